@@ -1,0 +1,229 @@
+//! The control channel between a rank and its launcher: packets over an abstract `SOCK_SEQPACKET` socket.
+//!
+//! Connecting is how a rank joins (it is handed the job segment's descriptor, by `SCM_RIGHTS`), and the connection is
+//! its lifeline: the launcher takes its end of file without a [`ToLauncher::Finalized`] before it for a death, whatever
+//! wrappers (`sh -c`, `env`, a debugger) stand between the two.
+//!
+//! Environment that the launcher gives each rank:
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `ISTHMUS_JOB` | 32 hexadecimal digits: the job's nonce, which also names the socket `\0isthmus-<nonce>` |
+//! | `ISTHMUS_RANK`, `ISTHMUS_SIZE` | rank in the job, number of ranks |
+//! | `ISTHMUS_APPNUM` | index of the command in an MPMD job |
+
+/// A 128-bit secret that proves who belongs to a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Nonce(pub [u8; 16]);
+
+impl Nonce {
+    /// Parse 32 hexadecimal digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.as_bytes();
+        if digits.len() != 32 || !text.is_ascii() {
+            return None;
+        }
+        let mut bytes = [0; 16];
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+            *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+        }
+        Some(Self(bytes))
+    }
+
+    /// The abstract socket's name, without the leading zero byte.
+    pub fn socket_name(&self) -> String {
+        format!("isthmus-{self}")
+    }
+}
+
+impl std::fmt::Display for Nonce {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+const MAGIC: u32 = 0x4953_5448; // "ISTH"
+/// Both sides must speak the same version.
+pub const VERSION: u32 = 1;
+/// No packet is longer.
+pub const MAX_PACKET: usize = 1024;
+
+/// What a rank tells its launcher.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToLauncher {
+    /// First packet: `rank` asks to join. Answered by [`ToRank::Welcome`] (with the segment's descriptor) or [`ToRank::Refused`].
+    Hello {
+        /// The rank it was told to be.
+        rank: u32,
+        /// The process, as it sees itself.
+        pid: u32,
+        /// Proof that it belongs to the job.
+        nonce: Nonce,
+    },
+    /// MPI is finalized: an end of file from now on is no death.
+    Finalized,
+    /// MPI is in use again after [`ToLauncher::Finalized`] (sessions).
+    Resumed,
+    /// `MPI_Abort` or a fatal error: end the job with this exit code. The message, if any, is printed as it is.
+    Abort {
+        /// Exit code of the job.
+        code: i32,
+        /// One line for the user, or empty.
+        message: String,
+    },
+}
+
+/// What a launcher tells a rank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToRank {
+    /// Joined; the job segment's descriptor comes with this packet.
+    Welcome {
+        /// Ranks in the job.
+        size: u32,
+        /// The launcher's process, an ancestor of every rank.
+        launcher_pid: u32,
+    },
+    /// The slot is taken (by the parent of a child that inherited the environment), or the nonce is wrong: be a singleton.
+    Refused,
+}
+
+impl ToLauncher {
+    /// As bytes of one packet. A long message is cut.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut packet = header(match self {
+            Self::Hello { .. } => 1,
+            Self::Finalized => 2,
+            Self::Resumed => 3,
+            Self::Abort { .. } => 4,
+        });
+        match self {
+            Self::Hello { rank, pid, nonce } => {
+                packet.extend(rank.to_le_bytes());
+                packet.extend(pid.to_le_bytes());
+                packet.extend(nonce.0);
+            }
+            Self::Finalized | Self::Resumed => {}
+            Self::Abort { code, message } => {
+                packet.extend(code.to_le_bytes());
+                packet.extend(&message.as_bytes()[..message.len().min(MAX_PACKET - packet.len())]);
+            }
+        }
+        packet
+    }
+
+    /// From the bytes of one packet; `None` if it is not one of ours.
+    pub fn decode(packet: &[u8]) -> Option<Self> {
+        let (kind, body) = open(packet)?;
+        match kind {
+            1 => Some(Self::Hello {
+                rank: word(body, 0)?,
+                pid: word(body, 4)?,
+                nonce: Nonce(body.get(8..24)?.try_into().ok()?),
+            }),
+            2 => Some(Self::Finalized),
+            3 => Some(Self::Resumed),
+            4 => Some(Self::Abort {
+                code: word(body, 0)? as i32,
+                message: String::from_utf8_lossy(body.get(4..)?).into_owned(),
+            }),
+            _ => None,
+        }
+    }
+}
+
+impl ToRank {
+    /// As bytes of one packet.
+    pub fn encode(&self) -> Vec<u8> {
+        match self {
+            Self::Welcome { size, launcher_pid } => {
+                let mut packet = header(1);
+                packet.extend(size.to_le_bytes());
+                packet.extend(launcher_pid.to_le_bytes());
+                packet
+            }
+            Self::Refused => header(2),
+        }
+    }
+
+    /// From the bytes of one packet; `None` if it is not one of ours.
+    pub fn decode(packet: &[u8]) -> Option<Self> {
+        let (kind, body) = open(packet)?;
+        match kind {
+            1 => Some(Self::Welcome {
+                size: word(body, 0)?,
+                launcher_pid: word(body, 4)?,
+            }),
+            2 => Some(Self::Refused),
+            _ => None,
+        }
+    }
+}
+
+fn header(kind: u32) -> Vec<u8> {
+    [MAGIC, VERSION, kind]
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .collect()
+}
+
+fn open(packet: &[u8]) -> Option<(u32, &[u8])> {
+    if word(packet, 0)? != MAGIC || word(packet, 4)? != VERSION {
+        return None;
+    }
+    Some((word(packet, 8)?, &packet[12..]))
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_survive_the_trip() {
+        let nonce = Nonce::parse("000102030405060708090a0b0c0d0eff").expect("32 digits");
+        for message in [
+            ToLauncher::Hello {
+                rank: 3,
+                pid: 77,
+                nonce,
+            },
+            ToLauncher::Finalized,
+            ToLauncher::Resumed,
+            ToLauncher::Abort {
+                code: -2,
+                message: "why".into(),
+            },
+        ] {
+            assert_eq!(ToLauncher::decode(&message.encode()), Some(message));
+        }
+        for message in [
+            ToRank::Welcome {
+                size: 4,
+                launcher_pid: 9,
+            },
+            ToRank::Refused,
+        ] {
+            assert_eq!(ToRank::decode(&message.encode()), Some(message));
+        }
+    }
+
+    #[test]
+    fn garbage_is_refused() {
+        assert_eq!(ToLauncher::decode(b""), None);
+        assert_eq!(ToLauncher::decode(&[0xff; 64]), None);
+        let hello = ToLauncher::Hello {
+            rank: 0,
+            pid: 0,
+            nonce: Nonce([0; 16]),
+        }
+        .encode();
+        for length in 0..hello.len() {
+            assert_eq!(ToLauncher::decode(&hello[..length]), None);
+        }
+        assert_eq!(Nonce::parse("short"), None);
+        assert_eq!(Nonce::parse(&"é".repeat(16)), None);
+    }
+}

@@ -1,0 +1,49 @@
+//! The one table of counters. Each is bumped by the thread inside the engine and may be read at any time.
+//!
+//! A new counter is one line in the table below; it then shows in `isthmus info`, MPI_T and the manual.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// One row.
+#[derive(Debug)]
+pub struct Counter {
+    /// Lower case, as in `eager_sent`.
+    pub name: &'static str,
+    /// One sentence.
+    pub doc: &'static str,
+    value: AtomicU64,
+}
+
+impl Counter {
+    /// Count `n` more. One writer at a time, so no locked instruction.
+    #[inline]
+    pub fn add(&self, n: u64) {
+        self.value
+            .store(self.value.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+    }
+
+    /// The count so far.
+    pub fn get(&self) -> u64 {
+        self.value.load(Ordering::Relaxed)
+    }
+}
+
+macro_rules! table {
+    ($($ident:ident = $name:literal, $doc:literal;)*) => {
+        $(#[doc = $doc] pub static $ident: Counter = Counter { name: $name, doc: $doc, value: AtomicU64::new(0) };)*
+        /// Every counter.
+        pub static TABLE: &[&Counter] = &[$(&$ident),*];
+    };
+}
+
+table! {
+    EAGER_SENT = "eager_sent", "Messages sent through a ring.";
+    RENDEZVOUS_SENT = "rendezvous_sent", "Messages announced and fetched or streamed.";
+    UNEXPECTED = "unexpected", "Messages that arrived before their receive was posted.";
+    CMA_BYTES = "cma_bytes", "Bytes copied by process_vm_readv.";
+    RING_BYTES = "ring_bytes", "Bytes of rendezvous that streamed through a ring.";
+    RINGS_LEASED = "rings_leased", "Times a pair was given a large ring.";
+    SLEEPS = "sleeps", "Times this rank went to sleep on its doorbell.";
+    WAKES = "wakes", "Times this rank woke another.";
+    LOST_WAKES = "lost_wakes", "Sleeps that ran into their bound although something was waiting.";
+}

@@ -1,0 +1,103 @@
+//! The one table of tunables. Each is read from the environment as `ISTHMUS_<NAME>` once, at first use.
+//!
+//! A new tunable is one line in the table below; it then shows in `isthmus info`, MPI_T and the manual.
+
+use std::sync::OnceLock;
+
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Built in.
+    Default,
+    /// An environment variable (`mpiexec --set` arrives this way too).
+    Environment,
+}
+
+/// One row.
+#[derive(Debug)]
+pub struct Tunable {
+    /// Lower case, as in `eager_limit`; the variable is `ISTHMUS_EAGER_LIMIT`.
+    pub name: &'static str,
+    /// Built-in value.
+    pub default: u64,
+    /// `bytes`, `us`, `count`, or `0/1`.
+    pub unit: &'static str,
+    /// One sentence.
+    pub doc: &'static str,
+    value: OnceLock<(u64, Origin)>,
+}
+
+impl Tunable {
+    /// The value in force and where it comes from. An unparsable value is reported once and ignored.
+    pub fn value(&self) -> (u64, Origin) {
+        *self.value.get_or_init(|| {
+            let variable = self.variable();
+            match std::env::var(&variable) {
+                Ok(text) => match parse(&text) {
+                    Some(value) => (value, Origin::Environment),
+                    None => {
+                        eprintln!(
+                            "isthmus: {variable}={text} is not a number (of {}); using {}",
+                            self.unit, self.default
+                        );
+                        (self.default, Origin::Default)
+                    }
+                },
+                Err(_) => (self.default, Origin::Default),
+            }
+        })
+    }
+
+    /// The value in force.
+    pub fn get(&self) -> u64 {
+        self.value().0
+    }
+
+    /// The environment variable that sets it.
+    pub fn variable(&self) -> String {
+        format!("ISTHMUS_{}", self.name.to_ascii_uppercase())
+    }
+}
+
+/// Numbers may carry `K`, `M` or `G` (powers of 1024).
+fn parse(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let (digits, factor) = match text.char_indices().last()? {
+        (at, 'k' | 'K') => (&text[..at], 1 << 10),
+        (at, 'm' | 'M') => (&text[..at], 1 << 20),
+        (at, 'g' | 'G') => (&text[..at], 1 << 30),
+        _ => (text, 1),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+macro_rules! table {
+    ($($ident:ident = $name:literal, $default:expr, $unit:literal, $doc:literal;)*) => {
+        $(#[doc = $doc] pub static $ident: Tunable = Tunable { name: $name, default: $default, unit: $unit, doc: $doc, value: OnceLock::new() };)*
+        /// Every tunable.
+        pub static TABLE: &[&Tunable] = &[$(&$ident),*];
+    };
+}
+
+table! {
+    EAGER_LIMIT = "eager_limit", 16 << 10, "bytes", "Messages up to this size travel through the ring; longer ones by rendezvous.";
+    SPIN_US = "spin_us", 20, "us", "How long a rank with a CPU of its own spins before it yields and sleeps.";
+    YIELD_US = "yield_us", 1000, "us", "How long a waiting rank yields its CPU before it sleeps.";
+    CMA = "cma", 1, "0/1", "Use process_vm_readv where a probe shows that it works.";
+    UNEXPECTED_LIMIT = "unexpected_limit", 64 << 20, "bytes", "Unmatched payload kept at a receiver; beyond it senders only announce.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_with_suffixes() {
+        assert_eq!(parse("12"), Some(12));
+        assert_eq!(parse(" 4K "), Some(4096));
+        assert_eq!(parse("2g"), Some(2 << 30));
+        assert_eq!(parse("99999999999999999G"), None);
+        assert_eq!(parse("many"), None);
+        assert_eq!(parse(""), None);
+    }
+}

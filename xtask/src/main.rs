@@ -1,0 +1,3 @@
+//! Build, install, generate, check and test Isthmus.
+
+fn main() {}
