@@ -1,3 +1,36 @@
-//! Build, install, generate, check and test Isthmus.
+//! `cargo xtask`: build, install, generate, check and test Isthmus.
 
-fn main() {}
+use std::process::ExitCode;
+
+mod layers;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+  demo                   build, install, run examples/heat.c on 4 ranks, print a ping-pong table
+  install [--prefix DIR] build for release and install (default prefix: dist)
+  test [--full]          everything that must pass; --full repeats the tests of bad days more often
+  gen [--check]          write (or check) what is generated from standard/
+  check-layers           dependencies between crates point only downward";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (command, rest) = match arguments.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => ("help", [].as_slice()),
+    };
+    let outcome = match command {
+        "check-layers" => layers::run(rest),
+        "help" | "--help" | "-h" => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        other => Err(anyhow::anyhow!("no such command: {other}\n{USAGE}")),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

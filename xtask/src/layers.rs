@@ -1,0 +1,116 @@
+//! `check-layers`: the order of docs/ARCHITECTURE.md, enforced. A crate may use only crates to its left.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Deserialize;
+
+/// Lowest first. Crates that share an entry may not use one another.
+const LAYERS: &[&[&str]] = &[
+    &["os"],
+    &["shm"],
+    &["transfer"],
+    &["engine"],
+    &["mpi"],
+    &["abi"],
+    &["launch", "cli"],
+];
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    name: String,
+}
+
+/// Fails if any crate of the workspace depends on one that is not below it, or has no layer.
+pub fn run(_arguments: &[String]) -> Result<()> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version=1", "--no-deps"])
+        .output()
+        .context("cannot run cargo metadata")?;
+    ensure!(
+        output.status.success(),
+        "cargo metadata: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let metadata: Metadata = serde_json::from_slice(&output.stdout).context("cargo metadata's answer")?;
+    let wrong = violations(&metadata);
+    if !wrong.is_empty() {
+        bail!("{}", wrong.join("\n"));
+    }
+    Ok(())
+}
+
+fn violations(metadata: &Metadata) -> Vec<String> {
+    let height: BTreeMap<String, usize> = (0..)
+        .zip(LAYERS)
+        .flat_map(|(height, names)| names.iter().map(move |name| (format!("isthmus-{name}"), height)))
+        .collect();
+    let mut wrong = Vec::new();
+    for package in metadata
+        .packages
+        .iter()
+        .filter(|package| package.name.starts_with("isthmus-"))
+    {
+        let Some(own) = height.get(&package.name) else {
+            wrong.push(format!(
+                "{} has no layer: add it to LAYERS in xtask/src/layers.rs",
+                package.name
+            ));
+            continue;
+        };
+        for dependency in &package.dependencies {
+            if height.get(&dependency.name).is_some_and(|its| its >= own) {
+                wrong.push(format!(
+                    "{} must not depend on {}: it is not below it",
+                    package.name, dependency.name
+                ));
+            }
+        }
+    }
+    wrong
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workspace(edges: &[(&str, &[&str])]) -> Metadata {
+        let packages = edges
+            .iter()
+            .map(|(name, dependencies)| Package {
+                name: format!("isthmus-{name}"),
+                dependencies: dependencies
+                    .iter()
+                    .map(|name| Dependency {
+                        name: format!("isthmus-{name}"),
+                    })
+                    .collect(),
+            })
+            .collect();
+        Metadata { packages }
+    }
+
+    #[test]
+    fn down_is_right() {
+        assert!(violations(&workspace(&[("shm", &["os"]), ("launch", &["engine", "os"])])).is_empty());
+    }
+
+    #[test]
+    fn up_sideways_and_unknown_are_wrong() {
+        assert_eq!(violations(&workspace(&[("os", &["shm"])])).len(), 1);
+        assert_eq!(violations(&workspace(&[("cli", &["launch"])])).len(), 1);
+        assert_eq!(violations(&workspace(&[("mystery", &[])])).len(), 1);
+    }
+}
