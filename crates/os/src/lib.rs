@@ -1,1 +1,24 @@
-//! To come.
+//! The whole operating-system surface of Isthmus: system calls and machine facts, one file each.
+//!
+//! Every function is a thin, checked cover of one kernel service. Failures keep the call's name and `errno`.
+#![allow(unsafe_code)] // This crate is where the system calls are made.
+
+pub mod child;
+pub mod clock;
+pub mod cpu;
+pub mod error;
+pub mod futex;
+pub mod host;
+pub mod membarrier;
+pub mod memfd;
+pub mod memory;
+pub mod mmap;
+pub mod pidfd;
+pub mod poll;
+pub mod process;
+pub mod process_vm;
+pub mod random;
+pub mod signal;
+pub mod socket;
+
+pub use error::{Error, Result};

@@ -1,1 +1,18 @@
-//! To come.
+//! What lives in memory that processes share.
+//!
+//! Nothing here holds a pointer, a descriptor or a Rust type with a niche: positions are [`Offset`]s into the
+//! [`Segment`]. Bytes that a peer may write are only touched through atomics or raw copies, and every index or length
+//! read from them is checked once, here, before anybody uses it.
+#![allow(unsafe_code)] // Shared memory is raw memory; each structure states who may touch what, and when.
+
+pub mod descriptor;
+pub mod doorbell;
+pub mod ring;
+pub mod segment;
+pub mod slot;
+mod sync;
+
+pub use descriptor::Descriptor;
+pub use doorbell::Doorbell;
+pub use segment::{Offset, Segment};
+pub use slot::Slot;

@@ -1,0 +1,24 @@
+//! CPUs this process may use.
+
+/// CPUs in the affinity mask of the calling thread, in increasing order.
+pub fn affinity() -> Vec<usize> {
+    // SAFETY: an all-zero cpu_set_t is an empty set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `set` is as large as we say.
+    if unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) } != 0 {
+        // More CPUs than a cpu_set_t holds: count what the C library counts.
+        // SAFETY: sysconf has no preconditions.
+        let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1);
+        return (0..online as usize).collect();
+    }
+    // SAFETY: indexes stay below CPU_SETSIZE.
+    (0..libc::CPU_SETSIZE as usize)
+        .filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) })
+        .collect()
+}
+
+/// Give the CPU to another runnable process, if there is one.
+pub fn yield_now() {
+    // SAFETY: sched_yield has no preconditions.
+    unsafe { libc::sched_yield() };
+}

@@ -1,0 +1,51 @@
+//! Memory without a name in any file system (`memfd_create(2)`).
+
+use std::ffi::CStr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use crate::error::{Result, check};
+
+/// New, empty, close-on-exec; can grow, never shrink (so a mapped page never goes away below somebody's feet).
+pub fn create(name: &CStr) -> Result<OwnedFd> {
+    // SAFETY: the name is a C string.
+    let fd = check("memfd_create", unsafe {
+        libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING)
+    })?;
+    // SAFETY: the descriptor is new and ours.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    // SAFETY: fcntl on our own descriptor.
+    check("fcntl(F_ADD_SEALS)", unsafe {
+        libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, libc::F_SEAL_SHRINK)
+    })?;
+    Ok(fd)
+}
+
+/// Back `[offset, offset + length)` with memory now, growing the file as needed, so that touching it later cannot
+/// fail: a full machine is an error here, never a SIGBUS there.
+pub fn reserve(fd: &OwnedFd, offset: u64, length: u64) -> Result<()> {
+    loop {
+        // SAFETY: fallocate on an open descriptor.
+        let result = unsafe { libc::fallocate(fd.as_raw_fd(), 0, offset as libc::off_t, length as libc::off_t) };
+        match check("fallocate", result) {
+            Err(error) if error.errno == libc::EINTR => {}
+            other => return other.map(drop),
+        }
+    }
+}
+
+/// Give the memory behind `[offset, offset + length)` back; it reads as zero afterwards.
+pub fn release(fd: &OwnedFd, offset: u64, length: u64) -> Result<()> {
+    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    // SAFETY: fallocate on an open descriptor.
+    let result = unsafe { libc::fallocate(fd.as_raw_fd(), mode, offset as libc::off_t, length as libc::off_t) };
+    check("fallocate(PUNCH_HOLE)", result).map(drop)
+}
+
+/// Length of the file in bytes.
+pub fn length(fd: &OwnedFd) -> Result<u64> {
+    // SAFETY: an all-zero stat is a valid out parameter.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: `stat` is ours.
+    check("fstat", unsafe { libc::fstat(fd.as_raw_fd(), &mut stat) })?;
+    Ok(stat.st_size as u64)
+}

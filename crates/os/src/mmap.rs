@@ -1,0 +1,69 @@
+//! Mapping a memfd.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr::NonNull;
+
+use crate::error::{Error, Result};
+
+/// A shared, readable and writable mapping; unmapped when dropped.
+#[derive(Debug)]
+pub struct Mapping {
+    base: NonNull<u8>,
+    length: usize,
+}
+
+// SAFETY: a mapping is plain memory; who may touch which bytes is the business of the structures inside.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Map the first `length` bytes of `fd`. The mapping may reach beyond the end of the file: those addresses become
+    /// good when the file grows.
+    pub fn shared(fd: &OwnedFd, length: usize) -> Result<Self> {
+        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                length,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_NORESERVE,
+                fd.as_raw_fd(),
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(Error::last("mmap"));
+        }
+        let base = NonNull::new(base.cast()).ok_or(Error { call: "mmap", errno: libc::ENOMEM })?;
+        Ok(Self { base, length })
+    }
+
+    /// First byte.
+    pub fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// True for a mapping of no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// In children made by `fork`, this mapping does not exist.
+    pub fn keep_from_children(&self) -> bool {
+        // SAFETY: the range is ours.
+        unsafe { libc::madvise(self.base.as_ptr().cast(), self.length, libc::MADV_DONTFORK) == 0 }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range is ours and nobody can hold a reference: they borrow from self.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.length) };
+    }
+}

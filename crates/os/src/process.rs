@@ -1,0 +1,40 @@
+//! This process and its relations.
+
+/// Process id, as this process's own pid namespace shows it.
+pub fn id() -> u32 {
+    std::process::id()
+}
+
+/// Let `pid` and its descendants read this process's memory where Yama restricts `process_vm_readv` to relatives
+/// (`ptrace_scope` 1). Harmless, and ignored, elsewhere.
+pub fn allow_tracing_by(pid: u32) {
+    // SAFETY: prctl with integer arguments.
+    unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::c_ulong::from(pid), 0, 0, 0) };
+}
+
+/// Threads of this process, as the kernel counts them.
+pub fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").map_or(1, |tasks| tasks.count())
+}
+
+/// Does a process with this id exist (in our pid namespace)?
+pub fn exists(pid: u32) -> bool {
+    let Ok(pid) = libc::pid_t::try_from(pid) else {
+        return false;
+    };
+    // SAFETY: signal 0 is not delivered.
+    let result = unsafe { libc::kill(pid, 0) };
+    result == 0 || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
+}
+
+/// Call `hook` in every child made by `fork`, before `fork` returns there.
+pub fn on_fork_in_child(hook: extern "C" fn()) {
+    // SAFETY: the hook is a plain function that lives for ever.
+    unsafe { libc::pthread_atfork(None, None, Some(hook)) };
+}
+
+/// End the process at once with `code`: no destructors, no exit handlers.
+pub fn exit_now(code: i32) -> ! {
+    // SAFETY: _exit does not return.
+    unsafe { libc::_exit(code) }
+}

@@ -1,0 +1,253 @@
+//! Packets between processes of one machine: abstract `SOCK_SEQPACKET` sockets that can hand over descriptors.
+
+use std::mem::{size_of, zeroed};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+use crate::error::{Error, Result, check, check_size};
+
+/// Who is at the other end (`SO_PEERCRED`), as our own namespaces show it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Credentials {
+    /// Process id when it connected; 0 if it lives in a pid namespace we cannot see.
+    pub pid: u32,
+    /// Effective user id.
+    pub uid: u32,
+}
+
+fn packet_socket() -> Result<OwnedFd> {
+    // SAFETY: socket takes no pointers.
+    let fd = check("socket", unsafe {
+        libc::socket(libc::AF_UNIX, libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC, 0)
+    })?;
+    // SAFETY: the descriptor is new and ours.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// The address of the abstract socket `name` (at most 107 bytes, the rest is cut).
+fn address(name: &str) -> (libc::sockaddr_un, libc::socklen_t) {
+    // SAFETY: an all-zero sockaddr_un is valid.
+    let mut address: libc::sockaddr_un = unsafe { zeroed() };
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    // The leading zero byte makes the name abstract.
+    for (to, from) in address.sun_path[1..].iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    let used = name.len().min(address.sun_path.len() - 1);
+    (address, (size_of::<libc::sa_family_t>() + 1 + used) as libc::socklen_t)
+}
+
+/// Listen on the abstract name. The socket is non-blocking.
+pub fn listen(name: &str) -> Result<OwnedFd> {
+    let fd = packet_socket()?;
+    let (address, length) = address(name);
+    // SAFETY: the address is ours and as long as we say.
+    check("bind", unsafe {
+        libc::bind(fd.as_raw_fd(), (&raw const address).cast(), length)
+    })?;
+    // SAFETY: listen takes no pointers.
+    check("listen", unsafe { libc::listen(fd.as_raw_fd(), 4096) })?;
+    set_nonblocking(&fd)?;
+    Ok(fd)
+}
+
+/// Take a connection; `None` if none waits. The new socket is non-blocking.
+pub fn accept(listener: &OwnedFd) -> Result<Option<OwnedFd>> {
+    // SAFETY: we ask for no address.
+    let fd = unsafe {
+        libc::accept4(
+            listener.as_raw_fd(),
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK,
+        )
+    };
+    match check("accept4", fd) {
+        // SAFETY: the descriptor is new and ours.
+        Ok(fd) => Ok(Some(unsafe { OwnedFd::from_raw_fd(fd) })),
+        Err(error) if matches!(error.errno, libc::EAGAIN | libc::EINTR | libc::ECONNABORTED) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Connect to the abstract name. Blocks while the listener's queue is full.
+pub fn connect(name: &str) -> Result<OwnedFd> {
+    let fd = packet_socket()?;
+    let (address, length) = address(name);
+    loop {
+        // SAFETY: the address is ours and as long as we say.
+        let result = unsafe { libc::connect(fd.as_raw_fd(), (&raw const address).cast(), length) };
+        match check("connect", result) {
+            Ok(_) => return Ok(fd),
+            Err(error) if error.errno == libc::EINTR => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Who connected.
+pub fn credentials(fd: &OwnedFd) -> Result<Credentials> {
+    let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the out parameters are ours and as long as we say.
+    check("getsockopt(SO_PEERCRED)", unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut found).cast(),
+            &mut length,
+        )
+    })?;
+    Ok(Credentials {
+        pid: found.pid as u32,
+        uid: found.uid,
+    })
+}
+
+/// The effective user id of this process.
+pub fn own_uid() -> u32 {
+    // SAFETY: geteuid always succeeds.
+    unsafe { libc::geteuid() }
+}
+
+fn set_nonblocking(fd: &OwnedFd) -> Result<()> {
+    // SAFETY: fcntl on our own descriptor.
+    let flags = check("fcntl(F_GETFL)", unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETFL) })?;
+    // SAFETY: as above.
+    check("fcntl(F_SETFL)", unsafe {
+        libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK)
+    })?;
+    Ok(())
+}
+
+#[repr(C, align(8))]
+struct ControlBuffer([u8; 64]);
+
+/// Send one packet, with a descriptor if given. Does not raise SIGPIPE.
+pub fn send(fd: &OwnedFd, packet: &[u8], hand_over: Option<&OwnedFd>) -> Result<()> {
+    let mut part = libc::iovec {
+        iov_base: packet.as_ptr().cast_mut().cast(),
+        iov_len: packet.len(),
+    };
+    // SAFETY: an all-zero msghdr is valid.
+    let mut message: libc::msghdr = unsafe { zeroed() };
+    message.msg_iov = &mut part;
+    message.msg_iovlen = 1;
+    let mut control = ControlBuffer([0; 64]);
+    if let Some(handed) = hand_over {
+        let size = size_of::<RawFd>() as u32;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        // SAFETY: CMSG_SPACE is arithmetic; 64 bytes are enough for one descriptor, and the buffer is aligned.
+        unsafe {
+            message.msg_controllen = libc::CMSG_SPACE(size) as usize;
+            let header = libc::CMSG_FIRSTHDR(&message);
+            (*header).cmsg_level = libc::SOL_SOCKET;
+            (*header).cmsg_type = libc::SCM_RIGHTS;
+            (*header).cmsg_len = libc::CMSG_LEN(size) as usize;
+            libc::CMSG_DATA(header)
+                .cast::<RawFd>()
+                .write_unaligned(handed.as_raw_fd());
+        }
+    }
+    loop {
+        // SAFETY: message, part and control buffer are live and consistent.
+        match check_size("sendmsg", unsafe {
+            libc::sendmsg(fd.as_raw_fd(), &message, libc::MSG_NOSIGNAL)
+        }) {
+            Ok(_) => return Ok(()),
+            Err(error) if error.errno == libc::EINTR => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// What [`receive`] got.
+#[derive(Debug)]
+pub enum Received {
+    /// A packet of so many bytes, and the descriptor that came with it.
+    Packet(usize, Option<OwnedFd>),
+    /// Nothing there (non-blocking sockets).
+    Nothing,
+    /// The other end is closed.
+    Closed,
+}
+
+/// Receive one packet into `buffer` (longer packets are cut). Blocks unless the socket is non-blocking.
+pub fn receive(fd: &OwnedFd, buffer: &mut [u8]) -> Result<Received> {
+    let mut part = libc::iovec {
+        iov_base: buffer.as_mut_ptr().cast(),
+        iov_len: buffer.len(),
+    };
+    let mut control = ControlBuffer([0; 64]);
+    // SAFETY: an all-zero msghdr is valid.
+    let mut message: libc::msghdr = unsafe { zeroed() };
+    message.msg_iov = &mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.0.as_mut_ptr().cast();
+    message.msg_controllen = control.0.len();
+    let length = loop {
+        // SAFETY: message, part and control buffer are live and consistent.
+        match check_size("recvmsg", unsafe {
+            libc::recvmsg(fd.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC)
+        }) {
+            Ok(length) => break length,
+            Err(error) if error.errno == libc::EINTR => {}
+            Err(error) if error.errno == libc::EAGAIN => return Ok(Received::Nothing),
+            Err(error) if error.errno == libc::ECONNRESET => return Ok(Received::Closed),
+            Err(error) => return Err(error),
+        }
+    };
+    let mut handed = None;
+    // SAFETY: the kernel filled the control buffer; the macros stay within msg_controllen.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(&message);
+        while !header.is_null() {
+            if (*header).cmsg_level == libc::SOL_SOCKET && (*header).cmsg_type == libc::SCM_RIGHTS {
+                let descriptor = libc::CMSG_DATA(header).cast::<RawFd>().read_unaligned();
+                handed = Some(OwnedFd::from_raw_fd(descriptor));
+            }
+            header = libc::CMSG_NXTHDR(&message, header);
+        }
+    }
+    if length == 0 && handed.is_none() {
+        return Ok(Received::Closed);
+    }
+    Ok(Received::Packet(length, handed))
+}
+
+/// Has the other end closed, or gone away? Does not block, reads nothing.
+pub fn is_closed(fd: &OwnedFd) -> bool {
+    let mut poll = libc::pollfd {
+        fd: fd.as_raw_fd(),
+        events: libc::POLLRDHUP,
+        revents: 0,
+    };
+    // SAFETY: one pollfd, ours.
+    let found = unsafe { libc::poll(&mut poll, 1, 0) };
+    found > 0 && poll.revents & (libc::POLLRDHUP | libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
+}
+
+/// Limit how long [`receive`] blocks; `EAGAIN` shows as [`Received::Nothing`].
+pub fn set_receive_limit(fd: &OwnedFd, limit: Duration) -> Result<()> {
+    let time = libc::timeval {
+        tv_sec: limit.as_secs() as i64,
+        tv_usec: i64::from(limit.subsec_micros()),
+    };
+    // SAFETY: the option is ours and as long as we say.
+    let result = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_RCVTIMEO,
+            (&raw const time).cast(),
+            size_of::<libc::timeval>() as libc::socklen_t,
+        )
+    };
+    check("setsockopt(SO_RCVTIMEO)", result)
+        .map(drop)
+        .map_err(|error| Error {
+            call: "setsockopt",
+            ..error
+        })
+}

@@ -1,0 +1,311 @@
+//! The job segment: one growing memfd that every rank of a job on this node maps.
+//!
+//! # Layout
+//! ```text
+//! Header                       one page
+//! slots      ranks x Slot
+//! bitmaps    ranks x ceil(ranks / 1024) x 128 bytes   bit s of bitmap r: sender s has something for receiver r
+//! inboxes    ranks x ranks x u64                       offset of the ring from s to r, 0 while there is none
+//! arena      everything else: rings, descriptors
+//! ```
+//!
+//! # Fields
+//! The header is written by the launcher before anybody maps the segment, but for `next`, which anybody adds to.
+//! An inbox word `[r][s]` is written by `s` only.
+//!
+//! # Ordering
+//! A chunk of the arena belongs to whoever moved `next` past it, and becomes known to others through a release store of
+//! its offset.
+//!
+//! # Safety
+//! The descriptor is sealed against shrinking; memory is reserved (`fallocate`) before use, so that a full machine is
+//! an error and never a SIGBUS. A process killed in mid-allocation leaks its chunk until the job ends, and stops nobody.
+
+use std::os::fd::OwnedFd;
+use std::ptr::NonNull;
+
+use isthmus_os::mmap::Mapping;
+use isthmus_os::{memfd, memory};
+
+use crate::slot::Slot;
+use crate::sync::{AtomicU64, Ordering};
+
+const MAGIC: u64 = 0x5355_4d48_5453_4901; // "\x01ISTHMUS"
+const LAYOUT_VERSION: u32 = 1;
+const PAGE: u64 = 4096;
+/// Address space a job may grow into; only what is reserved costs memory.
+const LIMITS: [u64; 4] = [64 << 30, 16 << 30, 2 << 30, 256 << 20];
+/// Ask how much memory is left before taking this much or more at once.
+const CAREFUL_FROM: u64 = 1 << 20;
+/// Ranks in one job on one node.
+pub const MAX_RANKS: u32 = 4096;
+
+/// A position in the segment, in bytes. Never zero: that is the header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Offset(pub u64);
+
+/// Why the segment could not do it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A system call failed.
+    #[error(transparent)]
+    Os(#[from] isthmus_os::Error),
+    /// Memory is, or would be, exhausted.
+    #[error("{wanted} bytes wanted, {left} left ({limit})")]
+    Exhausted {
+        /// Bytes asked for.
+        wanted: u64,
+        /// Bytes left.
+        left: u64,
+        /// Of what.
+        limit: &'static str,
+    },
+    /// The descriptor is not a job segment of ours.
+    #[error("not a job segment of this version of Isthmus")]
+    Foreign,
+    /// More ranks than a node's segment can hold.
+    #[error("{0} ranks on one node; at most {MAX_RANKS}")]
+    TooManyRanks(u32),
+}
+
+#[repr(C)]
+struct Header {
+    magic: u64,
+    layout: u32,
+    ranks: u32,
+    /// Length of everybody's mapping.
+    limit: u64,
+    /// First byte of the arena that belongs to nobody.
+    next: AtomicU64,
+}
+
+/// A mapped job segment.
+#[derive(Debug)]
+pub struct Segment {
+    fd: OwnedFd,
+    mapping: Mapping,
+    ranks: u32,
+}
+
+struct Plan {
+    slots: u64,
+    bitmaps: u64,
+    inboxes: u64,
+    arena: u64,
+}
+
+/// Bytes of one receiver's bitmap: whole pairs of lines, so that neighbours do not disturb each other.
+fn bitmap_bytes(ranks: u32) -> u64 {
+    u64::from(ranks).div_ceil(1024) * 128
+}
+
+fn plan(ranks: u32) -> Plan {
+    let ranks64 = u64::from(ranks);
+    let slots = PAGE;
+    let bitmaps = slots + ranks64 * size_of::<Slot>() as u64;
+    let inboxes = bitmaps + ranks64 * bitmap_bytes(ranks);
+    let arena = (inboxes + ranks64 * ranks64 * 8).next_multiple_of(PAGE);
+    Plan {
+        slots,
+        bitmaps,
+        inboxes,
+        arena,
+    }
+}
+
+/// Make the segment of a new job. Blocks no longer than the kernel takes to reserve its fixed part.
+pub fn create(ranks: u32) -> Result<OwnedFd, Error> {
+    if ranks > MAX_RANKS {
+        return Err(Error::TooManyRanks(ranks));
+    }
+    let fd = memfd::create(c"isthmus-job")?;
+    let plan = plan(ranks);
+    refuse_if_short(plan.arena)?;
+    memfd::reserve(&fd, 0, plan.arena)?;
+    let limit = largest_mapping(&fd)?;
+    let mapping = Mapping::shared(&fd, PAGE as usize)?;
+    let header = Header {
+        magic: MAGIC,
+        layout: LAYOUT_VERSION,
+        ranks,
+        limit,
+        next: AtomicU64::new(plan.arena),
+    };
+    // SAFETY: the first page is reserved and mapped, nobody else has the descriptor yet.
+    unsafe { mapping.base().cast::<Header>().write(header) };
+    Ok(fd)
+}
+
+/// The largest of the limits that this process can map twice over: ranks inherit its resource limits.
+fn largest_mapping(fd: &OwnedFd) -> Result<u64, Error> {
+    let mut last = None;
+    for limit in LIMITS {
+        match Mapping::shared(fd, 2 * limit as usize) {
+            Ok(_) => return Ok(limit),
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(last.expect("there are limits").into())
+}
+
+fn refuse_if_short(wanted: u64) -> Result<(), Error> {
+    let left = memory::available();
+    if wanted < left {
+        Ok(())
+    } else {
+        Err(Error::Exhausted {
+            wanted,
+            left,
+            limit: "memory of the machine or cgroup",
+        })
+    }
+}
+
+impl Segment {
+    /// Map a segment that [`create`] made.
+    pub fn attach(fd: OwnedFd) -> Result<Self, Error> {
+        if memfd::length(&fd)? < PAGE {
+            return Err(Error::Foreign);
+        }
+        let first = Mapping::shared(&fd, PAGE as usize)?;
+        // SAFETY: the file has a page, and shrinking is sealed or the launcher would not have made it; the fields read
+        // here are written before anybody else has the descriptor.
+        let (magic, layout, ranks, limit) = unsafe {
+            let header = first.base().cast::<Header>().as_ref();
+            (header.magic, header.layout, header.ranks, header.limit)
+        };
+        let sane = magic == MAGIC && layout == LAYOUT_VERSION && (1..=MAX_RANKS).contains(&ranks);
+        if !sane || limit > LIMITS[0] || limit < plan(ranks).arena || memfd::length(&fd)? < plan(ranks).arena {
+            return Err(Error::Foreign);
+        }
+        drop(first);
+        let mapping = Mapping::shared(&fd, limit as usize)?;
+        Ok(Self { fd, mapping, ranks })
+    }
+
+    /// Ranks of the job on this node.
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// In children made by `fork` the segment is not mapped.
+    pub fn keep_from_children(&self) -> bool {
+        self.mapping.keep_from_children()
+    }
+
+    fn header(&self) -> &Header {
+        // SAFETY: the header is there and only its atomic changes.
+        unsafe { self.mapping.base().cast().as_ref() }
+    }
+
+    /// The slot of `rank`.
+    pub fn slot(&self, rank: u32) -> &Slot {
+        assert!(rank < self.ranks);
+        // SAFETY: the slot lies in the fixed part, which is reserved; a Slot is only atomics.
+        unsafe {
+            self.pointer(plan(self.ranks).slots)
+                .cast::<Slot>()
+                .add(rank as usize)
+                .as_ref()
+        }
+    }
+
+    /// The bitmap of `receiver`.
+    pub fn bitmap(&self, receiver: u32) -> &[AtomicU64] {
+        assert!(receiver < self.ranks);
+        let bytes = bitmap_bytes(self.ranks);
+        // SAFETY: as for `slot`.
+        unsafe {
+            let first = self
+                .pointer(plan(self.ranks).bitmaps + u64::from(receiver) * bytes)
+                .cast::<AtomicU64>();
+            std::slice::from_raw_parts(first.as_ptr(), u64::from(self.ranks).div_ceil(64) as usize)
+        }
+    }
+
+    /// Where `sender` says that its ring to `receiver` is.
+    pub fn inbox(&self, receiver: u32, sender: u32) -> &AtomicU64 {
+        assert!(receiver < self.ranks && sender < self.ranks);
+        let index = u64::from(receiver) * u64::from(self.ranks) + u64::from(sender);
+        // SAFETY: as for `slot`.
+        unsafe { self.pointer(plan(self.ranks).inboxes + index * 8).cast().as_ref() }
+    }
+
+    /// Take `length` bytes, zeroed, aligned to a page. Blocks no longer than the kernel takes to find the memory.
+    pub fn allocate(&self, length: u64) -> Result<Offset, Error> {
+        let length = length.next_multiple_of(PAGE);
+        if length >= CAREFUL_FROM {
+            refuse_if_short(length)?;
+        }
+        let header = self.header();
+        let limit = self.mapping.len() as u64;
+        let at = header.next.fetch_add(length, Ordering::Relaxed);
+        if at.checked_add(length).is_none_or(|end| end > limit) {
+            header.next.fetch_sub(length, Ordering::Relaxed);
+            return Err(Error::Exhausted {
+                wanted: length,
+                left: limit.saturating_sub(at),
+                limit: "the job segment",
+            });
+        }
+        memfd::reserve(&self.fd, at, length)?;
+        Ok(Offset(at))
+    }
+
+    /// Address of `length` bytes at `offset`, or `None` if that is not within memory that was taken: offsets come from
+    /// peers too.
+    pub fn at(&self, offset: Offset, length: u64) -> Option<NonNull<u8>> {
+        let end = offset.0.checked_add(length)?;
+        let taken = self
+            .header()
+            .next
+            .load(Ordering::Relaxed)
+            .min(self.mapping.len() as u64);
+        let aligned = offset.0.is_multiple_of(64);
+        (aligned && offset.0 >= plan(self.ranks).arena && end <= taken).then(|| self.pointer(offset.0))
+    }
+
+    fn pointer(&self, offset: u64) -> NonNull<u8> {
+        debug_assert!(offset < self.mapping.len() as u64);
+        // SAFETY: within the mapping.
+        unsafe { self.mapping.base().add(offset as usize) }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_mappings_see_the_same_memory() {
+        let fd = create(3).expect("memfd");
+        let other = fd.try_clone().expect("dup");
+        let (a, b) = (
+            Segment::attach(fd).expect("attach"),
+            Segment::attach(other).expect("attach"),
+        );
+        assert!(a.slot(2).claim());
+        assert!(!b.slot(2).claim());
+        let offset = a.allocate(5000).expect("memory");
+        assert!(a.at(offset, 8192).is_some());
+        assert!(b.at(offset, 8193).is_none(), "beyond what was taken");
+        assert!(b.at(Offset(0), 8).is_none(), "the header is nobody's");
+        assert!(b.at(Offset(u64::MAX), 8).is_none());
+        // SAFETY: both addresses are valid for a byte.
+        unsafe {
+            a.at(offset, 1).expect("ours").write(7);
+            assert_eq!(b.at(offset, 1).expect("the same").read(), 7);
+        }
+    }
+
+    #[test]
+    fn foreign_descriptors_are_refused() {
+        let fd = memfd::create(c"other").expect("memfd");
+        assert!(matches!(Segment::attach(fd), Err(Error::Foreign)));
+        let fd = memfd::create(c"other").expect("memfd");
+        memfd::reserve(&fd, 0, 1 << 20).expect("memory");
+        assert!(matches!(Segment::attach(fd), Err(Error::Foreign)));
+        assert!(matches!(create(MAX_RANKS + 1), Err(Error::TooManyRanks(_))));
+    }
+}

@@ -1,0 +1,86 @@
+//! What a rank shows to the others.
+//!
+//! # Layout
+//! Identity on lines of its own (written once, while joining), then the doorbell on lines of its own.
+//!
+//! # Fields
+//! Everything but the doorbell is written by the owner, before it publishes `state`.
+//!
+//! # Ordering
+//! `state` is claimed by compare-and-swap and published by a release store; read the rest only after an acquire load
+//! that shows [`READY`].
+
+use crate::doorbell::Doorbell;
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+const CLAIMED: u32 = 1;
+/// The rank has joined.
+const READY: u32 = 2;
+
+/// One rank's slot.
+#[repr(C, align(128))]
+#[derive(Debug, Default)]
+pub struct Slot {
+    state: AtomicU32,
+    pid: AtomicU32,
+    /// A secret of this process, and where its own copy lies in its address space: whoever reads the same bytes there
+    /// by `process_vm_readv` has the right process, and the permission.
+    nonce: [AtomicU64; 2],
+    nonce_address: AtomicU64,
+    doorbell: Doorbell,
+}
+
+/// Who a rank says it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    /// Process id, in its own pid namespace.
+    pub pid: u32,
+    /// Its secret.
+    pub nonce: [u64; 2],
+    /// Where its own copy of the secret lies.
+    pub nonce_address: u64,
+}
+
+impl Slot {
+    /// Claim the slot. False: somebody else has it.
+    pub fn claim(&self) -> bool {
+        self.state
+            .compare_exchange(0, CLAIMED, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Show who we are. By the claimer.
+    pub fn publish(&self, identity: Identity) {
+        self.pid.store(identity.pid, Ordering::Relaxed);
+        self.nonce[0].store(identity.nonce[0], Ordering::Relaxed);
+        self.nonce[1].store(identity.nonce[1], Ordering::Relaxed);
+        self.nonce_address.store(identity.nonce_address, Ordering::Relaxed);
+        // SYNC: slot-state
+        self.state.store(READY, Ordering::Release);
+    }
+
+    /// Who the rank is, if it has joined.
+    pub fn identity(&self) -> Option<Identity> {
+        // SYNC: slot-state
+        if self.state.load(Ordering::Acquire) != READY {
+            return None;
+        }
+        Some(Identity {
+            pid: self.pid.load(Ordering::Relaxed),
+            nonce: [
+                self.nonce[0].load(Ordering::Relaxed),
+                self.nonce[1].load(Ordering::Relaxed),
+            ],
+            nonce_address: self.nonce_address.load(Ordering::Relaxed),
+        })
+    }
+
+    /// Its doorbell.
+    #[inline]
+    pub fn doorbell(&self) -> &Doorbell {
+        &self.doorbell
+    }
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Slot>() == 256 && std::mem::offset_of!(Slot, doorbell) == 128);
