@@ -1,0 +1,140 @@
+//! Signals as readable events (`signalfd(2)`), and sending them.
+
+use std::mem::{MaybeUninit, size_of, zeroed};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use crate::error::{Error, Result, check, check_size};
+
+/// Signals that no longer interrupt this thread but wait to be read.
+#[derive(Debug)]
+pub struct Signals(OwnedFd);
+
+/// One signal that came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrived {
+    /// Its number.
+    pub signal: i32,
+    /// It came from the kernel, as Ctrl-C does, so the terminal's whole foreground group has had it.
+    pub from_kernel: bool,
+}
+
+impl Signals {
+    /// Block `wanted` in the calling thread, and read them from now on. Those that are ignored (as `nohup` does with
+    /// SIGHUP) stay ignored.
+    pub fn take_over(wanted: &[i32]) -> Result<Self> {
+        // SAFETY: an all-zero sigset_t is valid to initialise.
+        let mut set: libc::sigset_t = unsafe { zeroed() };
+        // SAFETY: the set is ours.
+        unsafe { libc::sigemptyset(&mut set) };
+        for &signal in wanted.iter().filter(|&&signal| !is_ignored(signal)) {
+            // SAFETY: as above.
+            unsafe { libc::sigaddset(&mut set, signal) };
+        }
+        // SAFETY: the set is ours; the old mask is not asked for.
+        match unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) } {
+            0 => {}
+            errno => {
+                let call = "pthread_sigmask";
+                return Err(Error { call, errno });
+            }
+        }
+        // SAFETY: the set is ours.
+        let fd = check("signalfd", unsafe {
+            libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+        })?;
+        // SAFETY: the descriptor is new and ours.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// The next signal, if one has come. Does not block.
+    pub fn next(&self) -> Result<Option<Arrived>> {
+        let mut info = MaybeUninit::<libc::signalfd_siginfo>::uninit();
+        // SAFETY: the buffer is ours and as long as we say.
+        let read = unsafe {
+            libc::read(
+                self.0.as_raw_fd(),
+                info.as_mut_ptr().cast(),
+                size_of::<libc::signalfd_siginfo>(),
+            )
+        };
+        match check_size("read(signalfd)", read) {
+            Ok(length) if length == size_of::<libc::signalfd_siginfo>() => {
+                // SAFETY: the kernel filled all of it.
+                let info = unsafe { info.assume_init() };
+                Ok(Some(Arrived {
+                    signal: info.ssi_signo as i32,
+                    from_kernel: info.ssi_code == libc::SI_KERNEL,
+                }))
+            }
+            Ok(_) => Ok(None),
+            Err(error) if matches!(error.errno, libc::EAGAIN | libc::EINTR) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn is_ignored(signal: i32) -> bool {
+    // SAFETY: an all-zero sigaction is a valid out parameter, and the disposition is only read.
+    unsafe {
+        let mut now: libc::sigaction = zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut now) == 0 && now.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+/// Send `signal` to one process. One that has gone is no error.
+pub fn send(pid: u32, signal: i32) -> Result<()> {
+    let Some(pid) = libc::pid_t::try_from(pid).ok().filter(|&pid| pid > 0) else {
+        let call = "kill";
+        let errno = libc::ESRCH;
+        return Err(Error { call, errno });
+    };
+    // SAFETY: kill takes no pointers, and the id names one process, never a group.
+    match check("kill", unsafe { libc::kill(pid, signal) }) {
+        Err(error) if error.errno != libc::ESRCH => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// What the C library calls the signal: `Killed`, `Segmentation fault`.
+pub fn description(signal: i32) -> String {
+    // SAFETY: strsignal answers a C string that lives until this thread asks again.
+    let text = unsafe {
+        let text = libc::strsignal(signal);
+        if text.is_null() {
+            return format!("signal {signal}");
+        }
+        std::ffi::CStr::from_ptr(text)
+    };
+    text.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_is_read() {
+        let signals = Signals::take_over(&[libc::SIGUSR2]).expect("signalfd");
+        assert_eq!(signals.next(), Ok(None));
+        // SAFETY: raise takes no pointers; the signal is blocked in this thread.
+        unsafe { libc::raise(libc::SIGUSR2) };
+        let arrived = Arrived {
+            signal: libc::SIGUSR2,
+            from_kernel: false,
+        };
+        assert_eq!(signals.next(), Ok(Some(arrived)));
+    }
+
+    #[test]
+    fn only_single_processes_are_sent_to() {
+        assert!(send(0, 0).is_err());
+        assert!(send(u32::MAX, 0).is_err());
+        assert_eq!(send(std::process::id(), 0), Ok(()));
+    }
+}
