@@ -1,0 +1,299 @@
+//! Attribute caching: values that users attach to communicators, datatypes and windows (MPI-5.0 §7.7).
+//!
+//! A keyval lives until the user has freed it *and* its last attribute is gone. Callbacks may call MPI again, so no lock
+//! is held across them.
+
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use crate::error::{Class, Error, Result};
+use crate::fail;
+use crate::handle::{Handle, Object};
+
+/// Called when an object with the attribute is duplicated: (old object, keyval, extra state, value, out: copy it?),
+/// answering the new value or an error code.
+pub type CopyFn<T> = Box<
+    dyn Fn(Handle<T>, i32, *mut c_void, *mut c_void, &mut bool) -> std::result::Result<*mut c_void, i32> + Send + Sync,
+>;
+
+/// Called when an attribute goes: (object, keyval, value, extra state), answering an error code.
+pub type DeleteFn<T> = Box<dyn Fn(Handle<T>, i32, *mut c_void, *mut c_void) -> i32 + Send + Sync>;
+
+/// What happens to an attribute when its object is duplicated.
+pub enum Copy<T> {
+    /// It stays behind (`MPI_COMM_NULL_COPY_FN`).
+    Null,
+    /// The duplicate gets the same value (`MPI_COMM_DUP_FN`).
+    Dup,
+    /// A user's function decides.
+    User(CopyFn<T>),
+}
+
+/// What happens when an attribute is deleted or replaced.
+pub enum Delete<T> {
+    /// Nothing (`MPI_COMM_NULL_DELETE_FN`).
+    Null,
+    /// A user's function is called.
+    User(DeleteFn<T>),
+}
+
+/// Objects that carry attributes.
+pub trait Cached: Object {
+    /// The keyvals for objects of this kind.
+    fn keyvals() -> &'static Keyvals<Self>;
+}
+
+/// A user's pointer: carried, never followed.
+#[derive(Clone, Copy)]
+struct Address(*mut c_void);
+
+// SAFETY: the pointer is an opaque value here; only the user, who gave it, follows it.
+unsafe impl Send for Address {}
+// SAFETY: as above.
+unsafe impl Sync for Address {}
+
+struct Keyval<T: Cached> {
+    number: i32,
+    copy: Copy<T>,
+    delete: Delete<T>,
+    extra: Address,
+}
+
+impl<T: Cached> Drop for Keyval<T> {
+    fn drop(&mut self) {
+        T::keyvals().lock().known.remove(&self.number);
+    }
+}
+
+impl<T: Cached> Keyval<T> {
+    fn call_delete(&self, owner: Handle<T>, value: Address) -> Result<()> {
+        match &self.delete {
+            Delete::Null => Ok(()),
+            Delete::User(function) => match function(owner, self.number, value.0, self.extra.0) {
+                0 => Ok(()),
+                code => Err(Error::from_code(
+                    code,
+                    format!("the delete callback of keyval {:#x} returned {code}", self.number),
+                )),
+            },
+        }
+    }
+
+    /// The value that a duplicate of `owner` gets, if any.
+    fn call_copy(&self, owner: Handle<T>, value: Address) -> Result<Option<Address>> {
+        match &self.copy {
+            Copy::Null => Ok(None),
+            Copy::Dup => Ok(Some(value)),
+            Copy::User(function) => {
+                let mut wanted = false;
+                match function(owner, self.number, self.extra.0, value.0, &mut wanted) {
+                    Ok(new) => Ok(wanted.then_some(Address(new))),
+                    Err(code) => Err(Error::from_code(
+                        code,
+                        format!("the copy callback of keyval {:#x} returned {code}", self.number),
+                    )),
+                }
+            }
+        }
+    }
+}
+
+/// The keyvals of one kind of object.
+///
+/// Numbers are handed out in turn from a range of 2^26 that no other kind, and no predefined key of either ABI, shares.
+pub struct Keyvals<T: Cached> {
+    first: i32,
+    state: Mutex<State<T>>,
+}
+
+struct State<T: Cached> {
+    /// Distance from `first` of the number to try next.
+    next: i32,
+    known: BTreeMap<i32, Known<T>>,
+}
+
+struct Known<T: Cached> {
+    /// Gone once the user has freed the keyval.
+    user: Option<Arc<Keyval<T>>>,
+    life: Weak<Keyval<T>>,
+}
+
+const RANGE: i32 = 1 << 26;
+
+impl<T: Cached> Keyvals<T> {
+    /// Keyvals of the `kind`-th range: 12 for communicators, 13 for datatypes, 14 for windows.
+    pub const fn new(kind: i32) -> Self {
+        Self {
+            first: kind * RANGE,
+            state: Mutex::new(State {
+                next: 0,
+                known: BTreeMap::new(),
+            }),
+        }
+    }
+
+    /// Make a keyval; its number.
+    pub fn create(&self, copy: Copy<T>, delete: Delete<T>, extra: *mut c_void) -> Result<i32> {
+        let mut state = self.lock();
+        if state.known.len() as i32 == RANGE {
+            return Err(fail!(NoMem, "{RANGE} keyvals are in use"));
+        }
+        let number = loop {
+            let number = self.first + state.next;
+            state.next = (state.next + 1) % RANGE;
+            if !state.known.contains_key(&number) {
+                break number;
+            }
+        };
+        let keyval = Arc::new(Keyval {
+            number,
+            copy,
+            delete,
+            extra: Address(extra),
+        });
+        let life = Arc::downgrade(&keyval);
+        state.known.insert(
+            number,
+            Known {
+                user: Some(keyval),
+                life,
+            },
+        );
+        Ok(number)
+    }
+
+    /// The user needs the keyval no more. Attributes that carry it stay.
+    pub fn free(&self, number: i32) -> Result<()> {
+        let freed = self.lock().known.get_mut(&number).and_then(|known| known.user.take());
+        // The lock is free again: dropping the last reference takes it.
+        freed.map(drop).ok_or_else(|| unknown(number))
+    }
+
+    fn find(&self, number: i32) -> Result<Arc<Keyval<T>>> {
+        let found = self.lock().known.get(&number).and_then(|known| known.life.upgrade());
+        found.ok_or_else(|| unknown(number))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cold]
+fn unknown(number: i32) -> Error {
+    Error::new(
+        Class::Keyval,
+        format!("keyval={number:#x} is not a live key for this kind of object"),
+    )
+}
+
+struct Attribute<T: Cached> {
+    keyval: Arc<Keyval<T>>,
+    value: Address,
+}
+
+impl<T: Cached> Clone for Attribute<T> {
+    fn clone(&self) -> Self {
+        Self {
+            keyval: Arc::clone(&self.keyval),
+            value: self.value,
+        }
+    }
+}
+
+/// The attributes of one object, oldest first. `owner` is always the handle of that object, for the callbacks.
+pub struct Attributes<T: Cached>(Mutex<Vec<Attribute<T>>>);
+
+impl<T: Cached> Attributes<T> {
+    /// None yet.
+    pub const fn new() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+
+    /// The value under `number`, if it is set.
+    pub fn get(&self, number: i32) -> Result<Option<*mut c_void>> {
+        match self.find(number) {
+            Some(attribute) => Ok(Some(attribute.value.0)),
+            None => T::keyvals().find(number).map(|_| None),
+        }
+    }
+
+    /// Attach `value` under `number`; an old value is deleted first.
+    pub fn set(&self, owner: Handle<T>, number: i32, value: *mut c_void) -> Result<()> {
+        let keyval = T::keyvals().find(number)?;
+        let value = Address(value);
+        if let Some(old) = self.find(number) {
+            old.keyval.call_delete(owner, old.value)?;
+        }
+        let mut list = self.lock();
+        match list.iter_mut().find(|attribute| attribute.keyval.number == number) {
+            Some(attribute) => attribute.value = value,
+            None => list.push(Attribute { keyval, value }),
+        }
+        Ok(())
+    }
+
+    /// Delete what is under `number`, if anything. If the callback refuses, the attribute stays.
+    pub fn delete(&self, owner: Handle<T>, number: i32) -> Result<()> {
+        match self.find(number) {
+            Some(attribute) => self.delete_one(owner, &attribute),
+            None => T::keyvals().find(number).map(drop),
+        }
+    }
+
+    /// Delete all, the latest first. Ends at the first callback that refuses.
+    pub fn clear(&self, owner: Handle<T>) -> Result<()> {
+        loop {
+            let last = self.lock().last().cloned();
+            match last {
+                Some(attribute) => self.delete_one(owner, &attribute)?,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Give `copy`, a new object, what its callbacks want it to have. If one fails, `copy` is left without any.
+    pub fn copy_to(&self, owner: Handle<T>, copy: &Self, copy_owner: Handle<T>) -> Result<()> {
+        let attributes = self.lock().clone();
+        for attribute in attributes {
+            match attribute.keyval.call_copy(owner, attribute.value) {
+                Ok(None) => {}
+                Ok(Some(value)) => copy.lock().push(Attribute { value, ..attribute }),
+                Err(error) => {
+                    // The copy's failure is what the user hears of.
+                    let _ = copy.clear(copy_owner);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn delete_one(&self, owner: Handle<T>, attribute: &Attribute<T>) -> Result<()> {
+        attribute.keyval.call_delete(owner, attribute.value)?;
+        let number = attribute.keyval.number;
+        let mut list = self.lock();
+        if let Some(at) = list.iter().position(|other| other.keyval.number == number) {
+            let gone = list.remove(at);
+            drop(list);
+            drop(gone);
+        }
+        Ok(())
+    }
+
+    fn find(&self, number: i32) -> Option<Attribute<T>> {
+        let list = self.lock();
+        list.iter().find(|attribute| attribute.keyval.number == number).cloned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Attribute<T>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Cached> Default for Attributes<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,76 @@
+//! Named constants, with the standard ABI's values (MPI-5.0 §20.3.1). The ABI layer translates those that another
+//! ABI spells differently.
+
+use std::ffi::c_void;
+
+/// Receive from any rank.
+pub const ANY_SOURCE: i32 = -1;
+/// Receive with any tag.
+pub const ANY_TAG: i32 = -2;
+/// The rank of nobody.
+pub const PROC_NULL: i32 = -3;
+/// The root's own root argument, on intercommunicators.
+pub const ROOT: i32 = -4;
+/// No rank, no colour, no number.
+pub const UNDEFINED: i32 = -32766;
+
+/// The largest tag that users may give; larger ones are the library's own.
+pub const TAG_UB: i32 = 0x3fff_ffff;
+
+/// Address zero.
+pub const BOTTOM: *mut c_void = std::ptr::null_mut();
+/// The other buffer is this one.
+pub const IN_PLACE: *mut c_void = std::ptr::without_provenance_mut(1);
+/// The library finds buffer space for buffered sends.
+pub const BUFFER_AUTOMATIC: *mut c_void = std::ptr::without_provenance_mut(2);
+
+/// Only one thread exists.
+pub const THREAD_SINGLE: i32 = 0;
+/// Only the main thread calls MPI.
+pub const THREAD_FUNNELED: i32 = 1024;
+/// Threads call MPI one at a time.
+pub const THREAD_SERIALIZED: i32 = 2048;
+/// Threads call MPI as they like.
+pub const THREAD_MULTIPLE: i32 = 4096;
+
+/// The same object.
+pub const IDENT: i32 = 201;
+/// Same members, same order, another context.
+pub const CONGRUENT: i32 = 202;
+/// Same members, another order.
+pub const SIMILAR: i32 = 203;
+/// Different members.
+pub const UNEQUAL: i32 = 204;
+
+/// Split by who can share memory.
+pub const COMM_TYPE_SHARED: i32 = 221;
+/// Split by the next smaller piece of hardware.
+pub const COMM_TYPE_HW_UNGUIDED: i32 = 222;
+/// Split by the kind of hardware that the info names.
+pub const COMM_TYPE_HW_GUIDED: i32 = 223;
+/// Split by the kind of hardware or the process set that the info names.
+pub const COMM_TYPE_RESOURCE_GUIDED: i32 = 224;
+
+/// No attribute key.
+pub const KEYVAL_INVALID: i32 = 0;
+
+/// Longest object name, with its terminator.
+pub const MAX_OBJECT_NAME: usize = 128;
+/// Longest info key, with its terminator.
+pub const MAX_INFO_KEY: usize = 256;
+/// Longest info value, with its terminator.
+pub const MAX_INFO_VAL: usize = 1024;
+/// Longest error string, with its terminator.
+pub const MAX_ERROR_STRING: usize = 512;
+/// Longest processor name, with its terminator.
+pub const MAX_PROCESSOR_NAME: usize = 256;
+/// Longest string tag, with its terminator.
+pub const MAX_STRINGTAG_LEN: usize = 1024;
+
+/// The largest error code that users did not add.
+pub const ERR_LASTCODE: i32 = 0x3fff;
+
+/// MPI version and subversion.
+pub const VERSION: (i32, i32) = (5, 0);
+/// Version of the standard ABI.
+pub const ABI_VERSION: (i32, i32) = (1, 0);
