@@ -1,0 +1,184 @@
+/* What no library can beat on this machine: the hand-over of a cache line between two CPUs, and memcpy by size.
+ *
+ *   floors [--real] [--seconds S] [SIZE ...]
+ *
+ * Needs no MPI; run in turn with the libraries, on the same CPUs.
+ *   line      one way of a line bounced between two pinned threads; the cheaper of two layouts: both write one
+ *             line, or each writes its own
+ *   memcpy    clean: one thread copies between two buffers of its own. --real: as the ping-pong with --real, but
+ *             through memory that both sides map: the sender rewrites, the receiver copies and reads. */
+#define _GNU_SOURCE
+#include "measure.h"
+#include "touch.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct line {
+    _Alignas(128) _Atomic uint64_t value;
+};
+
+/* Two of each: thread 0 is the origin, thread 1 answers. */
+static struct line lines[2];
+static char *written[2], *copied[2];
+static struct samples samples;
+
+enum layout { ONE_LINE, TWO_LINES };
+
+static void await(_Atomic uint64_t *word, uint64_t value)
+{
+    while (atomic_load_explicit(word, memory_order_acquire) != value)
+        ;
+}
+
+/* One round trip of the line; the value counts up by two a round. */
+static void bounce(int thread, enum layout layout, uint64_t round)
+{
+    _Atomic uint64_t *mine = layout == ONE_LINE ? &lines[0].value : &lines[thread].value;
+    _Atomic uint64_t *theirs = layout == ONE_LINE ? &lines[0].value : &lines[!thread].value;
+    if (thread == 0) {
+        atomic_store_explicit(mine, 2 * round + 1, memory_order_release);
+        await(theirs, 2 * round + 2);
+    } else {
+        await(theirs, 2 * round + 1);
+        atomic_store_explicit(mine, 2 * round + 2, memory_order_release);
+    }
+}
+
+/* One round trip of `size` bytes that are rewritten, copied from the other's memory and read. */
+static void bounce_buffer(int thread, int size, uint64_t round)
+{
+    if (thread == 0) {
+        rewrite(written[0], size, round);
+        bounce(0, TWO_LINES, round);
+        memcpy(copied[0], written[1], (size_t)size);
+        if (!is_written(copied[0], size, ~round))
+            abort();
+    } else {
+        await(&lines[0].value, 2 * round + 1);
+        memcpy(copied[1], written[0], (size_t)size);
+        if (!is_written(copied[1], size, round))
+            abort();
+        rewrite(written[1], size, ~round);
+        atomic_store_explicit(&lines[1].value, 2 * round + 2, memory_order_release);
+    }
+}
+
+/* What both threads run; size < 0 is the bare line. */
+struct work {
+    enum layout layout;
+    int size, thread;
+    uint64_t first, rounds;
+};
+
+static void *run(void *argument)
+{
+    const struct work *w = argument;
+    pin(w->thread);
+    for (uint64_t i = w->first; i < w->first + w->rounds; i++) {
+        if (w->size < 0)
+            bounce(w->thread, w->layout, i);
+        else
+            bounce_buffer(w->thread, w->size, i);
+    }
+    return NULL;
+}
+
+static void time_between_threads(enum layout layout, int size, double budget_us)
+{
+    lines[0].value = lines[1].value = 0;
+    uint64_t first = 0;
+    double one_round = 1;
+    struct plan plan = {10, 10};
+    for (int pass = 0; pass < 3; pass++) { /* warm up, estimate, measure */
+        uint64_t rounds = (uint64_t)plan.batch * (uint64_t)plan.batches;
+        struct work answer = {layout, size, 1, first, rounds};
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, run, &answer) != 0)
+            abort();
+        struct work batch = {layout, size, 0, first, (uint64_t)plan.batch};
+        samples.count = plan.batches;
+        double begin = now_us();
+        for (int i = 0; i < plan.batches; i++) {
+            double start = now_us();
+            for (uint64_t n = 0; n < batch.rounds; n++, batch.first++) {
+                if (size < 0)
+                    bounce(0, layout, batch.first);
+                else
+                    bounce_buffer(0, size, batch.first);
+            }
+            samples.us[i] = (now_us() - start) / plan.batch / 2;
+        }
+        one_round = (now_us() - begin) / (double)rounds;
+        pthread_join(thread, NULL);
+        first += rounds;
+        plan = plan_for(one_round, pass == 0 ? budget_us / 20 : budget_us);
+    }
+}
+
+static void time_memcpy(int size, double budget_us)
+{
+    double one_copy = 1;
+    struct plan plan = {10, 10};
+    for (int pass = 0; pass < 3; pass++) {
+        samples.count = plan.batches;
+        double begin = now_us();
+        for (int i = 0; i < plan.batches; i++) {
+            double start = now_us();
+            for (int n = 0; n < plan.batch; n++) {
+                memcpy(copied[0], written[0], (size_t)size);
+                __asm__ volatile("" : : "r"(copied[0]), "r"(written[0]) : "memory");
+            }
+            samples.us[i] = (now_us() - start) / plan.batch;
+        }
+        one_copy = (now_us() - begin) / plan.batch / plan.batches;
+        plan = plan_for(one_copy, pass == 0 ? budget_us / 20 : budget_us);
+    }
+}
+
+static double median(void)
+{
+    qsort(samples.us, (size_t)samples.count, sizeof samples.us[0], ascending);
+    return at_percent(&samples, 50);
+}
+
+int main(int argc, char **argv)
+{
+    int real = 0, sizes[64], count = 0;
+    double seconds = 1;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--real") == 0)
+            real = 1;
+        else if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc)
+            seconds = atof(argv[++i]);
+        else if (count < 64)
+            sizes[count++] = atoi(argv[i]);
+    }
+    pin(0);
+    double budget_us = seconds * 1e6 / (count + 2);
+
+    time_between_threads(ONE_LINE, -1, budget_us);
+    double one_line = median();
+    time_between_threads(TWO_LINES, -1, budget_us);
+    double two_lines = median();
+    if (one_line < two_lines)
+        time_between_threads(ONE_LINE, -1, budget_us);
+    printf("result line ");
+    print_samples(&samples);
+
+    int largest = 8;
+    for (int i = 0; i < count; i++)
+        largest = sizes[i] > largest ? sizes[i] : largest;
+    for (int i = 0; i < 2; i++) {
+        written[i] = buffer(largest);
+        copied[i] = buffer(largest);
+    }
+    for (int i = 0; i < count; i++) {
+        if (real)
+            time_between_threads(TWO_LINES, sizes[i], budget_us);
+        else
+            time_memcpy(sizes[i], budget_us);
+        printf("result memcpy size=%d ", sizes[i]);
+        print_samples(&samples);
+    }
+    return 0;
+}

@@ -1,0 +1,93 @@
+/* What every experiment shares: the clock, the pinning, and how samples become one line of output.
+ *
+ * Only MPI-3 calls are used anywhere in this folder, so any mpicc compiles it.
+ *
+ * Output that is meant for `isthmus bench` is one line per result, `result NAME key=value ...`; times are in
+ * microseconds. Whatever else a library or launcher prints does not start with `result ` and is ignored. */
+#ifndef ISTHMUS_BENCH_MEASURE_H
+#define ISTHMUS_BENCH_MEASURE_H
+
+#ifndef _GNU_SOURCE
+#error "define _GNU_SOURCE before the first include: sched_setaffinity needs it"
+#endif
+
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static inline double now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+/* Pins the caller to the (index modulo length)-th CPU of the list in ISTHMUS_BENCH_CPUS ("0,2,3"), so that every
+ * library runs on the same CPUs whatever its launcher thinks of binding. Without the variable nothing is pinned. */
+static inline void pin(int index)
+{
+    const char *list = getenv("ISTHMUS_BENCH_CPUS");
+    int cpus[1024], length = 0;
+    while (list && *list && length < 1024) {
+        cpus[length++] = (int)strtol(list, (char **)&list, 10);
+        if (*list == ',')
+            list++;
+        else
+            break;
+    }
+    if (length == 0)
+        return;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpus[index % length], &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0)
+        perror("isthmus bench: sched_setaffinity");
+}
+
+/* Times of single operations, each the mean over one batch: short operations are timed in batches that are long
+ * against the clock's own cost, and short against a scheduler's time slice. */
+#define BATCH_US 50.0
+#define MAX_SAMPLES 20000
+
+struct samples {
+    double us[MAX_SAMPLES];
+    int count;
+};
+
+static inline int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static inline double at_percent(const struct samples *sorted, double percent)
+{
+    return sorted->us[(int)((double)(sorted->count - 1) * percent / 100.0 + 0.5)];
+}
+
+/* Sorts, and prints the line's common end. */
+static inline void print_samples(struct samples *s)
+{
+    qsort(s->us, (size_t)s->count, sizeof s->us[0], ascending);
+    printf("us=%.4f best=%.4f p99=%.4f samples=%d\n", at_percent(s, 50), s->us[0], at_percent(s, 99), s->count);
+    fflush(stdout);
+}
+
+/* How many operations make a batch, and how many batches fill the budget, for an operation of this length. */
+struct plan {
+    int batch, batches;
+};
+
+static inline struct plan plan_for(double operation_us, double budget_us)
+{
+    struct plan p;
+    p.batch = operation_us >= BATCH_US ? 1 : (int)(BATCH_US / operation_us) + 1;
+    double batches = budget_us / (operation_us * p.batch);
+    p.batches = batches > MAX_SAMPLES ? MAX_SAMPLES : batches < 5 ? 5 : (int)batches;
+    return p;
+}
+
+#endif
