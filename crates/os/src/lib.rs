@@ -3,12 +3,16 @@
 //! Every function is a thin, checked cover of one kernel service. Failures keep the call's name and `errno`.
 #![allow(unsafe_code)] // This crate is where the system calls are made.
 
+pub mod cgroup;
 pub mod child;
 pub mod clock;
+pub mod cma_probe;
 pub mod cpu;
 pub mod error;
 pub mod futex;
 pub mod host;
+pub mod interrupt;
+pub mod limits;
 pub mod membarrier;
 pub mod memfd;
 pub mod memory;
@@ -20,5 +24,7 @@ pub mod process_vm;
 pub mod random;
 pub mod signal;
 pub mod socket;
+pub mod topology;
+pub mod yama;
 
 pub use error::{Error, Result};

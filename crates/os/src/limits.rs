@@ -1,0 +1,26 @@
+//! Limits of this process that the shell calls `ulimit`.
+
+/// How many descriptors may be open (`ulimit -n`); `None`: no limit.
+pub fn open_files() -> Option<u64> {
+    soft(libc::RLIMIT_NOFILE)
+}
+
+/// How many processes and threads this user may have (`ulimit -u`); `None`: no limit.
+pub fn processes() -> Option<u64> {
+    soft(libc::RLIMIT_NPROC)
+}
+
+/// How many bytes of address space this process may map (`ulimit -v`); `None`: no limit.
+pub fn address_space() -> Option<u64> {
+    soft(libc::RLIMIT_AS)
+}
+
+fn soft(resource: libc::__rlimit_resource_t) -> Option<u64> {
+    let mut limit = libc::rlimit {
+        rlim_cur: libc::RLIM_INFINITY,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: the structure is ours.
+    unsafe { libc::getrlimit(resource, &mut limit) };
+    (limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
