@@ -22,3 +22,19 @@ pub fn yield_now() {
     // SAFETY: sched_yield has no preconditions.
     unsafe { libc::sched_yield() };
 }
+
+/// Run the calling thread, and what it starts, on `cpus` only. To be called between `fork` and `exec` too: allocates
+/// nothing.
+pub fn bind(cpus: &[usize]) -> crate::Result<()> {
+    // SAFETY: an all-zero cpu_set_t is an empty set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    for &cpu in cpus.iter().filter(|&&cpu| cpu < libc::CPU_SETSIZE as usize) {
+        // SAFETY: the index is below CPU_SETSIZE.
+        unsafe { libc::CPU_SET(cpu, &mut set) };
+    }
+    // SAFETY: `set` is as large as we say.
+    crate::error::check("sched_setaffinity", unsafe {
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)
+    })
+    .map(drop)
+}

@@ -15,6 +15,21 @@ pub fn address_space() -> Option<u64> {
     soft(libc::RLIMIT_AS)
 }
 
+/// See that `wanted` descriptors can be open, as far as the hard limit allows. Children inherit the raised limit.
+pub fn allow_open_files(wanted: u64) {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the structure is ours. A limit that cannot be raised shows where a descriptor is then refused.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 && limit.rlim_cur < wanted {
+            limit.rlim_cur = wanted.min(limit.rlim_max);
+            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+        }
+    }
+}
+
 fn soft(resource: libc::__rlimit_resource_t) -> Option<u64> {
     let mut limit = libc::rlimit {
         rlim_cur: libc::RLIM_INFINITY,

@@ -2,6 +2,7 @@
 //!
 //! Virtual machines and containers may hide any of it, so everything here may be absent.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -44,6 +45,19 @@ pub fn model() -> Option<String> {
 /// CPUs the machine has switched on, ours to use or not.
 pub fn online() -> Vec<usize> {
     list(&Path::new(CPUS).join("online")).unwrap_or_default()
+}
+
+/// `cpus` grouped by physical core: the hyper-threads of one core together, in increasing order.
+pub fn cores(cpus: impl IntoIterator<Item = usize>) -> Vec<Vec<usize>> {
+    let mut cores = BTreeMap::<(usize, usize), Vec<usize>>::new();
+    for cpu in cpus {
+        let topology = Path::new(CPUS).join(format!("cpu{cpu}/topology"));
+        let number = |name: &str| word(&topology.join(name))?.parse().ok();
+        // Where nothing is told, each CPU counts as a core of its own.
+        let core = number("physical_package_id").zip(number("core_id"));
+        cores.entry(core.unwrap_or((usize::MAX, cpu))).or_default().push(cpu);
+    }
+    cores.into_values().collect()
 }
 
 /// The caches above `cpu`, nearest first.
