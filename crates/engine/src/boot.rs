@@ -1,6 +1,18 @@
 //! Joining and leaving the job.
 
-use crate::Result;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+
+use isthmus_os::{membarrier, process, random, socket};
+use isthmus_shm::Segment;
+use isthmus_shm::slot::Identity;
+
+use crate::control::{self, Nonce, ToLauncher, ToRank};
+use crate::engine::Engine;
+use crate::types::World;
+use crate::{ENGINE, Error, Result, enter, job};
 
 /// Life of the engine in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,18 +25,274 @@ pub enum State {
     Forked,
 }
 
-/// Join the job: under our `mpiexec` by its environment, else as a singleton. Calling again is free.
-/// Blocks until every rank of the job has arrived.
+const OUTSIDE: u8 = 0;
+const INSIDE: u8 = 1;
+const FORKED: u8 = 2;
+
+static STATE: AtomicU8 = AtomicU8::new(OUTSIDE);
+static WORLD: OnceLock<World> = OnceLock::new();
+static CROWDED: AtomicBool = AtomicBool::new(false);
+/// The lifeline's descriptor, for the fork hook.
+static LIFELINE: AtomicI32 = AtomicI32::new(-1);
+/// Our own copy of the secret that peers read to prove who we are.
+static SECRET: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+
+/// How long a launcher may take to answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Where this process stands.
+#[inline]
+pub fn state() -> State {
+    match STATE.load(Ordering::Acquire) {
+        INSIDE => State::Inside,
+        FORKED => State::Forked,
+        _ => State::Outside,
+    }
+}
+
+/// Who we are; `None` before [`boot`].
+pub(crate) fn world() -> Option<&'static World> {
+    WORLD.get()
+}
+
+/// Do the ranks of this node outnumber the CPUs that they may use?
+#[inline]
+pub(crate) fn is_crowded() -> bool {
+    CROWDED.load(Ordering::Relaxed)
+}
+
+/// Join the job: under our `mpiexec` by its environment, else as a singleton. Calling again is free. Waits for the
+/// launcher's answer, not for other ranks.
 pub fn boot() -> Result<()> {
-    todo!()
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    match state() {
+        State::Inside => return Ok(()),
+        State::Forked => {
+            return Err(Error::Boot(
+                "this process was forked from one that uses MPI; exec first".into(),
+            ));
+        }
+        State::Outside => {}
+    }
+    let place = match invitation()? {
+        Some(invitation) => match join(&invitation)? {
+            Some(place) => place,
+            None => alone()?,
+        },
+        None => alone()?,
+    };
+    settle(place)
+}
+
+/// What the launcher put into our environment.
+struct Invitation {
+    nonce: Nonce,
+    rank: u32,
+    appnum: i32,
+}
+
+/// A place in a job.
+struct Place {
+    segment: OwnedFd,
+    lifeline: Option<OwnedFd>,
+    world: World,
+    launcher_pid: Option<u32>,
+}
+
+fn invitation() -> Result<Option<Invitation>> {
+    let Ok(job) = std::env::var("ISTHMUS_JOB") else {
+        refuse_other_launchers()?;
+        return Ok(None);
+    };
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
+    let nonce = Nonce::parse(&job).ok_or_else(|| Error::Boot("ISTHMUS_JOB is not a job's nonce".into()))?;
+    let rank = number("ISTHMUS_RANK").ok_or_else(|| Error::Boot("ISTHMUS_RANK is missing or not a number".into()))?;
+    Ok(Some(Invitation {
+        nonce,
+        rank,
+        appnum: number("ISTHMUS_APPNUM").unwrap_or(0) as i32,
+    }))
+}
+
+/// Running silently as many jobs of one rank each is what users suffer from elsewhere.
+fn refuse_other_launchers() -> Result<()> {
+    for name in ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"] {
+        if let Ok(size) = std::env::var(name)
+            && size.parse::<u32>().is_ok_and(|size| size > 1)
+        {
+            return Err(Error::Boot(format!(
+                "started by another launcher ({name}={size}), which Isthmus cannot join yet; use Isthmus's own mpiexec"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Ask the launcher for our place. `None`: somebody else has it, typically a parent whose environment we inherited.
+fn join(invitation: &Invitation) -> Result<Option<Place>> {
+    let failed = |what: &str, error: &dyn std::fmt::Display| {
+        Error::Boot(format!(
+            "{what}: {error} (is the mpiexec that set ISTHMUS_JOB still running, on this machine?)"
+        ))
+    };
+    let lifeline =
+        socket::connect(&invitation.nonce.socket_name()).map_err(|error| failed("no answer from mpiexec", &error))?;
+    let hello = ToLauncher::Hello {
+        rank: invitation.rank,
+        pid: process::id(),
+        nonce: invitation.nonce,
+    };
+    socket::send(&lifeline, &hello.encode(), None).map_err(|error| failed("mpiexec hung up", &error))?;
+    socket::set_receive_limit(&lifeline, PATIENCE).map_err(|error| failed("cannot wait for mpiexec", &error))?;
+    let mut packet = [0; control::MAX_PACKET];
+    match socket::receive(&lifeline, &mut packet).map_err(|error| failed("mpiexec does not answer", &error))? {
+        socket::Received::Packet(length, segment) => match (ToRank::decode(&packet[..length]), segment) {
+            (Some(ToRank::Welcome { size, launcher_pid }), Some(segment)) if invitation.rank < size => {
+                let world = World {
+                    rank: invitation.rank,
+                    size,
+                    appnum: invitation.appnum,
+                    singleton: false,
+                };
+                Ok(Some(Place {
+                    segment,
+                    lifeline: Some(lifeline),
+                    world,
+                    launcher_pid: Some(launcher_pid),
+                }))
+            }
+            (Some(ToRank::Refused), _) => Ok(None),
+            _ => Err(Error::Boot(
+                "mpiexec's answer makes no sense: is it of the same version as the library?".into(),
+            )),
+        },
+        socket::Received::Nothing => Err(Error::Boot("mpiexec did not answer in 30 s".into())),
+        socket::Received::Closed => Err(Error::Boot("mpiexec hung up".into())),
+    }
+}
+
+/// A job of one.
+fn alone() -> Result<Place> {
+    let mut nonce = [0; 16];
+    random::fill(&mut nonce).map_err(|error| Error::Boot(error.to_string()))?;
+    let segment = job::create(1, Nonce(nonce))?;
+    let world = World {
+        rank: 0,
+        size: 1,
+        appnum: -1,
+        singleton: true,
+    };
+    Ok(Place {
+        segment,
+        lifeline: None,
+        world,
+        launcher_pid: None,
+    })
+}
+
+/// Map the segment, show who we are, become reachable.
+fn settle(place: Place) -> Result<()> {
+    let Place {
+        segment,
+        lifeline,
+        world,
+        launcher_pid,
+    } = place;
+    let segment: &'static Segment = Box::leak(Box::new(Segment::attach(segment)?));
+    if segment.ranks() != world.size {
+        return Err(Error::Boot(format!(
+            "the job has {} ranks here, {} by mpiexec",
+            segment.ranks(),
+            world.size
+        )));
+    }
+    segment.keep_from_children();
+    let slot = segment.slot(world.rank);
+    if !slot.claim() {
+        return Err(Error::Boot(format!("another process is rank {} already", world.rank)));
+    }
+    // Registering takes 10 ms once there are threads; then it is cheaper that we fence after each record.
+    let registered = process::threads() == 1 && membarrier::register();
+    if let Some(launcher) = launcher_pid {
+        process::allow_tracing_by(launcher);
+    }
+    let mut bytes = [0; 16];
+    random::fill(&mut bytes).map_err(|error| Error::Boot(error.to_string()))?;
+    let secret = [0, 8].map(|at| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes")));
+    for (cell, value) in SECRET.iter().zip(secret) {
+        cell.store(value, Ordering::Relaxed);
+    }
+    slot.publish(Identity {
+        pid: process::id(),
+        nonce: secret,
+        nonce_address: SECRET.as_ptr() as u64,
+    });
+    CROWDED.store(world.size > segment.cpus(), Ordering::Relaxed);
+    LIFELINE.store(lifeline.as_ref().map_or(-1, |fd| fd.as_raw_fd()), Ordering::Relaxed);
+    let engine = Engine::new(segment, world.rank, !registered, lifeline);
+    let _ = WORLD.set(world);
+    *ENGINE.get(&mut enter()) = Some(engine);
+    process::on_fork_in_child(forked);
+    STATE.store(INSIDE, Ordering::Release);
+    Ok(())
+}
+
+/// Runs in every child made by `fork`: its copy of the engine is not one.
+extern "C" fn forked() {
+    STATE.store(FORKED, Ordering::Release);
+    // The child must not hold the lifeline open: our end of file is how our death is noticed.
+    let lifeline = LIFELINE.swap(-1, Ordering::Relaxed);
+    if lifeline >= 0 {
+        isthmus_os::process::close_raw(lifeline);
+    }
 }
 
 /// Tell the launcher that this process has finalized: its exit is no longer a failure. The engine stays usable.
 pub fn leave() {
-    todo!()
+    tell(&ToLauncher::Finalized);
 }
 
-/// Where this process stands.
-pub fn state() -> State {
-    todo!()
+/// Tell the launcher that MPI is in use again after [`leave`] (sessions).
+pub fn resume() {
+    tell(&ToLauncher::Resumed);
+}
+
+fn tell(message: &ToLauncher) {
+    if state() == State::Inside
+        && let Some(lifeline) = &enter().engine().lifeline
+    {
+        // A launcher that is gone is noticed by the next wait.
+        let _ = socket::send(lifeline, &message.encode(), None);
+    }
+}
+
+/// End the job with `code`; `message`, if not empty, is one line for the user. Does not return.
+pub fn abort(code: i32, message: &str) -> ! {
+    let told = state() == State::Inside
+        && enter().engine().lifeline.as_ref().is_some_and(|lifeline| {
+            let packet = ToLauncher::Abort {
+                code,
+                message: message.to_owned(),
+            }
+            .encode();
+            let sent = socket::send(lifeline, &packet, None).is_ok();
+            // The launcher ends us; if it cannot, we end by ourselves.
+            sent && socket::set_receive_limit(lifeline, Duration::from_secs(2)).is_ok()
+                && matches!(socket::receive(lifeline, &mut [0; control::MAX_PACKET]), Ok(_) | Err(_))
+        });
+    if !told && !message.is_empty() {
+        eprintln!("{message}");
+    }
+    process::exit_now(code)
+}
+
+/// A rank whose launcher is gone ends: nobody could end it otherwise.
+pub(crate) fn check_lifeline(engine: &Engine) {
+    if let Some(lifeline) = &engine.lifeline
+        && socket::is_closed(lifeline)
+    {
+        eprintln!("isthmus: rank {}: mpiexec is gone; ending", engine.me);
+        process::exit_now(1);
+    }
 }

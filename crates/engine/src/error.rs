@@ -7,8 +7,8 @@ pub enum Error {
     /// The process could not join its job.
     #[error("cannot join the job: {0}")]
     Boot(String),
-    /// Shared memory could not be had.
-    #[error("out of shared memory: {0}")]
+    /// Memory for communication could not be had.
+    #[error("out of memory for communication: {0}")]
     NoMemory(String),
     /// A process we need has died.
     #[error("process {peer} has failed")]
@@ -16,9 +16,15 @@ pub enum Error {
         /// Its index.
         peer: u32,
     },
-    /// The launcher has gone.
-    #[error("the launcher has gone")]
-    LauncherGone,
+    /// The message handle names no message.
+    #[error("the message was received already")]
+    NoSuchMessage,
+}
+
+impl From<isthmus_shm::segment::Error> for Error {
+    fn from(error: isthmus_shm::segment::Error) -> Self {
+        Self::NoMemory(error.to_string())
+    }
 }
 
 /// Result of engine calls.

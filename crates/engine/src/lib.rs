@@ -7,29 +7,51 @@
 //! Nothing here blocks except [`wait_until`].
 #![allow(unsafe_code)] // The engine reads and writes user buffers and shared memory; each site argues its case.
 
+mod arena;
 mod boot;
 pub mod control;
 pub mod counters;
+mod engine;
 mod error;
+mod inbound;
+pub mod job;
+mod matching;
+mod ops;
+mod outbound;
+mod receive;
+mod record;
+mod rendezvous;
+mod send;
 pub mod tunables;
 mod types;
+mod wait;
 
-pub use boot::{State, boot, leave, state};
+use std::cell::UnsafeCell;
+
+use engine::Engine;
+use matching::Pattern;
+
+pub use boot::{State, abort, boot, leave, resume, state};
 pub use error::{Error, Result};
 pub use types::{Arrival, ContextId, MessageId, Mode, OpId, Outcome, Peer, Posting, World};
+pub use wait::wait_until;
+
+/// The engine of this process; `None` before [`boot`].
+static ENGINE: Guarded<Option<Engine>> = Guarded::new(None);
 
 /// Proof that the calling thread is the only one inside the engine.
 ///
-/// Free below `MPI_THREAD_MULTIPLE`; a lock there. Never hold one across a user callback.
+/// Free below `MPI_THREAD_MULTIPLE`, which is not granted yet. Never hold one across a user callback.
 pub struct Entered(());
 
 /// Enter the engine. Does not wait below thread-multiple.
+#[inline]
 pub fn enter() -> Entered {
-    todo!()
+    Entered(())
 }
 
 /// A value that only the thread inside the engine touches.
-pub struct Guarded<T>(std::cell::UnsafeCell<T>);
+pub struct Guarded<T>(UnsafeCell<T>);
 
 // SAFETY: every access goes through `get`, which needs the `Entered` token.
 unsafe impl<T: Send> Sync for Guarded<T> {}
@@ -37,10 +59,12 @@ unsafe impl<T: Send> Sync for Guarded<T> {}
 impl<T> Guarded<T> {
     /// Wrap a value.
     pub const fn new(value: T) -> Self {
-        Self(std::cell::UnsafeCell::new(value))
+        Self(UnsafeCell::new(value))
     }
 
     /// The value; the token proves that the access is exclusive.
+    #[inline]
+    #[allow(clippy::mut_from_ref)] // The token is what is borrowed mutably.
     pub fn get<'a>(&'a self, _token: &'a mut Entered) -> &'a mut T {
         // SAFETY: the token is unique while its thread is inside, and borrowed mutably here.
         unsafe { &mut *self.0.get() }
@@ -48,9 +72,21 @@ impl<T> Guarded<T> {
 }
 
 impl Entered {
+    /// Let other threads in.
+    fn leave(self) {}
+
+    /// The engine. Everything that gets here has booted: the entry points check.
+    #[inline]
+    pub(crate) fn engine(&mut self) -> &mut Engine {
+        ENGINE
+            .get(self)
+            .as_mut()
+            .expect("MPI procedures check that the engine has booted")
+    }
+
     /// Who we are. Valid after [`boot`].
     pub fn world(&self) -> &'static World {
-        todo!()
+        boot::world().expect("MPI procedures check that the engine has booted")
     }
 
     /// Start sending `len` bytes at `buf` to `to`. `None`: the buffer may be reused already.
@@ -58,89 +94,120 @@ impl Entered {
     ///
     /// # Safety
     /// `buf` must be readable for `len` bytes until the operation completes.
+    #[inline]
     pub unsafe fn send(
         &mut self,
-        _mode: Mode,
-        _to: Peer,
-        _envelope: Posting,
-        _buf: *const u8,
-        _len: usize,
+        mode: Mode,
+        to: Peer,
+        envelope: Posting,
+        buf: *const u8,
+        len: usize,
     ) -> Result<Option<OpId>> {
-        todo!()
+        let engine = self.engine();
+        // SAFETY: the caller's promise.
+        let op = unsafe { engine.send(mode, to.0, envelope, buf, len) }?;
+        Ok(op.map(|op| engine.ops.id(op)))
     }
 
     /// Post a receive. `from` and `tag` are `None` for wildcards. Does not block.
     ///
     /// # Safety
     /// `buf` must be writable for `capacity` bytes until the operation completes.
+    #[inline]
     pub unsafe fn receive(
         &mut self,
-        _from: Option<Peer>,
-        _context: ContextId,
-        _tag: Option<i32>,
-        _buf: *mut u8,
-        _capacity: usize,
+        from: Option<Peer>,
+        context: ContextId,
+        tag: Option<i32>,
+        buf: *mut u8,
+        capacity: usize,
     ) -> Result<OpId> {
-        todo!()
+        let engine = self.engine();
+        // SAFETY: the caller's promise.
+        let op = unsafe { engine.receive(pattern(from, context, tag), buf, capacity) }?;
+        Ok(engine.ops.id(op))
     }
 
-    /// If the operation is complete, retire it and say how it went.
-    pub fn take(&mut self, _op: OpId) -> Option<Outcome> {
-        todo!()
+    /// If the operation is complete, retire it and say how it went. `None` also for names that are stale.
+    #[inline]
+    pub fn take(&mut self, op: OpId) -> Option<Outcome> {
+        let engine = self.engine();
+        let index = engine.ops.find(op)?;
+        if engine.ops[index].stage != ops::Stage::Complete {
+            return None;
+        }
+        let outcome = engine.ops[index].outcome;
+        engine.ops.release(index);
+        Some(outcome)
     }
 
     /// How the operation went, if it is complete, without retiring it.
-    pub fn peek(&mut self, _op: OpId) -> Option<&Outcome> {
-        todo!()
+    pub fn peek(&mut self, op: OpId) -> Option<&Outcome> {
+        let engine = self.engine();
+        let index = engine.ops.find(op)?;
+        let op = &engine.ops[index];
+        (op.stage == ops::Stage::Complete).then_some(&op.outcome)
     }
 
     /// The operation will never be waited for: forget it when it completes (`MPI_Request_free`).
-    pub fn detach(&mut self, _op: OpId) {
-        todo!()
+    pub fn detach(&mut self, op: OpId) {
+        let engine = self.engine();
+        let Some(index) = engine.ops.find(op) else { return };
+        if engine.ops[index].stage == ops::Stage::Complete {
+            engine.ops.release(index);
+        } else {
+            engine.ops[index].detached = true;
+        }
     }
 
-    /// Withdraw a receive that has not matched. `false`: too late, it will complete.
-    pub fn cancel(&mut self, _op: OpId) -> bool {
-        todo!()
+    /// Withdraw a receive that has not matched, or a send that is announced and not taken; it then completes as
+    /// cancelled. `false`: too late, it will complete.
+    pub fn cancel(&mut self, op: OpId) -> bool {
+        let engine = self.engine();
+        engine.ops.find(op).is_some_and(|index| engine.cancel(index))
     }
 
     /// The first message that a receive with these arguments would match, if it has arrived.
-    pub fn probe(&mut self, _from: Option<Peer>, _context: ContextId, _tag: Option<i32>) -> Option<Arrival> {
-        todo!()
+    pub fn probe(&mut self, from: Option<Peer>, context: ContextId, tag: Option<i32>) -> Option<Arrival> {
+        self.engine().probe(pattern(from, context, tag))
     }
 
     /// As [`Self::probe`], and take the message out of matching (`MPI_Mprobe`).
     pub fn matched_probe(
         &mut self,
-        _from: Option<Peer>,
-        _context: ContextId,
-        _tag: Option<i32>,
+        from: Option<Peer>,
+        context: ContextId,
+        tag: Option<i32>,
     ) -> Option<(MessageId, Arrival)> {
-        todo!()
+        self.engine().matched_probe(pattern(from, context, tag))
     }
 
     /// Receive a message taken by [`Self::matched_probe`].
     ///
     /// # Safety
     /// As for [`Self::receive`].
-    pub unsafe fn receive_matched(&mut self, _message: MessageId, _buf: *mut u8, _capacity: usize) -> Result<OpId> {
-        todo!()
+    pub unsafe fn receive_matched(&mut self, message: MessageId, buf: *mut u8, capacity: usize) -> Result<OpId> {
+        let engine = self.engine();
+        // SAFETY: the caller's promise.
+        let op = unsafe { engine.receive_matched(message, buf, capacity) }?;
+        Ok(engine.ops.id(op))
     }
 
     /// Move whatever can move. Never blocks.
     pub fn progress(&mut self) {
-        todo!()
+        self.engine().progress();
+    }
+
+    /// Has everything that was to be sent left this process?
+    pub fn is_quiet(&mut self) -> bool {
+        self.engine().is_quiet()
     }
 }
 
-/// Make progress until `ready` answers. Spins, yields, then sleeps; enters and leaves the engine for each look,
-/// so other threads get their turn. `ready` must not call user code.
-pub fn wait_until<T>(mut ready: impl FnMut(&mut Entered) -> Option<T>) -> Result<T> {
-    let mut inside = enter();
-    loop {
-        if let Some(value) = ready(&mut inside) {
-            return Ok(value);
-        }
-        inside.progress();
+fn pattern(from: Option<Peer>, context: ContextId, tag: Option<i32>) -> Pattern {
+    Pattern {
+        context,
+        from: from.map(|peer| peer.0),
+        tag,
     }
 }

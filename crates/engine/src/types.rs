@@ -29,7 +29,7 @@ pub struct Posting {
 }
 
 /// What a receiver learns of a message before it is received.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Arrival {
     /// The sender's rank in the communicator.
     pub source: i32,
@@ -48,7 +48,7 @@ pub struct OpId(pub u32);
 pub struct MessageId(pub u32);
 
 /// How an operation ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Outcome {
     /// Envelope and number of bytes that were received (for a send: meaningless).
     pub arrival: Arrival,

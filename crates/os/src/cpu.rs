@@ -38,3 +38,12 @@ pub fn bind(cpus: &[usize]) -> crate::Result<()> {
     })
     .map(drop)
 }
+
+/// CPUs that this process can keep busy: its affinity mask, cut by the cgroup's quota (`cpu.max`), at least one.
+pub fn usable() -> usize {
+    let mask = affinity().len().max(1);
+    match crate::cgroup::cpu_quota() {
+        Some(quota) => mask.min(quota.ceil().max(1.0) as usize),
+        None => mask,
+    }
+}

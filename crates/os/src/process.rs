@@ -33,6 +33,12 @@ pub fn on_fork_in_child(hook: extern "C" fn()) {
     unsafe { libc::pthread_atfork(None, None, Some(hook)) };
 }
 
+/// Close a descriptor by number. Only for the fork hook, where its owner is another process's memory.
+pub fn close_raw(descriptor: i32) {
+    // SAFETY: close takes no pointers; the number belongs to the caller.
+    unsafe { libc::close(descriptor) };
+}
+
 /// End the process at once with `code`: no destructors, no exit handlers.
 pub fn exit_now(code: i32) -> ! {
     // SAFETY: _exit does not return.

@@ -7,7 +7,28 @@ use crate::error::{Error, Result, check, check_size};
 
 /// Signals that no longer interrupt this thread but wait to be read.
 #[derive(Debug)]
-pub struct Signals(OwnedFd);
+pub struct Signals {
+    fd: OwnedFd,
+    before: Mask,
+}
+
+/// Which signals a thread blocks.
+#[derive(Clone, Copy)]
+pub struct Mask(libc::sigset_t);
+
+impl std::fmt::Debug for Mask {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Mask")
+    }
+}
+
+impl Mask {
+    /// Make it the calling thread's. To be called between `fork` and `exec` too: allocates nothing.
+    pub fn set(&self) {
+        // SAFETY: the set is valid, the old one is not asked for; with these arguments the call cannot fail.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.0, std::ptr::null_mut()) };
+    }
+}
 
 /// One signal that came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +51,9 @@ impl Signals {
             // SAFETY: as above.
             unsafe { libc::sigaddset(&mut set, signal) };
         }
-        // SAFETY: the set is ours; the old mask is not asked for.
-        match unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) } {
+        let mut before = Mask(set);
+        // SAFETY: both sets are ours.
+        match unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set, &mut before.0) } {
             0 => {}
             errno => {
                 let call = "pthread_sigmask";
@@ -43,7 +65,13 @@ impl Signals {
             libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
         })?;
         // SAFETY: the descriptor is new and ours.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        Ok(Self { fd, before })
+    }
+
+    /// What was blocked before: children inherit the mask, and shall find it as we did.
+    pub fn mask_before(&self) -> Mask {
+        self.before
     }
 
     /// The next signal, if one has come. Does not block.
@@ -52,7 +80,7 @@ impl Signals {
         // SAFETY: the buffer is ours and as long as we say.
         let read = unsafe {
             libc::read(
-                self.0.as_raw_fd(),
+                self.fd.as_raw_fd(),
                 info.as_mut_ptr().cast(),
                 size_of::<libc::signalfd_siginfo>(),
             )
@@ -75,7 +103,7 @@ impl Signals {
 
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.fd.as_fd()
     }
 }
 

@@ -25,7 +25,7 @@ use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 
 use isthmus_os::mmap::Mapping;
-use isthmus_os::{memfd, memory};
+use isthmus_os::{cpu, memfd, memory};
 
 use crate::slot::Slot;
 use crate::sync::{AtomicU64, Ordering};
@@ -74,6 +74,10 @@ struct Header {
     magic: u64,
     layout: u32,
     ranks: u32,
+    /// The job's secret.
+    nonce: [u8; 16],
+    /// CPUs that the job may use, as its launcher sees them.
+    cpus: u64,
     /// Length of everybody's mapping.
     limit: u64,
     /// First byte of the arena that belongs to nobody.
@@ -86,6 +90,7 @@ pub struct Segment {
     fd: OwnedFd,
     mapping: Mapping,
     ranks: u32,
+    cpus: u32,
 }
 
 struct Plan {
@@ -115,7 +120,7 @@ fn plan(ranks: u32) -> Plan {
 }
 
 /// Make the segment of a new job. Blocks no longer than the kernel takes to reserve its fixed part.
-pub fn create(ranks: u32) -> Result<OwnedFd, Error> {
+pub fn create(ranks: u32, nonce: [u8; 16]) -> Result<OwnedFd, Error> {
     if ranks > MAX_RANKS {
         return Err(Error::TooManyRanks(ranks));
     }
@@ -125,10 +130,13 @@ pub fn create(ranks: u32) -> Result<OwnedFd, Error> {
     memfd::reserve(&fd, 0, plan.arena)?;
     let limit = largest_mapping(&fd)?;
     let mapping = Mapping::shared(&fd, PAGE as usize)?;
+    let cpus = cpu::usable() as u64;
     let header = Header {
         magic: MAGIC,
         layout: LAYOUT_VERSION,
         ranks,
+        nonce,
+        cpus,
         limit,
         next: AtomicU64::new(plan.arena),
     };
@@ -171,9 +179,9 @@ impl Segment {
         let first = Mapping::shared(&fd, PAGE as usize)?;
         // SAFETY: the file has a page, and shrinking is sealed or the launcher would not have made it; the fields read
         // here are written before anybody else has the descriptor.
-        let (magic, layout, ranks, limit) = unsafe {
+        let (magic, layout, ranks, cpus, limit) = unsafe {
             let header = first.base().cast::<Header>().as_ref();
-            (header.magic, header.layout, header.ranks, header.limit)
+            (header.magic, header.layout, header.ranks, header.cpus, header.limit)
         };
         let sane = magic == MAGIC && layout == LAYOUT_VERSION && (1..=MAX_RANKS).contains(&ranks);
         if !sane || limit > LIMITS[0] || limit < plan(ranks).arena || memfd::length(&fd)? < plan(ranks).arena {
@@ -181,12 +189,22 @@ impl Segment {
         }
         drop(first);
         let mapping = Mapping::shared(&fd, limit as usize)?;
-        Ok(Self { fd, mapping, ranks })
+        Ok(Self {
+            fd,
+            mapping,
+            ranks,
+            cpus: cpus as u32,
+        })
     }
 
     /// Ranks of the job on this node.
     pub fn ranks(&self) -> u32 {
         self.ranks
+    }
+
+    /// CPUs that the job may use.
+    pub fn cpus(&self) -> u32 {
+        self.cpus
     }
 
     /// In children made by `fork` the segment is not mapped.
@@ -279,7 +297,7 @@ mod tests {
 
     #[test]
     fn two_mappings_see_the_same_memory() {
-        let fd = create(3).expect("memfd");
+        let fd = create(3, [7; 16]).expect("memfd");
         let other = fd.try_clone().expect("dup");
         let (a, b) = (
             Segment::attach(fd).expect("attach"),
@@ -306,6 +324,6 @@ mod tests {
         let fd = memfd::create(c"other").expect("memfd");
         memfd::reserve(&fd, 0, 1 << 20).expect("memory");
         assert!(matches!(Segment::attach(fd), Err(Error::Foreign)));
-        assert!(matches!(create(MAX_RANKS + 1), Err(Error::TooManyRanks(_))));
+        assert!(matches!(create(MAX_RANKS + 1, [7; 16]), Err(Error::TooManyRanks(_))));
     }
 }

@@ -1,0 +1,52 @@
+//! This process's own part of the job segment: small pieces cut from larger ones.
+
+use std::ptr::NonNull;
+
+use isthmus_shm::{Descriptor, Offset, Segment, segment};
+
+/// Bytes taken from the segment at a time.
+const CHUNK: u64 = 64 << 10;
+
+/// Cuts rings and descriptors from chunks of the segment. Nothing is shared: a chunk belongs to one process.
+#[derive(Debug, Default)]
+pub struct Arena {
+    next: u64,
+    end: u64,
+    descriptors: Vec<Offset>,
+}
+
+impl Arena {
+    /// `length` bytes, zeroed, aligned to 128.
+    pub fn allocate(&mut self, segment: &Segment, length: u64) -> Result<Offset, segment::Error> {
+        let length = length.next_multiple_of(128);
+        if length > CHUNK / 4 {
+            return segment.allocate(length);
+        }
+        if self.end - self.next < length {
+            self.next = segment.allocate(CHUNK)?.0;
+            self.end = self.next + CHUNK;
+        }
+        self.next += length;
+        Ok(Offset(self.next - length))
+    }
+
+    /// A descriptor that nobody uses.
+    pub fn descriptor(&mut self, segment: &Segment) -> Result<Offset, segment::Error> {
+        match self.descriptors.pop() {
+            Some(offset) => Ok(offset),
+            None => self.allocate(segment, size_of::<Descriptor>() as u64),
+        }
+    }
+
+    /// The receiver is done with it.
+    pub fn give_back(&mut self, descriptor: Offset) {
+        self.descriptors.push(descriptor);
+    }
+}
+
+/// The descriptor at `offset`, which a peer may have told us.
+pub fn descriptor(segment: &Segment, offset: Offset) -> Option<&Descriptor> {
+    let at: NonNull<u8> = segment.at(offset, size_of::<Descriptor>() as u64)?;
+    // SAFETY: in the arena, aligned, and a Descriptor is only an atomic.
+    Some(unsafe { at.cast().as_ref() })
+}

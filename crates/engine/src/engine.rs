@@ -1,0 +1,497 @@
+//! The engine's state, and what it does with records that arrive.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
+
+use isthmus_shm::ring::Header;
+use isthmus_shm::{Offset, Segment, doorbell};
+
+use crate::arena::{self, Arena};
+use crate::counters;
+use crate::inbound::{Inbound, Incoming};
+use crate::matching::{Key, Pattern, Posted, Unexpected};
+use crate::ops::{Ops, Stage};
+use crate::outbound::{self, Leases, Outbound};
+use crate::record::{Body, ClearToSend, Data, EagerFirst, Envelope, Finished, Handler, ReadyToSend, Switch};
+use crate::tunables;
+use crate::types::ContextId;
+
+/// Rings that are looked at in every round of progress; the others ring the doorbell.
+const MAX_HOT: usize = 16;
+/// Records taken from one ring before the next gets its turn.
+const BURST: usize = 32;
+
+/// A message that came before its receive.
+#[derive(Debug)]
+pub(crate) enum Early {
+    /// Bytes that have arrived, of `total`.
+    Payload { source: i32, bytes: Vec<u8>, total: u64 },
+    /// An announcement.
+    Announced(ReadyToSend),
+    /// A message of our own to ourselves; the send operation, which holds the buffer, or the payload.
+    Loopback { source: i32, op: u32 },
+}
+
+impl Early {
+    pub fn source(&self) -> i32 {
+        match self {
+            Self::Payload { source, .. } | Self::Loopback { source, .. } => *source,
+            Self::Announced(record) => record.envelope.source,
+        }
+    }
+}
+
+/// May a peer's memory be read?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    Unknown,
+    Yes(isthmus_transfer::cma::Cma),
+    No,
+}
+
+/// The engine.
+pub(crate) struct Engine {
+    pub segment: &'static Segment,
+    pub me: u32,
+    /// Our process is not registered with membarrier: fence after every record.
+    fence_needed: bool,
+    pub ops: Ops,
+    pub posted: Posted,
+    pub unexpected: Unexpected<Early>,
+    /// Messages taken by matched probes.
+    pub taken: Vec<Option<(Key, Early)>>,
+    pub out: Vec<Option<Box<Outbound>>>,
+    pub inbound: Vec<Option<Box<Inbound>>>,
+    hot: Vec<u32>,
+    /// Peers with something queued.
+    backlog: Vec<u32>,
+    pub arena: Arena,
+    pub leases: Leases,
+    /// Descriptors of sends that were withdrawn, until their receivers have seen it.
+    pub withdrawn: Vec<Offset>,
+    pub reach: Vec<Reach>,
+    /// Unmatched payload kept here, in bytes.
+    unexpected_bytes: u64,
+    announce_only: bool,
+    /// The connection to the launcher.
+    pub lifeline: Option<OwnedFd>,
+    /// Scratch of `flush`.
+    done: Vec<u32>,
+    pub eager_limit: usize,
+    unexpected_limit: u64,
+}
+
+impl Engine {
+    pub fn new(segment: &'static Segment, me: u32, fence_needed: bool, lifeline: Option<OwnedFd>) -> Self {
+        let ranks = segment.ranks() as usize;
+        Self {
+            segment,
+            me,
+            fence_needed,
+            ops: Ops::default(),
+            posted: Posted::default(),
+            unexpected: Unexpected::default(),
+            taken: Vec::new(),
+            out: (0..ranks).map(|_| None).collect(),
+            inbound: (0..ranks).map(|_| None).collect(),
+            hot: Vec::new(),
+            backlog: Vec::new(),
+            arena: Arena::default(),
+            leases: Leases::default(),
+            withdrawn: Vec::new(),
+            reach: vec![Reach::Unknown; ranks],
+            unexpected_bytes: 0,
+            announce_only: false,
+            lifeline,
+            done: Vec::new(),
+            eager_limit: tunables::EAGER_LIMIT.get() as usize,
+            unexpected_limit: tunables::UNEXPECTED_LIMIT.get(),
+        }
+    }
+
+    /// Move whatever can move. True: something did.
+    #[inline]
+    pub fn progress(&mut self) -> bool {
+        let mut moved = false;
+        let mut at = 0;
+        while at < self.hot.len() {
+            moved |= self.poll(self.hot[at]);
+            at += 1;
+        }
+        for (index, word) in self.segment.bitmap(self.me).iter().enumerate() {
+            let mut bits = doorbell::take_word(word);
+            while bits != 0 {
+                moved |= self.answer_doorbell(index as u32 * 64 + bits.trailing_zeros());
+                bits &= bits - 1;
+            }
+        }
+        if !self.backlog.is_empty() {
+            moved |= self.flush();
+        }
+        moved
+    }
+
+    /// Is there a record to take, or a doorbell bit? Takes nothing.
+    pub fn has_work(&self) -> bool {
+        self.hot.iter().any(|&peer| {
+            self.inbound[peer as usize]
+                .as_ref()
+                .is_some_and(|inbound| inbound.ring.is_ready())
+        }) || self
+            .segment
+            .bitmap(self.me)
+            .iter()
+            .any(|word| word.load(Ordering::Acquire) != 0)
+    }
+
+    /// Has everything that was to be sent left this process?
+    pub fn is_quiet(&self) -> bool {
+        self.backlog.is_empty()
+    }
+
+    // ---- receiving records ----
+
+    /// Take records from one ring.
+    #[inline]
+    fn poll(&mut self, peer: u32) -> bool {
+        let mut taken = 0;
+        while taken < BURST {
+            let Some(inbound) = self.inbound[peer as usize].as_mut() else {
+                return false;
+            };
+            let Some(record) = inbound.ring.peek() else { break };
+            inbound.active = true;
+            // SAFETY: `peek` checked that the body lies within the ring; it stays until `release`.
+            let body = unsafe { Body::new(inbound.ring.memory().body(record.at), record.header.length) };
+            if Handler::of(record.header) == Some(Handler::Switch) {
+                // Releases the record with the rest of its ring.
+                inbound.ring.release(record);
+                if let Some((to, _)) = body.split::<Switch>() {
+                    inbound.switch(self.segment, to, self.announce_only);
+                }
+            } else {
+                self.dispatch(peer, record.header, body);
+                let inbound = self.inbound[peer as usize].as_mut().expect("a ring does not go away");
+                inbound.ring.release(record);
+            }
+            taken += 1;
+        }
+        taken > 0
+    }
+
+    /// A peer whose ring we do not look at has something for us.
+    #[cold]
+    fn answer_doorbell(&mut self, peer: u32) -> bool {
+        if peer >= self.segment.ranks() {
+            return false;
+        }
+        if self.inbound[peer as usize].is_none() {
+            // SYNC: inbox
+            let at = self.segment.inbox(self.me, peer).load(Ordering::Acquire);
+            let Some(memory) = outbound::first_ring(self.segment, at) else {
+                return false;
+            };
+            self.inbound[peer as usize] = Some(Box::new(Inbound::new(Offset(at), memory)));
+            if let Some(inbound) = &self.inbound[peer as usize] {
+                inbound.ring.set_announce_only(self.announce_only);
+            }
+        }
+        self.make_hot(peer);
+        self.poll(peer)
+    }
+
+    /// Look at this peer's ring from now on; somebody who was silent for long makes room.
+    fn make_hot(&mut self, peer: u32) {
+        if self.hot.len() == MAX_HOT {
+            let silent = self.hot.iter().position(|&other| {
+                let inbound = self.inbound[other as usize].as_mut().expect("hot rings exist");
+                !std::mem::take(&mut inbound.active)
+            });
+            let other = self.hot.swap_remove(silent.unwrap_or(0));
+            let inbound = self.inbound[other as usize].as_mut().expect("hot rings exist");
+            inbound.hot = false;
+            inbound.ring.set_polled(false);
+            // The sender may have published, and not yet seen that it must ring: order its view, look once more.
+            // SYNC: ring-polled
+            isthmus_os::membarrier::fence_everyone();
+            std::sync::atomic::fence(Ordering::SeqCst);
+            if inbound.ring.is_ready() {
+                doorbell::set_bit(self.segment.bitmap(self.me), other);
+            }
+        }
+        let inbound = self.inbound[peer as usize].as_mut().expect("connected");
+        if !inbound.hot {
+            inbound.hot = true;
+            inbound.active = true;
+            inbound.ring.set_polled(true);
+            self.hot.push(peer);
+        }
+    }
+
+    /// Hand a record to its handler. Records that make no sense are dropped: what a peer wrote is data, not truth.
+    #[inline]
+    fn dispatch(&mut self, peer: u32, header: Header, body: Body) -> Option<()> {
+        match Handler::of(header)? {
+            Handler::Eager => {
+                let (envelope, payload) = body.split::<Envelope>()?;
+                self.on_eager(peer, ContextId(header.context), envelope, payload);
+            }
+            Handler::EagerFirst => {
+                let (first, payload) = body.split::<EagerFirst>()?;
+                self.on_eager_first(peer, ContextId(header.context), first, payload);
+            }
+            Handler::EagerMore => self.on_eager_more(peer, body),
+            Handler::ReadyToSend => {
+                let (record, _) = body.split::<ReadyToSend>()?;
+                self.on_ready_to_send(peer, ContextId(header.context), record);
+            }
+            Handler::ClearToSend => self.on_clear_to_send(peer, body.split::<ClearToSend>()?.0),
+            Handler::Finished => self.on_finished(peer, body.split::<Finished>()?.0),
+            Handler::Data => {
+                let (data, payload) = body.split::<Data>()?;
+                self.on_data(data, payload);
+            }
+            Handler::Switch => {}
+        }
+        Some(())
+    }
+
+    /// A whole message.
+    #[inline]
+    fn on_eager(&mut self, peer: u32, context: ContextId, envelope: Envelope, payload: Body) {
+        let key = Key {
+            context,
+            from: peer,
+            tag: envelope.tag,
+        };
+        let total = payload.len() as u64;
+        match self.posted.take(&mut self.ops, key) {
+            Some(op) => {
+                let expected = self.ops.matched(op, envelope.source, envelope.tag, total);
+                // SAFETY: `matched` limits the length to the receive's buffer, which is pending.
+                unsafe { payload.copy_to(self.ops[op].buffer, expected as usize) };
+                self.ops.complete_as_is(op);
+            }
+            None => {
+                self.keep(
+                    key,
+                    Early::Payload {
+                        source: envelope.source,
+                        bytes: payload.to_vec(),
+                        total,
+                    },
+                );
+            }
+        }
+    }
+
+    /// The beginning of a longer message.
+    fn on_eager_first(&mut self, peer: u32, context: ContextId, first: EagerFirst, payload: Body) {
+        let key = Key {
+            context,
+            from: peer,
+            tag: first.envelope.tag,
+        };
+        let incoming = match self.posted.take(&mut self.ops, key) {
+            Some(op) => {
+                self.ops
+                    .matched(op, first.envelope.source, first.envelope.tag, first.total);
+                Incoming::Receive(op)
+            }
+            None => {
+                let early = Early::Payload {
+                    source: first.envelope.source,
+                    bytes: Vec::new(),
+                    total: first.total,
+                };
+                Incoming::Unexpected(self.keep(key, early))
+            }
+        };
+        self.set_incoming(peer, Some(incoming));
+        self.on_eager_more(peer, payload);
+    }
+
+    /// The next piece of a longer message.
+    fn on_eager_more(&mut self, peer: u32, payload: Body) {
+        let incoming = self.inbound[peer as usize]
+            .as_ref()
+            .and_then(|inbound| inbound.incoming);
+        let whole = match incoming {
+            Some(Incoming::Receive(op)) => {
+                let Stage::Receiving { received, .. } = self.ops[op].stage else {
+                    return;
+                };
+                self.store(op, received, payload)
+            }
+            Some(Incoming::Unexpected(entry)) => append(self.unexpected.get_mut(entry).1, payload),
+            Some(Incoming::Taken(index)) => self.taken[index as usize]
+                .as_mut()
+                .is_none_or(|(_, early)| append(early, payload)),
+            None => return,
+        };
+        if whole {
+            self.set_incoming(peer, None);
+        }
+    }
+
+    /// A piece of a streamed message.
+    fn on_data(&mut self, data: Data, payload: Body) {
+        let Some(op) = self.ops.find(crate::types::OpId(data.receive_op)) else {
+            return;
+        };
+        self.store(op, data.offset, payload);
+    }
+
+    /// Put a piece into a receive's buffer, as far as it fits; true if the message is whole now (the operation is then
+    /// complete). Bytes beyond the buffer are counted, and dropped.
+    fn store(&mut self, op: u32, offset: u64, payload: Body) -> bool {
+        let Stage::Receiving { received, expected } = self.ops[op].stage else {
+            return true;
+        };
+        let length = payload.len() as u64;
+        if offset < expected {
+            let fits = length.min(expected - offset);
+            // SAFETY: `offset + fits` is at most `expected`, which `matched` limited to the pending buffer.
+            unsafe { payload.copy_to(self.ops[op].buffer.add(offset as usize), fits as usize) };
+        }
+        let received = received + length;
+        self.ops[op].stage = Stage::Receiving { received, expected };
+        let whole = received >= self.ops[op].wire;
+        if whole {
+            self.ops.complete_as_is(op);
+        }
+        whole
+    }
+
+    /// Keep a message until its receive comes; where.
+    pub fn keep(&mut self, key: Key, early: Early) -> u32 {
+        counters::UNEXPECTED.add(1);
+        if let Early::Payload { total, .. } = &early {
+            self.charge(*total as i64);
+        }
+        self.unexpected.push(key, early)
+    }
+
+    /// Account for unmatched payload; tell senders when it becomes too much, and when it is fine again.
+    pub fn charge(&mut self, bytes: i64) {
+        self.unexpected_bytes = self.unexpected_bytes.saturating_add_signed(bytes);
+        let limit = if self.announce_only {
+            self.unexpected_limit / 2
+        } else {
+            self.unexpected_limit
+        };
+        let announce_only = self.unexpected_bytes > limit;
+        if announce_only != self.announce_only {
+            self.announce_only = announce_only;
+            for inbound in self.inbound.iter().flatten() {
+                inbound.ring.set_announce_only(announce_only);
+            }
+        }
+    }
+
+    pub fn set_incoming(&mut self, peer: u32, incoming: Option<Incoming>) {
+        if let Some(inbound) = self.inbound[peer as usize].as_mut() {
+            inbound.incoming = incoming;
+        }
+    }
+
+    /// If the pieces of a message from `peer` are on their way to `from`, let them go to `to`.
+    pub fn redirect(&mut self, peer: u32, from: Incoming, to: Incoming) {
+        if let Some(inbound) = self.inbound[peer as usize].as_mut()
+            && inbound.incoming == Some(from)
+        {
+            inbound.incoming = Some(to);
+        }
+    }
+
+    /// The first message that a receive would take.
+    pub fn find_early(&mut self, pattern: Pattern) -> Option<u32> {
+        self.unexpected.find(pattern)
+    }
+
+    // ---- sending records ----
+
+    /// The channel to `peer`, made at first use.
+    #[inline]
+    pub fn outbound(&mut self, peer: u32) -> crate::Result<&mut Outbound> {
+        if self.out[peer as usize].is_none() {
+            self.connect(peer)?;
+        }
+        Ok(self.out[peer as usize].as_mut().expect("just connected"))
+    }
+
+    #[cold]
+    fn connect(&mut self, peer: u32) -> crate::Result<()> {
+        let outbound = Outbound::connect(self.segment, &mut self.arena, self.me, peer)?;
+        self.out[peer as usize] = Some(Box::new(outbound));
+        Ok(())
+    }
+
+    /// Tell `peer` that there is a record for it, if it does not look by itself.
+    #[inline]
+    pub fn ring(&self, peer: u32, polled: bool) {
+        if !polled {
+            doorbell::set_bit(self.segment.bitmap(peer), self.me);
+        }
+        let bell = self.segment.slot(peer).doorbell();
+        if bell.ring(self.fence_needed) {
+            counters::WAKES.add(1);
+            bell.wake();
+        }
+    }
+
+    /// Something waits for room in the ring to `peer`: write what fits, remember the rest.
+    pub fn kick(&mut self, peer: u32) {
+        if !self.backlog.contains(&peer) {
+            self.backlog.push(peer);
+        }
+        self.flush();
+    }
+
+    /// Write what there is room for, to everybody.
+    #[cold]
+    fn flush(&mut self) -> bool {
+        let mut moved = false;
+        let mut at = 0;
+        while at < self.backlog.len() {
+            let peer = self.backlog[at];
+            let outbound = self.out[peer as usize].as_mut().expect("a queue has its channel");
+            let mut done = std::mem::take(&mut self.done);
+            let wrote = outbound.flush(&mut done);
+            let idle = outbound.is_idle();
+            if wrote {
+                let polled = outbound.is_polled();
+                self.ring(peer, polled);
+                moved = true;
+            }
+            for op in done.drain(..) {
+                self.ops.complete_as_is(op);
+            }
+            self.done = done;
+            if idle {
+                self.backlog.swap_remove(at);
+            } else {
+                at += 1;
+            }
+        }
+        moved
+    }
+
+    /// The descriptor that a peer named.
+    pub fn descriptor(&self, offset: u64) -> Option<&'static isthmus_shm::Descriptor> {
+        arena::descriptor(self.segment, Offset(offset))
+    }
+}
+
+/// Add a piece to a message that is kept; true if it is whole now.
+fn append(early: &mut Early, payload: Body) -> bool {
+    let Early::Payload { bytes, total, .. } = early else {
+        return true;
+    };
+    let fits = (*total as usize).saturating_sub(bytes.len()).min(payload.len());
+    let from = bytes.len();
+    bytes.resize(from + fits, 0);
+    // SAFETY: just made room for `fits` bytes at `from`.
+    unsafe { payload.copy_to(bytes.as_mut_ptr().add(from), fits) };
+    bytes.len() as u64 >= *total
+}

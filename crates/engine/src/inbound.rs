@@ -1,0 +1,72 @@
+//! The receiving half of a channel: the ring from one peer.
+
+use isthmus_shm::ring::{Consumer, Mapped};
+use isthmus_shm::{Offset, Segment};
+
+use crate::outbound::mapped;
+use crate::record::Switch;
+
+/// Where the pieces of a message go that came in several records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Incoming {
+    /// Into the buffer of a receive.
+    Receive(u32),
+    /// Into an unexpected message.
+    Unexpected(u32),
+    /// Into a message taken by a matched probe.
+    Taken(u32),
+}
+
+/// The ring from one peer.
+#[derive(Debug)]
+pub struct Inbound {
+    pub ring: Consumer<Mapped>,
+    at: Offset,
+    /// The ring that is not in use, and where it is.
+    parked: Option<(Offset, Consumer<Mapped>)>,
+    /// The message whose pieces are arriving.
+    pub incoming: Option<Incoming>,
+    /// Looked at in every round of progress.
+    pub hot: bool,
+    /// A record came since the last time somebody had to leave the hot ones.
+    pub active: bool,
+}
+
+// SAFETY: a ring in the job segment, touched only by the thread inside the engine.
+unsafe impl Send for Inbound {}
+
+impl Inbound {
+    /// The peer's first ring, at `at`.
+    pub fn new(at: Offset, memory: Mapped) -> Self {
+        Self {
+            ring: Consumer::new(memory),
+            at,
+            parked: None,
+            incoming: None,
+            hot: false,
+            active: false,
+        }
+    }
+
+    /// The peer goes on in another ring. False: there is none where it says.
+    pub fn switch(&mut self, segment: &Segment, to: Switch, announce_only: bool) -> bool {
+        let at = Offset(to.offset);
+        let next = match self.parked.take() {
+            Some((parked_at, parked)) if parked_at == at => parked,
+            _ => match mapped(segment, at, to.size) {
+                Some(memory) => Consumer::new(memory),
+                None => return false,
+            },
+        };
+        next.set_polled(self.hot);
+        next.set_announce_only(announce_only);
+        let mut left = std::mem::replace(&mut self.ring, next);
+        // Everything in it is taken; from now on it is its owner's.
+        left.return_credit();
+        left.set_polled(false);
+        // Only the first ring is ever come back to.
+        self.parked = Some((self.at, left));
+        self.at = at;
+        true
+    }
+}

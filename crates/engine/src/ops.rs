@@ -1,0 +1,219 @@
+//! Operations in flight: one slab, links for the matching lists inside.
+
+use std::ops::{Index, IndexMut};
+
+use isthmus_shm::Offset;
+
+use crate::types::{Arrival, ContextId, OpId, Outcome};
+
+const INDEX_BITS: u32 = 19;
+const GENERATION_MASK: u32 = 0x7f;
+/// No operation.
+pub const NONE: u32 = u32::MAX;
+
+/// What an operation is waiting for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// The slot is free.
+    Free,
+    /// A receive in the posted list.
+    Posted,
+    /// A message is taken and its bytes are on their way.
+    Receiving {
+        /// Bytes that arrived.
+        received: u64,
+        /// Bytes that the buffer takes, after truncation.
+        expected: u64,
+    },
+    /// A send whose bytes go out with the queue of its peer.
+    Queued,
+    /// A send that is announced.
+    Offered,
+    /// A send to ourselves that waits for its receive.
+    Loopback,
+    /// Done; the outcome is there.
+    Complete,
+}
+
+/// An operation.
+#[derive(Debug)]
+pub struct Op {
+    pub stage: Stage,
+    generation: u32,
+    /// Nobody will ask: free it when complete.
+    pub detached: bool,
+    pub outcome: Outcome,
+    /// The user's buffer.
+    pub buffer: *mut u8,
+    pub length: usize,
+    /// Receives: bytes that come in pieces before the message is whole; more than fit if it is truncated.
+    pub wire: u64,
+    /// Receives: what to match.
+    pub context: ContextId,
+    pub from: Option<u32>,
+    pub tag: Option<i32>,
+    /// Posting order.
+    pub sequence: u64,
+    /// Neighbours in the posted list it is in.
+    pub next: u32,
+    pub previous: u32,
+    /// Announced sends: the descriptor; also who it goes to, for sends.
+    pub descriptor: Option<Offset>,
+    pub to: u32,
+}
+
+/// All operations of the process.
+#[derive(Debug, Default)]
+pub struct Ops {
+    slots: Vec<Op>,
+    free: Vec<u32>,
+}
+
+impl Ops {
+    /// A new operation, in whose index the caller fills in the rest. `None` if half a million are in flight.
+    #[inline]
+    pub fn allocate(&mut self, stage: Stage, buffer: *mut u8, length: usize) -> Option<u32> {
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None => self.grow()?,
+        };
+        let op = &mut self.slots[index as usize];
+        op.stage = stage;
+        op.detached = false;
+        op.buffer = buffer;
+        op.length = length;
+        Some(index)
+    }
+
+    #[cold]
+    fn grow(&mut self) -> Option<u32> {
+        let index = self.slots.len() as u32;
+        if index >= 1 << INDEX_BITS {
+            return None;
+        }
+        self.slots.push(Op {
+            stage: Stage::Free,
+            generation: 0,
+            detached: false,
+            outcome: Outcome::default(),
+            buffer: std::ptr::null_mut(),
+            length: 0,
+            wire: 0,
+            context: ContextId(0),
+            from: None,
+            tag: None,
+            sequence: 0,
+            next: NONE,
+            previous: NONE,
+            descriptor: None,
+            to: 0,
+        });
+        Some(index)
+    }
+
+    /// The public name of a live operation.
+    #[inline]
+    pub fn id(&self, index: u32) -> OpId {
+        OpId(self.slots[index as usize].generation << INDEX_BITS | index)
+    }
+
+    /// The index behind a name, if the operation is still there.
+    #[inline]
+    pub fn find(&self, id: OpId) -> Option<u32> {
+        let index = id.0 & ((1 << INDEX_BITS) - 1);
+        let op = self.slots.get(index as usize)?;
+        (op.stage != Stage::Free && op.generation == id.0 >> INDEX_BITS).then_some(index)
+    }
+
+    /// The operation is done.
+    #[inline]
+    pub fn complete(&mut self, index: u32, outcome: Outcome) {
+        let op = &mut self.slots[index as usize];
+        op.outcome = outcome;
+        op.stage = Stage::Complete;
+        if op.detached {
+            self.release(index);
+        }
+    }
+
+    /// Complete a send, or a receive whose arrival is known already.
+    pub fn complete_as_is(&mut self, index: u32) {
+        let outcome = self.slots[index as usize].outcome;
+        self.complete(index, outcome);
+    }
+
+    /// Free the slot; its name is stale from now on.
+    #[inline]
+    pub fn release(&mut self, index: u32) {
+        let op = &mut self.slots[index as usize];
+        op.stage = Stage::Free;
+        op.generation = (op.generation + 1) & GENERATION_MASK;
+        self.free.push(index);
+    }
+
+    /// A receive took a message: what it will report.
+    #[inline]
+    pub fn matched(&mut self, index: u32, source: i32, tag: i32, total: u64) -> u64 {
+        let op = &mut self.slots[index as usize];
+        let expected = total.min(op.length as u64);
+        op.outcome = Outcome {
+            arrival: Arrival {
+                source,
+                tag,
+                bytes: expected,
+            },
+            truncated: expected < total,
+            ..Outcome::default()
+        };
+        op.stage = Stage::Receiving { received: 0, expected };
+        op.wire = total;
+        expected
+    }
+}
+
+impl Index<u32> for Ops {
+    type Output = Op;
+    #[inline]
+    fn index(&self, index: u32) -> &Op {
+        &self.slots[index as usize]
+    }
+}
+
+impl IndexMut<u32> for Ops {
+    #[inline]
+    fn index_mut(&mut self, index: u32) -> &mut Op {
+        &mut self.slots[index as usize]
+    }
+}
+
+// SAFETY: the buffers are the user's; only the thread inside the engine uses them.
+unsafe impl Send for Ops {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stale_names_are_noticed() {
+        let mut ops = Ops::default();
+        let index = ops.allocate(Stage::Posted, std::ptr::null_mut(), 0).expect("room");
+        let id = ops.id(index);
+        assert_eq!(ops.find(id), Some(index));
+        ops.release(index);
+        assert_eq!(ops.find(id), None);
+        let again = ops.allocate(Stage::Posted, std::ptr::null_mut(), 0).expect("room");
+        assert_eq!(again, index);
+        assert_eq!(ops.find(id), None, "another generation");
+        assert_eq!(ops.find(OpId(u32::MAX)), None);
+    }
+
+    #[test]
+    fn detached_operations_free_themselves() {
+        let mut ops = Ops::default();
+        let index = ops.allocate(Stage::Queued, std::ptr::null_mut(), 0).expect("room");
+        let id = ops.id(index);
+        ops[index].detached = true;
+        ops.complete_as_is(index);
+        assert_eq!(ops.find(id), None);
+    }
+}

@@ -1,0 +1,425 @@
+//! The sending half of a channel: the ring to one peer, and what waits for room in it.
+//!
+//! Records never wait in a system call or a spin: what does not fit is queued here, first in, first out; answers
+//! (clear-to-send, finished, switch) have a queue of their own that goes first, and room in the ring that messages leave free.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+
+use isthmus_shm::ring::{self, Header, Mapped, Producer};
+use isthmus_shm::{Offset, Segment, segment};
+
+use crate::arena::Arena;
+use crate::counters;
+use crate::record::{ClearToSend, Data, EagerFirst, Envelope, Finished, Fixed, Handler, ReadyToSend, Switch};
+use crate::types::ContextId;
+
+/// Data of the ring that a pair starts with.
+const SMALL_RING: u64 = 4 << 10;
+/// Data of the ring that a streaming pair leases.
+const LARGE_RING: u64 = 256 << 10;
+/// Large rings that one process holds at a time.
+const MAX_LEASES: u32 = 16;
+/// Payload of one record of a long message: short enough that both sides copy at the same time.
+const PIECE: usize = 4 << 10;
+/// Bytes of the ring that only answers may use.
+const RESERVED: u64 = 4 * ring::LINE;
+
+/// A message on its way out.
+#[derive(Debug, Clone, Copy)]
+pub struct Message {
+    pub context: ContextId,
+    pub envelope: Envelope,
+    pub buffer: *const u8,
+    pub length: usize,
+}
+
+/// Something that waits for room.
+#[derive(Debug)]
+pub enum Queued {
+    /// An eager message of which `sent` bytes are out (none: not even its envelope).
+    Eager {
+        op: u32,
+        message: Message,
+        begun: bool,
+        sent: usize,
+    },
+    /// An announcement.
+    Announcement { context: ContextId, record: ReadyToSend },
+    /// Pieces of an announced message, from `next` to `end`.
+    Stream {
+        op: u32,
+        receive_op: u32,
+        buffer: *const u8,
+        next: usize,
+        end: usize,
+    },
+}
+
+/// An answer to a peer's announcement.
+#[derive(Debug, Clone, Copy)]
+pub enum Answer {
+    ClearToSend(ClearToSend),
+    Finished(Finished),
+}
+
+/// The ring to one peer and what waits for room in it.
+#[derive(Debug)]
+pub struct Outbound {
+    ring: Producer<Mapped>,
+    /// The ring that is not in use: the small one while a large one is leased.
+    parked: Option<Producer<Mapped>>,
+    small_at: Offset,
+    answers: VecDeque<Answer>,
+    queue: VecDeque<Queued>,
+}
+
+// SAFETY: buffers belong to the user's pending operations; only the thread inside the engine touches them.
+unsafe impl Send for Outbound {}
+
+impl Outbound {
+    /// The first, small ring to `peer`: made here, found by the peer through its inbox.
+    pub fn connect(segment: &Segment, arena: &mut Arena, me: u32, peer: u32) -> Result<Self, segment::Error> {
+        let at = arena.allocate(segment, ring::bytes_for(SMALL_RING))?;
+        let ring = Producer::new(mapped(segment, at, SMALL_RING).expect("just taken"));
+        // SYNC: inbox
+        segment.inbox(peer, me).store(at.0, Ordering::Release);
+        Ok(Self {
+            ring,
+            parked: None,
+            small_at: at,
+            answers: VecDeque::new(),
+            queue: VecDeque::new(),
+        })
+    }
+
+    /// Does the peer look at this ring without being told?
+    #[inline]
+    pub fn is_polled(&self) -> bool {
+        self.ring.is_polled()
+    }
+
+    /// Does the peer want announcements only?
+    #[inline]
+    pub fn announce_only(&self) -> bool {
+        self.ring.announce_only()
+    }
+
+    /// Does nothing wait for room?
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.answers.is_empty()
+    }
+
+    /// Payload that fits into one record of this ring beside a fixed part of 16 bytes.
+    fn piece(&self) -> usize {
+        (ring::longest_body(self.size()) as usize - 16).min(PIECE)
+    }
+
+    fn size(&self) -> u64 {
+        use isthmus_shm::ring::Memory;
+        self.ring.memory().size()
+    }
+
+    /// Send a short message in one record, if nothing is queued before it and there is room. The hot path.
+    #[inline]
+    pub fn try_eager(&mut self, message: Message) -> bool {
+        if !self.queue.is_empty() || message.length > self.piece() {
+            return false;
+        }
+        self.put(
+            Handler::Eager,
+            message.context.0,
+            message.envelope,
+            message.buffer,
+            message.length,
+            RESERVED,
+        )
+    }
+
+    /// Write one record: a fixed part, then payload. False: no room.
+    #[inline]
+    fn put<T: Fixed>(
+        &mut self,
+        handler: Handler,
+        context: u32,
+        fixed: T,
+        payload: *const u8,
+        length: usize,
+        spare: u64,
+    ) -> bool {
+        let body = T::SIZE + length as u32;
+        let Some(room) = self.ring.reserve(body, spare) else {
+            return false;
+        };
+        let at = self.ring.memory().body(room.at);
+        // SAFETY: `reserve` gave room for `body` bytes; the payload is the user's pending buffer.
+        unsafe {
+            at.cast::<T>().write_unaligned(fixed);
+            std::ptr::copy_nonoverlapping(payload, at.add(T::SIZE as usize), length);
+        }
+        self.ring.publish(Header {
+            handler: handler as u8,
+            length: body,
+            context,
+        });
+        true
+    }
+
+    /// Queue a message or announcement behind what waits already.
+    pub fn push(&mut self, queued: Queued) {
+        self.queue.push_back(queued);
+    }
+
+    /// Queue an answer before everything else.
+    pub fn answer(&mut self, answer: Answer) {
+        self.answers.push_back(answer);
+    }
+
+    /// Write what there is room for. Operations whose buffers are free now go to `done`. True: something was written.
+    pub fn flush(&mut self, done: &mut Vec<u32>) -> bool {
+        let mut wrote = false;
+        while let Some(&answer) = self.answers.front() {
+            let written = match answer {
+                Answer::ClearToSend(fixed) => self.put(Handler::ClearToSend, 0, fixed, std::ptr::null(), 0, 0),
+                Answer::Finished(fixed) => self.put(Handler::Finished, 0, fixed, std::ptr::null(), 0, 0),
+            };
+            if !written {
+                return wrote;
+            }
+            wrote = true;
+            self.answers.pop_front();
+        }
+        while let Some(mut queued) = self.queue.pop_front() {
+            let (progressed, finished) = self.advance(&mut queued);
+            wrote |= progressed;
+            match finished {
+                Some(op) => done.extend(op),
+                None => {
+                    self.queue.push_front(queued);
+                    break;
+                }
+            }
+        }
+        wrote
+    }
+
+    /// (whether something was written, `Some` once all of it is: with the operation that is done, if any)
+    fn advance(&mut self, queued: &mut Queued) -> (bool, Option<Option<u32>>) {
+        let piece = self.piece();
+        let mut wrote = false;
+        match queued {
+            Queued::Announcement { context, record } => {
+                let put = self.put(Handler::ReadyToSend, context.0, *record, std::ptr::null(), 0, RESERVED);
+                (put, put.then_some(None))
+            }
+            Queued::Eager {
+                op,
+                message,
+                begun,
+                sent,
+            } => {
+                if !*begun && message.length <= piece {
+                    let Message {
+                        context,
+                        envelope,
+                        buffer,
+                        length,
+                    } = *message;
+                    let put = self.put(Handler::Eager, context.0, envelope, buffer, length, RESERVED);
+                    return (put, put.then_some(Some(*op)));
+                }
+                loop {
+                    let rest = message.length - *sent;
+                    if *begun && rest == 0 {
+                        return (wrote, Some(Some(*op)));
+                    }
+                    let now = rest.min(piece);
+                    // SAFETY: `sent` is within the user's pending buffer.
+                    let from = unsafe { message.buffer.add(*sent) };
+                    let context = message.context.0;
+                    let put = if *begun {
+                        self.put(Handler::EagerMore, context, NoFixed, from, now, RESERVED)
+                    } else {
+                        let first = EagerFirst {
+                            envelope: message.envelope,
+                            total: message.length as u64,
+                        };
+                        self.put(Handler::EagerFirst, context, first, from, now, RESERVED)
+                    };
+                    if !put {
+                        return (wrote, None);
+                    }
+                    wrote = true;
+                    *begun = true;
+                    *sent += now;
+                }
+            }
+            Queued::Stream {
+                op,
+                receive_op,
+                buffer,
+                next,
+                end,
+            } => {
+                while next < end {
+                    let now = (*end - *next).min(piece);
+                    let fixed = Data {
+                        receive_op: *receive_op,
+                        zero: 0,
+                        offset: *next as u64,
+                    };
+                    // SAFETY: `next` is within the user's pending buffer.
+                    let from = unsafe { buffer.add(*next) };
+                    if !self.put(Handler::Data, 0, fixed, from, now, RESERVED) {
+                        return (wrote, None);
+                    }
+                    counters::RING_BYTES.add(now as u64);
+                    wrote = true;
+                    *next += now;
+                }
+                (wrote, Some(Some(*op)))
+            }
+        }
+    }
+
+    /// Is the large ring in use?
+    pub fn is_leased(&self) -> bool {
+        self.parked.is_some()
+    }
+
+    /// Would messages of `length` bytes gain from a large ring?
+    #[inline]
+    pub fn wants_lease(&self, length: usize) -> bool {
+        !self.is_leased() && length > self.piece()
+    }
+
+    /// Go on in a large ring. False: no room for the record that says so; the lease goes back.
+    pub fn lease(&mut self, segment: &Segment, at: Offset) -> bool {
+        let Some(memory) = mapped(segment, at, LARGE_RING) else {
+            return false;
+        };
+        let switch = Switch {
+            offset: at.0,
+            size: LARGE_RING,
+        };
+        if !self.put(Handler::Switch, 0, switch, std::ptr::null(), 0, 0) {
+            return false;
+        }
+        counters::RINGS_LEASED.add(1);
+        self.parked = Some(std::mem::replace(&mut self.ring, Producer::new(memory)));
+        true
+    }
+
+    /// If nothing waits, go back to the small ring; the large one is free once the returned producer is drained.
+    pub fn end_lease(&mut self) -> Option<Producer<Mapped>> {
+        if !self.is_leased() || !self.is_idle() {
+            return None;
+        }
+        let switch = Switch {
+            offset: self.small_at.0,
+            size: SMALL_RING,
+        };
+        if !self.put(Handler::Switch, 0, switch, std::ptr::null(), 0, 0) {
+            return None;
+        }
+        let small = self.parked.take()?;
+        Some(std::mem::replace(&mut self.ring, small))
+    }
+}
+
+/// A body without a fixed part.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct NoFixed;
+// SAFETY: no bytes at all.
+unsafe impl Fixed for NoFixed {}
+
+/// The ring with `size` bytes of data at `offset`, which a peer may have told us.
+pub fn mapped(segment: &Segment, offset: Offset, size: u64) -> Option<Mapped> {
+    if !(size == SMALL_RING || size == LARGE_RING) || !offset.0.is_multiple_of(128) {
+        return None;
+    }
+    let base = segment.at(offset, ring::bytes_for(size))?;
+    // SAFETY: mapped for as long as the segment, which lives until the process exits; the memory was zero when its
+    // owner made the ring there.
+    Some(unsafe { Mapped::new(base, size) })
+}
+
+/// The ring that a peer made for us in the first place.
+pub fn first_ring(segment: &Segment, offset: u64) -> Option<Mapped> {
+    mapped(segment, Offset(offset), SMALL_RING)
+}
+
+/// The large rings of this process: who has one, which are free.
+#[derive(Debug, Default)]
+pub struct Leases {
+    made: u32,
+    free: Vec<Offset>,
+    /// Given back, but the peer has not seen the end of it yet.
+    leaving: Vec<(Offset, Producer<Mapped>)>,
+    /// Who has which, least recently leased first.
+    held: VecDeque<(u32, Offset)>,
+}
+
+// SAFETY: rings in the job segment, touched only by the thread inside the engine.
+unsafe impl Send for Leases {}
+
+impl Leases {
+    /// A large ring for `peer`, if the budget allows; asks the longest holder that is idle to give its ring back if not.
+    pub fn take(&mut self, segment: &Segment, out: &mut [Option<Box<Outbound>>], peer: u32) -> Option<Offset> {
+        self.leaving.retain(|(offset, ring)| {
+            let drained = ring.is_drained();
+            if drained && clear(segment, *offset) {
+                self.free.push(*offset);
+            }
+            !drained
+        });
+        let offset = match self.free.pop() {
+            Some(offset) => offset,
+            None if self.made < MAX_LEASES => {
+                let offset = segment.allocate(ring::bytes_for(LARGE_RING)).ok()?;
+                self.made += 1;
+                offset
+            }
+            None => {
+                self.recall(out);
+                return None;
+            }
+        };
+        self.held.push_back((peer, offset));
+        Some(offset)
+    }
+
+    /// `take` was for nothing.
+    pub fn put_back(&mut self, offset: Offset) {
+        self.held.retain(|(_, held)| *held != offset);
+        self.free.push(offset);
+    }
+
+    fn recall(&mut self, out: &mut [Option<Box<Outbound>>]) {
+        for _ in 0..self.held.len() {
+            let Some((peer, offset)) = self.held.pop_front() else {
+                return;
+            };
+            match out[peer as usize].as_mut().and_then(|outbound| outbound.end_lease()) {
+                Some(ring) => {
+                    self.leaving.push((offset, ring));
+                    return;
+                }
+                None => self.held.push_back((peer, offset)),
+            }
+        }
+    }
+}
+
+/// Make the memory of a large ring as new. Nobody else looks at it any more.
+fn clear(segment: &Segment, offset: Offset) -> bool {
+    let length = ring::bytes_for(LARGE_RING);
+    let Some(base) = segment.at(offset, length) else {
+        return false;
+    };
+    // SAFETY: ours, and the last consumer has left.
+    unsafe { base.as_ptr().write_bytes(0, length as usize) };
+    true
+}

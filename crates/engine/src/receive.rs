@@ -1,0 +1,151 @@
+//! Receiving: from what came early, or by a posted receive.
+
+use crate::engine::{Early, Engine};
+use crate::inbound::Incoming;
+use crate::matching::Pattern;
+use crate::ops::Stage;
+use crate::types::{Arrival, MessageId, Outcome};
+use crate::{Error, Result};
+
+impl Engine {
+    /// Start a receive.
+    ///
+    /// # Safety
+    /// `buffer` must be writable for `capacity` bytes until the operation completes.
+    #[inline]
+    pub unsafe fn receive(&mut self, pattern: Pattern, buffer: *mut u8, capacity: usize) -> Result<u32> {
+        let op = self.new_receive(pattern, buffer, capacity)?;
+        while let Some(entry) = self.find_early(pattern) {
+            let (key, early) = self.unexpected.remove(entry);
+            if self.take_early(op, key.from, key.tag, early, Incoming::Unexpected(entry)) {
+                return Ok(op);
+            }
+        }
+        self.posted.post(&mut self.ops, op);
+        Ok(op)
+    }
+
+    #[inline]
+    fn new_receive(&mut self, pattern: Pattern, buffer: *mut u8, capacity: usize) -> Result<u32> {
+        let op = self.ops.allocate(Stage::Posted, buffer, capacity);
+        let op = op.ok_or_else(|| Error::NoMemory("half a million operations in flight".into()))?;
+        let receive = &mut self.ops[op];
+        receive.context = pattern.context;
+        receive.from = pattern.from;
+        receive.tag = pattern.tag;
+        receive.descriptor = None;
+        Ok(op)
+    }
+
+    /// Give a message that came early to the receive `op`. False: it was withdrawn, look for another.
+    fn take_early(&mut self, op: u32, peer: u32, tag: i32, early: Early, was: Incoming) -> bool {
+        match early {
+            Early::Payload { source, bytes, total } => {
+                self.charge(-(total as i64));
+                let expected = self.ops.matched(op, source, tag, total);
+                let here = expected.min(bytes.len() as u64);
+                // SAFETY: the receive's pending buffer has room for `expected` bytes.
+                unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.ops[op].buffer, here as usize) };
+                if bytes.len() as u64 == total {
+                    self.ops.complete_as_is(op);
+                } else {
+                    self.ops[op].stage = Stage::Receiving {
+                        received: bytes.len() as u64,
+                        expected,
+                    };
+                    self.redirect(peer, was, Incoming::Receive(op));
+                }
+                true
+            }
+            Early::Announced(record) => {
+                let taken = self.take_offer(peer, record);
+                if taken {
+                    self.fetch(op, peer, tag, record);
+                }
+                taken
+            }
+            Early::Loopback { source, op: send } => {
+                let (from, total) = (self.ops[send].buffer, self.ops[send].length);
+                let expected = self.ops.matched(op, source, tag, total as u64);
+                // SAFETY: both are pending user buffers; `matched` limits the length.
+                unsafe { std::ptr::copy(from, self.ops[op].buffer, expected as usize) };
+                self.ops.complete_as_is(op);
+                self.ops.complete_as_is(send);
+                true
+            }
+        }
+    }
+
+    /// What the first matching message looks like.
+    pub fn probe(&mut self, pattern: Pattern) -> Option<Arrival> {
+        let entry = self.find_early(pattern)?;
+        let ops = &self.ops;
+        let (key, early) = self.unexpected.get_mut(entry);
+        let bytes = match early {
+            Early::Payload { total, .. } => *total,
+            Early::Announced(record) => record.total,
+            Early::Loopback { op, .. } => ops[*op].length as u64,
+        };
+        Some(Arrival {
+            source: early.source(),
+            tag: key.tag,
+            bytes,
+        })
+    }
+
+    /// Take the first matching message out of matching.
+    pub fn matched_probe(&mut self, pattern: Pattern) -> Option<(MessageId, Arrival)> {
+        let arrival = self.probe(pattern)?;
+        let entry = self.find_early(pattern)?;
+        let (key, early) = self.unexpected.remove(entry);
+        let free = self.taken.iter().position(Option::is_none).unwrap_or(self.taken.len());
+        if free == self.taken.len() {
+            self.taken.push(None);
+        }
+        self.taken[free] = Some((key, early));
+        self.redirect(key.from, Incoming::Unexpected(entry), Incoming::Taken(free as u32));
+        Some((MessageId(free as u32), arrival))
+    }
+
+    /// Receive a message that [`Self::matched_probe`] took. If its sender withdrew it meanwhile, the receive completes
+    /// as cancelled.
+    ///
+    /// # Safety
+    /// As for [`Self::receive`].
+    pub unsafe fn receive_matched(&mut self, message: MessageId, buffer: *mut u8, capacity: usize) -> Result<u32> {
+        let taken = self.taken.get_mut(message.0 as usize).and_then(Option::take);
+        let (key, early) = taken.ok_or(Error::NoSuchMessage)?;
+        let pattern = Pattern {
+            context: key.context,
+            from: Some(key.from),
+            tag: Some(key.tag),
+        };
+        let op = self.new_receive(pattern, buffer, capacity)?;
+        if !self.take_early(op, key.from, key.tag, early, Incoming::Taken(message.0)) {
+            self.ops.complete(
+                op,
+                Outcome {
+                    cancelled: true,
+                    ..Outcome::default()
+                },
+            );
+        }
+        Ok(op)
+    }
+
+    /// Withdraw a receive, or an announced send. False: too late.
+    pub fn cancel(&mut self, op: u32) -> bool {
+        if self.ops[op].stage == Stage::Posted {
+            self.posted.remove(&mut self.ops, op);
+            self.ops.complete(
+                op,
+                Outcome {
+                    cancelled: true,
+                    ..Outcome::default()
+                },
+            );
+            return true;
+        }
+        self.cancel_send(op)
+    }
+}

@@ -1,0 +1,198 @@
+//! What the bodies of records look like.
+//!
+//! Both sides are processes of one machine, so numbers are in native order. Bodies are copied in and out byte by byte:
+//! the other side may be writing them while we look.
+
+use isthmus_shm::ring::Header;
+
+/// Who handles a record. The numbers are part of the layout version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Handler {
+    /// A whole message: [`Envelope`], payload.
+    Eager = 1,
+    /// The beginning of a message that needs several records: [`EagerFirst`], payload.
+    EagerFirst = 2,
+    /// The next piece of the message that the last `EagerFirst` of this ring began: payload.
+    EagerMore = 3,
+    /// A message that is offered: [`ReadyToSend`].
+    ReadyToSend = 4,
+    /// Stream the offered message through the ring: [`ClearToSend`].
+    ClearToSend = 5,
+    /// The offered message has been fetched, or its withdrawal seen: [`Finished`].
+    Finished = 6,
+    /// A piece of a streamed message: [`Data`], payload.
+    Data = 7,
+    /// The next record is in another ring: [`Switch`].
+    Switch = 8,
+}
+
+impl Handler {
+    /// From a header, if the number is one of ours.
+    #[inline]
+    pub fn of(header: Header) -> Option<Self> {
+        Some(match header.handler {
+            1 => Self::Eager,
+            2 => Self::EagerFirst,
+            3 => Self::EagerMore,
+            4 => Self::ReadyToSend,
+            5 => Self::ClearToSend,
+            6 => Self::Finished,
+            7 => Self::Data,
+            8 => Self::Switch,
+            _ => return None,
+        })
+    }
+}
+
+/// Fixed parts of bodies: plain numbers without padding.
+///
+/// # Safety
+/// The type is `repr(C)`, has no padding, and every bit pattern is a value.
+pub unsafe trait Fixed: Copy {
+    /// Bytes.
+    const SIZE: u32 = size_of::<Self>() as u32;
+}
+
+/// Tag and sender's rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Envelope {
+    pub tag: i32,
+    pub source: i32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct EagerFirst {
+    pub envelope: Envelope,
+    /// Bytes of the whole message.
+    pub total: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct ReadyToSend {
+    pub envelope: Envelope,
+    /// Bytes of the whole message.
+    pub total: u64,
+    /// Where it lies in the sender's address space.
+    pub address: u64,
+    /// Offset of the descriptor in the job segment.
+    pub descriptor: u64,
+    /// The sender's operation, to be named in the answer.
+    pub send_op: u32,
+    pub zero: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct ClearToSend {
+    pub send_op: u32,
+    /// The receiver's operation, to be named in the data.
+    pub receive_op: u32,
+    /// First byte that is still wanted.
+    pub offset: u64,
+    /// End of what is wanted.
+    pub limit: u64,
+    /// As in the announcement.
+    pub descriptor: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Finished {
+    pub send_op: u32,
+    pub zero: u32,
+    /// As in the announcement.
+    pub descriptor: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Data {
+    pub receive_op: u32,
+    pub zero: u32,
+    /// Where the payload belongs.
+    pub offset: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Switch {
+    /// Offset of the ring in the job segment.
+    pub offset: u64,
+    /// Bytes of its data.
+    pub size: u64,
+}
+
+// SAFETY: numbers only, no padding (checked by the sizes below).
+unsafe impl Fixed for Envelope {}
+// SAFETY: as above.
+unsafe impl Fixed for EagerFirst {}
+// SAFETY: as above.
+unsafe impl Fixed for ReadyToSend {}
+// SAFETY: as above.
+unsafe impl Fixed for ClearToSend {}
+// SAFETY: as above.
+unsafe impl Fixed for Finished {}
+// SAFETY: as above.
+unsafe impl Fixed for Data {}
+// SAFETY: as above.
+unsafe impl Fixed for Switch {}
+const _: () = assert!(Envelope::SIZE == 8 && EagerFirst::SIZE == 16 && ReadyToSend::SIZE == 40);
+const _: () = assert!(ClearToSend::SIZE == 32 && Finished::SIZE == 16 && Data::SIZE == 16 && Switch::SIZE == 16);
+
+/// A body that arrived: where it is and how long.
+#[derive(Debug, Clone, Copy)]
+pub struct Body {
+    at: *const u8,
+    length: u32,
+}
+
+impl Body {
+    /// # Safety
+    /// `at` must be readable for `length` bytes for as long as the body is used.
+    pub unsafe fn new(at: *const u8, length: u32) -> Self {
+        Self { at, length }
+    }
+
+    /// The fixed part, and where the payload begins and how long it is; `None` if the record is too short for it.
+    #[inline]
+    pub fn split<T: Fixed>(self) -> Option<(T, Body)> {
+        let rest = self.length.checked_sub(T::SIZE)?;
+        // SAFETY: the body is readable for its length; any bits make a T.
+        let fixed = unsafe { self.at.cast::<T>().read_unaligned() };
+        // SAFETY: within the body.
+        let at = unsafe { self.at.add(T::SIZE as usize) };
+        Some((fixed, Body { at, length: rest }))
+    }
+
+    /// Bytes of payload.
+    #[inline]
+    pub fn len(self) -> usize {
+        self.length as usize
+    }
+
+    /// Copy the first `length` bytes to `to`.
+    ///
+    /// # Safety
+    /// `to` must be writable for `length` bytes, and `length` at most [`Self::len`].
+    #[inline]
+    pub unsafe fn copy_to(self, to: *mut u8, length: usize) {
+        debug_assert!(length <= self.len());
+        // SAFETY: the caller vouches for `to`; ring and user memory do not overlap.
+        unsafe { std::ptr::copy_nonoverlapping(self.at, to, length) };
+    }
+
+    /// A copy on the heap.
+    pub fn to_vec(self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.len());
+        // SAFETY: the vector has room for as many bytes as we write.
+        unsafe {
+            self.copy_to(bytes.as_mut_ptr(), self.len());
+            bytes.set_len(self.len());
+        }
+        bytes
+    }
+}

@@ -1,0 +1,225 @@
+//! Rendezvous: the receiver fetches an announced message by a single copy, or asks for it through the ring.
+//!
+//! ```text
+//! sender                      receiver
+//! offer, ReadyToSend   ->     matched: take the offer
+//!                             pull by process_vm_readv
+//!                      <-     Finished                      (all of it is there)
+//!                      <-     ClearToSend {offset}          (no permission, or it failed from `offset` on)
+//! Data ...             ->     complete
+//! ```
+
+use isthmus_os::Error as OsError;
+use isthmus_shm::Offset;
+use isthmus_transfer::cma::{Cma, Refusal};
+
+use crate::counters;
+use crate::engine::{Early, Engine, Reach};
+use crate::matching::Key;
+use crate::ops::Stage;
+use crate::outbound::{Answer, Queued};
+use crate::record::{ClearToSend, Finished, ReadyToSend};
+use crate::tunables;
+use crate::types::{ContextId, OpId};
+
+impl Engine {
+    /// A peer offers a message.
+    pub(crate) fn on_ready_to_send(&mut self, peer: u32, context: ContextId, record: ReadyToSend) {
+        let key = Key {
+            context,
+            from: peer,
+            tag: record.envelope.tag,
+        };
+        // The offer is taken only for a receive that is there: a withdrawn message must not consume one.
+        let Some(op) = self.posted.find(&self.ops, key) else {
+            self.keep(key, Early::Announced(record));
+            return;
+        };
+        if self.take_offer(peer, record) {
+            self.posted.remove(&mut self.ops, op);
+            self.fetch(op, peer, key.tag, record);
+        }
+    }
+
+    /// Take an offer. False: it was withdrawn, and its sender knows that we know.
+    pub(crate) fn take_offer(&mut self, peer: u32, record: ReadyToSend) -> bool {
+        let taken = self
+            .descriptor(record.descriptor)
+            .is_some_and(|descriptor| descriptor.take());
+        if !taken {
+            self.finish(peer, record);
+        }
+        taken
+    }
+
+    /// Get the bytes of a taken offer moving into the receive `op`.
+    pub(crate) fn fetch(&mut self, op: u32, peer: u32, tag: i32, record: ReadyToSend) {
+        let expected = self.ops.matched(op, record.envelope.source, tag, record.total);
+        let done = if expected == 0 {
+            0
+        } else {
+            self.pull(op, peer, record.address, expected)
+        };
+        if done == expected {
+            self.finish(peer, record);
+            self.ops.complete_as_is(op);
+            return;
+        }
+        self.ops[op].stage = Stage::Receiving {
+            received: done,
+            expected,
+        };
+        self.ops[op].wire = expected;
+        self.answer(
+            peer,
+            Answer::ClearToSend(ClearToSend {
+                send_op: record.send_op,
+                receive_op: self.ops.id(op).0,
+                offset: done,
+                limit: expected,
+                descriptor: record.descriptor,
+            }),
+        );
+    }
+
+    /// Fetch the message straight from the sender's buffer, as far as that works; how many bytes.
+    fn pull(&mut self, op: u32, peer: u32, address: u64, length: u64) -> u64 {
+        let Reach::Yes(cma) = self.reach(peer) else { return 0 };
+        // SAFETY: the receive's pending buffer has room for `length` bytes.
+        let pulled = unsafe { cma.pull(address, self.ops[op].buffer, length as usize) };
+        let done = match pulled {
+            Ok(()) => length,
+            Err(stopped) => {
+                self.reach[peer as usize] = Reach::No;
+                report(peer, &Refusal::Os(stopped.error));
+                stopped.done as u64
+            }
+        };
+        counters::CMA_BYTES.add(done);
+        done
+    }
+
+    /// May the peer's memory be read? Tried once per peer, for real.
+    fn reach(&mut self, peer: u32) -> Reach {
+        if self.reach[peer as usize] == Reach::Unknown {
+            self.reach[peer as usize] = self.probe_reach(peer);
+        }
+        self.reach[peer as usize]
+    }
+
+    #[cold]
+    fn probe_reach(&self, peer: u32) -> Reach {
+        if tunables::CMA.get() == 0 {
+            return Reach::No;
+        }
+        let Some(identity) = self.segment.slot(peer).identity() else {
+            return Reach::No;
+        };
+        match Cma::probe(identity.pid, identity.nonce, identity.nonce_address) {
+            Ok(cma) => Reach::Yes(cma),
+            Err(refusal) => {
+                report(peer, &refusal);
+                Reach::No
+            }
+        }
+    }
+
+    fn finish(&mut self, peer: u32, record: ReadyToSend) {
+        self.answer(
+            peer,
+            Answer::Finished(Finished {
+                send_op: record.send_op,
+                zero: 0,
+                descriptor: record.descriptor,
+            }),
+        );
+    }
+
+    fn answer(&mut self, peer: u32, answer: Answer) {
+        match self.outbound(peer) {
+            Ok(outbound) => {
+                outbound.answer(answer);
+                self.kick(peer);
+            }
+            // Without a channel back the sender would wait for ever; its launcher must know.
+            Err(error) => crate::abort(
+                1,
+                &format!("isthmus: rank {}: cannot answer rank {peer}: {error}", self.me),
+            ),
+        }
+    }
+
+    /// The receiver wants the bytes through the ring.
+    pub(crate) fn on_clear_to_send(&mut self, peer: u32, record: ClearToSend) {
+        let Some(op) = self.offered_to(peer, record.send_op) else {
+            return;
+        };
+        self.reclaim(op, record.descriptor);
+        let (buffer, length) = (self.ops[op].buffer, self.ops[op].length);
+        let end = (record.limit as usize).min(length);
+        let next = (record.offset as usize).min(end);
+        self.ops[op].stage = Stage::Queued;
+        self.lease_for(peer, end - next);
+        let stream = Queued::Stream {
+            op,
+            receive_op: record.receive_op,
+            buffer,
+            next,
+            end,
+        };
+        self.out[peer as usize]
+            .as_mut()
+            .expect("it was announced through it")
+            .push(stream);
+        self.kick(peer);
+    }
+
+    /// The receiver has everything, or has seen that the offer was withdrawn.
+    pub(crate) fn on_finished(&mut self, peer: u32, record: Finished) {
+        match self.offered_to(peer, record.send_op) {
+            Some(op) => {
+                self.reclaim(op, record.descriptor);
+                self.ops.complete_as_is(op);
+            }
+            // Withdrawn: the operation is over, the descriptor comes back now.
+            None => self.reclaim_withdrawn(record.descriptor),
+        }
+    }
+
+    /// The announced send that `peer` names, if it is one.
+    fn offered_to(&self, peer: u32, send_op: u32) -> Option<u32> {
+        let op = self.ops.find(OpId(send_op))?;
+        (self.ops[op].stage == Stage::Offered && self.ops[op].to == peer).then_some(op)
+    }
+
+    fn reclaim(&mut self, op: u32, descriptor: u64) {
+        if self.ops[op].descriptor.take_if(|own| own.0 == descriptor).is_some() {
+            self.arena.give_back(Offset(descriptor));
+        }
+    }
+
+    fn reclaim_withdrawn(&mut self, descriptor: u64) {
+        if let Some(at) = self.withdrawn.iter().position(|own| own.0 == descriptor) {
+            self.arena.give_back(self.withdrawn.swap_remove(at));
+        }
+    }
+}
+
+/// One line, once per process: cause and cure.
+fn report(peer: u32, refusal: &Refusal) {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let cure = match refusal {
+            Refusal::Os(OsError { errno: 1, .. }) => {
+                "allow it (same user, Yama ptrace_scope 0 or 1, no seccomp filter on process_vm_readv)"
+            }
+            Refusal::Os(OsError { errno: 38, .. }) => "the kernel or a seccomp filter lacks process_vm_readv",
+            Refusal::Stranger(_) => "start the ranks in one pid namespace",
+            _ => "see `isthmus doctor`",
+        };
+        eprintln!(
+            "isthmus: cannot read the memory of rank {peer} ({refusal}); large messages take two copies instead of one. \
+             Cure: {cure}; or silence this with ISTHMUS_CMA=0."
+        );
+    });
+}

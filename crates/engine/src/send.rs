@@ -1,0 +1,185 @@
+//! Sending: eager through the ring, announced beyond, or to ourselves.
+
+use isthmus_shm::Offset;
+
+use crate::counters;
+use crate::engine::{Early, Engine};
+use crate::matching::Key;
+use crate::ops::Stage;
+use crate::outbound::{Message, Queued};
+use crate::record::{Envelope, ReadyToSend};
+use crate::types::{Mode, Posting};
+use crate::{Error, Result};
+
+impl Engine {
+    /// Start a send. `None`: it is complete.
+    ///
+    /// # Safety
+    /// `buffer` must be readable for `length` bytes until the operation completes.
+    #[inline]
+    pub unsafe fn send(
+        &mut self,
+        mode: Mode,
+        to: u32,
+        posting: Posting,
+        buffer: *const u8,
+        length: usize,
+    ) -> Result<Option<u32>> {
+        if to == self.me {
+            return self.send_to_self(mode, posting, buffer, length);
+        }
+        let eager = mode == Mode::Standard && length <= self.eager_limit;
+        let outbound = self.outbound(to)?;
+        let message = Message {
+            context: posting.context,
+            envelope: Envelope {
+                tag: posting.tag,
+                source: posting.source,
+            },
+            buffer,
+            length,
+        };
+        if !eager || outbound.announce_only() {
+            return self.announce(to, message).map(Some);
+        }
+        if outbound.try_eager(message) {
+            let polled = outbound.is_polled();
+            self.ring(to, polled);
+            counters::EAGER_SENT.add(1);
+            return Ok(None);
+        }
+        self.send_long_eager(to, message)
+    }
+
+    /// More than one record, or no room: with a larger ring if that helps, and what does not fit now is queued.
+    #[cold]
+    fn send_long_eager(&mut self, to: u32, message: Message) -> Result<Option<u32>> {
+        counters::EAGER_SENT.add(1);
+        self.lease_for(to, message.length);
+        let op = self.new_send(Stage::Queued, to, message.buffer, message.length)?;
+        self.outbound(to)?.push(Queued::Eager {
+            op,
+            message,
+            begun: false,
+            sent: 0,
+        });
+        self.kick(to);
+        if self.ops[op].stage == Stage::Complete {
+            self.ops.release(op);
+            return Ok(None);
+        }
+        Ok(Some(op))
+    }
+
+    /// A larger ring to `peer`, if messages of this length want one and it can be had.
+    pub fn lease_for(&mut self, peer: u32, length: usize) {
+        if !self.out[peer as usize]
+            .as_ref()
+            .is_some_and(|outbound| outbound.wants_lease(length))
+        {
+            return;
+        }
+        let Some(offset) = self.leases.take(self.segment, &mut self.out, peer) else {
+            return;
+        };
+        let outbound = self.out[peer as usize].as_mut().expect("asked above");
+        if !outbound.lease(self.segment, offset) {
+            self.leases.put_back(offset);
+        }
+    }
+
+    /// Offer the message; the receiver fetches it, or asks for it through the ring.
+    fn announce(&mut self, to: u32, message: Message) -> Result<u32> {
+        let op = self.new_send(Stage::Offered, to, message.buffer, message.length)?;
+        let descriptor = match self.arena.descriptor(self.segment) {
+            Ok(descriptor) => descriptor,
+            Err(error) => {
+                self.ops.release(op);
+                return Err(error.into());
+            }
+        };
+        self.descriptor(descriptor.0).expect("ours").offer();
+        self.ops[op].descriptor = Some(descriptor);
+        let record = ReadyToSend {
+            envelope: message.envelope,
+            total: message.length as u64,
+            address: message.buffer as u64,
+            descriptor: descriptor.0,
+            send_op: self.ops.id(op).0,
+            zero: 0,
+        };
+        counters::RENDEZVOUS_SENT.add(1);
+        self.outbound(to)?.push(Queued::Announcement {
+            context: message.context,
+            record,
+        });
+        self.kick(to);
+        Ok(op)
+    }
+
+    fn new_send(&mut self, stage: Stage, to: u32, buffer: *const u8, length: usize) -> Result<u32> {
+        let op = self.ops.allocate(stage, buffer.cast_mut(), length);
+        let op = op.ok_or_else(|| Error::NoMemory("half a million operations in flight".into()))?;
+        self.ops[op].to = to;
+        self.ops[op].descriptor = None;
+        self.ops[op].outcome = Default::default();
+        Ok(op)
+    }
+
+    /// A message to ourselves: straight into the receive if it is posted; else kept, by copy if it is short, and by
+    /// reference, with the send pending, if not.
+    fn send_to_self(&mut self, mode: Mode, posting: Posting, buffer: *const u8, length: usize) -> Result<Option<u32>> {
+        let key = Key {
+            context: posting.context,
+            from: self.me,
+            tag: posting.tag,
+        };
+        let total = length as u64;
+        if let Some(receive) = self.posted.take(&mut self.ops, key) {
+            let expected = self.ops.matched(receive, posting.source, posting.tag, total);
+            // SAFETY: both are pending user buffers; `matched` limits the length to the receive's. They may overlap
+            // only if the program is wrong, and then `copy` still does something defined.
+            unsafe { std::ptr::copy(buffer, self.ops[receive].buffer, expected as usize) };
+            self.ops.complete_as_is(receive);
+            return Ok(None);
+        }
+        if mode == Mode::Standard && length <= self.eager_limit {
+            let mut bytes = vec![0; length];
+            // SAFETY: the caller vouches for the buffer; the copy has as much room.
+            unsafe { std::ptr::copy_nonoverlapping(buffer, bytes.as_mut_ptr(), length) };
+            self.keep(
+                key,
+                Early::Payload {
+                    source: posting.source,
+                    bytes,
+                    total,
+                },
+            );
+            return Ok(None);
+        }
+        let op = self.new_send(Stage::Loopback, self.me, buffer, length)?;
+        self.keep(
+            key,
+            Early::Loopback {
+                source: posting.source,
+                op,
+            },
+        );
+        Ok(Some(op))
+    }
+
+    /// Withdraw an announced send that no receive has taken. False: too late, it will complete.
+    pub fn cancel_send(&mut self, op: u32) -> bool {
+        let Some(Offset(descriptor)) = self.ops[op].descriptor else {
+            return false;
+        };
+        if self.ops[op].stage != Stage::Offered || !self.descriptor(descriptor).is_some_and(|state| state.withdraw()) {
+            return false;
+        }
+        // The descriptor comes back with the receiver's `Finished`.
+        self.withdrawn.extend(self.ops[op].descriptor.take());
+        self.ops[op].outcome.cancelled = true;
+        self.ops.complete_as_is(op);
+        true
+    }
+}
