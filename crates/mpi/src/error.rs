@@ -1,6 +1,10 @@
 //! Errors as MPI knows them: a class and a sentence.
 
 use std::fmt;
+use std::sync::Arc;
+
+use crate::comm::Comm;
+use crate::status::Status;
 
 /// The error classes of MPI 5.0 §9.4, with the standard ABI's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -73,10 +77,22 @@ pub enum Class {
 }
 
 /// An error on its way to an error handler.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Error {
     code: i32,
     detail: Box<str>,
+    completion: Option<Box<Completion>>,
+}
+
+/// What a call that failed returns nevertheless: it completed an operation, and it is the operation that failed.
+#[derive(Clone)]
+pub struct Completion {
+    /// How the operation ended. Of calls that return several statuses: meaningless, those have been given already.
+    pub status: Status,
+    /// Which request completed (`MPI_Waitany` and its kin), or how many (`MPI_Waitsome` and its kin).
+    pub index: i32,
+    /// The communicator whose error handler is to be called, where the call's arguments do not name it.
+    pub scope: Option<Arc<Comm>>,
 }
 
 /// Result of MPI procedures.
@@ -89,6 +105,7 @@ impl Error {
         Self {
             code: class as i32,
             detail: detail.into(),
+            completion: None,
         }
     }
 
@@ -98,7 +115,23 @@ impl Error {
         Self {
             code,
             detail: detail.into(),
+            completion: None,
         }
+    }
+
+    /// The same error, of an operation that the call completed.
+    #[cold]
+    #[must_use]
+    pub fn completing(self, completion: Completion) -> Self {
+        Self {
+            completion: Some(Box::new(completion)),
+            ..self
+        }
+    }
+
+    /// What to return nevertheless: the call completed an operation, and that failed.
+    pub fn completion(&self) -> Option<&Completion> {
+        self.completion.as_deref()
     }
 
     /// The canonical error code. For our own errors it is the class.
@@ -109,6 +142,23 @@ impl Error {
     /// Argument and value.
     pub fn detail(&self) -> &str {
         &self.detail
+    }
+}
+
+impl PartialEq for Error {
+    fn eq(&self, other: &Self) -> bool {
+        self.code == other.code && self.detail == other.detail
+    }
+}
+
+impl Eq for Error {}
+
+impl fmt::Debug for Completion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Completion")
+            .field("status", &self.status)
+            .field("index", &self.index)
+            .finish_non_exhaustive()
     }
 }
 

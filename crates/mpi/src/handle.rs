@@ -21,8 +21,8 @@ use crate::error::{Class, Error, Result};
 
 const INDEX_BITS: u32 = 19;
 const GENERATION_BITS: u32 = 7;
-const INDEX_MASK: u32 = (1 << INDEX_BITS) - 1;
-const GENERATION_MASK: u32 = (1 << GENERATION_BITS) - 1;
+pub(crate) const INDEX_MASK: u32 = (1 << INDEX_BITS) - 1;
+pub(crate) const GENERATION_MASK: u32 = (1 << GENERATION_BITS) - 1;
 
 /// What a dynamic handle names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,6 +119,8 @@ impl<T: Object> Handle<T> {
     fn invalid(self, argument: &str) -> Error {
         let what = if self.is_null() {
             "the null handle"
+        } else if T::table().get(self.0).is_some() {
+            "predefined and cannot be freed"
         } else {
             "not a live handle"
         };
@@ -163,8 +165,8 @@ struct Free {
 pub struct Table<T: 'static> {
     chunks: [AtomicPtr<Slot<T>>; CHUNKS],
     free: Mutex<Free>,
-    /// Objects at `NULL + 1 ..`, in a list that only grows.
-    predefined: std::sync::OnceLock<Vec<Option<Arc<T>>>>,
+    /// Objects at `NULL ..`; null while there are none.
+    predefined: AtomicPtr<Vec<Option<Arc<T>>>>,
 }
 
 impl<T: Object> Table<T> {
@@ -176,14 +178,15 @@ impl<T: Object> Table<T> {
                 indexes: Vec::new(),
                 next: 1,
             }),
-            predefined: std::sync::OnceLock::new(),
+            predefined: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
 
     /// Give the predefined objects: entry `i` has the canonical handle `T::NULL + i` (entry 0, the null handle, is `None`).
-    /// Later calls change nothing.
+    /// They replace earlier ones, which stay in memory: references to them may be about.
     pub fn set_predefined(&self, objects: Vec<Option<Arc<T>>>) {
-        let _ = self.predefined.set(objects);
+        // SYNC: table-predefined
+        self.predefined.store(Box::into_raw(Box::new(objects)), Ordering::Release);
     }
 
     /// Put an object in; its new handle.
@@ -228,8 +231,10 @@ impl<T: Object> Table<T> {
 
     #[inline]
     fn object(&self, raw: u32) -> Option<&Arc<T>> {
-        if let Some(index) = raw.checked_sub(T::NULL)
-            && let Some(entry) = self.predefined.get().and_then(|list| list.get(index as usize))
+        // SYNC: table-predefined
+        // SAFETY: null or a list that is never freed.
+        if let Some(list) = unsafe { self.predefined.load(Ordering::Acquire).as_ref() }
+            && let Some(entry) = list.get(raw.wrapping_sub(T::NULL) as usize)
         {
             return entry.as_ref();
         }
@@ -293,5 +298,104 @@ impl<T: Object> Table<T> {
 impl<T: Object> Default for Table<T> {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Thing(u32);
+
+    static THINGS: Table<Thing> = Table::new();
+
+    impl Object for Thing {
+        const KIND: Kind = Kind::Info;
+        const INVALID: Class = Class::Info;
+        const NULL: u32 = 0x130;
+        const NAME: &'static str = "Thing";
+        fn table() -> &'static Table<Self> {
+            &THINGS
+        }
+    }
+
+    fn code<V>(outcome: Result<V>) -> Option<i32> {
+        outcome.err().map(|error| error.code())
+    }
+
+    const INVALID: Option<i32> = Some(Class::Info as i32);
+
+    #[test]
+    fn a_handle_is_good_until_it_is_freed() {
+        let handle = THINGS.insert(Arc::new(Thing(7))).expect("room");
+        assert_eq!(handle.resolve("thing").map(|thing| thing.0), Ok(7));
+        let kept = handle.share("thing").expect("live");
+        assert_eq!(handle.remove("thing").map(|thing| thing.0), Ok(7));
+        assert_eq!(kept.0, 7);
+        assert_eq!(code(handle.resolve("thing")), INVALID);
+        assert_eq!(code(handle.remove("thing")), INVALID);
+        let other = THINGS.insert(Arc::new(Thing(8))).expect("room");
+        assert_ne!(handle, other);
+        assert_eq!(code(handle.resolve("thing")), INVALID);
+        other.remove("thing").expect("live");
+    }
+
+    #[test]
+    fn generations_wrap() {
+        let table: Table<Thing> = Table::new();
+        let mut handles = Vec::new();
+        for round in 0..=GENERATION_MASK {
+            let handle = table.insert(Arc::new(Thing(round))).expect("room");
+            assert!(!handles.contains(&handle));
+            assert!(table.remove(handle.raw()).is_some());
+            assert!(table.remove(handle.raw()).is_none());
+            handles.push(handle);
+        }
+        assert_eq!(table.insert(Arc::new(Thing(0))), Ok(handles[0]));
+        assert_eq!(table.live(), 1);
+    }
+
+    #[test]
+    fn garbage_is_refused() {
+        let handle = THINGS.insert(Arc::new(Thing(1))).expect("room");
+        for bit in 0..32 {
+            let wrong = Handle::<Thing>::from_raw(handle.raw() ^ (1 << bit));
+            // A neighbour's slot may be live in another test; a wrong kind or generation never is.
+            if bit >= INDEX_BITS {
+                assert_eq!(code(wrong.resolve("thing")), INVALID, "bit {bit}");
+            }
+        }
+        for raw in [0, 1, 0x131, 0x7fff_ffff, u32::MAX, compose(Kind::Info, 0, INDEX_MASK)] {
+            assert_eq!(code(Handle::<Thing>::from_raw(raw).resolve("thing")), INVALID);
+        }
+        let wrong_kind = compose(Kind::Comm, 0, 1);
+        assert_eq!(code(Handle::<Thing>::from_raw(wrong_kind).resolve("thing")), INVALID);
+        assert_eq!(code(Handle::<Thing>::NULL.remove("thing")), INVALID);
+        handle.remove("thing").expect("live");
+    }
+
+    #[test]
+    fn predefined_objects_cannot_be_removed() {
+        let table: Table<Thing> = Table::new();
+        assert!(table.get(0x131).is_none());
+        table.set_predefined(vec![None, Some(Arc::new(Thing(9)))]);
+        assert_eq!(table.get(0x131).map(|thing| thing.0), Some(9));
+        assert!(table.get(0x130).is_none() && table.get(0x132).is_none());
+        assert!(table.remove(0x131).is_none());
+        table.set_predefined(Vec::new());
+        assert!(table.get(0x131).is_none());
+    }
+
+    #[test]
+    fn many_objects() {
+        let table: Table<Thing> = Table::new();
+        let handles: Vec<_> = (0..3 * CHUNK as u32)
+            .map(|n| table.insert(Arc::new(Thing(n))).expect("room"))
+            .collect();
+        for (handle, n) in handles.iter().zip(0..) {
+            assert_eq!(table.get(handle.raw()).map(|thing| thing.0), Some(n));
+        }
+        assert!(handles.iter().all(|handle| table.remove(handle.raw()).is_some()));
+        assert_eq!(table.live(), 0);
     }
 }

@@ -1,0 +1,420 @@
+//! Point-to-point communication (MPI-5.0 §3).
+//!
+//! A call checks its arguments into an [`Outgoing`] or an [`Incoming`], which then start on the engine. Contiguous data
+//! goes straight from and to the user's buffer: no request, no allocation, no lock. Anything else is packed into, or
+//! unpacked from, a staging buffer that lives as long as the operation ([`staging`]).
+
+mod blocking;
+mod buffered;
+pub mod internal;
+mod nonblocking;
+mod persistent;
+mod staging;
+
+use std::ffi::c_void;
+
+use isthmus_engine::{ContextId, Entered, MessageId, Mode, OpId, Outcome, Peer, Posting, enter, wait_until};
+
+use crate::comm::Comm;
+use crate::constants::{ANY_SOURCE, ANY_TAG, PROC_NULL, TAG_UB};
+use crate::datatype::Datatype;
+use crate::error::{Error, Result};
+use crate::fail;
+use crate::request::of_operation;
+use crate::status::Status;
+
+pub use blocking::{recv, rsend, send, sendrecv, sendrecv_replace, ssend};
+pub use buffered::{
+    bsend, buffer_attach, buffer_detach, buffer_flush, buffer_iflush, comm_attach_buffer, comm_detach_buffer,
+    comm_flush_buffer, comm_iflush_buffer, ibsend,
+};
+pub(crate) use buffered::{flush_everything, forget_comm};
+pub use nonblocking::{irecv, irsend, isend, isendrecv, isendrecv_replace, issend};
+pub use persistent::{bsend_init, recv_init, rsend_init, send_init, ssend_init};
+
+/// A send whose arguments have been checked.
+#[derive(Clone, Copy)]
+pub(crate) struct Outgoing<'a> {
+    mode: Mode,
+    /// `None`: `MPI_PROC_NULL`.
+    to: Option<Peer>,
+    posting: Posting,
+    buf: *const u8,
+    count: i64,
+    /// What `count` elements amount to.
+    bytes: usize,
+    /// `None`: contiguous.
+    layout: Option<&'a Datatype>,
+}
+
+/// A receive whose arguments have been checked.
+#[derive(Clone, Copy)]
+pub(crate) struct Incoming<'a> {
+    from: Source,
+    context: ContextId,
+    /// `None`: any.
+    tag: Option<i32>,
+    buf: *mut u8,
+    count: i64,
+    /// What `count` elements amount to.
+    bytes: usize,
+    /// `None`: contiguous.
+    layout: Option<&'a Datatype>,
+}
+
+/// Where a message may come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// `MPI_PROC_NULL`.
+    Nobody,
+    /// `MPI_ANY_SOURCE`.
+    Any,
+    /// One process.
+    Peer(Peer),
+    /// A matched probe has found it already.
+    Matched(MessageId),
+}
+
+// SAFETY: the pointer is the user's, followed only while its operation is in flight; MPI lets any thread complete it.
+unsafe impl Send for Outgoing<'_> {}
+// SAFETY: as above.
+unsafe impl Send for Incoming<'_> {}
+
+/// A transfer that has been started.
+struct Flight {
+    /// `None`: there is nothing to wait for.
+    op: Option<OpId>,
+    /// Where packed data leaves from or arrives; empty if it does so in the user's buffer.
+    staging: Vec<u8>,
+}
+
+impl<'a> Outgoing<'a> {
+    /// Check the arguments of a send.
+    #[inline(always)]
+    pub fn check(
+        mode: Mode,
+        buf: *const c_void,
+        count: i64,
+        datatype: &'a Datatype,
+        dest: i32,
+        tag: i32,
+        comm: &Comm,
+    ) -> Result<Self> {
+        let bytes = span(buf, count, datatype)?;
+        let to = destination(comm, dest)?;
+        if tag as u32 > TAG_UB as u32 {
+            return Err(wrong_tag(tag));
+        }
+        Ok(Self {
+            mode,
+            to,
+            posting: Posting {
+                context: comm.context,
+                source: comm.rank(),
+                tag,
+            },
+            buf: buf.cast(),
+            count,
+            bytes,
+            layout: layout(datatype),
+        })
+    }
+
+    /// Start. The buffer may be reused once the flight is over.
+    ///
+    /// # Safety
+    /// The buffer must be readable where the datatype says until the flight is over.
+    #[inline(always)]
+    unsafe fn begin(&self, inside: &mut Entered) -> Result<Flight> {
+        let Some(to) = self.to else {
+            return Ok(Flight::NONE);
+        };
+        if self.layout.is_some() {
+            // SAFETY: the caller's promise.
+            let copy = unsafe { self.copy() };
+            return self.begin_copy(inside, copy);
+        }
+        // SAFETY: the caller's promise.
+        let op = unsafe { inside.send(self.mode, to, self.posting, self.buf, self.bytes) }?;
+        Ok(Flight {
+            op,
+            staging: Vec::new(),
+        })
+    }
+
+    /// Send, and wait until the buffer may be reused.
+    ///
+    /// # Safety
+    /// The buffer must be readable where the datatype says.
+    #[inline(always)]
+    pub unsafe fn deliver(&self) -> Result<()> {
+        // SAFETY: the flight is over when this returns.
+        let mut flight = unsafe { self.begin(&mut enter()) }?;
+        flight.land().map_or(Ok(()), |outcome| sent(&outcome?))
+    }
+}
+
+impl<'a> Incoming<'a> {
+    /// Check the arguments of a receive.
+    #[inline(always)]
+    pub fn check(
+        buf: *mut c_void,
+        count: i64,
+        datatype: &'a Datatype,
+        source: i32,
+        tag: i32,
+        comm: &Comm,
+    ) -> Result<Self> {
+        Ok(Self {
+            bytes: span(buf, count, datatype)?,
+            from: Source::check(source, comm)?,
+            context: comm.context,
+            tag: any_tag(tag)?,
+            buf: buf.cast(),
+            count,
+            layout: layout(datatype),
+        })
+    }
+
+    /// Check the arguments of a receive of a message that a matched probe found; `None`: from `MPI_PROC_NULL`.
+    pub fn check_matched(
+        buf: *mut c_void,
+        count: i64,
+        datatype: &'a Datatype,
+        message: Option<MessageId>,
+    ) -> Result<Self> {
+        Ok(Self {
+            bytes: span(buf, count, datatype)?,
+            from: message.map_or(Source::Nobody, Source::Matched),
+            context: ContextId(0),
+            tag: None,
+            buf: buf.cast(),
+            count,
+            layout: layout(datatype),
+        })
+    }
+
+    /// Start.
+    ///
+    /// # Safety
+    /// The buffer must be writable where the datatype says until the flight is over.
+    #[inline(always)]
+    unsafe fn begin(&self, inside: &mut Entered) -> Result<Flight> {
+        if self.layout.is_some() {
+            return self.begin_staged(inside);
+        }
+        // SAFETY: the caller's promise.
+        let op = unsafe { self.post(inside, self.buf) }?;
+        Ok(Flight {
+            op,
+            staging: Vec::new(),
+        })
+    }
+
+    /// Post the receive into `buf`.
+    ///
+    /// # Safety
+    /// `buf` must be writable for `self.bytes` bytes until the operation is complete.
+    #[inline(always)]
+    unsafe fn post(&self, inside: &mut Entered, buf: *mut u8) -> Result<Option<OpId>> {
+        let from = match self.from {
+            Source::Peer(peer) => Some(peer),
+            Source::Any => None,
+            Source::Nobody => return Ok(None),
+            // SAFETY: the caller's promise.
+            Source::Matched(message) => unsafe {
+                return Ok(Some(inside.receive_matched(message, buf, self.bytes)?));
+            },
+        };
+        // SAFETY: the caller's promise.
+        Ok(Some(unsafe {
+            inside.receive(from, self.context, self.tag, buf, self.bytes)
+        }?))
+    }
+
+    /// Receive, and wait for it.
+    ///
+    /// # Safety
+    /// The buffer must be writable where the datatype says.
+    #[inline(always)]
+    pub unsafe fn accept(&self) -> Result<Status> {
+        // SAFETY: the flight is over when this returns.
+        let mut flight = unsafe { self.begin(&mut enter()) }?;
+        let outcome = flight.land();
+        // SAFETY: as above, and the operation is complete.
+        unsafe { self.settle(&flight, outcome) }
+    }
+
+    /// What came of a flight that is over.
+    ///
+    /// # Safety
+    /// The buffer must be writable where the datatype says.
+    #[inline(always)]
+    unsafe fn settle(&self, flight: &Flight, outcome: Option<Result<Outcome>>) -> Result<Status> {
+        let Some(outcome) = outcome else {
+            return Ok(Status::NO_PROCESS);
+        };
+        let outcome = outcome?;
+        if let Some(layout) = self.layout {
+            // SAFETY: the caller's promise.
+            unsafe { self.unpack(layout, &flight.staging, &outcome) };
+        }
+        received(&outcome)
+    }
+}
+
+impl Source {
+    /// The process, or whichever.
+    #[inline(always)]
+    pub fn check(source: i32, comm: &Comm) -> Result<Self> {
+        if let Some(peer) = comm.peer(source) {
+            return Ok(Self::Peer(peer));
+        }
+        match source {
+            ANY_SOURCE => Ok(Self::Any),
+            PROC_NULL => Ok(Self::Nobody),
+            _ => Err(wrong_rank("source", source, comm)),
+        }
+    }
+}
+
+impl Flight {
+    const NONE: Self = Self {
+        op: None,
+        staging: Vec::new(),
+    };
+
+    /// Wait until it is over; `None`: there was nothing to wait for.
+    #[inline(always)]
+    fn land(&mut self) -> Option<Result<Outcome>> {
+        let op = self.op.take()?;
+        Some(wait_until(|inside| inside.take(op)).map_err(|error| {
+            // The engine gave up, but a peer may still use the staging buffer.
+            std::mem::forget(std::mem::take(&mut self.staging));
+            error.into()
+        }))
+    }
+}
+
+/// Receive and send at once, and wait for both. The receive is posted before `depart` starts the send.
+///
+/// # Safety
+/// As for [`Incoming::accept`], and `depart` must start a flight that may be in the air until this returns.
+unsafe fn complete_both(
+    incoming: &Incoming<'_>,
+    depart: impl FnOnce(&mut Entered) -> Result<Flight>,
+) -> Result<Status> {
+    let mut inside = enter();
+    // SAFETY: the caller's promise; the flight is over when this returns.
+    let mut arriving = unsafe { incoming.begin(&mut inside) }?;
+    let leaving = depart(&mut inside);
+    drop(inside);
+    let delivered = leaving.and_then(|mut flight| flight.land().map_or(Ok(()), |outcome| sent(&outcome?)));
+    if let (Err(_), Some(op)) = (&delivered, arriving.op) {
+        // What is not on its way by now may never come.
+        enter().cancel(op);
+    }
+    let outcome = arriving.land();
+    // SAFETY: the caller's promise; the receive is over.
+    let status = unsafe { incoming.settle(&arriving, outcome) };
+    delivered.and(status)
+}
+
+/// Where a message to `dest` goes; `None`: nowhere, it is `MPI_PROC_NULL`.
+#[inline(always)]
+fn destination(comm: &Comm, dest: i32) -> Result<Option<Peer>> {
+    match comm.peer(dest) {
+        None if dest != PROC_NULL => Err(wrong_rank("dest", dest, comm)),
+        peer => Ok(peer),
+    }
+}
+
+/// The tag of a receive or probe; `None`: any.
+#[inline(always)]
+pub(crate) fn any_tag(tag: i32) -> Result<Option<i32>> {
+    match tag {
+        ANY_TAG => Ok(None),
+        0..=TAG_UB => Ok(Some(tag)),
+        _ => Err(wrong_tag(tag)),
+    }
+}
+
+/// How the elements lie, unless they are contiguous.
+#[inline(always)]
+fn layout(datatype: &Datatype) -> Option<&Datatype> {
+    if datatype.is_contiguous() { None } else { Some(datatype) }
+}
+
+/// Check datatype, count and buffer; what the elements amount to.
+#[inline(always)]
+fn span(buf: *const c_void, count: i64, datatype: &Datatype) -> Result<usize> {
+    datatype.check_committed("datatype")?;
+    let bytes = bytes(count, datatype)?;
+    if buf.addr() < FIRST_PAGE {
+        datatype.check_buffer("buf", buf, count)?;
+    }
+    Ok(bytes)
+}
+
+/// Where nothing is mapped: addresses below are no buffers, unless the datatype holds absolute ones.
+const FIRST_PAGE: usize = 4096;
+
+/// What `count` elements amount to.
+#[inline(always)]
+fn bytes(count: i64, datatype: &Datatype) -> Result<usize> {
+    match datatype.bytes(count)?.try_into() {
+        Ok(bytes) => Ok(bytes),
+        Err(_) => Err(fail!(Count, "count={count} is negative")),
+    }
+}
+
+#[cold]
+fn wrong_rank(argument: &str, rank: i32, comm: &Comm) -> Error {
+    fail!(
+        Rank,
+        "{argument}={rank}, but the communicator has {} ranks",
+        comm.remote_size()
+    )
+}
+
+#[cold]
+fn wrong_tag(tag: i32) -> Error {
+    fail!(Tag, "tag={tag}, but tags are 0 to {TAG_UB}")
+}
+
+/// How a send ended.
+#[inline]
+pub(crate) fn sent(outcome: &Outcome) -> Result<()> {
+    if outcome.peer_failed {
+        return Err(of_operation(
+            fail!(ProcAborted, "the receiving process died before it had the message"),
+            Status::SENT,
+        ));
+    }
+    Ok(())
+}
+
+/// How a receive ended.
+#[inline]
+pub(crate) fn received(outcome: &Outcome) -> Result<Status> {
+    let status = Status::from(outcome);
+    if outcome.truncated | outcome.peer_failed {
+        return Err(of_operation(not_received(outcome), status));
+    }
+    Ok(status)
+}
+
+#[cold]
+fn not_received(outcome: &Outcome) -> Error {
+    let arrival = outcome.arrival;
+    if outcome.peer_failed {
+        return fail!(ProcAborted, "the sending process died before its message had arrived");
+    }
+    fail!(
+        Truncate,
+        "the message from rank {} with tag {} is longer than the buffer, which holds its first {} bytes",
+        arrival.source,
+        arrival.tag,
+        arrival.bytes
+    )
+}

@@ -1,0 +1,288 @@
+//! Buffered sends (MPI-5.0 §3.6): the message is copied, and leaves when it can.
+//!
+//! Copies live in memory of our own. A buffer that the user attaches is an allowance, not a place: the bytes of copies
+//! that have not left yet may not exceed its size. That keeps the promise of the standard without its fragmentation,
+//! and the address goes back to the user untouched.
+
+use std::ffi::c_void;
+
+use isthmus_engine::{ContextId, Entered, Guarded, Mode, OpId, enter, wait_until};
+
+use super::Outgoing;
+use crate::comm::Comm;
+use crate::constants::BUFFER_AUTOMATIC;
+use crate::datatype::Datatype;
+use crate::error::Result;
+use crate::fail;
+use crate::handle::Handle;
+use crate::request::{Look, Operation, Request, Work, launch};
+use crate::status::Status;
+
+/// Whom an attached buffer serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    Process,
+    Comm(ContextId),
+}
+
+/// An attached buffer.
+struct Buffer {
+    owner: Owner,
+    address: *mut c_void,
+    size: i64,
+}
+
+// SAFETY: the address is the user's; it is handed back, never followed.
+unsafe impl Send for Buffer {}
+
+/// A message that has not left yet.
+struct Copy {
+    owner: Owner,
+    /// Counts up over all buffered sends.
+    serial: u64,
+    op: OpId,
+    data: Vec<u8>,
+}
+
+struct Buffers {
+    attached: Vec<Buffer>,
+    copies: Vec<Copy>,
+    next_serial: u64,
+}
+
+static BUFFERS: Guarded<Buffers> = Guarded::new(Buffers {
+    attached: Vec::new(),
+    copies: Vec::new(),
+    next_serial: 0,
+});
+
+impl Buffers {
+    fn buffer(&self, owner: Owner) -> Option<&Buffer> {
+        self.attached.iter().find(|buffer| buffer.owner == owner)
+    }
+
+    /// The buffer that sends on a communicator use: its own, else the process's.
+    fn serving(&self, context: ContextId) -> Option<&Buffer> {
+        self.buffer(Owner::Comm(context))
+            .or_else(|| self.buffer(Owner::Process))
+    }
+
+    /// Bytes that may still be copied. `None`: any number.
+    fn room(&self, buffer: &Buffer) -> Option<i64> {
+        if buffer.address == BUFFER_AUTOMATIC {
+            return None;
+        }
+        let copies = self.copies.iter().filter(|copy| copy.owner == buffer.owner);
+        Some(buffer.size - copies.map(|copy| copy.data.len() as i64).sum::<i64>())
+    }
+}
+
+/// `MPI_Bsend`.
+///
+/// # Safety
+/// `buf` must be readable where `count` elements of `datatype` say.
+pub unsafe fn bsend(
+    buf: *const c_void,
+    count: i64,
+    datatype: &'static Datatype,
+    dest: i32,
+    tag: i32,
+    comm: &'static Comm,
+) -> Result<()> {
+    let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?;
+    // SAFETY: the caller's promise.
+    unsafe { start(&outgoing, &mut enter()) }.map(drop)
+}
+
+/// `MPI_Ibsend`: complete at once.
+///
+/// # Safety
+/// As for [`bsend`].
+pub unsafe fn ibsend(
+    buf: *const c_void,
+    count: i64,
+    datatype: &'static Datatype,
+    dest: i32,
+    tag: i32,
+    comm: &'static Comm,
+) -> Result<Handle<Request>> {
+    let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?;
+    // SAFETY: the caller's promise.
+    launch(comm, |inside| unsafe { start(&outgoing, inside) })
+}
+
+/// Copy the message and start to send the copy.
+///
+/// # Safety
+/// The buffer must be readable where the datatype says.
+pub(super) unsafe fn start(outgoing: &Outgoing<'_>, inside: &mut Entered) -> Result<Work> {
+    if outgoing.to.is_none() {
+        return Ok(Work::Complete);
+    }
+    let owner = find_room(inside, outgoing)?;
+    // SAFETY: the caller's promise.
+    let flight = outgoing.begin_copy(inside, unsafe { outgoing.copy() })?;
+    if let Some(op) = flight.op {
+        let buffers = BUFFERS.get(inside);
+        let serial = buffers.next_serial;
+        buffers.next_serial += 1;
+        buffers.copies.push(Copy {
+            owner,
+            serial,
+            op,
+            data: flight.staging,
+        });
+    }
+    Ok(Work::Complete)
+}
+
+/// Whose buffer has room for the message.
+fn find_room(inside: &mut Entered, outgoing: &Outgoing<'_>) -> Result<Owner> {
+    for attempt in 0.. {
+        let buffers = BUFFERS.get(inside);
+        let Some(buffer) = buffers.serving(outgoing.posting.context) else {
+            return Err(fail!(Buffer, "no buffer is attached for buffered sends"));
+        };
+        let owner = buffer.owner;
+        match (buffers.room(buffer), attempt) {
+            (Some(room), _) if room >= outgoing.bytes as i64 => return Ok(owner),
+            (None, _) => return Ok(owner),
+            (Some(_), 0) => release(inside),
+            (Some(_), 1) => {
+                inside.progress();
+                release(inside);
+            }
+            (Some(room), _) => {
+                return Err(fail!(
+                    Buffer,
+                    "a message of {} bytes, but the attached buffer has room for {room} more",
+                    outgoing.bytes
+                ));
+            }
+        }
+    }
+    unreachable!("the third attempt answers")
+}
+
+/// Forget the copies that have left.
+fn release(inside: &mut Entered) {
+    let mut copies = std::mem::take(&mut BUFFERS.get(inside).copies);
+    // Nobody is left to hear of a failure: the send was complete when it was called.
+    copies.retain(|copy| inside.take(copy.op).is_none());
+    BUFFERS.get(inside).copies = copies;
+}
+
+/// Wait until the copies have left that `which` names.
+fn flush(which: impl Fn(&Copy) -> bool) -> Result<()> {
+    wait_until(|inside| {
+        release(inside);
+        (!BUFFERS.get(inside).copies.iter().any(&which)).then_some(())
+    })?;
+    Ok(())
+}
+
+fn attach(owner: Owner, address: *mut c_void, size: i64) -> Result<()> {
+    if address.is_null() && size > 0 {
+        return Err(fail!(Buffer, "the buffer is a null pointer, but its size is {size}"));
+    }
+    let mut inside = enter();
+    let buffers = BUFFERS.get(&mut inside);
+    if buffers.buffer(owner).is_some() {
+        return Err(fail!(Buffer, "a buffer is attached already"));
+    }
+    buffers.attached.push(Buffer { owner, address, size });
+    Ok(())
+}
+
+fn detach(owner: Owner) -> Result<(*mut c_void, i64)> {
+    flush(|copy| copy.owner == owner)?;
+    let mut inside = enter();
+    let attached = &mut BUFFERS.get(&mut inside).attached;
+    match attached.iter().position(|buffer| buffer.owner == owner) {
+        Some(at) => {
+            let buffer = attached.swap_remove(at);
+            Ok((buffer.address, buffer.size))
+        }
+        None => Err(fail!(Buffer, "no buffer is attached")),
+    }
+}
+
+/// A request that completes once the copies have left that are there now.
+fn start_flush(comm: Option<&Comm>, owner: Owner) -> Result<Handle<Request>> {
+    launch(comm, |inside| {
+        let before = BUFFERS.get(inside).next_serial;
+        Ok(Work::Other(Box::new(Flush { owner, before })))
+    })
+}
+
+struct Flush {
+    owner: Owner,
+    before: u64,
+}
+
+impl Operation for Flush {
+    fn advance(&mut self, inside: &mut Entered) -> Look {
+        release(inside);
+        let mut copies = BUFFERS.get(inside).copies.iter();
+        match copies.any(|copy| copy.owner == self.owner && copy.serial < self.before) {
+            true => Look::Pending,
+            false => Look::Complete,
+        }
+    }
+
+    fn outcome(&mut self) -> Result<Status> {
+        Ok(Status::SENT)
+    }
+}
+
+/// `MPI_Buffer_attach`: `MPI_BUFFER_AUTOMATIC` stands for as much as is needed.
+pub fn buffer_attach(buffer: *mut c_void, size: i64) -> Result<()> {
+    attach(Owner::Process, buffer, size)
+}
+
+/// `MPI_Buffer_detach`: blocks until every message has left; address and size of the buffer.
+pub fn buffer_detach() -> Result<(*mut c_void, i64)> {
+    detach(Owner::Process)
+}
+
+/// `MPI_Buffer_flush`: blocks until every message has left.
+pub fn buffer_flush() -> Result<()> {
+    flush(|copy| copy.owner == Owner::Process)
+}
+
+/// `MPI_Buffer_iflush`.
+pub fn buffer_iflush() -> Result<Handle<Request>> {
+    start_flush(None, Owner::Process)
+}
+
+/// `MPI_Comm_attach_buffer`: for sends on `comm`, which then do not use the process's.
+pub fn comm_attach_buffer(comm: &'static Comm, buffer: *mut c_void, size: i64) -> Result<()> {
+    attach(Owner::Comm(comm.context), buffer, size)
+}
+
+/// `MPI_Comm_detach_buffer`.
+pub fn comm_detach_buffer(comm: &'static Comm) -> Result<(*mut c_void, i64)> {
+    detach(Owner::Comm(comm.context))
+}
+
+/// `MPI_Comm_flush_buffer`.
+pub fn comm_flush_buffer(comm: &'static Comm) -> Result<()> {
+    flush(|copy| copy.owner == Owner::Comm(comm.context))
+}
+
+/// `MPI_Comm_iflush_buffer`.
+pub fn comm_iflush_buffer(comm: &'static Comm) -> Result<Handle<Request>> {
+    start_flush(Some(comm), Owner::Comm(comm.context))
+}
+
+/// A communicator goes: its buffer is no longer attached. Messages still leave.
+pub(crate) fn forget_comm(context: ContextId) {
+    let mut inside = enter();
+    let attached = &mut BUFFERS.get(&mut inside).attached;
+    attached.retain(|buffer| buffer.owner != Owner::Comm(context));
+}
+
+/// Wait until every buffered message has left: MPI is being finalized.
+pub(crate) fn flush_everything() -> Result<()> {
+    flush(|_| true)
+}

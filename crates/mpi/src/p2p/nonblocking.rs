@@ -1,0 +1,192 @@
+//! Sends and receives that are completed by their request (MPI-5.0 §3.7.2).
+
+use std::ffi::c_void;
+
+use isthmus_engine::{Entered, Mode};
+
+use super::staging::{Arriving, Leaving};
+use super::{Flight, Incoming, Outgoing};
+use crate::comm::Comm;
+use crate::datatype::Datatype;
+use crate::error::Result;
+use crate::handle::Handle;
+use crate::request::{Look, Operation, Request, Work, launch};
+use crate::status::Status;
+
+/// `MPI_Isend`.
+///
+/// # Safety
+/// `buf` must be readable where `count` elements of `datatype` say, until the request is complete.
+pub unsafe fn isend(
+    buf: *const c_void,
+    count: i64,
+    datatype: &'static Datatype,
+    dest: i32,
+    tag: i32,
+    comm: &'static Comm,
+) -> Result<Handle<Request>> {
+    let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?;
+    // SAFETY: the caller's promise.
+    launch(comm, |inside| unsafe { outgoing.start(inside) })
+}
+
+/// `MPI_Issend`: complete once the matching receive has started.
+///
+/// # Safety
+/// As for [`isend`].
+pub unsafe fn issend(
+    buf: *const c_void,
+    count: i64,
+    datatype: &'static Datatype,
+    dest: i32,
+    tag: i32,
+    comm: &'static Comm,
+) -> Result<Handle<Request>> {
+    let outgoing = Outgoing::check(Mode::Synchronous, buf, count, datatype, dest, tag, comm)?;
+    // SAFETY: the caller's promise.
+    launch(comm, |inside| unsafe { outgoing.start(inside) })
+}
+
+/// `MPI_Irsend`: as [`super::rsend`], nothing depends on the receive being there.
+///
+/// # Safety
+/// As for [`isend`].
+pub unsafe fn irsend(
+    buf: *const c_void,
+    count: i64,
+    datatype: &'static Datatype,
+    dest: i32,
+    tag: i32,
+    comm: &'static Comm,
+) -> Result<Handle<Request>> {
+    // SAFETY: the caller's promise.
+    unsafe { isend(buf, count, datatype, dest, tag, comm) }
+}
+
+/// `MPI_Irecv`.
+///
+/// # Safety
+/// `buf` must be writable where `count` elements of `datatype` say, until the request is complete.
+pub unsafe fn irecv(
+    buf: *mut c_void,
+    count: i64,
+    datatype: &'static Datatype,
+    source: i32,
+    tag: i32,
+    comm: &'static Comm,
+) -> Result<Handle<Request>> {
+    let incoming = Incoming::check(buf, count, datatype, source, tag, comm)?;
+    // SAFETY: the caller's promise.
+    launch(comm, |inside| unsafe { incoming.start(inside) })
+}
+
+/// `MPI_Isendrecv` (MPI-5.0 §3.10).
+///
+/// # Safety
+/// As for [`isend`] and [`irecv`]; the buffers must not overlap.
+#[allow(clippy::too_many_arguments)] // The standard's.
+pub unsafe fn isendrecv(
+    sendbuf: *const c_void,
+    sendcount: i64,
+    sendtype: &'static Datatype,
+    dest: i32,
+    sendtag: i32,
+    recvbuf: *mut c_void,
+    recvcount: i64,
+    recvtype: &'static Datatype,
+    source: i32,
+    recvtag: i32,
+    comm: &'static Comm,
+) -> Result<Handle<Request>> {
+    let outgoing = Outgoing::check(Mode::Standard, sendbuf, sendcount, sendtype, dest, sendtag, comm)?;
+    let incoming = Incoming::check(recvbuf, recvcount, recvtype, source, recvtag, comm)?;
+    // SAFETY: the caller's promise.
+    launch(comm, |inside| unsafe {
+        start_both(inside, &incoming, |inside| outgoing.begin(inside))
+    })
+}
+
+/// `MPI_Isendrecv_replace` (MPI-5.0 §3.10): what leaves is copied first.
+///
+/// # Safety
+/// `buf` must be readable and writable where `count` elements of `datatype` say, until the request is complete.
+#[allow(clippy::too_many_arguments)] // The standard's.
+pub unsafe fn isendrecv_replace(
+    buf: *mut c_void,
+    count: i64,
+    datatype: &'static Datatype,
+    dest: i32,
+    sendtag: i32,
+    source: i32,
+    recvtag: i32,
+    comm: &'static Comm,
+) -> Result<Handle<Request>> {
+    let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, sendtag, comm)?;
+    let incoming = Incoming::check(buf, count, datatype, source, recvtag, comm)?;
+    // SAFETY: the caller's promise; what leaves is the copy.
+    launch(comm, |inside| unsafe {
+        let copy = outgoing.copy();
+        start_both(inside, &incoming, |inside| outgoing.begin_copy(inside, copy))
+    })
+}
+
+/// Start a receive and then, by `depart`, a send, to be completed together.
+///
+/// # Safety
+/// The buffers must stay with the work until it is complete.
+unsafe fn start_both(
+    inside: &mut Entered,
+    incoming: &Incoming<'static>,
+    depart: impl FnOnce(&mut Entered) -> Result<Flight>,
+) -> Result<Work> {
+    // SAFETY: the caller's promise.
+    let arriving = unsafe { incoming.begin(inside) }?;
+    let leaving = match depart(inside) {
+        Ok(leaving) => leaving,
+        Err(error) => {
+            if let Some(op) = arriving.op {
+                inside.cancel(op);
+                inside.detach(op);
+                // If the message was on its way already, it still lands there.
+                std::mem::forget(arriving.staging);
+            }
+            return Err(error);
+        }
+    };
+    Ok(match (leaving.op, arriving.op) {
+        (None, _) => incoming.into_work(arriving),
+        (Some(sent), received) => Work::Other(Box::new(Exchange {
+            leaving: Leaving::new(sent, leaving.staging),
+            arriving: received.map(|op| Arriving::new(incoming, op, arriving.staging)),
+        })),
+    })
+}
+
+/// A send and a receive that complete together.
+struct Exchange {
+    leaving: Leaving,
+    /// `None`: from `MPI_PROC_NULL`.
+    arriving: Option<Arriving>,
+}
+
+impl Operation for Exchange {
+    fn advance(&mut self, inside: &mut Entered) -> Look {
+        let arriving = self
+            .arriving
+            .as_mut()
+            .map_or(Look::Complete, |half| half.advance(inside));
+        match (self.leaving.advance(inside), arriving) {
+            (Look::Complete, arriving) => arriving,
+            (leaving, Look::Complete) => leaving,
+            (Look::PeerFailed, Look::PeerFailed) => Look::PeerFailed,
+            _ => Look::Pending,
+        }
+    }
+
+    fn outcome(&mut self) -> Result<Status> {
+        self.leaving.outcome()?;
+        self.arriving
+            .as_mut()
+            .map_or(Ok(Status::NO_PROCESS), Operation::outcome)
+    }
+}

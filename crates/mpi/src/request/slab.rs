@@ -1,0 +1,192 @@
+//! Objects that come and go with every message: a slab whose handles carry a generation.
+//!
+//! Unlike [`crate::handle::Table`] it holds values, takes no lock (it lives in a
+//! [`Guarded`](isthmus_engine::Guarded)), and hands out the slot that was given back last, which is still in the cache.
+
+use crate::error::Result;
+use crate::fail;
+use crate::handle::{GENERATION_MASK, INDEX_MASK, Kind, compose, decompose};
+
+/// The values, and the slots that are free.
+pub struct Slab<T> {
+    kind: Kind,
+    /// Slot `i` belongs to index `i + 1`: index 0 is never handed out.
+    slots: Vec<Slot<T>>,
+    /// The slot to hand out next; `slots.len()` if none is free.
+    free: u32,
+}
+
+struct Slot<T> {
+    generation: u32,
+    state: State<T>,
+}
+
+enum State<T> {
+    /// Nobody's; the next free slot.
+    Vacant(u32),
+    Live(T),
+}
+
+impl<T> Slab<T> {
+    /// An empty slab of objects whose handles carry `kind`.
+    pub const fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            slots: Vec::new(),
+            free: 0,
+        }
+    }
+
+    /// Is there room for one more? After `Ok`, the next [`Self::insert`] succeeds.
+    #[inline]
+    pub fn check_room(&self) -> Result<()> {
+        if self.free < INDEX_MASK {
+            return Ok(());
+        }
+        Err(fail!(NoMem, "{INDEX_MASK} live objects ({:?})", self.kind))
+    }
+
+    /// Put a value in; its raw handle. There must be room, see [`Self::check_room`].
+    #[inline]
+    pub fn insert(&mut self, value: T) -> u32 {
+        let at = self.free;
+        if let Some(slot) = self.slots.get_mut(at as usize) {
+            if let State::Vacant(next) = slot.state {
+                self.free = next;
+            }
+            slot.state = State::Live(value);
+            return compose(self.kind, slot.generation, at + 1);
+        }
+        self.grow(value)
+    }
+
+    #[cold]
+    fn grow(&mut self, value: T) -> u32 {
+        let at = self.slots.len() as u32;
+        assert!(at < INDEX_MASK, "the caller made sure that there is room");
+        self.slots.push(Slot {
+            generation: 0,
+            state: State::Live(value),
+        });
+        self.free = at + 1;
+        compose(self.kind, 0, at + 1)
+    }
+
+    /// The value that `raw` names, if it is live.
+    #[inline]
+    pub fn get(&mut self, raw: u32) -> Option<&mut T> {
+        match self.slot(raw)?.state {
+            State::Live(ref mut value) => Some(value),
+            State::Vacant(_) => None,
+        }
+    }
+
+    /// Take out the value that `raw` names: the handle is stale from now on.
+    #[inline]
+    pub fn remove(&mut self, raw: u32) -> Option<T> {
+        let free = self.free;
+        let slot = self.slot(raw)?;
+        if let State::Vacant(_) = slot.state {
+            return None;
+        }
+        slot.generation = (slot.generation + 1) & GENERATION_MASK;
+        let state = std::mem::replace(&mut slot.state, State::Vacant(free));
+        self.free = decompose(raw).2 - 1;
+        match state {
+            State::Live(value) => Some(value),
+            State::Vacant(_) => None,
+        }
+    }
+
+    #[inline]
+    fn slot(&mut self, raw: u32) -> Option<&mut Slot<T>> {
+        let (kind, generation, index) = decompose(raw);
+        if kind != self.kind as u32 {
+            return None;
+        }
+        let slot = self.slots.get_mut((index as usize).wrapping_sub(1))?;
+        (slot.generation == generation).then_some(slot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_come_back_by_their_handle() {
+        let mut slab = Slab::new(Kind::Request);
+        let a = slab.insert("a");
+        let b = slab.insert("b");
+        assert_ne!(a, b);
+        assert_eq!(slab.get(a).copied(), Some("a"));
+        assert_eq!(slab.remove(b), Some("b"));
+        assert_eq!(slab.get(a).copied(), Some("a"));
+    }
+
+    #[test]
+    fn stale_handles_name_nothing() {
+        let mut slab = Slab::new(Kind::Request);
+        let old = slab.insert(1);
+        assert_eq!(slab.remove(old), Some(1));
+        assert_eq!(slab.get(old), None);
+        assert_eq!(slab.remove(old), None);
+        let new = slab.insert(2);
+        assert_ne!(old, new);
+        assert_eq!(slab.get(old), None);
+        assert_eq!(slab.get(new).copied(), Some(2));
+    }
+
+    #[test]
+    fn garbage_names_nothing() {
+        let mut slab = Slab::new(Kind::Request);
+        slab.insert(1);
+        for raw in [
+            0,
+            1,
+            0x180,
+            u32::MAX,
+            compose(Kind::Comm, 0, 1),
+            compose(Kind::Request, 0, 2),
+        ] {
+            assert_eq!(slab.get(raw), None, "{raw:#x}");
+            assert_eq!(slab.remove(raw), None, "{raw:#x}");
+        }
+    }
+
+    #[test]
+    fn generations_wrap() {
+        let mut slab = Slab::new(Kind::Request);
+        let first = slab.insert(0);
+        slab.remove(first);
+        let mut handles = vec![first];
+        loop {
+            let handle = slab.insert(0);
+            slab.remove(handle);
+            if handle == first {
+                break;
+            }
+            assert!(!handles.contains(&handle));
+            handles.push(handle);
+        }
+        assert_eq!(handles.len(), 128);
+    }
+
+    #[test]
+    fn freed_slots_are_used_again_and_order_does_not_matter() {
+        let mut slab = Slab::new(Kind::Message);
+        let handles: Vec<u32> = (0..10).map(|value| slab.insert(value)).collect();
+        for &handle in handles.iter().step_by(2) {
+            slab.remove(handle);
+        }
+        let again: Vec<u32> = (10..15).map(|value| slab.insert(value)).collect();
+        assert_eq!(slab.slots.len(), 10);
+        for (handle, value) in again.iter().zip(10..) {
+            assert_eq!(slab.get(*handle).copied(), Some(value));
+        }
+        for (handle, value) in handles.iter().zip(0..).skip(1).step_by(2) {
+            assert_eq!(slab.get(*handle).copied(), Some(value));
+        }
+        assert!(slab.check_room().is_ok());
+    }
+}
