@@ -1,0 +1,216 @@
+//! The launcher's side of the control channel ([`isthmus_engine::control`]).
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::ExitStatus;
+use std::time::Instant;
+
+use isthmus_engine::control::{MAX_PACKET, Nonce, ToLauncher, ToRank};
+use isthmus_os::pidfd::PidFd;
+use isthmus_os::socket::{self, Received};
+
+use crate::failure::{Failure, Result};
+use crate::family;
+
+/// The socket that ranks connect to. It has a name, but in no file system.
+#[derive(Debug)]
+pub struct Door {
+    listener: OwnedFd,
+    nonce: Nonce,
+    ranks: u32,
+}
+
+impl Door {
+    /// Open the door of a job.
+    pub fn open(nonce: Nonce, ranks: u32) -> Result<Self> {
+        let listener =
+            socket::listen(&nonce.socket_name()).map_err(|error| Failure::machine("listen to the ranks", error))?;
+        Ok(Self { listener, nonce, ranks })
+    }
+
+    /// Somebody who has come, if we let them in. Does not block.
+    pub fn visitor(&self) -> Option<Visitor> {
+        loop {
+            let socket = socket::accept(&self.listener).ok()??;
+            let Ok(credentials) = socket::credentials(&socket) else {
+                continue;
+            };
+            // Socket names can be listed by anybody; a wrapper may have changed a rank's user.
+            if credentials.uid == socket::own_uid() || family::is_descendant(credentials.pid) {
+                let pid = credentials.pid;
+                return Some(Visitor { socket, pid });
+            }
+        }
+    }
+
+    /// What the visitor says; `None` while it says nothing.
+    pub fn listen(&self, visitor: &Visitor) -> Option<Asks> {
+        Some(match receive(&visitor.socket)? {
+            Some(ToLauncher::Hello { rank, nonce, .. }) if nonce == self.nonce && rank < self.ranks => {
+                Asks::ToJoin(rank)
+            }
+            _ => Asks::Nothing,
+        })
+    }
+
+    /// The descriptor to wait for.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+}
+
+/// A process that has connected and not yet said who it is.
+#[derive(Debug)]
+pub struct Visitor {
+    socket: OwnedFd,
+    pid: u32,
+}
+
+/// A visitor's wish.
+#[derive(Debug)]
+pub enum Asks {
+    /// It is this rank's process.
+    ToJoin(u32),
+    /// It has gone, or is none of ours.
+    Nothing,
+}
+
+impl Visitor {
+    /// It joins: hand over the job segment.
+    pub fn welcome(self, size: u32, segment: &OwnedFd) -> Lifeline {
+        let launcher_pid = std::process::id();
+        let welcome = ToRank::Welcome { size, launcher_pid };
+        // A process that died meanwhile shows as the end of its lifeline.
+        let _ = socket::send(&self.socket, &welcome.encode(), Some(segment));
+        Lifeline {
+            process: PidFd::open(self.pid).ok(),
+            socket: self.socket,
+            pid: self.pid,
+            finalized: false,
+            ended: None,
+        }
+    }
+
+    /// It has no place in the job, and shall be a singleton.
+    pub fn refuse(self) {
+        // One that has gone needs no answer.
+        let _ = socket::send(&self.socket, &ToRank::Refused.encode(), None);
+    }
+
+    /// The descriptor to wait for.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// The connection of a rank that has joined.
+#[derive(Debug)]
+pub struct Lifeline {
+    socket: OwnedFd,
+    /// Says that the process has ended even where a child made by `fork` holds the socket open. Absent on old kernels.
+    process: Option<PidFd>,
+    /// The process that called `MPI_Init`: the one we started, or one below it.
+    pub pid: u32,
+    /// MPI is finalized: the end of the process is no death.
+    pub finalized: bool,
+    /// When we saw the end, of connection or process.
+    pub ended: Option<Instant>,
+}
+
+/// `MPI_Abort`.
+#[derive(Debug)]
+pub struct Abort {
+    /// Exit code of the job.
+    pub code: i32,
+    /// One line for the user, or empty.
+    pub message: String,
+}
+
+impl Lifeline {
+    /// Take in all that the rank has said; an abort ends that. Does not block.
+    pub fn attend(&mut self) -> Option<Abort> {
+        if self.ended.is_some() {
+            return None;
+        }
+        // Looked at first: what a process said before it ended can be read after it has.
+        let gone = self.process.as_ref().is_some_and(|process| {
+            let polled = isthmus_os::poll::readable(&[process.as_fd()], Some(std::time::Duration::ZERO));
+            polled.is_ok_and(|ready| ready == [true])
+        });
+        loop {
+            match receive(&self.socket) {
+                None => break,
+                Some(Some(ToLauncher::Finalized)) => self.finalized = true,
+                Some(Some(ToLauncher::Resumed)) => self.finalized = false,
+                Some(Some(ToLauncher::Abort { code, message })) => return Some(Abort { code, message }),
+                Some(Some(ToLauncher::Hello { .. })) => {}
+                Some(None) => {
+                    self.ended = Some(Instant::now());
+                    return None;
+                }
+            }
+        }
+        if gone {
+            self.ended = Some(Instant::now());
+        }
+        None
+    }
+
+    /// How its process ended, if the kernel tells.
+    pub fn exit_status(&self) -> Option<ExitStatus> {
+        self.process.as_ref()?.exit_status()
+    }
+
+    /// The descriptors to wait for, until the end is seen.
+    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let live = self.ended.is_none();
+        let both = [Some(self.socket.as_fd()), self.process.as_ref().map(PidFd::as_fd)];
+        both.into_iter().flatten().filter(move |_| live)
+    }
+}
+
+/// The next packet: `None` if there is none yet, `Some(None)` at the end of the connection or of good manners.
+fn receive(socket: &OwnedFd) -> Option<Option<ToLauncher>> {
+    let mut buffer = [0; MAX_PACKET];
+    match socket::receive(socket, &mut buffer) {
+        Ok(Received::Nothing) => None,
+        Ok(Received::Packet(length, _)) => Some(ToLauncher::decode(&buffer[..length])),
+        Ok(Received::Closed) | Err(_) => Some(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// No packet, whole, cut or made up, is more than refused.
+        #[test]
+        fn any_packet(bytes in proptest::collection::vec(any::<u8>(), 0..64), kind in 0u8..6, magic in any::<bool>()) {
+            let mut packet = ToLauncher::Finalized.encode();
+            if magic {
+                packet[8] = kind;
+                packet.extend(&bytes);
+            } else {
+                packet = bytes;
+            }
+            if let Some(message) = ToLauncher::decode(&packet) {
+                prop_assert!(message.encode().len() <= MAX_PACKET);
+            }
+            let _ = ToRank::decode(&packet);
+        }
+
+        /// Whatever a rank says before it dies arrives as it was, up to the longest packet.
+        #[test]
+        fn aborts_arrive(code in any::<i32>(), message in "[ -~]{0,1200}") {
+            let said = ToLauncher::Abort { code, message: message.clone() };
+            match ToLauncher::decode(&said.encode()) {
+                Some(ToLauncher::Abort { code: heard, message: text }) => {
+                    prop_assert_eq!(heard, code);
+                    prop_assert!(message.starts_with(&text) && (text == message || text.len() > 900));
+                }
+                other => prop_assert!(false, "{other:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! `--tag-output`: each line of a rank's output, whole and marked `[rank] `.
+
+use std::io::Write;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// Longer lines are cut into pieces of this size, so that a rank cannot make us hold any amount.
+const LONGEST_LINE: usize = 1 << 20;
+
+/// Where a rank's bytes go.
+#[derive(Debug, Clone, Copy)]
+pub enum Stream {
+    /// To our standard output.
+    Out,
+    /// To our standard error.
+    Err,
+}
+
+/// The reading end of one rank's pipe.
+#[derive(Debug)]
+pub struct Pipe {
+    from: std::fs::File,
+    to: Stream,
+    lines: Lines,
+}
+
+impl Pipe {
+    /// Pass on what `rank` writes into the other end of `from`.
+    pub fn new(rank: usize, from: OwnedFd, to: Stream) -> Self {
+        let from = from.into();
+        let lines = Lines::new(rank);
+        Self { from, to, lines }
+    }
+
+    /// Pass on what there is, after a poll found something. `false`: the other end is closed, and all is passed on.
+    pub fn pass_on(&mut self) -> bool {
+        let mut buffer = [0; 64 << 10];
+        let (ready, open) = match std::io::Read::read(&mut self.from, &mut buffer) {
+            Ok(0) | Err(_) => (self.lines.finish(), false),
+            Ok(length) => (self.lines.add(&buffer[..length]), true),
+        };
+        // A reader that has gone away (`| head`) is no reason to stop draining the ranks.
+        let _ = match self.to {
+            Stream::Out => std::io::stdout()
+                .write_all(&ready)
+                .and_then(|()| std::io::stdout().flush()),
+            Stream::Err => std::io::stderr().write_all(&ready),
+        };
+        open
+    }
+}
+
+impl AsFd for Pipe {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.from.as_fd()
+    }
+}
+
+/// Cuts a stream of bytes into tagged lines.
+#[derive(Debug)]
+struct Lines {
+    tag: Vec<u8>,
+    begun: Vec<u8>,
+}
+
+impl Lines {
+    fn new(rank: usize) -> Self {
+        let tag = format!("[{rank}] ").into_bytes();
+        let begun = Vec::new();
+        Self { tag, begun }
+    }
+
+    /// The lines that `bytes` complete.
+    fn add(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut ready = Vec::new();
+        for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
+            self.begun.extend(piece);
+            if piece.ends_with(b"\n") || self.begun.len() >= LONGEST_LINE {
+                ready.extend(self.finish());
+            }
+        }
+        ready
+    }
+
+    /// What has begun, as a line.
+    fn finish(&mut self) -> Vec<u8> {
+        if self.begun.is_empty() {
+            return Vec::new();
+        }
+        let mut line = self.tag.clone();
+        line.append(&mut self.begun);
+        if !line.ends_with(b"\n") {
+            line.push(b'\n');
+        }
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_whole() {
+        let mut lines = Lines::new(3);
+        assert_eq!(lines.add(b"one\ntw"), b"[3] one\n");
+        assert_eq!(lines.add(b""), b"");
+        assert_eq!(lines.add(b"o\n\nthree"), b"[3] two\n[3] \n");
+        assert_eq!(lines.finish(), b"[3] three\n");
+        assert_eq!(lines.finish(), b"");
+    }
+
+    #[test]
+    fn endless_lines_are_cut() {
+        let mut lines = Lines::new(0);
+        let passed = lines.add(&vec![b'x'; LONGEST_LINE + 1]);
+        assert!(passed.len() > LONGEST_LINE && lines.begun.len() < LONGEST_LINE);
+    }
+}

@@ -1,0 +1,163 @@
+//! Starting a rank: its environment, its place, its ties to us.
+#![allow(unsafe_code)] // The code between fork and exec.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command as Process, Stdio};
+
+use isthmus_engine::control::Nonce;
+use isthmus_os::signal::Mask;
+use isthmus_os::{child, cpu, topology};
+
+use crate::failure::{Failure, Result};
+use crate::options::{Bind, Job};
+use crate::output::{Pipe, Stream};
+use crate::program::Program;
+
+/// A rank that runs.
+#[derive(Debug)]
+pub struct Started {
+    /// The process we made; what joins the job may be one below it.
+    pub pid: u32,
+    /// Where its output comes from, if lines are tagged.
+    pub pipes: Vec<Pipe>,
+}
+
+/// Starts the ranks of one job.
+#[derive(Debug)]
+pub struct Starter<'a> {
+    job: &'a Job,
+    nonce: Nonce,
+    size: u32,
+    /// Empty if ranks are not bound.
+    cores: Vec<Vec<usize>>,
+    library_path: Option<OsString>,
+    signals: Mask,
+}
+
+impl<'a> Starter<'a> {
+    /// For a job of `size` ranks, which find signals blocked as `signals` says.
+    pub fn new(job: &'a Job, nonce: Nonce, size: u32, signals: Mask) -> Self {
+        let cores = match job.bind {
+            Bind::None => Vec::new(),
+            Bind::Core => topology::cores(cpu::affinity()),
+        };
+        let library_path = library_path(
+            std::env::current_exe().ok().as_deref(),
+            std::env::var_os("LD_LIBRARY_PATH"),
+        );
+        Self {
+            job,
+            nonce,
+            size,
+            cores,
+            library_path,
+            signals,
+        }
+    }
+
+    /// Start `rank`, which runs the command with index `application`.
+    pub fn start(&self, rank: u32, application: usize, program: &Program) -> Result<Started> {
+        let command = &self.job.commands[application];
+        let mut process = Process::new(&program.path);
+        process.arg0(&command.program).args(&command.arguments);
+        process
+            .env("ISTHMUS_JOB", self.nonce.to_string())
+            .env("ISTHMUS_RANK", rank.to_string())
+            .env("ISTHMUS_SIZE", self.size.to_string())
+            .env("ISTHMUS_APPNUM", application.to_string())
+            // What scripts use to give each rank of a machine its device.
+            .env("MPI_LOCALRANKID", rank.to_string())
+            .env("MPI_LOCALNRANKS", self.size.to_string());
+        if let Some(path) = &self.library_path {
+            process.env("LD_LIBRARY_PATH", path);
+        }
+        process.envs(command.environment.iter().map(|(name, value)| (name, value)));
+        if let Some(directory) = &command.directory {
+            process.current_dir(directory);
+        }
+        if rank > 0 {
+            process.stdin(Stdio::null());
+        }
+        if self.job.tag_output {
+            process.stdout(Stdio::piped()).stderr(Stdio::piped());
+        }
+        let launcher = std::process::id();
+        let cpus = self
+            .cores
+            .get(rank as usize % self.cores.len().max(1))
+            .cloned()
+            .unwrap_or_default();
+        let signals = self.signals;
+        // SAFETY: between fork and exec the closure makes system calls only; it neither allocates nor locks.
+        unsafe {
+            process.pre_exec(move || {
+                signals.set();
+                child::die_with(launcher)?;
+                if !cpus.is_empty() {
+                    cpu::bind(&cpus).map_err(|error| io::Error::from_raw_os_error(error.errno))?;
+                }
+                Ok(())
+            });
+        }
+        let mut started = process.spawn().map_err(|error| refused(&program.path, &error))?;
+        let output = started.stdout.take().map(|pipe| (OwnedFd::from(pipe), Stream::Out));
+        let errors = started.stderr.take().map(|pipe| (OwnedFd::from(pipe), Stream::Err));
+        let pipes = output.into_iter().chain(errors);
+        Ok(Started {
+            pid: started.id(),
+            pipes: pipes
+                .map(|(pipe, stream)| Pipe::new(rank as usize, pipe, stream))
+                .collect(),
+        })
+    }
+}
+
+fn refused(path: &Path, error: &io::Error) -> Failure {
+    let shown = path.display();
+    match error.raw_os_error() {
+        // The file itself was there a moment ago.
+        Some(libc::ENOENT) => Failure::not_found(format!("{shown}: its interpreter or dynamic linker does not exist")),
+        Some(libc::EAGAIN | libc::ENOMEM | libc::EMFILE | libc::ENFILE) => Failure {
+            message: format!(
+                "cannot start {shown}: {error}: start fewer ranks, or raise the limit (ulimit -u, -n, the cgroup's pids.max)"
+            ),
+            code: 1,
+        },
+        _ => Failure::not_runnable(format!("cannot start {shown}: {error}")),
+    }
+}
+
+/// Our own libraries come first, so that programs compiled elsewhere against `libmpi_abi.so.1` or `libmpi.so.12` find
+/// them. `None` if `mpiexec` does not stand in an installed prefix.
+fn library_path(own: Option<&Path>, inherited: Option<OsString>) -> Option<OsString> {
+    let prefix: PathBuf = own?.parent()?.parent()?.into();
+    let libraries = prefix.join("lib");
+    if !libraries.join("libisthmus.so.0").exists() {
+        return None;
+    }
+    let inherited = inherited.filter(|path| !path.is_empty());
+    let mut path = libraries.into_os_string();
+    if let Some(inherited) = inherited {
+        path.push(":");
+        path.push(inherited);
+    }
+    Some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_installed_launcher_names_libraries() {
+        assert_eq!(library_path(None, None), None);
+        assert_eq!(
+            library_path(Some(Path::new("/no/such/bin/mpiexec")), Some("/x".into())),
+            None
+        );
+    }
+}
