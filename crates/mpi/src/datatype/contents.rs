@@ -1,0 +1,179 @@
+//! How a datatype was made: envelope and contents (MPI-5.0 §5.1.13).
+
+use std::sync::Arc;
+
+use super::Datatype;
+use super::predefined::Named;
+use super::shape::Shape;
+use crate::counts::Width;
+use crate::error::Result;
+use crate::fail;
+use crate::handle::Handle;
+
+/// Which constructor made a datatype; the standard ABI's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+#[allow(missing_docs)] // The names are the standard's.
+pub enum Combiner {
+    Named = 101,
+    Dup = 102,
+    Contiguous = 103,
+    Vector = 104,
+    Hvector = 105,
+    Indexed = 106,
+    Hindexed = 107,
+    IndexedBlock = 108,
+    HindexedBlock = 109,
+    Struct = 110,
+    Subarray = 111,
+    Resized = 116,
+}
+
+/// What a datatype is and how it was made, without what belongs to one handle of it.
+#[derive(Clone)]
+pub(super) struct Definition {
+    pub shape: Arc<Shape>,
+    pub origin: Arc<Origin>,
+}
+
+/// Where a datatype comes from.
+pub(super) enum Origin {
+    Named(&'static Named),
+    Made(Recipe),
+}
+
+/// A constructor's arguments, in the order in which the standard returns them.
+pub(super) struct Recipe {
+    combiner: Combiner,
+    width: Width,
+    integers: Vec<i32>,
+    addresses: Vec<i64>,
+    large_counts: Vec<i64>,
+    types: Vec<Definition>,
+}
+
+impl Recipe {
+    pub fn new(combiner: Combiner, width: Width) -> Self {
+        Self {
+            combiner,
+            width,
+            integers: Vec::new(),
+            addresses: Vec::new(),
+            large_counts: Vec::new(),
+            types: Vec::new(),
+        }
+    }
+
+    /// An argument that is an `int` in both interfaces.
+    pub fn integer(mut self, value: i32) -> Self {
+        self.integers.push(value);
+        self
+    }
+
+    /// An argument that is an `int` in one interface and a large count in the other.
+    pub fn count(self, value: i64) -> Self {
+        self.counts([value])
+    }
+
+    /// Several of [`Self::count`].
+    pub fn counts(mut self, values: impl IntoIterator<Item = i64>) -> Self {
+        match self.width {
+            // They came as `int`.
+            Width::Int => self.integers.extend(values.into_iter().map(|value| value as i32)),
+            Width::Large => self.large_counts.extend(values),
+        }
+        self
+    }
+
+    /// An argument that is an address in one interface and a large count in the other.
+    pub fn address(self, value: i64) -> Self {
+        self.addresses([value])
+    }
+
+    /// Several of [`Self::address`].
+    pub fn addresses(mut self, values: impl IntoIterator<Item = i64>) -> Self {
+        match self.width {
+            Width::Int => self.addresses.extend(values),
+            Width::Large => self.large_counts.extend(values),
+        }
+        self
+    }
+
+    /// A datatype argument.
+    pub fn datatype(mut self, datatype: &Datatype) -> Self {
+        self.types.push(datatype.definition.clone());
+        self
+    }
+}
+
+/// `MPI_Type_get_envelope`: numbers of integers, addresses, large counts and datatypes that
+/// [`type_get_contents`] gives, and the combiner.
+pub fn type_get_envelope(datatype: &'static Datatype) -> Result<(i64, i64, i64, i64, i32)> {
+    Ok(match &*datatype.definition.origin {
+        Origin::Named(_) => (0, 0, 0, 0, Combiner::Named as i32),
+        Origin::Made(recipe) => (
+            recipe.integers.len() as i64,
+            recipe.addresses.len() as i64,
+            recipe.large_counts.len() as i64,
+            recipe.types.len() as i64,
+            recipe.combiner as i32,
+        ),
+    })
+}
+
+/// `MPI_Type_get_contents`: the arguments that made the datatype. Datatypes that are not predefined come as new handles,
+/// to be freed. Refused for predefined types, and if an array is too short.
+#[allow(clippy::too_many_arguments)] // The standard's.
+pub fn type_get_contents(
+    datatype: &'static Datatype,
+    max_integers: i64,
+    max_addresses: i64,
+    max_large_counts: i64,
+    max_datatypes: i64,
+    array_of_integers: &mut [i32],
+    array_of_addresses: &mut [i64],
+    array_of_large_counts: &mut [i64],
+    array_of_datatypes: &mut [Handle<Datatype>],
+) -> Result<()> {
+    let Origin::Made(recipe) = &*datatype.definition.origin else {
+        return Err(fail!(
+            Type,
+            "datatype={} is predefined and has no contents",
+            datatype.label()
+        ));
+    };
+    fill("max_integers", max_integers, array_of_integers, &recipe.integers)?;
+    fill("max_addresses", max_addresses, array_of_addresses, &recipe.addresses)?;
+    fill(
+        "max_large_counts",
+        max_large_counts,
+        array_of_large_counts,
+        &recipe.large_counts,
+    )?;
+    let needed = recipe.types.len();
+    if (max_datatypes as usize).min(array_of_datatypes.len()) < needed {
+        return Err(too_short("max_datatypes", max_datatypes, needed));
+    }
+    for (out, definition) in array_of_datatypes.iter_mut().zip(&recipe.types) {
+        *out = match &*definition.origin {
+            Origin::Named(named) => Handle::from_raw(named.raw),
+            Origin::Made(_) => Datatype::publish(definition.clone())?,
+        };
+    }
+    Ok(())
+}
+
+fn fill<T: Copy>(argument: &str, max: i64, out: &mut [T], values: &[T]) -> Result<()> {
+    match out.get_mut(..values.len()) {
+        Some(out) if max >= values.len() as i64 => {
+            out.copy_from_slice(values);
+            Ok(())
+        }
+        _ => Err(too_short(argument, max, values.len())),
+    }
+}
+
+#[cold]
+fn too_short(argument: &str, given: i64, needed: usize) -> crate::error::Error {
+    fail!(Arg, "{argument}={given}, but the datatype was made from {needed}")
+}

@@ -1,0 +1,94 @@
+//! What users ask of datatypes: sizes, bounds, names, elements received (MPI-5.0 §3.2.5, §5.1.7 to §5.1.11, §7.8, §19.1.5).
+
+use std::ffi::CStr;
+use std::sync::atomic::Ordering;
+
+use super::predefined::{Element, Family, NAMED};
+use super::{Datatype, Shape};
+use crate::constants::{MAX_OBJECT_NAME, TYPECLASS_COMPLEX, TYPECLASS_INTEGER, TYPECLASS_REAL, UNDEFINED};
+use crate::error::Result;
+use crate::fail;
+use crate::handle::Handle;
+use crate::status::Status;
+
+/// `MPI_Type_size`: bytes of data in one element.
+pub fn type_size(datatype: &'static Datatype) -> Result<i64> {
+    Ok(datatype.size())
+}
+
+/// `MPI_Type_get_extent`: (lower bound, extent).
+pub fn type_get_extent(datatype: &'static Datatype) -> Result<(i64, i64)> {
+    Ok((datatype.lb(), datatype.extent()))
+}
+
+/// `MPI_Type_get_true_extent`: (true lower bound, true extent).
+pub fn type_get_true_extent(datatype: &'static Datatype) -> Result<(i64, i64)> {
+    Ok((datatype.true_lb(), datatype.true_extent()))
+}
+
+/// `MPI_Type_commit`.
+pub fn type_commit(datatype: &'static Datatype) -> Result<()> {
+    datatype.committed.store(true, Ordering::Relaxed);
+    Ok(())
+}
+
+/// `MPI_Type_get_name`.
+pub fn type_get_name(datatype: &'static Datatype) -> Result<String> {
+    Ok(datatype.name().clone())
+}
+
+/// `MPI_Type_set_name`: cut to what fits.
+pub fn type_set_name(datatype: &'static Datatype, type_name: &CStr) -> Result<()> {
+    let mut name = type_name.to_string_lossy().into_owned();
+    name.truncate(name.floor_char_boundary(MAX_OBJECT_NAME - 1));
+    *datatype.name() = name;
+    Ok(())
+}
+
+/// `MPI_Get_count`: whole elements received, `MPI_UNDEFINED` if the last one is cut.
+pub fn get_count(status: &Status, datatype: &'static Datatype) -> Result<i64> {
+    Ok(match (status.bytes, datatype.size()) {
+        (0, _) => 0,
+        (bytes, size) if size > 0 && bytes % size == 0 => bytes / size,
+        _ => UNDEFINED.into(),
+    })
+}
+
+/// `MPI_Get_elements`: basic elements received, `MPI_UNDEFINED` if the last one is cut.
+pub fn get_elements(status: &Status, datatype: &'static Datatype) -> Result<i64> {
+    Ok(datatype
+        .signature()
+        .elements_in(status.bytes)
+        .unwrap_or(UNDEFINED.into()))
+}
+
+/// `MPI_Type_match_size`: the predefined Fortran type of a class with `size` bytes.
+pub fn type_match_size(typeclass: i32, size: i32) -> Result<Handle<Datatype>> {
+    let family = match typeclass {
+        TYPECLASS_INTEGER => Family::FortranInteger,
+        TYPECLASS_REAL => Family::FloatingPoint,
+        TYPECLASS_COMPLEX => Family::Complex,
+        _ => return Err(fail!(Arg, "typeclass={typeclass} is not one of MPI_TYPECLASS_*")),
+    };
+    // The types with a size in their name come behind all others.
+    let sized = NAMED
+        .iter()
+        .filter(|named| named.raw >= 0x2c0 && named.family == family);
+    let found = sized
+        .into_iter()
+        .find(|named| named.elements.iter().map(|e: &Element| e.size()).sum::<i64>() == size.into());
+    match found {
+        Some(named) => Ok(Handle::from_raw(named.raw)),
+        None => Err(fail!(
+            Arg,
+            "size={size}: no predefined type of that class has this size"
+        )),
+    }
+}
+
+impl Datatype {
+    /// The type map, condensed.
+    pub fn shape(&self) -> &Shape {
+        &self.definition.shape
+    }
+}

@@ -1,0 +1,194 @@
+//! The basic elements of a datatype in order, without displacements (MPI-5.0 §5.1: type signature).
+
+use std::sync::Arc;
+
+use super::predefined::Element;
+
+/// A type signature, run-length encoded and shared between the types built from one another.
+#[derive(Debug, Clone)]
+pub struct Signature {
+    parts: Arc<[Part]>,
+    size: i64,
+    elements: i64,
+}
+
+#[derive(Debug, Clone)]
+struct Part {
+    repeat: i64,
+    item: Item,
+}
+
+#[derive(Debug, Clone)]
+enum Item {
+    Basic(Element),
+    Group(Signature),
+}
+
+impl Item {
+    fn size(&self) -> i64 {
+        match self {
+            Self::Basic(element) => element.size(),
+            Self::Group(signature) => signature.size,
+        }
+    }
+
+    fn elements(&self) -> i64 {
+        match self {
+            Self::Basic(_) => 1,
+            Self::Group(signature) => signature.elements,
+        }
+    }
+}
+
+impl Signature {
+    /// Of basic elements.
+    pub(super) fn basic(elements: &[Element]) -> Self {
+        Self::of(elements.iter().map(|&element| Part {
+            repeat: 1,
+            item: Item::Basic(element),
+        }))
+    }
+
+    /// `repeat` times each of `pieces`, one after the other.
+    pub(super) fn sequence<'a>(pieces: impl IntoIterator<Item = (i64, &'a Self)>) -> Self {
+        Self::of(
+            pieces
+                .into_iter()
+                .filter(|piece| piece.0 > 0)
+                .flat_map(|(repeat, piece)| {
+                    let opened: Vec<Part> = match &*piece.parts {
+                        [] => Vec::new(),
+                        [only] => vec![Part {
+                            repeat: repeat * only.repeat,
+                            item: only.item.clone(),
+                        }],
+                        parts if repeat == 1 => parts.to_vec(),
+                        _ => vec![Part {
+                            repeat,
+                            item: Item::Group(piece.clone()),
+                        }],
+                    };
+                    opened
+                }),
+        )
+    }
+
+    fn of(pieces: impl Iterator<Item = Part>) -> Self {
+        let mut parts: Vec<Part> = Vec::new();
+        for piece in pieces {
+            if let Some(last) = parts.last_mut()
+                && last.item.is_same(&piece.item)
+            {
+                last.repeat += piece.repeat;
+            } else {
+                parts.push(piece);
+            }
+        }
+        Self {
+            size: parts.iter().map(|part| part.repeat * part.item.size()).sum(),
+            elements: parts.iter().map(|part| part.repeat * part.item.elements()).sum(),
+            parts: parts.into(),
+        }
+    }
+
+    /// Number of basic elements.
+    pub fn elements(&self) -> i64 {
+        self.elements
+    }
+
+    /// How many whole basic elements `bytes` bytes of repeated such signatures hold; `None` if one is cut.
+    pub fn elements_in(&self, bytes: i64) -> Option<i64> {
+        if self.size == 0 {
+            return (bytes == 0).then_some(0);
+        }
+        let mut rest = bytes % self.size;
+        let mut elements = bytes / self.size * self.elements;
+        for part in self.parts.iter() {
+            let size = part.repeat * part.item.size();
+            if rest >= size {
+                rest -= size;
+                elements += part.repeat * part.item.elements();
+                continue;
+            }
+            return match &part.item {
+                Item::Basic(element) => (rest % element.size() == 0).then(|| elements + rest / element.size()),
+                Item::Group(signature) => signature.elements_in(rest).map(|inner| elements + inner),
+            };
+        }
+        Some(elements)
+    }
+
+    /// Bytes that the first `elements` basic elements of repeated such signatures take; `None` on overflow, or if there
+    /// are none to count.
+    pub fn bytes_of(&self, elements: i64) -> Option<i64> {
+        if self.elements == 0 {
+            return (elements == 0).then_some(0);
+        }
+        let mut rest = elements % self.elements;
+        let mut bytes = (elements / self.elements).checked_mul(self.size)?;
+        for part in self.parts.iter() {
+            let held = part.repeat * part.item.elements();
+            if rest >= held {
+                rest -= held;
+                bytes = bytes.checked_add(part.repeat * part.item.size())?;
+                continue;
+            }
+            let inner = match &part.item {
+                Item::Basic(element) => rest * element.size(),
+                Item::Group(signature) => signature.bytes_of(rest)?,
+            };
+            return bytes.checked_add(inner);
+        }
+        Some(bytes)
+    }
+}
+
+impl Item {
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Basic(a), Self::Basic(b)) => a == b,
+            (Self::Group(a), Self::Group(b)) => Arc::ptr_eq(&a.parts, &b.parts),
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Element, Signature};
+
+    #[test]
+    fn elements_and_bytes_are_inverse() {
+        let pair = Signature::basic(&[Element::F64, Element::I32]);
+        let many = Signature::sequence([(3, &pair), (2, &Signature::basic(&[Element::I16])), (1, &pair)]);
+        // f64 i32 f64 i32 f64 i32 i16 i16 f64 i32
+        let sizes = [8, 4, 8, 4, 8, 4, 2, 2, 8, 4];
+        assert_eq!(many.elements(), 10);
+        let mut bytes = 0;
+        let mut whole = vec![None; 2 * 52 + 1];
+        for n in 0..=20 {
+            assert_eq!(many.bytes_of(n), Some(bytes));
+            whole[bytes as usize] = Some(n);
+            bytes += sizes[n as usize % 10];
+        }
+        for (bytes, expected) in whole.into_iter().enumerate() {
+            assert_eq!(many.elements_in(bytes as i64), expected, "{bytes} bytes");
+        }
+    }
+
+    #[test]
+    fn empty_signatures_hold_nothing() {
+        let none = Signature::sequence([(0, &Signature::basic(&[Element::I8]))]);
+        assert_eq!((none.elements_in(0), none.elements_in(1)), (Some(0), None));
+        assert_eq!((none.bytes_of(0), none.bytes_of(1)), (Some(0), None));
+    }
+
+    #[test]
+    fn equal_elements_merge() {
+        let int = Signature::basic(&[Element::I32]);
+        let row = Signature::sequence([(5, &int)]);
+        let rows = Signature::sequence([(4, &row), (1, &int)]);
+        assert_eq!(rows.parts.len(), 1);
+        assert_eq!(rows.elements(), 21);
+    }
+}

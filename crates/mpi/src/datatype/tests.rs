@@ -1,0 +1,489 @@
+//! Random datatypes against the definition: a type map is a list of (displacement, basic element).
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::constants::{ORDER_C, ORDER_FORTRAN, UNDEFINED};
+use crate::counts::{Counts, Width};
+use crate::status::Status;
+
+/// How to make a datatype.
+#[derive(Debug, Clone)]
+enum Recipe {
+    Named(usize),
+    Dup(Box<Recipe>),
+    Contiguous(i64, Box<Recipe>),
+    Vector(i64, i64, i64, Box<Recipe>),
+    Hvector(i64, i64, i64, Box<Recipe>),
+    Indexed(Vec<(i32, i32)>, Box<Recipe>),
+    Hindexed(Vec<(i64, i64)>, Box<Recipe>),
+    IndexedBlock(i64, Vec<i32>, Box<Recipe>),
+    HindexedBlock(i64, Vec<i64>, Box<Recipe>),
+    Struct(Vec<(i32, i64, Recipe)>),
+    Subarray(Vec<(i32, i32, i32)>, bool, Box<Recipe>),
+    Resized(i64, i64, Box<Recipe>),
+}
+
+const BASICS: [(&str, &[(i64, i64, i64)]); 6] = [
+    // Name; (displacement, size, alignment) of each basic element.
+    ("MPI_CHAR", &[(0, 1, 1)]),
+    ("MPI_SHORT", &[(0, 2, 2)]),
+    ("MPI_INT", &[(0, 4, 4)]),
+    ("MPI_DOUBLE", &[(0, 8, 8)]),
+    ("MPI_SHORT_INT", &[(0, 2, 2), (4, 4, 4)]),
+    ("MPI_DOUBLE_INT", &[(0, 8, 8), (8, 4, 4)]),
+];
+
+/// The definition of MPI-5.0 §5.1, entry by entry.
+#[derive(Debug, Clone, Default)]
+struct TypeMap {
+    /// (displacement, size, alignment)
+    entries: Vec<(i64, i64, i64)>,
+    lower: Vec<i64>,
+    upper: Vec<i64>,
+}
+
+impl TypeMap {
+    fn of(recipe: &Recipe) -> Self {
+        match recipe {
+            Recipe::Named(which) => Self {
+                entries: BASICS[*which].1.to_vec(),
+                ..Self::default()
+            },
+            Recipe::Dup(old) => Self::of(old),
+            Recipe::Contiguous(count, old) => Self::of(old).blocks([(*count, 0)]),
+            Recipe::Vector(count, length, stride, old) => {
+                let old = Self::of(old);
+                let step = stride * old.extent();
+                old.blocks((0..*count).map(|i| (*length, i * step)))
+            }
+            Recipe::Hvector(count, length, stride, old) => {
+                Self::of(old).blocks((0..*count).map(|i| (*length, i * stride)))
+            }
+            Recipe::Indexed(list, old) => {
+                let old = Self::of(old);
+                let extent = old.extent();
+                old.blocks(
+                    list.iter()
+                        .map(|(length, at)| (i64::from(*length), i64::from(*at) * extent)),
+                )
+            }
+            Recipe::Hindexed(list, old) => Self::of(old).blocks(list.iter().copied()),
+            Recipe::IndexedBlock(length, list, old) => {
+                let old = Self::of(old);
+                let extent = old.extent();
+                old.blocks(list.iter().map(|at| (*length, i64::from(*at) * extent)))
+            }
+            Recipe::HindexedBlock(length, list, old) => Self::of(old).blocks(list.iter().map(|at| (*length, *at))),
+            Recipe::Struct(list) => {
+                let mut all = Self::default();
+                for (length, at, old) in list {
+                    all.append(&Self::of(old).blocks([(i64::from(*length), *at)]), 0);
+                }
+                all
+            }
+            Recipe::Subarray(dims, c_order, old) => {
+                let old = Self::of(old);
+                let extent = old.extent();
+                let mut slowest_first = dims.clone();
+                if !c_order {
+                    slowest_first.reverse();
+                }
+                let mut places = vec![0];
+                let mut total = 1;
+                for (size, subsize, start) in &slowest_first {
+                    places = places
+                        .iter()
+                        .flat_map(|place| (*start..start + subsize).map(move |i| place * size + i))
+                        .collect();
+                    total *= i64::from(*size);
+                }
+                let mut array = old.blocks(places.iter().map(|place| (1, i64::from(*place) * extent)));
+                array.lower = vec![0];
+                array.upper = vec![total * extent];
+                array
+            }
+            Recipe::Resized(lb, extent, old) => Self {
+                lower: vec![*lb],
+                upper: vec![lb + extent],
+                ..Self::of(old)
+            },
+        }
+    }
+
+    fn append(&mut self, other: &Self, at: i64) {
+        self.entries
+            .extend(other.entries.iter().map(|entry| (entry.0 + at, entry.1, entry.2)));
+        self.lower.extend(other.lower.iter().map(|lower| lower + at));
+        self.upper.extend(other.upper.iter().map(|upper| upper + at));
+    }
+
+    fn blocks(&self, list: impl IntoIterator<Item = (i64, i64)>) -> Self {
+        let mut all = Self::default();
+        for (length, at) in list {
+            for i in 0..length {
+                all.append(self, at + i * self.extent());
+            }
+        }
+        all
+    }
+
+    fn true_bounds(&self) -> (i64, i64) {
+        let from = self.entries.iter().map(|entry| entry.0).min();
+        let to = self.entries.iter().map(|entry| entry.0 + entry.1).max();
+        (from.unwrap_or(0), to.unwrap_or(0))
+    }
+
+    fn lb(&self) -> i64 {
+        let explicit = self.lower.iter().copied().min();
+        explicit.unwrap_or(self.true_bounds().0)
+    }
+
+    fn extent(&self) -> i64 {
+        if let Some(upper) = self.upper.iter().max() {
+            return upper - self.lb();
+        }
+        if self.entries.is_empty() {
+            return 0;
+        }
+        let alignment = self.entries.iter().map(|entry| entry.2).max().unwrap_or(1);
+        let mut extent = self.true_bounds().1 - self.lb();
+        while extent % alignment != 0 {
+            extent += 1;
+        }
+        extent
+    }
+
+    /// Where each byte of the packed form lies.
+    fn places(&self, count: i64) -> Vec<i64> {
+        let extent = self.extent();
+        let element = |i: i64| {
+            self.entries
+                .iter()
+                .flat_map(move |entry| (0..entry.1).map(move |b| i * extent + entry.0 + b))
+        };
+        (0..count).flat_map(element).collect()
+    }
+}
+
+fn named(name: &str) -> Handle<Datatype> {
+    let found = NAMED.iter().find(|named| named.name == name);
+    Handle::from_raw(found.expect("a predefined type").raw)
+}
+
+/// The datatype by our constructors; the types that it is made from are freed at once.
+fn build(recipe: &Recipe) -> Result<Handle<Datatype>> {
+    let with = |old: &Recipe, f: &dyn Fn(&'static Datatype) -> Result<Handle<Datatype>>| {
+        let old = build(old)?;
+        let new = f(old.resolve("oldtype")?);
+        if old.raw() >= 0x300 {
+            type_free(old)?;
+        }
+        new
+    };
+    let wide = Width::Large;
+    match recipe {
+        Recipe::Named(which) => Ok(named(BASICS[*which].0)),
+        Recipe::Dup(old) => with(old, &type_dup),
+        Recipe::Contiguous(count, old) => with(old, &|old| type_contiguous(*count, old, wide)),
+        Recipe::Vector(count, length, stride, old) => {
+            with(old, &|old| type_vector(*count, *length, *stride, old, wide))
+        }
+        Recipe::Hvector(count, length, stride, old) => {
+            with(old, &|old| type_create_hvector(*count, *length, *stride, old, wide))
+        }
+        Recipe::Indexed(list, old) => {
+            let (lengths, places): (Vec<i32>, Vec<i32>) = list.iter().copied().unzip();
+            let (lengths, places) = (Counts::Int(&lengths), Counts::Int(&places));
+            with(old, &|old| type_indexed(list.len() as i64, lengths, places, old))
+        }
+        Recipe::Hindexed(list, old) => {
+            let (lengths, places): (Vec<i64>, Vec<i64>) = list.iter().copied().unzip();
+            let (lengths, places) = (Counts::Large(&lengths), Counts::Large(&places));
+            with(old, &|old| {
+                type_create_hindexed(list.len() as i64, lengths, places, old)
+            })
+        }
+        Recipe::IndexedBlock(length, list, old) => with(old, &|old| {
+            type_create_indexed_block(list.len() as i64, *length, Counts::Int(list), old)
+        }),
+        Recipe::HindexedBlock(length, list, old) => with(old, &|old| {
+            type_create_hindexed_block(list.len() as i64, *length, Counts::Large(list), old, wide)
+        }),
+        Recipe::Struct(list) => {
+            let lengths: Vec<i32> = list.iter().map(|item| item.0).collect();
+            let places: Vec<i64> = list.iter().map(|item| item.1).collect();
+            let types = list.iter().map(|item| build(&item.2)).collect::<Result<Vec<_>>>()?;
+            let count = list.len() as i64;
+            let new = type_create_struct(count, Counts::Int(&lengths), Counts::Large(&places), &types);
+            for old in types.into_iter().filter(|old| old.raw() >= 0x300) {
+                type_free(old)?;
+            }
+            new
+        }
+        Recipe::Subarray(dims, c_order, old) => {
+            let pick = |f: fn(&(i32, i32, i32)) -> i32| dims.iter().map(f).collect::<Vec<_>>();
+            let (sizes, subsizes, starts) = (pick(|d| d.0), pick(|d| d.1), pick(|d| d.2));
+            let order = if *c_order { ORDER_C } else { ORDER_FORTRAN };
+            with(old, &|old| {
+                let (sizes, subsizes, starts) = (Counts::Int(&sizes), Counts::Int(&subsizes), Counts::Int(&starts));
+                type_create_subarray(dims.len() as i32, sizes, subsizes, starts, order, old)
+            })
+        }
+        Recipe::Resized(lb, extent, old) => with(old, &|old| type_create_resized(old, *lb, *extent, wide)),
+    }
+}
+
+fn recipes() -> impl Strategy<Value = Recipe> {
+    let leaf = (0..BASICS.len()).prop_map(Recipe::Named);
+    leaf.prop_recursive(4, 12, 3, |inner| {
+        let old = || inner.clone().prop_map(Box::new);
+        let list = |n| prop::collection::vec((0..3i32, -6..7i32), 0..n);
+        prop_oneof![
+            old().prop_map(Recipe::Dup),
+            (0..4i64, old()).prop_map(|(n, t)| Recipe::Contiguous(n, t)),
+            (0..4i64, 0..4i64, -4..6i64, old()).prop_map(|(n, l, s, t)| Recipe::Vector(n, l, s, t)),
+            (0..4i64, 0..4i64, -40..60i64, old()).prop_map(|(n, l, s, t)| Recipe::Hvector(n, l, s, t)),
+            (list(4), old()).prop_map(|(v, t)| Recipe::Indexed(v, t)),
+            (prop::collection::vec((0..3i64, -40..60i64), 0..4), old()).prop_map(|(v, t)| Recipe::Hindexed(v, t)),
+            (0..3i64, prop::collection::vec(-6..7i32, 0..5), old()).prop_map(|(l, v, t)| Recipe::IndexedBlock(l, v, t)),
+            (0..3i64, prop::collection::vec(-40..60i64, 0..5), old())
+                .prop_map(|(l, v, t)| Recipe::HindexedBlock(l, v, t)),
+            prop::collection::vec((0..3i32, -40..60i64, inner.clone()), 0..4).prop_map(Recipe::Struct),
+            (
+                prop::collection::vec((1..4i32, 0..100i32, 0..100i32), 1..4),
+                any::<bool>(),
+                old()
+            )
+                .prop_map(|(dims, c_order, t)| {
+                    let fit = |(size, a, b): (i32, i32, i32)| {
+                        let subsize = 1 + a % size;
+                        (size, subsize, b % (size - subsize + 1))
+                    };
+                    Recipe::Subarray(dims.into_iter().map(fit).collect(), c_order, t)
+                }),
+            (-20..20i64, -20..60i64, old()).prop_map(|(l, e, t)| Recipe::Resized(l, e, t)),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn random_types_agree_with_their_type_maps(recipe in recipes(), count in 0..4i64, cuts in (0..1000i64, 0..1000i64)) {
+        let map = TypeMap::of(&recipe);
+        prop_assume!(map.entries.len() < 3000);
+        let handle = build(&recipe).unwrap();
+        let datatype = handle.resolve("datatype").unwrap();
+        let (from, to) = map.true_bounds();
+        let size: i64 = map.entries.iter().map(|entry| entry.1).sum();
+        prop_assert_eq!(datatype.size(), size);
+        prop_assert_eq!((datatype.lb(), datatype.extent()), (map.lb(), map.extent()));
+        prop_assert_eq!((datatype.true_lb(), datatype.true_extent()), (from, to - from));
+
+        // Memory around the elements.
+        let places = map.places(count);
+        let low = places.iter().copied().min().unwrap_or(0);
+        let high = places.iter().copied().max().unwrap_or(0);
+        let mut memory: Vec<u8> = (low..=high).map(|i| (i * 37 % 251) as u8).collect();
+        let expected: Vec<u8> = places.iter().map(|place| memory[(place - low) as usize]).collect();
+        let base = memory.as_mut_ptr().wrapping_offset(-low as isize);
+        let mut packed = vec![0xee; 3];
+        // SAFETY: `memory` spans all places of the elements at `base`.
+        unsafe { datatype.pack(base, count, &mut packed) };
+        prop_assert_eq!(&packed[3..], &expected[..]);
+        prop_assert!(!datatype.is_contiguous() || places.iter().copied().eq(0..count * size));
+
+        // Any range of the stream, both ways.
+        let total = places.len() as i64;
+        let (a, b) = (cuts.0 % (total + 1), cuts.1 % (total + 1));
+        let range = a.min(b)..a.max(b);
+        let wanted = &expected[range.start as usize..range.end as usize];
+        let mut piece = vec![0; wanted.len()];
+        // SAFETY: as above.
+        unsafe { datatype.pack_range(base, count, range.start, range.end, piece.as_mut_ptr()) };
+        prop_assert_eq!(&piece[..], wanted);
+        let stream: Vec<u8> = (0..total).map(|i| 1 + (i % 255) as u8).collect();
+        let mut after = vec![0; memory.len()];
+        for i in range.clone() {
+            after[(places[i as usize] - low) as usize] = stream[i as usize];
+        }
+        memory.fill(0);
+        let from_here = stream[range.start as usize..].as_ptr();
+        // SAFETY: as above.
+        unsafe { datatype.unpack_range(from_here, base, count, range.start, range.end) };
+        prop_assert_eq!(&memory, &after);
+
+        // A message that ends anywhere.
+        let mut status = Status { bytes: range.end, ..Status::EMPTY };
+        let mut ends = vec![0];
+        for _ in 0..count {
+            ends.extend(map.entries.iter().scan(*ends.last().unwrap(), |end, entry| { *end += entry.1; Some(*end) }));
+        }
+        let elements = ends.iter().position(|end| *end == status.bytes);
+        let whole = |n: Option<usize>| n.map_or(i64::from(UNDEFINED), |n| n as i64);
+        prop_assert_eq!(get_elements(&status, datatype).unwrap(), whole(elements));
+        if let Some(elements) = elements {
+            prop_assert_eq!(datatype.signature().bytes_of(elements as i64), Some(status.bytes));
+        }
+        status.bytes = total;
+        prop_assert_eq!(get_count(&status, datatype).unwrap(), if size == 0 { 0 } else { count });
+        if handle.raw() >= 0x300 {
+            type_free(handle).unwrap();
+            prop_assert!(handle.resolve("datatype").is_err());
+        }
+    }
+}
+
+#[test]
+fn predefined_types_are_as_the_compiler_has_them() {
+    let facts = |name| {
+        let datatype = named(name).resolve("datatype").unwrap();
+        assert!(datatype.is_committed());
+        (
+            datatype.size(),
+            datatype.extent(),
+            datatype.true_extent(),
+            datatype.is_contiguous(),
+        )
+    };
+    assert_eq!(facts("MPI_LONG_DOUBLE"), (16, 16, 16, true));
+    assert_eq!(facts("MPI_DOUBLE_INT"), (12, 16, 12, false));
+    assert_eq!(facts("MPI_LONG_INT"), (12, 16, 12, false));
+    assert_eq!(facts("MPI_SHORT_INT"), (6, 8, 8, false));
+    assert_eq!(facts("MPI_LONG_DOUBLE_INT"), (20, 32, 20, false));
+    assert_eq!(facts("MPI_2INT"), (8, 8, 8, true));
+    assert_eq!(facts("MPI_COMPLEX32"), (32, 32, 32, true));
+    assert_eq!(facts("MPI_COMPLEX4"), (4, 4, 4, true));
+    assert_eq!(facts("MPI_WCHAR"), (4, 4, 4, true));
+    assert_eq!(byte().named().unwrap().name, "MPI_BYTE");
+    assert!(NAMED.windows(2).all(|pair| pair[0].raw < pair[1].raw));
+    for gap in [0x200, 0x204, 0x211, 0x2bf, 0x2ea, 0x2f2] {
+        assert!(Handle::<Datatype>::from_raw(gap).resolve("datatype").is_err());
+    }
+}
+
+#[test]
+fn markers_of_mpi_1_set_bounds() {
+    let types = [named("MPI_LB"), named("MPI_INT"), named("MPI_UB")];
+    let (lengths, places) = ([1, 1, 1], [-8, 0, 32]);
+    let new = type_create_struct(3, Counts::Int(&lengths), Counts::Large(&places), &types).unwrap();
+    let datatype = new.resolve("datatype").unwrap();
+    assert_eq!(
+        (
+            datatype.lb(),
+            datatype.extent(),
+            datatype.true_extent(),
+            datatype.size()
+        ),
+        (-8, 40, 4, 4)
+    );
+    type_free(new).unwrap();
+}
+
+#[test]
+fn large_types_neither_overflow_nor_take_memory() {
+    let double = named("MPI_DOUBLE").resolve("double").unwrap();
+    let column = type_vector(1 << 40, 1, 3, double, Width::Large).unwrap();
+    let datatype = column.resolve("column").unwrap();
+    assert_eq!(
+        (datatype.size(), datatype.extent()),
+        (1 << 43, ((1 << 40) - 1) * 24 + 8)
+    );
+    let class = |result: Result<Handle<Datatype>>| result.unwrap_err().code();
+    assert_eq!(
+        class(type_contiguous(1 << 30, datatype, Width::Large)),
+        Class::ValueTooLarge as i32
+    );
+    assert_eq!(
+        class(type_vector(2, 1, 1 << 60, datatype, Width::Large)),
+        Class::ValueTooLarge as i32
+    );
+    assert_eq!(
+        class(type_create_hvector(3, 1, i64::MAX, double, Width::Large)),
+        Class::ValueTooLarge as i32
+    );
+    assert_eq!(
+        class(type_create_resized(double, i64::MAX, 1, Width::Large)),
+        Class::ValueTooLarge as i32
+    );
+    assert_eq!(class(type_contiguous(-1, double, Width::Int)), Class::Count as i32);
+    assert_eq!(class(type_vector(1, -1, 1, double, Width::Int)), Class::Arg as i32);
+    assert!(datatype.bytes(1 << 22).is_err());
+    type_free(column).unwrap();
+}
+
+#[test]
+fn contents_come_back() {
+    let int = named("MPI_INT").resolve("int").unwrap();
+    let row = type_vector(3, 2, 5, int, Width::Int).unwrap();
+    let pair = type_create_struct(
+        2,
+        Counts::Int(&[1, 4]),
+        Counts::Large(&[0, 100]),
+        &[named("MPI_INT"), row],
+    )
+    .unwrap();
+    type_free(row).unwrap();
+    let pair = pair.resolve("pair").unwrap();
+    assert_eq!(type_get_envelope(pair).unwrap(), (3, 2, 0, 2, Combiner::Struct as i32));
+    let (mut integers, mut addresses, mut types) = ([0; 3], [0; 2], [Handle::NULL; 2]);
+    type_get_contents(pair, 3, 2, 0, 2, &mut integers, &mut addresses, &mut [], &mut types).unwrap();
+    assert_eq!((integers, addresses, types[0]), ([2, 1, 4], [0, 100], named("MPI_INT")));
+    let row = types[1].resolve("row").unwrap();
+    assert_eq!(type_get_envelope(row).unwrap(), (3, 0, 0, 1, Combiner::Vector as i32));
+    type_get_contents(row, 3, 0, 0, 1, &mut integers, &mut [], &mut [], &mut types[..1]).unwrap();
+    assert_eq!((integers, types[0]), ([3, 2, 5], named("MPI_INT")));
+    assert!(type_get_contents(row, 2, 0, 0, 1, &mut integers[..2], &mut [], &mut [], &mut types[..1]).is_err());
+    assert!(type_get_contents(int, 0, 0, 0, 0, &mut [], &mut [], &mut [], &mut []).is_err());
+
+    let wide = type_create_hindexed(1, Counts::Large(&[7]), Counts::Large(&[-3]), int).unwrap();
+    let wide = wide.resolve("wide").unwrap();
+    assert_eq!(
+        type_get_envelope(wide).unwrap(),
+        (0, 0, 3, 1, Combiner::Hindexed as i32)
+    );
+    let mut large = [0; 3];
+    type_get_contents(wide, 0, 0, 3, 1, &mut [], &mut [], &mut large, &mut types).unwrap();
+    assert_eq!(large, [1, 7, -3]);
+    for handle in [pair.handle(), row.handle(), wide.handle()] {
+        type_free(handle).unwrap();
+    }
+}
+
+#[test]
+fn sizes_are_matched() {
+    use crate::constants::{TYPECLASS_COMPLEX, TYPECLASS_INTEGER, TYPECLASS_REAL};
+    assert_eq!(type_match_size(TYPECLASS_REAL, 8).unwrap(), named("MPI_REAL8"));
+    assert_eq!(type_match_size(TYPECLASS_INTEGER, 2).unwrap(), named("MPI_INTEGER2"));
+    assert_eq!(type_match_size(TYPECLASS_COMPLEX, 16).unwrap(), named("MPI_COMPLEX16"));
+    assert!(type_match_size(TYPECLASS_REAL, 5).is_err());
+    assert!(type_match_size(7, 4).is_err());
+}
+
+#[test]
+fn predefined_types_cannot_be_freed_and_null_buffers_are_refused() {
+    assert_eq!(type_free(named("MPI_INT")).unwrap_err().code(), Class::Type as i32);
+    let int = named("MPI_INT").resolve("int").unwrap();
+    let null = std::ptr::null();
+    assert_eq!(
+        int.check_buffer("buf", null, 1).unwrap_err().code(),
+        Class::Buffer as i32
+    );
+    assert!(int.check_buffer("buf", null, 0).is_ok());
+    let value = 7i32;
+    let place = (&raw const value).addr() as i64;
+    let absolute = type_create_hindexed(1, Counts::Int(&[1]), Counts::Large(&[place]), int).unwrap();
+    let datatype = absolute.resolve("absolute").unwrap();
+    assert!(datatype.check_buffer("buf", null, 1).is_ok());
+    assert!(datatype.check_committed("datatype").is_err());
+    type_commit(datatype).unwrap();
+    datatype.check_committed("datatype").unwrap();
+    let _exposed = (&raw const value).expose_provenance();
+    let mut packed = Vec::new();
+    // SAFETY: from address zero, the type lies where `value` is.
+    unsafe { datatype.pack(null.cast(), 1, &mut packed) };
+    assert_eq!(packed, value.to_ne_bytes());
+    type_free(absolute).unwrap();
+}

@@ -1,0 +1,321 @@
+//! The predefined operations as loops over unaligned elements: `inout[i] = input[i] op inout[i]`.
+//!
+//! Integers wrap, as C's unsigned and every peer's signed ones do. Comparing with a NaN is false, so the second operand
+//! stays; since every algorithm keeps the operands' order, all ranks still see the same result.
+
+use super::extended;
+use super::half::Half;
+use crate::datatype::{Element, Family, Named};
+
+/// A loop: input, inout, number of elements.
+///
+/// # Safety
+/// Both must be good for that many elements, and not overlap.
+pub type Kernel = unsafe fn(*const u8, *mut u8, usize);
+
+/// The predefined operations, with their canonical handles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+#[allow(missing_docs)] // The names are the standard's.
+pub enum Predefined {
+    Sum = 0x21,
+    Min = 0x22,
+    Max = 0x23,
+    Prod = 0x24,
+    Band = 0x28,
+    Bor = 0x29,
+    Bxor = 0x2a,
+    Land = 0x30,
+    Lor = 0x31,
+    Lxor = 0x32,
+    Minloc = 0x38,
+    Maxloc = 0x39,
+    /// For accumulates only.
+    Replace = 0x3c,
+    /// For accumulates only.
+    NoOp = 0x3d,
+}
+
+use Predefined::*;
+
+impl Predefined {
+    /// By rising handle.
+    pub const ALL: &[Self] = &[
+        Sum, Min, Max, Prod, Band, Bor, Bxor, Land, Lor, Lxor, Minloc, Maxloc, Replace, NoOp,
+    ];
+
+    /// As users write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Sum => "MPI_SUM",
+            Min => "MPI_MIN",
+            Max => "MPI_MAX",
+            Prod => "MPI_PROD",
+            Band => "MPI_BAND",
+            Bor => "MPI_BOR",
+            Bxor => "MPI_BXOR",
+            Land => "MPI_LAND",
+            Lor => "MPI_LOR",
+            Lxor => "MPI_LXOR",
+            Minloc => "MPI_MINLOC",
+            Maxloc => "MPI_MAXLOC",
+            Replace => "MPI_REPLACE",
+            NoOp => "MPI_NO_OP",
+        }
+    }
+
+    /// The table of MPI-5.0 §6.9.2 and §6.9.4.
+    fn is_defined_for(self, family: Family) -> bool {
+        use Family::*;
+        match self {
+            Min | Max => matches!(family, CInteger | FortranInteger | FloatingPoint | MultiLanguage),
+            Sum | Prod => matches!(
+                family,
+                CInteger | FortranInteger | FloatingPoint | Complex | MultiLanguage
+            ),
+            Land | Lor | Lxor => matches!(family, CInteger | Logical),
+            Band | Bor | Bxor => matches!(family, CInteger | FortranInteger | Byte | MultiLanguage),
+            Minloc | Maxloc => family == Pair,
+            Replace | NoOp => false,
+        }
+    }
+}
+
+/// The loop for an operation on a type, if the standard defines it.
+pub(super) fn find(op: Predefined, named: &Named) -> Option<Kernel> {
+    if !op.is_defined_for(named.family) {
+        return None;
+    }
+    match *named.elements {
+        [element] => single(op, element),
+        [value, index] => pair(op, value, index),
+        _ => None,
+    }
+}
+
+fn single(op: Predefined, element: Element) -> Option<Kernel> {
+    match element {
+        Element::I8 => integer::<i8>(op),
+        Element::I16 => integer::<i16>(op),
+        Element::I32 => integer::<i32>(op),
+        Element::I64 => integer::<i64>(op),
+        Element::I128 => integer::<i128>(op),
+        Element::U8 => integer::<u8>(op),
+        Element::U16 => integer::<u16>(op),
+        Element::U32 => integer::<u32>(op),
+        Element::U64 => integer::<u64>(op),
+        Element::F16 => ordered::<Half>(op),
+        Element::F32 => ordered::<f32>(op),
+        Element::F64 => ordered::<f64>(op),
+        Element::C16 => complex::<Half>(op),
+        Element::C32 => complex::<f32>(op),
+        Element::C64 => complex::<f64>(op),
+        Element::X87 | Element::F128 | Element::CX87 | Element::C128 => extended::single(op, element),
+    }
+}
+
+fn pair(op: Predefined, value: Element, index: Element) -> Option<Kernel> {
+    match (value, index) {
+        (Element::F32, Element::I32) => located::<f32, i32>(op),
+        (Element::F64, Element::I32) => located::<f64, i32>(op),
+        (Element::I64, Element::I32) => located::<i64, i32>(op),
+        (Element::I32, Element::I32) => located::<i32, i32>(op),
+        (Element::I16, Element::I32) => located::<i16, i32>(op),
+        (Element::F32, Element::F32) => located::<f32, f32>(op),
+        (Element::F64, Element::F64) => located::<f64, f64>(op),
+        (Element::X87, Element::I32) => extended::located(op),
+        _ => None,
+    }
+}
+
+/// Apply `f` to each pair of elements.
+///
+/// # Safety
+/// As for [`Kernel`].
+#[inline(always)]
+unsafe fn each<T: Copy>(input: *const u8, inout: *mut u8, count: usize, f: impl Fn(T, T) -> T) {
+    let (input, inout) = (input.cast::<T>(), inout.cast::<T>());
+    for i in 0..count {
+        // SAFETY: the caller's promise; no alignment is assumed.
+        unsafe {
+            let result = f(input.add(i).read_unaligned(), inout.add(i).read_unaligned());
+            inout.add(i).write_unaligned(result);
+        }
+    }
+}
+
+macro_rules! kernel {
+    ($type:ty, $f:expr) => {
+        |input, inout, count| {
+            // SAFETY: kernels are only called as `Kernel` demands.
+            unsafe { each::<$type>(input, inout, count, $f) }
+        }
+    };
+}
+
+/// What can be added and multiplied.
+pub(super) trait Number: Copy {
+    fn plus(self, other: Self) -> Self;
+    fn minus(self, other: Self) -> Self;
+    fn times(self, other: Self) -> Self;
+}
+
+/// Integers and their bits.
+trait Integer: Number + PartialOrd {
+    fn and(self, other: Self) -> Self;
+    fn or(self, other: Self) -> Self;
+    fn xor(self, other: Self) -> Self;
+    fn truth(self) -> bool;
+    fn from_truth(value: bool) -> Self;
+}
+
+macro_rules! integers {
+    ($($type:ty),*) => {$(
+        impl Number for $type {
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+            #[inline(always)]
+            fn minus(self, other: Self) -> Self {
+                self.wrapping_sub(other)
+            }
+            #[inline(always)]
+            fn times(self, other: Self) -> Self {
+                self.wrapping_mul(other)
+            }
+        }
+        impl Integer for $type {
+            #[inline(always)]
+            fn and(self, other: Self) -> Self {
+                self & other
+            }
+            #[inline(always)]
+            fn or(self, other: Self) -> Self {
+                self | other
+            }
+            #[inline(always)]
+            fn xor(self, other: Self) -> Self {
+                self ^ other
+            }
+            #[inline(always)]
+            fn truth(self) -> bool {
+                self != 0
+            }
+            #[inline(always)]
+            fn from_truth(value: bool) -> Self {
+                value.into()
+            }
+        }
+    )*};
+}
+integers!(i8, i16, i32, i64, i128, u8, u16, u32, u64);
+
+macro_rules! floats {
+    ($($type:ty),*) => {$(
+        impl Number for $type {
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self {
+                self + other
+            }
+            #[inline(always)]
+            fn minus(self, other: Self) -> Self {
+                self - other
+            }
+            #[inline(always)]
+            fn times(self, other: Self) -> Self {
+                self * other
+            }
+        }
+    )*};
+}
+floats!(f32, f64);
+
+fn integer<T: Integer>(op: Predefined) -> Option<Kernel> {
+    Some(match op {
+        Land => kernel!(T, |a, b| T::from_truth(a.truth() & b.truth())),
+        Lor => kernel!(T, |a, b| T::from_truth(a.truth() | b.truth())),
+        Lxor => kernel!(T, |a, b| T::from_truth(a.truth() ^ b.truth())),
+        Band => kernel!(T, T::and),
+        Bor => kernel!(T, T::or),
+        Bxor => kernel!(T, T::xor),
+        _ => return ordered::<T>(op),
+    })
+}
+
+fn ordered<T: Number + PartialOrd>(op: Predefined) -> Option<Kernel> {
+    Some(match op {
+        Sum => kernel!(T, T::plus),
+        Prod => kernel!(T, T::times),
+        Min => kernel!(T, |a, b| if a < b { a } else { b }),
+        Max => kernel!(T, |a, b| if a > b { a } else { b }),
+        _ => return None,
+    })
+}
+
+fn complex<T: Number>(op: Predefined) -> Option<Kernel> {
+    Some(match op {
+        Sum => kernel!([T; 2], |a, b| [a[0].plus(b[0]), a[1].plus(b[1])]),
+        Prod => kernel!([T; 2], |a, b| [
+            a[0].times(b[0]).minus(a[1].times(b[1])),
+            a[0].times(b[1]).plus(a[1].times(b[0])),
+        ]),
+        _ => return None,
+    })
+}
+
+/// A value and where it was found, laid out as C does.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Located<V, I> {
+    value: V,
+    index: I,
+}
+
+fn located<V: Copy + PartialOrd, I: Copy + PartialOrd>(op: Predefined) -> Option<Kernel> {
+    Some(match op {
+        Minloc => |input, inout, count| {
+            // SAFETY: kernels are only called as `Kernel` demands.
+            unsafe { locate::<V, I>(input, inout, count, |a, b| a < b) }
+        },
+        Maxloc => |input, inout, count| {
+            // SAFETY: kernels are only called as `Kernel` demands.
+            unsafe { locate::<V, I>(input, inout, count, |a, b| a > b) }
+        },
+        _ => return None,
+    })
+}
+
+/// Take the better value, and of equal values the smaller index. Padding is left alone.
+///
+/// # Safety
+/// As for [`Kernel`].
+#[inline(always)]
+unsafe fn locate<V: Copy + PartialOrd, I: Copy + PartialOrd>(
+    input: *const u8,
+    inout: *mut u8,
+    count: usize,
+    better: impl Fn(V, V) -> bool,
+) {
+    let (input, inout) = (input.cast::<Located<V, I>>(), inout.cast::<Located<V, I>>());
+    for i in 0..count {
+        // SAFETY: the caller's promise; fields are addressed without references, so no alignment is assumed.
+        unsafe {
+            let (a, b) = (input.add(i), inout.add(i));
+            let (value_a, value_b) = (
+                (&raw const (*a).value).read_unaligned(),
+                (&raw const (*b).value).read_unaligned(),
+            );
+            let (index_a, index_b) = (
+                (&raw const (*a).index).read_unaligned(),
+                (&raw const (*b).index).read_unaligned(),
+            );
+            if better(value_a, value_b) {
+                (&raw mut (*b).value).write_unaligned(value_a);
+                (&raw mut (*b).index).write_unaligned(index_a);
+            } else if value_a == value_b && index_a < index_b {
+                (&raw mut (*b).index).write_unaligned(index_a);
+            }
+        }
+    }
+}
