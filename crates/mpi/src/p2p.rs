@@ -20,15 +20,15 @@ use crate::constants::{ANY_SOURCE, ANY_TAG, PROC_NULL, TAG_UB};
 use crate::datatype::Datatype;
 use crate::error::{Error, Result};
 use crate::fail;
-use crate::request::of_operation;
+use crate::request::{self, of_operation};
 use crate::status::Status;
 
 pub use blocking::{recv, rsend, send, sendrecv, sendrecv_replace, ssend};
+pub(crate) use buffered::forget_comm;
 pub use buffered::{
     bsend, buffer_attach, buffer_detach, buffer_flush, buffer_iflush, comm_attach_buffer, comm_detach_buffer,
     comm_flush_buffer, comm_iflush_buffer, ibsend,
 };
-pub(crate) use buffered::{flush_everything, forget_comm};
 pub use nonblocking::{irecv, irsend, isend, isendrecv, isendrecv_replace, issend};
 pub use persistent::{bsend_init, recv_init, rsend_init, send_init, ssend_init};
 
@@ -149,8 +149,7 @@ impl<'a> Outgoing<'a> {
     #[inline(always)]
     pub unsafe fn deliver(&self) -> Result<()> {
         // SAFETY: the flight is over when this returns.
-        let mut flight = unsafe { self.begin(&mut enter()) }?;
-        flight.land().map_or(Ok(()), |outcome| sent(&outcome?))
+        unsafe { self.begin(&mut enter()) }?.arrive()
     }
 }
 
@@ -284,6 +283,15 @@ impl Flight {
         staging: Vec::new(),
     };
 
+    /// Wait until a send is over.
+    #[inline(always)]
+    fn arrive(mut self) -> Result<()> {
+        match self.land() {
+            None => Ok(()),
+            Some(outcome) => sent(&outcome?).map(drop),
+        }
+    }
+
     /// Wait until it is over; `None`: there was nothing to wait for.
     #[inline(always)]
     fn land(&mut self) -> Option<Result<Outcome>> {
@@ -309,7 +317,7 @@ unsafe fn complete_both(
     let mut arriving = unsafe { incoming.begin(&mut inside) }?;
     let leaving = depart(&mut inside);
     drop(inside);
-    let delivered = leaving.and_then(|mut flight| flight.land().map_or(Ok(()), |outcome| sent(&outcome?)));
+    let delivered = leaving.and_then(Flight::arrive);
     if let (Err(_), Some(op)) = (&delivered, arriving.op) {
         // What is not on its way by now may never come.
         enter().cancel(op);
@@ -318,6 +326,13 @@ unsafe fn complete_both(
     // SAFETY: the caller's promise; the receive is over.
     let status = unsafe { incoming.settle(&arriving, outcome) };
     delivered.and(status)
+}
+
+/// Wait until everything has left that the user sent and needs not wait for: buffered sends, and sends whose request
+/// was freed. Part of finalizing.
+pub(crate) fn drain() -> Result<()> {
+    buffered::flush_everything()?;
+    request::drain_freed()
 }
 
 /// Where a message to `dest` goes; `None`: nowhere, it is `MPI_PROC_NULL`.
@@ -384,14 +399,20 @@ fn wrong_tag(tag: i32) -> Error {
 
 /// How a send ended.
 #[inline]
-pub(crate) fn sent(outcome: &Outcome) -> Result<()> {
+pub(crate) fn sent(outcome: &Outcome) -> Result<Status> {
+    let status = Status {
+        cancelled: outcome.cancelled,
+        ..Status::SENT
+    };
     if outcome.peer_failed {
-        return Err(of_operation(
-            fail!(ProcAborted, "the receiving process died before it had the message"),
-            Status::SENT,
-        ));
+        return Err(of_operation(not_sent(), status));
     }
-    Ok(())
+    Ok(status)
+}
+
+#[cold]
+fn not_sent() -> Error {
+    fail!(ProcAborted, "the receiving process died before it had the message")
 }
 
 /// How a receive ended.

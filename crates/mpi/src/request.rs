@@ -13,7 +13,7 @@ mod slab;
 use std::any::Any;
 use std::sync::Arc;
 
-use isthmus_engine::{Entered, Guarded, OpId, Outcome, enter};
+use isthmus_engine::{Entered, Guarded, OpId, Outcome, enter, wait_until};
 
 use crate::comm::Comm;
 use crate::error::{Class, Completion, Error, Result};
@@ -51,6 +51,11 @@ pub(crate) trait Operation: Any + Send {
     /// Withdraw what can be withdrawn. Outside the engine.
     fn cancel(&mut self) -> Result<()> {
         Ok(())
+    }
+
+    /// Must it be complete before MPI is finalized even if the request has been freed? Sends must.
+    fn is_owed(&self) -> bool {
+        true
     }
 }
 
@@ -322,7 +327,7 @@ fn retire(inside: &mut Entered, request: &mut Handle<Request>) -> Result<Finishe
     let how = match work {
         Work::Complete => How::Known(Ok(Status::SENT)),
         Work::NoProcess => How::Known(Ok(Status::NO_PROCESS)),
-        Work::Send(op) => How::Known(p2p::sent(&taken(inside, op)).map(|()| Status::SENT)),
+        Work::Send(op) => How::Known(p2p::sent(&taken(inside, op))),
         Work::Receive(op) => How::Known(p2p::received(&taken(inside, op))),
         Work::Other(operation) => How::Ask(operation),
         Work::Persistent(_) | Work::Lent => return Err(invalid(*request)),
@@ -368,9 +373,12 @@ fn bury_orphans(inside: &mut Entered) {
     let mut orphans = std::mem::take(&mut REQUESTS.get(inside).orphans);
     orphans.retain_mut(|work| {
         let complete = work.look(inside).is_complete();
-        if complete && let Work::Other(operation) = work {
-            // A receive unpacks here. Nobody is left to hear of a failure.
-            let _ = operation.outcome();
+        // Nobody is left to hear of a failure.
+        match work {
+            Work::Send(op) if complete => drop(inside.take(*op)),
+            // A receive unpacks here.
+            Work::Other(operation) if complete => drop(operation.outcome()),
+            _ => {}
         }
         !complete
     });
@@ -388,8 +396,8 @@ pub fn request_free(request: Handle<Request>) -> Result<()> {
         work => Some(work),
     };
     match work {
-        Some(Work::Send(op) | Work::Receive(op)) => inside.detach(op),
-        Some(work @ Work::Other(_)) => {
+        Some(Work::Receive(op)) => inside.detach(op),
+        Some(work @ (Work::Send(_) | Work::Other(_))) => {
             REQUESTS.get(&mut inside).orphans.push(work);
             bury_orphans(&mut inside);
         }
@@ -398,8 +406,8 @@ pub fn request_free(request: Handle<Request>) -> Result<()> {
     Ok(())
 }
 
-/// `MPI_Cancel` (MPI-5.0 §3.8.4). A receive that has not matched is withdrawn; a send completes as if nothing had
-/// been said. Either way the request must still be completed.
+/// `MPI_Cancel` (MPI-5.0 §3.8.4): a receive that has not matched, or a send whose message is only announced, is
+/// withdrawn; anything else goes on. Either way the request must still be completed.
 pub fn cancel(request: Handle<Request>) -> Result<()> {
     lend(request, |work| {
         let work = match work {
@@ -410,7 +418,7 @@ pub fn cancel(request: Handle<Request>) -> Result<()> {
             work => work,
         };
         match work {
-            Work::Receive(op) => {
+            Work::Send(op) | Work::Receive(op) => {
                 enter().cancel(*op);
                 Ok(())
             }
@@ -448,11 +456,15 @@ pub fn startall(requests: &mut [Handle<Request>]) -> Result<()> {
     })
 }
 
-/// Complete what users have freed: called when MPI is finalized, before the process leaves its job.
-pub(crate) fn drain_orphans() -> Result<()> {
-    isthmus_engine::wait_until(|inside| {
+/// Wait for freed operations that must not be cut off.
+pub(crate) fn drain_freed() -> Result<()> {
+    wait_until(|inside| {
         bury_orphans(inside);
-        REQUESTS.get(inside).orphans.is_empty().then_some(())
+        let owed = REQUESTS.get(inside).orphans.iter().any(|work| match work {
+            Work::Other(operation) => operation.is_owed(),
+            _ => true,
+        });
+        (!owed).then_some(())
     })?;
     Ok(())
 }

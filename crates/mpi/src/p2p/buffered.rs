@@ -282,7 +282,7 @@ pub(crate) fn forget_comm(context: ContextId) {
     attached.retain(|buffer| buffer.owner != Owner::Comm(context));
 }
 
-/// Wait until every buffered message has left: MPI is being finalized.
-pub(crate) fn flush_everything() -> Result<()> {
+/// Wait until every buffered message has left.
+pub(super) fn flush_everything() -> Result<()> {
     flush(|_| true)
 }

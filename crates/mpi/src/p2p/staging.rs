@@ -133,6 +133,12 @@ impl Leg {
         Look::at(self.outcome.as_ref())
     }
 
+    fn cancel(&self) {
+        if self.outcome.is_none() {
+            enter().cancel(self.op);
+        }
+    }
+
     fn outcome(&self) -> &Outcome {
         self.outcome.as_ref().expect("asked only of complete operations")
     }
@@ -159,7 +165,12 @@ impl Operation for Leaving {
     }
 
     fn outcome(&mut self) -> Result<Status> {
-        sent(self.leg.outcome()).map(|()| Status::SENT)
+        sent(self.leg.outcome())
+    }
+
+    fn cancel(&mut self) -> Result<()> {
+        self.leg.cancel();
+        Ok(())
     }
 }
 
@@ -203,9 +214,11 @@ impl Operation for Arriving {
     }
 
     fn cancel(&mut self) -> Result<()> {
-        if self.leg.outcome.is_none() {
-            enter().cancel(self.leg.op);
-        }
+        self.leg.cancel();
         Ok(())
+    }
+
+    fn is_owed(&self) -> bool {
+        false
     }
 }

@@ -129,7 +129,7 @@ fn outcome(work: &mut Work) -> Option<Result<Status>> {
     Some(match work {
         Work::Complete => Ok(Status::SENT),
         Work::NoProcess => Ok(Status::NO_PROCESS),
-        Work::Send(op) => p2p::sent(enter().peek(*op)?).map(|()| Status::SENT),
+        Work::Send(op) => p2p::sent(enter().peek(*op)?),
         Work::Receive(op) => p2p::received(enter().peek(*op)?),
         Work::Other(operation) => operation.outcome(),
         Work::Persistent(persistent) => return outcome(persistent.current.as_mut()?),
