@@ -27,7 +27,7 @@ int main(int argc, char **argv)
     if (rank == 0) {
         double cpu = cpu_ms(), start = now_us();
         MPI_Recv(&token, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        printf("result blocked cpu_ms=%.3f wall_ms=%.1f\n", cpu_ms() - cpu, (now_us() - start) * 1e-3);
+        printf("result blocked ranks=2 cpu_ms=%.3f wall_ms=%.1f\n", cpu_ms() - cpu, (now_us() - start) * 1e-3);
         if (token != 42)
             give_up("blocked: received data differs from what was sent");
     } else if (rank == 1) {

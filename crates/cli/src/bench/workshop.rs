@@ -1,0 +1,90 @@
+//! A temporary directory in which the C programs are compiled and run, removed afterwards.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::library::Library;
+use super::process::{self, Finished};
+use crate::prefix::Prefix;
+
+/// Where programs are made and run.
+pub struct Workshop {
+    directory: PathBuf,
+    sources: PathBuf,
+    mpicc: PathBuf,
+    cpus: String,
+    /// By program and compiler.
+    compiled: RefCell<HashMap<(String, PathBuf), PathBuf>>,
+}
+
+impl Workshop {
+    /// A new one. Programs bind themselves to `cpus`, rank by rank.
+    pub fn new(prefix: &Prefix, cpus: &str) -> Result<Self> {
+        let sources = prefix.bench_sources();
+        ensure!(
+            sources.is_dir(),
+            "{} is missing; install Isthmus again",
+            sources.display()
+        );
+        let directory = std::env::temp_dir().join(format!("isthmus-bench-{}", std::process::id()));
+        fs::create_dir(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
+        Ok(Self {
+            directory,
+            sources,
+            mpicc: prefix.command("mpicc"),
+            cpus: cpus.to_owned(),
+            compiled: RefCell::default(),
+        })
+    }
+
+    /// Run an MPI program on `ranks` ranks of `library`, and check that it was this library that ran it.
+    pub fn run(&self, library: &Library, ranks: u32, program: &str, arguments: &[String]) -> Result<Finished> {
+        let wrapper = library.wrapper.as_ref().unwrap_or(&self.mpicc);
+        let program = self.compile(program, wrapper)?;
+        let mut command = library.command(ranks, &program, arguments);
+        command.env("ISTHMUS_BENCH_CPUS", &self.cpus);
+        let finished = process::run(command, &self.directory)?;
+        let says = finished.library().unwrap_or("nothing");
+        ensure!(
+            says.contains(library.says),
+            "the library that was loaded calls itself {says:?}"
+        );
+        Ok(finished)
+    }
+
+    /// Run the floors' program, which needs no MPI.
+    pub fn run_floors(&self, arguments: &[String]) -> Result<Finished> {
+        let compiler = std::env::var_os("CC").map_or_else(|| PathBuf::from("cc"), PathBuf::from);
+        let mut command = Command::new(self.compile("floors", &compiler)?);
+        command.args(arguments).env("ISTHMUS_BENCH_CPUS", &self.cpus);
+        process::run(command, &self.directory)
+    }
+
+    /// Compile once, with `compiler`.
+    fn compile(&self, program: &str, compiler: &Path) -> Result<PathBuf> {
+        let key = (program.to_owned(), compiler.to_owned());
+        if let Some(path) = self.compiled.borrow().get(&key) {
+            return Ok(path.clone());
+        }
+        let path = self
+            .directory
+            .join(format!("{program}-{}", self.compiled.borrow().len()));
+        let mut command = Command::new(compiler);
+        command.args(["-O3", "-pthread", "-o"]).arg(&path);
+        command.arg(self.sources.join(program).with_extension("c"));
+        process::run(command, &self.directory)?;
+        self.compiled.borrow_mut().insert(key, path.clone());
+        Ok(path)
+    }
+}
+
+impl Drop for Workshop {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}

@@ -1,0 +1,230 @@
+//! `isthmus doctor`: tries what Isthmus builds on, and says what to change where something is missing.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use isthmus_os::{cgroup, cma_probe, cpu, limits, membarrier, memfd, memory, yama};
+use serde::Serialize;
+
+use crate::prefix::Prefix;
+use crate::show;
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    /// As it should be.
+    Good,
+    /// Works, but slower or smaller than it could.
+    Limited,
+    /// Jobs will not run.
+    Broken,
+}
+
+#[derive(Serialize)]
+struct Finding {
+    what: &'static str,
+    verdict: Verdict,
+    found: String,
+    /// What to change, where something should be.
+    cure: Option<&'static str>,
+}
+
+impl Finding {
+    fn good(what: &'static str, found: impl Into<String>) -> Self {
+        Self {
+            what,
+            verdict: Verdict::Good,
+            found: found.into(),
+            cure: None,
+        }
+    }
+
+    fn limited(what: &'static str, found: impl Into<String>, cure: &'static str) -> Self {
+        Self {
+            what,
+            verdict: Verdict::Limited,
+            found: found.into(),
+            cure: Some(cure),
+        }
+    }
+
+    fn broken(what: &'static str, found: impl Into<String>, cure: &'static str) -> Self {
+        Self {
+            what,
+            verdict: Verdict::Broken,
+            found: found.into(),
+            cure: Some(cure),
+        }
+    }
+}
+
+/// Fails if jobs will not run here.
+pub fn run(json: bool) -> Result<ExitCode> {
+    // The probe of process_vm_readv forks, so it comes first, while this process has one thread.
+    let findings = [
+        single_copy(),
+        installation(),
+        shared_memory(),
+        wake_up(),
+        processors(),
+        memory_left(),
+        open_files(),
+        processes(),
+        address_space(),
+    ];
+    if json {
+        println!("{}", serde_json::to_string_pretty(&findings)?);
+    } else {
+        print(&findings);
+    }
+    let broken = findings.iter().any(|finding| finding.verdict == Verdict::Broken);
+    Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn print(findings: &[Finding]) {
+    for finding in findings {
+        let mark = match finding.verdict {
+            Verdict::Good => "good   ",
+            Verdict::Limited => "LIMITED",
+            Verdict::Broken => "BROKEN ",
+        };
+        println!("{mark}  {}: {}", finding.what, finding.found);
+        if let Some(cure) = finding.cure {
+            println!("         -> {cure}");
+        }
+    }
+}
+
+fn installation() -> Finding {
+    const WHAT: &str = "installation";
+    match Prefix::own() {
+        Ok(prefix) => match ["libisthmus.so.0", "libmpi_abi.so.1", "libmpi.so.12"]
+            .into_iter()
+            .find(|name| !prefix.libraries().join(name).exists())
+        {
+            None => Finding::good(WHAT, "mpiexec and libraries are in place"),
+            Some(name) => Finding::broken(WHAT, format!("lib/{name} is missing"), "install again"),
+        },
+        Err(error) => Finding::broken(WHAT, format!("{error:#}"), "run the installed isthmus"),
+    }
+}
+
+fn single_copy() -> Finding {
+    const WHAT: &str = "copies straight from a peer's memory (process_vm_readv)";
+    match (cma_probe::siblings(), yama::scope()) {
+        (Ok(()), _) => Finding::good(WHAT, "allowed between ranks"),
+        (Err(error), Some(2 | 3)) => Finding::limited(
+            WHAT,
+            format!("{error}; messages are copied twice, through shared memory"),
+            "Yama forbids it: set kernel.yama.ptrace_scope to 0 or 1 (scope 3 needs a reboot)",
+        ),
+        (Err(error), _) => Finding::limited(
+            WHAT,
+            format!("{error}; messages are copied twice, through shared memory"),
+            "usually a container's seccomp profile: start it with --cap-add=SYS_PTRACE, or with a profile that allows it",
+        ),
+    }
+}
+
+fn shared_memory() -> Finding {
+    const WHAT: &str = "shared memory without a name (memfd)";
+    match memfd::create(c"isthmus-doctor").and_then(|fd| memfd::reserve(&fd, 0, 1 << 20)) {
+        Ok(()) => Finding::good(WHAT, "works; the size of /dev/shm does not matter"),
+        Err(error) => Finding::broken(
+            WHAT,
+            error.to_string(),
+            "allow memfd_create and fallocate (seccomp profile), or give the container more memory",
+        ),
+    }
+}
+
+fn wake_up() -> Finding {
+    const WHAT: &str = "fences by the sleeper only (membarrier)";
+    if membarrier::register() && membarrier::fence_everyone() {
+        Finding::good(WHAT, "works")
+    } else {
+        Finding::limited(
+            WHAT,
+            "missing; every send pays a fence of its own",
+            "needs Linux 4.16, and a seccomp profile that allows membarrier",
+        )
+    }
+}
+
+fn processors() -> Finding {
+    const WHAT: &str = "processors";
+    let usable = cpu::affinity().len();
+    match cgroup::cpu_quota() {
+        Some(quota) if quota < usable as f64 => Finding::limited(
+            WHAT,
+            format!("{usable} may be used, but the control group allows the time of {quota}"),
+            "raise the CPU limit (docker --cpus, Kubernetes limits.cpu), or run no more ranks than it pays for",
+        ),
+        _ if usable == 1 => Finding::limited(
+            WHAT,
+            "one may be used; ranks take turns",
+            "give the container or the affinity mask more CPUs",
+        ),
+        _ => Finding::good(WHAT, format!("{usable} may be used; more ranks than that take turns")),
+    }
+}
+
+fn memory_left() -> Finding {
+    const WHAT: &str = "memory";
+    const LITTLE: u64 = 256 << 20;
+    let left =
+        memory::available().min(cgroup::memory().map_or(u64::MAX, |memory| memory.limit.saturating_sub(memory.used)));
+    let found = format!("{} left", show::memory(left));
+    if left < LITTLE {
+        Finding::limited(
+            WHAT,
+            found,
+            "beyond the limit the kernel kills processes: free some, or raise the limit",
+        )
+    } else {
+        Finding::good(WHAT, found)
+    }
+}
+
+fn open_files() -> Finding {
+    const WHAT: &str = "open files (ulimit -n)";
+    // mpiexec holds a handful of descriptors per rank: pipes, lifeline, process.
+    const FEW: u64 = 256;
+    match limits::open_files() {
+        Some(limit) if limit < FEW => Finding::limited(
+            WHAT,
+            format!("{limit}; enough for about {} ranks", limit / 8),
+            "ulimit -n 1024, or more",
+        ),
+        limit => Finding::good(WHAT, limit.map_or("no limit".to_owned(), |limit| limit.to_string())),
+    }
+}
+
+fn processes() -> Finding {
+    const WHAT: &str = "processes (ulimit -u)";
+    const FEW: u64 = 64;
+    match limits::processes() {
+        Some(limit) if limit < FEW => Finding::limited(
+            WHAT,
+            format!("{limit}, shared with all else this user runs"),
+            "ulimit -u 1024, or more",
+        ),
+        limit => Finding::good(WHAT, limit.map_or("no limit".to_owned(), |limit| limit.to_string())),
+    }
+}
+
+fn address_space() -> Finding {
+    const WHAT: &str = "address space (ulimit -v)";
+    match limits::address_space() {
+        Some(limit) => Finding::limited(
+            WHAT,
+            format!(
+                "{}; shared memory counts in every rank that maps it",
+                show::memory(limit)
+            ),
+            "ulimit -v unlimited",
+        ),
+        None => Finding::good(WHAT, "no limit"),
+    }
+}

@@ -1,0 +1,283 @@
+//! `isthmus info`: version, build, tunables, counters, machine, mechanisms.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use isthmus_engine::{counters, tunables};
+use isthmus_os::{cgroup, cma_probe, cpu, membarrier, memfd, memory, topology, yama};
+use serde::Serialize;
+
+use crate::show;
+
+/// Everything that is known, in the order in which it is printed.
+#[derive(Serialize)]
+struct Info {
+    version: &'static str,
+    build: Build,
+    tunables: Vec<Tunable>,
+    counters: Vec<Counter>,
+    machine: Machine,
+    mechanisms: Mechanisms,
+}
+
+#[derive(Serialize)]
+struct Build {
+    profile: &'static str,
+    target: &'static str,
+    rustc: &'static str,
+}
+
+#[derive(Serialize)]
+struct Tunable {
+    name: &'static str,
+    variable: String,
+    value: u64,
+    default: u64,
+    unit: &'static str,
+    origin: &'static str,
+    doc: &'static str,
+}
+
+#[derive(Serialize)]
+struct Counter {
+    name: &'static str,
+    doc: &'static str,
+}
+
+#[derive(Serialize)]
+struct Machine {
+    kernel: Option<String>,
+    processor: Option<String>,
+    cpus_online: Vec<usize>,
+    cpus_usable: Vec<usize>,
+    cores_usable: usize,
+    cpu_quota: Option<f64>,
+    caches: Vec<Cache>,
+    numa_nodes: Vec<Node>,
+    memory_available: u64,
+    memory_limit: Option<u64>,
+    transparent_huge_pages: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Cache {
+    level: u32,
+    kind: String,
+    bytes: u64,
+    line: u64,
+    shared_by: Vec<usize>,
+}
+
+#[derive(Serialize)]
+struct Node {
+    id: usize,
+    cpus: Vec<usize>,
+    memory: u64,
+}
+
+/// What a real try of each said.
+#[derive(Serialize)]
+struct Mechanisms {
+    cma: String,
+    yama_scope: Option<u32>,
+    membarrier: bool,
+    memfd: String,
+}
+
+/// Print it all.
+pub fn run(json: bool) -> Result<ExitCode> {
+    let info = gather();
+    if json {
+        println!("{}", serde_json::to_string_pretty(&info)?);
+    } else {
+        print!("{}", text(&info));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn gather() -> Info {
+    // Probed first, while this process has one thread.
+    let mechanisms = Mechanisms {
+        cma: works(cma_probe::siblings().err()),
+        yama_scope: yama::scope(),
+        membarrier: membarrier::register() && membarrier::fence_everyone(),
+        memfd: works(
+            memfd::create(c"isthmus-info")
+                .and_then(|fd| memfd::reserve(&fd, 0, 4096))
+                .err(),
+        ),
+    };
+    Info {
+        version: env!("CARGO_PKG_VERSION"),
+        build: Build {
+            profile: env!("ISTHMUS_PROFILE"),
+            target: env!("ISTHMUS_TARGET"),
+            rustc: env!("ISTHMUS_RUSTC"),
+        },
+        tunables: tunables::TABLE.iter().map(|row| tunable(row)).collect(),
+        counters: counters::TABLE
+            .iter()
+            .map(|row| Counter {
+                name: row.name,
+                doc: row.doc,
+            })
+            .collect(),
+        machine: machine(),
+        mechanisms,
+    }
+}
+
+fn works(error: Option<isthmus_os::Error>) -> String {
+    error.map_or_else(|| "works".to_owned(), |error| error.to_string())
+}
+
+fn tunable(row: &tunables::Tunable) -> Tunable {
+    let (value, origin) = row.value();
+    Tunable {
+        name: row.name,
+        variable: row.variable(),
+        value,
+        default: row.default,
+        unit: row.unit,
+        origin: match origin {
+            tunables::Origin::Default => "default",
+            tunables::Origin::Environment => "environment",
+        },
+        doc: row.doc,
+    }
+}
+
+fn machine() -> Machine {
+    let usable = cpu::affinity();
+    let caches = usable.first().map_or_else(Vec::new, |&cpu| topology::caches(cpu));
+    Machine {
+        kernel: topology::kernel(),
+        processor: topology::model(),
+        cpus_online: topology::online(),
+        cores_usable: topology::cores(usable.iter().copied()).len(),
+        cpus_usable: usable,
+        cpu_quota: cgroup::cpu_quota(),
+        caches: caches
+            .into_iter()
+            .map(|cache| Cache {
+                level: cache.level,
+                kind: cache.kind,
+                bytes: cache.bytes,
+                line: cache.line,
+                shared_by: cache.shared_by,
+            })
+            .collect(),
+        numa_nodes: topology::nodes()
+            .into_iter()
+            .map(|node| Node {
+                id: node.id,
+                cpus: node.cpus,
+                memory: node.memory,
+            })
+            .collect(),
+        memory_available: memory::available(),
+        memory_limit: cgroup::memory().map(|memory| memory.limit),
+        transparent_huge_pages: topology::transparent_huge_pages(),
+    }
+}
+
+fn text(info: &Info) -> String {
+    let Build { profile, target, rustc } = &info.build;
+    let mut text = format!("Isthmus {} ({profile}, {target}, {rustc})\n", info.version);
+
+    text += "\nTunables (set by the variable ISTHMUS_<NAME>, or mpiexec -genv)\n";
+    let tunables = info.tunables.iter().map(|row| {
+        let value = if row.unit == "bytes" {
+            show::bytes(row.value)
+        } else {
+            row.value.to_string()
+        };
+        vec![
+            format!("  {}", row.name),
+            value,
+            row.unit.to_owned(),
+            row.origin.to_owned(),
+            row.doc.to_owned(),
+        ]
+    });
+    text += &show::columns(&tunables.collect::<Vec<_>>(), 5);
+
+    text += "\nCounters (per rank)\n";
+    let counters = info
+        .counters
+        .iter()
+        .map(|row| vec![format!("  {}", row.name), row.doc.to_owned()]);
+    text += &show::columns(&counters.collect::<Vec<_>>(), 2);
+
+    text += "\nMachine\n";
+    text += &show::columns(&machine_rows(&info.machine), 2);
+    text += "\nMechanisms\n";
+    text += &show::columns(&mechanism_rows(&info.mechanisms), 2);
+    text
+}
+
+fn machine_rows(machine: &Machine) -> Vec<Vec<String>> {
+    let unknown = || "unknown".to_owned();
+    let mut rows = vec![
+        row("kernel", machine.kernel.clone().unwrap_or_else(unknown)),
+        row("processor", machine.processor.clone().unwrap_or_else(unknown)),
+        row(
+            "CPUs",
+            format!(
+                "{} usable ({}) on {} cores, of {} online",
+                machine.cpus_usable.len(),
+                show::cpus(&machine.cpus_usable),
+                machine.cores_usable,
+                machine.cpus_online.len()
+            ),
+        ),
+        row(
+            "CPU quota",
+            machine
+                .cpu_quota
+                .map_or("none".to_owned(), |quota| format!("{quota} CPUs")),
+        ),
+    ];
+    for cache in machine.caches.iter().filter(|cache| cache.kind != "Instruction") {
+        let mut size = show::bytes(cache.bytes);
+        if cache.shared_by.len() > 1 {
+            size += &format!(", shared by CPUs {}", show::cpus(&cache.shared_by));
+        }
+        rows.push(row(&format!("L{} cache", cache.level), size));
+    }
+    for node in &machine.numa_nodes {
+        let holds = format!("CPUs {}, {}", show::cpus(&node.cpus), show::memory(node.memory));
+        rows.push(row(&format!("NUMA node {}", node.id), holds));
+    }
+    rows.push(row("memory available", show::memory(machine.memory_available)));
+    rows.push(row(
+        "memory limit",
+        machine.memory_limit.map_or("none".to_owned(), show::memory),
+    ));
+    rows.push(row(
+        "huge pages",
+        machine.transparent_huge_pages.clone().unwrap_or_else(unknown),
+    ));
+    rows
+}
+
+fn mechanism_rows(mechanisms: &Mechanisms) -> Vec<Vec<String>> {
+    vec![
+        row("process_vm_readv between ranks", mechanisms.cma.clone()),
+        row(
+            "Yama ptrace_scope",
+            mechanisms
+                .yama_scope
+                .map_or("no Yama".to_owned(), |scope| scope.to_string()),
+        ),
+        row(
+            "membarrier",
+            if mechanisms.membarrier { "works" } else { "missing" }.to_owned(),
+        ),
+        row("memfd", mechanisms.memfd.clone()),
+    ]
+}
+
+fn row(name: &str, value: String) -> Vec<String> {
+    vec![format!("  {name}"), value]
+}
