@@ -38,6 +38,15 @@ pub enum Delete<T> {
     User(DeleteFn<T>),
 }
 
+/// The value of an attribute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Value {
+    /// What a user attached.
+    Pointer(*mut c_void),
+    /// What a predefined key holds: C callers are given the address of such an integer.
+    Integer(i32),
+}
+
 /// Objects that carry attributes.
 pub trait Cached: Object {
     /// The keyvals for objects of this kind.

@@ -1,15 +1,35 @@
-//! Communicators (MPI-5.0 §7.4).
+//! Communicators (MPI-5.0 §7.4): what they are and what they answer. How they are made stands in `comm/create.rs`.
 
+mod agreement;
+mod attributes;
+mod context;
+mod create;
+mod inter;
+mod split;
+
+use std::ffi::CStr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use isthmus_engine::{ContextId, Peer};
 
 use crate::attribute::{Attributes, Cached, Keyvals};
-use crate::errhandler::Errhandler;
-use crate::error::Class;
-use crate::group::{Group, Members};
+use crate::constants::{CONGRUENT, IDENT, MAX_OBJECT_NAME, SIMILAR, UNDEFINED, UNEQUAL};
+use crate::environment;
+use crate::errhandler::{ERRORS_ARE_FATAL, Errhandler};
+use crate::error::{Class, Result};
+use crate::group::{self, Group, Members};
 use crate::handle::{Handle, Kind, Object, Table};
 use crate::info::Info;
+use crate::fail;
+
+pub use attributes::{
+    comm_create_keyval, comm_delete_attr, comm_free_keyval, comm_get_attr, comm_get_info, comm_set_attr, comm_set_info,
+};
+pub use create::{
+    comm_create, comm_create_from_group, comm_create_group, comm_disconnect, comm_dup, comm_dup_with_info, comm_free,
+};
+pub use inter::{intercomm_create, intercomm_create_from_groups, intercomm_merge};
+pub use split::{SHARED_MEMORY, comm_split, comm_split_type};
 
 /// A group of processes and a message space of their own.
 pub struct Comm {
@@ -17,21 +37,26 @@ pub struct Comm {
     pub context: ContextId,
     /// The local group.
     pub group: Arc<Group>,
-    /// What happens when a call on this communicator fails.
-    pub errhandler: Mutex<Arc<Errhandler>>,
     /// What users attached.
     pub attributes: Attributes<Comm>,
-    /// What users call it.
-    pub name: Mutex<String>,
-    /// Hints in use.
-    pub info: Info,
+    errhandler: Mutex<Arc<Errhandler>>,
+    name: Mutex<String>,
+    /// The hints in use.
+    hints: Info,
     /// The other side of an intercommunicator.
-    remote: Option<Arc<Group>>,
+    remote: Option<Box<Remote>>,
     /// Whom ranks name in point-to-point calls: the remote group if there is one, else the local.
     targets: Members,
     rank: i32,
     size: i32,
     handle: OnceLock<Handle<Comm>>,
+}
+
+/// What intercommunicators have more.
+struct Remote {
+    group: Arc<Group>,
+    /// An intracommunicator of the local group, for the library's own use.
+    local: Comm,
 }
 
 /// `MPI_COMM_WORLD`.
@@ -61,15 +86,24 @@ impl Cached for Comm {
 
 impl Comm {
     /// A communicator over `group`, whose members agreed on `context`.
-    pub(crate) fn intra(context: ContextId, group: Arc<Group>, errhandler: Arc<Errhandler>) -> Self {
+    fn intra(context: ContextId, group: Arc<Group>, errhandler: Arc<Errhandler>) -> Self {
         let targets = group.members().clone();
         Self::new(context, group, None, targets, errhandler)
+    }
+
+    /// An intercommunicator between `group` and `remote`, whose members agreed on `context` and the pair after it.
+    fn inter(context: ContextId, group: Arc<Group>, remote: Arc<Group>, errhandler: Arc<Errhandler>) -> Self {
+        let targets = remote.members().clone();
+        let local_context = ContextId(context.0 + 2);
+        let local = Self::intra(local_context, Arc::clone(&group), Arc::clone(&errhandler));
+        let remote = Remote { group: remote, local };
+        Self::new(context, group, Some(Box::new(remote)), targets, errhandler)
     }
 
     fn new(
         context: ContextId,
         group: Arc<Group>,
-        remote: Option<Arc<Group>>,
+        remote: Option<Box<Remote>>,
         targets: Members,
         errhandler: Arc<Errhandler>,
     ) -> Self {
@@ -78,14 +112,23 @@ impl Comm {
             rank: group.rank(),
             size: group.size(),
             group,
-            errhandler: Mutex::new(errhandler),
             attributes: Attributes::new(),
+            errhandler: Mutex::new(errhandler),
             name: Mutex::default(),
-            info: Info::default(),
+            hints: Info::default(),
             remote,
             targets,
             handle: OnceLock::new(),
         }
+    }
+
+    /// Hand it to the user.
+    fn publish(self) -> Result<Handle<Self>> {
+        let comm = Arc::new(self);
+        let handle = TABLE.insert(Arc::clone(&comm))?;
+        // It was made by our caller, so its handle is not set yet.
+        let _ = comm.handle.set(handle);
+        Ok(handle)
     }
 
     /// The message space of collective calls.
@@ -113,8 +156,20 @@ impl Comm {
     }
 
     /// Is it an intercommunicator?
+    #[inline]
     pub fn is_inter(&self) -> bool {
         self.remote.is_some()
+    }
+
+    /// The remote group of an intercommunicator.
+    pub fn remote_group(&self) -> Option<&Arc<Group>> {
+        self.remote.as_ref().map(|remote| &remote.group)
+    }
+
+    /// An intracommunicator of the local group, for the library's own messages: the communicator itself, unless it is an
+    /// intercommunicator.
+    pub fn local(&self) -> &Comm {
+        self.remote.as_ref().map_or(self, |remote| &remote.local)
     }
 
     /// The process that `rank` names in point-to-point calls; `None` if there is no such rank.
@@ -123,17 +178,130 @@ impl Comm {
         self.targets.peer(rank)
     }
 
-    /// The handle by which users hold it.
+    /// The handle by which users hold it; the null handle if it is the library's own.
     pub fn handle(&self) -> Handle<Comm> {
         self.handle.get().copied().unwrap_or(Handle::NULL)
     }
 
     /// The error handler in force.
-    pub fn current_errhandler(&self) -> Arc<Errhandler> {
+    pub fn errhandler(&self) -> Arc<Errhandler> {
         Arc::clone(&self.errhandler.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn set_errhandler(&self, errhandler: Arc<Errhandler>) {
+        *self.errhandler.lock().unwrap_or_else(PoisonError::into_inner) = errhandler;
     }
 
     fn name(&self) -> MutexGuard<'_, String> {
         self.name.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Make `MPI_COMM_WORLD` and `MPI_COMM_SELF`. The process must have joined its job.
+pub(crate) fn publish_world() -> Result<()> {
+    let predefined = |handle: Handle<Comm>, name: &str, context, members| -> Result<Option<Arc<Comm>>> {
+        let comm = Comm::intra(context, Group::new(members), ERRORS_ARE_FATAL.share("errhandler")?);
+        name.clone_into(&mut comm.name());
+        // The communicator is new, so its handle is not set yet.
+        let _ = comm.handle.set(handle);
+        Ok(Some(Arc::new(comm)))
+    };
+    let everyone = Members::first(environment::world().size);
+    let own = Members::from_peers(environment::me().into_iter().collect());
+    TABLE.set_predefined(vec![
+        None,
+        predefined(COMM_WORLD, "MPI_COMM_WORLD", context::WORLD, everyone)?,
+        predefined(COMM_SELF, "MPI_COMM_SELF", context::SELF, own)?,
+    ]);
+    Ok(())
+}
+
+/// The end of `MPI_COMM_WORLD` and `MPI_COMM_SELF`: the delete callbacks of the latter, then everyone waits for everyone.
+pub(crate) fn retire_world() -> Result<()> {
+    COMM_SELF.resolve("comm")?.attributes.clear(COMM_SELF)?;
+    // Before we wait, so that everyone is still there to take it; after, for the messages of the waiting.
+    environment::drain()?;
+    create::wait_for_all(COMM_WORLD.resolve("comm")?)?;
+    environment::drain()?;
+    TABLE.set_predefined(Vec::new());
+    Ok(())
+}
+
+/// `MPI_Comm_size`: of the local group.
+pub fn comm_size(comm: &Comm) -> Result<i32> {
+    Ok(comm.size)
+}
+
+/// `MPI_Comm_rank`: in the local group.
+pub fn comm_rank(comm: &Comm) -> Result<i32> {
+    Ok(comm.rank)
+}
+
+/// `MPI_Comm_test_inter`.
+pub fn comm_test_inter(comm: &Comm) -> Result<bool> {
+    Ok(comm.is_inter())
+}
+
+fn remote(comm: &Comm) -> Result<&Arc<Group>> {
+    comm.remote_group()
+        .ok_or_else(|| fail!(Comm, "comm={:?} is not an intercommunicator", comm.handle()))
+}
+
+/// `MPI_Comm_remote_size`.
+pub fn comm_remote_size(comm: &Comm) -> Result<i32> {
+    Ok(remote(comm)?.size())
+}
+
+/// `MPI_Comm_group`: the local group.
+pub fn comm_group(comm: &Comm) -> Result<Handle<Group>> {
+    Group::table().insert(Arc::clone(&comm.group))
+}
+
+/// `MPI_Comm_remote_group`.
+pub fn comm_remote_group(comm: &Comm) -> Result<Handle<Group>> {
+    Group::table().insert(Arc::clone(remote(comm)?))
+}
+
+/// `MPI_Comm_compare`: `IDENT`, `CONGRUENT`, `SIMILAR` or `UNEQUAL`.
+pub fn comm_compare(comm1: &Comm, comm2: &Comm) -> Result<i32> {
+    if std::ptr::eq(comm1, comm2) {
+        return Ok(IDENT);
+    }
+    let local = group::compare(comm1.group.members(), comm2.group.members());
+    let remote = match (comm1.remote_group(), comm2.remote_group()) {
+        (None, None) => IDENT,
+        (Some(remote1), Some(remote2)) => group::compare(remote1.members(), remote2.members()),
+        _ => UNEQUAL,
+    };
+    Ok(match (local, remote) {
+        (UNEQUAL, _) | (_, UNEQUAL) => UNEQUAL,
+        (IDENT, IDENT) => CONGRUENT,
+        _ => SIMILAR,
+    })
+}
+
+/// `MPI_Comm_set_name`. A longer name is cut.
+pub fn comm_set_name(comm: &Comm, comm_name: &CStr) -> Result<()> {
+    let mut name = comm_name.to_string_lossy().into_owned();
+    environment::cut(&mut name, MAX_OBJECT_NAME - 1);
+    *comm.name() = name;
+    Ok(())
+}
+
+/// `MPI_Comm_get_name`. The null handle has a name too.
+pub fn comm_get_name(handle: Handle<Comm>) -> Result<String> {
+    if handle.is_null() {
+        return Ok("MPI_COMM_NULL".to_owned());
+    }
+    Ok(handle.resolve("comm")?.name().clone())
+}
+
+/// `MPI_Comm_get_parent`: the null handle, since no process is spawned by another.
+pub fn comm_get_parent() -> Result<Handle<Comm>> {
+    Ok(Handle::NULL)
+}
+
+/// `MPI_Topo_test`: `UNDEFINED`, since no communicator has a topology.
+pub fn topo_test(_comm: &Comm) -> Result<i32> {
+    Ok(UNDEFINED)
 }

@@ -51,6 +51,18 @@ pub const COMM_TYPE_HW_GUIDED: i32 = 223;
 /// Split by the kind of hardware or the process set that the info names.
 pub const COMM_TYPE_RESOURCE_GUIDED: i32 = 224;
 
+/// Arrays whose last dimension is the fastest.
+pub const ORDER_C: i32 = 12;
+/// Arrays whose first dimension is the fastest.
+pub const ORDER_FORTRAN: i32 = 15;
+
+/// Fortran types to match by size: integers.
+pub const TYPECLASS_INTEGER: i32 = 192;
+/// Reals.
+pub const TYPECLASS_REAL: i32 = 193;
+/// Complex numbers.
+pub const TYPECLASS_COMPLEX: i32 = 194;
+
 /// No attribute key.
 pub const KEYVAL_INVALID: i32 = 0;
 

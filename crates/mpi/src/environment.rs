@@ -1,8 +1,47 @@
-//! Starting and ending MPI, and what a process may ask about itself (MPI-5.0 §9, §11).
+//! Starting and ending MPI, and what a process may ask about its surroundings (MPI-5.0 §9, §11).
 
-use std::sync::OnceLock;
+pub mod codes;
+pub mod memory;
 
-use isthmus_engine::Peer;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::ThreadId;
+
+use isthmus_engine::{Peer, State, World, wait_until};
+
+use crate::comm::{self, Comm};
+use crate::constants::{
+    MAX_PROCESSOR_NAME, THREAD_FUNNELED, THREAD_MULTIPLE, THREAD_SERIALIZED, THREAD_SINGLE, VERSION,
+};
+use crate::error::{Error, Result};
+use crate::handle::Handle;
+use crate::info::{self, Info};
+use crate::{fail, p2p};
+
+/// Where the world model (`MPI_Init` to `MPI_Finalize`) stands. It happens once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Before,
+    Inside,
+    After,
+}
+
+struct Life {
+    phase: Phase,
+    /// The thread that called `MPI_Init`, and the level it was granted.
+    main: Option<(ThreadId, i32)>,
+    /// Who needs the job: the world model and each session count one.
+    users: u32,
+}
+
+static LIFE: Mutex<Life> = Mutex::new(Life {
+    phase: Phase::Before,
+    main: None,
+    users: 0,
+});
+
+fn life() -> MutexGuard<'static, Life> {
+    LIFE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The calling process, once it has joined its job.
 pub fn me() -> Option<Peer> {
@@ -10,8 +49,232 @@ pub fn me() -> Option<Peer> {
     if let Some(me) = ME.get() {
         return Some(*me);
     }
-    if isthmus_engine::state() == isthmus_engine::State::Outside {
+    if isthmus_engine::state() == State::Outside {
         return None;
     }
-    Some(*ME.get_or_init(|| Peer(isthmus_engine::enter().world().rank)))
+    Some(*ME.get_or_init(|| Peer(world().rank)))
+}
+
+/// The job. Only after [`join`].
+pub(crate) fn world() -> &'static World {
+    isthmus_engine::enter().world()
+}
+
+/// Join the job if this process has not, for one user of it.
+pub(crate) fn join() -> Result<()> {
+    let mut life = life();
+    if life.users == 0 {
+        match isthmus_engine::state() {
+            State::Outside => {
+                isthmus_engine::boot()?;
+                info::publish_env();
+            }
+            State::Inside => isthmus_engine::resume(),
+            State::Forked => {
+                return Err(fail!(
+                    Other,
+                    "this process was forked from one that uses MPI; exec first"
+                ));
+            }
+        }
+    }
+    life.users += 1;
+    Ok(())
+}
+
+/// Wait until everything that this process sent has left it. A child made by `fork` sent nothing.
+pub(crate) fn drain() -> Result<()> {
+    if isthmus_engine::state() != State::Inside {
+        return Ok(());
+    }
+    p2p::drain()?;
+    wait_until(|inside| inside.is_quiet().then_some(()))?;
+    Ok(())
+}
+
+/// One user of the job less; with the last, this process may exit when it likes.
+pub(crate) fn part() {
+    let mut life = life();
+    life.users -= 1;
+    if life.users == 0 {
+        isthmus_engine::leave();
+    }
+}
+
+/// One line for the user about an error that ends the job.
+pub(crate) fn line(procedure: &str, error: &Error) -> String {
+    let class = codes::name(error.code());
+    let detail = error.detail();
+    let (phase, sessions) = {
+        let life = life();
+        (life.phase, life.users > 0)
+    };
+    let hint = match phase {
+        Phase::Before if !sessions => " (MPI is not initialized)",
+        Phase::After if !sessions => " (MPI is finalized)",
+        _ => "",
+    };
+    match me() {
+        Some(Peer(rank)) => format!("isthmus: rank {rank}: {procedure}: {class}: {detail}{hint}"),
+        None => format!("isthmus: {procedure}: {class}: {detail}{hint}"),
+    }
+}
+
+const THREAD_LEVELS: [(i32, &str); 4] = [
+    (THREAD_SINGLE, "MPI_THREAD_SINGLE"),
+    (THREAD_FUNNELED, "MPI_THREAD_FUNNELED"),
+    (THREAD_SERIALIZED, "MPI_THREAD_SERIALIZED"),
+    (THREAD_MULTIPLE, "MPI_THREAD_MULTIPLE"),
+];
+
+/// The thread level of that name.
+pub(crate) fn thread_level(name: &str) -> Option<i32> {
+    let found = THREAD_LEVELS.iter().find(|(_, own)| *own == name);
+    found.map(|(level, _)| *level)
+}
+
+/// The name of a thread level.
+pub(crate) fn thread_level_name(level: i32) -> &'static str {
+    let found = THREAD_LEVELS.iter().find(|(own, _)| *own == level);
+    found.map_or("unknown", |(_, name)| name)
+}
+
+/// `MPI_Init`: as [`init_thread`], for one thread.
+pub fn init() -> Result<()> {
+    init_thread(THREAD_SINGLE).map(drop)
+}
+
+/// `MPI_Init_thread`: the level granted, which is at most `MPI_THREAD_SERIALIZED`. Does not wait for other processes.
+pub fn init_thread(required: i32) -> Result<i32> {
+    if !THREAD_LEVELS.iter().any(|(level, _)| *level == required) {
+        return Err(fail!(Arg, "required={required} is not a thread level"));
+    }
+    if life().phase != Phase::Before {
+        return Err(fail!(
+            Other,
+            "MPI has been initialized before; sessions may be initialized again"
+        ));
+    }
+    join()?;
+    comm::publish_world()?;
+    let provided = required.min(THREAD_SERIALIZED);
+    let mut life = life();
+    life.phase = Phase::Inside;
+    life.main = Some((std::thread::current().id(), provided));
+    Ok(provided)
+}
+
+/// `MPI_Finalize`: runs the delete callbacks of `MPI_COMM_SELF`'s attributes, waits for every process of the job, and
+/// leaves. Does nothing in a child made by `fork`.
+pub fn finalize() -> Result<()> {
+    match life().phase {
+        Phase::Before => return Err(fail!(Other, "MPI is not initialized")),
+        Phase::Inside if isthmus_engine::state() == State::Forked => return Ok(()),
+        Phase::Inside => {}
+        Phase::After => return Err(fail!(Other, "MPI has been finalized before")),
+    }
+    comm::retire_world()?;
+    life().phase = Phase::After;
+    part();
+    Ok(())
+}
+
+/// `MPI_Initialized`: has `MPI_Init` returned, ever?
+pub fn initialized() -> Result<bool> {
+    Ok(life().phase != Phase::Before)
+}
+
+/// `MPI_Finalized`: has `MPI_Finalize` returned?
+pub fn finalized() -> Result<bool> {
+    Ok(life().phase == Phase::After)
+}
+
+fn main_thread() -> Result<(ThreadId, i32)> {
+    life().main.ok_or_else(|| fail!(Other, "MPI is not initialized"))
+}
+
+/// `MPI_Query_thread`: the level granted.
+pub fn query_thread() -> Result<i32> {
+    main_thread().map(|(_, level)| level)
+}
+
+/// `MPI_Is_thread_main`: did this thread call `MPI_Init`?
+pub fn is_thread_main() -> Result<bool> {
+    main_thread().map(|(thread, _)| thread == std::thread::current().id())
+}
+
+/// `MPI_Abort`: ends the job; `errorcode` becomes its exit code. Does not return.
+pub fn abort(_comm: &Comm, errorcode: i32) -> Result<()> {
+    let rank = me().map_or(0, |me| me.0);
+    let message = format!("isthmus: rank {rank}: MPI_Abort: errorcode={errorcode}, the job ends");
+    isthmus_engine::abort(errorcode, &message)
+}
+
+/// `MPI_Get_version` (`version`, `subversion`).
+pub fn get_version() -> Result<(i32, i32)> {
+    Ok(VERSION)
+}
+
+/// `MPI_Get_library_version`.
+pub fn get_library_version() -> Result<String> {
+    let (version, subversion) = VERSION;
+    Ok(format!(
+        "Isthmus {}, MPI {version}.{subversion}",
+        env!("CARGO_PKG_VERSION")
+    ))
+}
+
+/// `MPI_Get_processor_name`: the host name.
+pub fn get_processor_name() -> Result<String> {
+    let mut name = isthmus_os::host::name();
+    cut(&mut name, MAX_PROCESSOR_NAME - 1);
+    Ok(name)
+}
+
+/// At most `length` bytes of `text`, and no broken character at the end.
+pub(crate) fn cut(text: &mut String, length: usize) {
+    text.truncate(text.floor_char_boundary(length));
+}
+
+/// `MPI_Wtime`: seconds since a point that all processes of this boot share.
+pub fn wtime() -> f64 {
+    isthmus_os::clock::now().as_secs_f64()
+}
+
+/// `MPI_Wtick`: seconds between ticks of [`wtime`].
+pub fn wtick() -> f64 {
+    isthmus_os::clock::resolution().as_secs_f64()
+}
+
+/// `MPI_Pcontrol`: does nothing; profiling libraries replace it.
+pub fn pcontrol(_level: i32) -> Result<()> {
+    Ok(())
+}
+
+/// `MPI_Get_hw_resource_info`: the resource types that `MPI_Comm_split_type` knows, and whether this process is confined to
+/// one instance of each.
+pub fn get_hw_resource_info() -> Result<Handle<Info>> {
+    Info::from_pairs([(comm::SHARED_MEMORY, "true")]).publish()
+}
+
+/// What is known of how a program with these arguments was started, as `MPI_INFO_ENV` tells it.
+pub(crate) fn env_pairs(arguments: &[String]) -> Vec<(String, String)> {
+    let mut pairs = Vec::new();
+    let mut tell = |key: &str, mut value: String| {
+        cut(&mut value, crate::constants::MAX_INFO_VAL - 1);
+        pairs.push((key.to_owned(), value));
+    };
+    if let Some((command, rest)) = arguments.split_first() {
+        tell("command", command.clone());
+        tell("argv", rest.join(" "));
+    }
+    if me().is_some() {
+        tell("maxprocs", world().size.to_string());
+    }
+    tell("host", isthmus_os::host::name());
+    tell("arch", std::env::consts::ARCH.to_owned());
+    if let Ok(directory) = std::env::current_dir() {
+        tell("wdir", directory.to_string_lossy().into_owned());
+    }
+    pairs
 }

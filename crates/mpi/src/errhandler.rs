@@ -1,27 +1,29 @@
-//! Error handlers (MPI-5.0 §9.3).
+//! Error handlers, and the way from an error to its handler (MPI-5.0 §9.3).
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::error::Class;
+use crate::comm::{COMM_SELF, Comm};
+use crate::environment::{self, codes};
+use crate::error::{Class, Error, Result};
+use crate::fail;
 use crate::handle::{Handle, Kind, Object, Table};
+use crate::session::Session;
 
 /// A user's error handler: (canonical raw handle of the object, canonical error code).
 pub type ErrorFn = Box<dyn Fn(u32, i32) + Send + Sync>;
 
 /// What kind of object a user's error handler is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
-    /// Communicators.
+enum Target {
     Comm,
-    /// Sessions.
     Session,
 }
 
 /// What to do about an error.
 enum Action {
-    /// End the job (`MPI_ERRORS_ARE_FATAL`).
+    /// End the job.
     Fatal,
-    /// End the processes of the object, which today means the job (`MPI_ERRORS_ABORT`).
+    /// End the processes of the object, which today means the job.
     Abort,
     /// Return the code.
     Return,
@@ -32,34 +34,8 @@ enum Action {
 /// What happens when a call on an object fails.
 pub struct Errhandler {
     action: Action,
-    /// The handle by which users hold it, and how often.
+    /// The handle by which users hold it, and how often. Objects may use it when users hold it no more.
     held: Mutex<(Handle<Errhandler>, u32)>,
-}
-
-impl Object for Errhandler {
-    const KIND: Kind = Kind::Errhandler;
-    const INVALID: Class = Class::Errhandler;
-    const NULL: u32 = 0x140;
-    const NAME: &'static str = "MPI_Errhandler";
-    fn table() -> &'static Table<Self> {
-        static TABLE: OnceLock<Table<Errhandler>> = OnceLock::new();
-        TABLE.get_or_init(|| {
-            let table = Table::new();
-            let predefined = |raw, action| {
-                Some(Arc::new(Errhandler {
-                    action,
-                    held: Mutex::new((Handle::from_raw(raw), 1)),
-                }))
-            };
-            table.set_predefined(vec![
-                None,
-                predefined(0x141, Action::Fatal),
-                predefined(0x142, Action::Abort),
-                predefined(0x143, Action::Return),
-            ]);
-            table
-        })
-    }
 }
 
 /// `MPI_ERRORS_ARE_FATAL`.
@@ -68,3 +44,214 @@ pub const ERRORS_ARE_FATAL: Handle<Errhandler> = Handle::from_raw(0x141);
 pub const ERRORS_ABORT: Handle<Errhandler> = Handle::from_raw(0x142);
 /// `MPI_ERRORS_RETURN`.
 pub const ERRORS_RETURN: Handle<Errhandler> = Handle::from_raw(0x143);
+
+impl Object for Errhandler {
+    const KIND: Kind = Kind::Errhandler;
+    const INVALID: Class = Class::Errhandler;
+    const NULL: u32 = 0x140;
+    const NAME: &'static str = "MPI_Errhandler";
+    fn table() -> &'static Table<Self> {
+        // Error handlers may be used before MPI is initialized, so the predefined ones come with the table.
+        static TABLE: OnceLock<Table<Errhandler>> = OnceLock::new();
+        TABLE.get_or_init(|| {
+            let predefined = |handle, action| {
+                Some(Arc::new(Errhandler {
+                    action,
+                    held: Mutex::new((handle, 1)),
+                }))
+            };
+            let table = Table::new();
+            table.set_predefined(vec![
+                None,
+                predefined(ERRORS_ARE_FATAL, Action::Fatal),
+                predefined(ERRORS_ABORT, Action::Abort),
+                predefined(ERRORS_RETURN, Action::Return),
+            ]);
+            table
+        })
+    }
+}
+
+impl Errhandler {
+    fn create(target: Target, function: ErrorFn) -> Result<Handle<Self>> {
+        let errhandler = Arc::new(Self {
+            action: Action::User(target, function),
+            held: Mutex::new((Handle::NULL, 0)),
+        });
+        errhandler.hold()
+    }
+
+    /// One more hold by the user.
+    fn hold(self: &Arc<Self>) -> Result<Handle<Self>> {
+        if let Some(handle) = self.predefined() {
+            return Ok(handle);
+        }
+        let mut held = self.held();
+        if held.1 == 0 {
+            held.0 = Self::table().insert(Arc::clone(self))?;
+        }
+        held.1 += 1;
+        Ok(held.0)
+    }
+
+    /// The handle, if it is a predefined one.
+    fn predefined(&self) -> Option<Handle<Self>> {
+        match self.action {
+            Action::Fatal => Some(ERRORS_ARE_FATAL),
+            Action::Abort => Some(ERRORS_ABORT),
+            Action::Return => Some(ERRORS_RETURN),
+            Action::User(..) => None,
+        }
+    }
+
+    /// A reference that outlives the handle.
+    pub(crate) fn share(&self) -> Result<Arc<Self>> {
+        let handle = self.held().0;
+        handle.share("errhandler")
+    }
+
+    /// As [`Self::share`], if it may be attached to an object of this kind.
+    fn share_for(&self, target: Target) -> Result<Arc<Self>> {
+        match self.action {
+            Action::User(own, _) if own != target => Err(fail!(
+                Errhandler,
+                "errhandler={:#x} was created for another kind of object",
+                self.held().0.raw()
+            )),
+            _ => self.share(),
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, (Handle<Self>, u32)> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Do what is to be done about `error`, which `procedure` met on the object `raw`. Does not return if it is fatal.
+    fn handle(&self, raw: u32, procedure: &str, error: &Error) {
+        match &self.action {
+            Action::Return => {}
+            Action::User(_, function) => function(raw, error.code()),
+            Action::Fatal | Action::Abort => {
+                isthmus_engine::abort(error.code(), &environment::line(procedure, error));
+            }
+        }
+    }
+}
+
+/// The object whose error handler hears of an error.
+#[derive(Debug, Clone, Copy)]
+pub enum Scope {
+    /// The call has no object: `MPI_COMM_SELF`'s handler hears of it, or the initial one while that does not exist.
+    Process,
+    /// The call is on a communicator. If the handle names none, as [`Scope::Process`].
+    Comm(Handle<Comm>),
+    /// The call is on a session. If the handle names none, as [`Scope::Process`].
+    Session(Handle<Session>),
+}
+
+/// `procedure` (as in `MPI_Send`) failed with `error`: tell the error handler. The canonical code that the call returns,
+/// if it returns.
+#[cold]
+pub fn raise(scope: Scope, procedure: &str, error: &Error) -> i32 {
+    codes::remember(procedure, error);
+    let (errhandler, raw) = find(scope);
+    match errhandler {
+        Some(errhandler) => errhandler.handle(raw, procedure, error),
+        None => isthmus_engine::abort(error.code(), &environment::line(procedure, error)),
+    }
+    error.code()
+}
+
+/// The handler in force for `scope`, and the handle that it is told.
+fn find(scope: Scope) -> (Option<Arc<Errhandler>>, u32) {
+    match scope {
+        Scope::Comm(handle) => {
+            if let Ok(comm) = handle.share("comm") {
+                return (Some(comm.errhandler()), handle.raw());
+            }
+        }
+        Scope::Session(handle) => {
+            if let Ok(session) = handle.share("session") {
+                return (Some(session.errhandler()), handle.raw());
+            }
+        }
+        Scope::Process => {}
+    }
+    let own = COMM_SELF.share("comm").ok();
+    (own.map(|comm| comm.errhandler()), COMM_SELF.raw())
+}
+
+/// `MPI_Comm_create_errhandler`: a handler for communicators.
+pub fn comm_create_errhandler(function: ErrorFn) -> Result<Handle<Errhandler>> {
+    Errhandler::create(Target::Comm, function)
+}
+
+/// `MPI_Session_create_errhandler`: a handler for sessions.
+pub fn session_create_errhandler(function: ErrorFn) -> Result<Handle<Errhandler>> {
+    Errhandler::create(Target::Session, function)
+}
+
+/// `MPI_Comm_set_errhandler`: whom errors on `comm` go to from now on.
+pub fn comm_set_errhandler(comm: &Comm, errhandler: &Errhandler) -> Result<()> {
+    comm.set_errhandler(errhandler.share_for(Target::Comm)?);
+    Ok(())
+}
+
+/// `MPI_Session_set_errhandler`: whom errors on `session` go to from now on.
+pub fn session_set_errhandler(session: &Session, errhandler: &Errhandler) -> Result<()> {
+    session.set_errhandler(errhandler.share_for(Target::Session)?);
+    Ok(())
+}
+
+/// `MPI_Comm_get_errhandler`: the handler in force. To be freed by the caller.
+pub fn comm_get_errhandler(comm: &Comm) -> Result<Handle<Errhandler>> {
+    comm.errhandler().hold()
+}
+
+/// `MPI_Session_get_errhandler`: the handler in force. To be freed by the caller.
+pub fn session_get_errhandler(session: &Session) -> Result<Handle<Errhandler>> {
+    session.errhandler().hold()
+}
+
+/// `MPI_Comm_call_errhandler`: as if a call on `comm` had failed with `code`.
+pub fn comm_call_errhandler(comm: &Comm, code: i32) -> Result<()> {
+    let error = user_error(code)?;
+    let handle = comm.handle().raw();
+    comm.errhandler().handle(handle, "MPI_Comm_call_errhandler", &error);
+    Ok(())
+}
+
+/// `MPI_Session_call_errhandler`: as if a call on `session` had failed with `code`.
+pub fn session_call_errhandler(session: &Session, code: i32) -> Result<()> {
+    let error = user_error(code)?;
+    let handle = session.handle().raw();
+    session
+        .errhandler()
+        .handle(handle, "MPI_Session_call_errhandler", &error);
+    Ok(())
+}
+
+fn user_error(code: i32) -> Result<Error> {
+    codes::class_of(code)?;
+    Ok(Error::from_code(
+        code,
+        format!("errorcode={code}, raised by the program"),
+    ))
+}
+
+/// `MPI_Errhandler_free`: the user holds it once less. Objects that use it keep it.
+pub fn errhandler_free(handle: Handle<Errhandler>) -> Result<()> {
+    let errhandler = handle.resolve("errhandler")?;
+    if errhandler.predefined().is_some() {
+        // What MPI_Comm_get_errhandler answers must be freed, predefined or not.
+        return Ok(());
+    }
+    let mut held = errhandler.held();
+    held.1 -= 1;
+    if held.1 == 0 {
+        let last = handle.remove("errhandler")?;
+        drop(held);
+        drop(last);
+    }
+    Ok(())
+}

@@ -186,7 +186,8 @@ impl<T: Object> Table<T> {
     /// They replace earlier ones, which stay in memory: references to them may be about.
     pub fn set_predefined(&self, objects: Vec<Option<Arc<T>>>) {
         // SYNC: table-predefined
-        self.predefined.store(Box::into_raw(Box::new(objects)), Ordering::Release);
+        self.predefined
+            .store(Box::into_raw(Box::new(objects)), Ordering::Release);
     }
 
     /// Put an object in; its new handle.

@@ -4,23 +4,93 @@
 //! error to the object's error handler.
 #![allow(unsafe_code)] // User buffers and object tables; each site argues its case.
 
+pub mod abi_info;
 pub mod attribute;
 pub mod comm;
 pub mod constants;
+pub mod counts;
+pub mod datatype;
 pub mod environment;
 pub mod errhandler;
 pub mod error;
 pub mod group;
 pub mod handle;
 pub mod info;
+pub mod op;
+pub mod p2p;
+pub mod probe;
+pub mod request;
+pub mod session;
+pub mod status;
 
 /// Every procedure, by its name without `MPI_`, in lower case.
 pub mod procedures {
     // Environment, errors, names: environment.rs, errhandler.rs, info.rs, session.rs, abi_info.rs.
+    pub use crate::abi_info::{
+        abi_get_fortran_booleans, abi_get_fortran_info, abi_get_info, abi_get_version, abi_set_fortran_booleans,
+        abi_set_fortran_info,
+    };
+    pub use crate::environment::codes::{
+        add_error_class, add_error_code, add_error_string, error_class, error_string, remove_error_class,
+        remove_error_code, remove_error_string,
+    };
+    pub use crate::environment::memory::{aint_add, aint_diff, alloc_mem, free_mem, get_address};
+    pub use crate::environment::{
+        abort, finalize, finalized, get_hw_resource_info, get_library_version, get_processor_name, get_version, init,
+        init_thread, initialized, is_thread_main, pcontrol, query_thread, wtick, wtime,
+    };
+    pub use crate::errhandler::{
+        comm_call_errhandler, comm_create_errhandler, comm_get_errhandler, comm_set_errhandler, errhandler_free,
+        session_call_errhandler, session_create_errhandler, session_get_errhandler, session_set_errhandler,
+    };
+    pub use crate::info::{
+        info_create, info_create_env, info_delete, info_dup, info_free, info_get, info_get_nkeys, info_get_nthkey,
+        info_get_string, info_get_valuelen, info_set,
+    };
+    pub use crate::session::{
+        group_from_session_pset, session_finalize, session_get_info, session_get_nth_pset, session_get_num_psets,
+        session_get_pset_info, session_init,
+    };
 
     // Groups and communicators: group.rs, comm.rs, attribute.rs.
+    pub use crate::comm::{
+        comm_compare, comm_create, comm_create_from_group, comm_create_group, comm_create_keyval, comm_delete_attr,
+        comm_disconnect, comm_dup, comm_dup_with_info, comm_free, comm_free_keyval, comm_get_attr, comm_get_info,
+        comm_get_name, comm_get_parent, comm_group, comm_rank, comm_remote_group, comm_remote_size, comm_set_attr,
+        comm_set_info, comm_set_name, comm_size, comm_split, comm_split_type, comm_test_inter, intercomm_create,
+        intercomm_create_from_groups, intercomm_merge, topo_test,
+    };
+    pub use crate::group::{
+        group_compare, group_difference, group_excl, group_free, group_incl, group_intersection, group_range_excl,
+        group_range_incl, group_rank, group_size, group_translate_ranks, group_union,
+    };
 
     // Datatypes, operations, collectives: datatype.rs, op.rs, coll.rs.
+    pub use crate::datatype::{
+        get_count, get_elements, pack, pack_size, type_commit, type_contiguous, type_create_hindexed,
+        type_create_hindexed_block, type_create_hvector, type_create_indexed_block, type_create_keyval,
+        type_create_resized, type_create_struct, type_create_subarray, type_delete_attr, type_dup, type_free,
+        type_free_keyval, type_get_attr, type_get_contents, type_get_envelope, type_get_extent, type_get_name,
+        type_get_true_extent, type_indexed, type_match_size, type_set_attr, type_set_name, type_size, type_vector,
+        unpack,
+    };
+    pub use crate::op::{op_commutative, op_create, op_free, reduce_local};
 
     // Point-to-point: p2p.rs, request.rs, status.rs, probe.rs.
+    pub use crate::p2p::{
+        bsend, bsend_init, buffer_attach, buffer_detach, buffer_flush, buffer_iflush, comm_attach_buffer,
+        comm_detach_buffer, comm_flush_buffer, comm_iflush_buffer, ibsend, irecv, irsend, isend, isendrecv,
+        isendrecv_replace, issend, recv, recv_init, rsend, rsend_init, send, send_init, sendrecv, sendrecv_replace,
+        ssend, ssend_init,
+    };
+    pub use crate::probe::{improbe, imrecv, iprobe, mprobe, mrecv, probe};
+    pub use crate::request::{
+        cancel, grequest_complete, grequest_start, request_free, request_get_status, request_get_status_all,
+        request_get_status_any, request_get_status_some, start, startall, test, testall, testany, testsome, wait,
+        waitall, waitany, waitsome,
+    };
+    pub use crate::status::{
+        status_get_error, status_get_source, status_get_tag, status_set_cancelled, status_set_elements,
+        status_set_error, status_set_source, status_set_tag, test_cancelled,
+    };
 }

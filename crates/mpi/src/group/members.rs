@@ -113,4 +113,20 @@ impl Members {
     pub fn iter(&self) -> impl Iterator<Item = Peer> + '_ {
         (0..self.len()).filter_map(|rank| self.peer(rank))
     }
+
+    /// Ours, then those of `other` that are not ours.
+    pub fn union(&self, other: &Self) -> Self {
+        let new = other.iter().filter(|&peer| self.rank_of(peer).is_none());
+        Self::from_peers(self.iter().chain(new).collect())
+    }
+
+    /// Those of ours that are also in `other`.
+    pub fn intersection(&self, other: &Self) -> Self {
+        Self::from_peers(self.iter().filter(|&peer| other.rank_of(peer).is_some()).collect())
+    }
+
+    /// Those of ours that are not in `other`.
+    pub fn difference(&self, other: &Self) -> Self {
+        Self::from_peers(self.iter().filter(|&peer| other.rank_of(peer).is_none()).collect())
+    }
 }

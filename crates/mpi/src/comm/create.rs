@@ -1,0 +1,209 @@
+//! Making communicators from communicators and groups, and ending them (MPI-5.0 §7.4.2, §7.4.3).
+
+use std::ffi::CStr;
+use std::sync::Arc;
+
+use isthmus_engine::ContextId;
+
+use super::agreement::{gather, tagged};
+use super::inter::gather_both;
+use super::{COMM_SELF, COMM_WORLD, Comm, context};
+use crate::constants::{MAX_STRINGTAG_LEN, TAG_UB, UNDEFINED};
+use crate::errhandler::Errhandler;
+use crate::error::Result;
+use crate::group::{Group, Members};
+use crate::handle::Handle;
+use crate::info::Info;
+use crate::{fail, p2p};
+
+impl Comm {
+    /// A communicator over these groups with our error handler, once everyone's proposals are known.
+    pub(super) fn derive(
+        &self,
+        proposals: impl Iterator<Item = u32>,
+        group: Arc<Group>,
+        remote: Option<Arc<Group>>,
+    ) -> Result<Comm> {
+        let errhandler = self.errhandler();
+        Ok(match remote {
+            None => Self::intra(context::agree(proposals, 1)?, group, errhandler),
+            Some(remote) => Self::inter(context::agree(proposals, 2)?, group, remote, errhandler),
+        })
+    }
+}
+
+/// Blocks until all members of the communicator (of both groups) have called.
+pub(super) fn wait_for_all(comm: &Comm) -> Result<()> {
+    gather_both(comm, [0]).map(drop)
+}
+
+fn duplicate(comm: &Comm, info: Option<&Info>) -> Result<Handle<Comm>> {
+    let (ours, theirs) = gather_both(comm, [context::proposal()])?;
+    let proposals = ours.iter().chain(&theirs).map(|[proposal]| *proposal);
+    let new = comm.derive(proposals, Arc::clone(&comm.group), comm.remote_group().cloned())?;
+    super::comm_set_info(&new, info)?;
+    let handle = new.publish()?;
+    let attributes = &handle.resolve("newcomm")?.attributes;
+    if let Err(error) = comm.attributes.copy_to(comm.handle(), attributes, handle) {
+        handle.remove("newcomm")?;
+        return Err(error);
+    }
+    Ok(handle)
+}
+
+/// `MPI_Comm_dup`: same groups, error handler and (as their callbacks decide) attributes; no hints. Collective.
+pub fn comm_dup(comm: &Comm) -> Result<Handle<Comm>> {
+    duplicate(comm, None)
+}
+
+/// `MPI_Comm_dup_with_info`: as [`comm_dup`], with these hints.
+pub fn comm_dup_with_info(comm: &Comm, info: Option<&Info>) -> Result<Handle<Comm>> {
+    duplicate(comm, info)
+}
+
+/// A number that tells groups apart, never 0.
+fn digest(members: &Members) -> u32 {
+    fnv(members.iter().flat_map(|peer| peer.0.to_ne_bytes())) | 1
+}
+
+/// FNV-1a, 32 bits (draft-eastlake-fnv).
+fn fnv(bytes: impl Iterator<Item = u8>) -> u32 {
+    bytes.fold(0x811c_9dc5, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
+}
+
+fn is_subset(group: &Group, of: &Group) -> bool {
+    group.members().iter().all(|peer| of.rank_of(peer).is_some())
+}
+
+/// `MPI_Comm_create`: a communicator over `group`; the null handle for those who are not in theirs. Disjoint groups may be
+/// given at a time. Collective over `comm`; those whose groups differ get an error, not a hang.
+pub fn comm_create(comm: &Comm, group: &Group) -> Result<Handle<Comm>> {
+    let valid = is_subset(group, &comm.group);
+    let own = if valid { digest(group.members()) } else { 0 };
+    let place = group.rank();
+    let (ours, theirs) = gather_both(comm, [context::proposal(), own, place as u32])?;
+    let remote = comm.remote_group().map(|remote| {
+        let mut chosen: Vec<_> = theirs
+            .iter()
+            .zip(remote.members().iter())
+            .filter(|([_, _, place], _)| *place as i32 != UNDEFINED)
+            .map(|([_, _, place], peer)| (*place, peer))
+            .collect();
+        chosen.sort_unstable();
+        Group::new(Members::from_peers(chosen.into_iter().map(|(_, peer)| peer).collect()))
+    });
+    let nobody_there = remote.as_ref().is_some_and(|remote| remote.size() == 0);
+    let proposals = ours.iter().chain(&theirs).map(|[proposal, ..]| *proposal);
+    let new = comm.derive(proposals, Group::new(group.members().clone()), remote)?;
+    if !valid {
+        return Err(fail!(Group, "group is not a subset of the communicator's group"));
+    }
+    if place == UNDEFINED || nobody_there {
+        return Ok(Handle::NULL);
+    }
+    for rank in group.members().iter().filter_map(|peer| comm.group.rank_of(peer)) {
+        if ours[rank as usize][1] != own {
+            return Err(fail!(Group, "group differs from the one that rank {rank} gave"));
+        }
+    }
+    new.publish()
+}
+
+/// Agree on a communicator over `group` among its members alone, in the message space `meeting`. `word` must be the same
+/// everywhere.
+fn among(group: &Group, meeting: ContextId, tag: i32, word: u32, errhandler: Arc<Errhandler>) -> Result<Comm> {
+    let group = Group::new(group.members().clone());
+    let place = Comm::intra(meeting, Arc::clone(&group), Arc::clone(&errhandler));
+    let own = digest(group.members());
+    let all = gather(
+        &place,
+        place.collective_context(),
+        tag,
+        [context::proposal(), own, word],
+    )?;
+    let context = context::agree(all.iter().map(|[proposal, ..]| *proposal), 1)?;
+    if all.iter().any(|[_, theirs, _]| *theirs != own) {
+        return Err(fail!(Group, "group differs between its members"));
+    }
+    if all.iter().any(|[.., theirs]| *theirs != word) {
+        return Err(fail!(Arg, "stringtag differs between the group's members"));
+    }
+    Ok(Comm::intra(context, group, errhandler))
+}
+
+/// `MPI_Comm_create_group`: as [`comm_create`], collective over `group` alone; `tag` tells concurrent calls apart.
+pub fn comm_create_group(comm: &Comm, group: &Group, tag: i32) -> Result<Handle<Comm>> {
+    if comm.is_inter() {
+        return Err(fail!(Comm, "comm={:?} is an intercommunicator", comm.handle()));
+    }
+    if !(0..=TAG_UB).contains(&tag) {
+        return Err(fail!(Tag, "tag={tag} is not in 0..={TAG_UB}"));
+    }
+    if !is_subset(group, &comm.group) {
+        return Err(fail!(Group, "group is not a subset of the communicator's group"));
+    }
+    if group.rank() == UNDEFINED {
+        return Ok(Handle::NULL);
+    }
+    among(group, comm.context, tagged(tag), 0, comm.errhandler())?.publish()
+}
+
+/// The tag under which processes meet that named this `stringtag`, and a second opinion on whether they did.
+pub(super) fn meeting_tag(stringtag: &CStr) -> Result<(i32, u32)> {
+    let name = stringtag.to_bytes();
+    if name.len() >= MAX_STRINGTAG_LEN {
+        return Err(fail!(
+            Arg,
+            "stringtag has {} characters, {} are allowed",
+            name.len(),
+            MAX_STRINGTAG_LEN - 1
+        ));
+    }
+    let tag = fnv(name.iter().copied()) & TAG_UB as u32;
+    Ok((tagged(tag as i32), fnv(name.iter().rev().copied())))
+}
+
+/// `MPI_Comm_create_from_group`: a communicator without a parent, collective over `group`.
+pub fn comm_create_from_group(
+    group: &Group,
+    stringtag: &CStr,
+    info: Option<&Info>,
+    errhandler: &Errhandler,
+) -> Result<Handle<Comm>> {
+    let (tag, word) = meeting_tag(stringtag)?;
+    let errhandler = errhandler.share()?;
+    if group.size() == 0 {
+        return Ok(Handle::NULL);
+    }
+    if group.rank() == UNDEFINED {
+        return Err(fail!(Group, "the calling process is not in group"));
+    }
+    let new = among(group, context::MEETING, tag, word, errhandler)?;
+    super::comm_set_info(&new, info)?;
+    new.publish()
+}
+
+fn check_freeable(handle: Handle<Comm>) -> Result<()> {
+    if handle == COMM_WORLD || handle == COMM_SELF {
+        return Err(fail!(Comm, "comm={handle:?} is predefined and cannot be freed"));
+    }
+    Ok(())
+}
+
+/// `MPI_Comm_free`: deletes the attributes, and then the handle. Operations under way complete.
+pub fn comm_free(handle: Handle<Comm>) -> Result<()> {
+    check_freeable(handle)?;
+    let comm = handle.resolve("comm")?;
+    comm.attributes.clear(handle)?;
+    p2p::forget_comm(comm.context);
+    handle.remove("comm").map(drop)
+}
+
+/// `MPI_Comm_disconnect`: as [`comm_free`], after all members have called. Collective.
+pub fn comm_disconnect(handle: Handle<Comm>) -> Result<()> {
+    check_freeable(handle)?;
+    wait_for_all(handle.resolve("comm")?)?;
+    comm_free(handle)
+}
