@@ -1,4 +1,5 @@
-/* What no library can beat on this machine: the hand-over of a cache line between two CPUs, and memcpy by size.
+/* What the machine itself can do: the hand-over of a cache line between two CPUs, and memcpy by size, by one CPU. (A
+ * library in which both ends copy at once can be faster than the latter.)
  *
  *   floors [--real] [--seconds S] [SIZE ...]
  *
