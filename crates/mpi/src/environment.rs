@@ -3,6 +3,7 @@
 pub mod codes;
 pub mod memory;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::ThreadId;
 
@@ -38,6 +39,15 @@ static LIFE: Mutex<Life> = Mutex::new(Life {
     main: None,
     users: 0,
 });
+
+/// Whether anybody needs the job: every C call asks, so it is kept outside the lock too.
+static ACTIVE: AtomicBool = AtomicBool::new(false);
+
+/// Is MPI there: initialized and not finalized, or in use by a session?
+#[inline(always)]
+pub fn is_active() -> bool {
+    ACTIVE.load(Ordering::Relaxed)
+}
 
 fn life() -> MutexGuard<'static, Life> {
     LIFE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -79,6 +89,7 @@ pub(crate) fn join() -> Result<()> {
         }
     }
     life.users += 1;
+    ACTIVE.store(true, Ordering::Relaxed);
     Ok(())
 }
 
@@ -97,6 +108,7 @@ pub(crate) fn part() {
     let mut life = life();
     life.users -= 1;
     if life.users == 0 {
+        ACTIVE.store(false, Ordering::Relaxed);
         isthmus_engine::leave();
     }
 }
