@@ -17,10 +17,10 @@ use crate::constants::{CONGRUENT, IDENT, MAX_OBJECT_NAME, SIMILAR, UNDEFINED, UN
 use crate::environment;
 use crate::errhandler::{ERRORS_ARE_FATAL, Errhandler};
 use crate::error::{Class, Result};
+use crate::fail;
 use crate::group::{self, Group, Members};
 use crate::handle::{Handle, Kind, Object, Table};
 use crate::info::Info;
-use crate::fail;
 
 pub use attributes::{
     comm_create_keyval, comm_delete_attr, comm_free_keyval, comm_get_attr, comm_get_info, comm_set_attr, comm_set_info,

@@ -4,6 +4,7 @@ pub mod codes;
 pub mod memory;
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::ThreadId;
 
@@ -48,6 +49,9 @@ static ACTIVE: AtomicBool = AtomicBool::new(false);
 pub fn is_active() -> bool {
     ACTIVE.load(Ordering::Relaxed)
 }
+
+/// Does anyone use the job?
+static ACTIVE: AtomicBool = AtomicBool::new(false);
 
 fn life() -> MutexGuard<'static, Life> {
     LIFE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -113,22 +117,18 @@ pub(crate) fn part() {
     }
 }
 
+/// May procedures that need MPI be called? Not in a child made by `fork`.
+#[inline]
+pub fn is_active() -> bool {
+    ACTIVE.load(Ordering::Relaxed) && isthmus_engine::state() == State::Inside
+}
+
 /// One line for the user about an error that ends the job.
 pub(crate) fn line(procedure: &str, error: &Error) -> String {
-    let class = codes::name(error.code());
-    let detail = error.detail();
-    let (phase, sessions) = {
-        let life = life();
-        (life.phase, life.users > 0)
-    };
-    let hint = match phase {
-        Phase::Before if !sessions => " (MPI is not initialized)",
-        Phase::After if !sessions => " (MPI is finalized)",
-        _ => "",
-    };
+    let (class, detail) = (codes::name(error.code()), error.detail());
     match me() {
-        Some(Peer(rank)) => format!("isthmus: rank {rank}: {procedure}: {class}: {detail}{hint}"),
-        None => format!("isthmus: {procedure}: {class}: {detail}{hint}"),
+        Some(Peer(rank)) => format!("isthmus: rank {rank}: {procedure}: {class}: {detail}"),
+        None => format!("isthmus: {procedure}: {class}: {detail}"),
     }
 }
 

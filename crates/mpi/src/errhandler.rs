@@ -149,12 +149,16 @@ pub enum Scope {
     Session(Handle<Session>),
 }
 
-/// `procedure` (as in `MPI_Send`) failed with `error`: tell the error handler. The canonical code that the call returns,
-/// if it returns.
+/// `procedure` (as in `MPI_Send`) failed with `error`: tell the error handler, of the communicator of the request that failed
+/// where there is one. The canonical code that the call returns, if it returns.
 #[cold]
 pub fn raise(scope: Scope, procedure: &str, error: &Error) -> i32 {
     codes::remember(procedure, error);
-    let (errhandler, raw) = find(scope);
+    let requests = error.completion().and_then(|completion| completion.scope.as_ref());
+    let (errhandler, raw) = match requests {
+        Some(comm) => (Some(comm.errhandler()), comm.handle().raw()),
+        None => find(scope),
+    };
     match errhandler {
         Some(errhandler) => errhandler.handle(raw, procedure, error),
         None => isthmus_engine::abort(error.code(), &environment::line(procedure, error)),

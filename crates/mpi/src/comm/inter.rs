@@ -17,8 +17,11 @@ use crate::group::{Group, Members};
 use crate::handle::Handle;
 use crate::info::Info;
 
-/// Every member's words, by rank: of the local group, and of the remote group if there is one. Collective.
-pub fn gather_both<const N: usize>(comm: &Comm, own: [u32; N]) -> Result<(Vec<[u32; N]>, Vec<[u32; N]>)> {
+/// What each member of a group said, by rank.
+type Words<const N: usize> = Vec<[u32; N]>;
+
+/// Every member's words: of the local group, and of the remote group if there is one. Collective.
+pub fn gather_both<const N: usize>(comm: &Comm, own: [u32; N]) -> Result<(Words<N>, Words<N>)> {
     let local = comm.local();
     let ours = gather(local, local.collective_context(), TAG, own)?;
     let Some(remote) = comm.remote_group() else {

@@ -87,9 +87,9 @@ mod tests {
     fn memory_is_aligned_and_freed_once() {
         let info = Info::from_pairs([("mpi_minimum_memory_alignment", "4096")]);
         let base = alloc_mem(10, Some(&info)).expect("little");
-        assert_eq!(base.addr() % 4096, 0);
+        assert!(base.addr().is_multiple_of(4096));
         let nothing = alloc_mem(0, None).expect("nothing");
-        assert!(!nothing.is_null() && nothing.addr() % 64 == 0);
+        assert!(!nothing.is_null() && nothing.addr().is_multiple_of(64));
         for base in [base, nothing] {
             assert_eq!(free_mem(base), Ok(()));
             assert_eq!(free_mem(base).map_err(|error| error.code()), Err(Class::Base as i32));
