@@ -312,11 +312,12 @@ unsafe fn complete_both(
     incoming: &Incoming<'_>,
     depart: impl FnOnce(&mut Entered) -> Result<Flight>,
 ) -> Result<Status> {
-    let mut inside = enter();
-    // SAFETY: the caller's promise; the flight is over when this returns.
-    let mut arriving = unsafe { incoming.begin(&mut inside) }?;
-    let leaving = depart(&mut inside);
-    drop(inside);
+    let (mut arriving, leaving) = {
+        let mut inside = enter();
+        // SAFETY: the caller's promise; the flight is over when this returns.
+        let arriving = unsafe { incoming.begin(&mut inside) }?;
+        (arriving, depart(&mut inside))
+    };
     let delivered = leaving.and_then(Flight::arrive);
     if let (Err(_), Some(op)) = (&delivered, arriving.op) {
         // What is not on its way by now may never come.

@@ -77,9 +77,12 @@ pub(crate) enum Work {
     Lent,
 }
 
-/// A persistent request: how to start it, and what was started.
+/// How to start what a persistent request stands for.
+type Recipe = Box<dyn Fn(&mut Entered) -> Result<Work> + Send>;
+
+/// A persistent request.
 pub(crate) struct Persistent {
-    recipe: Box<dyn Fn(&mut Entered) -> Result<Work> + Send>,
+    recipe: Recipe,
     /// `None`: inactive.
     current: Option<Work>,
 }
