@@ -4,7 +4,6 @@ pub mod codes;
 pub mod memory;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::ThreadId;
 
@@ -40,15 +39,6 @@ static LIFE: Mutex<Life> = Mutex::new(Life {
     main: None,
     users: 0,
 });
-
-/// Whether anybody needs the job: every C call asks, so it is kept outside the lock too.
-static ACTIVE: AtomicBool = AtomicBool::new(false);
-
-/// Is MPI there: initialized and not finalized, or in use by a session?
-#[inline(always)]
-pub fn is_active() -> bool {
-    ACTIVE.load(Ordering::Relaxed)
-}
 
 /// Does anyone use the job?
 static ACTIVE: AtomicBool = AtomicBool::new(false);
