@@ -40,8 +40,14 @@ static LIFE: Mutex<Life> = Mutex::new(Life {
     users: 0,
 });
 
-/// Does anyone use the job?
+/// Whether anybody needs the job: every C call asks, so it is kept outside the lock too.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
+
+/// Is MPI there: initialized and not finalized, or in use by a session? Not in a child made by `fork`.
+#[inline(always)]
+pub fn is_active() -> bool {
+    ACTIVE.load(Ordering::Relaxed) && isthmus_engine::state() == State::Inside
+}
 
 fn life() -> MutexGuard<'static, Life> {
     LIFE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -105,12 +111,6 @@ pub(crate) fn part() {
         ACTIVE.store(false, Ordering::Relaxed);
         isthmus_engine::leave();
     }
-}
-
-/// May procedures that need MPI be called? Not in a child made by `fork`.
-#[inline]
-pub fn is_active() -> bool {
-    ACTIVE.load(Ordering::Relaxed) && isthmus_engine::state() == State::Inside
 }
 
 /// One line for the user about an error that ends the job.
