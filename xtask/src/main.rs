@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+mod generate;
 mod layers;
 
 const USAGE: &str = "\
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
         None => ("help", [].as_slice()),
     };
     let outcome = match command {
+        "gen" => generate::run(rest),
         "check-layers" => layers::run(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");

@@ -1,0 +1,386 @@
+//! What differs between the two ABIs: handle types, the layout of a status, and the values of constants.
+//!
+//! Canonical values are the standard ABI's, so for [`Std`] nearly everything here is free.
+
+use std::ffi::{c_int, c_void};
+
+use isthmus_mpi::comm::Comm;
+use isthmus_mpi::datatype::Datatype;
+use isthmus_mpi::errhandler::Errhandler;
+use isthmus_mpi::group::Group;
+use isthmus_mpi::handle::Handle;
+use isthmus_mpi::info::Info;
+use isthmus_mpi::op::Op;
+use isthmus_mpi::probe::Message;
+use isthmus_mpi::request::Request;
+use isthmus_mpi::session::Session;
+use isthmus_mpi::status::Status;
+
+use crate::generated::constants::{self, ErrorClass, Limits, Rank, Tag};
+
+/// A C ABI of MPI.
+pub trait Abi: Limits + Sized + 'static {
+    /// `MPI_Comm` and its siblings, except `MPI_File`.
+    type Handle: Copy;
+    /// `MPI_Status`.
+    type Status: Copy;
+
+    /// What `MPI_Abi_get_version` answers.
+    const VERSION: (c_int, c_int);
+    /// `MPI_STATUS_IGNORE` and `MPI_STATUSES_IGNORE`.
+    const STATUS_IGNORE: usize;
+
+    /// A handle that a program gives. Anything goes: what names nothing of this kind will not resolve.
+    fn handle_in<T: Predefined>(handle: Self::Handle) -> Handle<T>;
+    /// A handle that a program gets.
+    fn handle_out<T: Predefined>(handle: Handle<T>) -> Self::Handle;
+    /// An integer that a program gives.
+    fn word_in<W: Word>(value: c_int) -> i32;
+    /// An integer that a program gets.
+    fn word_out<W: Word>(value: i32) -> c_int;
+    /// The address of a buffer, `MPI_IN_PLACE` and the like included.
+    fn buffer(address: *const c_void) -> *const c_void;
+    /// What a program's status says.
+    fn status_in(status: &Self::Status) -> Status;
+    /// Tell a program's status; what `status` leaves open stays as it is.
+    fn status_out(place: &mut Self::Status, status: &Status);
+
+    /// A handle as an integer, as Fortran holds it.
+    fn to_int(handle: Self::Handle) -> c_int;
+    /// The handle that an integer stands for.
+    fn from_int(integer: c_int) -> Self::Handle;
+    /// A new status.
+    fn status_from(status: &Status) -> Self::Status;
+
+    /// As [`Self::buffer`], to be written to.
+    #[inline(always)]
+    fn buffer_mut(address: *mut c_void) -> *mut c_void {
+        Self::buffer(address).cast_mut()
+    }
+}
+
+/// A set of integer constants, or of such constants and user-defined values.
+pub trait Word {
+    /// The canonical value; [`INVALID`] for what means something else there.
+    fn from_mpich(value: i32) -> i32;
+    /// The MPICH ABI's value of a canonical one.
+    fn to_mpich(value: i32) -> i32;
+}
+
+/// A value that is in no set of constants.
+pub const INVALID: i32 = i32::MIN;
+
+/// Error classes and codes: constants up to `MPI_ERR_LASTCODE`, then what programs have added.
+pub struct ErrorCode;
+
+/// `MPI_ERR_LASTCODE` of the standard ABI.
+const LAST_CODE: i32 = 0x3fff;
+/// `MPI_ERR_LASTCODE` of the MPICH ABI.
+const MPICH_LAST_CODE: i32 = 0x3fff_ffff;
+
+impl Word for ErrorCode {
+    fn from_mpich(value: i32) -> i32 {
+        match value.checked_sub(MPICH_LAST_CODE) {
+            Some(added @ 0..) => LAST_CODE + added,
+            _ => ErrorClass::from_mpich(value),
+        }
+    }
+
+    fn to_mpich(value: i32) -> i32 {
+        match value.checked_sub(LAST_CODE) {
+            Some(added @ 0..) => MPICH_LAST_CODE.saturating_add(added),
+            _ => ErrorClass::to_mpich(value),
+        }
+    }
+}
+
+/// Objects some of whose handles are constants.
+pub trait Predefined: Sized + 'static {
+    /// The canonical handle, if `raw` is a constant of the MPICH ABI.
+    fn from_mpich(raw: u32) -> Option<u32>;
+}
+
+macro_rules! predefined {
+    ($($object:ty => $function:ident),* $(,)?) => {$(
+        impl Predefined for $object {
+            #[inline(always)]
+            fn from_mpich(raw: u32) -> Option<u32> {
+                constants::from_mpich::$function(raw)
+            }
+        }
+    )*};
+}
+
+predefined! {
+    Comm => comm,
+    Datatype => datatype,
+    Errhandler => errhandler,
+    Group => group,
+    Info => info,
+    Message => message,
+    Op => op,
+    Request => request,
+    Session => session,
+}
+
+/// The standard ABI: handles are pointers, `libmpi_abi.so.1`.
+pub struct Std;
+
+/// The standard ABI's `MPI_Status`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct StdStatus {
+    source: c_int,
+    tag: c_int,
+    error: c_int,
+    /// Ours: bytes (low, high half), cancelled, unused, unused.
+    internal: [c_int; 5],
+}
+
+impl Abi for Std {
+    type Handle = *mut c_void;
+    type Status = StdStatus;
+
+    const VERSION: (c_int, c_int) = (1, 0);
+    const STATUS_IGNORE: usize = 0;
+
+    #[inline(always)]
+    fn handle_in<T: Predefined>(handle: *mut c_void) -> Handle<T> {
+        Handle::from_raw(u32::try_from(handle.addr()).unwrap_or(u32::MAX))
+    }
+
+    #[inline(always)]
+    fn handle_out<T: Predefined>(handle: Handle<T>) -> *mut c_void {
+        std::ptr::without_provenance_mut(handle.raw() as usize)
+    }
+
+    #[inline(always)]
+    fn word_in<W: Word>(value: c_int) -> i32 {
+        value
+    }
+
+    #[inline(always)]
+    fn word_out<W: Word>(value: i32) -> c_int {
+        value
+    }
+
+    #[inline(always)]
+    fn buffer(address: *const c_void) -> *const c_void {
+        address
+    }
+
+    fn to_int(handle: *mut c_void) -> c_int {
+        handle.addr() as c_int
+    }
+
+    fn from_int(integer: c_int) -> *mut c_void {
+        std::ptr::without_provenance_mut(integer.cast_unsigned() as usize)
+    }
+
+    fn status_from(status: &Status) -> StdStatus {
+        let mut new = StdStatus {
+            source: 0,
+            tag: 0,
+            error: 0,
+            internal: [0; 5],
+        };
+        Self::status_out(&mut new, status);
+        new
+    }
+
+    fn status_in(status: &StdStatus) -> Status {
+        let [low, high, cancelled, ..] = status.internal;
+        Status {
+            source: status.source,
+            tag: status.tag,
+            error: Some(status.error),
+            bytes: join(low, high),
+            cancelled: cancelled != 0,
+        }
+    }
+
+    #[inline(always)]
+    fn status_out(place: &mut StdStatus, status: &Status) {
+        place.source = status.source;
+        place.tag = status.tag;
+        if let Some(error) = status.error {
+            place.error = error;
+        }
+        let (low, high) = split(status.bytes);
+        place.internal[0] = low;
+        place.internal[1] = high;
+        place.internal[2] = c_int::from(status.cancelled);
+    }
+}
+
+/// The MPICH ABI: handles are integers, `libmpi.so.12`.
+pub struct Mpich;
+
+/// The MPICH ABI's `MPI_Status`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct MpichStatus {
+    count_low: c_int,
+    /// Bit 0: cancelled. Above it the high half of the count.
+    count_high_and_cancelled: c_int,
+    source: c_int,
+    tag: c_int,
+    error: c_int,
+}
+
+/// `MPI_IN_PLACE` and `MPI_BUFFER_AUTOMATIC` of the two ABIs.
+const SPECIAL_ADDRESSES: [(usize, usize); 2] = [(usize::MAX, 1), (usize::MAX - 1, 2)];
+
+/// The kinds of dynamic handles begin here: smaller numbers are constants of the standard ABI, and nothing in this one.
+const FIRST_DYNAMIC: u32 = 1 << 26;
+/// Constants of the MPICH ABI have one of these bits, dynamic handles have neither.
+const PREDEFINED_BITS: u32 = 0xc000_0000;
+
+impl Abi for Mpich {
+    type Handle = c_int;
+    type Status = MpichStatus;
+
+    const VERSION: (c_int, c_int) = (-1, -1);
+    const STATUS_IGNORE: usize = 1;
+
+    #[inline(always)]
+    fn handle_in<T: Predefined>(handle: c_int) -> Handle<T> {
+        let raw = handle.cast_unsigned();
+        Handle::from_raw(match T::from_mpich(raw) {
+            Some(canonical) => canonical,
+            None if raw >= FIRST_DYNAMIC => raw,
+            None => raw | PREDEFINED_BITS,
+        })
+    }
+
+    #[inline(always)]
+    fn handle_out<T: Predefined>(handle: Handle<T>) -> c_int {
+        let raw = handle.raw();
+        let mpich = constants::TO_MPICH.get(raw as usize).copied().unwrap_or(raw);
+        mpich.cast_signed()
+    }
+
+    #[inline(always)]
+    fn word_in<W: Word>(value: c_int) -> i32 {
+        W::from_mpich(value)
+    }
+
+    #[inline(always)]
+    fn word_out<W: Word>(value: i32) -> c_int {
+        W::to_mpich(value)
+    }
+
+    #[inline(always)]
+    fn buffer(address: *const c_void) -> *const c_void {
+        match SPECIAL_ADDRESSES.iter().find(|(mpich, _)| *mpich == address.addr()) {
+            Some((_, canonical)) => std::ptr::without_provenance(*canonical),
+            None => address,
+        }
+    }
+
+    fn to_int(handle: c_int) -> c_int {
+        handle
+    }
+
+    fn from_int(integer: c_int) -> c_int {
+        integer
+    }
+
+    fn status_from(status: &Status) -> MpichStatus {
+        let mut new = MpichStatus {
+            count_low: 0,
+            count_high_and_cancelled: 0,
+            source: 0,
+            tag: 0,
+            error: 0,
+        };
+        Self::status_out(&mut new, status);
+        new
+    }
+
+    fn status_in(status: &MpichStatus) -> Status {
+        Status {
+            source: Rank::from_mpich(status.source),
+            tag: Tag::from_mpich(status.tag),
+            error: Some(ErrorCode::from_mpich(status.error)),
+            bytes: join(status.count_low, status.count_high_and_cancelled >> 1),
+            cancelled: status.count_high_and_cancelled & 1 != 0,
+        }
+    }
+
+    #[inline(always)]
+    fn status_out(place: &mut MpichStatus, status: &Status) {
+        place.source = Rank::to_mpich(status.source);
+        place.tag = Tag::to_mpich(status.tag);
+        if let Some(error) = status.error {
+            place.error = ErrorCode::to_mpich(error);
+        }
+        let (low, high) = split(status.bytes);
+        place.count_low = low;
+        place.count_high_and_cancelled = high << 1 | c_int::from(status.cancelled);
+    }
+}
+
+fn join(low: c_int, high: c_int) -> i64 {
+    i64::from(high) << 32 | i64::from(low.cast_unsigned())
+}
+
+#[inline(always)]
+fn split(bytes: i64) -> (c_int, c_int) {
+    (bytes as c_int, (bytes >> 32) as c_int)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STATUS: Status = Status {
+        source: -3,
+        tag: -2,
+        error: Some(15),
+        bytes: 5 << 33 | 0xdead_beef,
+        cancelled: true,
+    };
+
+    #[test]
+    fn layouts_are_those_that_programs_have_compiled_in() {
+        assert_eq!(size_of::<StdStatus>(), 32);
+        assert_eq!(size_of::<MpichStatus>(), 20);
+        assert_eq!(std::mem::offset_of!(MpichStatus, source), 8);
+    }
+
+    #[test]
+    fn a_status_survives_either_layout() {
+        let std = Std::status_from(&STATUS);
+        assert_eq!(Std::status_in(&std), STATUS);
+        let mpich = Mpich::status_from(&STATUS);
+        assert_eq!((mpich.source, mpich.tag, mpich.error), (-1, -1, 14));
+        assert_eq!(Mpich::status_in(&mpich), STATUS);
+    }
+
+    #[test]
+    fn constants_cross_both_ways() {
+        let world: Handle<Comm> = Mpich::handle_in(0x4400_0000);
+        assert_eq!(world.raw(), 0x101);
+        assert_eq!(Mpich::handle_out(world), 0x4400_0000);
+        let int: Handle<Datatype> = Mpich::handle_in(0x4c00_0405);
+        assert_eq!(int.raw(), 0x209);
+        assert_eq!(Mpich::handle_in::<Datatype>(0x8c00_0001_u32.cast_signed()).raw(), 0x229);
+        assert_eq!(Mpich::handle_out(int), 0x4c00_0405);
+        assert!(Mpich::handle_in::<Datatype>(0x0c00_0000).is_null());
+    }
+
+    #[test]
+    fn constants_of_the_other_abi_are_garbage() {
+        assert_ne!(Mpich::handle_in::<Comm>(0x101).raw(), 0x101);
+        assert_eq!(Mpich::word_in::<Rank>(-4), INVALID);
+        assert_eq!(Std::handle_in::<Comm>(usize::MAX as *mut c_void).raw(), u32::MAX);
+    }
+
+    #[test]
+    fn added_error_codes_stay_above_the_last_constant() {
+        assert_eq!(ErrorCode::to_mpich(0x4000), 0x4000_0000);
+        assert_eq!(ErrorCode::from_mpich(0x4000_0000), 0x4000);
+        assert_eq!(ErrorCode::to_mpich(15), 14);
+    }
+}

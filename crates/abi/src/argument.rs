@@ -1,0 +1,394 @@
+//! Checks and conversions of arguments, by kind. What they refuse carries the argument's name and value.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::ptr::NonNull;
+
+use isthmus_mpi::constants::UNDEFINED;
+use isthmus_mpi::counts::{Counts, Width};
+use isthmus_mpi::error::{Completion, Result};
+use isthmus_mpi::fail;
+use isthmus_mpi::handle::Handle;
+use isthmus_mpi::info::Info;
+use isthmus_mpi::status::Status;
+
+use crate::abi::{Abi, Predefined, Word};
+
+/// The width of counts: `int`, or 64 bits in large-count procedures.
+pub trait Number: Copy + Into<i64> + 'static {
+    /// Which it is.
+    const WIDTH: Width;
+    /// An array of them.
+    fn counts(values: &[Self]) -> Counts<'_>;
+    /// A result; `MPI_UNDEFINED` if it does not fit (MPI-5.0 §5.1.5).
+    fn narrow(value: i64) -> Self;
+}
+
+impl Number for c_int {
+    const WIDTH: Width = Width::Int;
+
+    #[inline(always)]
+    fn counts(values: &[Self]) -> Counts<'_> {
+        Counts::Int(values)
+    }
+
+    #[inline(always)]
+    fn narrow(value: i64) -> Self {
+        Self::try_from(value).unwrap_or(UNDEFINED)
+    }
+}
+
+impl Number for i64 {
+    const WIDTH: Width = Width::Large;
+
+    #[inline(always)]
+    fn counts(values: &[Self]) -> Counts<'_> {
+        Counts::Large(values)
+    }
+
+    #[inline(always)]
+    fn narrow(value: i64) -> Self {
+        value
+    }
+}
+
+/// A count, size or number of entries that may not be negative.
+#[inline(always)]
+pub fn count<N: Number>(value: N, name: &str) -> Result<i64> {
+    match value.into() {
+        count @ 0.. => Ok(count),
+        negative => Err(fail!(Count, "{name}={negative} is negative")),
+    }
+}
+
+/// The length of an array.
+#[inline(always)]
+pub fn length<N: Number>(value: N, name: &str) -> Result<usize> {
+    Ok(count(value, name)? as usize)
+}
+
+/// A place for a result.
+pub struct Place<T>(NonNull<T>);
+
+impl<T> Place<T> {
+    /// Give the result.
+    #[inline(always)]
+    pub fn put(&self, value: T) {
+        // SAFETY: the caller of the C function keeps the memory for its result writable during the call.
+        unsafe { self.0.write(value) }
+    }
+
+    /// What is there.
+    #[inline(always)]
+    pub fn get(&self) -> T
+    where
+        T: Copy,
+    {
+        // SAFETY: as for `put`; only arguments that are also inputs are read.
+        unsafe { self.0.read() }
+    }
+}
+
+/// Where a result goes.
+#[inline(always)]
+pub fn place<T>(pointer: *mut T, name: &str) -> Result<Place<T>> {
+    match NonNull::new(pointer) {
+        Some(place) => Ok(Place(place)),
+        None => Err(null(name)),
+    }
+}
+
+/// An array of `length` entries.
+///
+/// # Safety
+/// If not null, `pointer` is good for reading `length` entries while the result lives.
+#[inline(always)]
+pub unsafe fn array<'a, T>(pointer: *const T, length: usize, name: &str) -> Result<&'a [T]> {
+    if length == 0 {
+        return Ok(&[]);
+    }
+    if pointer.is_null() {
+        return Err(null(name));
+    }
+    // SAFETY: not null; the rest is the caller's promise.
+    Ok(unsafe { std::slice::from_raw_parts(pointer, length) })
+}
+
+/// As [`array`], to be written to.
+///
+/// # Safety
+/// If not null, `pointer` is good for reading and writing `length` entries while the result lives, and nobody else uses them.
+#[inline(always)]
+pub unsafe fn array_mut<'a, T>(pointer: *mut T, length: usize, name: &str) -> Result<&'a mut [T]> {
+    if length == 0 {
+        return Ok(&mut []);
+    }
+    if pointer.is_null() {
+        return Err(null(name));
+    }
+    // SAFETY: not null; the rest is the caller's promise.
+    Ok(unsafe { std::slice::from_raw_parts_mut(pointer, length) })
+}
+
+/// An array of counts.
+///
+/// # Safety
+/// As for [`array`].
+#[inline(always)]
+pub unsafe fn counts<'a, N: Number>(pointer: *const N, length: usize, name: &str) -> Result<Counts<'a>> {
+    // SAFETY: the caller's promise.
+    Ok(N::counts(unsafe { array(pointer, length, name)? }))
+}
+
+/// An array of handles.
+///
+/// # Safety
+/// As for [`array`].
+pub unsafe fn handles<A: Abi, T: Predefined>(
+    pointer: *const A::Handle,
+    length: usize,
+    name: &str,
+) -> Result<Vec<Handle<T>>> {
+    // SAFETY: the caller's promise.
+    let handles = unsafe { array(pointer, length, name)? };
+    Ok(handles.iter().map(|handle| A::handle_in(*handle)).collect())
+}
+
+/// An array of integers in canonical values.
+///
+/// # Safety
+/// As for [`array`].
+pub unsafe fn words<A: Abi, W: Word>(pointer: *const c_int, length: usize, name: &str) -> Result<Vec<i32>> {
+    // SAFETY: the caller's promise.
+    let words = unsafe { array(pointer, length, name)? };
+    Ok(words.iter().map(|word| A::word_in::<W>(*word)).collect())
+}
+
+/// A string that a program gives.
+///
+/// # Safety
+/// If not null, `pointer` is the address of a string that ends in a zero and stays as it is while the result lives.
+pub unsafe fn string<'a>(pointer: *const c_char, name: &str) -> Result<&'a CStr> {
+    if pointer.is_null() {
+        return Err(null(name));
+    }
+    // SAFETY: not null; the rest is the caller's promise.
+    Ok(unsafe { CStr::from_ptr(pointer) })
+}
+
+/// Room for a string of at most `room` bytes, the terminating zero included.
+pub struct Text {
+    place: Place<c_char>,
+    room: usize,
+}
+
+impl Text {
+    /// Room at `pointer`.
+    pub fn at(pointer: *mut c_char, room: usize, name: &str) -> Result<Self> {
+        Ok(Self {
+            place: place(pointer, name)?,
+            room,
+        })
+    }
+
+    /// Write as much of `text` as fits; its length, without the zero.
+    pub fn put(&self, text: &str) -> c_int {
+        let Some(most) = self.room.checked_sub(1) else {
+            return 0;
+        };
+        let length = text.len().min(most);
+        let start: *mut u8 = self.place.0.as_ptr().cast();
+        // SAFETY: the caller of the C function has `room` bytes there, and `length` is less.
+        unsafe {
+            std::ptr::copy_nonoverlapping(text.as_ptr(), start, length);
+            start.add(length).write(0);
+        }
+        length as c_int
+    }
+}
+
+/// Where a status goes: nowhere, if it is to be ignored.
+pub struct StatusPlace<A: Abi>(Option<Place<A::Status>>);
+
+impl<A: Abi> From<Place<A::Status>> for StatusPlace<A> {
+    fn from(place: Place<A::Status>) -> Self {
+        Self(Some(place))
+    }
+}
+
+impl<A: Abi> StatusPlace<A> {
+    /// One status.
+    #[inline(always)]
+    pub fn at(pointer: *mut A::Status, name: &str) -> Result<Self> {
+        if pointer.addr() == A::STATUS_IGNORE {
+            return Ok(Self(None));
+        }
+        Ok(Self(Some(place(pointer, name)?)))
+    }
+
+    /// An array with at least `length` entries.
+    #[inline(always)]
+    pub fn array(pointer: *mut A::Status, length: usize, name: &str) -> Result<Self> {
+        if length == 0 {
+            return Ok(Self(None));
+        }
+        Self::at(pointer, name)
+    }
+
+    /// The one status.
+    #[inline(always)]
+    pub fn put(&self, status: &Status) {
+        self.put_at(0, status);
+    }
+
+    /// The status at `index`.
+    #[inline(always)]
+    pub fn put_at(&self, index: usize, status: &Status) {
+        if let Some(place) = &self.0 {
+            // SAFETY: the program's array has an entry for each request, and `index` is the position of one.
+            A::status_out(unsafe { place.0.add(index).as_mut() }, status);
+        }
+    }
+}
+
+/// A handle that a call may change.
+pub struct HandlePlace<A: Abi>(Place<A::Handle>);
+
+impl<A: Abi> HandlePlace<A> {
+    /// The handle at `pointer`.
+    #[inline(always)]
+    pub fn at(pointer: *mut A::Handle, name: &str) -> Result<Self> {
+        Ok(Self(place(pointer, name)?))
+    }
+
+    /// What it is.
+    #[inline(always)]
+    pub fn get<T: Predefined>(&self) -> Handle<T> {
+        A::handle_in(self.0.get())
+    }
+
+    /// What it becomes.
+    #[inline(always)]
+    pub fn put<T: Predefined>(&self, handle: Handle<T>) {
+        self.0.put(A::handle_out(handle));
+    }
+}
+
+/// How many handles are converted without a look at the heap.
+const FEW: usize = 64;
+
+/// A program's array of handles that a call may change: what changed is written back in the end.
+pub struct HandleArray<'a, A: Abi, T: Predefined> {
+    theirs: &'a mut [A::Handle],
+    few: [Handle<T>; FEW],
+    many: Vec<Handle<T>>,
+}
+
+impl<A: Abi, T: Predefined> HandleArray<'_, A, T> {
+    /// The array of `length` handles at `pointer`.
+    ///
+    /// # Safety
+    /// As for [`array_mut`].
+    #[inline]
+    pub unsafe fn at(pointer: *mut A::Handle, length: usize, name: &str) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        let theirs = unsafe { array_mut(pointer, length, name)? };
+        let mut new = Self {
+            theirs,
+            few: [Handle::from_raw(0); FEW],
+            many: Vec::new(),
+        };
+        if length > FEW {
+            new.many = vec![Handle::from_raw(0); length];
+        }
+        for index in 0..length {
+            let handle = A::handle_in(new.theirs[index]);
+            new.as_mut_slice()[index] = handle;
+        }
+        Ok(new)
+    }
+
+    /// The handles.
+    #[inline]
+    pub fn as_mut_slice(&mut self) -> &mut [Handle<T>] {
+        let length = self.theirs.len();
+        if length > FEW {
+            &mut self.many
+        } else {
+            &mut self.few[..length]
+        }
+    }
+}
+
+impl<A: Abi, T: Predefined> Drop for HandleArray<'_, A, T> {
+    #[inline]
+    fn drop(&mut self) {
+        for index in 0..self.theirs.len() {
+            let now = self.as_mut_slice()[index];
+            let their = &mut self.theirs[index];
+            if A::handle_in::<T>(*their) != now {
+                *their = A::handle_out(now);
+            }
+        }
+    }
+}
+
+/// What a program's status says.
+///
+/// # Safety
+/// If not null, `pointer` is the address of a status.
+pub unsafe fn status<A: Abi>(pointer: *const A::Status, name: &str) -> Result<Status> {
+    if pointer.addr() == A::STATUS_IGNORE || pointer.is_null() {
+        return Err(fail!(Arg, "{name} is no status"));
+    }
+    // SAFETY: the caller's promise.
+    Ok(A::status_in(unsafe { &*pointer }))
+}
+
+/// An info object, or none for `MPI_INFO_NULL`.
+pub fn info<A: Abi>(handle: A::Handle, name: &str) -> Result<Option<&'static Info>> {
+    let handle = A::handle_in::<Info>(handle);
+    if handle.is_null() {
+        Ok(None)
+    } else {
+        handle.resolve(name).map(Some)
+    }
+}
+
+/// What a call that failed returns nevertheless.
+#[inline(always)]
+pub fn completion<T>(result: &Result<T>) -> Option<&Completion> {
+    match result {
+        Ok(_) => None,
+        Err(error) => error.completion(),
+    }
+}
+
+#[cold]
+fn null(name: &str) -> isthmus_mpi::error::Error {
+    fail!(Arg, "{name} is a null pointer")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_string_is_cut_to_its_room() {
+        let mut room = [1 as c_char; 4];
+        let text = Text::at(room.as_mut_ptr(), room.len(), "name").expect("not null");
+        assert_eq!(text.put("abcdef"), 3);
+        assert_eq!(room, [b'a', b'b', b'c', 0].map(|byte| byte as c_char));
+    }
+
+    #[test]
+    fn results_that_do_not_fit_are_undefined() {
+        assert_eq!(c_int::narrow(1 << 40), UNDEFINED);
+        assert_eq!(i64::narrow(1 << 40), 1 << 40);
+    }
+
+    #[test]
+    fn negative_counts_are_refused() {
+        assert_eq!(count(-1, "count").expect_err("negative").code(), 2);
+        assert_eq!(count(7_i64, "count"), Ok(7));
+    }
+}

@@ -1,0 +1,151 @@
+//! The frame around every entry: is MPI there, run, hand an error to the error handler.
+
+use std::ffi::c_int;
+use std::sync::Once;
+
+use isthmus_mpi::environment;
+use isthmus_mpi::errhandler;
+pub use isthmus_mpi::errhandler::Scope;
+use isthmus_mpi::error::{Error, Result};
+use isthmus_mpi::fail;
+
+use crate::abi::{Abi, ErrorCode};
+
+/// `MPI_Comm` and its siblings in an ABI.
+pub type CHandle<A> = <A as Abi>::Handle;
+/// `MPI_Status` in an ABI.
+pub type CStatus<A> = <A as Abi>::Status;
+
+/// Run `body`, which needs MPI to be initialized. What the C function returns.
+#[inline(always)]
+pub fn enter<A: Abi>(name: &'static str, scope: Scope, body: impl FnOnce() -> Result<()>) -> c_int {
+    if !environment::is_active() {
+        return absent::<A>(name);
+    }
+    finish::<A>(name, scope, body())
+}
+
+/// Run `body`, which may run before MPI is initialized and after it is finalized.
+#[inline(always)]
+pub fn any_time<A: Abi>(name: &'static str, scope: Scope, body: impl FnOnce() -> Result<()>) -> c_int {
+    if !environment::is_active() {
+        explain_panics();
+    }
+    finish::<A>(name, scope, body())
+}
+
+/// What the C function returns for a procedure that is not implemented.
+#[cold]
+pub fn unsupported<A: Abi>(name: &'static str, scope: Scope) -> c_int {
+    let error = fail!(UnsupportedOperation, "not implemented yet (docs/unfinished.md)");
+    enter::<A>(name, scope, || Err(error))
+}
+
+#[inline(always)]
+fn finish<A: Abi>(name: &'static str, scope: Scope, result: Result<()>) -> c_int {
+    match result {
+        Ok(()) => 0,
+        Err(error) => raise::<A>(name, scope, &error),
+    }
+}
+
+/// Tell the error handler; the code that the C function returns.
+#[cold]
+#[inline(never)]
+pub fn raise<A: Abi>(name: &'static str, scope: Scope, error: &Error) -> c_int {
+    A::word_out::<ErrorCode>(errhandler::raise(scope, name, error))
+}
+
+#[cold]
+#[inline(never)]
+fn absent<A: Abi>(name: &'static str) -> c_int {
+    explain_panics();
+    let error = fail!(Other, "needs MPI between its initialization and its finalization");
+    raise::<A>(name, Scope::Process, &error)
+}
+
+/// A panic here is a defect of ours. It ends the process with a line, rather than unwind through the program.
+///
+/// Every process passes here before MPI is initialized: the first call finds it inactive.
+#[cold]
+fn explain_panics() {
+    static DONE: Once = Once::new();
+    DONE.call_once(|| {
+        std::panic::set_hook(Box::new(|panic| {
+            eprintln!("isthmus: internal error, please report it: {panic}");
+            std::process::abort();
+        }));
+    });
+}
+
+/// The error handler of a communicator.
+#[inline(always)]
+pub fn on_comm<A: Abi>(comm: A::Handle) -> Scope {
+    Scope::Comm(A::handle_in(comm))
+}
+
+/// The error handler of the communicator at an address.
+#[inline(always)]
+pub fn on_comm_at<A: Abi>(comm: *mut A::Handle) -> Scope {
+    if comm.is_null() {
+        return Scope::Process;
+    }
+    // SAFETY: not null, and the program keeps the handle readable during the call.
+    on_comm::<A>(unsafe { comm.read() })
+}
+
+/// The error handler of a session.
+#[inline(always)]
+pub fn on_session<A: Abi>(session: A::Handle) -> Scope {
+    Scope::Session(A::handle_in(session))
+}
+
+/// The error handler of the session at an address.
+#[inline(always)]
+pub fn on_session_at<A: Abi>(session: *mut A::Handle) -> Scope {
+    if session.is_null() {
+        return Scope::Process;
+    }
+    // SAFETY: not null, and the program keeps the handle readable during the call.
+    on_session::<A>(unsafe { session.read() })
+}
+
+/// Exports entries for both ABIs: `MPI_Send = send::<c_int>(buf: *const c_void, ...) -> c_int;` makes
+/// `isthmus_std_MPI_Send` and `isthmus_mpich_MPI_Send`.
+macro_rules! export {
+    ($($name:ident = $($entry:ident)::+ $(::<$width:ty>)? ($($argument:ident: $kind:ty),*) -> $result:ty;)*) => {$(
+        crate::entry::export!(@one Std "isthmus_std_" $name [$($entry)::+] [$($width)?] ($($argument: $kind),*) -> $result);
+        crate::entry::export!(@one Mpich "isthmus_mpich_" $name [$($entry)::+] [$($width)?] ($($argument: $kind),*) -> $result);
+    )*};
+    (@one $abi:ident $prefix:literal $name:ident [$($entry:ident)::+] [$($width:ty)?]
+     ($($argument:ident: $kind:ty),*) -> $result:ty) => {
+        const _: () = {
+            type A = crate::abi::$abi;
+            #[unsafe(export_name = concat!($prefix, stringify!($name)))]
+            unsafe extern "C-unwind" fn entry($($argument: $kind),*) -> $result {
+                // SAFETY: the promises are the caller's, as for the C function.
+                unsafe { $($entry)::+::<A $(, $width)?>($($argument),*) }
+            }
+        };
+    };
+}
+pub(crate) use export;
+
+/// Exports stubs for both ABIs: `MPI_Put(..., win: CHandle<A>) in Scope::Process;`
+macro_rules! unfinished {
+    ($($name:ident($($argument:ident: $kind:ty),*) in $scope:expr;)*) => {$(
+        crate::entry::unfinished!(@one Std "isthmus_std_" $name ($($argument: $kind),*) $scope);
+        crate::entry::unfinished!(@one Mpich "isthmus_mpich_" $name ($($argument: $kind),*) $scope);
+    )*};
+    (@one $abi:ident $prefix:literal $name:ident ($($argument:ident: $kind:ty),*) $scope:expr) => {
+        const _: () = {
+            type A = crate::abi::$abi;
+            #[unsafe(export_name = concat!($prefix, stringify!($name)))]
+            #[allow(unused_variables)] // Of its arguments a stub needs the object at most.
+            unsafe extern "C-unwind" fn entry($($argument: $kind),*) -> c_int {
+                crate::entry::unsupported::<A>(stringify!($name), $scope)
+            }
+        };
+    };
+}
+pub(crate) use unfinished;

@@ -1,0 +1,108 @@
+//! Starting, ending, clocks, and addresses.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use isthmus_mpi::comm::Comm;
+use isthmus_mpi::procedures;
+
+use crate::abi::Abi;
+use crate::argument;
+use crate::entry::{self, CHandle};
+use crate::generated::constants::ThreadLevel;
+
+/// `MPI_Init`: the arguments are the program's own business.
+///
+/// # Safety
+/// As for the C function.
+pub unsafe fn init<A: Abi>(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> c_int {
+    entry::any_time::<A>("MPI_Init", entry::Scope::Process, procedures::init)
+}
+
+/// `MPI_Init_thread`
+///
+/// # Safety
+/// As for the C function.
+pub unsafe fn init_thread<A: Abi>(
+    _argc: *mut c_int,
+    _argv: *mut *mut *mut c_char,
+    required: c_int,
+    provided: *mut c_int,
+) -> c_int {
+    entry::any_time::<A>("MPI_Init_thread", entry::Scope::Process, || {
+        let place = argument::place(provided, "provided")?;
+        let provided = procedures::init_thread(A::word_in::<ThreadLevel>(required))?;
+        place.put(A::word_out::<ThreadLevel>(provided));
+        Ok(())
+    })
+}
+
+/// `MPI_Abort`: the code is the program's, not one of MPI's.
+///
+/// # Safety
+/// As for the C function.
+pub unsafe fn abort<A: Abi>(comm: CHandle<A>, errorcode: c_int) -> c_int {
+    entry::enter::<A>("MPI_Abort", entry::on_comm::<A>(comm), || {
+        procedures::abort(A::handle_in::<Comm>(comm).resolve("comm")?, errorcode)
+    })
+}
+
+/// `MPI_Pcontrol`: further arguments are ignored.
+///
+/// # Safety
+/// As for the C function.
+pub unsafe fn pcontrol<A: Abi>(level: c_int) -> c_int {
+    entry::any_time::<A>("MPI_Pcontrol", entry::Scope::Process, || procedures::pcontrol(level))
+}
+
+/// `MPI_Wtime`
+///
+/// # Safety
+/// None.
+pub unsafe fn wtime<A: Abi>() -> f64 {
+    procedures::wtime()
+}
+
+/// `MPI_Wtick`
+///
+/// # Safety
+/// None.
+pub unsafe fn wtick<A: Abi>() -> f64 {
+    procedures::wtick()
+}
+
+/// `MPI_Aint_add`
+///
+/// # Safety
+/// None.
+pub unsafe fn aint_add<A: Abi>(base: i64, disp: i64) -> i64 {
+    procedures::aint_add(base, disp)
+}
+
+/// `MPI_Aint_diff`
+///
+/// # Safety
+/// None.
+pub unsafe fn aint_diff<A: Abi>(addr1: i64, addr2: i64) -> i64 {
+    procedures::aint_diff(addr1, addr2)
+}
+
+/// `MPI_DUP_FN` of the MPICH ABI: copies the attribute.
+///
+/// # Safety
+/// As for any copy callback: the last two are addresses of an attribute and of a flag.
+#[unsafe(export_name = "isthmus_mpich_MPIR_Dup_fn")]
+unsafe extern "C-unwind" fn dup_fn(
+    _object: c_int,
+    _keyval: c_int,
+    _extra_state: *mut c_void,
+    value_in: *mut c_void,
+    value_out: *mut *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        *value_out = value_in;
+        *flag = 1;
+    }
+    0
+}

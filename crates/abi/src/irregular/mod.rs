@@ -1,0 +1,26 @@
+//! Entries that no rule covers, by subject. The generator exports what stands here under the standard's names.
+
+mod abi_info;
+mod attribute;
+mod callback;
+mod datatype;
+mod environment;
+mod errhandler;
+mod fortran;
+mod handle;
+mod info;
+mod op;
+mod request;
+mod tool;
+
+pub use abi_info::*;
+pub use attribute::*;
+pub use datatype::*;
+pub use environment::*;
+pub use errhandler::*;
+pub use fortran::*;
+pub use handle::*;
+pub use info::*;
+pub use op::*;
+pub use request::*;
+pub use tool::*;

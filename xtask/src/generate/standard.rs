@@ -1,0 +1,281 @@
+//! What `standard/` says.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+
+/// All of `standard/`, and what of it is written by hand.
+pub struct Standard {
+    /// Procedures, by chapter and name.
+    pub procedures: Vec<Procedure>,
+    /// Types of user functions.
+    pub callbacks: Vec<Procedure>,
+    /// Constants in the order of the header, by section.
+    pub sections: Vec<Section>,
+    /// Names of procedures that are not implemented.
+    pub unfinished: BTreeSet<String>,
+    /// Names (lower case, without `MPI_`) of procedures whose entry is written by hand.
+    pub irregular: BTreeSet<String>,
+}
+
+/// A procedure or a callback.
+#[derive(Deserialize)]
+pub struct Procedure {
+    pub name: String,
+    pub returns: String,
+    #[serde(default)]
+    pub chapter: String,
+    #[serde(default)]
+    callback: bool,
+    parameters: Vec<Parameter>,
+}
+
+/// A parameter of the C binding.
+#[derive(Deserialize)]
+pub struct Parameter {
+    pub name: String,
+    pub kind: String,
+    pub direction: Direction,
+    pub length: Option<Length>,
+    pub pointer: Option<bool>,
+    /// The callback that a FUNCTION is.
+    pub func_type: Option<String>,
+    #[serde(default, rename = "const")]
+    pub constant: bool,
+    /// Only the `_c` form has it.
+    #[serde(default)]
+    large_only: bool,
+    /// Significant at the root only.
+    #[serde(default)]
+    pub root_only: bool,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    In,
+    Out,
+    Inout,
+}
+
+/// Says that a parameter is an array.
+#[derive(Deserialize, Clone, PartialEq, Eq, Debug)]
+#[serde(untagged)]
+pub enum Length {
+    /// The parameter that holds the length, or `*` where the call implies it.
+    Of(String),
+    /// Rows and columns.
+    Matrix([String; 2]),
+}
+
+/// Constants that stand together in the header.
+pub struct Section {
+    pub title: String,
+    pub constants: Vec<Constant>,
+}
+
+pub struct Constant {
+    pub name: String,
+    /// The set of constants that it belongs to.
+    pub kind: String,
+    pub c_type: String,
+    /// As written; a name for an alias.
+    pub standard: Option<String>,
+    pub mpich: Option<String>,
+}
+
+/// Which libraries have a procedure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Library {
+    Standard,
+    Mpich,
+}
+
+impl Standard {
+    pub fn read(root: &Path) -> Result<Self> {
+        let folder = root.join("standard");
+        let mut all: Vec<Procedure> = json(&folder.join("apis.json"))?;
+        all.extend(json::<Vec<Procedure>>(&folder.join("removed.json"))?);
+        let (callbacks, mut procedures): (Vec<_>, Vec<_>) = all.into_iter().partition(|procedure| procedure.callback);
+        procedures.sort_by_key(|procedure| (procedure.chapter.clone(), procedure.name.to_lowercase()));
+        let standard = Self {
+            sections: sections(&text(&folder.join("constants.tsv"))?)?,
+            unfinished: lines(&text(&folder.join("unfinished.txt"))?)
+                .map(str::to_owned)
+                .collect(),
+            irregular: irregular(&root.join("crates/abi/src/irregular"))?,
+            procedures,
+            callbacks,
+        };
+        for name in &standard.unfinished {
+            ensure!(
+                standard.procedures.iter().any(|procedure| procedure.name == *name),
+                "standard/unfinished.txt: there is no {name}"
+            );
+        }
+        Ok(standard)
+    }
+
+    pub fn chapters(&self) -> BTreeSet<&str> {
+        self.procedures
+            .iter()
+            .map(|procedure| procedure.chapter.as_str())
+            .collect()
+    }
+
+    /// All C functions of a library, without `PMPI_` twins.
+    pub fn functions(&self, library: Library) -> Vec<String> {
+        let mut names: Vec<String> = self
+            .procedures
+            .iter()
+            .filter(|procedure| procedure.is_in(library))
+            .flat_map(|procedure| procedure.forms().into_iter().map(|large| procedure.c_name(large)))
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+impl Procedure {
+    /// Is there a large-count form (`_c`)?
+    pub fn has_large(&self) -> bool {
+        self.parameters
+            .iter()
+            .any(|parameter| parameter.kind.starts_with("POLY"))
+    }
+
+    /// Whether each form is large: `[false]` or `[false, true]`.
+    pub fn forms(&self) -> Vec<bool> {
+        if self.has_large() {
+            vec![false, true]
+        } else {
+            vec![false]
+        }
+    }
+
+    pub fn c_name(&self, large: bool) -> String {
+        format!("{}{}", self.name, if large { "_c" } else { "" })
+    }
+
+    /// The name of its Rust functions.
+    pub fn rust_name(&self) -> String {
+        self.name.trim_start_matches("MPI_").to_lowercase()
+    }
+
+    pub fn parameters(&self, large: bool) -> impl Iterator<Item = &Parameter> {
+        self.parameters
+            .iter()
+            .filter(move |parameter| large || !parameter.large_only)
+    }
+
+    /// Does the parameter list differ between the forms by more than the width of its counts?
+    pub fn forms_differ(&self) -> bool {
+        self.parameters.iter().any(|parameter| parameter.large_only)
+    }
+
+    pub fn is_in(&self, library: Library) -> bool {
+        const MPICH_ONLY: [&str; 6] = ["_c2f", "_f2c", "_c2f08", "_f082c", "_f2f08", "_f082f"];
+        let mpich_only = self.chapter == "removed" || MPICH_ONLY.iter().any(|suffix| self.name.ends_with(suffix));
+        library == Library::Mpich || !mpich_only
+    }
+}
+
+fn text(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+fn json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T> {
+    serde_json::from_str(&text(path)?).with_context(|| format!("{}", path.display()))
+}
+
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+fn sections(text: &str) -> Result<Vec<Section>> {
+    let mut sections: Vec<Section> = Vec::new();
+    for line in text.lines() {
+        if let Some(title) = line.strip_prefix("## ") {
+            sections.push(Section {
+                title: title.to_owned(),
+                constants: Vec::new(),
+            });
+        } else if !line.is_empty() && !line.starts_with('#') {
+            let fields: Vec<&str> = line.split('\t').collect();
+            let [name, kind, c_type, standard, mpich] = fields[..] else {
+                anyhow::bail!("standard/constants.tsv: five fields wanted: {line}");
+            };
+            let value = |field: &str| (field != "-").then(|| field.to_owned());
+            let section = sections
+                .last_mut()
+                .context("standard/constants.tsv: a section comes first")?;
+            section.constants.push(Constant {
+                name: name.to_owned(),
+                kind: kind.to_owned(),
+                c_type: c_type.to_owned(),
+                standard: value(standard),
+                mpich: value(mpich),
+            });
+        }
+    }
+    Ok(sections)
+}
+
+/// The procedures for which `folder` has an entry: its functions that are generic over `Abi`.
+fn irregular(folder: &Path) -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for entry in std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
+        let source = text(&entry?.path())?;
+        names.extend(
+            source
+                .lines()
+                .filter_map(|line| line.trim_start().strip_prefix("pub unsafe fn "))
+                .filter(|rest| rest.contains("<A: Abi"))
+                .filter_map(|rest| rest.split('<').next())
+                .map(str::to_owned),
+        );
+        // Entries made by a macro are named by its first argument.
+        names.extend(
+            source
+                .lines()
+                .filter_map(|line| line.strip_prefix("entry!("))
+                .filter_map(|rest| rest.split([',', ')']).next())
+                .map(str::to_owned),
+        );
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn standard() -> Standard {
+        Standard::read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))).expect("standard/ is readable")
+    }
+
+    #[test]
+    fn the_standard_abi_has_662_functions() {
+        assert_eq!(standard().functions(Library::Standard).len(), 662);
+    }
+
+    #[test]
+    fn the_mpich_abi_has_what_was_removed() {
+        let names = standard().functions(Library::Mpich);
+        assert!(names.iter().any(|name| name == "MPI_Type_struct"));
+        assert!(names.iter().any(|name| name == "MPI_Comm_c2f"));
+    }
+
+    #[test]
+    fn a_constant_is_named_once() {
+        let standard = standard();
+        let mut seen = BTreeSet::new();
+        for constant in standard.sections.iter().flat_map(|section| &section.constants) {
+            assert!(seen.insert(&constant.name), "{} twice", constant.name);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Linking the libraries: the engine library from the static library of `crates/abi`, and the trampolines onto it.
+//!
+//! `cc` does it rather than rustc: version scripts and sonames belong here, and weak aliases survive (a `cdylib` drops
+//! them from its exports).
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::process::root;
+
+/// The one engine of a process, in which every ABI has its entries.
+const ENGINE: &str = "libisthmus.so.0";
+
+/// A library that programs link: its name, its source, and names under which it is found too.
+const TRAMPOLINES: [(&str, &str, &[&str]); 2] = [
+    ("libmpi_abi.so.1", "mpi_abi", &["libmpi_abi.so"]),
+    ("libmpi.so.12", "mpi", &["libmpi.so", "libmpich.so.12", "libmpich.so"]),
+];
+
+/// What the Rust standard library needs of the system.
+const SYSTEM: [&str; 5] = ["-lgcc_s", "-lpthread", "-lm", "-ldl", "-lc"];
+
+/// Link everything that belongs in `lib` from what cargo left in `built`.
+pub fn libraries(built: &Path, lib: &Path) -> Result<()> {
+    let sources = root().join("crates/abi/trampoline");
+    let mut cc = shared(&sources, ENGINE, "isthmus");
+    cc.args(["-Wl,--gc-sections", "-Wl,--whole-archive"])
+        .arg(built.join("libisthmus_abi.a"))
+        .arg("-Wl,--no-whole-archive")
+        .args(SYSTEM);
+    link(cc, lib, ENGINE)?;
+    for (name, source, links) in TRAMPOLINES {
+        let mut cc = shared(&sources, name, source);
+        cc.args(["-nostdlib", "-Wl,-rpath,$ORIGIN"])
+            .arg(sources.join(source).with_extension("S"))
+            .arg(lib.join(ENGINE));
+        link(cc, lib, name)?;
+        for link in links {
+            let path = lib.join(link);
+            // There may be one from before.
+            let _ = std::fs::remove_file(&path);
+            symlink(name, &path).with_context(|| format!("cannot link {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// `cc` on its way to a shared library called `name` that exports what the version script says.
+fn shared(sources: &Path, name: &str, script: &str) -> Command {
+    let mut cc = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
+    let script = sources.join(script).with_extension("map");
+    cc.args(["-shared", "-O2", "-g"])
+        .arg(format!("-Wl,-soname,{name}"))
+        .arg(format!("-Wl,--version-script={}", script.display()))
+        // User callbacks and thread-local destructors may run until the process ends: never unload.
+        .args(["-Wl,-z,nodelete", "-Wl,-z,defs", "-Wl,-z,relro", "-Wl,-z,now", "-Wl,--as-needed"]);
+    cc
+}
+
+/// Run it, and put the library in its place by renaming, so that programs that run keep theirs.
+fn link(mut cc: Command, lib: &Path, name: &str) -> Result<()> {
+    let new = lib.join(format!("{name}.new"));
+    let output = cc.arg("-o").arg(&new).output().context("cannot run cc: install a C compiler")?;
+    ensure!(
+        output.status.success(),
+        "cannot link {name}:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    std::fs::rename(&new, lib.join(name)).with_context(|| format!("cannot write {name}"))
+}
