@@ -412,28 +412,31 @@ pub fn request_free(request: Handle<Request>) -> Result<()> {
 /// `MPI_Cancel` (MPI-5.0 §3.8.4): a receive that has not matched, or a send whose message is only announced, is
 /// withdrawn; anything else goes on. Either way the request must still be completed.
 pub fn cancel(request: Handle<Request>) -> Result<()> {
-    lend(request, |work| {
-        let work = match work {
-            Work::Persistent(persistent) => persistent
-                .current
-                .as_mut()
-                .ok_or_else(|| fail!(Request, "request={request:?} is not active"))?,
-            work => work,
-        };
-        match work {
-            Work::Send(op) | Work::Receive(op) => {
-                enter().cancel(*op);
-                Ok(())
-            }
-            Work::Other(operation) => operation.cancel(),
-            _ => Ok(()),
+    let cancelled = lend(request, |work| cancel_work(request, work))?;
+    cancelled.map_err(|error| blame(error, scope(request)))
+}
+
+fn cancel_work(request: Handle<Request>, work: &mut Work) -> Result<()> {
+    match work {
+        Work::Send(op) | Work::Receive(op) => {
+            enter().cancel(*op);
+            Ok(())
         }
-    })?
+        Work::Other(operation) => operation.cancel(),
+        Work::Persistent(persistent) => match &mut persistent.current {
+            Some(work) => cancel_work(request, work),
+            None => Err(fail!(Request, "request={request:?} is not active")),
+        },
+        Work::Complete | Work::NoProcess | Work::Lent => Ok(()),
+    }
 }
 
 /// `MPI_Start` (MPI-5.0 §3.9).
 pub fn start(request: &mut Handle<Request>) -> Result<()> {
-    let request = *request;
+    start_work(*request).map_err(|error| blame(error, scope(*request)))
+}
+
+fn start_work(request: Handle<Request>) -> Result<()> {
     let mut inside = enter();
     let entry = REQUESTS.get(&mut inside).entry(request)?;
     let mut persistent = match std::mem::replace(&mut entry.work, Work::Lent) {
@@ -453,10 +456,7 @@ pub fn start(request: &mut Handle<Request>) -> Result<()> {
 
 /// `MPI_Startall`: as [`start`], one after the other; ends at the first that fails.
 pub fn startall(requests: &mut [Handle<Request>]) -> Result<()> {
-    requests.iter_mut().enumerate().try_for_each(|(at, request)| {
-        start(request)
-            .map_err(|error| Error::from_code(error.code(), format!("array_of_requests[{at}]: {}", error.detail())))
-    })
+    requests.iter_mut().try_for_each(start)
 }
 
 /// Wait for freed operations that must not be cut off.

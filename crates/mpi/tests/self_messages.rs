@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use isthmus_mpi::comm::{COMM_SELF, Comm};
 use isthmus_mpi::constants::{ANY_SOURCE, ANY_TAG, BUFFER_AUTOMATIC, PROC_NULL, TAG_UB, UNDEFINED};
+use isthmus_mpi::counts::Width;
 use isthmus_mpi::datatype::Datatype;
 use isthmus_mpi::error::{Class, Error};
 use isthmus_mpi::handle::Handle;
@@ -35,7 +36,7 @@ fn int() -> &'static Datatype {
 
 /// `blocks` integers, each followed by a hole as long.
 fn holes(blocks: i64) -> &'static Datatype {
-    let vector = mpi::type_vector(blocks, 1, 2, int()).expect("a vector");
+    let vector = mpi::type_vector(blocks, 1, 2, int(), Width::Int).expect("a vector");
     let datatype = vector.resolve("datatype").expect("live");
     mpi::type_commit(datatype).expect("commits");
     datatype
@@ -213,7 +214,7 @@ fn bad_arguments() {
         assert_eq!(class(&error), Class::Buffer as i32);
         let error = mpi::send(buf, i64::MAX, int(), 0, 0, comm()).expect_err("too many");
         assert_eq!(class(&error), Class::Count as i32);
-        let loose = mpi::type_vector(2, 1, 2, int())
+        let loose = mpi::type_vector(2, 1, 2, int(), Width::Int)
             .expect("a vector")
             .resolve("datatype")
             .expect("live");
@@ -606,7 +607,7 @@ fn many_requests() {
         .zip(0..)
         .map(|(slot, tag)| irecv(slot, 0, tag))
         .collect();
-    requests.extend(data.chunks(1).zip(0..).rev().map(|(slot, tag)| isend(slot, tag)));
+    requests.extend(data.chunks(1).rev().map(|value| isend(value, value[0])));
     mpi::waitall(&mut requests, &mut |_, _| {}).expect("all");
     assert_eq!(got, data);
     assert!(requests.iter().all(|request| *request == REQUEST_NULL));
