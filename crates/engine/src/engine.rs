@@ -12,7 +12,10 @@ use crate::inbound::{Inbound, Incoming};
 use crate::matching::{Key, Pattern, Posted, Unexpected};
 use crate::ops::{Ops, Stage};
 use crate::outbound::{self, Leases, Outbound};
-use crate::record::{Body, ClearToSend, Data, EagerFirst, Envelope, Finished, Handler, ReadyToSend, Switch};
+use crate::record::{
+    Body, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, FullLine, Handler, ReadyToSend, Switch,
+};
+use crate::select::Learned;
 use crate::tunables;
 use crate::types::ContextId;
 
@@ -70,6 +73,8 @@ pub(crate) struct Engine {
     /// Descriptors of sends that were withdrawn, until their receivers have seen it.
     pub withdrawn: Vec<Offset>,
     pub reach: Vec<Reach>,
+    /// What large messages from each peer taught us.
+    pub learned: Vec<Option<Box<Learned>>>,
     /// Unmatched payload kept here, in bytes.
     unexpected_bytes: u64,
     announce_only: bool,
@@ -100,6 +105,7 @@ impl Engine {
             leases: Leases::default(),
             withdrawn: Vec::new(),
             reach: vec![Reach::Unknown; ranks],
+            learned: (0..ranks).map(|_| None).collect(),
             unexpected_bytes: 0,
             announce_only: false,
             lifeline,
@@ -237,10 +243,10 @@ impl Engine {
                 self.on_eager(peer, ContextId(header.context), envelope, payload);
             }
             Handler::EagerFirst => {
-                let (first, payload) = body.split::<EagerFirst>()?;
-                self.on_eager_first(peer, ContextId(header.context), first, payload);
+                let (first, payload) = body.split::<FullLine<EagerFirst>>()?;
+                self.on_eager_first(peer, ContextId(header.context), first.fixed, payload);
             }
-            Handler::EagerMore => self.on_eager_more(peer, body),
+            Handler::EagerMore => self.on_eager_more(peer, body.split::<FullLine<EagerMore>>()?.1),
             Handler::ReadyToSend => {
                 let (record, _) = body.split::<ReadyToSend>()?;
                 self.on_ready_to_send(peer, ContextId(header.context), record);
@@ -248,8 +254,8 @@ impl Engine {
             Handler::ClearToSend => self.on_clear_to_send(peer, body.split::<ClearToSend>()?.0),
             Handler::Finished => self.on_finished(peer, body.split::<Finished>()?.0),
             Handler::Data => {
-                let (data, payload) = body.split::<Data>()?;
-                self.on_data(data, payload);
+                let (data, payload) = body.split::<FullLine<Data>>()?;
+                self.on_data(peer, data.fixed, payload);
             }
             Handler::Switch => {}
         }
@@ -335,11 +341,14 @@ impl Engine {
     }
 
     /// A piece of a streamed message.
-    fn on_data(&mut self, data: Data, payload: Body) {
+    fn on_data(&mut self, peer: u32, data: Data, payload: Body) {
         let Some(op) = self.ops.find(crate::types::OpId(data.receive_op)) else {
             return;
         };
-        self.store(op, data.offset, payload);
+        let (began, length) = (self.ops[op].began, self.ops[op].wire);
+        if self.store(op, data.offset, payload) {
+            self.learn_from_stream(peer, began, length);
+        }
     }
 
     /// Put a piece into a receive's buffer, as far as it fits; true if the message is whole now (the operation is then

@@ -21,6 +21,7 @@ mod outbound;
 mod receive;
 mod record;
 mod rendezvous;
+mod select;
 mod send;
 pub mod tunables;
 mod types;

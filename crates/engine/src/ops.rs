@@ -1,6 +1,7 @@
 //! Operations in flight: one slab, links for the matching lists inside.
 
 use std::ops::{Index, IndexMut};
+use std::time::Duration;
 
 use isthmus_shm::Offset;
 
@@ -48,6 +49,8 @@ pub struct Op {
     pub length: usize,
     /// Receives: bytes that come in pieces before the message is whole; more than fit if it is truncated.
     pub wire: u64,
+    /// Receives that stream: when it began, to learn from it.
+    pub began: Duration,
     /// Receives: what to match.
     pub context: ContextId,
     pub from: Option<u32>,
@@ -99,6 +102,7 @@ impl Ops {
             buffer: std::ptr::null_mut(),
             length: 0,
             wire: 0,
+            began: Duration::ZERO,
             context: ContextId(0),
             from: None,
             tag: None,

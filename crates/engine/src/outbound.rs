@@ -8,20 +8,30 @@ use std::sync::atomic::Ordering;
 
 use isthmus_shm::ring::{self, Header, Mapped, Producer};
 use isthmus_shm::{Offset, Segment, segment};
+use isthmus_transfer::copy::copy;
 
 use crate::arena::Arena;
-use crate::counters;
-use crate::record::{ClearToSend, Data, EagerFirst, Envelope, Finished, Fixed, Handler, ReadyToSend, Switch};
+use crate::record::{
+    ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, Fixed, FullLine, Handler, ReadyToSend, Switch,
+};
 use crate::types::ContextId;
+use crate::{counters, tunables};
 
 /// Data of the ring that a pair starts with.
 const SMALL_RING: u64 = 4 << 10;
 /// Data of the ring that a streaming pair leases.
-const LARGE_RING: u64 = 256 << 10;
+const LARGEST_RING: u64 = 4 << 20;
+fn large_ring() -> u64 {
+    tunables::RING.get()
+}
 /// Large rings that one process holds at a time.
 const MAX_LEASES: u32 = 16;
 /// Payload of one record of a long message: short enough that both sides copy at the same time.
-const PIECE: usize = 4 << 10;
+fn piece_limit() -> usize {
+    tunables::PIECE.get() as usize
+}
+/// Messages below this length share their first line with the header.
+const SHORT: usize = 512;
 /// Bytes of the ring that only answers may use.
 const RESERVED: u64 = 4 * ring::LINE;
 
@@ -113,7 +123,7 @@ impl Outbound {
 
     /// Payload that fits into one record of this ring beside a fixed part of 16 bytes.
     fn piece(&self) -> usize {
-        (ring::longest_body(self.size()) as usize - 16).min(PIECE)
+        (ring::longest_body(self.size()) as usize - FullLine::<Data>::SIZE as usize).min(piece_limit())
     }
 
     fn size(&self) -> u64 {
@@ -121,20 +131,29 @@ impl Outbound {
         self.ring.memory().size()
     }
 
-    /// Send a short message in one record, if nothing is queued before it and there is room. The hot path.
+    /// Send a message in one record, if nothing is queued before it and there is room. The hot path.
     #[inline]
     pub fn try_eager(&mut self, message: Message) -> bool {
-        if !self.queue.is_empty() || message.length > self.piece() {
-            return false;
+        self.queue.is_empty() && message.length <= self.piece() && self.put_whole(message)
+    }
+
+    /// One record for the whole message.
+    #[inline]
+    fn put_whole(&mut self, message: Message) -> bool {
+        let Message {
+            context,
+            envelope,
+            buffer,
+            length,
+        } = message;
+        if length < SHORT {
+            return self.put(Handler::Eager, context.0, envelope, buffer, length, RESERVED);
         }
-        self.put(
-            Handler::Eager,
-            message.context.0,
-            message.envelope,
-            message.buffer,
-            message.length,
-            RESERVED,
-        )
+        let first = FullLine::new(EagerFirst {
+            envelope,
+            total: length as u64,
+        });
+        self.put(Handler::EagerFirst, context.0, first, buffer, length, RESERVED)
     }
 
     /// Write one record: a fixed part, then payload. False: no room.
@@ -155,8 +174,9 @@ impl Outbound {
         let at = self.ring.memory().body(room.at);
         // SAFETY: `reserve` gave room for `body` bytes; the payload is the user's pending buffer.
         unsafe {
+            // The receiver polls the record's first line: touch it last, and once, so that it does not bounce.
+            copy(payload, at.add(T::SIZE as usize), length);
             at.cast::<T>().write_unaligned(fixed);
-            std::ptr::copy_nonoverlapping(payload, at.add(T::SIZE as usize), length);
         }
         self.ring.publish(Header {
             handler: handler as u8,
@@ -220,13 +240,7 @@ impl Outbound {
                 sent,
             } => {
                 if !*begun && message.length <= piece {
-                    let Message {
-                        context,
-                        envelope,
-                        buffer,
-                        length,
-                    } = *message;
-                    let put = self.put(Handler::Eager, context.0, envelope, buffer, length, RESERVED);
+                    let put = self.put_whole(*message);
                     return (put, put.then_some(Some(*op)));
                 }
                 loop {
@@ -239,13 +253,20 @@ impl Outbound {
                     let from = unsafe { message.buffer.add(*sent) };
                     let context = message.context.0;
                     let put = if *begun {
-                        self.put(Handler::EagerMore, context, NoFixed, from, now, RESERVED)
+                        self.put(
+                            Handler::EagerMore,
+                            context,
+                            FullLine::new(EagerMore { zero: [0; 2] }),
+                            from,
+                            now,
+                            RESERVED,
+                        )
                     } else {
                         let first = EagerFirst {
                             envelope: message.envelope,
                             total: message.length as u64,
                         };
-                        self.put(Handler::EagerFirst, context, first, from, now, RESERVED)
+                        self.put(Handler::EagerFirst, context, FullLine::new(first), from, now, RESERVED)
                     };
                     if !put {
                         return (wrote, None);
@@ -264,11 +285,11 @@ impl Outbound {
             } => {
                 while next < end {
                     let now = (*end - *next).min(piece);
-                    let fixed = Data {
+                    let fixed = FullLine::new(Data {
                         receive_op: *receive_op,
                         zero: 0,
                         offset: *next as u64,
-                    };
+                    });
                     // SAFETY: `next` is within the user's pending buffer.
                     let from = unsafe { buffer.add(*next) };
                     if !self.put(Handler::Data, 0, fixed, from, now, RESERVED) {
@@ -296,12 +317,12 @@ impl Outbound {
 
     /// Go on in a large ring. False: no room for the record that says so; the lease goes back.
     pub fn lease(&mut self, segment: &Segment, at: Offset) -> bool {
-        let Some(memory) = mapped(segment, at, LARGE_RING) else {
+        let Some(memory) = mapped(segment, at, large_ring()) else {
             return false;
         };
         let switch = Switch {
             offset: at.0,
-            size: LARGE_RING,
+            size: large_ring(),
         };
         if !self.put(Handler::Switch, 0, switch, std::ptr::null(), 0, 0) {
             return false;
@@ -328,16 +349,9 @@ impl Outbound {
     }
 }
 
-/// A body without a fixed part.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct NoFixed;
-// SAFETY: no bytes at all.
-unsafe impl Fixed for NoFixed {}
-
 /// The ring with `size` bytes of data at `offset`, which a peer may have told us.
 pub fn mapped(segment: &Segment, offset: Offset, size: u64) -> Option<Mapped> {
-    if !(size == SMALL_RING || size == LARGE_RING) || !offset.0.is_multiple_of(128) {
+    if !size.is_power_of_two() || !(SMALL_RING..=LARGEST_RING).contains(&size) || !offset.0.is_multiple_of(128) {
         return None;
     }
     let base = segment.at(offset, ring::bytes_for(size))?;
@@ -378,7 +392,7 @@ impl Leases {
         let offset = match self.free.pop() {
             Some(offset) => offset,
             None if self.made < MAX_LEASES => {
-                let offset = segment.allocate(ring::bytes_for(LARGE_RING)).ok()?;
+                let offset = segment.allocate(ring::bytes_for(large_ring())).ok()?;
                 self.made += 1;
                 offset
             }
@@ -415,7 +429,7 @@ impl Leases {
 
 /// Make the memory of a large ring as new. Nobody else looks at it any more.
 fn clear(segment: &Segment, offset: Offset) -> bool {
-    let length = ring::bytes_for(LARGE_RING);
+    let length = ring::bytes_for(large_ring());
     let Some(base) = segment.at(offset, length) else {
         return false;
     };

@@ -4,6 +4,7 @@
 //! the other side may be writing them while we look.
 
 use isthmus_shm::ring::Header;
+use isthmus_transfer::copy::copy;
 
 /// Who handles a record. The numbers are part of the layout version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,9 +12,10 @@ use isthmus_shm::ring::Header;
 pub enum Handler {
     /// A whole message: [`Envelope`], payload.
     Eager = 1,
-    /// The beginning of a message that needs several records: [`EagerFirst`], payload.
+    /// A longer message, or its beginning if it needs several records: [`EagerFirst`] on a line of its own, payload.
     EagerFirst = 2,
-    /// The next piece of the message that the last `EagerFirst` of this ring began: payload.
+    /// The next piece of the message that the last `EagerFirst` of this ring began: [`EagerMore`] on a line of its own,
+    /// payload.
     EagerMore = 3,
     /// A message that is offered: [`ReadyToSend`].
     ReadyToSend = 4,
@@ -21,7 +23,7 @@ pub enum Handler {
     ClearToSend = 5,
     /// The offered message has been fetched, or its withdrawal seen: [`Finished`].
     Finished = 6,
-    /// A piece of a streamed message: [`Data`], payload.
+    /// A piece of a streamed message: [`Data`] on a line of its own, payload.
     Data = 7,
     /// The next record is in another ring: [`Switch`].
     Switch = 8,
@@ -54,6 +56,22 @@ pub unsafe trait Fixed: Copy {
     const SIZE: u32 = size_of::<Self>() as u32;
 }
 
+/// A fixed part that fills the record's first line, so that the payload begins on the second: copies of whole lines
+/// are the fast ones.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct FullLine<T> {
+    pub fixed: T,
+    pad: [u64; 5],
+}
+
+impl<T: Fixed> FullLine<T> {
+    pub fn new(fixed: T) -> Self {
+        const { assert!(size_of::<Self>() == 56) };
+        Self { fixed, pad: [0; 5] }
+    }
+}
+
 /// Tag and sender's rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
@@ -68,6 +86,12 @@ pub struct EagerFirst {
     pub envelope: Envelope,
     /// Bytes of the whole message.
     pub total: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct EagerMore {
+    pub zero: [u64; 2],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,10 +150,14 @@ pub struct Switch {
     pub size: u64,
 }
 
+// SAFETY: numbers only; `new` checks that T and the pad fill it.
+unsafe impl<T: Fixed> Fixed for FullLine<T> {}
 // SAFETY: numbers only, no padding (checked by the sizes below).
 unsafe impl Fixed for Envelope {}
 // SAFETY: as above.
 unsafe impl Fixed for EagerFirst {}
+// SAFETY: as above.
+unsafe impl Fixed for EagerMore {}
 // SAFETY: as above.
 unsafe impl Fixed for ReadyToSend {}
 // SAFETY: as above.
@@ -182,7 +210,7 @@ impl Body {
     pub unsafe fn copy_to(self, to: *mut u8, length: usize) {
         debug_assert!(length <= self.len());
         // SAFETY: the caller vouches for `to`; ring and user memory do not overlap.
-        unsafe { std::ptr::copy_nonoverlapping(self.at, to, length) };
+        unsafe { copy(self.at, to, length) };
     }
 
     /// A copy on the heap.

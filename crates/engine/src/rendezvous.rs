@@ -9,7 +9,9 @@
 //! Data ...             ->     complete
 //! ```
 
-use isthmus_os::Error as OsError;
+use std::time::Duration;
+
+use isthmus_os::{Error as OsError, clock};
 use isthmus_shm::Offset;
 use isthmus_transfer::cma::{Cma, Refusal};
 
@@ -19,6 +21,7 @@ use crate::matching::Key;
 use crate::ops::Stage;
 use crate::outbound::{Answer, Queued};
 use crate::record::{ClearToSend, Finished, ReadyToSend};
+use crate::select::{Learned, Way};
 use crate::tunables;
 use crate::types::{ContextId, OpId};
 
@@ -55,10 +58,9 @@ impl Engine {
     /// Get the bytes of a taken offer moving into the receive `op`.
     pub(crate) fn fetch(&mut self, op: u32, peer: u32, tag: i32, record: ReadyToSend) {
         let expected = self.ops.matched(op, record.envelope.source, tag, record.total);
-        let done = if expected == 0 {
-            0
-        } else {
-            self.pull(op, peer, record.address, expected)
+        let done = match self.way(peer, expected) {
+            Some(cma) => self.pull(cma, op, peer, record.address, expected),
+            None => 0,
         };
         if done == expected {
             self.finish(peer, record);
@@ -70,6 +72,7 @@ impl Engine {
             expected,
         };
         self.ops[op].wire = expected;
+        self.ops[op].began = clock::now();
         self.answer(
             peer,
             Answer::ClearToSend(ClearToSend {
@@ -82,13 +85,29 @@ impl Engine {
         );
     }
 
+    /// By what the message is to be pulled; `None`: let it come through the ring.
+    fn way(&mut self, peer: u32, length: u64) -> Option<Cma> {
+        if length == 0 {
+            return None;
+        }
+        let Reach::Yes(cma) = self.reach(peer) else { return None };
+        (self.learned(peer).choose(length) == Way::SingleCopy).then_some(cma)
+    }
+
+    fn learned(&mut self, peer: u32) -> &mut Learned {
+        self.learned[peer as usize].get_or_insert_default()
+    }
+
     /// Fetch the message straight from the sender's buffer, as far as that works; how many bytes.
-    fn pull(&mut self, op: u32, peer: u32, address: u64, length: u64) -> u64 {
-        let Reach::Yes(cma) = self.reach(peer) else { return 0 };
+    fn pull(&mut self, cma: Cma, op: u32, peer: u32, address: u64, length: u64) -> u64 {
+        let began = clock::now();
         // SAFETY: the receive's pending buffer has room for `length` bytes.
         let pulled = unsafe { cma.pull(address, self.ops[op].buffer, length as usize) };
         let done = match pulled {
-            Ok(()) => length,
+            Ok(()) => {
+                self.learned(peer).learn(Way::SingleCopy, length, clock::now() - began);
+                length
+            }
             Err(stopped) => {
                 self.reach[peer as usize] = Reach::No;
                 report(peer, &Refusal::Os(stopped.error));
@@ -97,6 +116,13 @@ impl Engine {
         };
         counters::CMA_BYTES.add(done);
         done
+    }
+
+    /// A message of `length` bytes that began to stream at `began` has come whole.
+    pub(crate) fn learn_from_stream(&mut self, peer: u32, began: Duration, length: u64) {
+        if self.reach[peer as usize] != Reach::No {
+            self.learned(peer).learn(Way::Ring, length, clock::now() - began);
+        }
     }
 
     /// May the peer's memory be read? Tried once per peer, for real.

@@ -39,7 +39,11 @@ impl Cma {
         let length = size_of_val(&found);
         // SAFETY: `found` is ours and as long as we say.
         let copied = unsafe { process_vm::read(pid, secret_address, found.as_mut_ptr().cast(), length) }?;
-        if copied == length && found == secret { Ok(Self { pid }) } else { Err(Refusal::Stranger(pid)) }
+        if copied == length && found == secret {
+            Ok(Self { pid })
+        } else {
+            Err(Refusal::Stranger(pid))
+        }
     }
 
     /// Copy `length` bytes from `remote` in the peer to `local`. Blocks for as long as the copy takes; the peer does
@@ -53,7 +57,15 @@ impl Cma {
             // SAFETY: the rest of the caller's buffer.
             let copied = unsafe { process_vm::read(self.pid, remote + done as u64, local.add(done), length - done) };
             match copied {
-                Ok(0) => return Err(Interrupted { done, error: Error { call: "process_vm_readv", errno: 14 } }),
+                Ok(0) => {
+                    return Err(Interrupted {
+                        done,
+                        error: Error {
+                            call: "process_vm_readv",
+                            errno: 14,
+                        },
+                    });
+                }
                 Ok(copied) => done += copied,
                 Err(error) => return Err(Interrupted { done, error }),
             }
@@ -71,7 +83,10 @@ mod tests {
         let secret = [0x0123_4567_89ab_cdef, 42];
         let me = isthmus_os::process::id();
         let cma = Cma::probe(me, secret, secret.as_ptr() as u64).expect("a process may read itself");
-        assert_eq!(Cma::probe(me, [1, 2], secret.as_ptr() as u64), Err(Refusal::Stranger(me)));
+        assert_eq!(
+            Cma::probe(me, [1, 2], secret.as_ptr() as u64),
+            Err(Refusal::Stranger(me))
+        );
         let source: Vec<u8> = (0..100_000u32).map(|i| i as u8).collect();
         let mut copy = vec![0; source.len()];
         // SAFETY: `copy` is as long as we say.
@@ -81,7 +96,9 @@ mod tests {
 
     #[test]
     fn a_bad_address_is_an_error_that_says_how_far_it_got() {
-        let cma = Cma { pid: isthmus_os::process::id() };
+        let cma = Cma {
+            pid: isthmus_os::process::id(),
+        };
         let mut copy = [0u8; 8];
         // SAFETY: `copy` is as long as we say.
         let result = unsafe { cma.pull(8, copy.as_mut_ptr(), copy.len()) };

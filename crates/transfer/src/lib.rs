@@ -4,3 +4,4 @@
 #![allow(unsafe_code)] // Copies into user buffers by address.
 
 pub mod cma;
+pub mod copy;
