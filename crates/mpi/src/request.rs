@@ -124,7 +124,9 @@ struct Requests {
     live: Slab<Entry>,
     scopes: Scopes,
     /// Freed by the user while active: they complete by themselves, but own buffers until then.
-    orphans: Vec<Work>,
+    orphans: Vec<Box<dyn Operation>>,
+    /// Sends without buffers of their own that were freed.
+    freed_sends: Vec<OpId>,
     /// Room for the statuses of a call that completes several requests.
     statuses: Vec<Status>,
 }
@@ -133,6 +135,7 @@ static REQUESTS: Guarded<Requests> = Guarded::new(Requests {
     live: Slab::new(Kind::Request),
     scopes: Scopes::new(),
     orphans: Vec::new(),
+    freed_sends: Vec::new(),
     statuses: Vec::new(),
 });
 
@@ -253,6 +256,16 @@ impl Finished {
         scope: None,
     };
 
+    #[inline]
+    fn known(inside: &mut Entered, scope: Scope, ended: Result<Status>) -> Self {
+        let scope = match ended {
+            Ok(_) => None,
+            Err(_) => REQUESTS.get(inside).scopes.comm(scope),
+        };
+        let how = How::Known(ended);
+        Self { how, scope }
+    }
+
     /// The status, or the error with the status and the communicator it belongs to. Outside the engine.
     #[inline]
     fn report(self) -> Result<Status> {
@@ -310,56 +323,76 @@ fn completion(error: &Error) -> Completion {
     })
 }
 
-/// Take a complete operation out of its request. The handle becomes null, unless the request is persistent.
+/// If the request is complete (or inactive, or null), take the operation out of it. The handle becomes null, unless the
+/// request is persistent.
 #[inline]
-fn retire(inside: &mut Entered, request: &mut Handle<Request>) -> Result<Finished> {
-    let requests = REQUESTS.get(inside);
-    let entry = requests.entry(*request)?;
+fn poll(inside: &mut Entered, request: &mut Handle<Request>) -> Result<Option<Finished>> {
+    if *request == REQUEST_NULL {
+        return Ok(Some(Finished::EMPTY));
+    }
+    match REQUESTS.get(inside).entry(*request)?.work {
+        Work::Send(op) => poll_plain(inside, request, op, p2p::sent),
+        Work::Receive(op) => poll_plain(inside, request, op, p2p::received),
+        _ => poll_any(inside, request),
+    }
+}
+
+#[inline]
+fn poll_plain(
+    inside: &mut Entered,
+    request: &mut Handle<Request>,
+    op: OpId,
+    ended: fn(&Outcome) -> Result<Status>,
+) -> Result<Option<Finished>> {
+    let Some(outcome) = inside.take(op) else {
+        return Ok(None);
+    };
+    let scope = forget(inside, request)?.scope;
+    Ok(Some(Finished::known(inside, scope, ended(&outcome))))
+}
+
+#[inline(never)]
+fn poll_any(inside: &mut Entered, request: &mut Handle<Request>) -> Result<Option<Finished>> {
+    match look(inside, *request)? {
+        Look::Pending => return Ok(None),
+        Look::Inactive => return Ok(Some(Finished::EMPTY)),
+        Look::Complete | Look::PeerFailed => {}
+    }
+    let entry = REQUESTS.get(inside).entry(*request)?;
     let scope = entry.scope;
     let work = match &mut entry.work {
-        Work::Persistent(persistent) => match persistent.current.take() {
-            Some(work) => work,
-            None => return Ok(Finished::EMPTY),
-        },
-        _ => {
-            let work = requests.remove(*request)?.work;
-            *request = REQUEST_NULL;
-            work
-        }
+        Work::Persistent(persistent) => persistent.current.take().unwrap_or(Work::Complete),
+        _ => forget(inside, request)?.work,
     };
-    let how = match work {
-        Work::Complete => How::Known(Ok(Status::SENT)),
-        Work::NoProcess => How::Known(Ok(Status::NO_PROCESS)),
-        Work::Send(op) => How::Known(p2p::sent(&taken(inside, op))),
-        Work::Receive(op) => How::Known(p2p::received(&taken(inside, op))),
-        Work::Other(operation) => How::Ask(operation),
+    let ended = match work {
+        Work::Complete => Ok(Status::SENT),
+        Work::NoProcess => Ok(Status::NO_PROCESS),
+        Work::Send(op) => p2p::sent(&taken(inside, op)),
+        Work::Receive(op) => p2p::received(&taken(inside, op)),
+        Work::Other(operation) => {
+            let scope = REQUESTS.get(inside).scopes.comm(scope);
+            let how = How::Ask(operation);
+            return Ok(Some(Finished { how, scope }));
+        }
         Work::Persistent(_) | Work::Lent => return Err(invalid(*request)),
     };
-    let scope = match how {
-        How::Known(Ok(_)) => None,
-        _ => REQUESTS.get(inside).scopes.comm(scope),
-    };
-    if !REQUESTS.get(inside).orphans.is_empty() {
-        bury_orphans(inside);
-    }
-    Ok(Finished { how, scope })
+    Ok(Some(Finished::known(inside, scope, ended)))
 }
 
 fn taken(inside: &mut Entered, op: OpId) -> Outcome {
     inside.take(op).expect("the caller saw that the operation is complete")
 }
 
-/// If the request is complete (or inactive, or null), take the operation out of it.
+/// The request is complete: its handle becomes null.
 #[inline]
-fn poll(inside: &mut Entered, request: &mut Handle<Request>) -> Result<Option<Finished>> {
-    if *request == REQUEST_NULL {
-        return Ok(Some(Finished::EMPTY));
+fn forget(inside: &mut Entered, request: &mut Handle<Request>) -> Result<Entry> {
+    let requests = REQUESTS.get(inside);
+    let entry = requests.remove(*request)?;
+    *request = REQUEST_NULL;
+    if !requests.orphans.is_empty() {
+        bury_orphans(inside);
     }
-    match look(inside, *request)? {
-        Look::Pending => Ok(None),
-        Look::Inactive => Ok(Some(Finished::EMPTY)),
-        Look::Complete | Look::PeerFailed => retire(inside, request).map(Some),
-    }
+    Ok(entry)
 }
 
 /// Work on what a request stands for, outside the engine: `f` may run user code.
@@ -374,18 +407,23 @@ fn lend<R>(request: Handle<Request>, f: impl FnOnce(&mut Work) -> R) -> Result<R
 #[cold]
 fn bury_orphans(inside: &mut Entered) {
     let mut orphans = std::mem::take(&mut REQUESTS.get(inside).orphans);
-    orphans.retain_mut(|work| {
-        let complete = work.look(inside).is_complete();
-        // Nobody is left to hear of a failure.
-        match work {
-            Work::Send(op) if complete => drop(inside.take(*op)),
-            // A receive unpacks here.
-            Work::Other(operation) if complete => drop(operation.outcome()),
-            _ => {}
+    orphans.retain_mut(|operation| {
+        let complete = operation.advance(inside).is_complete();
+        if complete {
+            // A receive unpacks here. Nobody is left to hear of a failure.
+            let _ = operation.outcome();
         }
         !complete
     });
     REQUESTS.get(inside).orphans.append(&mut orphans);
+}
+
+/// Let go of freed sends that have completed by now.
+#[cold]
+fn bury_sends(inside: &mut Entered) {
+    let mut sends = std::mem::take(&mut REQUESTS.get(inside).freed_sends);
+    sends.retain(|op| inside.take(*op).is_none());
+    REQUESTS.get(inside).freed_sends = sends;
 }
 
 /// `MPI_Request_free` (MPI-5.0 §3.7.3): the operation, if active, completes by itself.
@@ -400,8 +438,15 @@ pub fn request_free(request: Handle<Request>) -> Result<()> {
     };
     match work {
         Some(Work::Receive(op)) => inside.detach(op),
-        Some(work @ (Work::Send(_) | Work::Other(_))) => {
-            REQUESTS.get(&mut inside).orphans.push(work);
+        Some(Work::Send(op)) => {
+            let sends = &mut REQUESTS.get(&mut inside).freed_sends;
+            sends.push(op);
+            if sends.len().is_power_of_two() {
+                bury_sends(&mut inside);
+            }
+        }
+        Some(Work::Other(operation)) => {
+            REQUESTS.get(&mut inside).orphans.push(operation);
             bury_orphans(&mut inside);
         }
         _ => {}
@@ -463,11 +508,10 @@ pub fn startall(requests: &mut [Handle<Request>]) -> Result<()> {
 pub(crate) fn drain_freed() -> Result<()> {
     wait_until(|inside| {
         bury_orphans(inside);
-        let owed = REQUESTS.get(inside).orphans.iter().any(|work| match work {
-            Work::Other(operation) => operation.is_owed(),
-            _ => true,
-        });
-        (!owed).then_some(())
+        bury_sends(inside);
+        let requests = REQUESTS.get(inside);
+        let owed = requests.orphans.iter().any(|operation| operation.is_owed());
+        (!owed && requests.freed_sends.is_empty()).then_some(())
     })?;
     Ok(())
 }

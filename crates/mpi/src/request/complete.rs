@@ -5,9 +5,10 @@
 
 use isthmus_engine::{Entered, enter, wait_until};
 
-use super::{Finished, Look, REQUEST_NULL, REQUESTS, Request, at_index, in_status, look, poll, retire};
+use super::{Finished, Look, REQUEST_NULL, REQUESTS, Request, at_index, in_status, look, poll};
 use crate::constants::UNDEFINED;
 use crate::error::{Class, Error, Result};
+use crate::fail;
 use crate::handle::Handle;
 use crate::status::Status;
 
@@ -43,13 +44,14 @@ pub fn testall(requests: &mut [Handle<Request>], statuses: &mut dyn FnMut(usize,
 
 /// `MPI_Waitany`: blocks until one is complete: its position and status, or `UNDEFINED` if none is active.
 pub fn waitany(requests: &mut [Handle<Request>]) -> Result<(i32, Status)> {
-    wait_until(|inside| first_complete(inside, requests).transpose())??.report()
+    let found = wait_until(|inside| search(inside, requests).transpose())??;
+    complete_one(requests, found)
 }
 
 /// `MPI_Testany`: as [`waitany`], but does not block. True also if none is active.
 pub fn testany(requests: &mut [Handle<Request>]) -> Result<(i32, bool, Status)> {
-    match try_twice(|inside| first_complete(inside, requests).transpose()).transpose()? {
-        Some(first) => first.report().map(|(index, status)| (index, true, status)),
+    match try_twice(|inside| search(inside, requests).transpose()).transpose()? {
+        Some(found) => complete_one(requests, found).map(|(index, status)| (index, true, status)),
         None => Ok((UNDEFINED, false, Status::EMPTY)),
     }
 }
@@ -61,9 +63,9 @@ pub fn waitsome(
     indices: &mut [i32],
     statuses: &mut dyn FnMut(usize, &Status),
 ) -> Result<i32> {
-    match wait_until(|inside| any_complete(inside, requests).transpose())?? {
-        Any::None => Ok(UNDEFINED),
-        Any::Some => complete_some(requests, indices, statuses),
+    match wait_until(|inside| search(inside, requests).transpose())?? {
+        Found::NoneActive => Ok(UNDEFINED),
+        Found::Complete(first) => complete_some(requests, first, indices, statuses),
     }
 }
 
@@ -73,10 +75,10 @@ pub fn testsome(
     indices: &mut [i32],
     statuses: &mut dyn FnMut(usize, &Status),
 ) -> Result<i32> {
-    match try_twice(|inside| any_complete(inside, requests).transpose()).transpose()? {
+    match try_twice(|inside| search(inside, requests).transpose()).transpose()? {
         None => Ok(0),
-        Some(Any::None) => Ok(UNDEFINED),
-        Some(Any::Some) => complete_some(requests, indices, statuses),
+        Some(Found::NoneActive) => Ok(UNDEFINED),
+        Some(Found::Complete(first)) => complete_some(requests, first, indices, statuses),
     }
 }
 
@@ -110,137 +112,17 @@ pub(super) fn all_complete(
     Ok(Some(()))
 }
 
-/// Complete every request of `requests`, and tell the statuses once it is known whether all went well.
-fn complete_all(requests: &mut [Handle<Request>], tell: &mut dyn FnMut(usize, &Status)) -> Result<()> {
-    let mut statuses = std::mem::take(&mut REQUESTS.get(&mut enter()).statuses);
-    let mut failed = None;
-    for (at, request) in requests.iter_mut().enumerate() {
-        let finished = poll(&mut enter(), request)?;
-        let status = match finished.map(Finished::report) {
-            Some(Ok(status)) => status,
-            Some(Err(error)) => {
-                let status = with_error(&error);
-                failed.get_or_insert((at, error));
-                status
-            }
-            None => Status {
-                error: Some(Class::Pending as i32),
-                ..Status::EMPTY
-            },
-        };
-        statuses.push(status);
-    }
-    tell_all(&mut statuses, failed.is_some(), tell);
-    REQUESTS.get(&mut enter()).statuses = statuses;
-    match failed {
-        None => Ok(()),
-        Some((at, error)) => Err(in_status(&error, at, 0)),
-    }
+/// What a search for a complete request found.
+#[derive(Clone, Copy)]
+pub(super) enum Found {
+    /// None is active.
+    NoneActive,
+    /// The first complete one is at this position.
+    Complete(usize),
 }
 
-/// Complete those of `requests` that are complete; how many.
-fn complete_some(
-    requests: &mut [Handle<Request>],
-    indices: &mut [i32],
-    tell: &mut dyn FnMut(usize, &Status),
-) -> Result<i32> {
-    let mut statuses = std::mem::take(&mut REQUESTS.get(&mut enter()).statuses);
-    let mut failed = None;
-    for (at, request) in requests.iter_mut().enumerate() {
-        let Some(finished) = poll_active(&mut enter(), request)? else {
-            continue;
-        };
-        let status = match finished.report() {
-            Ok(status) => status,
-            Err(error) => {
-                let status = with_error(&error);
-                failed.get_or_insert((at, error));
-                status
-            }
-        };
-        indices[statuses.len()] = at as i32;
-        statuses.push(status);
-    }
-    let count = statuses.len() as i32;
-    tell_all(&mut statuses, failed.is_some(), tell);
-    REQUESTS.get(&mut enter()).statuses = statuses;
-    match failed {
-        None => Ok(count),
-        Some((at, error)) => Err(in_status(&error, at, count)),
-    }
-}
-
-/// Tell the statuses by position; with error codes if any operation failed.
-pub(super) fn tell_all(statuses: &mut Vec<Status>, failed: bool, tell: &mut dyn FnMut(usize, &Status)) {
-    for (at, mut status) in statuses.drain(..).enumerate() {
-        if failed {
-            status.error.get_or_insert(Class::Success as i32);
-        }
-        tell(at, &status);
-    }
-}
-
-#[cold]
-pub(super) fn with_error(error: &Error) -> Status {
-    Status {
-        error: Some(error.code()),
-        ..error.completion().map_or(Status::EMPTY, |completion| completion.status)
-    }
-}
-
-/// As [`poll`], but null and inactive requests count as none.
-fn poll_active(inside: &mut Entered, request: &mut Handle<Request>) -> Result<Option<Finished>> {
-    if *request == REQUEST_NULL || !look(inside, *request)?.is_complete() {
-        return Ok(None);
-    }
-    retire(inside, request).map(Some)
-}
-
-/// What a search for the first complete request found.
-struct First {
-    index: i32,
-    finished: Finished,
-}
-
-impl First {
-    fn report(self) -> Result<(i32, Status)> {
-        match self.finished.report() {
-            Ok(status) => Ok((self.index, status)),
-            Err(error) => Err(at_index(error, self.index)),
-        }
-    }
-}
-
-/// The first complete request, taken out; or the news that none is active.
-fn first_complete(inside: &mut Entered, requests: &mut [Handle<Request>]) -> Result<Option<First>> {
-    let mut active = false;
-    for (at, request) in requests.iter_mut().enumerate() {
-        if *request == REQUEST_NULL {
-            continue;
-        }
-        match look(inside, *request).map_err(|error| in_array(&error, at))? {
-            Look::Inactive => {}
-            Look::Pending => active = true,
-            Look::Complete | Look::PeerFailed => {
-                let (index, finished) = (at as i32, retire(inside, request)?);
-                return Ok(Some(First { index, finished }));
-            }
-        }
-    }
-    let (index, finished) = (UNDEFINED, Finished::EMPTY);
-    Ok((!active).then_some(First { index, finished }))
-}
-
-/// What there is to complete.
-pub(super) enum Any {
-    /// No request is active.
-    None,
-    /// At least one is complete.
-    Some,
-}
-
-/// Is any complete, or none active?
-pub(super) fn any_complete(inside: &mut Entered, requests: &[Handle<Request>]) -> Result<Option<Any>> {
+/// The first complete request; `None`: some are active, and none of them is complete.
+pub(super) fn search(inside: &mut Entered, requests: &[Handle<Request>]) -> Result<Option<Found>> {
     let mut active = false;
     for (at, request) in requests.iter().enumerate() {
         if *request == REQUEST_NULL {
@@ -249,10 +131,111 @@ pub(super) fn any_complete(inside: &mut Entered, requests: &[Handle<Request>]) -
         match look(inside, *request).map_err(|error| in_array(&error, at))? {
             Look::Inactive => {}
             Look::Pending => active = true,
-            Look::Complete | Look::PeerFailed => return Ok(Some(Any::Some)),
+            Look::Complete | Look::PeerFailed => return Ok(Some(Found::Complete(at))),
         }
     }
-    Ok((!active).then_some(Any::None))
+    Ok((!active).then_some(Found::NoneActive))
+}
+
+/// Complete the request that a search found: its position and status.
+fn complete_one(requests: &mut [Handle<Request>], found: Found) -> Result<(i32, Status)> {
+    let Found::Complete(at) = found else {
+        return Ok((UNDEFINED, Status::EMPTY));
+    };
+    let index = at as i32;
+    match poll(&mut enter(), &mut requests[at])?.map(Finished::report) {
+        Some(Ok(status)) => Ok((index, status)),
+        Some(Err(error)) => Err(at_index(error, index)),
+        None => Err(pending(requests[at])),
+    }
+}
+
+/// Complete every request, of which none is pending unless another one's peer has died.
+fn complete_all(requests: &mut [Handle<Request>], statuses: &mut dyn FnMut(usize, &Status)) -> Result<()> {
+    let mut several = Several::new();
+    for (at, request) in requests.iter_mut().enumerate() {
+        match poll(&mut enter(), request)? {
+            Some(finished) => several.add(at, finished.report()),
+            None => several.add(at, Err(pending(*request))),
+        }
+    }
+    several.tell(statuses).map(drop)
+}
+
+/// Complete those that are complete, of which the first is at `first`; how many.
+fn complete_some(
+    requests: &mut [Handle<Request>],
+    first: usize,
+    indices: &mut [i32],
+    statuses: &mut dyn FnMut(usize, &Status),
+) -> Result<i32> {
+    let mut several = Several::new();
+    for (at, request) in requests.iter_mut().enumerate().skip(first) {
+        if !is_complete(&mut enter(), *request)? {
+            continue;
+        }
+        if let Some(finished) = poll(&mut enter(), request)? {
+            indices[several.statuses.len()] = at as i32;
+            several.add(at, finished.report());
+        }
+    }
+    several.tell(statuses)
+}
+
+/// Is it active and complete?
+pub(super) fn is_complete(inside: &mut Entered, request: Handle<Request>) -> Result<bool> {
+    Ok(request != REQUEST_NULL && look(inside, request)?.is_complete())
+}
+
+/// The outcomes of several requests, told once it is known whether all went well.
+pub(super) struct Several {
+    statuses: Vec<Status>,
+    /// The first that failed, and its position among the requests.
+    failed: Option<(usize, Error)>,
+}
+
+impl Several {
+    pub fn new() -> Self {
+        Self {
+            statuses: std::mem::take(&mut REQUESTS.get(&mut enter()).statuses),
+            failed: None,
+        }
+    }
+
+    /// One more outcome, of the request at `at`.
+    pub fn add(&mut self, at: usize, outcome: Result<Status>) {
+        let status = outcome.unwrap_or_else(|error| {
+            let status = error.completion().map_or(Status::EMPTY, |completion| completion.status);
+            let code = error.code();
+            self.failed.get_or_insert((at, error));
+            Status {
+                error: Some(code),
+                ..status
+            }
+        });
+        self.statuses.push(status);
+    }
+
+    /// Tell the statuses in order; how many.
+    pub fn tell(mut self, tell: &mut dyn FnMut(usize, &Status)) -> Result<i32> {
+        let count = self.statuses.len() as i32;
+        for (at, mut status) in self.statuses.drain(..).enumerate() {
+            if self.failed.is_some() {
+                status.error.get_or_insert(Class::Success as i32);
+            }
+            tell(at, &status);
+        }
+        REQUESTS.get(&mut enter()).statuses = self.statuses;
+        match self.failed {
+            None => Ok(count),
+            Some((at, error)) => Err(in_status(&error, at, count)),
+        }
+    }
+}
+
+#[cold]
+pub(super) fn pending(request: Handle<Request>) -> Error {
+    fail!(Pending, "request={request:?} is not complete")
 }
 
 /// The error of looking at the request at a position.
