@@ -306,3 +306,163 @@ impl<T: Cached> Default for Attributes<T> {
         Self::new()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handle::{Kind, Table};
+
+    struct Thing;
+
+    static THINGS: Table<Thing> = Table::new();
+    static KEYVALS: Keyvals<Thing> = Keyvals::new(14);
+    const OWNER: Handle<Thing> = Handle::from_raw(77);
+    const OTHER: Handle<Thing> = Handle::from_raw(78);
+
+    impl Object for Thing {
+        const KIND: Kind = Kind::Win;
+        const INVALID: Class = Class::Win;
+        const NULL: u32 = 0x110;
+        const NAME: &'static str = "Thing";
+        fn table() -> &'static Table<Self> {
+            &THINGS
+        }
+    }
+
+    impl Cached for Thing {
+        fn keyvals() -> &'static Keyvals<Self> {
+            &KEYVALS
+        }
+    }
+
+    type Log = Arc<Mutex<Vec<(u32, usize)>>>;
+
+    fn pointer(value: usize) -> *mut c_void {
+        std::ptr::without_provenance_mut(value)
+    }
+
+    fn entries(log: &Log) -> Vec<(u32, usize)> {
+        std::mem::take(&mut log.lock().expect("no test panics with it"))
+    }
+
+    /// A keyval whose deletions are written down; those of `refused` fail with code 99.
+    fn logged(copy: Copy<Thing>, log: &Log, refused: Option<usize>) -> i32 {
+        let log = Arc::clone(log);
+        let delete = move |owner: Handle<Thing>, _, value: *mut c_void, extra: *mut c_void| {
+            assert_eq!(extra.addr(), 5);
+            log.lock()
+                .expect("no test panics with it")
+                .push((owner.raw(), value.addr()));
+            if refused == Some(value.addr()) { 99 } else { 0 }
+        };
+        let keyval = KEYVALS.create(copy, Delete::User(Box::new(delete)), pointer(5));
+        keyval.expect("few keyvals")
+    }
+
+    fn code<V>(outcome: Result<V>) -> Option<i32> {
+        outcome.err().map(|error| error.code())
+    }
+
+    const BAD_KEYVAL: Option<i32> = Some(Class::Keyval as i32);
+
+    #[test]
+    fn a_freed_keyval_lives_until_its_last_attribute() {
+        let log = Log::default();
+        let keyval = logged(Copy::Null, &log, None);
+        let list = Attributes::new();
+        assert_eq!(list.get(keyval), Ok(None));
+        list.set(OWNER, keyval, pointer(1)).expect("a live keyval");
+        KEYVALS.free(keyval).expect("a live keyval");
+        assert_eq!(code(KEYVALS.free(keyval)), BAD_KEYVAL);
+        assert_eq!(list.get(keyval), Ok(Some(pointer(1))));
+        list.delete(OWNER, keyval).expect("still there");
+        assert_eq!(entries(&log), [(77, 1)]);
+        assert_eq!(code(list.get(keyval)), BAD_KEYVAL);
+        assert_eq!(code(list.set(OWNER, keyval, pointer(2))), BAD_KEYVAL);
+        assert_eq!(code(list.delete(OWNER, keyval)), BAD_KEYVAL);
+        assert_eq!(Arc::strong_count(&log), 1, "the callbacks are dropped with the keyval");
+    }
+
+    #[test]
+    fn setting_again_deletes_the_old_value_first() {
+        let log = Log::default();
+        let keyval = logged(Copy::Null, &log, Some(2));
+        let list = Attributes::new();
+        for value in 1..=2 {
+            list.set(OWNER, keyval, pointer(value)).expect("a live keyval");
+        }
+        assert_eq!(entries(&log), [(77, 1)]);
+        assert_eq!(code(list.set(OWNER, keyval, pointer(3))), Some(99));
+        assert_eq!(code(list.delete(OWNER, keyval)), Some(99));
+        assert_eq!(list.get(keyval), Ok(Some(pointer(2))));
+        KEYVALS.free(keyval).expect("a live keyval");
+    }
+
+    #[test]
+    fn the_latest_goes_first() {
+        let log = Log::default();
+        let keyvals = [Some(4), None, None].map(|refused| logged(Copy::Null, &log, refused));
+        let list = Attributes::new();
+        for (&keyval, value) in keyvals.iter().zip(4..) {
+            list.set(OWNER, keyval, pointer(value)).expect("a live keyval");
+        }
+        assert_eq!(code(list.clear(OWNER)), Some(99));
+        assert_eq!(entries(&log), [(77, 6), (77, 5), (77, 4)]);
+        assert_eq!(list.get(keyvals[0]), Ok(Some(pointer(4))));
+        assert_eq!(list.get(keyvals[1]), Ok(None));
+        for keyval in keyvals {
+            KEYVALS.free(keyval).expect("a live keyval");
+        }
+    }
+
+    #[test]
+    fn copies_are_what_the_callbacks_say() {
+        let log = Log::default();
+        let next: CopyFn<Thing> = Box::new(|owner, _, extra, value, wanted| {
+            assert_eq!((owner, extra.addr()), (OWNER, 5));
+            *wanted = value.addr() != 30;
+            Ok(pointer(value.addr() + 1))
+        });
+        let same: CopyFn<Thing> = Box::new(|_, _, _, _, _| Ok(pointer(0)));
+        let failing: CopyFn<Thing> = Box::new(|_, _, _, _, _| Err(55));
+        let [null, dup, user, unwanted] =
+            [Copy::Null, Copy::Dup, Copy::User(next), Copy::User(same)].map(|copy| logged(copy, &log, None));
+        let (old, new) = (Attributes::new(), Attributes::new());
+        for (keyval, value) in [(null, 10), (dup, 20), (user, 40), (unwanted, 50)] {
+            old.set(OWNER, keyval, pointer(value)).expect("a live keyval");
+        }
+        old.copy_to(OWNER, &new, OTHER).expect("no callback fails");
+        let values = [null, dup, user, unwanted].map(|keyval| new.get(keyval).expect("live").map(|value| value.addr()));
+        assert_eq!(values, [None, Some(20), Some(41), None]);
+        new.clear(OTHER).expect("no callback fails");
+        assert_eq!(entries(&log), [(78, 41), (78, 20)]);
+
+        let last = logged(Copy::User(failing), &log, None);
+        old.set(OWNER, last, pointer(60)).expect("a live keyval");
+        assert_eq!(code(old.copy_to(OWNER, &new, OTHER)), Some(55));
+        assert_eq!(entries(&log), [(78, 41), (78, 20)], "what had been copied is deleted");
+        assert_eq!(new.get(dup), Ok(None));
+    }
+
+    #[test]
+    fn callbacks_may_come_back() {
+        static LIST: Attributes<Thing> = Attributes::new();
+        static KEYVAL: std::sync::OnceLock<i32> = std::sync::OnceLock::new();
+        let delete: DeleteFn<Thing> = Box::new(|owner, keyval, value, _| {
+            assert_eq!(LIST.get(keyval), Ok(Some(value)));
+            let inner = KEYVALS
+                .create(Copy::Null, Delete::Null, pointer(0))
+                .expect("few keyvals");
+            LIST.set(owner, inner, value).expect("a live keyval");
+            KEYVALS.free(inner).expect("a live keyval");
+            LIST.delete(owner, inner).expect("it is there");
+            0
+        });
+        let keyval = KEYVALS.create(Copy::Null, Delete::User(delete), pointer(0));
+        let keyval = *KEYVAL.get_or_init(|| keyval.expect("few keyvals"));
+        LIST.set(OWNER, keyval, pointer(9)).expect("a live keyval");
+        KEYVALS.free(keyval).expect("a live keyval");
+        LIST.clear(OWNER).expect("no callback fails");
+        assert_eq!(code(LIST.get(keyval)), BAD_KEYVAL);
+    }
+}

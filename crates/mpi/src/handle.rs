@@ -155,7 +155,7 @@ struct Slot<T> {
 }
 
 struct Free {
-    /// Indexes that can be handed out again, oldest last.
+    /// Indexes that can be handed out again; the one freed last is the first to be.
     indexes: Vec<u32>,
     /// First index never used.
     next: u32,
