@@ -15,6 +15,7 @@ const LAYERS: &[&[&str]] = &[
     &["mpi"],
     &["abi"],
     &["launch", "cli"],
+    &["tests"],
 ];
 
 #[derive(Deserialize)]

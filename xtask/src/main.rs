@@ -2,8 +2,14 @@
 
 use std::process::ExitCode;
 
+mod demo;
 mod generate;
+mod install;
 mod layers;
+mod link;
+mod process;
+mod test;
+mod tools;
 
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
@@ -20,6 +26,9 @@ fn main() -> ExitCode {
         None => ("help", [].as_slice()),
     };
     let outcome = match command {
+        "demo" => demo::run(rest),
+        "install" => install::run(rest),
+        "test" => test::run(rest),
         "gen" => generate::run(rest),
         "check-layers" => layers::run(rest),
         "help" | "--help" | "-h" => {

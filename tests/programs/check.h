@@ -1,0 +1,78 @@
+/* What the programs of this folder share: saying what is wrong, and bytes that can be recognised. */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int rank, size;
+
+#define CHECK(condition, ...)                                                                    \
+    do {                                                                                         \
+        if (!(condition)) {                                                                      \
+            char check_text[2048];                                                                \
+            snprintf(check_text, sizeof check_text, __VA_ARGS__);                                \
+            fprintf(stderr, "%s:%d: rank %d of %d: not so: %s (%s)\n", __FILE__, __LINE__, rank, \
+                    size, #condition, check_text);                                               \
+            fflush(stderr);                                                                      \
+            MPI_Abort(MPI_COMM_WORLD, 1);                                                        \
+            _Exit(1);                                                                            \
+        }                                                                                        \
+    } while (0)
+
+/* The call succeeds. */
+#define OK(call)                                          \
+    do {                                                  \
+        int ok_code = (call);                             \
+        CHECK(ok_code == MPI_SUCCESS, "code %d", ok_code); \
+    } while (0)
+
+/* The call fails with this class. */
+#define FAILS(class, call)                                                                  \
+    do {                                                                                    \
+        int fails_code = (call), fails_class = -1;                                          \
+        if (fails_code != MPI_SUCCESS) MPI_Error_class(fails_code, &fails_class);           \
+        CHECK(fails_code != MPI_SUCCESS && fails_class == (class), "class %d", fails_class); \
+    } while (0)
+
+__attribute__((unused)) static void begin(int *argc, char ***argv) {
+    OK(MPI_Init(argc, argv));
+    OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
+}
+
+__attribute__((unused)) static void end(void) { OK(MPI_Finalize()); }
+
+/* Byte i of the message with this seed. */
+__attribute__((unused)) static unsigned char byte_of(unsigned seed, size_t i) {
+    return (unsigned char)(seed * 37u + (unsigned)i * 7u + (unsigned)(i >> 8) * 3u + 1u);
+}
+
+__attribute__((unused)) static void fill(void *buffer, size_t length, unsigned seed) {
+    unsigned char *bytes = buffer;
+    for (size_t i = 0; i < length; i++) bytes[i] = byte_of(seed, i);
+}
+
+/* Index of the first wrong byte, or -1. */
+__attribute__((unused)) static long wrong_byte(const void *buffer, size_t length, unsigned seed) {
+    const unsigned char *bytes = buffer;
+    for (size_t i = 0; i < length; i++)
+        if (bytes[i] != byte_of(seed, i)) return (long)i;
+    return -1;
+}
+
+#define CHECK_BYTES(buffer, length, seed)                                                           \
+    do {                                                                                            \
+        long check_at = wrong_byte(buffer, length, seed);                                           \
+        CHECK(check_at == -1, "byte %ld of %zu is wrong", check_at, (size_t)(length));              \
+    } while (0)
+
+/* The same sequence everywhere, not the same everywhere as rand's. */
+__attribute__((unused)) static unsigned next_random(unsigned *state) {
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+#endif

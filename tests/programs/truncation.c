@@ -1,0 +1,48 @@
+// ranks: 2
+/* A message longer than the buffer: an error of the receiver, nothing beyond the buffer, and the next message is fine. */
+#include "check.h"
+
+enum { LONGEST = 1 << 20 };
+
+int main(int argc, char **argv) {
+    begin(&argc, &argv);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    char *buffer = malloc(LONGEST);
+    static const int lengths[] = {2, 100, 5000, 40000, LONGEST};
+    for (int i = 0; i < 5; i++)
+        for (int way = 0; way < 4; way++) {
+            int length = lengths[i], room = length / 2, next = 0;
+            if (rank == 0) {
+                fill(buffer, length, i);
+                /* Way 1 and 3: the message is there before its receive. */
+                if (way % 2 == 0) OK(MPI_Recv(NULL, 0, MPI_BYTE, 1, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+                MPI_Request request;
+                OK(MPI_Isend(buffer, length, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &request));
+                OK(MPI_Send(&length, 1, MPI_INT, 1, 2, MPI_COMM_WORLD));
+                OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+                continue;
+            }
+            MPI_Request request;
+            MPI_Status status;
+            memset(buffer, 99, length);
+            if (way % 2 == 0) {
+                OK(MPI_Irecv(buffer, room, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &request));
+                OK(MPI_Send(NULL, 0, MPI_BYTE, 0, 8, MPI_COMM_WORLD));
+                if (way == 0) {
+                    FAILS(MPI_ERR_TRUNCATE, MPI_Wait(&request, &status));
+                } else {
+                    FAILS(MPI_ERR_IN_STATUS, MPI_Waitall(1, &request, &status));
+                    FAILS(MPI_ERR_TRUNCATE, status.MPI_ERROR);
+                }
+            } else {
+                OK(MPI_Probe(0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+                FAILS(MPI_ERR_TRUNCATE, MPI_Recv(buffer, room, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            }
+            for (int k = room; k < length; k++) CHECK(buffer[k] == 99, "byte %d behind the buffer of %d was written", k, room);
+            OK(MPI_Recv(&next, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            CHECK(next == length, "the next message says %d", next);
+        }
+    free(buffer);
+    end();
+    return 0;
+}

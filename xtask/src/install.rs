@@ -1,0 +1,118 @@
+//! `install`: a release build, laid out in a prefix that may be moved as a whole.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::link;
+use crate::process::{cargo, root, show, target};
+use crate::tools::{self, Tool};
+
+/// `install [--prefix DIR]`
+pub fn run(arguments: &[String]) -> Result<()> {
+    let prefix = match arguments {
+        [] => root().join("dist"),
+        [option, prefix] if option == "--prefix" => std::env::current_dir()?.join(prefix),
+        [option] if option.starts_with("--prefix=") => std::env::current_dir()?.join(&option["--prefix=".len()..]),
+        _ => bail!("usage: cargo xtask install [--prefix DIR]"),
+    };
+    into(&prefix)?;
+    println!("installed in {}", prefix.display());
+    Ok(())
+}
+
+/// Build and install into `prefix`. Cargo shows its progress.
+pub fn into(prefix: &Path) -> Result<()> {
+    tools::need(&[Tool::C])?;
+    show(cargo().args([
+        "build",
+        "--release",
+        "-p",
+        "isthmus-abi",
+        "-p",
+        "isthmus-launch",
+        "-p",
+        "isthmus-cli",
+    ]))?;
+    let built = target().join("release");
+    let bin = folder(prefix, "bin")?;
+    copy(&built.join("mpiexec"), &bin.join("mpiexec"))?;
+    copy(&built.join("isthmus"), &bin.join("isthmus"))?;
+    write(&bin.join("mpicc"), &wrapper("C", "CC", "-cc", "cc", "gcc"), 0o755)?;
+    write(&bin.join("mpicxx"), &wrapper("C++", "CXX", "-cxx", "c++", "g++"), 0o755)?;
+    for (link, to) in [
+        ("mpirun", "mpiexec"),
+        ("mpicc_abi", "mpicc"),
+        ("mpicxx_abi", "mpicxx"),
+        ("mpic++", "mpicxx"),
+    ] {
+        point(&bin.join(link), to)?;
+    }
+    link::libraries(&built, &folder(prefix, "lib")?)?;
+    copy(&root().join("include/mpi.h"), &folder(prefix, "include")?.join("mpi.h"))?;
+    let pkgconfig = folder(prefix, "lib/pkgconfig")?;
+    write(
+        &pkgconfig.join("isthmus.pc"),
+        &versioned(include_str!("../templates/isthmus.pc")),
+        0o644,
+    )?;
+    point(&pkgconfig.join("mpi.pc"), "isthmus.pc")?;
+    let bench = folder(prefix, "share/isthmus/bench")?;
+    for source in files(&root().join("bench"))? {
+        copy(&source, &bench.join(source.file_name().context("a file has a name")?))?;
+    }
+    Ok(())
+}
+
+fn wrapper(language: &str, variable: &str, flag: &str, compiler: &str, package: &str) -> String {
+    versioned(include_str!("../templates/mpicc.sh"))
+        .replace("@LANGUAGE@", language)
+        .replace("@VARIABLE@", variable)
+        .replace("@FLAG@", flag)
+        .replace("@COMPILER@", compiler)
+        .replace("@PACKAGE@", package)
+}
+
+fn versioned(template: &str) -> String {
+    template.replace("@VERSION@", env!("CARGO_PKG_VERSION"))
+}
+
+fn folder(prefix: &Path, name: &str) -> Result<PathBuf> {
+    let path = prefix.join(name);
+    std::fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+    Ok(path)
+}
+
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    Ok(entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.is_file())
+        .collect())
+}
+
+/// Put a file in its place by renaming, so that a program that runs from there keeps its own.
+fn place(to: &Path, make: impl FnOnce(&Path) -> std::io::Result<()>) -> Result<()> {
+    let new = to.with_extension("new");
+    // There may be one from an install that was interrupted.
+    let _ = std::fs::remove_file(&new);
+    let placed = make(&new).and_then(|()| std::fs::rename(&new, to));
+    placed.with_context(|| format!("cannot write {}", to.display()))
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    place(to, |new| std::fs::copy(from, new).map(drop)).with_context(|| format!("copying {}", from.display()))
+}
+
+fn write(to: &Path, text: &str, mode: u32) -> Result<()> {
+    place(to, |new| {
+        std::fs::write(new, text)?;
+        std::fs::set_permissions(new, std::fs::Permissions::from_mode(mode))
+    })
+}
+
+fn point(link: &Path, to: &str) -> Result<()> {
+    place(link, |new| symlink(to, new))
+}

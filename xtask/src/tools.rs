@@ -1,0 +1,98 @@
+//! Programs of the system that we need: checked, and installed where we may.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Result, bail};
+
+use crate::process;
+
+/// Something that must be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tool {
+    /// A C compiler.
+    C,
+    /// A C++ compiler.
+    Cxx,
+    /// CMake, and the make that it drives.
+    CMake,
+    /// `pkg-config`.
+    PkgConfig,
+    /// Python 3 with venv and the headers that extensions need.
+    Python,
+}
+
+impl Tool {
+    fn name(self) -> &'static str {
+        match self {
+            Self::C => "a C compiler",
+            Self::Cxx => "a C++ compiler",
+            Self::CMake => "CMake",
+            Self::PkgConfig => "pkg-config",
+            Self::Python => "Python 3 with venv and headers",
+        }
+    }
+
+    /// Debian's packages.
+    fn packages(self) -> &'static [&'static str] {
+        match self {
+            Self::C => &["gcc", "libc6-dev"],
+            Self::Cxx => &["g++"],
+            Self::CMake => &["cmake", "make"],
+            Self::PkgConfig => &["pkg-config"],
+            Self::Python => &["python3", "python3-venv", "python3-dev"],
+        }
+    }
+
+    fn is_there(self) -> bool {
+        match self {
+            Self::C => found("cc"),
+            Self::Cxx => found("c++"),
+            Self::CMake => found("cmake") && found("make"),
+            Self::PkgConfig => found("pkg-config"),
+            Self::Python => {
+                let probe = "import ensurepip, venv, os, sysconfig; \
+                             assert os.path.exists(sysconfig.get_path('include') + '/Python.h')";
+                let mut python = Command::new("python3");
+                python.args(["-c", probe]).stdout(Stdio::null()).stderr(Stdio::null());
+                python.status().is_ok_and(|status| status.success())
+            }
+        }
+    }
+}
+
+/// See that all of them are there: by apt if we are root on a machine that has it, otherwise by asking for them.
+pub fn need(tools: &[Tool]) -> Result<()> {
+    let missing: Vec<Tool> = tools.iter().copied().filter(|tool| !tool.is_there()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names = missing.iter().map(|tool| tool.name()).collect::<Vec<_>>().join(", ");
+    let packages: Vec<&str> = missing.iter().flat_map(|tool| tool.packages()).copied().collect();
+    let cure = format!("apt-get install {}", packages.join(" "));
+    if !(is_root() && found("apt-get")) {
+        bail!("missing: {names}; install it (Debian, Ubuntu: {cure}) and try again");
+    }
+    println!("missing: {names}; {cure}");
+    let mut apt = Command::new("apt-get");
+    process::show(apt.args(["-qq", "update"]))?;
+    let mut apt = Command::new("apt-get");
+    apt.args(["-qq", "-y", "--no-install-recommends", "install"])
+        .args(packages);
+    process::show(apt.env("DEBIAN_FRONTEND", "noninteractive"))?;
+    match missing.iter().find(|tool| !tool.is_there()) {
+        Some(tool) => bail!("{} is still missing after {cure}", tool.name()),
+        None => Ok(()),
+    }
+}
+
+fn is_root() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    line.and_then(|line| line.split_whitespace().nth(1)) == Some("0")
+}
+
+fn found(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|entry: PathBuf| entry.join(program).is_file())
+}
