@@ -30,13 +30,15 @@ struct Buffer {
     owner: Owner,
     address: *mut c_void,
     size: i64,
+    /// Bytes of copies that have not left yet.
+    used: i64,
 }
 
 // SAFETY: the address is the user's; it is handed back, never followed.
 unsafe impl Send for Buffer {}
 
 /// A message that has not left yet.
-struct Copy {
+struct Copied {
     owner: Owner,
     /// Counts up over all buffered sends.
     serial: u64,
@@ -46,7 +48,7 @@ struct Copy {
 
 struct Buffers {
     attached: Vec<Buffer>,
-    copies: Vec<Copy>,
+    copies: Vec<Copied>,
     next_serial: u64,
 }
 
@@ -57,23 +59,38 @@ static BUFFERS: Guarded<Buffers> = Guarded::new(Buffers {
 });
 
 impl Buffers {
-    fn buffer(&self, owner: Owner) -> Option<&Buffer> {
-        self.attached.iter().find(|buffer| buffer.owner == owner)
+    fn buffer(&mut self, owner: Owner) -> Option<&mut Buffer> {
+        self.attached.iter_mut().find(|buffer| buffer.owner == owner)
     }
 
     /// The buffer that sends on a communicator use: its own, else the process's.
-    fn serving(&self, context: ContextId) -> Option<&Buffer> {
-        self.buffer(Owner::Comm(context))
-            .or_else(|| self.buffer(Owner::Process))
+    fn serving(&mut self, context: ContextId) -> Option<&mut Buffer> {
+        let of_comm = |buffer: &Buffer| buffer.owner == Owner::Comm(context);
+        let at = self.attached.iter().position(of_comm);
+        let at = at.or_else(|| self.attached.iter().position(|buffer| buffer.owner == Owner::Process));
+        at.map(|at| &mut self.attached[at])
     }
 
-    /// Bytes that may still be copied. `None`: any number.
-    fn room(&self, buffer: &Buffer) -> Option<i64> {
-        if buffer.address == BUFFER_AUTOMATIC {
-            return None;
+    /// A send could not finish at once: its copy stays until it has.
+    fn keep(&mut self, owner: Owner, op: OpId, data: Vec<u8>) {
+        if let Some(buffer) = self.buffer(owner) {
+            buffer.used += data.len() as i64;
         }
-        let copies = self.copies.iter().filter(|copy| copy.owner == buffer.owner);
-        Some(buffer.size - copies.map(|copy| copy.data.len() as i64).sum::<i64>())
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        self.copies.push(Copied {
+            owner,
+            serial,
+            op,
+            data,
+        });
+    }
+}
+
+impl Buffer {
+    /// May so many bytes more be copied?
+    fn has_room(&self, bytes: usize) -> bool {
+        self.address == BUFFER_AUTOMATIC || bytes as i64 <= self.size - self.used
     }
 }
 
@@ -124,56 +141,52 @@ pub(super) unsafe fn start(outgoing: &Outgoing<'_>, inside: &mut Entered) -> Res
     let flight = outgoing.begin_copy(inside, unsafe { outgoing.copy() })?;
     if let Some(op) = flight.op {
         let buffers = BUFFERS.get(inside);
-        let serial = buffers.next_serial;
-        buffers.next_serial += 1;
-        buffers.copies.push(Copy {
-            owner,
-            serial,
-            op,
-            data: flight.staging,
-        });
+        buffers.keep(owner, op, flight.staging);
+        if buffers.copies.len().is_power_of_two() {
+            release(inside);
+        }
     }
     Ok(Work::Complete)
 }
 
 /// Whose buffer has room for the message.
 fn find_room(inside: &mut Entered, outgoing: &Outgoing<'_>) -> Result<Owner> {
-    for attempt in 0.. {
-        let buffers = BUFFERS.get(inside);
-        let Some(buffer) = buffers.serving(outgoing.posting.context) else {
-            return Err(fail!(Buffer, "no buffer is attached for buffered sends"));
-        };
-        let owner = buffer.owner;
-        match (buffers.room(buffer), attempt) {
-            (Some(room), _) if room >= outgoing.bytes as i64 => return Ok(owner),
-            (None, _) => return Ok(owner),
-            (Some(_), 0) => release(inside),
-            (Some(_), 1) => {
-                inside.progress();
-                release(inside);
-            }
-            (Some(room), _) => {
-                return Err(fail!(
-                    Buffer,
-                    "a message of {} bytes, but the attached buffer has room for {room} more",
-                    outgoing.bytes
-                ));
-            }
-        }
+    let context = outgoing.posting.context;
+    if let Some(buffer) = BUFFERS.get(inside).serving(context)
+        && buffer.has_room(outgoing.bytes)
+    {
+        return Ok(buffer.owner);
     }
-    unreachable!("the third attempt answers")
+    inside.progress();
+    release(inside);
+    match BUFFERS.get(inside).serving(context) {
+        Some(buffer) if buffer.has_room(outgoing.bytes) => Ok(buffer.owner),
+        Some(buffer) => Err(fail!(
+            Buffer,
+            "a message of {} bytes, but the attached buffer has room for {} more",
+            outgoing.bytes,
+            buffer.size - buffer.used
+        )),
+        None => Err(fail!(Buffer, "no buffer is attached for buffered sends")),
+    }
 }
 
 /// Forget the copies that have left.
 fn release(inside: &mut Entered) {
     let mut copies = std::mem::take(&mut BUFFERS.get(inside).copies);
-    // Nobody is left to hear of a failure: the send was complete when it was called.
-    copies.retain(|copy| inside.take(copy.op).is_none());
+    copies.retain(|copy| {
+        // Nobody is left to hear of a failure: the send was complete when it was called.
+        let left = inside.take(copy.op).is_some();
+        if left && let Some(buffer) = BUFFERS.get(inside).buffer(copy.owner) {
+            buffer.used -= copy.data.len() as i64;
+        }
+        !left
+    });
     BUFFERS.get(inside).copies = copies;
 }
 
 /// Wait until the copies have left that `which` names.
-fn flush(which: impl Fn(&Copy) -> bool) -> Result<()> {
+fn flush(which: impl Fn(&Copied) -> bool) -> Result<()> {
     wait_until(|inside| {
         release(inside);
         (!BUFFERS.get(inside).copies.iter().any(&which)).then_some(())
@@ -190,7 +203,12 @@ fn attach(owner: Owner, address: *mut c_void, size: i64) -> Result<()> {
     if buffers.buffer(owner).is_some() {
         return Err(fail!(Buffer, "a buffer is attached already"));
     }
-    buffers.attached.push(Buffer { owner, address, size });
+    buffers.attached.push(Buffer {
+        owner,
+        address,
+        size,
+        used: 0,
+    });
     Ok(())
 }
 

@@ -5,7 +5,8 @@
 
 use isthmus_engine::{Entered, enter, wait_until};
 
-use super::{Finished, Look, REQUEST_NULL, REQUESTS, Request, at_index, in_status, look, poll};
+use super::finish::{Finished, at_index, in_status, poll};
+use super::{Look, REQUEST_NULL, REQUESTS, Request, look};
 use crate::constants::UNDEFINED;
 use crate::error::{Class, Error, Result};
 use crate::fail;

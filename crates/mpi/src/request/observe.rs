@@ -3,7 +3,8 @@
 use isthmus_engine::{Entered, enter};
 
 use super::complete::{Found, Several, all_complete, is_complete, pending, search, try_twice};
-use super::{Look, REQUEST_NULL, Request, Work, at_index, blame, lend, look, scope};
+use super::finish::at_index;
+use super::{Look, REQUEST_NULL, Request, Work, blame, lend, look, scope};
 use crate::constants::UNDEFINED;
 use crate::error::Result;
 use crate::handle::Handle;

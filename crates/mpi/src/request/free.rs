@@ -1,0 +1,70 @@
+//! Requests that the user frees instead of completing them (MPI-5.0 §3.7.3).
+
+use isthmus_engine::{Entered, enter, wait_until};
+
+use super::{REQUESTS, Request, Work, generalized};
+use crate::error::Result;
+use crate::handle::Handle;
+
+/// `MPI_Request_free` (MPI-5.0 §3.7.3): the operation, if active, completes by itself.
+pub fn request_free(request: Handle<Request>) -> Result<()> {
+    if generalized::free(request)? {
+        return Ok(());
+    }
+    let mut inside = enter();
+    let work = match REQUESTS.get(&mut inside).remove(request)?.work {
+        Work::Persistent(persistent) => persistent.current,
+        work => Some(work),
+    };
+    match work {
+        Some(Work::Receive(op)) => inside.detach(op),
+        Some(Work::Send(op)) => {
+            let sends = &mut REQUESTS.get(&mut inside).freed_sends;
+            sends.push(op);
+            if sends.len().is_power_of_two() {
+                bury_sends(&mut inside);
+            }
+        }
+        Some(Work::Other(operation)) => {
+            REQUESTS.get(&mut inside).orphans.push(operation);
+            bury_orphans(&mut inside);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Wait for freed operations that must not be cut off.
+pub(crate) fn drain_freed() -> Result<()> {
+    wait_until(|inside| {
+        bury_orphans(inside);
+        bury_sends(inside);
+        let requests = REQUESTS.get(inside);
+        let owed = requests.orphans.iter().any(|operation| operation.is_owed());
+        (!owed && requests.freed_sends.is_empty()).then_some(())
+    })?;
+    Ok(())
+}
+
+/// Let go of freed operations that have completed by now.
+#[cold]
+pub(super) fn bury_orphans(inside: &mut Entered) {
+    let mut orphans = std::mem::take(&mut REQUESTS.get(inside).orphans);
+    orphans.retain_mut(|operation| {
+        let complete = operation.advance(inside).is_complete();
+        if complete {
+            // A receive unpacks here. Nobody is left to hear of a failure.
+            let _ = operation.outcome();
+        }
+        !complete
+    });
+    REQUESTS.get(inside).orphans.append(&mut orphans);
+}
+
+/// Let go of freed sends that have completed by now.
+#[cold]
+fn bury_sends(inside: &mut Entered) {
+    let mut sends = std::mem::take(&mut REQUESTS.get(inside).freed_sends);
+    sends.retain(|op| inside.take(*op).is_none());
+    REQUESTS.get(inside).freed_sends = sends;
+}
