@@ -56,14 +56,24 @@ fn shared(sources: &Path, name: &str, script: &str) -> Command {
         .arg(format!("-Wl,-soname,{name}"))
         .arg(format!("-Wl,--version-script={}", script.display()))
         // User callbacks and thread-local destructors may run until the process ends: never unload.
-        .args(["-Wl,-z,nodelete", "-Wl,-z,defs", "-Wl,-z,relro", "-Wl,-z,now", "-Wl,--as-needed"]);
+        .args([
+            "-Wl,-z,nodelete",
+            "-Wl,-z,defs",
+            "-Wl,-z,relro",
+            "-Wl,-z,now",
+            "-Wl,--as-needed",
+        ]);
     cc
 }
 
 /// Run it, and put the library in its place by renaming, so that programs that run keep theirs.
 fn link(mut cc: Command, lib: &Path, name: &str) -> Result<()> {
     let new = lib.join(format!("{name}.new"));
-    let output = cc.arg("-o").arg(&new).output().context("cannot run cc: install a C compiler")?;
+    let output = cc
+        .arg("-o")
+        .arg(&new)
+        .output()
+        .context("cannot run cc: install a C compiler")?;
     ensure!(
         output.status.success(),
         "cannot link {name}:\n{}",
