@@ -449,6 +449,21 @@ impl Engine {
         }
     }
 
+    /// Must this process fence between publishing something and looking whether a peer sleeps?
+    pub fn fence_needed(&self) -> bool {
+        self.fence_needed
+    }
+
+    /// Wake `peer` if it sleeps. After publishing what it waits for, and a fence if one is needed.
+    #[inline]
+    pub fn wake(&self, peer: u32) {
+        let bell = self.segment.slot(peer).doorbell();
+        if bell.ring(false) {
+            counters::WAKES.add(1);
+            bell.wake();
+        }
+    }
+
     /// Something waits for room in the ring to `peer`: write what fits, remember the rest.
     pub fn kick(&mut self, peer: u32) {
         if !self.backlog.contains(&peer) {

@@ -13,6 +13,7 @@ pub mod control;
 pub mod counters;
 mod engine;
 mod error;
+mod flags;
 mod inbound;
 pub mod job;
 mod matching;
@@ -34,6 +35,7 @@ use matching::Pattern;
 
 pub use boot::{State, abort, boot, leave, resume, state};
 pub use error::{Error, Result};
+pub use flags::Flags;
 pub use types::{Arrival, ContextId, MessageId, Mode, OpId, Outcome, Peer, Posting, World};
 pub use wait::wait_until;
 

@@ -65,20 +65,27 @@ fn wait_patiently<T>(mut inside: Entered, ready: &mut dyn FnMut(&mut Entered) ->
             cpu::yield_now();
             continue;
         }
-        inside = sleep(inside);
+        match sleep(inside, ready) {
+            Ok(value) => return Ok(value),
+            Err(token) => inside = token,
+        }
     }
 }
 
-/// Sleep on the doorbell, unless something came meanwhile.
+/// Sleep on the doorbell, unless what is awaited, or anything else, came meanwhile. `Ok`: it is ready.
 #[cold]
-fn sleep(mut inside: Entered) -> Entered {
-    crate::boot::check_lifeline(inside.engine());
+fn sleep<T>(
+    mut inside: Entered,
+    ready: &mut dyn FnMut(&mut Entered) -> Option<T>,
+) -> std::result::Result<T, Entered> {
     let engine = inside.engine();
+    crate::boot::check_lifeline(engine);
     let doorbell = engine.segment.slot(engine.me).doorbell();
     doorbell.prepare_to_sleep();
-    if engine.has_work() {
+    let value = ready(&mut inside);
+    if value.is_some() || inside.engine().has_work() {
         doorbell.stay_awake();
-        return inside;
+        return value.ok_or(inside);
     }
     counters::SLEEPS.add(1);
     inside.leave();
@@ -87,5 +94,5 @@ fn sleep(mut inside: Entered) -> Entered {
     if timed_out && inside.engine().has_work() {
         counters::LOST_WAKES.add(1);
     }
-    inside
+    Err(inside)
 }

@@ -8,12 +8,14 @@ mod inter;
 mod split;
 
 use std::ffi::CStr;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use isthmus_engine::{ContextId, Peer};
 
 use crate::attribute::{Attributes, Cached, Keyvals};
-use crate::constants::{CONGRUENT, IDENT, MAX_OBJECT_NAME, SIMILAR, UNDEFINED, UNEQUAL};
+use crate::coll::Barriers;
+use crate::constants::{CONGRUENT, IDENT, MAX_OBJECT_NAME, SIMILAR, TAG_UB, UNDEFINED, UNEQUAL};
 use crate::environment;
 use crate::errhandler::{ERRORS_ARE_FATAL, Errhandler};
 use crate::error::{Class, Result};
@@ -49,6 +51,10 @@ pub struct Comm {
     targets: Members,
     rank: i32,
     size: i32,
+    /// Collective calls so far.
+    collectives: AtomicU32,
+    /// Shared control of barriers.
+    pub(crate) barriers: Barriers,
     handle: OnceLock<Handle<Comm>>,
 }
 
@@ -118,6 +124,8 @@ impl Comm {
             hints: Info::default(),
             remote,
             targets,
+            collectives: AtomicU32::new(0),
+            barriers: Barriers::default(),
             handle: OnceLock::new(),
         }
     }
@@ -135,6 +143,13 @@ impl Comm {
     #[inline]
     pub fn collective_context(&self) -> ContextId {
         ContextId(self.context.0 + 1)
+    }
+
+    /// The tag of the next collective call, by which no two calls in flight are taken for one another. Smaller than those
+    /// of agreements.
+    #[inline]
+    pub(crate) fn next_collective(&self) -> i32 {
+        (self.collectives.fetch_add(1, Ordering::Relaxed) % TAG_UB as u32) as i32
     }
 
     /// The calling process's rank in the local group.

@@ -6,6 +6,7 @@
 
 pub mod abi_info;
 pub mod attribute;
+pub mod coll;
 pub mod comm;
 pub mod constants;
 pub mod counts;

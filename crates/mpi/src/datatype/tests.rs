@@ -268,7 +268,7 @@ fn recipes() -> impl Strategy<Value = Recipe> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(5000))]
 
     #[test]
     fn random_types_agree_with_their_type_maps(recipe in recipes(), count in 0..4i64, cuts in (0..1000i64, 0..1000i64)) {

@@ -1,0 +1,109 @@
+//! `MPI_Allgather` and `MPI_Allgatherv` (MPI-5.0 §6.7).
+
+mod bruck;
+mod direct;
+
+use std::ffi::c_void;
+
+use super::arguments::{self, is_in_place};
+use super::elements::Elements;
+use super::link::{Call, Link};
+use crate::comm::Comm;
+use crate::counts::Counts;
+use crate::datatype::Datatype;
+use crate::error::Result;
+use crate::handle::Handle;
+
+/// From so many ranks on, small blocks go in few rounds rather than in one message to each rank.
+const MANY_RANKS: usize = 12;
+
+/// Blocks of up to so many bytes are small: latency is what they cost.
+const SMALL: usize = 512;
+
+/// `MPI_Allgather`: everyone gets a block from each, by rank. With `MPI_IN_PLACE`, `sendcount` and `sendtype` are not
+/// looked at.
+///
+/// # Safety
+/// `sendbuf` must be readable and `recvbuf` writable where the elements lie.
+pub unsafe fn allgather(
+    sendbuf: *const c_void,
+    sendcount: i64,
+    sendtype: Handle<Datatype>,
+    recvbuf: *mut c_void,
+    recvcount: i64,
+    recvtype: Handle<Datatype>,
+    comm: &'static Comm,
+) -> Result<()> {
+    let call = Call::new(comm)?;
+    let one = arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve("recvtype")?)?;
+    let own = own(sendbuf, sendcount, sendtype, recvbuf)?;
+    // SAFETY: the caller's promise.
+    let result = unsafe { run(&call, own, one) };
+    call.finish(result)
+}
+
+/// `MPI_Allgatherv`: as [`allgather`], with a count and a displacement for each block.
+///
+/// # Safety
+/// As for [`allgather`].
+#[allow(clippy::too_many_arguments)] // The standard's.
+pub unsafe fn allgatherv(
+    sendbuf: *const c_void,
+    sendcount: i64,
+    sendtype: Handle<Datatype>,
+    recvbuf: *mut c_void,
+    recvcounts: Counts<'_>,
+    displs: Counts<'_>,
+    recvtype: Handle<Datatype>,
+    comm: &'static Comm,
+) -> Result<()> {
+    let call = Call::new(comm)?;
+    let blocks = arguments::blocks("recvbuf", recvbuf, recvcounts, displs, recvtype, comm)?;
+    let own = own(sendbuf, sendcount, sendtype, recvbuf)?;
+    // SAFETY: the caller's promise.
+    let result = unsafe { run_v(&call, own, |rank| blocks.at(rank)) };
+    call.finish(result)
+}
+
+/// What the calling rank contributes; nothing with `MPI_IN_PLACE`, where it already lies in its place.
+fn own(
+    sendbuf: *const c_void,
+    sendcount: i64,
+    sendtype: Handle<Datatype>,
+    recvbuf: *const c_void,
+) -> Result<Option<Elements<'static>>> {
+    if is_in_place(sendbuf) {
+        return Ok(None);
+    }
+    let own = arguments::buffer("sendbuf", sendbuf, sendcount, sendtype.resolve("sendtype")?)?;
+    arguments::distinct(sendbuf, recvbuf, own.count > 0)?;
+    Ok(Some(own))
+}
+
+/// `one` is where the block of rank 0 belongs; the others follow.
+///
+/// # Safety
+/// As for [`allgather`].
+pub(super) unsafe fn run(link: &impl Link, own: Option<Elements<'_>>, one: Elements<'_>) -> Result<()> {
+    let block = |rank: usize| one.nth(rank);
+    // SAFETY: the caller's promise.
+    unsafe {
+        if link.size() >= MANY_RANKS && one.bytes() <= SMALL && one.bytes() > 0 {
+            return bruck::run(link, own, one);
+        }
+        direct::run(link, own, block)
+    }
+}
+
+/// `block` says where a rank's block belongs.
+///
+/// # Safety
+/// As for [`allgather`].
+pub(super) unsafe fn run_v<'a>(
+    link: &impl Link,
+    own: Option<Elements<'a>>,
+    block: impl Fn(usize) -> Elements<'a>,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { direct::run(link, own, block) }
+}

@@ -1,0 +1,39 @@
+//! In round k send all blocks known so far to the rank 2^k before, and learn as many from the one 2^k after.
+//!
+//! Source: Bruck, Ho, Kipnis, Upfal, Weathersby, IEEE TPDS 8(11), 1997.
+//! Cost: ceil(log2 p) rounds; each block is copied twice more than need be, so this is for small blocks. Any number of
+//! ranks; blocks of one size, not empty.
+
+use crate::coll::elements::{self, Elements};
+use crate::coll::link::Link;
+use crate::error::Result;
+
+/// `one` is where the block of rank 0 belongs; the others follow.
+///
+/// # Safety
+/// `own` must be readable, and the blocks writable.
+pub unsafe fn run(link: &impl Link, own: Option<Elements<'_>>, one: Elements<'_>) -> Result<()> {
+    let (rank, size, len) = (link.rank(), link.size(), one.bytes());
+    let blocks = |first: usize, count: usize| one.at(first as i64 * one.count, count as i64 * one.count);
+    // SAFETY: the caller's promise.
+    unsafe {
+        if let Some(own) = own {
+            elements::copy(link, own, blocks(rank, 1));
+        }
+        // The blocks of the ranks from ours on, around the end.
+        let mut known = elements::zeroed(size * len)?;
+        known[..len].copy_from_slice(&blocks(rank, 1).packed());
+        let mut have = 1;
+        while have < size {
+            let more = have.min(size - have);
+            let (sent, room) = known.split_at_mut(have * len);
+            let (before, after) = ((rank + size - have) % size, (rank + have) % size);
+            link.exchange(before, &sent[..more * len], after, &mut room[..more * len])?;
+            have += more;
+        }
+        let (to_the_end, from_the_start) = known.split_at((size - rank) * len);
+        blocks(rank, size - rank).unpack(to_the_end);
+        blocks(0, rank).unpack(from_the_start);
+    }
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! `MPI_Allreduce` (MPI-5.0 §6.9.6).
+
+mod recursive_doubling;
+mod sliced;
+
+use std::ffi::c_void;
+
+use super::arguments::{self, is_in_place};
+use super::link::{Call, Link};
+use super::operand::Operand;
+use crate::comm::Comm;
+use crate::datatype::Datatype;
+use crate::error::Result;
+use crate::op::Op;
+
+/// From so many bytes on, slices are reduced in parallel.
+const LONG: i64 = 16 << 10;
+
+/// `MPI_Allreduce`: everyone gets the combination of everyone's elements. With `MPI_IN_PLACE`, one's own lie in `recvbuf`.
+///
+/// # Safety
+/// `sendbuf` must be readable and `recvbuf` writable where the elements lie.
+pub unsafe fn allreduce(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: i64,
+    datatype: &'static Datatype,
+    op: &'static Op,
+    comm: &'static Comm,
+) -> Result<()> {
+    let call = Call::new(comm)?;
+    let operand = Operand::new(datatype, op)?;
+    let input = if is_in_place(sendbuf) { recvbuf } else { sendbuf };
+    arguments::buffer("sendbuf", input, count, datatype)?;
+    arguments::buffer("recvbuf", recvbuf, count, datatype)?;
+    arguments::distinct(sendbuf, recvbuf, count > 0)?;
+    // SAFETY: the caller's promise.
+    let result = unsafe { run(&call, &operand, input.cast(), recvbuf.cast(), count) };
+    call.finish(result)
+}
+
+/// `output` may be `input`.
+///
+/// # Safety
+/// As for [`allreduce`].
+pub(super) unsafe fn run(
+    link: &impl Link,
+    operand: &Operand<'_>,
+    input: *const u8,
+    output: *mut u8,
+    count: i64,
+) -> Result<()> {
+    let long = count >= link.size() as i64 && operand.datatype.bytes(count)? >= LONG;
+    // SAFETY: the caller's promise; scratch areas have room for all elements.
+    unsafe {
+        if count == 0 || link.size() == 1 {
+            operand.copy(input, output, count);
+        } else if !long {
+            recursive_doubling::run(link, operand, input, output, count)?;
+        } else if operand.datatype.is_contiguous() {
+            sliced::run(link, operand, input, output, count)?;
+        } else {
+            // Whole elements cross, gaps included, which must not touch the user's.
+            let result = operand.scratch(count)?;
+            sliced::run(link, operand, input, result.elements, count)?;
+            operand.copy(result.elements, output, count);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! What every collective checks of its arguments before a byte moves (MPI-5.0 §6.2).
+
+use std::ffi::c_void;
+
+use super::elements::Elements;
+use crate::comm::Comm;
+use crate::constants::IN_PLACE;
+use crate::counts::Counts;
+use crate::datatype::Datatype;
+use crate::error::Result;
+use crate::fail;
+use crate::handle::Handle;
+
+/// A root that is a rank.
+pub(super) fn root(root: i32, comm: &Comm) -> Result<usize> {
+    if root < 0 || root >= comm.size() {
+        return Err(fail!(
+            Root,
+            "root={root}, but the communicator has {} ranks",
+            comm.size()
+        ));
+    }
+    Ok(root as usize)
+}
+
+/// A buffer of `count` elements.
+pub(super) fn buffer<'a>(
+    name: &str,
+    buffer: *const c_void,
+    count: i64,
+    datatype: &'a Datatype,
+) -> Result<Elements<'a>> {
+    if count < 0 {
+        return Err(fail!(Count, "count={count} of {name} is negative"));
+    }
+    datatype.check_committed("datatype")?;
+    if is_in_place(buffer) {
+        return Err(fail!(Buffer, "{name} is MPI_IN_PLACE, which it may not be here"));
+    }
+    datatype.check_buffer(name, buffer, count)?;
+    Elements::new(buffer, count, datatype).checked()
+}
+
+/// One block of elements per rank, with a count and a displacement in extents for each.
+pub(super) struct Blocks<'a> {
+    all: Elements<'a>,
+    counts: Counts<'a>,
+    displacements: Counts<'a>,
+}
+
+impl<'a> Blocks<'a> {
+    /// The block for a rank.
+    pub fn at(&self, rank: usize) -> Elements<'a> {
+        self.all.at(self.displacements.get(rank), self.counts.get(rank))
+    }
+
+    /// Is any of them not empty?
+    pub fn hold_data(&self) -> bool {
+        self.counts.iter().any(|count| count > 0)
+    }
+}
+
+/// Blocks in a buffer.
+pub(super) fn blocks<'a>(
+    name: &str,
+    address: *const c_void,
+    counts: Counts<'a>,
+    displacements: Counts<'a>,
+    datatype: Handle<Datatype>,
+    comm: &Comm,
+) -> Result<Blocks<'a>> {
+    let datatype = datatype.resolve("datatype")?;
+    for_every_rank(name, counts, displacements, comm)?;
+    let largest = counts.iter().max().unwrap_or(0);
+    Ok(Blocks {
+        all: buffer(name, address, largest, datatype)?,
+        counts,
+        displacements,
+    })
+}
+
+/// Blocks of a datatype each, with displacements in bytes.
+pub(super) fn typed_blocks(
+    name: &str,
+    address: *const c_void,
+    counts: Counts<'_>,
+    displacements: Counts<'_>,
+    datatypes: &[Handle<Datatype>],
+    comm: &Comm,
+) -> Result<Vec<Elements<'static>>> {
+    for_every_rank(name, counts, displacements, comm)?;
+    if datatypes.len() < comm.size() as usize {
+        return Err(fail!(Arg, "the datatypes of {name} are missing"));
+    }
+    let block = |(rank, datatype): (usize, &Handle<Datatype>)| {
+        let place = address.wrapping_byte_offset(displacements.get(rank) as isize);
+        buffer(name, place, counts.get(rank), datatype.resolve("datatype")?)
+    };
+    datatypes
+        .iter()
+        .take(comm.size() as usize)
+        .enumerate()
+        .map(block)
+        .collect()
+}
+
+fn for_every_rank(name: &str, counts: Counts<'_>, displacements: Counts<'_>, comm: &Comm) -> Result<()> {
+    let size = comm.size() as usize;
+    if counts.len() < size || displacements.len() < size {
+        return Err(fail!(Arg, "the counts or displacements of {name} are missing"));
+    }
+    not_negative(name, counts)
+}
+
+/// Counts of one block per rank.
+pub(super) fn not_negative(name: &str, counts: Counts<'_>) -> Result<()> {
+    match counts.iter().enumerate().find(|(_, count)| *count < 0) {
+        Some((rank, count)) => Err(fail!(Count, "count={count} for rank {rank} of {name} is negative")),
+        None => Ok(()),
+    }
+}
+
+/// Refuse one buffer given twice where both hold data.
+pub(super) fn distinct(sendbuf: *const c_void, recvbuf: *const c_void, holds_data: bool) -> Result<()> {
+    if holds_data && sendbuf == recvbuf && !sendbuf.is_null() {
+        return Err(fail!(
+            Buffer,
+            "sendbuf and recvbuf are both {sendbuf:?}; MPI_IN_PLACE says that this is meant"
+        ));
+    }
+    Ok(())
+}
+
+/// Is it `MPI_IN_PLACE`?
+pub(super) fn is_in_place(buffer: *const c_void) -> bool {
+    std::ptr::eq(buffer, IN_PLACE)
+}

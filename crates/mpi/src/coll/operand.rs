@@ -1,0 +1,167 @@
+//! What reductions work on: elements with an operation.
+
+use std::mem::MaybeUninit;
+
+use super::elements::{self, Elements};
+use super::link::{Incoming, Link, Outgoing};
+use crate::datatype::Datatype;
+use crate::error::Result;
+use crate::fail;
+use crate::op::{Op, Reduction};
+
+/// A datatype and an operation on it. All pointers are addresses of elements as MPI means them: data lies from
+/// `address + true_lb` on.
+///
+/// Elements of predefined types cross as they lie in memory, padding of pairs included; others are packed.
+pub(super) struct Operand<'a> {
+    pub datatype: &'a Datatype,
+    reduction: Reduction<'a>,
+    commutative: bool,
+    packed: bool,
+}
+
+/// Memory of our own for elements.
+pub(super) struct Scratch {
+    _memory: Vec<MaybeUninit<u8>>,
+    /// Their address.
+    pub elements: *mut u8,
+}
+
+impl<'a> Operand<'a> {
+    pub fn new(datatype: &'a Datatype, op: &'a Op) -> Result<Self> {
+        Ok(Self {
+            datatype,
+            reduction: op.reduction(datatype)?,
+            commutative: op.is_commutative(),
+            packed: !datatype.is_contiguous() && datatype.named().is_none(),
+        })
+    }
+
+    /// May operands change places?
+    pub fn is_commutative(&self) -> bool {
+        self.commutative
+    }
+
+    /// The address of the element at `index`.
+    pub fn at(&self, address: *const u8, index: i64) -> *mut u8 {
+        let distance = index.wrapping_mul(self.datatype.extent());
+        address.cast_mut().wrapping_offset(distance as isize)
+    }
+
+    /// Memory for `count` elements.
+    pub fn scratch(&self, count: i64) -> Result<Scratch> {
+        let between = i128::from((count - 1).max(0)) * i128::from(self.datatype.extent());
+        let low = i128::from(self.datatype.true_lb()) + between.min(0);
+        let len = i128::from(self.datatype.true_extent()) + between.abs();
+        // The padding behind the last element of a pair crosses too.
+        let len = len.max(i128::from(self.datatype.extent()) * i128::from(count));
+        let no_memory = || fail!(NoMem, "no memory for {len} bytes of intermediate results");
+        let size = usize::try_from(len).map_err(|_| no_memory())?;
+        let mut memory = Vec::new();
+        memory.try_reserve_exact(size).map_err(|_| no_memory())?;
+        memory.resize(size, MaybeUninit::uninit());
+        let elements = memory.as_mut_ptr().cast::<u8>().wrapping_offset(-low as isize);
+        Ok(Scratch {
+            _memory: memory,
+            elements,
+        })
+    }
+
+    /// `inout[i] = left[i] op inout[i]`.
+    ///
+    /// # Safety
+    /// Both must hold `count` elements, and not overlap.
+    pub unsafe fn apply(&self, left: *const u8, inout: *mut u8, count: i64) {
+        if count > 0 {
+            // SAFETY: the caller's promise.
+            unsafe { self.reduction.apply(left, inout, count) }
+        }
+    }
+
+    /// Copy elements; nothing else in `to` changes.
+    ///
+    /// # Safety
+    /// `from` must be readable and `to` writable for `count` elements; they are the same or do not overlap.
+    pub unsafe fn copy(&self, from: *const u8, to: *mut u8, count: i64) {
+        if from == to || count == 0 {
+            return;
+        }
+        let (from, to) = (self.elements(from, count), self.elements(to, count));
+        // SAFETY: the caller's promise.
+        unsafe { to.unpack(&from.packed()) };
+    }
+
+    /// # Safety
+    /// `from` must hold `count` elements.
+    pub unsafe fn send(&self, link: &impl Link, to: usize, from: *const u8, count: i64) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.transfer(link, &[], &[(to, from, count)]) }
+    }
+
+    /// # Safety
+    /// `into` must have room for `count` elements.
+    pub unsafe fn receive(&self, link: &impl Link, from: usize, into: *mut u8, count: i64) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.transfer(link, &[(from, into, count)], &[]) }
+    }
+
+    /// Send `count` elements to a rank and receive as many from it.
+    ///
+    /// # Safety
+    /// `own` must hold `count` elements, `into` have room for them; they must not overlap.
+    pub unsafe fn swap(&self, link: &impl Link, with: usize, own: *const u8, into: *mut u8, count: i64) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.transfer(link, &[(with, into, count)], &[(with, own, count)]) }
+    }
+
+    /// Receive and send (rank, address, count) each, all at once. Without elements there is no message.
+    ///
+    /// # Safety
+    /// The first must have room for their elements, the second hold them; they must not overlap.
+    pub unsafe fn transfer(
+        &self,
+        link: &impl Link,
+        receives: &[(usize, *mut u8, i64)],
+        sends: &[(usize, *const u8, i64)],
+    ) -> Result<()> {
+        if self.packed {
+            let receives = receives
+                .iter()
+                .map(|&(from, into, count)| (from, self.elements(into, count)));
+            let sends = sends.iter().map(|&(to, from, count)| (to, self.elements(from, count)));
+            // SAFETY: the caller's promise.
+            return unsafe { elements::transfer(link, receives, sends) };
+        }
+        let len = |count: i64| (count * self.datatype.extent()) as usize;
+        let incoming = |&(from, into, count): &(usize, *mut u8, i64)| Incoming {
+            from,
+            into,
+            len: len(count),
+        };
+        let outgoing = |&(to, from, count): &(usize, *const u8, i64)| Outgoing {
+            to,
+            data: from,
+            len: len(count),
+        };
+        // One of each is the rule, and needs no memory.
+        // SAFETY: the caller's promise.
+        unsafe {
+            match (receives, sends) {
+                ([receive], [send]) if receive.2 > 0 && send.2 > 0 => {
+                    link.transfer(&[incoming(receive)], &[outgoing(send)])
+                }
+                ([receive], []) if receive.2 > 0 => link.transfer(&[incoming(receive)], &[]),
+                ([], [send]) if send.2 > 0 => link.transfer(&[], &[outgoing(send)]),
+                _ => {
+                    let receives: Vec<_> = receives.iter().filter(|receive| receive.2 > 0).map(incoming).collect();
+                    let sends: Vec<_> = sends.iter().filter(|send| send.2 > 0).map(outgoing).collect();
+                    link.transfer(&receives, &sends)
+                }
+            }
+        }
+    }
+
+    fn elements(&self, address: *const u8, count: i64) -> Elements<'_> {
+        Elements::new(address.cast(), count, self.datatype)
+    }
+}

@@ -1,0 +1,50 @@
+//! Binomial tree: in round k those whose place has bit k send what they have to the place without it.
+//!
+//! Source: folklore; Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", 2005.
+//! Cost: ceil(log2 p) rounds of n bytes and one operation each. Any number of ranks. Operands stay in the order of places,
+//! which is that of ranks if the top is rank 0.
+
+use crate::coll::link::Link;
+use crate::coll::operand::{Operand, Scratch};
+use crate::error::Result;
+
+/// At `top`, where the result lies, and what keeps it there. Elsewhere it means nothing.
+///
+/// # Safety
+/// `input` must hold `count` elements.
+pub unsafe fn run(
+    link: &impl Link,
+    operand: &Operand<'_>,
+    input: *const u8,
+    count: i64,
+    top: usize,
+) -> Result<(*const u8, [Option<Scratch>; 2])> {
+    let (rank, size) = (link.rank(), link.size());
+    let place = (rank + size - top) % size;
+    // What we have lies in `input` first, then in one scratch area while the other receives.
+    let mut have = input;
+    let mut areas = [None, None];
+    let mut distance = 1;
+    while distance < size {
+        if place & distance != 0 {
+            // SAFETY: `have` holds `count` elements.
+            unsafe { operand.send(link, (place - distance + top) % size, have, count)? };
+            break;
+        }
+        if place + distance < size {
+            let area = match areas[0].take() {
+                Some(area) => area,
+                None => operand.scratch(count)?,
+            };
+            // SAFETY: `area` has room for `count` elements, and is not where `have` lies.
+            unsafe {
+                operand.receive(link, (place + distance + top) % size, area.elements, count)?;
+                operand.apply(have, area.elements, count);
+            }
+            have = area.elements;
+            areas = [areas[1].take(), Some(area)];
+        }
+        distance *= 2;
+    }
+    Ok((have, areas))
+}

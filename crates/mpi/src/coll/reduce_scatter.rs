@@ -1,0 +1,82 @@
+//! `MPI_Reduce_scatter` and `MPI_Reduce_scatter_block` (MPI-5.0 §6.10).
+
+pub(super) mod direct;
+
+use std::ffi::c_void;
+
+use super::arguments::{self, is_in_place};
+use super::link::{Call, Link};
+use super::operand::Operand;
+use crate::comm::Comm;
+use crate::counts::Counts;
+use crate::datatype::Datatype;
+use crate::error::Result;
+use crate::fail;
+use crate::op::Op;
+
+/// `MPI_Reduce_scatter_block`: everyone gets its block of the combination of everyone's elements. With `MPI_IN_PLACE`,
+/// one's own lie in `recvbuf`, and the block comes to its beginning.
+///
+/// # Safety
+/// `sendbuf` must be readable and `recvbuf` writable where the elements lie.
+pub unsafe fn reduce_scatter_block(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcount: i64,
+    datatype: &'static Datatype,
+    op: &'static Op,
+    comm: &'static Comm,
+) -> Result<()> {
+    let counts = vec![recvcount; comm.size() as usize];
+    // SAFETY: the caller's promise.
+    unsafe { reduce_scatter(sendbuf, recvbuf, Counts::Large(&counts), datatype, op, comm) }
+}
+
+/// `MPI_Reduce_scatter`: as [`reduce_scatter_block`], with a count for each block.
+///
+/// # Safety
+/// As for [`reduce_scatter_block`].
+pub unsafe fn reduce_scatter(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcounts: Counts<'_>,
+    datatype: &'static Datatype,
+    op: &'static Op,
+    comm: &'static Comm,
+) -> Result<()> {
+    let call = Call::new(comm)?;
+    let operand = Operand::new(datatype, op)?;
+    if recvcounts.len() < call.size() {
+        return Err(fail!(Arg, "recvcounts are missing"));
+    }
+    arguments::not_negative("recvbuf", recvcounts)?;
+    let counts: Vec<i64> = recvcounts.iter().take(call.size()).collect();
+    let total = counts.iter().try_fold(0i64, |sum, count| sum.checked_add(*count));
+    let total = total.ok_or_else(|| fail!(Count, "recvcounts add up to more than 64 bits"))?;
+    let input = if is_in_place(sendbuf) { recvbuf } else { sendbuf };
+    arguments::buffer("sendbuf", input, total, datatype)?;
+    arguments::buffer("recvbuf", recvbuf, counts[call.rank()], datatype)?;
+    arguments::distinct(sendbuf, recvbuf, total > 0)?;
+    // SAFETY: the caller's promise.
+    let result = unsafe { run(&call, &operand, input.cast(), recvbuf.cast(), &counts) };
+    call.finish(result)
+}
+
+/// `output` may be `input`.
+///
+/// # Safety
+/// As for [`reduce_scatter`].
+pub(super) unsafe fn run(
+    link: &impl Link,
+    operand: &Operand<'_>,
+    input: *const u8,
+    output: *mut u8,
+    counts: &[i64],
+) -> Result<()> {
+    let starts: Vec<i64> = counts
+        .iter()
+        .scan(0, |next, count| Some(std::mem::replace(next, *next + count)))
+        .collect();
+    // SAFETY: the caller's promise.
+    unsafe { direct::run(link, operand, input, output, |rank| (starts[rank], counts[rank])) }
+}

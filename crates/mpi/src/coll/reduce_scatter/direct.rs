@@ -1,0 +1,45 @@
+//! Everyone sends each rank its block, all at once; each combines what comes, from the last rank to the first.
+//!
+//! Source: the pairwise exchange of Thakur, Rabenseifner, Gropp, 2005, in one round rather than p - 1.
+//! Cost: p - 1 messages of a block per rank, one round; p - 1 operations on a block. Any number of ranks, any sizes, any
+//! operation.
+
+use crate::coll::link::Link;
+use crate::coll::operand::Operand;
+use crate::error::Result;
+
+/// `block` says where a rank's block lies in `input`: (first element, number of elements).
+///
+/// # Safety
+/// `input` must hold all blocks, `output` have room for the own one. `output` may lie in `input`.
+pub unsafe fn run(
+    link: &impl Link,
+    operand: &Operand<'_>,
+    input: *const u8,
+    output: *mut u8,
+    block: impl Fn(usize) -> (i64, i64),
+) -> Result<()> {
+    let (rank, size) = (link.rank(), link.size());
+    let (first, count) = block(rank);
+    let area = operand.scratch(count.saturating_mul(size as i64))?;
+    let contribution = |rank: usize| operand.at(area.elements, rank as i64 * count);
+    let others = || (1..size).map(|i| (rank + i) % size);
+    let receives: Vec<_> = others().map(|from| (from, contribution(from), count)).collect();
+    let sends: Vec<_> = others()
+        .map(|to| {
+            let (first, count) = block(to);
+            (to, operand.at(input, first).cast_const(), count)
+        })
+        .collect();
+    // SAFETY: the caller's promise; the area has room for everyone's contribution, one after the other.
+    unsafe {
+        operand.transfer(link, &receives, &sends)?;
+        operand.copy(operand.at(input, first), contribution(rank), count);
+        let result = contribution(size - 1);
+        for rank in (0..size - 1).rev() {
+            operand.apply(contribution(rank), result, count);
+        }
+        operand.copy(result, output, count);
+    }
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! `MPI_Scan` and `MPI_Exscan` (MPI-5.0 §6.11).
+
+mod recursive_doubling;
+
+use std::ffi::c_void;
+
+use super::arguments::{self, is_in_place};
+use super::link::{Call, Link};
+use super::operand::Operand;
+use crate::comm::Comm;
+use crate::datatype::Datatype;
+use crate::error::Result;
+use crate::op::Op;
+
+/// `MPI_Scan`: everyone gets the combination of the elements of the ranks up to its own. With `MPI_IN_PLACE`, one's own lie
+/// in `recvbuf`.
+///
+/// # Safety
+/// `sendbuf` must be readable and `recvbuf` writable where the elements lie.
+pub unsafe fn scan(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: i64,
+    datatype: &'static Datatype,
+    op: &'static Op,
+    comm: &'static Comm,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { either(sendbuf, recvbuf, count, datatype, op, comm, true) }
+}
+
+/// `MPI_Exscan`: as [`scan`], without one's own elements. Rank 0 gets nothing.
+///
+/// # Safety
+/// As for [`scan`].
+pub unsafe fn exscan(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: i64,
+    datatype: &'static Datatype,
+    op: &'static Op,
+    comm: &'static Comm,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { either(sendbuf, recvbuf, count, datatype, op, comm, false) }
+}
+
+/// # Safety
+/// As for [`scan`].
+unsafe fn either(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: i64,
+    datatype: &'static Datatype,
+    op: &'static Op,
+    comm: &'static Comm,
+    inclusive: bool,
+) -> Result<()> {
+    let call = Call::new(comm)?;
+    let operand = Operand::new(datatype, op)?;
+    let input = if is_in_place(sendbuf) { recvbuf } else { sendbuf };
+    arguments::buffer("sendbuf", input, count, datatype)?;
+    if inclusive || call.rank() > 0 {
+        arguments::buffer("recvbuf", recvbuf, count, datatype)?;
+    }
+    arguments::distinct(sendbuf, recvbuf, count > 0)?;
+    // SAFETY: the caller's promise.
+    let result = unsafe { run(&call, &operand, input.cast(), recvbuf.cast(), count, inclusive) };
+    call.finish(result)
+}
+
+/// `output` may be `input`.
+///
+/// # Safety
+/// As for [`scan`].
+pub(super) unsafe fn run(
+    link: &impl Link,
+    operand: &Operand<'_>,
+    input: *const u8,
+    output: *mut u8,
+    count: i64,
+    inclusive: bool,
+) -> Result<()> {
+    if count == 0 {
+        return Ok(());
+    }
+    // SAFETY: the caller's promise.
+    unsafe { recursive_doubling::run(link, operand, input, output, count, inclusive) }
+}
