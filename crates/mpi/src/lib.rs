@@ -67,6 +67,10 @@ pub mod procedures {
     };
 
     // Datatypes, operations, collectives: datatype.rs, op.rs, coll.rs.
+    pub use crate::coll::{
+        allgather, allgatherv, allreduce, alltoall, alltoallv, alltoallw, barrier, bcast, exscan, gather, gatherv, reduce,
+        reduce_scatter, reduce_scatter_block, scan, scatter, scatterv,
+    };
     pub use crate::datatype::{
         get_count, get_elements, pack, pack_size, type_commit, type_contiguous, type_create_hindexed,
         type_create_hindexed_block, type_create_hvector, type_create_indexed_block, type_create_keyval,

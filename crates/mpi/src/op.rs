@@ -4,6 +4,9 @@ mod extended;
 mod half;
 mod kernels;
 
+#[cfg(test)]
+mod tests;
+
 use std::ffi::c_void;
 use std::sync::{Arc, OnceLock};
 

@@ -183,7 +183,7 @@ impl Memory {
         let mut memory = Self::new(datatype, count);
         let bytes = (datatype.size() * count) as usize;
         let packed: Vec<u8> = (0..bytes)
-            .map(|i| ((i + 1) * (seed + 3) * 2_654_435_761 >> 11) as u8)
+            .map(|i| (((i + 1) * (seed + 3) * 2_654_435_761) >> 11) as u8)
             .collect();
         memory.unpack(datatype, 0, &packed);
         memory

@@ -51,7 +51,9 @@ pub fn run(comm: &Comm, link: &impl Link) -> Result<()> {
         let _ = barriers.flags.set(flags);
         return dissemination::run(link);
     }
-    let Some(Some(flags)) = barriers.flags.get() else { return dissemination::run(link) };
+    let Some(Some(flags)) = barriers.flags.get() else {
+        return dissemination::run(link);
+    };
     flags.raise(&mut enter(), call);
     Ok(wait_until(|_| flags.all_reached(call).then_some(()))?)
 }
@@ -62,7 +64,11 @@ fn agree(comm: &Comm, link: &impl Link) -> Result<Option<Flags>> {
     let mut word = [0; 8];
     if rank == 0 {
         let wanted = MADE.fetch_add(1, Ordering::Relaxed) < MOST_FLAGS;
-        let offset = if wanted { Flags::allocate(&mut enter(), size).unwrap_or(0) } else { 0 };
+        let offset = if wanted {
+            Flags::allocate(&mut enter(), size).unwrap_or(0)
+        } else {
+            0
+        };
         word = offset.to_ne_bytes();
         for other in 1..size {
             link.send(other, &word)?;
