@@ -29,7 +29,14 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let prefix = target().join("test/prefix");
     if suite.step("install into target/test/prefix", || install_quietly(&prefix)) {
         let mut ranks = cargo();
-        ranks.args(["test", "-p", "isthmus-tests", "--no-fail-fast"]);
+        ranks.args([
+            "test",
+            "-p",
+            "isthmus-tests",
+            "--no-fail-fast",
+            "--",
+            "--test-threads=1",
+        ]);
         ranks.env("ISTHMUS_PREFIX", &prefix);
         if full {
             ranks.env("ISTHMUS_TEST_FULL", "1");

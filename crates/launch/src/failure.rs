@@ -41,8 +41,13 @@ impl Failure {
 /// Result of what comes before the ranks run.
 pub type Result<T> = std::result::Result<T, Failure>;
 
-/// Print one line on standard error, in one write, so that it stays whole among the ranks' output.
+/// Print one line of ours on standard error.
 pub fn say(message: &str) {
+    say_as_it_is(&format!("mpiexec: {message}"));
+}
+
+/// Print one line on standard error, in one write, so that it stays whole among the ranks' output.
+pub fn say_as_it_is(line: &str) {
     // Nobody is left to be told if standard error is closed.
-    let _ = std::io::stderr().write_all(format!("mpiexec: {message}\n").as_bytes());
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }

@@ -10,7 +10,7 @@ use isthmus_os::child::{self, Reaped};
 use isthmus_os::signal::{self, Arrived, Signals};
 use isthmus_os::{limits, poll, random};
 
-use crate::failure::{Failure, Result, say};
+use crate::failure::{Failure, Result, say, say_as_it_is};
 use crate::family;
 use crate::lifeline::{Abort, Asks, Door, Lifeline, Visitor};
 use crate::options::Job;
@@ -531,7 +531,7 @@ impl Supervisor<'_> {
                     abort.code
                 ));
             }
-            message => say(message),
+            message => say_as_it_is(message),
         }
         self.end(report::abort_code(abort.code));
     }

@@ -1,0 +1,244 @@
+//! Death, denial and other people's children: the job ends at once and leaves nothing, or goes on as if nothing were.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use isthmus_tests::{Run, Running, abstract_sockets, children, compile, full, named, prefix, signal};
+
+/// A different moment each time.
+fn moments(least: u64, most: u64) -> impl Iterator<Item = Duration> {
+    let mut state = u64::from(std::process::id()) | 1;
+    std::iter::repeat_with(move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        Duration::from_millis(least + state % (most - least))
+    })
+}
+
+fn busy(ranks: u32) -> Result<Running> {
+    Run::mpiexec("-n")
+        .arg(ranks.to_string())
+        .arg(compile("busy")?)
+        .limit(Duration::from_secs(20))
+        .start()
+}
+
+/// What a job could leave behind.
+fn traces() -> BTreeSet<String> {
+    let files = ["/dev/shm", "/tmp"]
+        .into_iter()
+        .flat_map(|folder| std::fs::read_dir(Path::new(folder)).into_iter().flatten());
+    let names = files.flatten().map(|entry| entry.path().display().to_string());
+    names
+        .filter(|name| name.to_lowercase().contains("isthmus") || name.to_lowercase().contains("mpi"))
+        .collect()
+}
+
+/// Wait for this to hold, at most for `limit`.
+fn within(limit: Duration, what: &str, holds: impl Fn() -> bool) -> Result<()> {
+    let begun = Instant::now();
+    while !holds() {
+        ensure!(begun.elapsed() < limit, "not within {limit:?}: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Ok(())
+}
+
+#[test]
+fn kill_one_rank_in_the_middle_of_anything() -> Result<()> {
+    let times = if full() { 60 } else { 12 };
+    for (time, moment) in moments(1, 400).take(times).enumerate() {
+        let ranks = [2, 3, 4, 8][time % 4];
+        let running = busy(ranks)?;
+        std::thread::sleep(moment);
+        let ranks = children(running.pid());
+        let Some(&victim) = ranks.get(time % ranks.len().max(1)) else {
+            signal(running.pid(), "KILL");
+            continue;
+        };
+        signal(victim, "KILL");
+        let killed = Instant::now();
+        let run = running.finish()?;
+        ensure!(
+            killed.elapsed() < Duration::from_secs(1),
+            "after {moment:?}: took {:?}",
+            killed.elapsed()
+        );
+        ensure!(
+            run.code == Some(137),
+            "after {moment:?}: code {:?}, {}",
+            run.code,
+            run.err
+        );
+        ensure!(run.err.lines().count() == 1, "after {moment:?}: {}", run.err);
+        ensure!(
+            run.err.contains(&format!("pid {victim}")) && run.err.contains("signal 9"),
+            "{}",
+            run.err
+        );
+        ensure!(
+            ranks.iter().all(|rank| !Path::new(&format!("/proc/{rank}")).exists()),
+            "a rank lives on"
+        );
+    }
+    Ok(())
+}
+
+/// With everybody else asleep in a receive.
+#[test]
+fn kill_one_rank_while_the_others_sleep() -> Result<()> {
+    let running = Run::mpiexec("-n 4")
+        .arg(compile("act")?)
+        .words("all hang")
+        .limit(Duration::from_secs(20))
+        .start()?;
+    within(Duration::from_secs(5), "four ranks", || {
+        children(running.pid()).len() == 4
+    })?;
+    std::thread::sleep(Duration::from_millis(500));
+    signal(children(running.pid())[2], "SEGV");
+    let killed = Instant::now();
+    let run = running.finish()?;
+    ensure!(killed.elapsed() < Duration::from_secs(1), "took {:?}", killed.elapsed());
+    ensure!(
+        run.code == Some(139) && run.err.lines().count() == 1,
+        "{:?}: {}",
+        run.code,
+        run.err
+    );
+    Ok(())
+}
+
+#[test]
+fn kill_everything_and_nothing_is_left() -> Result<()> {
+    let before = traces();
+    let times = if full() { 60 } else { 12 };
+    for moment in moments(1, 300).take(times) {
+        let running = busy(4)?;
+        std::thread::sleep(moment);
+        let all = children(running.pid());
+        signal(running.pid(), "KILL");
+        all.into_iter().for_each(|pid| signal(pid, "KILL"));
+        running.finish()?;
+        within(Duration::from_secs(1), "all processes gone", || {
+            named("programs/busy").is_empty()
+        })?;
+    }
+    within(Duration::from_secs(1), "all sockets gone", || {
+        abstract_sockets().is_empty()
+    })?;
+    ensure!(traces() == before, "left behind: {:?}", traces().difference(&before));
+    Ok(())
+}
+
+#[test]
+fn kill_only_mpiexec_and_its_ranks_end() -> Result<()> {
+    for (time, moment) in moments(1, 300).take(if full() { 30 } else { 8 }).enumerate() {
+        let wrapped = format!("{}; sleep 100", compile("busy")?.display());
+        let running = if time % 2 == 0 {
+            busy(4)?
+        } else {
+            Run::mpiexec("-n 3 sh -c").arg(wrapped).start()?
+        };
+        std::thread::sleep(moment);
+        signal(running.pid(), "KILL");
+        running.finish()?;
+        within(Duration::from_secs(1), "all ranks gone", || {
+            named("programs/busy").is_empty()
+        })?;
+    }
+    Ok(())
+}
+
+/// Ranks asleep in a receive, behind a wrapper that does not tell them.
+#[test]
+fn kill_only_mpiexec_while_ranks_sleep() -> Result<()> {
+    let script = format!("{} all hang; true", compile("act")?.display());
+    let running = Run::mpiexec("-n 3 sh -c").arg(script).start()?;
+    within(Duration::from_secs(5), "three ranks below three shells", || {
+        children(running.pid()).len() == 6
+    })?;
+    std::thread::sleep(Duration::from_millis(500));
+    signal(running.pid(), "KILL");
+    running.finish()?;
+    within(Duration::from_secs(2), "all ranks gone", || {
+        named("act all hang").is_empty()
+    })
+}
+
+#[test]
+fn stopped_ranks_only_delay() -> Result<()> {
+    let running = Run::mpiexec("-n 3").arg(compile("busy")?).words("2").start()?;
+    std::thread::sleep(Duration::from_millis(300));
+    for rank in children(running.pid()) {
+        signal(rank, "STOP");
+        std::thread::sleep(Duration::from_millis(100));
+        signal(rank, "CONT");
+    }
+    let run = running.finish()?;
+    ensure!(run.code == Some(0), "{:?}: {}", run.code, run.err);
+    Ok(())
+}
+
+/// Data is compared byte for byte; each errno is what some container answers.
+#[test]
+fn denied_single_copy_changes_speed_only() -> Result<()> {
+    let deny = compile("deny")?;
+    for errno in ["1", "38"] {
+        for program in ["point_to_point", "collectives", "storm", "truncation"] {
+            let ranks = if program == "truncation" { "2" } else { "4" };
+            let run = Run::mpiexec("-n")
+                .arg(ranks)
+                .arg(&deny)
+                .arg(errno)
+                .arg(compile(program)?);
+            run.limit(Duration::from_secs(120)).succeed()?;
+        }
+    }
+    // One of two ranks only.
+    let program = compile("point_to_point")?;
+    Run::mpiexec("-n 1")
+        .arg(&deny)
+        .arg("1")
+        .arg(&program)
+        .words(": -n 1")
+        .arg(&program)
+        .succeed()?;
+    Run::mpiexec("-n 1")
+        .arg(&program)
+        .words(": -n 1")
+        .arg(&deny)
+        .arg("1")
+        .arg(&program)
+        .succeed()
+        .map(drop)
+}
+
+/// Ranks of different users without capabilities may not read one another's memory. Only root can try that.
+#[test]
+fn other_users_change_speed_only() -> Result<()> {
+    let probe = Run::program(compile("deny")?).words("user /bin/true").finish()?;
+    if probe.code != Some(0) {
+        println!("not tried: changing the user needs root");
+        return Ok(());
+    }
+    // Where everybody may reach it, whatever the way to the repository allows.
+    let open = std::env::temp_dir().join(format!("isthmus-users-{}", std::process::id()));
+    Run::program("cp").words("-rL").arg(prefix().join("lib")).arg(&open).succeed()?;
+    let outcome = as_other_users(&open);
+    std::fs::remove_dir_all(&open)?;
+    outcome
+}
+
+fn as_other_users(open: &Path) -> Result<()> {
+    for program in ["point_to_point", "storm", "collectives"] {
+        let copy = open.join(program);
+        std::fs::copy(compile(program)?, &copy)?;
+        let run = Run::mpiexec("-n 4 -env LD_LIBRARY_PATH").arg(open).arg(compile("deny")?).arg("user").arg(copy);
+        run.limit(Duration::from_secs(120)).succeed()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,496 @@
+//! `mpiexec` as scripts use it: ranks, commands, environment, input, output, exit codes, signals, wrong commands.
+
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use anyhow::Result;
+use isthmus_tests::{Finished, Run, children, command, compile, named, scratch, signal};
+
+/// `act` on so many ranks: `act("2", "1 exit=3")`.
+fn act(ranks: &str, action: &str) -> Result<Finished> {
+    Run::mpiexec("-n")
+        .words(ranks)
+        .arg(compile("act")?)
+        .words(action)
+        .limit(Duration::from_secs(10))
+        .finish()
+}
+
+/// The lines that mpiexec itself printed.
+fn own_lines(finished: &Finished) -> Vec<&str> {
+    finished
+        .err
+        .lines()
+        .filter(|line| line.starts_with("mpiexec: "))
+        .collect()
+}
+
+fn sorted(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn commands_share_a_world() -> Result<()> {
+    let program = compile("commands")?;
+    let run = Run::mpiexec("-n 2")
+        .arg(&program)
+        .words("first : -n 1")
+        .arg(&program)
+        .words("second :")
+        .arg(&program);
+    let expected = [
+        "rank 0 of 4, command 0, first",
+        "rank 1 of 4, command 0, first",
+        "rank 2 of 4, command 1, second",
+        "rank 3 of 4, command 2, -",
+    ];
+    assert_eq!(sorted(&run.succeed()?.out), expected);
+    Ok(())
+}
+
+#[test]
+fn a_singleton_is_a_world_of_one() -> Result<()> {
+    Run::program(compile("self_messages")?).succeed()?;
+    Run::program(compile("collectives")?).succeed().map(drop)
+}
+
+#[test]
+fn mpirun_is_the_same() -> Result<()> {
+    let run = Run::program(command("mpirun"))
+        .words("-np 3")
+        .arg(compile("commands")?)
+        .succeed()?;
+    assert_eq!(run.out.lines().count(), 3);
+    Ok(())
+}
+
+#[test]
+fn programs_without_mpi_are_fine() -> Result<()> {
+    assert_eq!(Run::mpiexec("-n 3 echo here").succeed()?.out, "here\nhere\nhere\n");
+    Ok(())
+}
+
+#[test]
+fn wrappers_are_fine() -> Result<()> {
+    let program = compile("commands")?.display().to_string();
+    for line in [
+        program.clone(),
+        format!("{program}; true"),
+        format!("env A=b {program}"),
+        format!("exec {program}"),
+    ] {
+        let run = Run::mpiexec("-n 2 sh -c").arg(&line).succeed()?;
+        assert_eq!(run.out.lines().count(), 2, "{line}: {}", run.out);
+    }
+    Ok(())
+}
+
+#[test]
+fn programs_one_after_the_other_share_worlds_of_their_own() -> Result<()> {
+    let program = compile("commands")?.display().to_string();
+    let run = Run::mpiexec("-n 3 sh -c")
+        .arg(format!("{program} one && {program} two"))
+        .succeed()?;
+    let of_three = run.out.lines().filter(|line| line.contains("of 3"));
+    assert_eq!(of_three.count(), 6, "{}{}", run.out, run.err);
+    Ok(())
+}
+
+#[test]
+fn environment() -> Result<()> {
+    let line = "-genv G global -n 1 -env E one sh -c";
+    let run = Run::mpiexec(line)
+        .arg("echo $G $E $X")
+        .words(": -x X=three -genv G again sh -c")
+        .arg("echo $G $E $X")
+        .succeed()?;
+    // For all commands the later one counts.
+    assert_eq!(sorted(&run.out), ["again one", "again three"]);
+    let run = Run::mpiexec("--set eager_limit=1K printenv ISTHMUS_EAGER_LIMIT").succeed()?;
+    assert_eq!(run.out, "1K\n");
+    Ok(())
+}
+
+#[test]
+fn working_directory() -> Result<()> {
+    let run = Run::mpiexec("-n 1 --wdir / pwd : -n 1 -wdir /usr pwd").succeed()?;
+    assert_eq!(sorted(&run.out), ["/", "/usr"]);
+    let run = Run::mpiexec("--wdir /no/such true").finish()?;
+    assert_eq!((run.code, own_lines(&run).len()), (Some(2), 1));
+    Ok(())
+}
+
+#[test]
+fn input_goes_to_rank_0() -> Result<()> {
+    let run = Run::mpiexec("-l -n 3 cat").input("a line\nanother\n").succeed()?;
+    assert_eq!(run.out, "[0] a line\n[0] another\n");
+    Ok(())
+}
+
+#[test]
+fn tagged_output_comes_in_whole_lines() -> Result<()> {
+    let script = "for i in 1 2 3 4 5 6 7 8 9; do printf 'one '; sleep 0.01; echo two; echo three >&2; done; printf end";
+    let run = Run::mpiexec("--tag-output -n 4 sh -c").arg(script).succeed()?;
+    for rank in 0..4 {
+        assert_eq!(
+            run.out
+                .lines()
+                .filter(|line| *line == format!("[{rank}] one two"))
+                .count(),
+            9,
+            "{}",
+            run.out
+        );
+        assert_eq!(
+            run.out.lines().filter(|line| *line == format!("[{rank}] end")).count(),
+            1,
+            "{}",
+            run.out
+        );
+        assert_eq!(
+            run.err
+                .lines()
+                .filter(|line| *line == format!("[{rank}] three"))
+                .count(),
+            9,
+            "{}",
+            run.err
+        );
+    }
+    // More than a pipe holds.
+    let run = Run::mpiexec("-l -n 2 seq 100000").succeed()?;
+    assert_eq!(run.out.lines().filter(|line| *line == "[1] 100000").count(), 1);
+    assert_eq!(run.out.lines().count(), 200_000);
+    Ok(())
+}
+
+#[test]
+fn binding() -> Result<()> {
+    let run = Run::mpiexec("-n 4 --bind-to core grep Cpus_allowed_list /proc/self/status").succeed()?;
+    assert_eq!(run.out.lines().count(), 4);
+    let whole = Run::mpiexec("-n 1 grep Cpus_allowed_list /proc/self/status")
+        .succeed()?
+        .out;
+    if std::thread::available_parallelism()?.get() > 2 {
+        assert!(!run.out.contains(&whole), "{whole}{}", run.out);
+    }
+    Ok(())
+}
+
+#[test]
+fn exit_code_of_a_rank() -> Result<()> {
+    let run = act("3", "1 exit=7")?;
+    assert_eq!(run.code, Some(7));
+    let lines = own_lines(&run);
+    assert!(
+        lines.len() == 1 && lines[0].contains("rank 1") && lines[0].contains("code 7"),
+        "{}",
+        run.err
+    );
+    assert!(run.took < Duration::from_secs(2), "{:?}", run.took);
+    Ok(())
+}
+
+#[test]
+fn exit_without_finalize_is_a_failure() -> Result<()> {
+    let run = act("3", "2 exit=0")?;
+    assert_eq!(run.code, Some(1));
+    let lines = own_lines(&run);
+    assert!(
+        lines.len() == 1 && lines[0].contains("rank 2") && lines[0].contains("MPI_Finalize"),
+        "{}",
+        run.err
+    );
+    Ok(())
+}
+
+#[test]
+fn exit_code_before_init_and_after_finalize() -> Result<()> {
+    let run = act("2", "1 early=5")?;
+    assert_eq!((run.code, own_lines(&run).len()), (Some(5), 1), "{}", run.err);
+    let run = act("2", "0 late=6")?;
+    assert_eq!((run.code, own_lines(&run).len()), (Some(6), 1), "{}", run.err);
+    // The others may end in their own time.
+    let run = Run::mpiexec("-n 2 sh -c")
+        .arg(format!("{} 1 late=4; sleep 0.5; echo whole", compile("act")?.display()))
+        .finish()?;
+    assert_eq!(
+        run.out.lines().filter(|line| *line == "whole").count(),
+        2,
+        "{}",
+        run.out
+    );
+    Ok(())
+}
+
+#[test]
+fn a_signal_makes_128_and_its_number() -> Result<()> {
+    for (number, name) in [
+        (9, "Killed"),
+        (11, "Segmentation fault"),
+        (6, "Aborted"),
+        (15, "Terminated"),
+    ] {
+        let run = act("3", &format!("1 signal={number}"))?;
+        assert_eq!(run.code, Some(128 + number), "{}", run.err);
+        let lines = own_lines(&run);
+        assert!(
+            lines.len() == 1 && lines[0].contains("rank 1") && lines[0].contains(name),
+            "{}",
+            run.err
+        );
+        assert!(run.took < Duration::from_secs(2), "{:?}", run.took);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_death_behind_a_wrapper_is_seen() -> Result<()> {
+    let script = format!("{} 1 signal=9; sleep 100", compile("act")?.display());
+    let run = Run::mpiexec("-n 3 sh -c")
+        .arg(script)
+        .limit(Duration::from_secs(10))
+        .finish()?;
+    let lines = own_lines(&run);
+    assert!(lines.len() == 1 && lines[0].contains("rank 1"), "{}", run.err);
+    assert_ne!(run.code, Some(0));
+    assert!(run.took < Duration::from_secs(2), "{:?}", run.took);
+    assert_eq!(named("act 1 signal=9"), []);
+    Ok(())
+}
+
+#[test]
+fn abort() -> Result<()> {
+    let run = act("4", "2 abort=9")?;
+    assert_eq!(run.code, Some(9), "{}", run.err);
+    assert_eq!(run.err.lines().count(), 1, "{}", run.err);
+    assert!(run.took < Duration::from_secs(2), "{:?}", run.took);
+    let run = act("4", "all abort=3")?;
+    assert_eq!((run.code, run.err.lines().count()), (Some(3), 1), "{}", run.err);
+    assert_eq!(act("2", "1 abort=256")?.code, Some(1));
+    Ok(())
+}
+
+#[test]
+fn a_fatal_error_says_what_was_wrong() -> Result<()> {
+    let run = act("2", "1 wrong")?;
+    assert_ne!(run.code, Some(0));
+    assert_eq!(run.err.lines().count(), 1, "{}", run.err);
+    assert!(
+        run.err.contains("MPI_Send") && run.err.contains('7') && run.err.contains("rank 1"),
+        "{}",
+        run.err
+    );
+    Ok(())
+}
+
+#[test]
+fn timeout() -> Result<()> {
+    let run = Run::mpiexec("--timeout 0.5 -n 2")
+        .arg(compile("act")?)
+        .words("all hang")
+        .finish()?;
+    assert_eq!((run.code, own_lines(&run).len()), (Some(124), 1), "{}", run.err);
+    assert!(run.took < Duration::from_secs(2), "{:?}", run.took);
+    assert_eq!(Run::mpiexec("--timeout 30 -n 2 true").finish()?.code, Some(0));
+    Ok(())
+}
+
+#[test]
+fn ranks_that_resist_are_killed() -> Result<()> {
+    let script = "trap '' TERM INT HUP; sleep 100 & wait; sleep 100";
+    let run = Run::mpiexec("--timeout 0.3 -n 2 sh -c").arg(script).finish()?;
+    assert_eq!(run.code, Some(124));
+    assert!(run.took < Duration::from_millis(1300), "{:?}", run.took);
+    Ok(())
+}
+
+#[test]
+fn signals_are_passed_on() -> Result<()> {
+    let script = "trap 'echo told; exit 0' USR1; echo ready; sleep 5 & wait; exit 1";
+    let running = Run::mpiexec("-n 2 sh -c").arg(script).start()?;
+    while children(running.pid()).len() < 4 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    signal(running.pid(), "USR1");
+    let run = running.finish()?;
+    assert_eq!(
+        (run.code, run.out.lines().filter(|line| *line == "told").count()),
+        (Some(0), 2),
+        "{}{}",
+        run.out,
+        run.err
+    );
+
+    for (name, code) in [("TERM", 143), ("HUP", 129)] {
+        let running = Run::mpiexec("-n 3").arg(compile("act")?).words("all hang").start()?;
+        std::thread::sleep(Duration::from_millis(300));
+        signal(running.pid(), name);
+        let run = running.finish()?;
+        assert_eq!((run.code, own_lines(&run).len()), (Some(code), 1), "{}", run.err);
+    }
+    Ok(())
+}
+
+#[test]
+fn stop_and_continue() -> Result<()> {
+    let running = Run::mpiexec("-n 2 sleep 1.3").start()?;
+    std::thread::sleep(Duration::from_millis(200));
+    signal(running.pid(), "TSTP");
+    std::thread::sleep(Duration::from_millis(300));
+    let stopped =
+        |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") T "));
+    let all = children(running.pid());
+    assert!(stopped(running.pid()) && all.len() == 2 && all.into_iter().all(stopped));
+    signal(running.pid(), "CONT");
+    assert_eq!(running.finish()?.code, Some(0));
+    Ok(())
+}
+
+#[test]
+fn daemons_end_with_the_job() -> Result<()> {
+    let run = Run::mpiexec("-n 2 sh -c")
+        .arg("setsid sleep 1234.5 & sleep 0.2")
+        .succeed()?;
+    assert!(run.took < Duration::from_secs(2), "{:?}", run.took);
+    assert_eq!(named("sleep 1234.5"), []);
+    Ok(())
+}
+
+#[test]
+fn oversubscription_and_options_of_others() -> Result<()> {
+    let run = Run::mpiexec("--oversubscribe --allow-run-as-root --mca btl self -ppn 4 --host localhost:2 -n 16");
+    assert_eq!(run.arg(compile("commands")?).succeed()?.out.lines().count(), 16);
+    Ok(())
+}
+
+#[test]
+fn another_machine_is_not_yet() -> Result<()> {
+    let run = Run::mpiexec("--host elsewhere.example -n 2 true").finish()?;
+    let lines = own_lines(&run);
+    assert_eq!(run.code, Some(2));
+    assert!(
+        lines.len() == 1 && lines[0].contains("elsewhere.example") && lines[0].contains("not supported yet"),
+        "{}",
+        run.err
+    );
+    Ok(())
+}
+
+/// One line that says what to do, and this exit code.
+fn refused(run: Run, code: i32, wanted: &str) -> Result<()> {
+    let run = run.finish()?;
+    assert_eq!(run.code, Some(code), "{}", run.err);
+    assert_eq!(run.err.lines().count(), 1, "{}", run.err);
+    assert!(
+        run.err.starts_with("mpiexec: ") && run.err.contains(wanted),
+        "{}",
+        run.err
+    );
+    Ok(())
+}
+
+#[test]
+fn wrong_programs() -> Result<()> {
+    let folder = scratch("wrong")?;
+    let file = |name: &str, bytes: &[u8], mode: u32| -> Result<String> {
+        let path = folder.join(name);
+        // It may be there, read-only, from the last time.
+        let _ = std::fs::remove_file(&path);
+        std::fs::write(&path, bytes)?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))?;
+        Ok(path.display().to_string())
+    };
+    refused(Run::mpiexec("-n 2 no-such-program"), 127, "not found in PATH")?;
+    refused(Run::mpiexec("-n 2 ./no/such/program"), 127, "no such file")?;
+    refused(Run::mpiexec("-n 2 /"), 126, "directory")?;
+    refused(
+        Run::mpiexec("-n 2").arg(file("plain", b"#!/bin/sh\n", 0o644)?),
+        126,
+        "chmod +x",
+    )?;
+    refused(
+        Run::mpiexec("-n 2").arg(file("unreadable", b"#!/bin/sh\n", 0o000)?),
+        126,
+        "not executable",
+    )?;
+    refused(
+        Run::mpiexec("-n 2").arg(file("junk", b"\x00\x01\x02\x03", 0o755)?),
+        126,
+        "neither a program nor a script",
+    )?;
+    refused(
+        Run::mpiexec("-n 2").arg(file("empty", b"", 0o755)?),
+        126,
+        "neither a program nor a script",
+    )?;
+    refused(
+        Run::mpiexec("-n 2").arg(file("script", b"#!/no/such/interpreter\n", 0o755)?),
+        126,
+        "/no/such/interpreter",
+    )?;
+    let mut other = std::fs::read(compile("act")?)?;
+    other[18] = 0xf3; // e_machine: RISC-V
+    refused(
+        Run::mpiexec("-n 2").arg(file("foreign", &other, 0o755)?),
+        126,
+        "another kind of machine",
+    )?;
+    refused(Run::mpiexec("-n 2"), 2, "no program")?;
+    refused(Run::mpiexec("-n two true"), 2, "two")?;
+    refused(Run::mpiexec("--frobnicate true"), 2, "--help")?;
+    Ok(())
+}
+
+/// A program whose libraries are not there, and one for Open MPI.
+#[test]
+fn wrong_libraries() -> Result<()> {
+    let folder = scratch("wrong")?;
+    let build = |library: &str, program: &str| -> Result<String> {
+        let (shared, path) = (folder.join(library), folder.join(program));
+        let source = folder.join("empty.c");
+        std::fs::write(&source, "int symbol_of_a_library(void) { return 0; }\n")?;
+        let soname = format!("-Wl,-soname,{library}");
+        Run::program("cc")
+            .words("-shared -fPIC -o")
+            .arg(&shared)
+            .arg(soname)
+            .arg(&source)
+            .succeed()?;
+        let main = folder.join("main.c");
+        std::fs::write(
+            &main,
+            "int symbol_of_a_library(void);\nint main(void) { return symbol_of_a_library(); }\n",
+        )?;
+        Run::program("cc")
+            .arg("-o")
+            .arg(&path)
+            .arg(&main)
+            .arg(&shared)
+            .succeed()?;
+        std::fs::remove_file(shared)?;
+        Ok(path.display().to_string())
+    };
+    refused(
+        Run::mpiexec("-n 2").arg(build("libmpi.so.40", "open-mpi")?),
+        126,
+        "Open MPI",
+    )?;
+    let run = Run::mpiexec("-n 2")
+        .arg(build("libnowhere.so.1", "no-library")?)
+        .finish()?;
+    let lines = own_lines(&run);
+    assert_eq!(run.code, Some(127));
+    assert!(lines.len() == 1 && lines[0].contains("shared library"), "{}", run.err);
+    Ok(())
+}
+
+#[test]
+fn answers() -> Result<()> {
+    assert!(Run::mpiexec("--help").succeed()?.out.contains("--bind-to"));
+    assert!(Run::mpiexec("--version").succeed()?.out.contains("Isthmus"));
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! The compiler wrappers, and a prefix that moves.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use anyhow::{Result, ensure};
+use isthmus_tests::{Run, command, folder, prefix, scratch};
+
+const COMPILERS: [&str; 5] = ["mpicc", "mpicc_abi", "mpicxx", "mpicxx_abi", "mpic++"];
+
+#[test]
+fn they_show_what_they_do() -> Result<()> {
+    let (include, lib) = (prefix().join("include"), prefix().join("lib"));
+    for name in COMPILERS {
+        for option in ["-show", "-compile-info", "-link-info", "-compile_info", "-link_info"] {
+            let text = Run::program(command(name)).words(option).succeed()?.out;
+            let compiler = if name.starts_with("mpicc") { "cc " } else { "c++ " };
+            assert!(text.starts_with(compiler), "{name} {option}: {text}");
+            for part in [
+                format!("-I{}", include.display()),
+                format!("-L{}", lib.display()),
+                "-lmpi_abi".into(),
+            ] {
+                assert!(text.contains(&part), "{name} {option} lacks {part}: {text}");
+            }
+        }
+        let text = Run::program(command(name)).words("-show -c a.c").succeed()?.out;
+        assert!(text.contains("-c a.c") && !text.contains("-lmpi"), "{name}: {text}");
+        let version = Run::program(command(name)).words("--version").succeed()?.out;
+        let plain = Run::program(if name.starts_with("mpicc") { "cc" } else { "c++" })
+            .words("--version")
+            .succeed()?
+            .out;
+        assert_eq!(version, plain, "{name} --version is the compiler's");
+        assert!(
+            Run::program(command(name))
+                .words("-v")
+                .succeed()?
+                .out
+                .contains("Isthmus version"),
+            "{name} -v"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn they_take_other_compilers() -> Result<()> {
+    for (name, variable) in [
+        ("mpicc", "ISTHMUS_CC"),
+        ("mpicc", "MPICH_CC"),
+        ("mpicc", "OMPI_CC"),
+        ("mpicxx", "MPICH_CXX"),
+    ] {
+        let text = Run::program(command(name))
+            .words("-show a.c")
+            .env(variable, "ccache gcc-99")
+            .succeed()?
+            .out;
+        assert!(text.starts_with("ccache gcc-99 a.c "), "{variable}: {text}");
+    }
+    assert!(
+        Run::program(command("mpicc"))
+            .words("-cc=clang -show")
+            .succeed()?
+            .out
+            .starts_with("clang ")
+    );
+    assert!(
+        Run::program(command("mpicxx"))
+            .words("-cxx=clang++ -show")
+            .succeed()?
+            .out
+            .starts_with("clang++ ")
+    );
+    Ok(())
+}
+
+#[test]
+fn wrong_calls_are_one_line() -> Result<()> {
+    let mpicc = || Run::program(command("mpicc"));
+    for (run, code, wanted) in [
+        (mpicc().words("-cc=no-such-compiler a.c"), 127, "no-such-compiler"),
+        (mpicc().words("a.c").env("ISTHMUS_CC", command("mpicc")), 1, "itself"),
+        (mpicc(), 1, "-help"),
+    ] {
+        let run = run.finish()?;
+        assert_eq!((run.code, run.err.lines().count()), (Some(code), 1), "{}", run.err);
+        assert!(
+            run.err.starts_with("mpicc: ") && run.err.contains(wanted),
+            "{}",
+            run.err
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn arguments_stay_whole() -> Result<()> {
+    let folder = scratch("a folder with blanks")?;
+    let source = folder.join("the program.c");
+    let program = folder.join("the program");
+    std::fs::write(
+        &source,
+        "#include <mpi.h>\n#include <stdio.h>\nint main(void) { puts(TEXT); return 0; }\n",
+    )?;
+    let run = Run::program(command("mpicc"))
+        .arg("-DTEXT=\"two  words * $HOME\"")
+        .arg("-o")
+        .arg(&program)
+        .arg(&source);
+    run.succeed()?;
+    assert_eq!(
+        Run::mpiexec("-n 1").arg(&program).succeed()?.out,
+        "two  words * $HOME\n"
+    );
+    Ok(())
+}
+
+#[test]
+fn cxx() -> Result<()> {
+    let folder = scratch("wrappers")?;
+    let (source, program) = (folder.join("hello.cpp"), folder.join("hello"));
+    std::fs::write(
+        &source,
+        "#include <mpi.h>\n#include <iostream>\nint main() { MPI_Init(nullptr, nullptr); int n = 0; \
+         MPI_Comm_size(MPI_COMM_WORLD, &n); std::cout << n << std::endl; return MPI_Finalize(); }\n",
+    )?;
+    Run::program(command("mpicxx"))
+        .words("-Wall -Werror -o")
+        .arg(&program)
+        .arg(&source)
+        .succeed()?;
+    assert_eq!(Run::mpiexec("-n 2").arg(&program).succeed()?.out, "2\n2\n");
+    Ok(())
+}
+
+/// The whole installation, copied to another place, with blanks in its name, and called by symbolic links.
+#[test]
+fn the_prefix_may_be_moved() -> Result<()> {
+    let moved = scratch("moved")?.join("pre fix");
+    let _ = std::fs::remove_dir_all(&moved); // From the last time.
+    Run::program("cp").words("-a").arg(prefix()).arg(&moved).succeed()?;
+    let elsewhere = scratch("moved")?.join("links");
+    std::fs::create_dir_all(&elsewhere)?;
+    for name in ["mpicc", "mpiexec"] {
+        let link = elsewhere.join(name);
+        let _ = std::fs::remove_file(&link); // From the last time.
+        symlink(moved.join("bin").join(name), &link)?;
+    }
+    let program = scratch("moved")?.join("attributes");
+    let source = folder().join("programs/attributes.c");
+    Run::program(elsewhere.join("mpicc"))
+        .arg("-o")
+        .arg(&program)
+        .arg(source)
+        .succeed()?;
+    Run::program(elsewhere.join("mpiexec"))
+        .words("-n 2")
+        .arg(&program)
+        .succeed()?;
+    loaded_from(&program, &moved)?;
+    std::fs::remove_dir_all(moved)?;
+    Ok(())
+}
+
+fn loaded_from(program: &Path, prefix: &Path) -> Result<()> {
+    let libraries = Run::program("ldd").arg(program).succeed()?.out;
+    let wanted = prefix.join("lib/libmpi_abi.so.1").display().to_string();
+    ensure!(libraries.contains(&wanted), "{libraries}");
+    Ok(())
+}
+
+#[test]
+fn pkg_config() -> Result<()> {
+    let path = prefix().join("lib/pkgconfig");
+    for name in ["isthmus", "mpi"] {
+        let text = Run::program("pkg-config")
+            .words("--cflags --libs")
+            .arg(name)
+            .env("PKG_CONFIG_PATH", &path)
+            .succeed()?
+            .out;
+        assert!(text.contains("-lmpi_abi") && text.contains("-I"), "{text}");
+    }
+    Ok(())
+}
