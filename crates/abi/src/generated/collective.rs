@@ -3,6 +3,308 @@
 
 use super::prelude::*;
 
+/// `MPI_Allgather`.
+#[inline(always)]
+unsafe fn allgather<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: CHandle<A>,
+    comm: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Allgather", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            procedures::allgather(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                recvcount.into(),
+                A::handle_in::<Datatype>(recvtype),
+                comm,
+            )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Allgatherv`.
+#[inline(always)]
+unsafe fn allgatherv<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    displs: *const N,
+    recvtype: CHandle<A>,
+    comm: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Allgatherv", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            procedures::allgatherv(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                argument::counts(recvcounts, peers(comm), "recvcounts")?,
+                argument::counts(displs, peers(comm), "displs")?,
+                A::handle_in::<Datatype>(recvtype),
+                comm,
+            )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Allreduce`.
+#[inline(always)]
+unsafe fn allreduce<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    op: CHandle<A>,
+    comm: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Allreduce", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let count = argument::count(count, "count")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let op = A::handle_in::<Op>(op).resolve("op")?;
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            procedures::allreduce(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Alltoall`.
+#[inline(always)]
+unsafe fn alltoall<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: CHandle<A>,
+    comm: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Alltoall", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            procedures::alltoall(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                recvcount.into(),
+                A::handle_in::<Datatype>(recvtype),
+                comm,
+            )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Alltoallv`.
+#[inline(always)]
+unsafe fn alltoallv<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcounts: *const N,
+    sdispls: *const N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    rdispls: *const N,
+    recvtype: CHandle<A>,
+    comm: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Alltoallv", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            procedures::alltoallv(
+                A::buffer(sendbuf),
+                argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?,
+                argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?,
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                argument::counts(recvcounts, peers(comm), "recvcounts")?,
+                argument::counts(rdispls, peers(comm), "rdispls")?,
+                A::handle_in::<Datatype>(recvtype),
+                comm,
+            )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Alltoallw`.
+#[inline(always)]
+unsafe fn alltoallw<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcounts: *const N,
+    sdispls: *const N,
+    sendtypes: *const CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    rdispls: *const N,
+    recvtypes: *const CHandle<A>,
+    comm: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Alltoallw", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            procedures::alltoallw(
+                A::buffer(sendbuf),
+                argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?,
+                argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?,
+                &argument::handles::<A, Datatype>(sendtypes, peers_if(!is_in_place::<A>(sendbuf), comm), "sendtypes")?,
+                A::buffer_mut(recvbuf),
+                argument::counts(recvcounts, peers(comm), "recvcounts")?,
+                argument::counts(rdispls, peers(comm), "rdispls")?,
+                &argument::handles::<A, Datatype>(recvtypes, peers(comm), "recvtypes")?,
+                comm,
+            )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Barrier`.
+#[inline(always)]
+unsafe fn barrier<A: Abi>(comm: CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Barrier", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            procedures::barrier(comm)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Bcast`.
+#[inline(always)]
+unsafe fn bcast<A: Abi, N: Number>(
+    buffer: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    root: c_int,
+    comm: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Bcast", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let count = argument::count(count, "count")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let root = A::word_in::<Rank>(root);
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            procedures::bcast(A::buffer_mut(buffer), count, datatype, root, comm)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Exscan`.
+#[inline(always)]
+unsafe fn exscan<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    op: CHandle<A>,
+    comm: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Exscan", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let count = argument::count(count, "count")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let op = A::handle_in::<Op>(op).resolve("op")?;
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            procedures::exscan(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Gather`.
+#[inline(always)]
+unsafe fn gather<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: CHandle<A>,
+    root: c_int,
+    comm: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Gather", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let root = A::word_in::<Rank>(root);
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            procedures::gather(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                recvcount.into(),
+                A::handle_in::<Datatype>(recvtype),
+                root,
+                comm,
+            )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Gatherv`.
+#[inline(always)]
+unsafe fn gatherv<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    displs: *const N,
+    recvtype: CHandle<A>,
+    root: c_int,
+    comm: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Gatherv", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let root = A::word_in::<Rank>(root);
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            procedures::gatherv(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                argument::counts(recvcounts, peers_if(is_root(comm, root), comm), "recvcounts")?,
+                argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?,
+                A::handle_in::<Datatype>(recvtype),
+                root,
+                comm,
+            )?;
+            Ok(())
+        }
+    })
+}
+
 /// `MPI_Op_commutative`.
 #[inline(always)]
 unsafe fn op_commutative<A: Abi>(op: CHandle<A>, commute: *mut c_int) -> c_int {
@@ -32,6 +334,39 @@ unsafe fn op_free<A: Abi>(op: *mut CHandle<A>) -> c_int {
     })
 }
 
+/// `MPI_Reduce`.
+#[inline(always)]
+unsafe fn reduce<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    op: CHandle<A>,
+    root: c_int,
+    comm: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Reduce", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let count = argument::count(count, "count")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let op = A::handle_in::<Op>(op).resolve("op")?;
+            let root = A::word_in::<Rank>(root);
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            procedures::reduce(
+                A::buffer(sendbuf),
+                A::buffer_mut(recvbuf),
+                count,
+                datatype,
+                op,
+                root,
+                comm,
+            )?;
+            Ok(())
+        }
+    })
+}
+
 /// `MPI_Reduce_local`.
 #[inline(always)]
 unsafe fn reduce_local<A: Abi, N: Number>(
@@ -53,11 +388,192 @@ unsafe fn reduce_local<A: Abi, N: Number>(
     })
 }
 
+/// `MPI_Reduce_scatter`.
+#[inline(always)]
+unsafe fn reduce_scatter<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    datatype: CHandle<A>,
+    op: CHandle<A>,
+    comm: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Reduce_scatter", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let op = A::handle_in::<Op>(op).resolve("op")?;
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            procedures::reduce_scatter(
+                A::buffer(sendbuf),
+                A::buffer_mut(recvbuf),
+                argument::counts(recvcounts, peers(comm), "recvcounts")?,
+                datatype,
+                op,
+                comm,
+            )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Reduce_scatter_block`.
+#[inline(always)]
+unsafe fn reduce_scatter_block<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    datatype: CHandle<A>,
+    op: CHandle<A>,
+    comm: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Reduce_scatter_block", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let recvcount = argument::count(recvcount, "recvcount")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let op = A::handle_in::<Op>(op).resolve("op")?;
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            procedures::reduce_scatter_block(
+                A::buffer(sendbuf),
+                A::buffer_mut(recvbuf),
+                recvcount,
+                datatype,
+                op,
+                comm,
+            )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Scan`.
+#[inline(always)]
+unsafe fn scan<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    op: CHandle<A>,
+    comm: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Scan", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let count = argument::count(count, "count")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let op = A::handle_in::<Op>(op).resolve("op")?;
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            procedures::scan(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Scatter`.
+#[inline(always)]
+unsafe fn scatter<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: CHandle<A>,
+    root: c_int,
+    comm: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Scatter", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let root = A::word_in::<Rank>(root);
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            procedures::scatter(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                recvcount.into(),
+                A::handle_in::<Datatype>(recvtype),
+                root,
+                comm,
+            )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Scatterv`.
+#[inline(always)]
+unsafe fn scatterv<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcounts: *const N,
+    displs: *const N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: CHandle<A>,
+    root: c_int,
+    comm: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Scatterv", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let root = A::word_in::<Rank>(root);
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            procedures::scatterv(
+                A::buffer(sendbuf),
+                argument::counts(sendcounts, peers_if(is_root(comm, root), comm), "sendcounts")?,
+                argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?,
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                recvcount.into(),
+                A::handle_in::<Datatype>(recvtype),
+                root,
+                comm,
+            )?;
+            Ok(())
+        }
+    })
+}
+
 export! {
+MPI_Allgather = self::allgather::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Allgather_c = self::allgather::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Allgatherv = self::allgatherv::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Allgatherv_c = self::allgatherv::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Allreduce = self::allreduce::<c_int>(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Allreduce_c = self::allreduce::<i64>(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Alltoall = self::alltoall::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Alltoall_c = self::alltoall::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Alltoallv = self::alltoallv::<c_int>(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Alltoallv_c = self::alltoallv::<i64>(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Alltoallw = self::alltoallw::<c_int>(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtypes: *const CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtypes: *const CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Alltoallw_c = self::alltoallw::<i64>(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Barrier = self::barrier(comm: CHandle<A>) -> c_int;
+MPI_Bcast = self::bcast::<c_int>(buffer: *mut c_void, count: c_int, datatype: CHandle<A>, root: c_int, comm: CHandle<A>) -> c_int;
+MPI_Bcast_c = self::bcast::<i64>(buffer: *mut c_void, count: i64, datatype: CHandle<A>, root: c_int, comm: CHandle<A>) -> c_int;
+MPI_Exscan = self::exscan::<c_int>(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Exscan_c = self::exscan::<i64>(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Gather = self::gather::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>) -> c_int;
+MPI_Gather_c = self::gather::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>) -> c_int;
+MPI_Gatherv = self::gatherv::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>) -> c_int;
+MPI_Gatherv_c = self::gatherv::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>) -> c_int;
 MPI_Op_commutative = self::op_commutative(op: CHandle<A>, commute: *mut c_int) -> c_int;
 MPI_Op_create = irregular::op_create::<c_int>(user_fn: *const c_void, commute: c_int, op: *mut CHandle<A>) -> c_int;
 MPI_Op_create_c = irregular::op_create::<i64>(user_fn: *const c_void, commute: c_int, op: *mut CHandle<A>) -> c_int;
 MPI_Op_free = self::op_free(op: *mut CHandle<A>) -> c_int;
+MPI_Reduce = self::reduce::<c_int>(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: CHandle<A>, op: CHandle<A>, root: c_int, comm: CHandle<A>) -> c_int;
+MPI_Reduce_c = self::reduce::<i64>(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: CHandle<A>, op: CHandle<A>, root: c_int, comm: CHandle<A>) -> c_int;
 MPI_Reduce_local = self::reduce_local::<c_int>(inbuf: *const c_void, inoutbuf: *mut c_void, count: c_int, datatype: CHandle<A>, op: CHandle<A>) -> c_int;
 MPI_Reduce_local_c = self::reduce_local::<i64>(inbuf: *const c_void, inoutbuf: *mut c_void, count: i64, datatype: CHandle<A>, op: CHandle<A>) -> c_int;
+MPI_Reduce_scatter = self::reduce_scatter::<c_int>(sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const c_int, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Reduce_scatter_c = self::reduce_scatter::<i64>(sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const i64, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Reduce_scatter_block = self::reduce_scatter_block::<c_int>(sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: c_int, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Reduce_scatter_block_c = self::reduce_scatter_block::<i64>(sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: i64, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Scan = self::scan::<c_int>(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Scan_c = self::scan::<i64>(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Scatter = self::scatter::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>) -> c_int;
+MPI_Scatter_c = self::scatter::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>) -> c_int;
+MPI_Scatterv = self::scatterv::<c_int>(sendbuf: *const c_void, sendcounts: *const c_int, displs: *const c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>) -> c_int;
+MPI_Scatterv_c = self::scatterv::<i64>(sendbuf: *const c_void, sendcounts: *const i64, displs: *const i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>) -> c_int;
 }
