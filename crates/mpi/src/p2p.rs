@@ -124,22 +124,31 @@ impl<'a> Outgoing<'a> {
     ///
     /// # Safety
     /// The buffer must be readable where the datatype says until the flight is over.
-    #[inline(always)]
     unsafe fn begin(&self, inside: &mut Entered) -> Result<Flight> {
-        let Some(to) = self.to else {
-            return Ok(Flight::NONE);
-        };
         if self.layout.is_some() {
             // SAFETY: the caller's promise.
             let copy = unsafe { self.copy() };
             return self.begin_copy(inside, copy);
         }
         // SAFETY: the caller's promise.
-        let op = unsafe { inside.send(self.mode, to, self.posting, self.buf, self.bytes) }?;
+        let op = unsafe { self.post(inside) }?;
         Ok(Flight {
             op,
             staging: Vec::new(),
         })
+    }
+
+    /// Start to send contiguous data. `None`: the buffer may be reused already.
+    ///
+    /// # Safety
+    /// The buffer must be readable for `self.bytes` bytes until the operation is complete.
+    #[inline(always)]
+    unsafe fn post(&self, inside: &mut Entered) -> Result<Option<OpId>> {
+        match self.to {
+            // SAFETY: the caller's promise.
+            Some(to) => Ok(unsafe { inside.send(self.mode, to, self.posting, self.buf, self.bytes) }?),
+            None => Ok(None),
+        }
     }
 
     /// Send, and wait until the buffer may be reused.
@@ -147,7 +156,22 @@ impl<'a> Outgoing<'a> {
     /// # Safety
     /// The buffer must be readable where the datatype says.
     #[inline(always)]
-    pub unsafe fn deliver(&self) -> Result<()> {
+    pub unsafe fn deliver(self) -> Result<()> {
+        if self.layout.is_some() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.deliver_copy() };
+        }
+        // SAFETY: the operation is complete when this returns.
+        match unsafe { self.post(&mut enter()) }? {
+            None => Ok(()),
+            Some(op) => await_send(op),
+        }
+    }
+
+    /// # Safety
+    /// As for [`Self::deliver`].
+    #[inline(never)]
+    unsafe fn deliver_copy(self) -> Result<()> {
         // SAFETY: the flight is over when this returns.
         unsafe { self.begin(&mut enter()) }?.arrive()
     }
@@ -197,7 +221,6 @@ impl<'a> Incoming<'a> {
     ///
     /// # Safety
     /// The buffer must be writable where the datatype says until the flight is over.
-    #[inline(always)]
     unsafe fn begin(&self, inside: &mut Entered) -> Result<Flight> {
         if self.layout.is_some() {
             return self.begin_staged(inside);
@@ -210,7 +233,7 @@ impl<'a> Incoming<'a> {
         })
     }
 
-    /// Post the receive into `buf`.
+    /// Post the receive into `buf`. `None`: there is nothing to wait for.
     ///
     /// # Safety
     /// `buf` must be writable for `self.bytes` bytes until the operation is complete.
@@ -236,7 +259,22 @@ impl<'a> Incoming<'a> {
     /// # Safety
     /// The buffer must be writable where the datatype says.
     #[inline(always)]
-    pub unsafe fn accept(&self) -> Result<Status> {
+    pub unsafe fn accept(self) -> Result<Status> {
+        if self.layout.is_some() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.accept_staged() };
+        }
+        // SAFETY: the operation is complete when this returns.
+        match unsafe { self.post(&mut enter(), self.buf) }? {
+            None => Ok(Status::NO_PROCESS),
+            Some(op) => await_receive(op),
+        }
+    }
+
+    /// # Safety
+    /// As for [`Self::accept`].
+    #[inline(never)]
+    unsafe fn accept_staged(self) -> Result<Status> {
         // SAFETY: the flight is over when this returns.
         let mut flight = unsafe { self.begin(&mut enter()) }?;
         let outcome = flight.land();
@@ -248,7 +286,6 @@ impl<'a> Incoming<'a> {
     ///
     /// # Safety
     /// The buffer must be writable where the datatype says.
-    #[inline(always)]
     unsafe fn settle(&self, flight: &Flight, outcome: Option<Result<Outcome>>) -> Result<Status> {
         let Some(outcome) = outcome else {
             return Ok(Status::NO_PROCESS);
@@ -284,7 +321,6 @@ impl Flight {
     };
 
     /// Wait until a send is over.
-    #[inline(always)]
     fn arrive(mut self) -> Result<()> {
         match self.land() {
             None => Ok(()),
@@ -293,7 +329,6 @@ impl Flight {
     }
 
     /// Wait until it is over; `None`: there was nothing to wait for.
-    #[inline(always)]
     fn land(&mut self) -> Option<Result<Outcome>> {
         let op = self.op.take()?;
         Some(wait_until(|inside| inside.take(op)).map_err(|error| {
@@ -302,6 +337,34 @@ impl Flight {
             error.into()
         }))
     }
+}
+
+/// Wait for a send from the user's buffer.
+#[inline(never)]
+fn await_send(op: OpId) -> Result<()> {
+    let outcome = wait_until(|inside| inside.take(op))?;
+    sent(&outcome).map(drop)
+}
+
+/// Wait for a receive into the user's buffer.
+#[inline]
+fn await_receive(op: OpId) -> Result<Status> {
+    wait_until(|inside| inside.peek(op).map(drop))?;
+    let mut inside = enter();
+    // Built in place from what the engine has: an outcome handed from call to call costs more than looking twice.
+    let status = match inside.peek(op) {
+        Some(outcome) if outcome.truncated | outcome.peer_failed => return take_failure(op),
+        Some(outcome) => Status::from(outcome),
+        None => unreachable!("nobody else takes the operation of a blocking receive"),
+    };
+    inside.detach(op);
+    Ok(status)
+}
+
+#[cold]
+fn take_failure(op: OpId) -> Result<Status> {
+    let outcome = wait_until(|inside| inside.take(op))?;
+    received(&outcome)
 }
 
 /// Receive and send at once, and wait for both. The receive is posted before `depart` starts the send.
@@ -364,24 +427,33 @@ fn layout(datatype: &Datatype) -> Option<&Datatype> {
 /// Check datatype, count and buffer; what the elements amount to.
 #[inline(always)]
 fn span(buf: *const c_void, count: i64, datatype: &Datatype) -> Result<usize> {
-    datatype.check_committed("datatype")?;
-    let bytes = bytes(count, datatype)?;
-    if buf.addr() < FIRST_PAGE {
-        datatype.check_buffer("buf", buf, count)?;
+    if !datatype.is_committed() || buf.addr() < FIRST_PAGE {
+        check_elements(buf, count, datatype)?;
     }
-    Ok(bytes)
+    bytes(count, datatype)
 }
 
 /// Where nothing is mapped: addresses below are no buffers, unless the datatype holds absolute ones.
 const FIRST_PAGE: usize = 4096;
 
+#[cold]
+fn check_elements(buf: *const c_void, count: i64, datatype: &Datatype) -> Result<()> {
+    datatype.check_committed("datatype")?;
+    datatype.check_buffer("buf", buf, count)
+}
+
 /// What `count` elements amount to.
 #[inline(always)]
 fn bytes(count: i64, datatype: &Datatype) -> Result<usize> {
-    match datatype.bytes(count)?.try_into() {
-        Ok(bytes) => Ok(bytes),
-        Err(_) => Err(fail!(Count, "count={count} is negative")),
+    match count.checked_mul(datatype.size()).map(usize::try_from) {
+        Some(Ok(bytes)) => Ok(bytes),
+        _ => Err(wrong_count(count, datatype)),
     }
+}
+
+#[cold]
+fn wrong_count(count: i64, datatype: &Datatype) -> Error {
+    fail!(Count, "count={count} elements of {} bytes", datatype.size())
 }
 
 #[cold]

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::fail;
 use crate::handle::{Handle, Kind};
 use crate::p2p::{Incoming, Source, any_tag};
-use crate::request::{Request, Slab, blame, launch, try_twice};
+use crate::request::{Request, Slab, blame, try_twice};
 use crate::status::Status;
 
 /// What a [`Handle<Message>`] names: a message that no other receive can match any more.
@@ -116,7 +116,7 @@ pub unsafe fn imrecv(
     let request = Incoming::check_matched(buf, count, datatype, id).and_then(|incoming| {
         forget(message);
         // SAFETY: the caller's promise.
-        launch(comm.as_deref(), |inside| unsafe { incoming.start(inside) })
+        unsafe { incoming.launch(comm.as_deref()) }
     });
     request.map_err(|error| blame(error, comm))
 }

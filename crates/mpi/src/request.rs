@@ -147,14 +147,12 @@ impl Requests {
         }
     }
 
+    /// The handle is stale from now on.
     #[inline]
-    fn remove(&mut self, request: Handle<Request>) -> Result<Entry> {
-        match self.live.remove(request.raw()) {
-            Some(entry) => {
-                self.scopes.release(entry.scope);
-                Ok(entry)
-            }
-            None => Err(invalid(request)),
+    fn remove(&mut self, request: Handle<Request>) {
+        if let Some(entry) = self.live.get(request.raw()) {
+            self.scopes.release(entry.scope);
+            self.live.remove(request.raw());
         }
     }
 }

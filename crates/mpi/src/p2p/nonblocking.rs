@@ -27,7 +27,7 @@ pub unsafe fn isend(
 ) -> Result<Handle<Request>> {
     let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?;
     // SAFETY: the caller's promise.
-    launch(comm, |inside| unsafe { outgoing.start(inside) })
+    unsafe { outgoing.launch(comm) }
 }
 
 /// `MPI_Issend`: complete once the matching receive has started.
@@ -44,7 +44,7 @@ pub unsafe fn issend(
 ) -> Result<Handle<Request>> {
     let outgoing = Outgoing::check(Mode::Synchronous, buf, count, datatype, dest, tag, comm)?;
     // SAFETY: the caller's promise.
-    launch(comm, |inside| unsafe { outgoing.start(inside) })
+    unsafe { outgoing.launch(comm) }
 }
 
 /// `MPI_Irsend`: as [`super::rsend`], nothing depends on the receive being there.
@@ -77,7 +77,7 @@ pub unsafe fn irecv(
 ) -> Result<Handle<Request>> {
     let incoming = Incoming::check(buf, count, datatype, source, tag, comm)?;
     // SAFETY: the caller's promise.
-    launch(comm, |inside| unsafe { incoming.start(inside) })
+    unsafe { incoming.launch(comm) }
 }
 
 /// `MPI_Isendrecv` (MPI-5.0 §3.10).
@@ -128,6 +128,44 @@ pub unsafe fn isendrecv_replace(
         let copy = outgoing.copy();
         start_both(inside, &incoming, |inside| outgoing.begin_copy(inside, copy))
     })
+}
+
+impl Outgoing<'_> {
+    /// Start, and make a request of it.
+    ///
+    /// # Safety
+    /// The buffer must be readable where the datatype says until the request is complete.
+    #[inline(always)]
+    unsafe fn launch(self, comm: &Comm) -> Result<Handle<Request>> {
+        if self.layout.is_some() {
+            // SAFETY: the caller's promise.
+            return launch(comm, |inside| unsafe { self.start(inside) });
+        }
+        launch(comm, |inside| {
+            // SAFETY: the caller's promise.
+            let op = unsafe { self.post(inside) }?;
+            Ok(op.map_or(Work::Complete, Work::Send))
+        })
+    }
+}
+
+impl Incoming<'static> {
+    /// Start, and make a request of it; its errors belong to `comm`.
+    ///
+    /// # Safety
+    /// The buffer must be writable where the datatype says until the request is complete.
+    #[inline(always)]
+    pub unsafe fn launch<'a>(self, comm: impl Into<Option<&'a Comm>>) -> Result<Handle<Request>> {
+        if self.layout.is_some() {
+            // SAFETY: the caller's promise.
+            return launch(comm, |inside| unsafe { self.start(inside) });
+        }
+        launch(comm, |inside| {
+            // SAFETY: the caller's promise.
+            let op = unsafe { self.post(inside, self.buf) }?;
+            Ok(op.map_or(Work::NoProcess, Work::Receive))
+        })
+    }
 }
 
 /// Start a receive and then, by `depart`, a send, to be completed together.

@@ -44,17 +44,15 @@ impl Outgoing<'_> {
     ///
     /// # Safety
     /// The buffer must be readable where the datatype says until the work is complete.
-    #[inline]
-    pub(crate) unsafe fn start(&self, inside: &mut Entered) -> Result<Work> {
+    #[inline(never)]
+    pub(super) unsafe fn start(&self, inside: &mut Entered) -> Result<Work> {
         // SAFETY: the caller's promise.
-        let flight = unsafe { self.begin(inside) }?;
-        Ok(flight.into_send())
+        Ok(unsafe { self.begin(inside) }?.into_send())
     }
 }
 
 impl Flight {
     /// The work of a request that sends.
-    #[inline]
     pub(super) fn into_send(self) -> Work {
         match self.op {
             None => Work::Complete,
@@ -97,15 +95,13 @@ impl Incoming<'static> {
     ///
     /// # Safety
     /// The buffer must be writable where the datatype says until the work is complete.
-    #[inline]
-    pub(crate) unsafe fn start(&self, inside: &mut Entered) -> Result<Work> {
+    #[inline(never)]
+    pub(super) unsafe fn start(&self, inside: &mut Entered) -> Result<Work> {
         // SAFETY: the caller's promise.
-        let flight = unsafe { self.begin(inside) }?;
-        Ok(self.into_work(flight))
+        Ok(self.into_work(unsafe { self.begin(inside) }?))
     }
 
     /// The work of a request that receives.
-    #[inline]
     pub(super) fn into_work(self, flight: Flight) -> Work {
         match (flight.op, self.layout) {
             (None, _) => Work::NoProcess,

@@ -5,23 +5,23 @@
 
 use isthmus_engine::{Entered, enter, wait_until};
 
-use super::finish::{Finished, at_index, in_status, poll};
+use super::finish::{at_index, finish, in_status};
 use super::{Look, REQUEST_NULL, REQUESTS, Request, look};
 use crate::constants::UNDEFINED;
 use crate::error::{Class, Error, Result};
-use crate::fail;
 use crate::handle::Handle;
 use crate::status::Status;
 
 /// `MPI_Wait`: blocks until the operation is complete.
 pub fn wait(request: &mut Handle<Request>) -> Result<Status> {
-    wait_until(|inside| poll(inside, request).transpose())??.report()
+    wait_until(|inside| complete(inside, *request).transpose())??;
+    finish(request)
 }
 
 /// `MPI_Test`: the status, if the operation is complete.
 pub fn test(request: &mut Handle<Request>) -> Result<(bool, Status)> {
-    match try_twice(|inside| poll(inside, request).transpose()).transpose()? {
-        Some(finished) => Ok((true, finished.report()?)),
+    match try_twice(|inside| complete(inside, *request).transpose()).transpose()? {
+        Some(()) => finish(request).map(|status| (true, status)),
         None => Ok((false, Status::EMPTY)),
     }
 }
@@ -93,6 +93,12 @@ pub(crate) fn try_twice<T>(mut ready: impl FnMut(&mut Entered) -> Option<T>) -> 
     })
 }
 
+/// Is it complete, inactive or null?
+#[inline]
+pub(super) fn complete(inside: &mut Entered, request: Handle<Request>) -> Result<Option<()>> {
+    Ok((request == REQUEST_NULL || look(inside, request)? != Look::Pending).then_some(()))
+}
+
 /// Are all complete? `complete` says how many of the first ones are known to be. Also if one is complete because its
 /// peer died.
 pub(super) fn all_complete(
@@ -143,11 +149,9 @@ fn complete_one(requests: &mut [Handle<Request>], found: Found) -> Result<(i32, 
     let Found::Complete(at) = found else {
         return Ok((UNDEFINED, Status::EMPTY));
     };
-    let index = at as i32;
-    match poll(&mut enter(), &mut requests[at])?.map(Finished::report) {
-        Some(Ok(status)) => Ok((index, status)),
-        Some(Err(error)) => Err(at_index(error, index)),
-        None => Err(pending(requests[at])),
+    match finish(&mut requests[at]) {
+        Ok(status) => Ok((at as i32, status)),
+        Err(error) => Err(at_index(error, at as i32)),
     }
 }
 
@@ -155,10 +159,7 @@ fn complete_one(requests: &mut [Handle<Request>], found: Found) -> Result<(i32, 
 fn complete_all(requests: &mut [Handle<Request>], statuses: &mut dyn FnMut(usize, &Status)) -> Result<()> {
     let mut several = Several::new();
     for (at, request) in requests.iter_mut().enumerate() {
-        match poll(&mut enter(), request)? {
-            Some(finished) => several.add(at, finished.report()),
-            None => several.add(at, Err(pending(*request))),
-        }
+        several.add(at, finish(request));
     }
     several.tell(statuses).map(drop)
 }
@@ -172,12 +173,9 @@ fn complete_some(
 ) -> Result<i32> {
     let mut several = Several::new();
     for (at, request) in requests.iter_mut().enumerate().skip(first) {
-        if !is_complete(&mut enter(), *request)? {
-            continue;
-        }
-        if let Some(finished) = poll(&mut enter(), request)? {
+        if is_complete(&mut enter(), *request)? {
             indices[several.statuses.len()] = at as i32;
-            several.add(at, finished.report());
+            several.add(at, finish(request));
         }
     }
     several.tell(statuses)
@@ -204,17 +202,22 @@ impl Several {
     }
 
     /// One more outcome, of the request at `at`.
+    #[inline]
     pub fn add(&mut self, at: usize, outcome: Result<Status>) {
-        let status = outcome.unwrap_or_else(|error| {
-            let status = error.completion().map_or(Status::EMPTY, |completion| completion.status);
-            let code = error.code();
-            self.failed.get_or_insert((at, error));
-            Status {
-                error: Some(code),
-                ..status
-            }
+        match outcome {
+            Ok(status) => self.statuses.push(status),
+            Err(error) => self.add_failure(at, error),
+        }
+    }
+
+    #[cold]
+    fn add_failure(&mut self, at: usize, error: Error) {
+        let status = error.completion().map_or(Status::EMPTY, |completion| completion.status);
+        self.statuses.push(Status {
+            error: Some(error.code()),
+            ..status
         });
-        self.statuses.push(status);
+        self.failed.get_or_insert((at, error));
     }
 
     /// Tell the statuses in order; how many.
@@ -232,11 +235,6 @@ impl Several {
             Some((at, error)) => Err(in_status(&error, at, count)),
         }
     }
-}
-
-#[cold]
-pub(super) fn pending(request: Handle<Request>) -> Error {
-    fail!(Pending, "request={request:?} is not complete")
 }
 
 /// The error of looking at the request at a position.

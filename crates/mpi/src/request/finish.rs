@@ -2,133 +2,95 @@
 
 use std::sync::Arc;
 
-use isthmus_engine::{Entered, OpId, Outcome};
+use isthmus_engine::{Entered, enter};
 
 use super::free::bury_orphans;
-use super::{Entry, Look, Operation, REQUEST_NULL, REQUESTS, Request, Scope, Work, invalid, look};
+use super::{Look, REQUEST_NULL, REQUESTS, Request, Work, invalid, look, scope};
 use crate::comm::Comm;
 use crate::error::{Class, Completion, Error, Result};
+use crate::fail;
 use crate::handle::Handle;
 use crate::p2p;
 use crate::status::Status;
 
-/// If the request is complete (or inactive, or null), take the operation out of it. The handle becomes null, unless the
-/// request is persistent.
+/// Complete a request that is complete, inactive or null: its status, or the error of its operation. The handle becomes
+/// null, unless the request is persistent. A pending request stays as it is, which is an error. Outside the engine.
 #[inline]
-pub(super) fn poll(inside: &mut Entered, request: &mut Handle<Request>) -> Result<Option<Finished>> {
+pub(super) fn finish(request: &mut Handle<Request>) -> Result<Status> {
     if *request == REQUEST_NULL {
-        return Ok(Some(Finished::EMPTY));
+        return Ok(Status::EMPTY);
     }
-    match REQUESTS.get(inside).entry(*request)?.work {
-        Work::Send(op) => poll_plain(inside, request, op, p2p::sent),
-        Work::Receive(op) => poll_plain(inside, request, op, p2p::received),
-        _ => poll_any(inside, request),
-    }
-}
-
-#[inline]
-fn poll_plain(
-    inside: &mut Entered,
-    request: &mut Handle<Request>,
-    op: OpId,
-    ended: fn(&Outcome) -> Result<Status>,
-) -> Result<Option<Finished>> {
-    let Some(outcome) = inside.take(op) else {
-        return Ok(None);
+    let mut inside = enter();
+    let (op, receives) = match REQUESTS.get(&mut inside).entry(*request)?.work {
+        Work::Send(op) => (op, false),
+        Work::Receive(op) => (op, true),
+        _ => return finish_any(request),
     };
-    let scope = forget(inside, request)?.scope;
-    Ok(Some(Finished::known(inside, scope, ended(&outcome))))
+    // Built in place from what the engine has: an outcome handed from call to call costs more than all the look-ups.
+    let status = match inside.peek(op) {
+        Some(outcome) if outcome.truncated | outcome.peer_failed => return finish_any(request),
+        Some(outcome) if receives => Status::from(outcome),
+        Some(outcome) => Status {
+            cancelled: outcome.cancelled,
+            ..Status::SENT
+        },
+        None => return Err(pending(*request)),
+    };
+    inside.detach(op);
+    forget(&mut inside, request);
+    Ok(status)
 }
 
 #[inline(never)]
-fn poll_any(inside: &mut Entered, request: &mut Handle<Request>) -> Result<Option<Finished>> {
-    match look(inside, *request)? {
-        Look::Pending => return Ok(None),
-        Look::Inactive => return Ok(Some(Finished::EMPTY)),
+fn finish_any(request: &mut Handle<Request>) -> Result<Status> {
+    let mut inside = enter();
+    match look(&mut inside, *request)? {
+        Look::Pending => return Err(pending(*request)),
+        Look::Inactive => return Ok(Status::EMPTY),
         Look::Complete | Look::PeerFailed => {}
     }
-    let entry = REQUESTS.get(inside).entry(*request)?;
-    let scope = entry.scope;
-    let work = match &mut entry.work {
+    let scope = scope(*request);
+    let work = match &mut REQUESTS.get(&mut inside).entry(*request)?.work {
         Work::Persistent(persistent) => persistent.current.take().unwrap_or(Work::Complete),
-        _ => forget(inside, request)?.work,
+        work => {
+            let work = std::mem::replace(work, Work::Lent);
+            forget(&mut inside, request);
+            work
+        }
     };
     let ended = match work {
         Work::Complete => Ok(Status::SENT),
         Work::NoProcess => Ok(Status::NO_PROCESS),
-        Work::Send(op) => p2p::sent(&taken(inside, op)),
-        Work::Receive(op) => p2p::received(&taken(inside, op)),
-        Work::Other(operation) => {
-            let scope = REQUESTS.get(inside).scopes.comm(scope);
-            let how = How::Ask(operation);
-            return Ok(Some(Finished { how, scope }));
+        Work::Send(op) => inside
+            .take(op)
+            .map_or_else(|| Err(pending(*request)), |outcome| p2p::sent(&outcome)),
+        Work::Receive(op) => inside
+            .take(op)
+            .map_or_else(|| Err(pending(*request)), |outcome| p2p::received(&outcome)),
+        Work::Other(mut operation) => {
+            let outcome = operation.outcome();
+            let retired = operation.retire();
+            outcome.and_then(|status| retired.map_or_else(|error| Err(of_operation(error, status)), |()| Ok(status)))
         }
-        Work::Persistent(_) | Work::Lent => return Err(invalid(*request)),
+        Work::Persistent(_) | Work::Lent => Err(invalid(*request)),
     };
-    Ok(Some(Finished::known(inside, scope, ended)))
-}
-
-fn taken(inside: &mut Entered, op: OpId) -> Outcome {
-    inside.take(op).expect("the caller saw that the operation is complete")
+    ended.map_err(|error| blame(error, scope))
 }
 
 /// The request is complete: its handle becomes null.
 #[inline]
-fn forget(inside: &mut Entered, request: &mut Handle<Request>) -> Result<Entry> {
+fn forget(inside: &mut Entered, request: &mut Handle<Request>) {
     let requests = REQUESTS.get(inside);
-    let entry = requests.remove(*request)?;
+    requests.remove(*request);
     *request = REQUEST_NULL;
     if !requests.orphans.is_empty() {
         bury_orphans(inside);
     }
-    Ok(entry)
 }
 
-/// A complete operation on its way out of its request.
-pub(super) struct Finished {
-    how: How,
-    /// Whom to blame; only looked up where something may have failed.
-    scope: Option<Arc<Comm>>,
-}
-
-enum How {
-    Known(Result<Status>),
-    Ask(Box<dyn Operation>),
-}
-
-impl Finished {
-    pub const EMPTY: Self = Self {
-        how: How::Known(Ok(Status::EMPTY)),
-        scope: None,
-    };
-
-    #[inline]
-    fn known(inside: &mut Entered, scope: Scope, ended: Result<Status>) -> Self {
-        let scope = match ended {
-            Ok(_) => None,
-            Err(_) => REQUESTS.get(inside).scopes.comm(scope),
-        };
-        let how = How::Known(ended);
-        Self { how, scope }
-    }
-
-    /// The status, or the error with the status and the communicator it belongs to. Outside the engine.
-    #[inline]
-    pub fn report(self) -> Result<Status> {
-        match self.how {
-            How::Known(Ok(status)) => Ok(status),
-            How::Known(Err(error)) => Err(blame(error, self.scope)),
-            How::Ask(mut operation) => {
-                let outcome = operation.outcome();
-                let retired = operation.retire();
-                match (outcome, retired) {
-                    (Ok(status), Ok(())) => Ok(status),
-                    (Ok(status), Err(error)) => Err(blame(of_operation(error, status), self.scope)),
-                    (Err(error), _) => Err(blame(error, self.scope)),
-                }
-            }
-        }
-    }
+#[cold]
+pub(super) fn pending(request: Handle<Request>) -> Error {
+    fail!(Pending, "request={request:?} is not complete")
 }
 
 /// Say which communicator an operation that failed belongs to.
@@ -161,14 +123,6 @@ pub(super) fn at_index(error: Error, index: i32) -> Error {
     error.completing(completion)
 }
 
-fn completion(error: &Error) -> Completion {
-    error.completion().cloned().unwrap_or(Completion {
-        status: Status::EMPTY,
-        index: 0,
-        scope: None,
-    })
-}
-
 /// An error that reports several: which ones is in the statuses.
 #[cold]
 pub(super) fn in_status(first: &Error, at: usize, index: i32) -> Error {
@@ -179,5 +133,13 @@ pub(super) fn in_status(first: &Error, at: usize, index: i32) -> Error {
     error.completing(Completion {
         index,
         ..completion(first)
+    })
+}
+
+fn completion(error: &Error) -> Completion {
+    error.completion().cloned().unwrap_or(Completion {
+        status: Status::EMPTY,
+        index: 0,
+        scope: None,
     })
 }

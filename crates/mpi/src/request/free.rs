@@ -12,10 +12,12 @@ pub fn request_free(request: Handle<Request>) -> Result<()> {
         return Ok(());
     }
     let mut inside = enter();
-    let work = match REQUESTS.get(&mut inside).remove(request)?.work {
-        Work::Persistent(persistent) => persistent.current,
-        work => Some(work),
+    let requests = REQUESTS.get(&mut inside);
+    let work = match &mut requests.entry(request)?.work {
+        Work::Persistent(persistent) => persistent.current.take(),
+        work => Some(std::mem::replace(work, Work::Lent)),
     };
+    requests.remove(request);
     match work {
         Some(Work::Receive(op)) => inside.detach(op),
         Some(Work::Send(op)) => {

@@ -107,8 +107,14 @@ pub(super) fn free(request: Handle<Request>) -> Result<bool> {
 }
 
 fn remove(request: Handle<Request>) -> Result<()> {
-    let entry = REQUESTS.get(&mut enter()).remove(request)?;
-    match entry.work {
+    let work = {
+        let mut inside = enter();
+        let requests = REQUESTS.get(&mut inside);
+        let work = std::mem::replace(&mut requests.entry(request)?.work, Work::Lent);
+        requests.remove(request);
+        work
+    };
+    match work {
         Work::Other(operation) => operation.retire(),
         _ => Ok(()),
     }

@@ -1,9 +1,9 @@
 //! Looking at requests without completing them (MPI-5.0 §3.7.6).
 
-use isthmus_engine::{Entered, enter};
+use isthmus_engine::enter;
 
-use super::complete::{Found, Several, all_complete, is_complete, pending, search, try_twice};
-use super::finish::at_index;
+use super::complete::{Found, Several, all_complete, complete, is_complete, search, try_twice};
+use super::finish::{at_index, pending};
 use super::{Look, REQUEST_NULL, Request, Work, blame, lend, look, scope};
 use crate::constants::UNDEFINED;
 use crate::error::Result;
@@ -13,9 +13,6 @@ use crate::status::Status;
 
 /// `MPI_Request_get_status`: the status, if the request is complete; it stays as it is.
 pub fn request_get_status(request: Handle<Request>) -> Result<(bool, Status)> {
-    if request == REQUEST_NULL {
-        return Ok((true, Status::EMPTY));
-    }
     match try_twice(|inside| complete(inside, request).transpose()).transpose()? {
         Some(()) => observe(request).map(|status| (true, status)),
         None => Ok((false, Status::EMPTY)),
@@ -73,10 +70,6 @@ pub fn request_get_status_some(
         }
     }
     several.tell(statuses)
-}
-
-fn complete(inside: &mut Entered, request: Handle<Request>) -> Result<Option<()>> {
-    Ok((look(inside, request)? != Look::Pending).then_some(()))
 }
 
 /// The status of a request that is complete, inactive or null.
