@@ -106,7 +106,7 @@ pub fn info_create() -> Result<Handle<Info>> {
     Info::default().publish()
 }
 
-/// `MPI_Info_create_env`: what [`environment::env_pairs`] knows, for a program that was given `argv`. May be called before
+/// `MPI_Info_create_env`: what `MPI_INFO_ENV` would tell a program that was given `argv`. May be called before
 /// MPI is initialized.
 pub fn info_create_env(argv: &[&CStr]) -> Result<Handle<Info>> {
     let arguments: Vec<String> = argv.iter().map(|text| text.to_string_lossy().into_owned()).collect();
