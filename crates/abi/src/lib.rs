@@ -8,9 +8,9 @@
 //! Most entries are generated from `standard/` ([`generated`]); those that no rule covers are in [`irregular`].
 #![allow(unsafe_code)] // C calls these functions, with pointers; each site argues its case.
 
-pub mod abi;
-pub mod argument;
-pub mod entry;
-pub mod generated;
-pub mod irregular;
-pub mod role;
+mod abi;
+mod argument;
+mod entry;
+mod generated;
+mod irregular;
+mod role;

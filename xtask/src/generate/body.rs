@@ -10,7 +10,7 @@ use super::standard::{Direction, Length, Parameter, Procedure};
 
 /// May be called before MPI is initialized and after it is finalized (MPI-5.0 §11.4.1), or reads nothing that
 /// initialization makes.
-const ANY_TIME: [&str; 34] = [
+const ANY_TIME: [&str; 33] = [
     "MPI_Abi_get_fortran_booleans",
     "MPI_Abi_get_fortran_info",
     "MPI_Abi_get_info",
@@ -45,11 +45,10 @@ const ANY_TIME: [&str; 34] = [
     "MPI_Remove_error_string",
     "MPI_Session_call_errhandler",
     "MPI_Session_init",
-    "MPI_Status_set_error",
 ];
 
 /// Procedures that are served by the typed function of another one.
-const SERVED_BY: [(&str, &str); 15] = [
+const SERVED_BY: [(&str, &str); 13] = [
     ("address", "get_address"),
     ("attr_delete", "comm_delete_attr"),
     ("errhandler_get", "comm_get_errhandler"),
@@ -57,14 +56,12 @@ const SERVED_BY: [(&str, &str); 15] = [
     ("get_elements_x", "get_elements"),
     ("keyval_free", "comm_free_keyval"),
     ("status_set_elements_x", "status_set_elements"),
-    ("type_extent", "type_extent"),
     ("type_get_extent_x", "type_get_extent"),
     ("type_get_true_extent_x", "type_get_true_extent"),
     ("type_hindexed", "type_create_hindexed"),
     ("type_hvector", "type_create_hvector"),
     ("type_size_x", "type_size"),
     ("type_struct", "type_create_struct"),
-    ("type_vector", "type_vector"),
 ];
 
 /// Typed procedures that also want to know the width of the counts, for `MPI_Type_get_envelope`.
@@ -75,6 +72,11 @@ const WIDTH: [&str; 5] = [
     "type_create_resized",
     "type_vector",
 ];
+
+/// Does the typed procedure want to know the width of the counts?
+pub fn wants_width(typed: &str) -> bool {
+    WIDTH.contains(&typed)
+}
 
 /// Handles that need not name anything: null handles have names, and some arguments matter at leaders only.
 const UNRESOLVED: [(&str, &str); 3] = [
@@ -110,24 +112,28 @@ pub fn render(procedure: &Procedure) -> Result<String> {
         .iter()
         .find(|(one, _)| *one == name)
         .map_or(name.as_str(), |(_, other)| other);
-    let width = if rust::is_generic(procedure) { ", N: Number" } else { "" };
+    let width = if rust::is_generic(procedure)? {
+        ", N: Number"
+    } else {
+        ""
+    };
     let mut body = Body::default();
     let reports = procedure.chapter == "point_to_point" && has_status(procedure);
-    body.before.push_str(&significance(procedure));
     for parameter in procedure.parameters(false) {
         argument(procedure, parameter, &mut body)?;
     }
-    if WIDTH.contains(&typed) {
+    if wants_width(typed) {
         body.arguments
             .push(if width.is_empty() { "Width::Int" } else { "N::WIDTH" }.to_owned());
     }
     if reports && !body.report.is_empty() {
-        let done = if body.report.contains("done.") { "done" } else { "_" };
-        writeln!(
-            body.always,
-            "if let Some({done}) = argument::completion(&result) {{ {} }}",
-            body.report
-        )?;
+        // Some only tell that an operation was completed, not how.
+        let condition = if body.report.contains("done.") {
+            "let Some(done) = argument::completion(&result)"
+        } else {
+            "argument::completion(&result).is_some()"
+        };
+        writeln!(body.always, "if {condition} {{ {} }}", body.report)?;
     }
     let when = if ANY_TIME.contains(&procedure.name.as_str()) {
         "any_time"
@@ -197,48 +203,28 @@ fn has(procedure: &Procedure, name: &str) -> bool {
     procedure.parameters(false).any(|parameter| parameter.name == name)
 }
 
-/// In collectives: which arguments matter to the calling process (MPI-5.0 §6.2).
-fn significance(procedure: &Procedure) -> String {
-    let mut text = String::new();
-    if procedure.chapter != "collective" {
-        return text;
-    }
-    if has(procedure, "root") {
-        text.push_str(
-            "let comm = A::handle_in::<Comm>(comm).resolve(\"comm\")?;
-             let root = A::word_in::<Rank>(root);
-             let role = Role::of(comm, root);\n",
-        );
-    }
-    text
+/// In collectives: an argument of a side that may be ignored, so that the typed procedure resolves its datatype itself.
+fn is_of_a_side(procedure: &Procedure, parameter: &Parameter) -> bool {
+    let sided = has(procedure, "sendtype") || has(procedure, "sendtypes");
+    procedure.chapter == "collective" && sided && ["send", "recv"].iter().any(|side| parameter.name.starts_with(side))
 }
 
-/// Whether an argument matters, as an expression; none: it always does.
-fn matters(procedure: &Procedure, parameter: &Parameter) -> Option<String> {
-    if procedure.chapter != "collective" {
-        return None;
-    }
-    let rooted = has(procedure, "root");
+/// The length of an array that has an entry for each process.
+fn processes(procedure: &Procedure, parameter: &Parameter) -> &'static str {
     if parameter.root_only {
-        return Some("role.root()".to_owned());
+        "peers_if(is_root(comm, root), comm)"
+    } else if ["sendcounts", "sdispls", "sendtypes"].contains(&parameter.name.as_str()) && !has(procedure, "root") {
+        "peers_if(!is_in_place::<A>(sendbuf), comm)"
+    } else {
+        "peers(comm)"
     }
-    // Counts and types of a buffer that may be MPI_IN_PLACE.
-    for side in ["send", "recv"] {
-        let in_place = side == "send" || rooted;
-        let of_side = parameter.name.starts_with(side) || (side == "send" && parameter.name == "sdispls");
-        if of_side && in_place && has(procedure, "sendtype") | has(procedure, "sendtypes") {
-            let base = if rooted { "role.leaf()" } else { "Matters::ALWAYS" };
-            return Some(format!("{base}.unless_in_place::<A>({side}buf)"));
-        }
-    }
-    rooted.then(|| "role.any()".to_owned())
 }
 
 /// The length of an array, as an expression.
 fn length(procedure: &Procedure, parameter: &Parameter) -> Result<String> {
     match &parameter.length {
         Some(Length::Of(length)) if length == "*" => Ok(match procedure.chapter.as_str() {
-            "collective" => "peers(comm)".to_owned(),
+            "collective" => processes(procedure, parameter).to_owned(),
             _ if has(procedure, "incount") => "incount".to_owned(),
             _ if has(procedure, "count") => "count".to_owned(),
             _ => bail!("the length of {} is not known", parameter.name),
@@ -302,7 +288,6 @@ fn word(kind: &str) -> Option<&'static str> {
         "TOPOLOGY_TYPE" => "Topology",
         "SPLIT_TYPE" => "SplitType",
         "ORDER" => "Order",
-        "DISTRIB_ENUM" | "DTYPE_DISTRIBUTION" => "Distribution",
         "COMBINER" => "Combiner",
         "TYPECLASS" => "Typeclass",
         _ => return None,
@@ -464,10 +449,8 @@ fn handle(procedure: &Procedure, parameter: &Parameter, name: &str, object: &str
         let length = length(procedure, parameter)?;
         if parameter.direction == Direction::In && !is_request {
             let pointer = format!("{name}, {length}, {name:?}");
-            body.arguments.push(match matters(procedure, parameter) {
-                Some(matters) => format!("&{matters}.handles::<A, {object}>({pointer})?"),
-                None => format!("&argument::handles::<A, {object}>({pointer})?"),
-            });
+            body.arguments
+                .push(format!("&argument::handles::<A, {object}>({pointer})?"));
         } else {
             writeln!(
                 body.before,
@@ -480,10 +463,7 @@ fn handle(procedure: &Procedure, parameter: &Parameter, name: &str, object: &str
     }
     let read = format!("A::handle_in::<{object}>({name})");
     match parameter.direction {
-        // Resolved before everything else: other arguments depend on it.
-        Direction::In if object == "Comm" && has(procedure, "root") && procedure.chapter == "collective" => {
-            body.arguments.push(name.to_owned());
-        }
+        Direction::In if is_of_a_side(procedure, parameter) => body.arguments.push(read),
         Direction::In if UNRESOLVED.contains(&(procedure.name.as_str(), name)) => body.arguments.push(read),
         Direction::In if is_request && parameter.pointer == Some(true) => {
             writeln!(body.before, "let {name} = HandlePlace::<A>::at({name}, {name:?})?;")?;
@@ -494,14 +474,7 @@ fn handle(procedure: &Procedure, parameter: &Parameter, name: &str, object: &str
             body.arguments.push(format!("argument::info::<A>({name}, {name:?})?"));
         }
         Direction::In => {
-            writeln!(
-                body.before,
-                "let {name} = {};",
-                match matters(procedure, parameter) {
-                    Some(matters) => format!("{matters}.{}::<A>({name}, {name:?})?", object.to_lowercase()),
-                    None => format!("{read}.resolve({name:?})?"),
-                }
-            )?;
+            writeln!(body.before, "let {name} = {read}.resolve({name:?})?;")?;
             body.arguments.push(name.to_owned());
         }
         Direction::Out => {
@@ -552,23 +525,15 @@ fn number(procedure: &Procedure, parameter: &Parameter, name: &str, body: &mut B
     match (parameter.direction, &parameter.length) {
         (Direction::In, Some(_)) => {
             let pointer = format!("{name}, {}, {name:?}", length(procedure, parameter)?);
-            body.arguments.push(match matters(procedure, parameter) {
-                Some(matters) => format!("{matters}.counts({pointer})?"),
-                None => format!("argument::counts({pointer})?"),
-            });
+            body.arguments.push(format!("argument::counts({pointer})?"));
         }
-        (Direction::In, None) => match (matters(procedure, parameter), non_negative) {
-            (Some(matters), _) => {
-                writeln!(body.before, "let {name} = {matters}.count({name}, {name:?})?;")?;
-                body.arguments.push(name.to_owned());
-            }
-            (None, true) => {
-                writeln!(body.before, "let {name} = argument::count({name}, {name:?})?;")?;
-                body.arguments.push(name.to_owned());
-            }
-            (None, false) if is_n => body.arguments.push(format!("{name}.into()")),
-            (None, false) => body.arguments.push(name.to_owned()),
-        },
+        // Of an ignored side the typed procedure looks at nothing; it checks the other.
+        (Direction::In, None) if non_negative && !is_of_a_side(procedure, parameter) => {
+            writeln!(body.before, "let {name} = argument::count({name}, {name:?})?;")?;
+            body.arguments.push(name.to_owned());
+        }
+        (Direction::In, None) if is_n => body.arguments.push(format!("{name}.into()")),
+        (Direction::In, None) => body.arguments.push(name.to_owned()),
         (Direction::Out, None) => {
             writeln!(body.before, "let {name}_place = argument::place({name}, {name:?})?;")?;
             body.results.push(name.to_owned());
@@ -611,7 +576,8 @@ fn integer(
         None => value,
     };
     match (parameter.direction, &parameter.length) {
-        (Direction::In, None) if procedure.chapter == "collective" && name == "root" => {
+        (Direction::In, None) if name == "root" => {
+            writeln!(body.before, "let root = A::word_in::<Rank>(root);")?;
             body.arguments.push(name.to_owned());
         }
         (Direction::In, None) => body.arguments.push(match word {

@@ -15,7 +15,7 @@ use crate::abi::{INVALID, Mpich, Std, Word};
 ";
 
 /// Sets of integers that arguments and results are drawn from: the type that stands for it, and its kinds.
-const WORDS: [(&str, &[&str]); 13] = [
+const WORDS: [(&str, &[&str]); 11] = [
     ("Rank", &["rank"]),
     ("Tag", &["tag"]),
     ("Keyval", &["keyval"]),
@@ -25,13 +25,11 @@ const WORDS: [(&str, &[&str]); 13] = [
     ("Topology", &["topology"]),
     ("SplitType", &["split_type"]),
     ("Order", &["order"]),
-    ("Distribution", &["distribution"]),
     ("Combiner", &["combiner"]),
     ("Typeclass", &["typeclass"]),
-    ("SourceOrder", &["source_order"]),
 ];
 
-const HANDLES: [&str; 10] = [
+const HANDLES: [&str; 9] = [
     "comm",
     "datatype",
     "errhandler",
@@ -41,7 +39,15 @@ const HANDLES: [&str; 10] = [
     "op",
     "request",
     "session",
-    "win",
+];
+
+/// The sizes of the strings that entries write.
+const LIMITS: [&str; 5] = [
+    "MPI_MAX_ERROR_STRING",
+    "MPI_MAX_INFO_KEY",
+    "MPI_MAX_LIBRARY_VERSION_STRING",
+    "MPI_MAX_OBJECT_NAME",
+    "MPI_MAX_PROCESSOR_NAME",
 ];
 
 /// The MPICH ABI's value of a predefined datatype that is not made of two parts, apart from its low seven bits and its size.
@@ -90,17 +96,16 @@ fn word(standard: &Standard, name: &str, kinds: &[&str], text: &mut String) -> R
     for (canonical, mpich) in pairs.iter().filter(|(canonical, mpich)| canonical != mpich) {
         writeln!(text, "{mpich} => {canonical},")?;
     }
-    let foreign: Vec<String> = pairs
+    let foreign = pairs
         .iter()
-        .map(|(canonical, _)| canonical)
-        .filter(|canonical| !pairs.iter().any(|(_, mpich)| mpich == *canonical))
-        .map(i64::to_string)
+        .map(|(canonical, _)| *canonical)
+        .filter(|canonical| !pairs.iter().any(|(_, mpich)| mpich == canonical))
         .collect();
+    let foreign = ranges(foreign);
     if !foreign.is_empty() {
         writeln!(
             text,
-            "// They mean something in the standard ABI only.\n{} => INVALID,",
-            foreign.join(" | ")
+            "// They mean something in the standard ABI only.\n{foreign} => INVALID,"
         )?;
     }
     text.push_str("other => other,\n} }\n\nfn to_mpich(value: i32) -> i32 { match value {\n");
@@ -109,6 +114,20 @@ fn word(standard: &Standard, name: &str, kinds: &[&str], text: &mut String) -> R
     }
     text.push_str("other => other,\n} }\n}\n");
     Ok(())
+}
+
+/// `1 | 3..=5`
+fn ranges(mut values: Vec<i64>) -> String {
+    values.sort_unstable();
+    let runs = values.chunk_by(|one, next| one + 1 == *next);
+    let patterns: Vec<String> = runs
+        .map(|run| match run {
+            [one] => one.to_string(),
+            [first, .., last] => format!("{first}..={last}"),
+            [] => String::new(),
+        })
+        .collect();
+    patterns.join(" | ")
 }
 
 fn handles(standard: &Standard, text: &mut String) -> Result<()> {
@@ -165,7 +184,7 @@ fn handles(standard: &Standard, text: &mut String) -> Result<()> {
 fn limits(standard: &Standard, text: &mut String) -> Result<()> {
     let mut declared = String::new();
     let mut values = [String::new(), String::new()];
-    for constant in of_kinds(standard, &["limit"]) {
+    for constant in of_kinds(standard, &["limit"]).filter(|one| LIMITS.contains(&one.name.as_str())) {
         let name = constant.name.trim_start_matches("MPI_");
         writeln!(declared, "/// `{}`.\nconst {name}: usize;", constant.name)?;
         for (text, value) in values.iter_mut().zip([&constant.standard, &constant.mpich]) {

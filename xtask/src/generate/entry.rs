@@ -86,14 +86,14 @@ pub(super) use crate::abi::{Abi, ErrorCode};
 pub(super) use crate::argument::{self, HandlePlace, Number, StatusPlace, Text};
 pub(super) use crate::entry::{self, CHandle, CStatus, export, unfinished};
 pub(super) use crate::irregular;
-pub(super) use crate::role::{Matters, Role, peers};
+pub(super) use crate::role::{is_in_place, is_root, peers, peers_if};
 ";
 
 /// `MPI_Send = send::<c_int>(buf: *const c_void, ...) -> c_int;`, for each form.
 fn export(procedure: &Procedure, from: &str) -> Result<String> {
     let mut text = String::new();
     let returns = rust::return_type(procedure)?;
-    let generic = rust::is_generic(procedure);
+    let generic = rust::is_generic(procedure)?;
     for large in procedure.forms() {
         let width = if large { Width::Large } else { Width::Plain };
         let argument = match (generic, large) {

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 
+use super::body;
 use super::c;
 use super::standard::{Length, Parameter, Procedure};
 
@@ -99,6 +100,14 @@ pub fn name(parameter: &Parameter) -> &str {
 }
 
 /// Do the two forms share one entry, generic over the width of counts?
-pub fn is_generic(procedure: &Procedure) -> bool {
-    procedure.has_large() && !procedure.forms_differ()
+pub fn is_generic(procedure: &Procedure) -> Result<bool> {
+    if !procedure.has_large() || procedure.forms_differ() {
+        return Ok(false);
+    }
+    for parameter in procedure.parameters(false) {
+        if parameter_type(parameter, Width::Generic)?.ends_with('N') || parameter.kind == "POLYFUNCTION" {
+            return Ok(true);
+        }
+    }
+    Ok(body::wants_width(&procedure.rust_name()))
 }

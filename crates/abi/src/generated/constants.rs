@@ -69,7 +69,7 @@ impl Word for Keyval {
             1711276039 => 604,
             1711276041 => 605,
             // They mean something in the standard ABI only.
-            0 | 501 | 502 | 503 | 504 | 505 | 506 | 507 | 601 | 602 | 603 | 604 | 605 => INVALID,
+            0 | 501..=507 | 601..=605 => INVALID,
             other => other,
         }
     }
@@ -172,8 +172,7 @@ impl Word for ErrorClass {
             70 => 1017,
             72 => 1018,
             // They mean something in the standard ABI only.
-            54 | 16383 | 1001 | 1002 | 1003 | 1004 | 1005 | 1006 | 1007 | 1008 | 1009 | 1010 | 1011 | 1012 | 1013
-            | 1014 | 1015 | 1016 | 1017 | 1018 => INVALID,
+            54 | 1001..=1018 | 16383 => INVALID,
             other => other,
         }
     }
@@ -292,7 +291,7 @@ impl Word for Comparison {
             2 => 203,
             3 => 204,
             // They mean something in the standard ABI only.
-            201 | 202 | 203 | 204 => INVALID,
+            201..=204 => INVALID,
             other => other,
         }
     }
@@ -318,7 +317,7 @@ impl Word for Topology {
             1 => 212,
             3 => 213,
             // They mean something in the standard ABI only.
-            211 | 212 | 213 => INVALID,
+            211..=213 => INVALID,
             other => other,
         }
     }
@@ -344,7 +343,7 @@ impl Word for SplitType {
             2 => 223,
             4 => 224,
             // They mean something in the standard ABI only.
-            221 | 222 | 223 | 224 => INVALID,
+            221..=224 => INVALID,
             other => other,
         }
     }
@@ -383,33 +382,6 @@ impl Word for Order {
     }
 }
 
-/// Values of: distribution.
-pub struct Distribution;
-
-impl Word for Distribution {
-    fn from_mpich(value: i32) -> i32 {
-        match value {
-            123 => 16,
-            121 => 17,
-            122 => 18,
-            -49767 => 19,
-            // They mean something in the standard ABI only.
-            16 | 17 | 18 | 19 => INVALID,
-            other => other,
-        }
-    }
-
-    fn to_mpich(value: i32) -> i32 {
-        match value {
-            16 => 123,
-            17 => 121,
-            18 => 122,
-            19 => -49767,
-            other => other,
-        }
-    }
-}
-
 /// Values of: combiner.
 pub struct Combiner;
 
@@ -434,9 +406,7 @@ impl Word for Combiner {
             18 => 116,
             20 => 117,
             // They mean something in the standard ABI only.
-            101 | 102 | 103 | 104 | 105 | 106 | 107 | 108 | 109 | 110 | 111 | 112 | 113 | 114 | 115 | 116 | 117 => {
-                INVALID
-            }
+            101..=117 => INVALID,
             other => other,
         }
     }
@@ -475,7 +445,7 @@ impl Word for Typeclass {
             1 => 193,
             3 => 194,
             // They mean something in the standard ABI only.
-            192 | 193 | 194 => INVALID,
+            192..=194 => INVALID,
             other => other,
         }
     }
@@ -485,29 +455,6 @@ impl Word for Typeclass {
             192 => 2,
             193 => 1,
             194 => 3,
-            other => other,
-        }
-    }
-}
-
-/// Values of: source order.
-pub struct SourceOrder;
-
-impl Word for SourceOrder {
-    fn from_mpich(value: i32) -> i32 {
-        match value {
-            0 => 1,
-            1 => 2,
-            // They mean something in the standard ABI only.
-            2 => INVALID,
-            other => other,
-        }
-    }
-
-    fn to_mpich(value: i32) -> i32 {
-        match value {
-            1 => 0,
-            2 => 1,
             other => other,
         }
     }
@@ -697,15 +644,6 @@ pub mod from_mpich {
             _ => return None,
         })
     }
-
-    /// A predefined win.
-    #[inline]
-    pub fn win(raw: u32) -> Option<u32> {
-        Some(match raw {
-            0x20000000 => 0x110,
-            _ => return None,
-        })
-    }
 }
 
 /// The MPICH ABI's values of predefined handles, by their value in the standard ABI; 0 where there is none.
@@ -731,7 +669,6 @@ pub static TO_MPICH: [u32; 0x2ec] = {
     table[0x102] = 0x44000001;
     table[0x108] = 0x8000000;
     table[0x109] = 0x48000000;
-    table[0x110] = 0x20000000;
     table[0x120] = 0x38000000;
     table[0x128] = 0x2c000000;
     table[0x129] = 0x6c000000;
@@ -818,50 +755,30 @@ pub static TO_MPICH: [u32; 0x2ec] = {
 
 /// The longest strings, with the terminating zero.
 pub trait Limits {
-    /// `MPI_MAX_DATAREP_STRING`.
-    const MAX_DATAREP_STRING: usize;
     /// `MPI_MAX_ERROR_STRING`.
     const MAX_ERROR_STRING: usize;
     /// `MPI_MAX_INFO_KEY`.
     const MAX_INFO_KEY: usize;
-    /// `MPI_MAX_INFO_VAL`.
-    const MAX_INFO_VAL: usize;
     /// `MPI_MAX_LIBRARY_VERSION_STRING`.
     const MAX_LIBRARY_VERSION_STRING: usize;
     /// `MPI_MAX_OBJECT_NAME`.
     const MAX_OBJECT_NAME: usize;
-    /// `MPI_MAX_PORT_NAME`.
-    const MAX_PORT_NAME: usize;
     /// `MPI_MAX_PROCESSOR_NAME`.
     const MAX_PROCESSOR_NAME: usize;
-    /// `MPI_MAX_STRINGTAG_LEN`.
-    const MAX_STRINGTAG_LEN: usize;
-    /// `MPI_MAX_PSET_NAME_LEN`.
-    const MAX_PSET_NAME_LEN: usize;
 }
 
 impl Limits for Std {
-    const MAX_DATAREP_STRING: usize = 128;
     const MAX_ERROR_STRING: usize = 512;
     const MAX_INFO_KEY: usize = 256;
-    const MAX_INFO_VAL: usize = 1024;
     const MAX_LIBRARY_VERSION_STRING: usize = 8192;
     const MAX_OBJECT_NAME: usize = 128;
-    const MAX_PORT_NAME: usize = 1024;
     const MAX_PROCESSOR_NAME: usize = 256;
-    const MAX_STRINGTAG_LEN: usize = 1024;
-    const MAX_PSET_NAME_LEN: usize = 1024;
 }
 
 impl Limits for Mpich {
-    const MAX_DATAREP_STRING: usize = 128;
     const MAX_ERROR_STRING: usize = 512;
     const MAX_INFO_KEY: usize = 255;
-    const MAX_INFO_VAL: usize = 1024;
     const MAX_LIBRARY_VERSION_STRING: usize = 8192;
     const MAX_OBJECT_NAME: usize = 128;
-    const MAX_PORT_NAME: usize = 256;
     const MAX_PROCESSOR_NAME: usize = 128;
-    const MAX_STRINGTAG_LEN: usize = 256;
-    const MAX_PSET_NAME_LEN: usize = 256;
 }

@@ -356,7 +356,7 @@ unsafe fn type_free<A: Abi>(datatype: *mut CHandle<A>) -> c_int {
 
 /// `MPI_Type_get_extent`.
 #[inline(always)]
-unsafe fn type_get_extent<A: Abi, N: Number>(datatype: CHandle<A>, lb: *mut i64, extent: *mut i64) -> c_int {
+unsafe fn type_get_extent<A: Abi>(datatype: CHandle<A>, lb: *mut i64, extent: *mut i64) -> c_int {
     entry::enter::<A>("MPI_Type_get_extent", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
@@ -373,11 +373,7 @@ unsafe fn type_get_extent<A: Abi, N: Number>(datatype: CHandle<A>, lb: *mut i64,
 
 /// `MPI_Type_get_true_extent`.
 #[inline(always)]
-unsafe fn type_get_true_extent<A: Abi, N: Number>(
-    datatype: CHandle<A>,
-    true_lb: *mut i64,
-    true_extent: *mut i64,
-) -> c_int {
+unsafe fn type_get_true_extent<A: Abi>(datatype: CHandle<A>, true_lb: *mut i64, true_extent: *mut i64) -> c_int {
     entry::enter::<A>("MPI_Type_get_true_extent", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
@@ -546,10 +542,10 @@ MPI_Type_get_contents = irregular::type_get_contents(datatype: CHandle<A>, max_i
 MPI_Type_get_contents_c = irregular::type_get_contents_c(datatype: CHandle<A>, max_integers: i64, max_addresses: i64, max_large_counts: i64, max_datatypes: i64, array_of_integers: *mut c_int, array_of_addresses: *mut i64, array_of_large_counts: *mut i64, array_of_datatypes: *mut CHandle<A>) -> c_int;
 MPI_Type_get_envelope = irregular::type_get_envelope(datatype: CHandle<A>, num_integers: *mut c_int, num_addresses: *mut c_int, num_datatypes: *mut c_int, combiner: *mut c_int) -> c_int;
 MPI_Type_get_envelope_c = irregular::type_get_envelope_c(datatype: CHandle<A>, num_integers: *mut i64, num_addresses: *mut i64, num_large_counts: *mut i64, num_datatypes: *mut i64, combiner: *mut c_int) -> c_int;
-MPI_Type_get_extent = self::type_get_extent::<c_int>(datatype: CHandle<A>, lb: *mut i64, extent: *mut i64) -> c_int;
-MPI_Type_get_extent_c = self::type_get_extent::<i64>(datatype: CHandle<A>, lb: *mut i64, extent: *mut i64) -> c_int;
-MPI_Type_get_true_extent = self::type_get_true_extent::<c_int>(datatype: CHandle<A>, true_lb: *mut i64, true_extent: *mut i64) -> c_int;
-MPI_Type_get_true_extent_c = self::type_get_true_extent::<i64>(datatype: CHandle<A>, true_lb: *mut i64, true_extent: *mut i64) -> c_int;
+MPI_Type_get_extent = self::type_get_extent(datatype: CHandle<A>, lb: *mut i64, extent: *mut i64) -> c_int;
+MPI_Type_get_extent_c = self::type_get_extent(datatype: CHandle<A>, lb: *mut i64, extent: *mut i64) -> c_int;
+MPI_Type_get_true_extent = self::type_get_true_extent(datatype: CHandle<A>, true_lb: *mut i64, true_extent: *mut i64) -> c_int;
+MPI_Type_get_true_extent_c = self::type_get_true_extent(datatype: CHandle<A>, true_lb: *mut i64, true_extent: *mut i64) -> c_int;
 MPI_Type_indexed = self::type_indexed::<c_int>(count: c_int, array_of_blocklengths: *const c_int, array_of_displacements: *const c_int, oldtype: CHandle<A>, newtype: *mut CHandle<A>) -> c_int;
 MPI_Type_indexed_c = self::type_indexed::<i64>(count: i64, array_of_blocklengths: *const i64, array_of_displacements: *const i64, oldtype: CHandle<A>, newtype: *mut CHandle<A>) -> c_int;
 MPI_Type_match_size = self::type_match_size(typeclass: c_int, size: c_int, datatype: *mut CHandle<A>) -> c_int;

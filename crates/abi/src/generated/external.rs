@@ -49,7 +49,7 @@ unsafe fn status_set_elements<A: Abi, N: Number>(status: *mut CStatus<A>, dataty
 /// `MPI_Status_set_error`.
 #[inline(always)]
 unsafe fn status_set_error<A: Abi>(status: *mut CStatus<A>, err: c_int) -> c_int {
-    entry::any_time::<A>("MPI_Status_set_error", Scope::Process, || {
+    entry::enter::<A>("MPI_Status_set_error", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let status_place = argument::place(status, "status")?;

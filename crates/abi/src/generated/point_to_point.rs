@@ -670,7 +670,7 @@ unsafe fn request_get_status_all<A: Abi>(
             let result = procedures::request_get_status_all(array_of_requests.as_mut_slice(), &mut |index, status| {
                 array_of_statuses.put_at(index, status)
             });
-            if let Some(_) = argument::completion(&result) {
+            if argument::completion(&result).is_some() {
                 flag_place.put(1);
             }
             let flag = result?;
@@ -1151,7 +1151,7 @@ unsafe fn testall<A: Abi>(
             let result = procedures::testall(array_of_requests.as_mut_slice(), &mut |index, status| {
                 array_of_statuses.put_at(index, status)
             });
-            if let Some(_) = argument::completion(&result) {
+            if argument::completion(&result).is_some() {
                 flag_place.put(1);
             }
             let flag = result?;

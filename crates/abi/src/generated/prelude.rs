@@ -20,4 +20,4 @@ pub(super) use crate::abi::{Abi, ErrorCode};
 pub(super) use crate::argument::{self, HandlePlace, Number, StatusPlace, Text};
 pub(super) use crate::entry::{self, CHandle, CStatus, export, unfinished};
 pub(super) use crate::irregular;
-pub(super) use crate::role::{Matters, Role, peers};
+pub(super) use crate::role::{is_in_place, is_root, peers, peers_if};

@@ -4,6 +4,11 @@
 use super::prelude::*;
 
 export! {
+MPI_T_category_get_num = irregular::t_category_get_num(num_cat: *mut c_int) -> c_int;
+MPI_T_cvar_get_num = irregular::t_cvar_get_num(num_cvar: *mut c_int) -> c_int;
+MPI_T_event_get_num = irregular::t_event_get_num(num_events: *mut c_int) -> c_int;
 MPI_T_finalize = irregular::t_finalize() -> c_int;
 MPI_T_init_thread = irregular::t_init_thread(required: c_int, provided: *mut c_int) -> c_int;
+MPI_T_pvar_get_num = irregular::t_pvar_get_num(num_pvar: *mut c_int) -> c_int;
+MPI_T_source_get_num = irregular::t_source_get_num(num_sources: *mut c_int) -> c_int;
 }

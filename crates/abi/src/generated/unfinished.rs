@@ -261,12 +261,10 @@ MPI_T_category_get_cvars(cat_index: c_int, len: c_int, indices: *mut c_int) in S
 MPI_T_category_get_events(cat_index: c_int, len: c_int, indices: *mut c_int) in Scope::Process;
 MPI_T_category_get_index(name: *const c_char, cat_index: *mut c_int) in Scope::Process;
 MPI_T_category_get_info(cat_index: c_int, name: *mut c_char, name_len: *mut c_int, desc: *mut c_char, desc_len: *mut c_int, num_cvars: *mut c_int, num_pvars: *mut c_int, num_categories: *mut c_int) in Scope::Process;
-MPI_T_category_get_num(num_cat: *mut c_int) in Scope::Process;
 MPI_T_category_get_num_events(cat_index: c_int, num_events: *mut c_int) in Scope::Process;
 MPI_T_category_get_pvars(cat_index: c_int, len: c_int, indices: *mut c_int) in Scope::Process;
 MPI_T_cvar_get_index(name: *const c_char, cvar_index: *mut c_int) in Scope::Process;
 MPI_T_cvar_get_info(cvar_index: c_int, name: *mut c_char, name_len: *mut c_int, verbosity: *mut c_int, datatype: *mut CHandle<A>, enumtype: *mut *mut c_void, desc: *mut c_char, desc_len: *mut c_int, bind: *mut c_int, scope: *mut c_int) in Scope::Process;
-MPI_T_cvar_get_num(num_cvar: *mut c_int) in Scope::Process;
 MPI_T_cvar_handle_alloc(cvar_index: c_int, obj_handle: *mut c_void, handle: *mut *mut c_void, count: *mut c_int) in Scope::Process;
 MPI_T_cvar_handle_free(handle: *mut *mut c_void) in Scope::Process;
 MPI_T_cvar_read(handle: *mut c_void, buf: *mut c_void) in Scope::Process;
@@ -278,7 +276,6 @@ MPI_T_event_callback_set_info(event_registration: *mut c_void, cb_safety: c_int,
 MPI_T_event_copy(event_instance: *mut c_void, buffer: *mut c_void) in Scope::Process;
 MPI_T_event_get_index(name: *const c_char, event_index: *mut c_int) in Scope::Process;
 MPI_T_event_get_info(event_index: c_int, name: *mut c_char, name_len: *mut c_int, verbosity: *mut c_int, array_of_datatypes: *mut CHandle<A>, array_of_displacements: *mut i64, num_elements: *mut c_int, enumtype: *mut *mut c_void, info: *mut CHandle<A>, desc: *mut c_char, desc_len: *mut c_int, bind: *mut c_int) in Scope::Process;
-MPI_T_event_get_num(num_events: *mut c_int) in Scope::Process;
 MPI_T_event_get_source(event_instance: *mut c_void, source_index: *mut c_int) in Scope::Process;
 MPI_T_event_get_timestamp(event_instance: *mut c_void, event_timestamp: *mut i64) in Scope::Process;
 MPI_T_event_handle_alloc(event_index: c_int, obj_handle: *mut c_void, info: CHandle<A>, event_registration: *mut *mut c_void) in Scope::Process;
@@ -290,7 +287,6 @@ MPI_T_event_register_callback(event_registration: *mut c_void, cb_safety: c_int,
 MPI_T_event_set_dropped_handler(event_registration: *mut c_void, dropped_cb_function: *const c_void) in Scope::Process;
 MPI_T_pvar_get_index(name: *const c_char, var_class: c_int, pvar_index: *mut c_int) in Scope::Process;
 MPI_T_pvar_get_info(pvar_index: c_int, name: *mut c_char, name_len: *mut c_int, verbosity: *mut c_int, var_class: *mut c_int, datatype: *mut CHandle<A>, enumtype: *mut *mut c_void, desc: *mut c_char, desc_len: *mut c_int, bind: *mut c_int, readonly: *mut c_int, continuous: *mut c_int, atomic: *mut c_int) in Scope::Process;
-MPI_T_pvar_get_num(num_pvar: *mut c_int) in Scope::Process;
 MPI_T_pvar_handle_alloc(pe_session: *mut c_void, pvar_index: c_int, obj_handle: *mut c_void, handle: *mut *mut c_void, count: *mut c_int) in Scope::Process;
 MPI_T_pvar_handle_free(pe_session: *mut c_void, handle: *mut *mut c_void) in Scope::Process;
 MPI_T_pvar_read(pe_session: *mut c_void, handle: *mut c_void, buf: *mut c_void) in Scope::Process;
@@ -302,7 +298,6 @@ MPI_T_pvar_start(pe_session: *mut c_void, handle: *mut c_void) in Scope::Process
 MPI_T_pvar_stop(pe_session: *mut c_void, handle: *mut c_void) in Scope::Process;
 MPI_T_pvar_write(pe_session: *mut c_void, handle: *mut c_void, buf: *const c_void) in Scope::Process;
 MPI_T_source_get_info(source_index: c_int, name: *mut c_char, name_len: *mut c_int, desc: *mut c_char, desc_len: *mut c_int, ordering: *mut c_int, ticks_per_second: *mut i64, max_ticks: *mut i64, info: *mut CHandle<A>) in Scope::Process;
-MPI_T_source_get_num(num_sources: *mut c_int) in Scope::Process;
 MPI_T_source_get_timestamp(source_index: c_int, timestamp: *mut i64) in Scope::Process;
 MPI_Cart_coords(comm: CHandle<A>, rank: c_int, maxdims: c_int, coords: *mut c_int) in entry::on_comm::<A>(comm);
 MPI_Cart_create(comm_old: CHandle<A>, ndims: c_int, dims: *const c_int, periods: *const c_int, reorder: c_int, comm_cart: *mut CHandle<A>) in entry::on_comm::<A>(comm_old);

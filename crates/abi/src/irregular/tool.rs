@@ -46,8 +46,8 @@ pub unsafe fn t_finalize<A: Abi>() -> c_int {
     }
 }
 
-macro_rules! none {
-    ($($name:ident)*) => {$(
+macro_rules! entry {
+    ($name:ident) => {
         /// How many there are: none.
         ///
         /// # Safety
@@ -56,8 +56,14 @@ macro_rules! none {
             // SAFETY: the caller's promise.
             unsafe { none::<A>(count) }
         }
-    )*};
+    };
 }
+
+entry!(t_category_get_num);
+entry!(t_cvar_get_num);
+entry!(t_event_get_num);
+entry!(t_pvar_get_num);
+entry!(t_source_get_num);
 
 /// Safety: `count` is null or writable.
 unsafe fn none<A: Abi>(count: *mut c_int) -> c_int {
@@ -71,5 +77,3 @@ unsafe fn none<A: Abi>(count: *mut c_int) -> c_int {
     unsafe { count.write(0) };
     0
 }
-
-none! { t_cvar_get_num t_pvar_get_num t_category_get_num t_event_get_num t_source_get_num }
