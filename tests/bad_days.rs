@@ -26,15 +26,37 @@ fn busy(ranks: u32) -> Result<Running> {
         .start()
 }
 
-/// What a job could leave behind.
+/// Files with a name of ours where other MPI libraries keep theirs. (The folders of `isthmus bench` go with it.)
 fn traces() -> BTreeSet<String> {
-    let files = ["/dev/shm", "/tmp"]
-        .into_iter()
-        .flat_map(|folder| std::fs::read_dir(Path::new(folder)).into_iter().flatten());
-    let names = files.flatten().map(|entry| entry.path().display().to_string());
+    let folders = ["/dev/shm", "/tmp", "/var/tmp", "/run"].into_iter();
+    let entries = folders
+        .filter_map(|folder| std::fs::read_dir(folder).ok())
+        .flatten()
+        .flatten();
+    let names = entries.map(|entry| entry.path().display().to_string());
     names
-        .filter(|name| name.to_lowercase().contains("isthmus") || name.to_lowercase().contains("mpi"))
+        .filter(|name| name.to_lowercase().contains("isthmus") && !name.contains("isthmus-bench"))
         .collect()
+}
+
+/// Files with a name that a process has open or mapped and could write to.
+fn named_files(pid: u32) -> Vec<String> {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let shared = maps.lines().filter(|line| {
+        line.split_whitespace()
+            .nth(1)
+            .is_some_and(|rights| rights.ends_with('s'))
+    });
+    let mapped = shared
+        .filter_map(|line| line.split_whitespace().nth(5))
+        .map(str::to_owned);
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let open = open.filter_map(|entry| Some(std::fs::read_link(entry.path()).ok()?.display().to_string()));
+    let named = |file: &String| file.starts_with('/') && !file.starts_with("/memfd:") && !file.starts_with("/dev/null");
+    mapped.chain(open).filter(named).collect()
 }
 
 /// Wait for this to hold, at most for `limit`.
@@ -120,6 +142,8 @@ fn kill_everything_and_nothing_is_left() -> Result<()> {
         let running = busy(4)?;
         std::thread::sleep(moment);
         let all = children(running.pid());
+        let files: Vec<String> = all.iter().flat_map(|&rank| named_files(rank)).collect();
+        ensure!(files.is_empty(), "a rank uses files with names: {files:?}");
         signal(running.pid(), "KILL");
         all.into_iter().for_each(|pid| signal(pid, "KILL"));
         running.finish()?;
@@ -227,7 +251,11 @@ fn other_users_change_speed_only() -> Result<()> {
     }
     // Where everybody may reach it, whatever the way to the repository allows.
     let open = std::env::temp_dir().join(format!("isthmus-users-{}", std::process::id()));
-    Run::program("cp").words("-rL").arg(prefix().join("lib")).arg(&open).succeed()?;
+    Run::program("cp")
+        .words("-rL")
+        .arg(prefix().join("lib"))
+        .arg(&open)
+        .succeed()?;
     let outcome = as_other_users(&open);
     std::fs::remove_dir_all(&open)?;
     outcome
@@ -237,7 +265,11 @@ fn as_other_users(open: &Path) -> Result<()> {
     for program in ["point_to_point", "storm", "collectives"] {
         let copy = open.join(program);
         std::fs::copy(compile(program)?, &copy)?;
-        let run = Run::mpiexec("-n 4 -env LD_LIBRARY_PATH").arg(open).arg(compile("deny")?).arg("user").arg(copy);
+        let run = Run::mpiexec("-n 4 -env LD_LIBRARY_PATH")
+            .arg(open)
+            .arg(compile("deny")?)
+            .arg("user")
+            .arg(copy);
         run.limit(Duration::from_secs(120)).succeed()?;
     }
     Ok(())

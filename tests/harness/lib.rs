@@ -60,7 +60,7 @@ pub fn compile(name: &str) -> Result<PathBuf> {
     let source = folder().join("programs").join(name).with_extension("c");
     let program = scratch("programs")?.join(name);
     let mut mpicc = Command::new(command("mpicc"));
-    mpicc.args(["-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-o"]);
+    mpicc.args(["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-o"]);
     let output = mpicc
         .arg(&program)
         .arg(&source)

@@ -134,9 +134,12 @@ int main(int argc, char **argv) {
     INTEGER(uint16_t, MPI_UINT16_T);
     INTEGER(uint32_t, MPI_UINT32_T);
     INTEGER(uint64_t, MPI_UINT64_T);
-    INTEGER(MPI_Aint, MPI_AINT);
-    INTEGER(MPI_Offset, MPI_OFFSET);
-    INTEGER(MPI_Count, MPI_COUNT);
+    ARITHMETIC(MPI_Aint, MPI_AINT);
+    BITS(MPI_Aint, MPI_AINT);
+    ARITHMETIC(MPI_Offset, MPI_OFFSET);
+    BITS(MPI_Offset, MPI_OFFSET);
+    ARITHMETIC(MPI_Count, MPI_COUNT);
+    BITS(MPI_Count, MPI_COUNT);
     ARITHMETIC(float, MPI_FLOAT);
     ARITHMETIC(double, MPI_DOUBLE);
     ARITHMETIC(long double, MPI_LONG_DOUBLE);
