@@ -130,7 +130,7 @@ pub fn scope(message: Handle<Message>) -> Option<Arc<Comm>> {
 
 /// Take a message out of matching, if one is there.
 fn take(inside: &mut Entered, wanted: Wanted, comm: &Comm) -> Option<Result<(Handle<Message>, Status)>> {
-    if let Err(error) = MESSAGES.get(inside).check_room() {
+    if let Err(error) = MESSAGES.get(inside).reserve() {
         return Some(Err(error));
     }
     let (id, arrival) = inside.matched_probe(wanted.from, comm.context, wanted.tag)?;
@@ -138,7 +138,7 @@ fn take(inside: &mut Entered, wanted: Wanted, comm: &Comm) -> Option<Result<(Han
         Ok(comm) => comm,
         Err(error) => return Some(Err(error)),
     };
-    let message = MESSAGES.get(inside).insert(Found { id, comm });
+    let message = MESSAGES.get(inside).insert_with(|| Found { id, comm });
     Some(Ok((Handle::from_raw(message), Status::from(&arrival))))
 }
 

@@ -147,6 +147,13 @@ impl Requests {
         }
     }
 
+    /// There must be room.
+    #[inline(always)]
+    fn insert(&mut self, comm: Option<&Comm>, work: impl FnOnce() -> Work) -> Handle<Request> {
+        let scope = comm.map_or(Scope::NONE, |comm| self.scopes.hold(comm));
+        Handle::from_raw(self.live.insert_with(|| Entry { scope, work: work() }))
+    }
+
     /// The handle is stale from now on.
     #[inline]
     fn remove(&mut self, request: Handle<Request>) {
@@ -168,17 +175,27 @@ fn invalid(request: Handle<Request>) -> Error {
 }
 
 /// Start an operation and make a request of it; its errors belong to `comm`, if to any.
-#[inline]
 pub(crate) fn launch<'a>(
     comm: impl Into<Option<&'a Comm>>,
     start: impl FnOnce(&mut Entered) -> Result<Work>,
 ) -> Result<Handle<Request>> {
     let mut inside = enter();
-    REQUESTS.get(&mut inside).live.check_room()?;
+    REQUESTS.get(&mut inside).live.reserve()?;
     let work = start(&mut inside)?;
-    let requests = REQUESTS.get(&mut inside);
-    let scope = comm.into().map_or(Scope::NONE, |comm| requests.scopes.hold(comm));
-    Ok(Handle::from_raw(requests.live.insert(Entry { scope, work })))
+    Ok(REQUESTS.get(&mut inside).insert(comm.into(), || work))
+}
+
+/// As [`launch`], for a transfer that is one operation of the engine, or over at once: `work` says what to make of it.
+#[inline(always)]
+pub(crate) fn launch_plain<'a>(
+    comm: impl Into<Option<&'a Comm>>,
+    post: impl FnOnce(&mut Entered) -> Result<Option<OpId>>,
+    work: impl FnOnce(Option<OpId>) -> Work,
+) -> Result<Handle<Request>> {
+    let mut inside = enter();
+    REQUESTS.get(&mut inside).live.reserve()?;
+    let op = post(&mut inside)?;
+    Ok(REQUESTS.get(&mut inside).insert(comm.into(), || work(op)))
 }
 
 /// The communicator of a live request: its error handler is the one for errors of the request.

@@ -10,7 +10,7 @@ use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::handle::Handle;
-use crate::request::{Look, Operation, Request, Work, launch};
+use crate::request::{Look, Operation, Request, Work, launch, launch_plain};
 use crate::status::Status;
 
 /// `MPI_Isend`.
@@ -141,11 +141,9 @@ impl Outgoing<'_> {
             // SAFETY: the caller's promise.
             return launch(comm, |inside| unsafe { self.start(inside) });
         }
-        launch(comm, |inside| {
-            // SAFETY: the caller's promise.
-            let op = unsafe { self.post(inside) }?;
-            Ok(op.map_or(Work::Complete, Work::Send))
-        })
+        // SAFETY: the caller's promise.
+        let post = |inside: &mut Entered| unsafe { self.post(inside) };
+        launch_plain(comm, post, |op| op.map_or(Work::Complete, Work::Send))
     }
 }
 
@@ -160,11 +158,9 @@ impl Incoming<'static> {
             // SAFETY: the caller's promise.
             return launch(comm, |inside| unsafe { self.start(inside) });
         }
-        launch(comm, |inside| {
-            // SAFETY: the caller's promise.
-            let op = unsafe { self.post(inside, self.buf) }?;
-            Ok(op.map_or(Work::NoProcess, Work::Receive))
-        })
+        // SAFETY: the caller's promise.
+        let post = |inside: &mut Entered| unsafe { self.post(inside, self.buf) };
+        launch_plain(comm, post, |op| op.map_or(Work::NoProcess, Work::Receive))
     }
 }
 

@@ -37,39 +37,41 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Is there room for one more? After `Ok`, the next [`Self::insert`] succeeds.
+    /// Make room for one more, if there may be more.
     #[inline]
-    pub fn check_room(&self) -> Result<()> {
-        if self.free < INDEX_MASK {
+    pub fn reserve(&mut self) -> Result<()> {
+        if (self.free as usize) < self.slots.len() {
             return Ok(());
         }
-        Err(fail!(NoMem, "{INDEX_MASK} live objects ({:?})", self.kind))
-    }
-
-    /// Put a value in; its raw handle. There must be room, see [`Self::check_room`].
-    #[inline]
-    pub fn insert(&mut self, value: T) -> u32 {
-        let at = self.free;
-        if let Some(slot) = self.slots.get_mut(at as usize) {
-            if let State::Vacant(next) = slot.state {
-                self.free = next;
-            }
-            slot.state = State::Live(value);
-            return compose(self.kind, slot.generation, at + 1);
-        }
-        self.grow(value)
+        self.grow()
     }
 
     #[cold]
-    fn grow(&mut self, value: T) -> u32 {
-        let at = self.slots.len() as u32;
-        assert!(at < INDEX_MASK, "the caller made sure that there is room");
+    fn grow(&mut self) -> Result<()> {
+        let end = self.slots.len() as u32 + 1;
+        if end > INDEX_MASK {
+            return Err(fail!(NoMem, "{INDEX_MASK} live objects ({:?})", self.kind));
+        }
         self.slots.push(Slot {
             generation: 0,
-            state: State::Live(value),
+            state: State::Vacant(end),
         });
-        self.free = at + 1;
-        compose(self.kind, 0, at + 1)
+        Ok(())
+    }
+
+    /// Put in what `make` makes; its raw handle. There must be room: [`Self::reserve`].
+    ///
+    /// The value is made where it stays, which is several times cheaper than handing it here.
+    #[inline(always)]
+    pub fn insert_with(&mut self, make: impl FnOnce() -> T) -> u32 {
+        let at = self.free;
+        let slot = &mut self.slots[at as usize];
+        if let State::Vacant(next) = slot.state {
+            self.free = next;
+        }
+        // Forgotten, not dropped: it is vacant.
+        std::mem::forget(std::mem::replace(&mut slot.state, State::Live(make())));
+        compose(self.kind, slot.generation, at + 1)
     }
 
     /// The value that `raw` names, if it is live.
@@ -112,11 +114,16 @@ impl<T> Slab<T> {
 mod tests {
     use super::*;
 
+    fn insert<T>(slab: &mut Slab<T>, value: T) -> u32 {
+        slab.reserve().expect("room");
+        slab.insert_with(|| value)
+    }
+
     #[test]
     fn values_come_back_by_their_handle() {
         let mut slab = Slab::new(Kind::Request);
-        let a = slab.insert("a");
-        let b = slab.insert("b");
+        let a = insert(&mut slab, "a");
+        let b = insert(&mut slab, "b");
         assert_ne!(a, b);
         assert_eq!(slab.get(a).copied(), Some("a"));
         assert!(slab.remove(b));
@@ -126,11 +133,11 @@ mod tests {
     #[test]
     fn stale_handles_name_nothing() {
         let mut slab = Slab::new(Kind::Request);
-        let old = slab.insert(1);
+        let old = insert(&mut slab, 1);
         assert!(slab.remove(old));
         assert_eq!(slab.get(old), None);
         assert!(!slab.remove(old));
-        let new = slab.insert(2);
+        let new = insert(&mut slab, 2);
         assert_ne!(old, new);
         assert_eq!(slab.get(old), None);
         assert_eq!(slab.get(new).copied(), Some(2));
@@ -139,7 +146,7 @@ mod tests {
     #[test]
     fn garbage_names_nothing() {
         let mut slab = Slab::new(Kind::Request);
-        slab.insert(1);
+        insert(&mut slab, 1);
         for raw in [
             0,
             1,
@@ -156,11 +163,11 @@ mod tests {
     #[test]
     fn generations_wrap() {
         let mut slab = Slab::new(Kind::Request);
-        let first = slab.insert(0);
+        let first = insert(&mut slab, 0);
         slab.remove(first);
         let mut handles = vec![first];
         loop {
-            let handle = slab.insert(0);
+            let handle = insert(&mut slab, 0);
             slab.remove(handle);
             if handle == first {
                 break;
@@ -174,11 +181,11 @@ mod tests {
     #[test]
     fn freed_slots_are_used_again_and_order_does_not_matter() {
         let mut slab = Slab::new(Kind::Message);
-        let handles: Vec<u32> = (0..10).map(|value| slab.insert(value)).collect();
+        let handles: Vec<u32> = (0..10).map(|value| insert(&mut slab, value)).collect();
         for &handle in handles.iter().step_by(2) {
             slab.remove(handle);
         }
-        let again: Vec<u32> = (10..15).map(|value| slab.insert(value)).collect();
+        let again: Vec<u32> = (10..15).map(|value| insert(&mut slab, value)).collect();
         assert_eq!(slab.slots.len(), 10);
         for (handle, value) in again.iter().zip(10..) {
             assert_eq!(slab.get(*handle).copied(), Some(value));
@@ -186,6 +193,5 @@ mod tests {
         for (handle, value) in handles.iter().zip(0..).skip(1).step_by(2) {
             assert_eq!(slab.get(*handle).copied(), Some(value));
         }
-        assert!(slab.check_room().is_ok());
     }
 }
