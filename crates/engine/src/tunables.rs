@@ -80,7 +80,7 @@ macro_rules! table {
 }
 
 table! {
-    EAGER_LIMIT = "eager_limit", 64 << 10, "bytes", "Messages up to this size travel through the ring; longer ones by rendezvous.";
+    EAGER_LIMIT = "eager_limit", 128 << 10, "bytes", "Messages up to this size travel through the ring; longer ones by rendezvous.";
     SPIN_US = "spin_us", 20, "us", "How long a rank with a CPU of its own spins before it yields and sleeps.";
     YIELD_US = "yield_us", 1000, "us", "How long a waiting rank yields its CPU before it sleeps.";
     CMA = "cma", 1, "0/1", "Use process_vm_readv where a probe shows that it works and transfers show that it is faster.";
