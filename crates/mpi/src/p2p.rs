@@ -347,7 +347,7 @@ fn await_send(op: OpId) -> Result<()> {
 }
 
 /// Wait for a receive into the user's buffer.
-#[inline]
+#[inline(always)]
 fn await_receive(op: OpId) -> Result<Status> {
     wait_until(|inside| inside.peek(op).map(drop))?;
     let mut inside = enter();
@@ -367,7 +367,45 @@ fn take_failure(op: OpId) -> Result<Status> {
     received(&outcome)
 }
 
-/// Receive and send at once, and wait for both. The receive is posted before `depart` starts the send.
+/// Receive and send at once, and wait for both. The receive is posted first.
+///
+/// # Safety
+/// As for [`Incoming::accept`] and [`Outgoing::deliver`]; the buffers must not overlap.
+#[inline]
+unsafe fn exchange(outgoing: &Outgoing<'_>, incoming: &Incoming<'_>) -> Result<Status> {
+    if outgoing.layout.is_some() || incoming.layout.is_some() {
+        // SAFETY: the caller's promise.
+        return unsafe { complete_both(incoming, |inside| outgoing.begin(inside)) };
+    }
+    // SAFETY: the caller's promise; both operations are complete when this returns.
+    let (receive, send) = unsafe {
+        let mut inside = enter();
+        let receive = incoming.post(&mut inside, incoming.buf)?;
+        (receive, outgoing.post(&mut inside))
+    };
+    let sent = match send {
+        Ok(None) => Ok(()),
+        Ok(Some(op)) => await_send(op),
+        Err(error) => Err(error),
+    };
+    if let Err(error) = sent {
+        return Err(give_up(receive, error));
+    }
+    receive.map_or(Ok(Status::NO_PROCESS), await_receive)
+}
+
+/// A send failed: the receive that goes with it may never match.
+#[cold]
+fn give_up(receive: Option<OpId>, error: Error) -> Error {
+    if let Some(op) = receive {
+        enter().cancel(op);
+        // If it is too late to cancel, the message is on its way into the user's buffer.
+        let _ = await_receive(op);
+    }
+    error
+}
+
+/// As [`exchange`], whatever the layouts. The receive is posted before `depart` starts the send.
 ///
 /// # Safety
 /// As for [`Incoming::accept`], and `depart` must start a flight that may be in the air until this returns.
@@ -383,7 +421,6 @@ unsafe fn complete_both(
     };
     let delivered = leaving.and_then(Flight::arrive);
     if let (Err(_), Some(op)) = (&delivered, arriving.op) {
-        // What is not on its way by now may never come.
         enter().cancel(op);
     }
     let outcome = arriving.land();

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use isthmus_engine::Mode;
 
-use super::{Incoming, Outgoing, complete_both};
+use super::{Incoming, Outgoing, complete_both, exchange};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::Result;
@@ -98,7 +98,7 @@ pub unsafe fn sendrecv(
     let outgoing = Outgoing::check(Mode::Standard, sendbuf, sendcount, sendtype, dest, sendtag, comm)?;
     let incoming = Incoming::check(recvbuf, recvcount, recvtype, source, recvtag, comm)?;
     // SAFETY: the caller's promise.
-    unsafe { complete_both(&incoming, |inside| outgoing.begin(inside)) }
+    unsafe { exchange(&outgoing, &incoming) }
 }
 
 /// `MPI_Sendrecv_replace` (MPI-5.0 §3.10): what leaves is copied first.

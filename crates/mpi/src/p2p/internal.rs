@@ -6,7 +6,7 @@ use std::ffi::c_void;
 
 use isthmus_engine::{ContextId, Mode, Posting};
 
-use super::{Incoming, Outgoing, Source, complete_both};
+use super::{Incoming, Outgoing, Source, exchange};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::Result;
@@ -41,7 +41,7 @@ pub fn exchange_bytes(
     let outgoing = outgoing_bytes(comm, context, dest, tag, data)?;
     let incoming = incoming_bytes(comm, context, source, tag, out)?;
     // SAFETY: both are borrowed until the exchange is complete.
-    let status = unsafe { complete_both(&incoming, |inside| outgoing.begin(inside)) }?;
+    let status = unsafe { exchange(&outgoing, &incoming) }?;
     Ok(status.bytes as usize)
 }
 
@@ -103,7 +103,7 @@ pub unsafe fn exchange_typed(
     let outgoing = outgoing(comm, context, dest, tag, sendbuf, sendcount, sendtype)?;
     let incoming = incoming(comm, context, source, tag, recvbuf, recvcount, recvtype)?;
     // SAFETY: the caller's promise.
-    let status = unsafe { complete_both(&incoming, |inside| outgoing.begin(inside)) }?;
+    let status = unsafe { exchange(&outgoing, &incoming) }?;
     Ok(status.bytes as usize)
 }
 
