@@ -4,6 +4,7 @@
 //! goes straight from and to the user's buffer: no request, no allocation, no lock. Anything else is packed into, or
 //! unpacked from, a staging buffer that lives as long as the operation ([`staging`]).
 
+mod arguments;
 mod blocking;
 mod buffered;
 pub mod internal;
@@ -11,18 +12,14 @@ mod nonblocking;
 mod persistent;
 mod staging;
 
-use std::ffi::c_void;
+use isthmus_engine::{Entered, OpId, Outcome, enter, wait_until};
 
-use isthmus_engine::{ContextId, Entered, MessageId, Mode, OpId, Outcome, Peer, Posting, enter, wait_until};
-
-use crate::comm::Comm;
-use crate::constants::{ANY_SOURCE, ANY_TAG, PROC_NULL, TAG_UB};
-use crate::datatype::Datatype;
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::request::{self, of_operation};
 use crate::status::Status;
 
+pub(crate) use arguments::{Incoming, Outgoing, Source, any_tag};
 pub use blocking::{recv, rsend, send, sendrecv, sendrecv_replace, ssend};
 pub(crate) use buffered::forget_comm;
 pub use buffered::{
@@ -32,54 +29,6 @@ pub use buffered::{
 pub use nonblocking::{irecv, irsend, isend, isendrecv, isendrecv_replace, issend};
 pub use persistent::{bsend_init, recv_init, rsend_init, send_init, ssend_init};
 
-/// A send whose arguments have been checked.
-#[derive(Clone, Copy)]
-pub(crate) struct Outgoing<'a> {
-    mode: Mode,
-    /// `None`: `MPI_PROC_NULL`.
-    to: Option<Peer>,
-    posting: Posting,
-    buf: *const u8,
-    count: i64,
-    /// What `count` elements amount to.
-    bytes: usize,
-    /// `None`: contiguous.
-    layout: Option<&'a Datatype>,
-}
-
-/// A receive whose arguments have been checked.
-#[derive(Clone, Copy)]
-pub(crate) struct Incoming<'a> {
-    from: Source,
-    context: ContextId,
-    /// `None`: any.
-    tag: Option<i32>,
-    buf: *mut u8,
-    count: i64,
-    /// What `count` elements amount to.
-    bytes: usize,
-    /// `None`: contiguous.
-    layout: Option<&'a Datatype>,
-}
-
-/// Where a message may come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// `MPI_PROC_NULL`.
-    Nobody,
-    /// `MPI_ANY_SOURCE`.
-    Any,
-    /// One process.
-    Peer(Peer),
-    /// A matched probe has found it already.
-    Matched(MessageId),
-}
-
-// SAFETY: the pointer is the user's, followed only while its operation is in flight; MPI lets any thread complete it.
-unsafe impl Send for Outgoing<'_> {}
-// SAFETY: as above.
-unsafe impl Send for Incoming<'_> {}
-
 /// A transfer that has been started.
 struct Flight {
     /// `None`: there is nothing to wait for.
@@ -88,38 +37,7 @@ struct Flight {
     staging: Vec<u8>,
 }
 
-impl<'a> Outgoing<'a> {
-    /// Check the arguments of a send.
-    #[inline(always)]
-    pub fn check(
-        mode: Mode,
-        buf: *const c_void,
-        count: i64,
-        datatype: &'a Datatype,
-        dest: i32,
-        tag: i32,
-        comm: &Comm,
-    ) -> Result<Self> {
-        let bytes = span(buf, count, datatype)?;
-        let to = destination(comm, dest)?;
-        if tag as u32 > TAG_UB as u32 {
-            return Err(wrong_tag(tag));
-        }
-        Ok(Self {
-            mode,
-            to,
-            posting: Posting {
-                context: comm.context,
-                source: comm.rank(),
-                tag,
-            },
-            buf: buf.cast(),
-            count,
-            bytes,
-            layout: layout(datatype),
-        })
-    }
-
+impl Outgoing<'_> {
     /// Start. The buffer may be reused once the flight is over.
     ///
     /// # Safety
@@ -177,46 +95,7 @@ impl<'a> Outgoing<'a> {
     }
 }
 
-impl<'a> Incoming<'a> {
-    /// Check the arguments of a receive.
-    #[inline(always)]
-    pub fn check(
-        buf: *mut c_void,
-        count: i64,
-        datatype: &'a Datatype,
-        source: i32,
-        tag: i32,
-        comm: &Comm,
-    ) -> Result<Self> {
-        Ok(Self {
-            bytes: span(buf, count, datatype)?,
-            from: Source::check(source, comm)?,
-            context: comm.context,
-            tag: any_tag(tag)?,
-            buf: buf.cast(),
-            count,
-            layout: layout(datatype),
-        })
-    }
-
-    /// Check the arguments of a receive of a message that a matched probe found; `None`: from `MPI_PROC_NULL`.
-    pub fn check_matched(
-        buf: *mut c_void,
-        count: i64,
-        datatype: &'a Datatype,
-        message: Option<MessageId>,
-    ) -> Result<Self> {
-        Ok(Self {
-            bytes: span(buf, count, datatype)?,
-            from: message.map_or(Source::Nobody, Source::Matched),
-            context: ContextId(0),
-            tag: None,
-            buf: buf.cast(),
-            count,
-            layout: layout(datatype),
-        })
-    }
-
+impl Incoming<'_> {
     /// Start.
     ///
     /// # Safety
@@ -296,21 +175,6 @@ impl<'a> Incoming<'a> {
             unsafe { self.unpack(layout, &flight.staging, &outcome) };
         }
         received(&outcome)
-    }
-}
-
-impl Source {
-    /// The process, or whichever.
-    #[inline(always)]
-    pub fn check(source: i32, comm: &Comm) -> Result<Self> {
-        if let Some(peer) = comm.peer(source) {
-            return Ok(Self::Peer(peer));
-        }
-        match source {
-            ANY_SOURCE => Ok(Self::Any),
-            PROC_NULL => Ok(Self::Nobody),
-            _ => Err(wrong_rank("source", source, comm)),
-        }
     }
 }
 
@@ -434,77 +298,6 @@ unsafe fn complete_both(
 pub(crate) fn drain() -> Result<()> {
     buffered::flush_everything()?;
     request::drain_freed()
-}
-
-/// Where a message to `dest` goes; `None`: nowhere, it is `MPI_PROC_NULL`.
-#[inline(always)]
-fn destination(comm: &Comm, dest: i32) -> Result<Option<Peer>> {
-    match comm.peer(dest) {
-        None if dest != PROC_NULL => Err(wrong_rank("dest", dest, comm)),
-        peer => Ok(peer),
-    }
-}
-
-/// The tag of a receive or probe; `None`: any.
-#[inline(always)]
-pub(crate) fn any_tag(tag: i32) -> Result<Option<i32>> {
-    match tag {
-        ANY_TAG => Ok(None),
-        0..=TAG_UB => Ok(Some(tag)),
-        _ => Err(wrong_tag(tag)),
-    }
-}
-
-/// How the elements lie, unless they are contiguous.
-#[inline(always)]
-fn layout(datatype: &Datatype) -> Option<&Datatype> {
-    if datatype.is_contiguous() { None } else { Some(datatype) }
-}
-
-/// Check datatype, count and buffer; what the elements amount to.
-#[inline(always)]
-fn span(buf: *const c_void, count: i64, datatype: &Datatype) -> Result<usize> {
-    if !datatype.is_committed() || buf.addr() < FIRST_PAGE {
-        check_elements(buf, count, datatype)?;
-    }
-    bytes(count, datatype)
-}
-
-/// Where nothing is mapped: addresses below are no buffers, unless the datatype holds absolute ones.
-const FIRST_PAGE: usize = 4096;
-
-#[cold]
-fn check_elements(buf: *const c_void, count: i64, datatype: &Datatype) -> Result<()> {
-    datatype.check_committed("datatype")?;
-    datatype.check_buffer("buf", buf, count)
-}
-
-/// What `count` elements amount to.
-#[inline(always)]
-fn bytes(count: i64, datatype: &Datatype) -> Result<usize> {
-    match count.checked_mul(datatype.size()).map(usize::try_from) {
-        Some(Ok(bytes)) => Ok(bytes),
-        _ => Err(wrong_count(count, datatype)),
-    }
-}
-
-#[cold]
-fn wrong_count(count: i64, datatype: &Datatype) -> Error {
-    fail!(Count, "count={count} elements of {} bytes", datatype.size())
-}
-
-#[cold]
-fn wrong_rank(argument: &str, rank: i32, comm: &Comm) -> Error {
-    fail!(
-        Rank,
-        "{argument}={rank}, but the communicator has {} ranks",
-        comm.remote_size()
-    )
-}
-
-#[cold]
-fn wrong_tag(tag: i32) -> Error {
-    fail!(Tag, "tag={tag}, but tags are 0 to {TAG_UB}")
 }
 
 /// How a send ended.

@@ -6,7 +6,8 @@ use std::ffi::c_void;
 
 use isthmus_engine::{ContextId, Mode, Posting};
 
-use super::{Incoming, Outgoing, Source, exchange};
+use super::arguments::{Incoming, Outgoing, Source, bytes, destination, layout};
+use super::exchange;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::Result;
@@ -118,7 +119,7 @@ fn outgoing<'a>(
 ) -> Result<Outgoing<'a>> {
     Ok(Outgoing {
         mode: Mode::Standard,
-        to: super::destination(comm, dest)?,
+        to: destination(comm, dest)?,
         posting: Posting {
             context,
             source: comm.rank(),
@@ -126,15 +127,15 @@ fn outgoing<'a>(
         },
         buf: buf.cast(),
         count,
-        bytes: super::bytes(count, datatype)?,
-        layout: super::layout(datatype),
+        bytes: bytes(count, datatype)?,
+        layout: layout(datatype),
     })
 }
 
 fn outgoing_bytes(comm: &Comm, context: ContextId, dest: i32, tag: i32, data: &[u8]) -> Result<Outgoing<'static>> {
     Ok(Outgoing {
         mode: Mode::Standard,
-        to: super::destination(comm, dest)?,
+        to: destination(comm, dest)?,
         posting: Posting {
             context,
             source: comm.rank(),
@@ -162,8 +163,8 @@ fn incoming<'a>(
         tag: Some(tag),
         buf: buf.cast(),
         count,
-        bytes: super::bytes(count, datatype)?,
-        layout: super::layout(datatype),
+        bytes: bytes(count, datatype)?,
+        layout: layout(datatype),
     })
 }
 

@@ -1,0 +1,219 @@
+//! The arguments of sends and receives, and what can be wrong with them.
+
+use std::ffi::c_void;
+
+use isthmus_engine::{ContextId, MessageId, Mode, Peer, Posting};
+
+use crate::comm::Comm;
+use crate::constants::{ANY_SOURCE, ANY_TAG, PROC_NULL, TAG_UB};
+use crate::datatype::Datatype;
+use crate::error::{Error, Result};
+use crate::fail;
+
+/// A send whose arguments have been checked.
+#[derive(Clone, Copy)]
+pub struct Outgoing<'a> {
+    pub mode: Mode,
+    /// `None`: `MPI_PROC_NULL`.
+    pub to: Option<Peer>,
+    pub posting: Posting,
+    pub buf: *const u8,
+    pub count: i64,
+    /// What `count` elements amount to.
+    pub bytes: usize,
+    /// `None`: contiguous.
+    pub layout: Option<&'a Datatype>,
+}
+
+/// A receive whose arguments have been checked.
+#[derive(Clone, Copy)]
+pub struct Incoming<'a> {
+    pub from: Source,
+    pub context: ContextId,
+    /// `None`: any.
+    pub tag: Option<i32>,
+    pub buf: *mut u8,
+    pub count: i64,
+    /// What `count` elements amount to.
+    pub bytes: usize,
+    /// `None`: contiguous.
+    pub layout: Option<&'a Datatype>,
+}
+
+/// Where a message may come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// `MPI_PROC_NULL`.
+    Nobody,
+    /// `MPI_ANY_SOURCE`.
+    Any,
+    /// One process.
+    Peer(Peer),
+    /// A matched probe has found it already.
+    Matched(MessageId),
+}
+
+// SAFETY: the pointer is the user's, followed only while its operation is in flight; MPI lets any thread complete it.
+unsafe impl Send for Outgoing<'_> {}
+// SAFETY: as above.
+unsafe impl Send for Incoming<'_> {}
+
+impl<'a> Outgoing<'a> {
+    /// Check the arguments of a send.
+    #[inline(always)]
+    pub fn check(
+        mode: Mode,
+        buf: *const c_void,
+        count: i64,
+        datatype: &'a Datatype,
+        dest: i32,
+        tag: i32,
+        comm: &Comm,
+    ) -> Result<Self> {
+        let bytes = span(buf, count, datatype)?;
+        let to = destination(comm, dest)?;
+        if tag as u32 > TAG_UB as u32 {
+            return Err(wrong_tag(tag));
+        }
+        Ok(Self {
+            mode,
+            to,
+            posting: Posting {
+                context: comm.context,
+                source: comm.rank(),
+                tag,
+            },
+            buf: buf.cast(),
+            count,
+            bytes,
+            layout: layout(datatype),
+        })
+    }
+}
+
+impl<'a> Incoming<'a> {
+    /// Check the arguments of a receive.
+    #[inline(always)]
+    pub fn check(
+        buf: *mut c_void,
+        count: i64,
+        datatype: &'a Datatype,
+        source: i32,
+        tag: i32,
+        comm: &Comm,
+    ) -> Result<Self> {
+        Ok(Self {
+            bytes: span(buf, count, datatype)?,
+            from: Source::check(source, comm)?,
+            context: comm.context,
+            tag: any_tag(tag)?,
+            buf: buf.cast(),
+            count,
+            layout: layout(datatype),
+        })
+    }
+
+    /// Check the arguments of a receive of a message that a matched probe found; `None`: from `MPI_PROC_NULL`.
+    pub fn check_matched(
+        buf: *mut c_void,
+        count: i64,
+        datatype: &'a Datatype,
+        message: Option<MessageId>,
+    ) -> Result<Self> {
+        Ok(Self {
+            bytes: span(buf, count, datatype)?,
+            from: message.map_or(Source::Nobody, Source::Matched),
+            context: ContextId(0),
+            tag: None,
+            buf: buf.cast(),
+            count,
+            layout: layout(datatype),
+        })
+    }
+}
+
+impl Source {
+    /// The process, or whichever.
+    #[inline(always)]
+    pub fn check(source: i32, comm: &Comm) -> Result<Self> {
+        if let Some(peer) = comm.peer(source) {
+            return Ok(Self::Peer(peer));
+        }
+        match source {
+            ANY_SOURCE => Ok(Self::Any),
+            PROC_NULL => Ok(Self::Nobody),
+            _ => Err(wrong_rank("source", source, comm)),
+        }
+    }
+}
+
+/// Where a message to `dest` goes; `None`: nowhere, it is `MPI_PROC_NULL`.
+#[inline(always)]
+pub fn destination(comm: &Comm, dest: i32) -> Result<Option<Peer>> {
+    match comm.peer(dest) {
+        None if dest != PROC_NULL => Err(wrong_rank("dest", dest, comm)),
+        peer => Ok(peer),
+    }
+}
+
+/// The tag of a receive or probe; `None`: any.
+#[inline(always)]
+pub fn any_tag(tag: i32) -> Result<Option<i32>> {
+    match tag {
+        ANY_TAG => Ok(None),
+        0..=TAG_UB => Ok(Some(tag)),
+        _ => Err(wrong_tag(tag)),
+    }
+}
+
+/// How the elements lie, unless they are contiguous.
+#[inline(always)]
+pub fn layout(datatype: &Datatype) -> Option<&Datatype> {
+    if datatype.is_contiguous() { None } else { Some(datatype) }
+}
+
+/// Check datatype, count and buffer; what the elements amount to.
+#[inline(always)]
+fn span(buf: *const c_void, count: i64, datatype: &Datatype) -> Result<usize> {
+    if !datatype.is_committed() || buf.addr() < FIRST_PAGE {
+        check_elements(buf, count, datatype)?;
+    }
+    bytes(count, datatype)
+}
+
+/// Where nothing is mapped: addresses below are no buffers, unless the datatype holds absolute ones.
+const FIRST_PAGE: usize = 4096;
+
+#[cold]
+fn check_elements(buf: *const c_void, count: i64, datatype: &Datatype) -> Result<()> {
+    datatype.check_committed("datatype")?;
+    datatype.check_buffer("buf", buf, count)
+}
+
+/// What `count` elements amount to.
+#[inline(always)]
+pub fn bytes(count: i64, datatype: &Datatype) -> Result<usize> {
+    match count.checked_mul(datatype.size()).map(usize::try_from) {
+        Some(Ok(bytes)) => Ok(bytes),
+        _ => Err(wrong_count(count, datatype)),
+    }
+}
+
+#[cold]
+fn wrong_count(count: i64, datatype: &Datatype) -> Error {
+    fail!(Count, "count={count} elements of {} bytes", datatype.size())
+}
+
+#[cold]
+fn wrong_rank(argument: &str, rank: i32, comm: &Comm) -> Error {
+    fail!(
+        Rank,
+        "{argument}={rank}, but the communicator has {} ranks",
+        comm.remote_size()
+    )
+}
+
+#[cold]
+fn wrong_tag(tag: i32) -> Error {
+    fail!(Tag, "tag={tag}, but tags are 0 to {TAG_UB}")
+}
