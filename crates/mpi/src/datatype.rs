@@ -1,5 +1,5 @@
-//! Datatypes (MPI-5.0 §5): what a handle holds. How the bytes lie is in [`shape`](self) and below, how types are made in
-//! `construct`, how their bytes move in `copy`.
+//! Datatypes (MPI-5.0 §5): what a handle holds. Bytes lie as `layout.rs` says, types are made in `construct.rs`, and
+//! `copy.rs` moves what they describe.
 
 mod attributes;
 mod bounds;

@@ -2,7 +2,7 @@
 
 /// How the bytes of a basic element are read in arithmetic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[allow(missing_docs)] // I, U: integers; F: IEEE 754; X87: 80-bit long double; C: complex of such parts.
+#[allow(missing_docs)] // I, U: integers; F: IEEE 754; BF16: its upper half; X87: long double; C: complex of such parts.
 pub enum Element {
     I8,
     I16,
@@ -14,6 +14,7 @@ pub enum Element {
     U32,
     U64,
     F16,
+    BF16,
     F32,
     F64,
     X87,
@@ -30,7 +31,7 @@ impl Element {
     pub const fn size(self) -> i64 {
         match self {
             Self::I8 | Self::U8 => 1,
-            Self::I16 | Self::U16 | Self::F16 => 2,
+            Self::I16 | Self::U16 | Self::F16 | Self::BF16 => 2,
             Self::I32 | Self::U32 | Self::F32 | Self::C16 => 4,
             Self::I64 | Self::U64 | Self::F64 | Self::C32 => 8,
             Self::I128 | Self::X87 | Self::F128 | Self::C64 => 16,
@@ -96,7 +97,7 @@ use Family::*;
 
 /// Every predefined datatype but the null one, by rising handle.
 ///
-/// The last two are not in the standard ABI: its numbers end before them.
+/// The last four are the MPICH ABI's alone: the standard's numbers end before them.
 pub static NAMED: &[Named] = &[
     row(0x201, "MPI_AINT", MultiLanguage, &[I64]),
     row(0x202, "MPI_COUNT", MultiLanguage, &[I64]),
@@ -172,6 +173,8 @@ pub static NAMED: &[Named] = &[
     row(0x2eb, "MPI_COMPLEX32", Complex, &[C128]),
     row(LB, "MPI_LB", Marker, &[]),
     row(UB, "MPI_UB", Marker, &[]),
+    row(0x2f2, "MPIX_C_FLOAT16", FloatingPoint, &[F16]),
+    row(0x2f3, "MPIX_BFLOAT16", FloatingPoint, &[BF16]),
 ];
 
 /// `MPI_LB` of MPI-1.

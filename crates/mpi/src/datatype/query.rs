@@ -1,4 +1,4 @@
-//! What users ask of datatypes: sizes, bounds, names, elements received (MPI-5.0 §3.2.5, §5.1.7 to §5.1.11, §7.8, §19.1.5).
+//! What users ask of datatypes: sizes, bounds, names, elements received (MPI-5.0 §3.2.5, §5.1, §7.8, §19.1.5).
 
 use std::ffi::CStr;
 use std::sync::atomic::Ordering;

@@ -1,6 +1,6 @@
-//! IEEE 754 binary16, for which stable Rust has no type: computed in `f32`, rounded to nearest even after each operation.
-//! Sum and product of two halves in `f32` are rounded to the same half as the exact result would be, since 24 bits are at
-//! least 2 * 11 + 2 (Figueroa 1995).
+//! IEEE 754 binary16 and bfloat16, for which stable Rust has no types: computed in `f32`, rounded to nearest even after
+//! each operation. Sum and product in `f32` are rounded to the same half as the exact results would be, since 24 bits are
+//! at least 2 * 11 + 2 (Figueroa 1995).
 
 use super::kernels::Number;
 
@@ -47,33 +47,60 @@ impl From<f32> for Half {
     }
 }
 
-impl Number for Half {
-    fn plus(self, other: Self) -> Self {
-        Self::from(f32::from(self) + f32::from(other))
-    }
-    fn minus(self, other: Self) -> Self {
-        Self::from(f32::from(self) - f32::from(other))
-    }
-    fn times(self, other: Self) -> Self {
-        Self::from(f32::from(self) * f32::from(other))
+/// The bits of a bfloat16: the upper half of a binary32.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(super) struct Brain(u16);
+
+impl From<Brain> for f32 {
+    fn from(Brain(bits): Brain) -> Self {
+        Self::from_bits(u32::from(bits) << 16)
     }
 }
 
-impl PartialEq for Half {
-    fn eq(&self, other: &Self) -> bool {
-        f32::from(*self) == f32::from(*other)
+impl From<f32> for Brain {
+    fn from(value: f32) -> Self {
+        let bits = value.to_bits();
+        if value.is_nan() {
+            // Quiet, whatever half its fraction was in.
+            return Self((bits >> 16) as u16 | 0x40);
+        }
+        Self(((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16)
     }
 }
 
-impl PartialOrd for Half {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        f32::from(*self).partial_cmp(&f32::from(*other))
-    }
+macro_rules! computed_in_f32 {
+    ($($type:ty),*) => {$(
+        impl Number for $type {
+            fn plus(self, other: Self) -> Self {
+                Self::from(f32::from(self) + f32::from(other))
+            }
+            fn minus(self, other: Self) -> Self {
+                Self::from(f32::from(self) - f32::from(other))
+            }
+            fn times(self, other: Self) -> Self {
+                Self::from(f32::from(self) * f32::from(other))
+            }
+        }
+
+        impl PartialEq for $type {
+            fn eq(&self, other: &Self) -> bool {
+                f32::from(*self) == f32::from(*other)
+            }
+        }
+
+        impl PartialOrd for $type {
+            fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+                f32::from(*self).partial_cmp(&f32::from(*other))
+            }
+        }
+    )*};
 }
+computed_in_f32!(Half, Brain);
 
 #[cfg(test)]
 mod tests {
-    use super::Half;
+    use super::{Brain, Half};
 
     /// From the definition: sign, exponent, fraction.
     fn value(bits: u16) -> f64 {
@@ -115,5 +142,23 @@ mod tests {
         assert_eq!(Half::from(65520.0).0, 0x7c00);
         assert_eq!(Half::from(-1e30).0, 0xfc00);
         assert_eq!(Half::from(1e-30).0, 0);
+    }
+
+    #[test]
+    fn bfloats_are_the_upper_halves_of_floats() {
+        for bits in 0..=u16::MAX {
+            let wide = f32::from(Brain(bits));
+            if wide.is_nan() {
+                assert!(f32::from(Brain::from(wide)).is_nan(), "{bits:#x}");
+                continue;
+            }
+            assert_eq!(Brain::from(wide).0, bits);
+            if wide.is_finite() {
+                let middle = f32::from_bits(wide.to_bits() | 0x8000);
+                assert_eq!(Brain::from(middle).0, bits + (bits & 1), "{bits:#x}");
+                assert_eq!(Brain::from(f32::from_bits(middle.to_bits() - 1)).0, bits);
+                assert_eq!(Brain::from(f32::from_bits(middle.to_bits() + 1)).0, bits + 1);
+            }
+        }
     }
 }

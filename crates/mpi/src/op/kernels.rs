@@ -4,7 +4,7 @@
 //! stays; since every algorithm keeps the operands' order, all ranks still see the same result.
 
 use super::extended;
-use super::half::Half;
+use super::half::{Brain, Half};
 use crate::datatype::{Element, Family, Named};
 
 /// A loop: input, inout, number of elements.
@@ -105,6 +105,7 @@ fn single(op: Predefined, element: Element) -> Option<Kernel> {
         Element::U32 => integer::<u32>(op),
         Element::U64 => integer::<u64>(op),
         Element::F16 => ordered::<Half>(op),
+        Element::BF16 => ordered::<Brain>(op),
         Element::F32 => ordered::<f32>(op),
         Element::F64 => ordered::<f64>(op),
         Element::C16 => complex::<Half>(op),

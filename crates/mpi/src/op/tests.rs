@@ -155,7 +155,8 @@ fn f128(value: i64, scale: i32) -> [u8; 16] {
 
 /// Sum, product, minimum and maximum of integers in a format that holds them exactly.
 fn check_exact<const N: usize>(name: &str, values: &[i64], encode: impl Fn(i64) -> [u8; N]) {
-    let formulas: [(Predefined, fn(i64, i64) -> i64); 4] = [
+    type Formula = fn(i64, i64) -> i64;
+    let formulas: [(Predefined, Formula); 4] = [
         (Sum, |a, b| a + b),
         (Prod, |a, b| a * b),
         (Min, |a, b| a.min(b)),
@@ -190,6 +191,11 @@ fn formats_that_rust_has_not() {
     let small = [1, 2, 3, -5, 17, -31];
     let large = [1, -3, 1 << 30, (1 << 31) - 1, -(1 << 29) - 7];
     check_exact("MPI_REAL2", &small, |value| half(value as i32));
+    check_exact("MPIX_C_FLOAT16", &small, |value| half(value as i32));
+    check_exact("MPIX_BFLOAT16", &[1, 2, 3, -5, 12], |value| {
+        let [_, _, low, high] = (value as f32).to_le_bytes();
+        [low, high]
+    });
     check_exact("MPI_LONG_DOUBLE", &large, |value| x87(value, 0));
     check_exact("MPI_REAL16", &large, |value| f128(value, 0));
     // Beyond what a double can hold.
