@@ -1,5 +1,6 @@
 //! `gen`: the C surface of both ABIs, written from the facts in `standard/`.
 
+mod argument;
 mod body;
 mod c;
 mod constants;

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 
 use isthmus_mpi::constants::UNDEFINED;
 use isthmus_mpi::counts::{Counts, Width};
-use isthmus_mpi::error::{Completion, Result};
+use isthmus_mpi::error::{Completion, Error, Result};
 use isthmus_mpi::fail;
 use isthmus_mpi::handle::Handle;
 use isthmus_mpi::info::Info;
@@ -56,8 +56,13 @@ impl Number for i64 {
 pub fn count<N: Number>(value: N, name: &str) -> Result<i64> {
     match value.into() {
         count @ 0.. => Ok(count),
-        negative => Err(fail!(Count, "{name}={negative} is negative")),
+        negative => Err(is_negative(negative, name)),
     }
+}
+
+#[cold]
+fn is_negative(count: i64, name: &str) -> Error {
+    fail!(Count, "{name}={count} is negative")
 }
 
 /// The length of an array.
@@ -364,7 +369,7 @@ pub fn completion<T>(result: &Result<T>) -> Option<&Completion> {
 }
 
 #[cold]
-fn null(name: &str) -> isthmus_mpi::error::Error {
+fn null(name: &str) -> Error {
     fail!(Arg, "{name} is a null pointer")
 }
 

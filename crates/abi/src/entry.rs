@@ -41,6 +41,13 @@ pub fn unsupported<A: Abi>(name: &'static str, scope: Scope) -> c_int {
     enter::<A>(name, scope, || Err(error))
 }
 
+/// As [`unsupported`], of the tool interface: it has no error handlers.
+pub fn unsupported_tool<A: Abi>() -> c_int {
+    /// `MPI_T_ERR_NOT_SUPPORTED`
+    const NOT_SUPPORTED: i32 = 1004;
+    A::word_out::<ErrorCode>(NOT_SUPPORTED)
+}
+
 #[inline(always)]
 fn finish<A: Abi>(name: &'static str, scope: Scope, result: Result<()>) -> c_int {
     match result {
@@ -131,19 +138,19 @@ macro_rules! export {
 }
 pub(crate) use export;
 
-/// Exports stubs for both ABIs: `MPI_Put(..., win: CHandle<A>) in Scope::Process;`
+/// Exports stubs for both ABIs: `MPI_Put(...) => entry::unsupported::<A>(...);`
 macro_rules! unfinished {
-    ($($name:ident($($argument:ident: $kind:ty),*) in $scope:expr;)*) => {$(
-        crate::entry::unfinished!(@one Std "isthmus_std_" $name ($($argument: $kind),*) $scope);
-        crate::entry::unfinished!(@one Mpich "isthmus_mpich_" $name ($($argument: $kind),*) $scope);
+    ($($name:ident($($argument:ident: $kind:ty),*) => $answer:expr;)*) => {$(
+        crate::entry::unfinished!(@one Std "isthmus_std_" $name ($($argument: $kind),*) $answer);
+        crate::entry::unfinished!(@one Mpich "isthmus_mpich_" $name ($($argument: $kind),*) $answer);
     )*};
-    (@one $abi:ident $prefix:literal $name:ident ($($argument:ident: $kind:ty),*) $scope:expr) => {
+    (@one $abi:ident $prefix:literal $name:ident ($($argument:ident: $kind:ty),*) $answer:expr) => {
         const _: () = {
             type A = crate::abi::$abi;
             #[unsafe(export_name = concat!($prefix, stringify!($name)))]
             #[allow(unused_variables)] // Of its arguments a stub needs the object at most.
             unsafe extern "C-unwind" fn entry($($argument: $kind),*) -> c_int {
-                crate::entry::unsupported::<A>(stringify!($name), $scope)
+                $answer
             }
         };
     };

@@ -113,7 +113,7 @@ fn export(procedure: &Procedure, from: &str) -> Result<String> {
     Ok(text)
 }
 
-/// `MPI_Put(win; ...)`
+/// `MPI_Put(origin_addr: *const c_void, ...) => entry::unsupported::<A>("MPI_Put", ...);`, for each form.
 fn stub(procedure: &Procedure) -> Result<String> {
     if rust::return_type(procedure)? != "c_int" {
         bail!("it returns no error code, so it cannot be unfinished");
@@ -121,12 +121,16 @@ fn stub(procedure: &Procedure) -> Result<String> {
     let mut text = String::new();
     for large in procedure.forms() {
         let width = if large { Width::Large } else { Width::Plain };
+        let name = procedure.c_name(large);
+        let answer = match procedure.chapter.as_str() {
+            // It has no error handlers.
+            "tool" => "entry::unsupported_tool::<A>()".to_owned(),
+            _ => format!("entry::unsupported::<A>({name:?}, {})", body::scope(procedure)),
+        };
         writeln!(
             text,
-            "{}({}) in {};",
-            procedure.c_name(large),
-            rust::parameters(procedure, width, large)?,
-            body::scope(procedure)
+            "{name}({}) => {answer};",
+            rust::parameters(procedure, width, large)?
         )?;
     }
     Ok(text)

@@ -136,18 +136,22 @@ fn imb(suite: &mut Suite, prefix: &Path) {
     }
 }
 
-/// Programs compiled by MPICH's wrapper for the standard ABI, run on our library.
+/// The C surface against what others say of it, and programs compiled by MPICH's wrapper for the standard ABI.
 fn mpich(suite: &mut Suite, prefix: &Path) {
     const PROGRAMS: [&str; 4] = ["point_to_point", "collectives", "communicators", "attributes"];
     let environment = Environment::new("mpich");
     let install = || {
         environment
             .make()
-            .and_then(|()| environment.install(&["mpich==5.0.2"], &[]))
+            .and_then(|()| environment.install(&["mpich==5.0.2", "pympistandard==0.2.0"], &[]))
     };
-    if !suite.step("MPICH (wheel) installs", install) {
+    if !suite.step("MPICH and pympistandard (wheels) install", install) {
         return;
     }
+    suite.step("prototypes, constants, symbols, interception, garbage handles", || {
+        let mut check = Command::new(environment.program("python"));
+        quiet(check.arg(root().join("tests/abi/check.py")).arg(prefix), RUN).map(drop)
+    });
     suite.step("programs compiled by MPICH's mpicc_abi run on our library", || {
         PROGRAMS.iter().try_for_each(|name| {
             let program = environment.folder.join(name);
