@@ -15,6 +15,7 @@ const UNRESOLVED: [(&str, &str); 3] = [
     ("MPI_Intercomm_create", "peer_comm"),
     ("MPI_Intercomm_create_from_groups", "remote_group"),
 ];
+
 /// Add to `body` what `parameter` asks for.
 pub fn add(procedure: &Procedure, parameter: &Parameter, body: &mut Body) -> Result<()> {
     let name = rust::name(parameter);
@@ -38,7 +39,7 @@ pub fn add(procedure: &Procedure, parameter: &Parameter, body: &mut Body) -> Res
     } else if kind == "STATUS" {
         status(procedure, parameter, name, body)?;
     } else if kind == "LOGICAL" {
-        logical(procedure, parameter, name, body)?;
+        logical(parameter, name, body)?;
     } else if let Some(object) = object(kind) {
         handle(procedure, parameter, name, object, body)?;
     } else if is_length(procedure, parameter) {
@@ -115,14 +116,9 @@ fn status(procedure: &Procedure, parameter: &Parameter, name: &str, body: &mut B
     Ok(())
 }
 
-fn logical(procedure: &Procedure, parameter: &Parameter, name: &str, body: &mut Body) -> Result<()> {
+fn logical(parameter: &Parameter, name: &str, body: &mut Body) -> Result<()> {
     match (parameter.direction, &parameter.length) {
         (Direction::In, None) => body.arguments.push(format!("{name} != 0")),
-        (Direction::In, Some(_)) => {
-            let length = length(procedure, parameter)?;
-            body.arguments
-                .push(format!("&argument::logicals({name}, {length}, {name:?})?"));
-        }
         (_, None) => {
             writeln!(body.before, "let {name}_place = argument::place({name}, {name:?})?;")?;
             body.results.push(name.to_owned());
