@@ -8,6 +8,7 @@ use std::ffi::c_void;
 use super::arguments::{self, is_in_place};
 use super::link::{Call, Link};
 use super::operand::Operand;
+use super::reduce_scatter::direct;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::Result;
@@ -15,6 +16,9 @@ use crate::op::Op;
 
 /// From so many bytes on, slices are reduced in parallel.
 const LONG: i64 = 16 << 10;
+
+/// Up to so many bytes and ranks, everyone sends all to everyone: one round, in which each rank is scheduled once.
+const SHORT: (i64, usize) = (1 << 10, 8);
 
 /// `MPI_Allreduce`: everyone gets the combination of everyone's elements. With `MPI_IN_PLACE`, one's own lie in `recvbuf`.
 ///
@@ -50,11 +54,15 @@ pub(super) unsafe fn run(
     output: *mut u8,
     count: i64,
 ) -> Result<()> {
-    let long = count >= link.size() as i64 && operand.datatype.bytes(count)? >= LONG;
+    let bytes = operand.datatype.bytes(count)?;
+    let long = count >= link.size() as i64 && bytes >= LONG;
+    let short = bytes <= SHORT.0 && link.size() <= SHORT.1;
     // SAFETY: the caller's promise; scratch areas have room for all elements.
     unsafe {
         if count == 0 || link.size() == 1 {
             operand.copy(input, output, count);
+        } else if short {
+            direct::run(link, operand, input, output, |_| (0, count))?;
         } else if !long {
             recursive_doubling::run(link, operand, input, output, count)?;
         } else if operand.datatype.is_contiguous() {

@@ -274,7 +274,7 @@ fn for_all(counts: &[i64], f: impl Fn(&Case, usize, i64)) {
 
 #[test]
 fn allreduce_combines_in_rank_order() {
-    for_all(&[0, 1, 3, 100, 9001], |case, size, count| {
+    for_all(&[0, 1, 3, 100, 700, 9001], |case, size, count| {
         let expected = prefixes(case, size, count).pop().unwrap();
         for in_place in [false, true] {
             let results = on_ranks(size, |link| {

@@ -8,7 +8,8 @@ use crate::coll::link::Link;
 use crate::coll::operand::Operand;
 use crate::error::Result;
 
-/// `block` says where a rank's block lies in `input`: (first element, number of elements).
+/// `block` says where a rank's block lies in `input`: (first element, number of elements). Blocks may overlap: if each is
+/// everything, this is an all-reduce.
 ///
 /// # Safety
 /// `input` must hold all blocks, `output` have room for the own one. `output` may lie in `input`.
