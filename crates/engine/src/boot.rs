@@ -199,7 +199,7 @@ fn settle(place: Place) -> Result<()> {
         world,
         launcher_pid,
     } = place;
-    let segment: &'static Segment = Box::leak(Box::new(Segment::attach(segment)?));
+    let segment: &'static Segment = Box::leak(Box::new(attach(segment)?));
     if segment.ranks() != world.size {
         return Err(Error::Boot(format!(
             "the job has {} ranks here, {} by mpiexec",
@@ -236,6 +236,10 @@ fn settle(place: Place) -> Result<()> {
     process::on_fork_in_child(forked);
     STATE.store(INSIDE, Ordering::Release);
     Ok(())
+}
+
+fn attach(segment: OwnedFd) -> Result<Segment> {
+    Segment::attach(segment).map_err(|error| Error::Boot(format!("the job's shared memory: {error}")))
 }
 
 /// Runs in every child made by `fork`: its copy of the engine is not one.

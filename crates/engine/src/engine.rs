@@ -31,6 +31,8 @@ pub(crate) enum Early {
     Payload { source: i32, bytes: Vec<u8>, total: u64 },
     /// An announcement.
     Announced(ReadyToSend),
+    /// An announcement whose offer a matched probe has taken.
+    Taken(ReadyToSend),
     /// A message of our own to ourselves; the send operation, which holds the buffer, or the payload.
     Loopback { source: i32, op: u32 },
 }
@@ -39,7 +41,7 @@ impl Early {
     pub fn source(&self) -> i32 {
         match self {
             Self::Payload { source, .. } | Self::Loopback { source, .. } => *source,
-            Self::Announced(record) => record.envelope.source,
+            Self::Announced(record) | Self::Taken(record) => record.envelope.source,
         }
     }
 }

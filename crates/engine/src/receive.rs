@@ -64,6 +64,10 @@ impl Engine {
                 }
                 taken
             }
+            Early::Taken(record) => {
+                self.fetch(op, peer, tag, record);
+                true
+            }
             Early::Loopback { source, op: send } => {
                 let (from, total) = (self.ops[send].buffer, self.ops[send].length);
                 let expected = self.ops.matched(op, source, tag, total as u64);
@@ -83,7 +87,7 @@ impl Engine {
         let (key, early) = self.unexpected.get_mut(entry);
         let bytes = match early {
             Early::Payload { total, .. } => *total,
-            Early::Announced(record) => record.total,
+            Early::Announced(record) | Early::Taken(record) => record.total,
             Early::Loopback { op, .. } => ops[*op].length as u64,
         };
         Some(Arrival {
@@ -93,22 +97,29 @@ impl Engine {
         })
     }
 
-    /// Take the first matching message out of matching.
+    /// Take the first matching message out of matching. An offer is taken with it: it cannot be withdrawn any more.
     pub fn matched_probe(&mut self, pattern: Pattern) -> Option<(MessageId, Arrival)> {
-        let arrival = self.probe(pattern)?;
-        let entry = self.find_early(pattern)?;
-        let (key, early) = self.unexpected.remove(entry);
-        let free = self.taken.iter().position(Option::is_none).unwrap_or(self.taken.len());
-        if free == self.taken.len() {
-            self.taken.push(None);
+        loop {
+            let arrival = self.probe(pattern)?;
+            let entry = self.find_early(pattern)?;
+            let (key, mut early) = self.unexpected.remove(entry);
+            if let Early::Announced(record) = early {
+                if !self.take_offer(key.from, record) {
+                    continue;
+                }
+                early = Early::Taken(record);
+            }
+            let free = self.taken.iter().position(Option::is_none).unwrap_or(self.taken.len());
+            if free == self.taken.len() {
+                self.taken.push(None);
+            }
+            self.taken[free] = Some((key, early));
+            self.redirect(key.from, Incoming::Unexpected(entry), Incoming::Taken(free as u32));
+            return Some((MessageId(free as u32), arrival));
         }
-        self.taken[free] = Some((key, early));
-        self.redirect(key.from, Incoming::Unexpected(entry), Incoming::Taken(free as u32));
-        Some((MessageId(free as u32), arrival))
     }
 
-    /// Receive a message that [`Self::matched_probe`] took. If its sender withdrew it meanwhile, the receive completes
-    /// as cancelled.
+    /// Receive a message that [`Self::matched_probe`] took.
     ///
     /// # Safety
     /// As for [`Self::receive`].
@@ -121,15 +132,8 @@ impl Engine {
             tag: Some(key.tag),
         };
         let op = self.new_receive(pattern, buffer, capacity)?;
-        if !self.take_early(op, key.from, key.tag, early, Incoming::Taken(message.0)) {
-            self.ops.complete(
-                op,
-                Outcome {
-                    cancelled: true,
-                    ..Outcome::default()
-                },
-            );
-        }
+        let given = self.take_early(op, key.from, key.tag, early, Incoming::Taken(message.0));
+        debug_assert!(given, "a taken message cannot be withdrawn");
         Ok(op)
     }
 

@@ -74,10 +74,7 @@ fn wait_patiently<T>(mut inside: Entered, ready: &mut dyn FnMut(&mut Entered) ->
 
 /// Sleep on the doorbell, unless what is awaited, or anything else, came meanwhile. `Ok`: it is ready.
 #[cold]
-fn sleep<T>(
-    mut inside: Entered,
-    ready: &mut dyn FnMut(&mut Entered) -> Option<T>,
-) -> std::result::Result<T, Entered> {
+fn sleep<T>(mut inside: Entered, ready: &mut dyn FnMut(&mut Entered) -> Option<T>) -> std::result::Result<T, Entered> {
     let engine = inside.engine();
     crate::boot::check_lifeline(engine);
     let doorbell = engine.segment.slot(engine.me).doorbell();
