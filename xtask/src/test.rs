@@ -71,7 +71,5 @@ fn sources(suite: &mut Suite) {
 }
 
 fn install_quietly(prefix: &Path) -> Result<()> {
-    let own = std::env::current_exe()?;
-    let mut install = std::process::Command::new(own);
-    quiet(install.arg("install").arg("--prefix").arg(prefix), BUILD).map(drop)
+    quiet(cargo().args(["xtask", "install", "--prefix"]).arg(prefix), BUILD).map(drop)
 }
