@@ -40,6 +40,8 @@ pub trait Abi: Limits + Sized + 'static {
     fn word_out<W: Word>(value: i32) -> c_int;
     /// The address of a buffer, `MPI_IN_PLACE` and the like included.
     fn buffer(address: *const c_void) -> *const c_void;
+    /// The address of a buffer that a program gets back.
+    fn buffer_out(address: *mut c_void) -> *mut c_void;
     /// What a program's status says.
     fn status_in(status: &Self::Status) -> Status;
     /// Tell a program's status; what `status` leaves open stays as it is.
@@ -169,6 +171,10 @@ impl Abi for Std {
         address
     }
 
+    fn buffer_out(address: *mut c_void) -> *mut c_void {
+        address
+    }
+
     fn to_int(handle: *mut c_void) -> c_int {
         handle.addr() as c_int
     }
@@ -274,6 +280,16 @@ impl Abi for Mpich {
     fn buffer(address: *const c_void) -> *const c_void {
         match SPECIAL_ADDRESSES.iter().find(|(mpich, _)| *mpich == address.addr()) {
             Some((_, canonical)) => std::ptr::without_provenance(*canonical),
+            None => address,
+        }
+    }
+
+    fn buffer_out(address: *mut c_void) -> *mut c_void {
+        match SPECIAL_ADDRESSES
+            .iter()
+            .find(|(_, canonical)| *canonical == address.addr())
+        {
+            Some((mpich, _)) => std::ptr::without_provenance_mut(*mpich),
             None => address,
         }
     }

@@ -10,17 +10,21 @@ use super::rust::{self, Width};
 use super::standard::{Direction, Length, Parameter, Procedure};
 
 /// Handles that need not name anything: null handles have names, and some arguments matter at leaders only.
-const UNRESOLVED: [(&str, &str); 3] = [
+const UNRESOLVED: [(&str, &str); 4] = [
     ("MPI_Comm_get_name", "comm"),
     ("MPI_Intercomm_create", "peer_comm"),
     ("MPI_Intercomm_create_from_groups", "remote_group"),
+    ("MPI_Type_get_name", "datatype"),
 ];
 
 /// Add to `body` what `parameter` asks for.
 pub fn add(procedure: &Procedure, parameter: &Parameter, body: &mut Body) -> Result<()> {
     let name = rust::name(parameter);
     let kind = parameter.kind.as_str();
-    if kind == "BUFFER" {
+    if kind == "BUFFER" && name == "location" {
+        // Any address, whatever constant it equals.
+        body.arguments.push(name.to_owned());
+    } else if kind == "BUFFER" {
         let of = if parameter.constant { "buffer" } else { "buffer_mut" };
         body.arguments.push(format!("A::{of}({name})"));
     } else if kind.starts_with("C_BUFFER") && parameter.direction == Direction::Out {
@@ -29,7 +33,7 @@ pub fn add(procedure: &Procedure, parameter: &Parameter, body: &mut Body) -> Res
             "let {name}_place = argument::place({name}.cast::<*mut c_void>(), {name:?})?;"
         )?;
         body.results.push(name.to_owned());
-        writeln!(body.after, "{name}_place.put({name});")?;
+        writeln!(body.after, "{name}_place.put(A::buffer_out({name}));")?;
     } else if kind == "STRING" {
         string(procedure, parameter, name, body)?;
     } else if kind == "STRING_LENGTH" {

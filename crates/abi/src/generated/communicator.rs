@@ -120,7 +120,7 @@ unsafe fn comm_detach_buffer<A: Abi, N: Number>(comm: CHandle<A>, buffer_addr: *
             let buffer_addr_place = argument::place(buffer_addr.cast::<*mut c_void>(), "buffer_addr")?;
             let size_place = argument::place(size, "size")?;
             let (buffer_addr, size) = procedures::comm_detach_buffer(comm)?;
-            buffer_addr_place.put(buffer_addr);
+            buffer_addr_place.put(A::buffer_out(buffer_addr));
             size_place.put(N::narrow(size));
             Ok(())
         }
@@ -743,10 +743,9 @@ unsafe fn type_get_name<A: Abi>(datatype: CHandle<A>, type_name: *mut c_char, re
     entry::enter::<A>("MPI_Type_get_name", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let type_name_place = Text::at(type_name, A::MAX_OBJECT_NAME, "type_name")?;
             let resultlen = argument::place(resultlen, "resultlen")?;
-            let type_name = procedures::type_get_name(datatype)?;
+            let type_name = procedures::type_get_name(A::handle_in::<Datatype>(datatype))?;
             let length = type_name_place.put(&type_name);
             resultlen.put(length);
             Ok(())

@@ -10,7 +10,7 @@ unsafe fn get_address<A: Abi>(location: *const c_void, address: *mut i64) -> c_i
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let address_place = argument::place(address, "address")?;
-            let address = procedures::get_address(A::buffer(location))?;
+            let address = procedures::get_address(location)?;
             address_place.put(address);
             Ok(())
         }

@@ -51,7 +51,7 @@ unsafe fn alloc_mem<A: Abi>(size: i64, info: CHandle<A>, baseptr: *mut c_void) -
         unsafe {
             let baseptr_place = argument::place(baseptr.cast::<*mut c_void>(), "baseptr")?;
             let baseptr = procedures::alloc_mem(size, argument::info::<A>(info, "info")?)?;
-            baseptr_place.put(baseptr);
+            baseptr_place.put(A::buffer_out(baseptr));
             Ok(())
         }
     })

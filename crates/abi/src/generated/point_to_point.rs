@@ -86,7 +86,7 @@ unsafe fn buffer_detach<A: Abi, N: Number>(buffer_addr: *mut c_void, size: *mut 
             let buffer_addr_place = argument::place(buffer_addr.cast::<*mut c_void>(), "buffer_addr")?;
             let size_place = argument::place(size, "size")?;
             let (buffer_addr, size) = procedures::buffer_detach()?;
-            buffer_addr_place.put(buffer_addr);
+            buffer_addr_place.put(A::buffer_out(buffer_addr));
             size_place.put(N::narrow(size));
             Ok(())
         }

@@ -10,7 +10,7 @@ unsafe fn address<A: Abi>(location: *mut c_void, address: *mut i64) -> c_int {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let address_place = argument::place(address, "address")?;
-            let address = procedures::get_address(A::buffer_mut(location))?;
+            let address = procedures::get_address(location)?;
             address_place.put(address);
             Ok(())
         }

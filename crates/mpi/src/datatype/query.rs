@@ -32,9 +32,12 @@ pub fn type_commit(datatype: &'static Datatype) -> Result<()> {
     Ok(())
 }
 
-/// `MPI_Type_get_name`.
-pub fn type_get_name(datatype: &'static Datatype) -> Result<String> {
-    Ok(datatype.name().clone())
+/// `MPI_Type_get_name`. The null handle has a name too.
+pub fn type_get_name(datatype: Handle<Datatype>) -> Result<String> {
+    if datatype.is_null() {
+        return Ok("MPI_DATATYPE_NULL".to_owned());
+    }
+    Ok(datatype.resolve("datatype")?.name().clone())
 }
 
 /// `MPI_Type_set_name`: cut to what fits.
