@@ -9,17 +9,17 @@
 
 static int rank, size;
 
-#define CHECK(condition, ...)                                                                    \
-    do {                                                                                         \
-        if (!(condition)) {                                                                      \
-            char check_text[2048];                                                                \
-            snprintf(check_text, sizeof check_text, __VA_ARGS__);                                \
-            fprintf(stderr, "%s:%d: rank %d of %d: not so: %s (%s)\n", __FILE__, __LINE__, rank, \
-                    size, #condition, check_text);                                               \
-            fflush(stderr);                                                                      \
-            MPI_Abort(MPI_COMM_WORLD, 1);                                                        \
-            _Exit(1);                                                                            \
-        }                                                                                        \
+#define CHECK(condition, ...)                                                                              \
+    do {                                                                                                   \
+        if (!(condition)) {                                                                                \
+            flockfile(stderr);                                                                             \
+            fprintf(stderr, "%s:%d: rank %d of %d: not so: %s (", __FILE__, __LINE__, rank, size, #condition); \
+            fprintf(stderr, __VA_ARGS__);                                                                  \
+            fprintf(stderr, ")\n");                                                                        \
+            funlockfile(stderr);                                                                           \
+            MPI_Abort(MPI_COMM_WORLD, 1);                                                                  \
+            _Exit(1);                                                                                      \
+        }                                                                                                  \
     } while (0)
 
 /* The call succeeds. */
