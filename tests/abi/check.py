@@ -46,6 +46,7 @@ def main():
         libraries,
         interception,
         calls_outside_mpi,
+        exceptions,
         garbage,
     ]
     wanted = sys.argv[2:]
@@ -303,6 +304,18 @@ def calls_outside_mpi():
             if done.returncode <= 0 or "MPI_Comm_rank: MPI_ERR_OTHER" not in done.stderr:
                 raise Wrong(f"{when}: code {done.returncode}, it said {done.stderr!r}")
     return "before and after"
+
+
+def exceptions():
+    """A C++ exception thrown in a callback reaches the program."""
+    with tempfile.TemporaryDirectory() as folder:
+        lib = PREFIX / "lib"
+        link = [f"-L{lib}", f"-Wl,-rpath,{lib}", "-lmpi_abi"]
+        run(["c++", f"-I{PREFIX / 'include'}", HERE / "exception.cpp", "-o", f"{folder}/program", *link])
+        said = run([f"{folder}/program"])
+    if said != "caught 3\n":
+        raise Wrong(f"it said {said!r}")
+    return "through an error handler"
 
 
 def garbage():
