@@ -1,11 +1,11 @@
 //! The C entry points of both MPI ABIs.
 //!
 //! Life of a call: the program's `MPI_Send` is a trampoline in `libmpi_abi.so.1` or `libmpi.so.12` that jumps to
-//! `isthmus_std_MPI_Send` or `isthmus_mpich_MPI_Send` here, both instances of one function generic over [`abi::Abi`]. It
-//! converts and checks the arguments by kind ([`argument`]), calls the typed procedure in `isthmus_mpi::procedures`,
-//! converts the results, and hands an error to the error handler ([`entry`]).
+//! `isthmus_std_MPI_Send` or `isthmus_mpich_MPI_Send` here, both instances of one function generic over `abi::Abi`. It
+//! converts and checks the arguments by kind (`argument`), calls the typed procedure in `isthmus_mpi::procedures`,
+//! converts the results, and hands an error to the error handler (`entry`).
 //!
-//! Most entries are generated from `standard/` ([`generated`]); those that no rule covers are in [`irregular`].
+//! Most entries are generated from `standard/` (`generated`); those that no rule covers are in `irregular`.
 #![allow(unsafe_code)] // C calls these functions, with pointers; each site argues its case.
 
 mod abi;
