@@ -54,7 +54,11 @@ pub fn run(job: &Job) -> Result<u8> {
     let mut nonce = Nonce([0; 16]);
     random::fill(&mut nonce.0).map_err(|error| Failure::machine("make the job's nonce", error))?;
     // Per rank a connection and a pidfd, perhaps two pipes.
-    limits::allow_open_files(64 + 4 * u64::from(size));
+    let wanted = 64 + u64::from(size) * if job.tag_output { 4 } else { 2 };
+    limits::allow_open_files(wanted).map_err(|limit| {
+        let cure = format!("{size} ranks need {wanted} open files: raise the hard limit of {limit} (ulimit -Hn)");
+        Failure::machine("start so many ranks", cure)
+    })?;
     let strangers = if child::exist() {
         family::descendants(&HashSet::new())
     } else {

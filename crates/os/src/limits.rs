@@ -15,19 +15,24 @@ pub fn address_space() -> Option<u64> {
     soft(libc::RLIMIT_AS)
 }
 
-/// See that `wanted` descriptors can be open, as far as the hard limit allows. Children inherit the raised limit.
-pub fn allow_open_files(wanted: u64) {
+/// See that `wanted` descriptors can be open; `Err`: the hard limit (`ulimit -Hn`), if it is lower. Children inherit
+/// the raised limit.
+pub fn allow_open_files(wanted: u64) -> Result<(), u64> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: the structure is ours. A limit that cannot be raised shows where a descriptor is then refused.
+    // SAFETY: the structure is ours. The soft limit may always be raised up to the hard one.
     unsafe {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 && limit.rlim_cur < wanted {
-            limit.rlim_cur = wanted.min(limit.rlim_max);
+            if limit.rlim_max < wanted {
+                return Err(limit.rlim_max);
+            }
+            limit.rlim_cur = wanted;
             libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
         }
     }
+    Ok(())
 }
 
 fn soft(resource: libc::__rlimit_resource_t) -> Option<u64> {
