@@ -438,29 +438,30 @@ impl Engine {
         Ok(())
     }
 
-    /// Tell `peer` that there is a record for it, if it does not look by itself.
+    /// Tell `peer` that there is a record for it, if it does not look by itself or sleeps.
     #[inline]
-    pub fn ring(&self, peer: u32, polled: bool) {
-        if !polled {
+    pub fn ring(&self, peer: u32) {
+        self.order();
+        if self.out[peer as usize]
+            .as_ref()
+            .is_none_or(|outbound| !outbound.is_polled())
+        {
             doorbell::set_bit(self.segment.bitmap(peer), self.me);
         }
-        let bell = self.segment.slot(peer).doorbell();
-        if bell.ring(self.fence_needed) {
-            counters::WAKES.add(1);
-            bell.wake();
-        }
+        self.wake(peer);
     }
 
-    /// Must this process fence between publishing something and looking whether a peer sleeps?
-    pub fn fence_needed(&self) -> bool {
-        self.fence_needed
+    /// Between publishing something and looking whether a peer must be told.
+    #[inline]
+    pub fn order(&self) {
+        doorbell::order(self.fence_needed);
     }
 
-    /// Wake `peer` if it sleeps. After publishing what it waits for, and a fence if one is needed.
+    /// Wake `peer` if it sleeps. After [`Self::order`].
     #[inline]
     pub fn wake(&self, peer: u32) {
         let bell = self.segment.slot(peer).doorbell();
-        if bell.ring(false) {
+        if bell.ring() {
             counters::WAKES.add(1);
             bell.wake();
         }
@@ -486,8 +487,7 @@ impl Engine {
             let wrote = outbound.flush(&mut done);
             let idle = outbound.is_idle();
             if wrote {
-                let polled = outbound.is_polled();
-                self.ring(peer, polled);
+                self.ring(peer);
                 moved = true;
             }
             for op in done.drain(..) {

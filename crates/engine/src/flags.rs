@@ -9,7 +9,7 @@
 //! a flag therefore rings the others' doorbells.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use isthmus_shm::Offset;
 
@@ -59,9 +59,7 @@ impl Flags {
         // SYNC: flags
         self.word(self.me).store(value, Ordering::Release);
         let engine = inside.engine();
-        if engine.fence_needed() {
-            fence(Ordering::SeqCst);
-        }
+        engine.order();
         for (member, peer) in self.members.iter().enumerate() {
             if member != self.me {
                 engine.wake(peer.0);

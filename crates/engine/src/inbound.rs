@@ -22,8 +22,9 @@ pub enum Incoming {
 pub struct Inbound {
     pub ring: Consumer<Mapped>,
     at: Offset,
-    /// The ring that is not in use, and where it is.
-    parked: Option<(Offset, Consumer<Mapped>)>,
+    first_at: Offset,
+    /// The pair's first ring, while another is in use.
+    first: Option<Consumer<Mapped>>,
     /// The message whose pieces are arriving.
     pub incoming: Option<Incoming>,
     /// Looked at in every round of progress.
@@ -41,7 +42,8 @@ impl Inbound {
         Self {
             ring: Consumer::new(memory),
             at,
-            parked: None,
+            first_at: at,
+            first: None,
             incoming: None,
             hot: false,
             active: false,
@@ -51,21 +53,26 @@ impl Inbound {
     /// The peer goes on in another ring. False: there is none where it says.
     pub fn switch(&mut self, segment: &Segment, to: Switch, announce_only: bool) -> bool {
         let at = Offset(to.offset);
-        let next = match self.parked.take() {
-            Some((parked_at, parked)) if parked_at == at => parked,
-            _ => match mapped(segment, at, to.size) {
-                Some(memory) => Consumer::new(memory),
-                None => return false,
-            },
+        let next = match self.first.take() {
+            Some(first) if at == self.first_at => first,
+            first => {
+                self.first = first;
+                let Some(memory) = mapped(segment, at, to.size) else {
+                    return false;
+                };
+                Consumer::new(memory)
+            }
         };
         next.set_polled(self.hot);
         next.set_announce_only(announce_only);
         let mut left = std::mem::replace(&mut self.ring, next);
+        left.set_polled(false);
         // Everything in it is taken; from now on it is its owner's.
         left.return_credit();
-        left.set_polled(false);
-        // Only the first ring is ever come back to.
-        self.parked = Some((self.at, left));
+        // Only the first ring is ever come back to; a large one that is met again was made anew for somebody else between.
+        if self.at == self.first_at {
+            self.first = Some(left);
+        }
         self.at = at;
         true
     }

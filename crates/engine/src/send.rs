@@ -43,8 +43,7 @@ impl Engine {
             return self.announce(to, message).map(Some);
         }
         if outbound.try_eager(message) {
-            let polled = outbound.is_polled();
-            self.ring(to, polled);
+            self.ring(to);
             counters::EAGER_SENT.add(1);
             return Ok(None);
         }
