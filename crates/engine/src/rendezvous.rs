@@ -233,6 +233,10 @@ impl Engine {
 
 /// One line, once per process: cause and cure.
 fn report(peer: u32, refusal: &Refusal) {
+    // ESRCH: the peer has died. The launcher reports that.
+    if matches!(refusal, Refusal::Os(OsError { errno: 3, .. })) {
+        return;
+    }
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
         let cure = match refusal {
