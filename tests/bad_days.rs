@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use isthmus_tests::{Run, Running, abstract_sockets, children, compile, full, named, prefix, signal};
+use isthmus_tests::{Run, Running, abstract_sockets, children, compile, full, job_socket, named, prefix, signal};
 
 /// A different moment each time.
 fn moments(least: u64, most: u64) -> impl Iterator<Item = Duration> {
@@ -142,6 +142,7 @@ fn kill_everything_and_nothing_is_left() -> Result<()> {
         let running = busy(4)?;
         std::thread::sleep(moment);
         let all = children(running.pid());
+        let sockets: Vec<String> = all.iter().filter_map(|&rank| job_socket(rank)).collect();
         let files: Vec<String> = all.iter().flat_map(|&rank| named_files(rank)).collect();
         ensure!(files.is_empty(), "a rank uses files with names: {files:?}");
         signal(running.pid(), "KILL");
@@ -150,10 +151,9 @@ fn kill_everything_and_nothing_is_left() -> Result<()> {
         within(Duration::from_secs(1), "all processes gone", || {
             named("programs/busy").is_empty()
         })?;
+        let left = || abstract_sockets().into_iter().any(|socket| sockets.contains(&socket));
+        within(Duration::from_secs(1), "the job's socket gone", || !left())?;
     }
-    within(Duration::from_secs(1), "all sockets gone", || {
-        abstract_sockets().is_empty()
-    })?;
     ensure!(traces() == before, "left behind: {:?}", traces().difference(&before));
     Ok(())
 }

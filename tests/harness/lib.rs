@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
 
-pub use processes::{abstract_sockets, children, cpu_time, end, listing, named, signal};
+pub use processes::{abstract_sockets, children, cpu_time, end, job_socket, listing, named, signal};
 pub use run::{Finished, Run, Running};
 
 /// The installation under test.

@@ -42,6 +42,16 @@ pub fn abstract_sockets() -> Vec<String> {
         .collect()
 }
 
+/// The abstract socket of the job that a process was started for.
+pub fn job_socket(pid: u32) -> Option<String> {
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let text = String::from_utf8_lossy(&environment);
+    let nonce = text
+        .split('\0')
+        .find_map(|variable| variable.strip_prefix("ISTHMUS_JOB="))?;
+    Some(format!("@isthmus-{nonce}"))
+}
+
 /// Send a signal: `KILL`, `TERM`, ... One that has gone is no failure.
 pub fn signal(pid: u32, name: &str) {
     let _ = Command::new("kill")
