@@ -1,4 +1,4 @@
-// ranks: 1 2 4 7
+// ranks: 1 2 4 7 16
 /* dup, split, split_type, create; messages of one communicator never show in another. */
 #include "check.h"
 

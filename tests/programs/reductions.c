@@ -1,4 +1,4 @@
-// ranks: 1 2 3 4 7
+// ranks: 1 2 3 4 7 16
 /* Every predefined operation on the types it is defined for. */
 #include "check.h"
 

@@ -1,4 +1,4 @@
-// ranks: 2 4 8
+// ranks: 2 4 8 16
 /* Receives from anybody with any tag; messages of one sender never overtake one another. */
 #include "check.h"
 
