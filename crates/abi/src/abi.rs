@@ -5,6 +5,7 @@
 use std::ffi::{c_int, c_void};
 
 use isthmus_mpi::comm::Comm;
+use isthmus_mpi::constants::{DISTRIBUTE_DFLT_DARG, DISTRIBUTE_DFLT_DARG_LITERALLY};
 use isthmus_mpi::datatype::Datatype;
 use isthmus_mpi::errhandler::Errhandler;
 use isthmus_mpi::group::Group;
@@ -92,6 +93,32 @@ impl Word for ErrorCode {
         match value.checked_sub(LAST_CODE) {
             Some(added @ 0..) => MPICH_LAST_CODE.saturating_add(added),
             _ => ErrorClass::to_mpich(value),
+        }
+    }
+}
+
+/// Arguments of distributions of arrays: lengths of blocks, or the default.
+pub struct DistributionArgument;
+
+/// `MPI_DISTRIBUTE_DFLT_DARG` of the MPICH ABI.
+const MPICH_DEFAULT: i32 = -49767;
+
+impl Word for DistributionArgument {
+    fn from_mpich(value: i32) -> i32 {
+        match value {
+            MPICH_DEFAULT => DISTRIBUTE_DFLT_DARG,
+            // In the standard ABI this number is the default.
+            DISTRIBUTE_DFLT_DARG => DISTRIBUTE_DFLT_DARG_LITERALLY,
+            DISTRIBUTE_DFLT_DARG_LITERALLY => INVALID,
+            other => other,
+        }
+    }
+
+    fn to_mpich(value: i32) -> i32 {
+        match value {
+            DISTRIBUTE_DFLT_DARG => MPICH_DEFAULT,
+            DISTRIBUTE_DFLT_DARG_LITERALLY => DISTRIBUTE_DFLT_DARG,
+            other => other,
         }
     }
 }
@@ -391,6 +418,22 @@ mod tests {
         assert_ne!(Mpich::handle_in::<Comm>(0x101).raw(), 0x101);
         assert_eq!(Mpich::word_in::<Rank>(-4), INVALID);
         assert_eq!(Std::handle_in::<Comm>(usize::MAX as *mut c_void).raw(), u32::MAX);
+    }
+
+    #[test]
+    fn blocks_of_nineteen_are_not_the_default() {
+        for value in [MPICH_DEFAULT, 1, 19] {
+            let canonical = DistributionArgument::from_mpich(value);
+            assert_eq!(canonical == DISTRIBUTE_DFLT_DARG, value == MPICH_DEFAULT);
+            assert_eq!(DistributionArgument::to_mpich(canonical), value);
+        }
+    }
+
+    #[test]
+    fn datatypes_of_one_abi_alone_have_a_number() {
+        let half: Handle<Datatype> = Mpich::handle_in(0x4c00_0246);
+        assert_eq!((half.raw(), Mpich::handle_out(half)), (0x2f2, 0x4c00_0246));
+        assert!(half.resolve("half").is_ok());
     }
 
     #[test]

@@ -68,6 +68,17 @@ pub const KEYVAL_INVALID: i32 = 0;
 
 /// Longest object name, with its terminator.
 pub const MAX_OBJECT_NAME: usize = 128;
+/// A dimension that is not distributed.
+pub const DISTRIBUTE_NONE: i32 = 16;
+/// One block for each process.
+pub const DISTRIBUTE_BLOCK: i32 = 17;
+/// Blocks in turn.
+pub const DISTRIBUTE_CYCLIC: i32 = 18;
+/// The usual block length. The standard ABI has no way to ask for blocks of so many elements.
+pub const DISTRIBUTE_DFLT_DARG: i32 = 19;
+/// Blocks of as many elements as [`DISTRIBUTE_DFLT_DARG`]'s value says, from an ABI where it is another one.
+pub const DISTRIBUTE_DFLT_DARG_LITERALLY: i32 = -DISTRIBUTE_DFLT_DARG;
+
 /// Longest info key, with its terminator.
 pub const MAX_INFO_KEY: usize = 256;
 /// Longest info value, with its terminator.

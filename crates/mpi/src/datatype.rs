@@ -6,6 +6,9 @@ mod bounds;
 mod construct;
 mod contents;
 mod copy;
+mod darray;
+mod external;
+mod fortran;
 mod layout;
 mod pack;
 mod predefined;
@@ -33,12 +36,15 @@ pub use construct::{
     type_create_resized, type_create_struct, type_create_subarray, type_indexed, type_vector,
 };
 pub use contents::{Combiner, type_get_contents, type_get_envelope};
+pub use darray::type_create_darray;
+pub use external::{pack_external, pack_external_size, unpack_external};
+pub use fortran::{type_create_f90_complex, type_create_f90_integer, type_create_f90_real};
 pub use layout::{Layout, Loop};
 pub use pack::{pack, pack_size, unpack};
 pub use predefined::{Element, Family, NAMED, Named};
 pub use query::{
-    get_count, get_elements, type_commit, type_get_extent, type_get_name, type_get_true_extent, type_match_size,
-    type_set_name, type_size,
+    get_count, get_elements, type_commit, type_get_extent, type_get_name, type_get_true_extent,
+    type_get_value_index, type_match_size, type_set_name, type_size,
 };
 pub use shape::Shape;
 pub use signature::Signature;
@@ -184,7 +190,7 @@ impl Datatype {
     #[inline]
     pub fn named(&self) -> Option<&'static Named> {
         match &*self.definition.origin {
-            Origin::Named(named) => Some(named),
+            Origin::Named(named) | Origin::Kind(named, _) => Some(named),
             Origin::Made(_) => None,
         }
     }

@@ -4,7 +4,7 @@
 //! pointer alike:
 //!
 //! ```text
-//! predefined   the standard ABI's own value, at most 0x2eb
+//! predefined   the standard ABI's own value, at most 0x2f3
 //! dynamic      0 kkkk ggggggg iiiiiiiiiiiiiiiiiii      bit 30 clear
 //!                kind 4 | generation 7 | index 19, index never 0
 //! ```

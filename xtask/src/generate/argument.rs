@@ -421,6 +421,8 @@ fn is_plain(kind: &str) -> bool {
         "DEGREE",
         "DIMENSION",
         "INDEX",
+        "DISTRIB_ENUM" => "Distribution",
+        "DTYPE_DISTRIBUTION" => "DistributionArgument",
         "KEY",
         "KEY_INDEX",
         "MATH",
@@ -435,6 +437,7 @@ fn is_plain(kind: &str) -> bool {
 
 /// Is it 64 bits in the typed procedure?
 fn is_number(kind: &str) -> Result<bool> {
+        "COMM_SIZE_PI",
     Ok(kind == "XFER_INT_NNI"
         || kind.starts_with("POLY")
         || ["MPI_Aint", "MPI_Count", "MPI_Offset"].contains(&c::kind_type(kind, false)?))

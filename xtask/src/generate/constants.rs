@@ -15,7 +15,7 @@ use crate::abi::{INVALID, Mpich, Std, Word};
 ";
 
 /// Sets of integers that arguments and results are drawn from: the type that stands for it, and its kinds.
-const WORDS: [(&str, &[&str]); 11] = [
+const WORDS: [(&str, &[&str]); 12] = [
     ("Rank", &["rank"]),
     ("Tag", &["tag"]),
     ("Keyval", &["keyval"]),
@@ -25,6 +25,7 @@ const WORDS: [(&str, &[&str]); 11] = [
     ("Topology", &["topology"]),
     ("SplitType", &["split_type"]),
     ("Order", &["order"]),
+    ("Distribution", &["distribution"]),
     ("Combiner", &["combiner"]),
     ("Typeclass", &["typeclass"]),
 ];
@@ -63,12 +64,12 @@ pub fn render(standard: &Standard) -> Result<String> {
     Ok(text)
 }
 
-/// (standard value, MPICH value) of the constants of these kinds that both ABIs have, without aliases.
+/// (canonical value, MPICH value) of the constants of these kinds that have both, without aliases.
 fn pairs(standard: &Standard, kinds: &[&str]) -> Result<Vec<(i64, i64)>> {
     of_kinds(standard, kinds)
-        .filter_map(|constant| Some((constant.standard.as_ref()?, constant.mpich.as_ref()?)))
+        .filter_map(|constant| Some((constant.canonical.as_ref()?, constant.mpich.as_ref()?)))
         .filter(|(value, _)| !value.starts_with("MPI_"))
-        .map(|(standard, mpich)| Ok((number(standard)?, number(mpich)?)))
+        .map(|(canonical, mpich)| Ok((number(canonical)?, number(mpich)?)))
         .collect()
 }
 

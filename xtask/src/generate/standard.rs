@@ -83,6 +83,8 @@ pub struct Constant {
     pub c_type: String,
     /// As written; a name for an alias.
     pub standard: Option<String>,
+    /// The value inside: the standard ABI's, or one of our own for what only the MPICH ABI has.
+    pub canonical: Option<String>,
     pub mpich: Option<String>,
 }
 
@@ -210,6 +212,7 @@ fn sections(text: &str) -> Result<Vec<Section>> {
                 anyhow::bail!("standard/constants.tsv: five fields wanted: {line}");
             };
             let value = |field: &str| (field != "-").then(|| field.to_owned());
+            let own = standard.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
             let section = sections
                 .last_mut()
                 .context("standard/constants.tsv: a section comes first")?;
@@ -217,7 +220,8 @@ fn sections(text: &str) -> Result<Vec<Section>> {
                 name: name.to_owned(),
                 kind: kind.to_owned(),
                 c_type: c_type.to_owned(),
-                standard: value(standard),
+                standard: value(standard).filter(|_| own.is_none()),
+                canonical: value(own.unwrap_or(standard)),
                 mpich: value(mpich),
             });
         }

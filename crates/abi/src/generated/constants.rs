@@ -382,6 +382,31 @@ impl Word for Order {
     }
 }
 
+/// Values of: distribution.
+pub struct Distribution;
+
+impl Word for Distribution {
+    fn from_mpich(value: i32) -> i32 {
+        match value {
+            123 => 16,
+            121 => 17,
+            122 => 18,
+            // They mean something in the standard ABI only.
+            16..=18 => INVALID,
+            other => other,
+        }
+    }
+
+    fn to_mpich(value: i32) -> i32 {
+        match value {
+            16 => 123,
+            17 => 121,
+            18 => 122,
+            other => other,
+        }
+    }
+}
+
 /// Values of: combiner.
 pub struct Combiner;
 
@@ -559,6 +584,10 @@ pub mod from_mpich {
         table[0x2b] = (0x4c00102b, 0x2e2);
         table[0x2a] = (0x4c00102a, 0x2e3);
         table[0x2c] = (0x4c00202c, 0x2eb);
+        table[0x10] = (0x4c000010, 0x2f0);
+        table[0x11] = (0x4c000011, 0x2f1);
+        table[0x46] = (0x4c000246, 0x2f2);
+        table[0x4c] = (0x4c00024c, 0x2f3);
         table
     };
 
@@ -647,8 +676,8 @@ pub mod from_mpich {
 }
 
 /// The MPICH ABI's values of predefined handles, by their value in the standard ABI; 0 where there is none.
-pub static TO_MPICH: [u32; 0x2ec] = {
-    let mut table = [0; 0x2ec];
+pub static TO_MPICH: [u32; 0x2f4] = {
+    let mut table = [0; 0x2f4];
     table[0x20] = 0x18000000;
     table[0x21] = 0x58000003;
     table[0x22] = 0x58000002;
@@ -750,6 +779,10 @@ pub static TO_MPICH: [u32; 0x2ec] = {
     table[0x2e2] = 0x4c00102b;
     table[0x2e3] = 0x4c00102a;
     table[0x2eb] = 0x4c00202c;
+    table[0x2f0] = 0x4c000010;
+    table[0x2f1] = 0x4c000011;
+    table[0x2f2] = 0x4c000246;
+    table[0x2f3] = 0x4c00024c;
     table
 };
 

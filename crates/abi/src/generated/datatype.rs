@@ -68,6 +68,58 @@ unsafe fn pack<A: Abi, N: Number>(
     })
 }
 
+/// `MPI_Pack_external`.
+#[inline(always)]
+unsafe fn pack_external<A: Abi, N: Number>(
+    datarep: *const c_char,
+    inbuf: *const c_void,
+    incount: N,
+    datatype: CHandle<A>,
+    outbuf: *mut c_void,
+    outsize: i64,
+    position: *mut i64,
+) -> c_int {
+    entry::enter::<A>("MPI_Pack_external", Scope::Process, || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let position_place = argument::place(position, "position")?;
+            let mut position: i64 = position_place.get();
+            procedures::pack_external(
+                argument::string(datarep, "datarep")?,
+                A::buffer(inbuf),
+                incount.into(),
+                datatype,
+                A::buffer_mut(outbuf),
+                outsize,
+                &mut position,
+            )?;
+            position_place.put(position);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Pack_external_size`.
+#[inline(always)]
+unsafe fn pack_external_size<A: Abi, N: Number>(
+    datarep: *const c_char,
+    incount: N,
+    datatype: CHandle<A>,
+    size: *mut i64,
+) -> c_int {
+    entry::enter::<A>("MPI_Pack_external_size", Scope::Process, || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let size_place = argument::place(size, "size")?;
+            let size = procedures::pack_external_size(argument::string(datarep, "datarep")?, incount.into(), datatype)?;
+            size_place.put(size);
+            Ok(())
+        }
+    })
+}
+
 /// `MPI_Pack_size`.
 #[inline(always)]
 unsafe fn pack_size<A: Abi, N: Number>(incount: N, datatype: CHandle<A>, comm: CHandle<A>, size: *mut N) -> c_int {
@@ -108,6 +160,92 @@ unsafe fn type_contiguous<A: Abi, N: Number>(count: N, oldtype: CHandle<A>, newt
             let oldtype = A::handle_in::<Datatype>(oldtype).resolve("oldtype")?;
             let newtype_place = HandlePlace::<A>::at(newtype, "newtype")?;
             let newtype = procedures::type_contiguous(count, oldtype, N::WIDTH)?;
+            newtype_place.put(newtype);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Type_create_darray`.
+#[inline(always)]
+unsafe fn type_create_darray<A: Abi, N: Number>(
+    size: c_int,
+    rank: c_int,
+    ndims: c_int,
+    array_of_gsizes: *const N,
+    array_of_distribs: *const c_int,
+    array_of_dargs: *const c_int,
+    array_of_psizes: *const c_int,
+    order: c_int,
+    oldtype: CHandle<A>,
+    newtype: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Type_create_darray", Scope::Process, || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let oldtype = A::handle_in::<Datatype>(oldtype).resolve("oldtype")?;
+            let newtype_place = HandlePlace::<A>::at(newtype, "newtype")?;
+            let newtype = procedures::type_create_darray(
+                size,
+                A::word_in::<Rank>(rank),
+                ndims,
+                argument::counts(array_of_gsizes, argument::length(ndims, "ndims")?, "array_of_gsizes")?,
+                &argument::words::<A, Distribution>(
+                    array_of_distribs,
+                    argument::length(ndims, "ndims")?,
+                    "array_of_distribs",
+                )?,
+                &argument::words::<A, DistributionArgument>(
+                    array_of_dargs,
+                    argument::length(ndims, "ndims")?,
+                    "array_of_dargs",
+                )?,
+                argument::array(array_of_psizes, argument::length(ndims, "ndims")?, "array_of_psizes")?,
+                A::word_in::<Order>(order),
+                oldtype,
+            )?;
+            newtype_place.put(newtype);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Type_create_f90_complex`.
+#[inline(always)]
+unsafe fn type_create_f90_complex<A: Abi>(p: c_int, r: c_int, newtype: *mut CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Type_create_f90_complex", Scope::Process, || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let newtype_place = HandlePlace::<A>::at(newtype, "newtype")?;
+            let newtype = procedures::type_create_f90_complex(p, r)?;
+            newtype_place.put(newtype);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Type_create_f90_integer`.
+#[inline(always)]
+unsafe fn type_create_f90_integer<A: Abi>(r: c_int, newtype: *mut CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Type_create_f90_integer", Scope::Process, || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let newtype_place = HandlePlace::<A>::at(newtype, "newtype")?;
+            let newtype = procedures::type_create_f90_integer(r)?;
+            newtype_place.put(newtype);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Type_create_f90_real`.
+#[inline(always)]
+unsafe fn type_create_f90_real<A: Abi>(p: c_int, r: c_int, newtype: *mut CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Type_create_f90_real", Scope::Process, || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let newtype_place = HandlePlace::<A>::at(newtype, "newtype")?;
+            let newtype = procedures::type_create_f90_real(p, r)?;
             newtype_place.put(newtype);
             Ok(())
         }
@@ -388,6 +526,26 @@ unsafe fn type_get_true_extent<A: Abi>(datatype: CHandle<A>, true_lb: *mut i64, 
     })
 }
 
+/// `MPI_Type_get_value_index`.
+#[inline(always)]
+unsafe fn type_get_value_index<A: Abi>(
+    value_type: CHandle<A>,
+    index_type: CHandle<A>,
+    pair_type: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Type_get_value_index", Scope::Process, || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let value_type = A::handle_in::<Datatype>(value_type).resolve("value_type")?;
+            let index_type = A::handle_in::<Datatype>(index_type).resolve("index_type")?;
+            let pair_type_place = HandlePlace::<A>::at(pair_type, "pair_type")?;
+            let pair_type = procedures::type_get_value_index(value_type, index_type)?;
+            pair_type_place.put(pair_type);
+            Ok(())
+        }
+    })
+}
+
 /// `MPI_Type_indexed`.
 #[inline(always)]
 unsafe fn type_indexed<A: Abi, N: Number>(
@@ -509,6 +667,38 @@ unsafe fn unpack<A: Abi, N: Number>(
     })
 }
 
+/// `MPI_Unpack_external`.
+#[inline(always)]
+unsafe fn unpack_external<A: Abi, N: Number>(
+    datarep: *const c_char,
+    inbuf: *const c_void,
+    insize: i64,
+    position: *mut i64,
+    outbuf: *mut c_void,
+    outcount: N,
+    datatype: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Unpack_external", Scope::Process, || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let position_place = argument::place(position, "position")?;
+            let mut position: i64 = position_place.get();
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            procedures::unpack_external(
+                argument::string(datarep, "datarep")?,
+                A::buffer(inbuf),
+                insize,
+                &mut position,
+                A::buffer_mut(outbuf),
+                outcount.into(),
+                datatype,
+            )?;
+            position_place.put(position);
+            Ok(())
+        }
+    })
+}
+
 export! {
 MPI_Aint_add = irregular::aint_add(base: i64, disp: i64) -> i64;
 MPI_Aint_diff = irregular::aint_diff(addr1: i64, addr2: i64) -> i64;
@@ -517,11 +707,20 @@ MPI_Get_elements = self::get_elements::<c_int>(status: *const CStatus<A>, dataty
 MPI_Get_elements_c = self::get_elements::<i64>(status: *const CStatus<A>, datatype: CHandle<A>, count: *mut i64) -> c_int;
 MPI_Pack = self::pack::<c_int>(inbuf: *const c_void, incount: c_int, datatype: CHandle<A>, outbuf: *mut c_void, outsize: c_int, position: *mut c_int, comm: CHandle<A>) -> c_int;
 MPI_Pack_c = self::pack::<i64>(inbuf: *const c_void, incount: i64, datatype: CHandle<A>, outbuf: *mut c_void, outsize: i64, position: *mut i64, comm: CHandle<A>) -> c_int;
+MPI_Pack_external = self::pack_external::<c_int>(datarep: *const c_char, inbuf: *const c_void, incount: c_int, datatype: CHandle<A>, outbuf: *mut c_void, outsize: i64, position: *mut i64) -> c_int;
+MPI_Pack_external_c = self::pack_external::<i64>(datarep: *const c_char, inbuf: *const c_void, incount: i64, datatype: CHandle<A>, outbuf: *mut c_void, outsize: i64, position: *mut i64) -> c_int;
+MPI_Pack_external_size = self::pack_external_size::<c_int>(datarep: *const c_char, incount: c_int, datatype: CHandle<A>, size: *mut i64) -> c_int;
+MPI_Pack_external_size_c = self::pack_external_size::<i64>(datarep: *const c_char, incount: i64, datatype: CHandle<A>, size: *mut i64) -> c_int;
 MPI_Pack_size = self::pack_size::<c_int>(incount: c_int, datatype: CHandle<A>, comm: CHandle<A>, size: *mut c_int) -> c_int;
 MPI_Pack_size_c = self::pack_size::<i64>(incount: i64, datatype: CHandle<A>, comm: CHandle<A>, size: *mut i64) -> c_int;
 MPI_Type_commit = self::type_commit(datatype: *mut CHandle<A>) -> c_int;
 MPI_Type_contiguous = self::type_contiguous::<c_int>(count: c_int, oldtype: CHandle<A>, newtype: *mut CHandle<A>) -> c_int;
 MPI_Type_contiguous_c = self::type_contiguous::<i64>(count: i64, oldtype: CHandle<A>, newtype: *mut CHandle<A>) -> c_int;
+MPI_Type_create_darray = self::type_create_darray::<c_int>(size: c_int, rank: c_int, ndims: c_int, array_of_gsizes: *const c_int, array_of_distribs: *const c_int, array_of_dargs: *const c_int, array_of_psizes: *const c_int, order: c_int, oldtype: CHandle<A>, newtype: *mut CHandle<A>) -> c_int;
+MPI_Type_create_darray_c = self::type_create_darray::<i64>(size: c_int, rank: c_int, ndims: c_int, array_of_gsizes: *const i64, array_of_distribs: *const c_int, array_of_dargs: *const c_int, array_of_psizes: *const c_int, order: c_int, oldtype: CHandle<A>, newtype: *mut CHandle<A>) -> c_int;
+MPI_Type_create_f90_complex = self::type_create_f90_complex(p: c_int, r: c_int, newtype: *mut CHandle<A>) -> c_int;
+MPI_Type_create_f90_integer = self::type_create_f90_integer(r: c_int, newtype: *mut CHandle<A>) -> c_int;
+MPI_Type_create_f90_real = self::type_create_f90_real(p: c_int, r: c_int, newtype: *mut CHandle<A>) -> c_int;
 MPI_Type_create_hindexed = self::type_create_hindexed::<c_int>(count: c_int, array_of_blocklengths: *const c_int, array_of_displacements: *const i64, oldtype: CHandle<A>, newtype: *mut CHandle<A>) -> c_int;
 MPI_Type_create_hindexed_c = self::type_create_hindexed::<i64>(count: i64, array_of_blocklengths: *const i64, array_of_displacements: *const i64, oldtype: CHandle<A>, newtype: *mut CHandle<A>) -> c_int;
 MPI_Type_create_hindexed_block = self::type_create_hindexed_block::<c_int>(count: c_int, blocklength: c_int, array_of_displacements: *const i64, oldtype: CHandle<A>, newtype: *mut CHandle<A>) -> c_int;
@@ -546,6 +745,7 @@ MPI_Type_get_extent = self::type_get_extent(datatype: CHandle<A>, lb: *mut i64, 
 MPI_Type_get_extent_c = self::type_get_extent(datatype: CHandle<A>, lb: *mut i64, extent: *mut i64) -> c_int;
 MPI_Type_get_true_extent = self::type_get_true_extent(datatype: CHandle<A>, true_lb: *mut i64, true_extent: *mut i64) -> c_int;
 MPI_Type_get_true_extent_c = self::type_get_true_extent(datatype: CHandle<A>, true_lb: *mut i64, true_extent: *mut i64) -> c_int;
+MPI_Type_get_value_index = self::type_get_value_index(value_type: CHandle<A>, index_type: CHandle<A>, pair_type: *mut CHandle<A>) -> c_int;
 MPI_Type_indexed = self::type_indexed::<c_int>(count: c_int, array_of_blocklengths: *const c_int, array_of_displacements: *const c_int, oldtype: CHandle<A>, newtype: *mut CHandle<A>) -> c_int;
 MPI_Type_indexed_c = self::type_indexed::<i64>(count: i64, array_of_blocklengths: *const i64, array_of_displacements: *const i64, oldtype: CHandle<A>, newtype: *mut CHandle<A>) -> c_int;
 MPI_Type_match_size = self::type_match_size(typeclass: c_int, size: c_int, datatype: *mut CHandle<A>) -> c_int;
@@ -555,4 +755,6 @@ MPI_Type_vector = self::type_vector::<c_int>(count: c_int, blocklength: c_int, s
 MPI_Type_vector_c = self::type_vector::<i64>(count: i64, blocklength: i64, stride: i64, oldtype: CHandle<A>, newtype: *mut CHandle<A>) -> c_int;
 MPI_Unpack = self::unpack::<c_int>(inbuf: *const c_void, insize: c_int, position: *mut c_int, outbuf: *mut c_void, outcount: c_int, datatype: CHandle<A>, comm: CHandle<A>) -> c_int;
 MPI_Unpack_c = self::unpack::<i64>(inbuf: *const c_void, insize: i64, position: *mut i64, outbuf: *mut c_void, outcount: i64, datatype: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Unpack_external = self::unpack_external::<c_int>(datarep: *const c_char, inbuf: *const c_void, insize: i64, position: *mut i64, outbuf: *mut c_void, outcount: c_int, datatype: CHandle<A>) -> c_int;
+MPI_Unpack_external_c = self::unpack_external::<i64>(datarep: *const c_char, inbuf: *const c_void, insize: i64, position: *mut i64, outbuf: *mut c_void, outcount: i64, datatype: CHandle<A>) -> c_int;
 }

@@ -7,10 +7,10 @@ use isthmus_mpi::errhandler::Scope;
 use isthmus_mpi::error::Result;
 use isthmus_mpi::procedures;
 
-use crate::abi::Abi;
+use crate::abi::{Abi, DistributionArgument};
 use crate::argument::{self, HandleArray, Number};
 use crate::entry::{self, CHandle};
-use crate::generated::constants::{Combiner, Order};
+use crate::generated::constants::{Combiner, Distribution, Order};
 
 /// `MPI_Type_get_envelope`
 ///
@@ -161,18 +161,33 @@ unsafe fn contents<A: Abi>(
         large_counts,
         types.as_mut_slice(),
     )?;
-    let (.., how) = procedures::type_get_envelope(datatype)?;
-    name_constants::<A>(how, integers);
+    let (written, .., how) = procedures::type_get_envelope(datatype)?;
+    name_constants::<A>(how, &mut integers[..written as usize]);
     Ok(())
 }
 
 /// `MPI_COMBINER_SUBARRAY`
 const SUBARRAY: i32 = 111;
+/// `MPI_COMBINER_DARRAY`
+const DARRAY: i32 = 112;
 
 /// Some constructors have constants among their integers: those must be the ABI's own.
 fn name_constants<A: Abi>(combiner: i32, integers: &mut [c_int]) {
-    if let (SUBARRAY, Some(order)) = (combiner, integers.last_mut()) {
-        *order = A::word_out::<Order>(*order);
+    let ndims = integers.get(2).copied();
+    let (SUBARRAY | DARRAY, Some((order, before))) = (combiner, integers.split_last_mut()) else {
+        return;
+    };
+    *order = A::word_out::<Order>(*order);
+    if let (DARRAY, Some(ndims)) = (combiner, ndims) {
+        // Before the order stand, for each dimension: distribution, argument, processes.
+        let (_, lists) = before.split_at_mut(before.len() - 3 * ndims as usize);
+        let (distributions, lists) = lists.split_at_mut(ndims as usize);
+        for one in distributions {
+            *one = A::word_out::<Distribution>(*one);
+        }
+        for one in &mut lists[..ndims as usize] {
+            *one = A::word_out::<DistributionArgument>(*one);
+        }
     }
 }
 

@@ -167,8 +167,7 @@ pub fn type_create_subarray(
     if ndims < 1 {
         return Err(fail!(Arg, "ndims={ndims}, but an array has at least one dimension"));
     }
-    let dimensions = 0..ndims as usize;
-    for d in dimensions.clone() {
+    for d in 0..ndims as usize {
         let (size, subsize, start) = (array_of_sizes.get(d), array_of_subsizes.get(d), array_of_starts.get(d));
         if size < 1 || subsize < 1 || subsize > size || start < 0 || start > size - subsize {
             return Err(fail!(
@@ -177,15 +176,10 @@ pub fn type_create_subarray(
             ));
         }
     }
-    let fastest_first: Vec<usize> = match order {
-        ORDER_C => dimensions.rev().collect(),
-        ORDER_FORTRAN => dimensions.collect(),
-        _ => return Err(fail!(Arg, "order={order} is neither MPI_ORDER_C nor MPI_ORDER_FORTRAN")),
-    };
     let too_large = || fail!(ValueTooLarge, "the array's extent exceeds 64 bits");
     let mut shape = oldtype.shape().repeated(1, 0)?;
     let (mut stride, mut first) = (oldtype.extent(), 0i64);
-    for d in fastest_first {
+    for d in fastest_first(ndims, order)? {
         shape = shape.repeated(array_of_subsizes.get(d), stride)?;
         let skipped = array_of_starts.get(d).checked_mul(stride).ok_or_else(too_large)?;
         first = first.checked_add(skipped).ok_or_else(too_large)?;
@@ -208,7 +202,17 @@ pub fn type_create_resized(oldtype: &'static Datatype, lb: i64, extent: i64, wid
     make(oldtype.shape().resized(lb, extent)?, recipe)
 }
 
-fn make(shape: Shape, recipe: Recipe) -> Result<Handle<Datatype>> {
+/// The dimensions of an array, the one whose elements are closest together first.
+pub(super) fn fastest_first(ndims: i32, order: i32) -> Result<Vec<usize>> {
+    let dimensions = 0..ndims as usize;
+    match order {
+        ORDER_C => Ok(dimensions.rev().collect()),
+        ORDER_FORTRAN => Ok(dimensions.collect()),
+        _ => Err(fail!(Arg, "order={order} is neither MPI_ORDER_C nor MPI_ORDER_FORTRAN")),
+    }
+}
+
+pub(super) fn make(shape: Shape, recipe: Recipe) -> Result<Handle<Datatype>> {
     Datatype::publish(Definition {
         shape: Arc::new(shape),
         origin: Arc::new(Origin::Made(recipe)),

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::Datatype;
 use super::predefined::Named;
 use super::shape::Shape;
+use super::{Datatype, fortran};
 use crate::counts::Width;
 use crate::error::Result;
 use crate::fail;
@@ -26,6 +26,10 @@ pub enum Combiner {
     HindexedBlock = 109,
     Struct = 110,
     Subarray = 111,
+    Darray = 112,
+    F90Real = 113,
+    F90Complex = 114,
+    F90Integer = 115,
     Resized = 116,
 }
 
@@ -39,6 +43,8 @@ pub(super) struct Definition {
 /// Where a datatype comes from.
 pub(super) enum Origin {
     Named(&'static Named),
+    /// Predefined, but asked for by its precision and range; laid out as a named one.
+    Kind(&'static Named, Recipe),
     Made(Recipe),
 }
 
@@ -65,8 +71,13 @@ impl Recipe {
     }
 
     /// An argument that is an `int` in both interfaces.
-    pub fn integer(mut self, value: i32) -> Self {
-        self.integers.push(value);
+    pub fn integer(self, value: i32) -> Self {
+        self.integers([value])
+    }
+
+    /// Several of [`Self::integer`].
+    pub fn integers(mut self, values: impl IntoIterator<Item = i32>) -> Self {
+        self.integers.extend(values);
         self
     }
 
@@ -111,7 +122,7 @@ impl Recipe {
 pub fn type_get_envelope(datatype: &'static Datatype) -> Result<(i64, i64, i64, i64, i32)> {
     Ok(match &*datatype.definition.origin {
         Origin::Named(_) => (0, 0, 0, 0, Combiner::Named as i32),
-        Origin::Made(recipe) => (
+        Origin::Kind(_, recipe) | Origin::Made(recipe) => (
             recipe.integers.len() as i64,
             recipe.addresses.len() as i64,
             recipe.large_counts.len() as i64,
@@ -135,7 +146,7 @@ pub fn type_get_contents(
     array_of_large_counts: &mut [i64],
     array_of_datatypes: &mut [Handle<Datatype>],
 ) -> Result<()> {
-    let Origin::Made(recipe) = &*datatype.definition.origin else {
+    let (Origin::Kind(_, recipe) | Origin::Made(recipe)) = &*datatype.definition.origin else {
         return Err(fail!(
             Type,
             "datatype={} is predefined and has no contents",
@@ -157,6 +168,7 @@ pub fn type_get_contents(
     for (out, definition) in array_of_datatypes.iter_mut().zip(&recipe.types) {
         *out = match &*definition.origin {
             Origin::Named(named) => Handle::from_raw(named.raw),
+            Origin::Kind(_, recipe) => fortran::find(recipe.combiner, &recipe.integers)?,
             Origin::Made(_) => Datatype::publish(definition.clone())?,
         };
     }

@@ -51,6 +51,25 @@ impl Element {
     }
 }
 
+/// What becomes of a basic element in external32 (MPI-5.0 §14.5.2), apart from the order of its bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Foreign {
+    /// As wide as here.
+    Same,
+    /// `MPI_LONG`, `MPI_UNSIGNED_LONG`, `MPI_WCHAR`: half as wide, so that not every value fits.
+    Half,
+}
+
+impl Foreign {
+    /// Bytes that one takes.
+    pub const fn size(self, element: Element) -> i64 {
+        match self {
+            Self::Same => element.size(),
+            Self::Half => element.size() / 2,
+        }
+    }
+}
+
 /// The groups of MPI-5.0 §6.9.2, by which operations are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -82,6 +101,19 @@ pub struct Named {
     /// One basic element, or two for pairs, or none.
     pub elements: &'static [Element],
 }
+
+impl Named {
+    /// Its elements, and what they are elsewhere.
+    pub(super) fn basics(&self) -> impl Iterator<Item = (Element, Foreign)> {
+        self.elements.iter().enumerate().map(|(index, element)| {
+            let half = index == 0 && HALF.contains(&self.raw);
+            (*element, if half { Foreign::Half } else { Foreign::Same })
+        })
+    }
+}
+
+/// Those whose (first) element is half as wide in external32.
+const HALF: [u32; 4] = [0x20a, 0x20e, 0x22a, 0x23c];
 
 const fn row(raw: u32, name: &'static str, family: Family, elements: &'static [Element]) -> Named {
     Named {

@@ -61,7 +61,7 @@ impl Shape {
             true_lb: 0,
             true_extent: end,
             layout,
-            signature: Signature::basic(named.elements),
+            signature: Signature::basic(named.basics()),
             bounds,
         }
     }

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use super::predefined::Element;
+use super::predefined::{Element, Foreign};
+use crate::error::Result;
 
 /// A type signature, run-length encoded and shared between the types built from one another.
 #[derive(Debug, Clone)]
 pub struct Signature {
     parts: Arc<[Part]>,
     size: i64,
+    /// In external32.
+    foreign_size: i64,
     elements: i64,
 }
 
@@ -20,21 +23,28 @@ struct Part {
 
 #[derive(Debug, Clone)]
 enum Item {
-    Basic(Element),
+    Basic(Element, Foreign),
     Group(Signature),
 }
 
 impl Item {
     fn size(&self) -> i64 {
         match self {
-            Self::Basic(element) => element.size(),
+            Self::Basic(element, _) => element.size(),
             Self::Group(signature) => signature.size,
+        }
+    }
+
+    fn foreign_size(&self) -> i64 {
+        match self {
+            Self::Basic(element, foreign) => foreign.size(*element),
+            Self::Group(signature) => signature.foreign_size,
         }
     }
 
     fn elements(&self) -> i64 {
         match self {
-            Self::Basic(_) => 1,
+            Self::Basic(..) => 1,
             Self::Group(signature) => signature.elements,
         }
     }
@@ -42,10 +52,10 @@ impl Item {
 
 impl Signature {
     /// Of basic elements.
-    pub(super) fn basic(elements: &[Element]) -> Self {
-        Self::of(elements.iter().map(|&element| Part {
+    pub(super) fn basic(elements: impl IntoIterator<Item = (Element, Foreign)>) -> Self {
+        Self::of(elements.into_iter().map(|(element, foreign)| Part {
             repeat: 1,
-            item: Item::Basic(element),
+            item: Item::Basic(element, foreign),
         }))
     }
 
@@ -86,6 +96,7 @@ impl Signature {
         }
         Self {
             size: parts.iter().map(|part| part.repeat * part.item.size()).sum(),
+            foreign_size: parts.iter().map(|part| part.repeat * part.item.foreign_size()).sum(),
             elements: parts.iter().map(|part| part.repeat * part.item.elements()).sum(),
             parts: parts.into(),
         }
@@ -94,6 +105,39 @@ impl Signature {
     /// Number of basic elements.
     pub fn elements(&self) -> i64 {
         self.elements
+    }
+
+    /// Bytes that its elements take in external32.
+    pub(super) fn foreign_size(&self) -> i64 {
+        self.foreign_size
+    }
+
+    /// If all its basic elements are alike: what they are, and how many.
+    pub(super) fn only_run(&self) -> Option<(Element, Foreign, i64)> {
+        match &*self.parts {
+            [
+                Part {
+                    repeat,
+                    item: Item::Basic(element, foreign),
+                },
+            ] => Some((*element, *foreign, *repeat)),
+            _ => None,
+        }
+    }
+
+    /// Call `visit` for each run of equal basic elements with their number, in order.
+    pub(super) fn visit_runs(&self, visit: &mut impl FnMut(Element, Foreign, i64) -> Result<()>) -> Result<()> {
+        for part in self.parts.iter() {
+            match &part.item {
+                Item::Basic(element, foreign) => visit(*element, *foreign, part.repeat)?,
+                Item::Group(signature) => {
+                    for _ in 0..part.repeat {
+                        signature.visit_runs(visit)?;
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// How many whole basic elements `bytes` bytes of repeated such signatures hold; `None` if one is cut.
@@ -111,7 +155,7 @@ impl Signature {
                 continue;
             }
             return match &part.item {
-                Item::Basic(element) => (rest % element.size() == 0).then(|| elements + rest / element.size()),
+                Item::Basic(element, _) => (rest % element.size() == 0).then(|| elements + rest / element.size()),
                 Item::Group(signature) => signature.elements_in(rest).map(|inner| elements + inner),
             };
         }
@@ -134,7 +178,7 @@ impl Signature {
                 continue;
             }
             let inner = match &part.item {
-                Item::Basic(element) => rest * element.size(),
+                Item::Basic(element, _) => rest * element.size(),
                 Item::Group(signature) => signature.bytes_of(rest)?,
             };
             return bytes.checked_add(inner);
@@ -146,7 +190,7 @@ impl Signature {
 impl Item {
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Basic(a), Self::Basic(b)) => a == b,
+            (Self::Basic(a, foreign_a), Self::Basic(b, foreign_b)) => (a, foreign_a) == (b, foreign_b),
             (Self::Group(a), Self::Group(b)) => Arc::ptr_eq(&a.parts, &b.parts),
             _ => false,
         }
@@ -155,12 +199,16 @@ impl Item {
 
 #[cfg(test)]
 mod tests {
-    use super::{Element, Signature};
+    use super::{Element, Foreign, Signature};
+
+    fn basic(elements: &[Element]) -> Signature {
+        Signature::basic(elements.iter().map(|element| (*element, Foreign::Same)))
+    }
 
     #[test]
     fn elements_and_bytes_are_inverse() {
-        let pair = Signature::basic(&[Element::F64, Element::I32]);
-        let many = Signature::sequence([(3, &pair), (2, &Signature::basic(&[Element::I16])), (1, &pair)]);
+        let pair = basic(&[Element::F64, Element::I32]);
+        let many = Signature::sequence([(3, &pair), (2, &basic(&[Element::I16])), (1, &pair)]);
         // f64 i32 f64 i32 f64 i32 i16 i16 f64 i32
         let sizes = [8, 4, 8, 4, 8, 4, 2, 2, 8, 4];
         assert_eq!(many.elements(), 10);
@@ -178,14 +226,14 @@ mod tests {
 
     #[test]
     fn empty_signatures_hold_nothing() {
-        let none = Signature::sequence([(0, &Signature::basic(&[Element::I8]))]);
+        let none = Signature::sequence([(0, &basic(&[Element::I8]))]);
         assert_eq!((none.elements_in(0), none.elements_in(1)), (Some(0), None));
         assert_eq!((none.bytes_of(0), none.bytes_of(1)), (Some(0), None));
     }
 
     #[test]
     fn equal_elements_merge() {
-        let int = Signature::basic(&[Element::I32]);
+        let int = basic(&[Element::I32]);
         let row = Signature::sequence([(5, &int)]);
         let rows = Signature::sequence([(4, &row), (1, &int)]);
         assert_eq!(rows.parts.len(), 1);

@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::constants::{ORDER_C, ORDER_FORTRAN, UNDEFINED};
+use crate::constants::{
+    DISTRIBUTE_BLOCK, DISTRIBUTE_CYCLIC, DISTRIBUTE_DFLT_DARG, DISTRIBUTE_NONE, ORDER_C, ORDER_FORTRAN, UNDEFINED,
+};
 use crate::counts::{Counts, Width};
 use crate::status::Status;
 
@@ -21,19 +23,45 @@ enum Recipe {
     HindexedBlock(i64, Vec<i64>, Box<Recipe>),
     Struct(Vec<(i32, i64, Recipe)>),
     Subarray(Vec<(i32, i32, i32)>, bool, Box<Recipe>),
+    Darray(Vec<Share>, i32, bool, Box<Recipe>),
     Resized(i64, i64, Box<Recipe>),
 }
 
-/// (displacement, size, alignment)
-type Entry = (i64, i64, i64);
+/// One dimension of a distributed array.
+#[derive(Debug, Clone, Copy)]
+struct Share {
+    size: i32,
+    distribution: i32,
+    argument: i32,
+    processes: i32,
+}
 
-const BASICS: [(&str, &[Entry]); 6] = [
-    ("MPI_CHAR", &[(0, 1, 1)]),
-    ("MPI_SHORT", &[(0, 2, 2)]),
-    ("MPI_INT", &[(0, 4, 4)]),
-    ("MPI_DOUBLE", &[(0, 8, 8)]),
-    ("MPI_SHORT_INT", &[(0, 2, 2), (4, 4, 4)]),
-    ("MPI_DOUBLE_INT", &[(0, 8, 8), (8, 4, 4)]),
+impl Share {
+    fn is_of(self, index: i32, process: i32) -> bool {
+        let block = match (self.distribution, self.argument) {
+            (DISTRIBUTE_BLOCK, DISTRIBUTE_DFLT_DARG) => (self.size + self.processes - 1) / self.processes,
+            (DISTRIBUTE_CYCLIC, DISTRIBUTE_DFLT_DARG) => 1,
+            (_, argument) => argument,
+        };
+        match self.distribution {
+            DISTRIBUTE_NONE => true,
+            DISTRIBUTE_BLOCK => index / block == process,
+            _ => index / block % self.processes == process,
+        }
+    }
+}
+
+/// (displacement, size, alignment, size in external32)
+type Entry = (i64, i64, i64, i64);
+
+const BASICS: [(&str, &[Entry]); 7] = [
+    ("MPI_CHAR", &[(0, 1, 1, 1)]),
+    ("MPI_SHORT", &[(0, 2, 2, 2)]),
+    ("MPI_INT", &[(0, 4, 4, 4)]),
+    ("MPI_DOUBLE", &[(0, 8, 8, 8)]),
+    ("MPI_SHORT_INT", &[(0, 2, 2, 2), (4, 4, 4, 4)]),
+    ("MPI_DOUBLE_INT", &[(0, 8, 8, 8), (8, 4, 4, 4)]),
+    ("MPI_LONG", &[(0, 8, 8, 4)]),
 ];
 
 /// The definition of MPI-5.0 §5.1, entry by entry.
@@ -104,6 +132,33 @@ impl TypeMap {
                 array.upper = vec![total * extent];
                 array
             }
+            Recipe::Darray(dims, rank, c_order, old) => {
+                let old = Self::of(old);
+                let extent = old.extent();
+                let mut rest = *rank;
+                let mut mine = Vec::new();
+                for dim in dims.iter().rev() {
+                    mine.push((*dim, rest % dim.processes));
+                    rest /= dim.processes;
+                }
+                // The last dimension comes first so far.
+                if *c_order {
+                    mine.reverse();
+                }
+                let mut places = vec![0];
+                for (dim, process) in &mine {
+                    let indices = || (0..dim.size).filter(|index| dim.is_of(*index, *process));
+                    places = places
+                        .iter()
+                        .flat_map(|place| indices().map(move |index| place * dim.size + index))
+                        .collect();
+                }
+                let total: i64 = dims.iter().map(|dim| i64::from(dim.size)).product();
+                let mut array = old.blocks(places.iter().map(|place| (1, i64::from(*place) * extent)));
+                array.lower = vec![0];
+                array.upper = vec![total * extent];
+                array
+            }
             Recipe::Resized(lb, extent, old) => Self {
                 lower: vec![*lb],
                 upper: vec![lb + extent],
@@ -113,8 +168,12 @@ impl TypeMap {
     }
 
     fn append(&mut self, other: &Self, at: i64) {
-        self.entries
-            .extend(other.entries.iter().map(|entry| (entry.0 + at, entry.1, entry.2)));
+        self.entries.extend(
+            other
+                .entries
+                .iter()
+                .map(|entry| (entry.0 + at, entry.1, entry.2, entry.3)),
+        );
         self.lower.extend(other.lower.iter().map(|lower| lower + at));
         self.upper.extend(other.upper.iter().map(|upper| upper + at));
     }
@@ -231,7 +290,37 @@ fn build(recipe: &Recipe) -> Result<Handle<Datatype>> {
                 type_create_subarray(dims.len() as i32, sizes, subsizes, starts, order, old)
             })
         }
+        Recipe::Darray(dims, rank, c_order, old) => {
+            let pick = |f: fn(&Share) -> i32| dims.iter().map(f).collect::<Vec<_>>();
+            let (sizes, distribs, dargs) = (pick(|d| d.size), pick(|d| d.distribution), pick(|d| d.argument));
+            let (psizes, ndims) = (pick(|d| d.processes), dims.len() as i32);
+            let (size, order) = (psizes.iter().product(), if *c_order { ORDER_C } else { ORDER_FORTRAN });
+            with(old, &|old| {
+                let sizes = Counts::Int(&sizes);
+                type_create_darray(size, *rank, ndims, sizes, &distribs, &dargs, &psizes, order, old)
+            })
+        }
         Recipe::Resized(lb, extent, old) => with(old, &|old| type_create_resized(old, *lb, *extent, wide)),
+    }
+}
+
+/// A size, how it is dealt out, and what for the rest of the dimension.
+fn share((size, how, argument, processes): (i32, i32, i32, i32)) -> Share {
+    let (distribution, least, processes) = match how {
+        0 => (DISTRIBUTE_NONE, 1, 1),
+        1 => (DISTRIBUTE_BLOCK, (size + processes - 1) / processes, processes),
+        _ => (DISTRIBUTE_CYCLIC, 1, processes),
+    };
+    let argument = if argument == 0 {
+        DISTRIBUTE_DFLT_DARG
+    } else {
+        least + argument - 1
+    };
+    Share {
+        size,
+        distribution,
+        argument,
+        processes,
     }
 }
 
@@ -262,6 +351,16 @@ fn recipes() -> impl Strategy<Value = Recipe> {
                         (size, subsize, b % (size - subsize + 1))
                     };
                     Recipe::Subarray(dims.into_iter().map(fit).collect(), c_order, t)
+                }),
+            (
+                prop::collection::vec((1..6i32, 0..3i32, 0..4i32, 1..4i32).prop_map(share), 1..4),
+                any::<i32>(),
+                any::<bool>(),
+                old()
+            )
+                .prop_map(|(dims, rank, c_order, t)| {
+                    let processes: i32 = dims.iter().map(|dim| dim.processes).product();
+                    Recipe::Darray(dims, rank.rem_euclid(processes), c_order, t)
                 }),
             (-20..20i64, -20..60i64, old()).prop_map(|(l, e, t)| Recipe::Resized(l, e, t)),
         ]
@@ -335,6 +434,182 @@ proptest! {
             prop_assert!(handle.resolve("datatype").is_err());
         }
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    /// External32 element by element: reversed, cut or extended.
+    #[test]
+    fn random_types_agree_with_their_type_maps_in_external32(recipe in recipes(), count in 0..3i64, seed: u8) {
+        let map = TypeMap::of(&recipe);
+        prop_assume!(map.entries.len() < 1000);
+        let handle = build(&recipe).unwrap();
+        let datatype = handle.resolve("datatype").unwrap();
+        type_commit(datatype).unwrap();
+        let places = map.places(count);
+        let low = places.iter().copied().min().unwrap_or(0);
+        let high = places.iter().copied().max().unwrap_or(0);
+        let bytes = count * map.entries.iter().map(|entry| entry.3).sum::<i64>();
+        prop_assert_eq!(pack_external_size(c"external32", count, datatype).unwrap(), bytes);
+
+        let stream: Vec<u8> = (0..bytes).map(|i| (i * 89) as u8 ^ seed).collect();
+        let mut expected = vec![0; (high - low + 1) as usize];
+        let (mut from, mut to) = (stream.iter(), places.iter());
+        for entry in (0..count).flat_map(|_| &map.entries) {
+            let mut value: Vec<u8> = from.by_ref().take(entry.3 as usize).copied().collect();
+            value.reverse();
+            let sign = if value.last().unwrap() & 0x80 != 0 { 0xff } else { 0 };
+            value.resize(entry.1 as usize, sign);
+            for byte in value {
+                expected[(to.next().unwrap() - low) as usize] = byte;
+            }
+        }
+        let mut memory = vec![0; expected.len()];
+        let base = memory.as_mut_ptr().wrapping_offset(-low as isize);
+        // The elements may lie around an address in the first page, which is none for a buffer.
+        prop_assume!(base.addr().wrapping_add(datatype.true_lb() as usize) >= 4096);
+        let mut position = 0;
+        // SAFETY: `memory` spans all places of the elements at `base`.
+        unsafe {
+            let (stream, base) = (stream.as_ptr().cast(), base.cast());
+            unpack_external(c"external32", stream, bytes, &mut position, base, count, datatype).unwrap();
+        }
+        prop_assert_eq!(position, bytes);
+        prop_assert_eq!(&memory, &expected);
+
+        let mut wanted = Some(vec![0xee]);
+        let mut to = places.iter();
+        for entry in (0..count).flat_map(|_| &map.entries) {
+            let mut value: Vec<u8> = to.by_ref().take(entry.1 as usize).map(|at| memory[(at - low) as usize]).collect();
+            let rest = value.split_off(entry.3 as usize);
+            let sign = if value.last().unwrap() & 0x80 != 0 { 0xff } else { 0 };
+            match &mut wanted {
+                Some(out) if rest.iter().all(|byte| *byte == sign) => out.extend(value.iter().rev()),
+                _ => wanted = None,
+            }
+        }
+        let mut out = vec![0xee; 1 + bytes as usize];
+        let mut position = 1;
+        // SAFETY: as above; `out` has room behind its first byte.
+        let packed = unsafe {
+            let (base, to, size) = (base.cast(), out.as_mut_ptr().cast(), out.len() as i64);
+            pack_external(c"external32", base, count, datatype, to, size, &mut position)
+        };
+        match wanted {
+            Some(wanted) => prop_assert_eq!((packed, out, position), (Ok(()), wanted, 1 + bytes)),
+            // Elements that overlap have made values that do not fit.
+            None => prop_assert_eq!(packed.unwrap_err().code(), Class::Conversion as i32),
+        }
+        if handle.raw() >= 0x300 {
+            type_free(handle).unwrap();
+        }
+    }
+}
+
+#[test]
+fn external32_of_numbers_that_are_not_turned_around_whole() {
+    let pack = |name, value: &[u8]| {
+        let datatype = named(name).resolve("datatype").unwrap();
+        let mut out = vec![0u8; pack_external_size(c"external32", 1, datatype).unwrap() as usize];
+        let (mut position, size) = (0, out.len() as i64);
+        // SAFETY: `value` is one element, `out` has room for it.
+        unsafe {
+            let (from, to) = (value.as_ptr().cast(), out.as_mut_ptr().cast());
+            pack_external(c"external32", from, 1, datatype, to, size, &mut position).map(|()| out)
+        }
+    };
+    let complex = [1.5f64.to_le_bytes(), (-2f64).to_le_bytes()].concat();
+    let turned = [1.5f64.to_be_bytes(), (-2f64).to_be_bytes()].concat();
+    assert_eq!(pack("MPI_C_DOUBLE_COMPLEX", &complex).unwrap(), turned);
+    // One, as the x87 has it, and what stands behind its ten bytes.
+    let one = [0, 0, 0, 0, 0, 0, 0, 0x80, 0xff, 0x3f, 1, 2, 3, 4, 5, 6];
+    let quad = [[0x3f, 0xff].as_slice(), &[0; 14]].concat();
+    assert_eq!(pack("MPI_LONG_DOUBLE", &one).unwrap(), quad);
+    assert_eq!(pack("MPI_WCHAR", &[0x34, 0x92, 0, 0]).unwrap(), [0x92, 0x34]);
+    assert!(pack("MPI_WCHAR", &[0, 0xf6, 1, 0]).is_err());
+    assert_eq!(
+        pack("MPI_UNSIGNED_LONG", &[1, 0, 0, 0x80, 0, 0, 0, 0]).unwrap(),
+        [0x80, 0, 0, 1]
+    );
+    assert!(pack("MPI_LONG", &[1, 0, 0, 0x80, 0, 0, 0, 0]).is_err());
+    let int = named("MPI_INT").resolve("int").unwrap();
+    let class = pack_external_size(c"native", 1, int).unwrap_err().code();
+    assert_eq!(class, Class::UnsupportedDatarep as i32);
+}
+
+#[test]
+fn fortran_kinds_are_predefined() {
+    let single = type_create_f90_real(6, 30).unwrap();
+    assert_eq!(type_create_f90_real(6, 30).unwrap(), single);
+    let datatype = single.resolve("single").unwrap();
+    assert_eq!((datatype.size(), datatype.is_committed()), (4, true));
+    assert_eq!(datatype.named().unwrap().name, "MPI_REAL4");
+    assert_eq!(type_get_name(single).unwrap(), "");
+    assert_eq!(type_free(single).unwrap_err().code(), Class::Type as i32);
+    assert_eq!(
+        type_get_envelope(datatype).unwrap(),
+        (2, 0, 0, 0, Combiner::F90Real as i32)
+    );
+    let mut integers = [0; 2];
+    type_get_contents(datatype, 2, 0, 0, 0, &mut integers, &mut [], &mut [], &mut []).unwrap();
+    assert_eq!(integers, [6, 30]);
+
+    let row = type_contiguous(3, datatype, Width::Int).unwrap();
+    let mut inner = [Handle::NULL];
+    let datatype = row.resolve("row").unwrap();
+    type_get_contents(datatype, 1, 0, 0, 1, &mut integers, &mut [], &mut [], &mut inner).unwrap();
+    assert_eq!(inner, [single]);
+    type_free(row).unwrap();
+
+    let size = |handle: Result<Handle<Datatype>>| handle.unwrap().resolve("kind").unwrap().size();
+    assert_eq!(size(type_create_f90_real(UNDEFINED, 38)), 8);
+    assert_eq!(size(type_create_f90_real(16, UNDEFINED)), 16);
+    assert_eq!(size(type_create_f90_complex(19, 400)), 32);
+    assert_eq!(
+        [2, 3, 9, 18, 19].map(|r| size(type_create_f90_integer(r))),
+        [1, 2, 4, 8, 16]
+    );
+    for wrong in [
+        type_create_f90_real(34, 1),
+        type_create_f90_real(UNDEFINED, UNDEFINED),
+        type_create_f90_complex(1, 5000),
+        type_create_f90_integer(39),
+    ] {
+        assert_eq!(wrong.unwrap_err().code(), Class::Arg as i32);
+    }
+}
+
+#[test]
+fn distributions_that_make_no_sense_are_refused() {
+    let int = named("MPI_INT").resolve("int").unwrap();
+    let make = |size, rank, gsize: i64, distribution, argument, processes| {
+        let (gsizes, distribs) = ([gsize], [distribution]);
+        let (dargs, psizes) = ([argument], [processes]);
+        let gsizes = Counts::Large(&gsizes);
+        type_create_darray(size, rank, 1, gsizes, &distribs, &dargs, &psizes, ORDER_C, int)
+    };
+    let class = |made: Result<Handle<Datatype>>| made.unwrap_err().code();
+    let (arg, rank) = (Class::Arg as i32, Class::Rank as i32);
+    let default = DISTRIBUTE_DFLT_DARG;
+    assert_eq!(class(make(2, 0, 8, DISTRIBUTE_NONE, default, 2)), arg);
+    assert_eq!(class(make(3, 0, 8, DISTRIBUTE_BLOCK, default, 2)), arg);
+    assert_eq!(class(make(2, 2, 8, DISTRIBUTE_BLOCK, default, 2)), rank);
+    assert_eq!(class(make(2, 0, 8, DISTRIBUTE_BLOCK, 3, 2)), arg);
+    assert_eq!(class(make(2, 0, 8, DISTRIBUTE_CYCLIC, 0, 2)), arg);
+    assert_eq!(class(make(2, 0, 0, DISTRIBUTE_CYCLIC, 1, 2)), arg);
+    assert_eq!(class(make(2, 0, 8, 99, 1, 2)), arg);
+    // Blocks far longer than the array.
+    let wide = make(2, 1, 1 << 61, DISTRIBUTE_CYCLIC, i32::MAX, 2);
+    assert_eq!(class(wide), Class::ValueTooLarge as i32);
+    let large = make(2, 1, 1 << 40, DISTRIBUTE_CYCLIC, i32::MAX, 2).unwrap();
+    let datatype = large.resolve("large").unwrap();
+    assert_eq!(datatype.extent(), 4 << 40);
+    assert_eq!(
+        type_get_envelope(datatype).unwrap(),
+        (7, 0, 1, 1, Combiner::Darray as i32)
+    );
+    type_free(large).unwrap();
 }
 
 #[test]
