@@ -19,17 +19,31 @@ use crate::{counters, tunables};
 
 /// Data of the ring that a pair starts with.
 const SMALL_RING: u64 = 4 << 10;
-/// Data of the ring that a streaming pair leases.
+/// Data of the largest ring that a streaming pair may lease.
 const LARGEST_RING: u64 = 4 << 20;
 fn large_ring() -> u64 {
     tunables::RING.get()
 }
 /// Large rings that one process holds at a time.
 const MAX_LEASES: u32 = 16;
-/// Payload of one record of a long message: short enough that both sides copy at the same time.
-fn piece_limit() -> usize {
-    tunables::PIECE.get() as usize
+/// Payload of the first and of the last record of a message in several: while one side copies it, the other can only wait.
+const EDGE: usize = 16 << 10;
+/// Payload of the next record of a message of `total` bytes, of which `rest` are to go.
+///
+/// Between distant processors every copy pays for draining the lines it took, so few and long pieces win; but the last
+/// ones in flight are copied out with nobody helping, so a message is cut into at least four (measured at 128 KiB:
+/// 11.7 us in pieces of 4 KiB, 5.9 in 16, 5.5 in 32, 5.9 in 64).
+fn piece(total: usize, rest: usize) -> usize {
+    let middle = (total / 4).min(tunables::PIECE.get() as usize).max(EDGE);
+    if rest == total || rest <= 2 * EDGE {
+        rest.min(EDGE)
+    } else if rest <= middle + EDGE {
+        rest - EDGE
+    } else {
+        middle
+    }
 }
+
 /// Messages below this length share their first line with the header.
 const SHORT: usize = 512;
 /// Bytes of the ring that only answers may use.
@@ -122,8 +136,8 @@ impl Outbound {
     }
 
     /// Payload that fits into one record of this ring beside a fixed part of 16 bytes.
-    fn piece(&self) -> usize {
-        (ring::longest_body(self.size()) as usize - FullLine::<Data>::SIZE as usize).min(piece_limit())
+    fn longest(&self) -> usize {
+        ring::longest_body(self.size()) as usize - FullLine::<Data>::SIZE as usize
     }
 
     fn size(&self) -> u64 {
@@ -134,7 +148,7 @@ impl Outbound {
     /// Send a message in one record, if nothing is queued before it and there is room. The hot path.
     #[inline]
     pub fn try_eager(&mut self, message: Message) -> bool {
-        self.queue.is_empty() && message.length <= self.piece() && self.put_whole(message)
+        self.queue.is_empty() && message.length <= self.longest().min(EDGE) && self.put_whole(message)
     }
 
     /// One record for the whole message.
@@ -226,7 +240,7 @@ impl Outbound {
 
     /// (whether something was written, `Some` once all of it is: with the operation that is done, if any)
     fn advance(&mut self, queued: &mut Queued) -> (bool, Option<Option<u32>>) {
-        let piece = self.piece();
+        let longest = self.longest();
         let mut wrote = false;
         match queued {
             Queued::Announcement { context, record } => {
@@ -239,7 +253,7 @@ impl Outbound {
                 begun,
                 sent,
             } => {
-                if !*begun && message.length <= piece {
+                if !*begun && message.length <= longest.min(EDGE) {
                     let put = self.put_whole(*message);
                     return (put, put.then_some(Some(*op)));
                 }
@@ -248,7 +262,7 @@ impl Outbound {
                     if *begun && rest == 0 {
                         return (wrote, Some(Some(*op)));
                     }
-                    let now = rest.min(piece);
+                    let now = piece(message.length, rest).min(longest);
                     // SAFETY: `sent` is within the user's pending buffer.
                     let from = unsafe { message.buffer.add(*sent) };
                     let context = message.context.0;
@@ -284,7 +298,7 @@ impl Outbound {
                 end,
             } => {
                 while next < end {
-                    let now = (*end - *next).min(piece);
+                    let now = piece(*end, *end - *next).min(longest);
                     let fixed = FullLine::new(Data {
                         receive_op: *receive_op,
                         zero: 0,
@@ -312,7 +326,7 @@ impl Outbound {
     /// Would messages of `length` bytes gain from a large ring?
     #[inline]
     pub fn wants_lease(&self, length: usize) -> bool {
-        !self.is_leased() && length > self.piece()
+        !self.is_leased() && length > self.longest().min(EDGE)
     }
 
     /// Go on in a large ring. False: no room for the record that says so; the lease goes back.

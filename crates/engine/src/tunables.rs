@@ -84,8 +84,8 @@ table! {
     SPIN_US = "spin_us", 20, "us", "How long a rank with a CPU of its own spins before it yields and sleeps.";
     YIELD_US = "yield_us", 1000, "us", "How long a waiting rank yields its CPU before it sleeps.";
     CMA = "cma", 1, "0/1", "Use process_vm_readv where a probe shows that it works and transfers show that it is faster.";
-    RING = "ring", 256 << 10, "bytes", "Data of the ring that a streaming pair leases; a power of two.";
-    PIECE = "piece", 16 << 10, "bytes", "Payload of one record of a long message, copied in while the one before is copied out.";
+    RING = "ring", 512 << 10, "bytes", "Data of the ring that a streaming pair leases; a power of two.";
+    PIECE = "piece", 64 << 10, "bytes", "Longest payload of one record; a long message is copied in by pieces while earlier ones are copied out.";
     UNEXPECTED_LIMIT = "unexpected_limit", 64 << 20, "bytes", "Unmatched payload kept at a receiver; beyond it senders only announce.";
 }
 
