@@ -13,7 +13,7 @@
 //! The classic store-then-load on both sides: the sender publishes, then looks at `asleep`; the owner raises `asleep`,
 //! then looks once more for records. The owner pays for both: [`Doorbell::prepare_to_sleep`] issues
 //! `membarrier(GLOBAL_EXPEDITED)`. A sender whose process is not registered for it must fence itself
-//! ([`Doorbell::ring`]'s `fence`).
+//! ([`order`]).
 //!
 //! # Safety
 //! A waker killed between clearing `asleep` and the system call leaves the owner asleep: every sleep is bounded.
@@ -28,18 +28,10 @@ pub struct Doorbell {
 }
 
 impl Doorbell {
-    /// Called by a sender after publishing a record. True: the owner sleeps, and it is the caller's turn to
-    /// [`Self::wake`]. `fence` if the caller's process is not registered with membarrier.
+    /// Called by a sender after publishing a record and [`order`]. True: the owner sleeps, and it is the caller's turn to
+    /// [`Self::wake`].
     #[inline]
-    pub fn ring(&self, fence_needed: bool) -> bool {
-        if fence_needed {
-            // SYNC: doorbell
-            fence(Ordering::SeqCst);
-        } else {
-            // The processor may still delay the store; the sleeper's membarrier drains it.
-            #[cfg(not(loom))]
-            std::sync::atomic::compiler_fence(Ordering::SeqCst);
-        }
+    pub fn ring(&self) -> bool {
         self.asleep.load(Ordering::Relaxed) != 0 && self.asleep.swap(0, Ordering::AcqRel) != 0
     }
 
@@ -73,6 +65,19 @@ impl Doorbell {
     }
 }
 
+/// Between publishing something and looking whether its receiver must be told: a fence if this process is not registered
+/// with membarrier. If it is, the receiver's membarrier drains the store, and only the compiler must keep the order.
+#[inline]
+pub fn order(fence_needed: bool) {
+    if fence_needed {
+        // SYNC: doorbell, ring-polled
+        fence(Ordering::SeqCst);
+    } else {
+        #[cfg(not(loom))]
+        std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    }
+}
+
 /// Set bit `index` of a bitmap. A full fence.
 #[inline]
 pub fn set_bit(bitmap: &[AtomicU64], index: u32) {
@@ -102,7 +107,8 @@ mod tests {
             let theirs = shared.clone();
             let sender = loom::thread::spawn(move || {
                 theirs.1.store(1, Ordering::Release);
-                theirs.0.ring(true)
+                order(true);
+                theirs.0.ring()
             });
             shared.0.prepare_to_sleep();
             let seen = shared.1.load(Ordering::Acquire) == 1;

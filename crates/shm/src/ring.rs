@@ -35,11 +35,6 @@ pub const HEADER: u64 = 8;
 /// Headers that the producer keeps zeroed ahead of its tail.
 const CLEAN_AHEAD: u64 = 2 * LINE;
 
-/// From this length of body on, the lines of this header and the next are fetched for writing while the body is copied:
-/// the consumer still has them from the last lap, and a store that waits for a line holds up all that come behind it
-/// (measured between two distant processors: 0.3 us for each record).
-const LONG: u64 = 1024;
-
 /// Handler of the record that fills the end of the ring.
 const SKIP: u8 = 0xff;
 
@@ -126,19 +121,6 @@ pub struct Consumer<M> {
     returned: u64,
 }
 
-/// Ask for the line of `word` for writing, without waiting for it.
-#[inline]
-fn own_soon(word: &AtomicU64) {
-    #[cfg(all(target_arch = "x86_64", not(loom)))]
-    // SAFETY: a prefetch has no effect but on caches; processors without this one do nothing.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_ET0>(word.as_ptr().cast());
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(loom))))]
-    let _ = word;
-}
-
 /// Room for one record.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
@@ -196,12 +178,9 @@ impl<M: Memory> Producer<M> {
                 skip,
             );
         }
-        let at = self.tail & (size - 1);
-        if u64::from(body) > LONG {
-            own_soon(self.memory.header(at));
-            own_soon(self.memory.header((at + need) & (size - 1)));
-        }
-        Some(Room { at })
+        Some(Room {
+            at: self.tail & (size - 1),
+        })
     }
 
     /// Publish the record just written to the [`Room`] that `reserve` gave.
