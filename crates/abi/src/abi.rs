@@ -30,6 +30,8 @@ pub trait Abi: Limits + Sized + 'static {
     const VERSION: (c_int, c_int);
     /// `MPI_STATUS_IGNORE` and `MPI_STATUSES_IGNORE`.
     const STATUS_IGNORE: usize;
+    /// `MPI_FILE_NULL`.
+    const FILE_NULL: usize;
 
     /// A handle that a program gives. Anything goes: what names nothing of this kind will not resolve.
     fn handle_in<T: Predefined>(handle: Self::Handle) -> Handle<T>;
@@ -172,6 +174,7 @@ impl Abi for Std {
 
     const VERSION: (c_int, c_int) = (1, 0);
     const STATUS_IGNORE: usize = 0;
+    const FILE_NULL: usize = 0x118;
 
     #[inline(always)]
     fn handle_in<T: Predefined>(handle: *mut c_void) -> Handle<T> {
@@ -275,6 +278,7 @@ impl Abi for Mpich {
 
     const VERSION: (c_int, c_int) = (-1, -1);
     const STATUS_IGNORE: usize = 1;
+    const FILE_NULL: usize = 0;
 
     #[inline(always)]
     fn handle_in<T: Predefined>(handle: c_int) -> Handle<T> {

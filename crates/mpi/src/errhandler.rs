@@ -17,6 +17,8 @@ pub type ErrorFn = Box<dyn Fn(u32, i32) + Send + Sync>;
 enum Target {
     Comm,
     Session,
+    Win,
+    File,
 }
 
 /// What to do about an error.
@@ -147,6 +149,20 @@ pub enum Scope {
     Comm(Handle<Comm>),
     /// The call is on a session. If the handle names none, as [`Scope::Process`].
     Session(Handle<Session>),
+    /// The call is about a file, and there is none yet: the handler of `MPI_FILE_NULL` hears of it.
+    NoFile,
+}
+
+/// `MPI_FILE_NULL`, whose error handler is the one that new files get, and the one for errors without a file (MPI-5.0
+/// §14.7).
+const FILE_NULL: u32 = 0x118;
+
+/// The error handler of `MPI_FILE_NULL`; `None`: `MPI_ERRORS_RETURN`, as it is at first.
+static FOR_FILES: Mutex<Option<Arc<Errhandler>>> = Mutex::new(None);
+
+fn for_files() -> Result<Arc<Errhandler>> {
+    let set = FOR_FILES.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    set.map_or_else(|| ERRORS_RETURN.share("errhandler"), Ok)
 }
 
 /// `procedure` (as in `MPI_Send`) failed with `error`: tell the error handler, of the communicator of the request that failed
@@ -179,6 +195,7 @@ fn find(scope: Scope) -> (Option<Arc<Errhandler>>, u32) {
                 return (Some(session.errhandler()), handle.raw());
             }
         }
+        Scope::NoFile => return (for_files().ok(), FILE_NULL),
         Scope::Process => {}
     }
     let own = COMM_SELF.share("comm").ok();
@@ -193,6 +210,36 @@ pub fn comm_create_errhandler(function: ErrorFn) -> Result<Handle<Errhandler>> {
 /// `MPI_Session_create_errhandler`: a handler for sessions.
 pub fn session_create_errhandler(function: ErrorFn) -> Result<Handle<Errhandler>> {
     Errhandler::create(Target::Session, function)
+}
+
+/// `MPI_Win_create_errhandler`: a handler for windows.
+pub fn win_create_errhandler(function: ErrorFn) -> Result<Handle<Errhandler>> {
+    Errhandler::create(Target::Win, function)
+}
+
+/// `MPI_File_create_errhandler`: a handler for files.
+pub fn file_create_errhandler(function: ErrorFn) -> Result<Handle<Errhandler>> {
+    Errhandler::create(Target::File, function)
+}
+
+/// `MPI_File_set_errhandler` of `MPI_FILE_NULL`: whom errors without a file go to from now on.
+pub fn set_for_files(errhandler: &Errhandler) -> Result<()> {
+    let new = errhandler.share_for(Target::File)?;
+    // What it replaces is dropped outside the lock: its closure is the program's.
+    let _old = FOR_FILES.lock().unwrap_or_else(PoisonError::into_inner).replace(new);
+    Ok(())
+}
+
+/// `MPI_File_get_errhandler` of `MPI_FILE_NULL`. To be freed by the caller.
+pub fn get_for_files() -> Result<Handle<Errhandler>> {
+    for_files()?.hold()
+}
+
+/// `MPI_File_call_errhandler` of `MPI_FILE_NULL`.
+pub fn call_for_files(code: i32) -> Result<()> {
+    let error = user_error(code)?;
+    for_files()?.handle(FILE_NULL, "MPI_File_call_errhandler", &error);
+    Ok(())
 }
 
 /// `MPI_Comm_set_errhandler`: whom errors on `comm` go to from now on.

@@ -11,6 +11,7 @@ use crate::environment;
 use crate::error::{Class, Error, Result};
 use crate::fail;
 use crate::handle::{Handle, Kind, Object, Table};
+use crate::session::SessionId;
 
 pub use members::Members;
 
@@ -19,6 +20,8 @@ pub use members::Members;
 pub struct Group {
     members: Members,
     rank: i32,
+    /// The session that it is derived from; `None`: the world.
+    session: Option<SessionId>,
 }
 
 /// `MPI_GROUP_EMPTY`.
@@ -40,13 +43,38 @@ impl Object for Group {
 }
 
 impl Group {
-    /// A group of these members.
+    /// A group of these members, derived from no session.
     pub fn new(members: Members) -> Arc<Self> {
+        Self::derived(None, members)
+    }
+
+    /// A group of these members, derived from where this one is.
+    pub(crate) fn with(&self, members: Members) -> Arc<Self> {
+        Self::derived(self.session, members)
+    }
+
+    fn derived(session: Option<SessionId>, members: Members) -> Arc<Self> {
         let rank = environment::me().and_then(|me| members.rank_of(me));
         Arc::new(Self {
             members,
             rank: rank.unwrap_or(UNDEFINED),
+            session,
         })
+    }
+
+    /// The session that it is derived from; `None`: the world.
+    pub(crate) fn session(&self) -> Option<SessionId> {
+        self.session
+    }
+
+    /// What two groups are derived from, which must be the same (MPI-5.0 §11.3). The empty group goes with any.
+    pub(crate) fn common_session(&self, other: &Self) -> Result<Option<SessionId>> {
+        match (self.members.is_empty(), other.members.is_empty()) {
+            (true, _) => Ok(other.session),
+            (_, true) => Ok(self.session),
+            _ if self.session == other.session => Ok(self.session),
+            _ => Err(fail!(Group, "the groups are derived from different sessions")),
+        }
     }
 
     /// Number of members.
@@ -77,11 +105,11 @@ impl Group {
 }
 
 /// Hand a group of these members to the user.
-pub(crate) fn publish(members: Members) -> Result<Handle<Group>> {
+pub(crate) fn publish(session: Option<SessionId>, members: Members) -> Result<Handle<Group>> {
     if members.is_empty() {
         return Ok(GROUP_EMPTY);
     }
-    Group::table().insert(Group::new(members))
+    Group::table().insert(Group::derived(session, members))
 }
 
 /// `MPI_Group_size`.
@@ -97,6 +125,7 @@ pub fn group_rank(group: &Group) -> Result<i32> {
 /// `MPI_Group_translate_ranks`: the ranks in `group2` of the processes at `ranks1` in `group1`; `UNDEFINED` for those that
 /// are not in `group2`.
 pub fn group_translate_ranks(group1: &Group, ranks1: &[i32], group2: &Group, ranks2: &mut [i32]) -> Result<()> {
+    group1.common_session(group2)?;
     for (&rank1, rank2) in ranks1.iter().zip(ranks2) {
         *rank2 = match group1.peer(rank1) {
             Some(peer) => group2.rank_of(peer).unwrap_or(UNDEFINED),
@@ -115,6 +144,7 @@ pub fn group_translate_ranks(group1: &Group, ranks1: &[i32], group2: &Group, ran
 
 /// `MPI_Group_compare`: `IDENT`, `SIMILAR` or `UNEQUAL`.
 pub fn group_compare(group1: &Group, group2: &Group) -> Result<i32> {
+    group1.common_session(group2)?;
     Ok(compare(&group1.members, &group2.members))
 }
 
@@ -133,17 +163,23 @@ pub(crate) fn compare(one: &Members, other: &Members) -> i32 {
 
 /// `MPI_Group_union`: the members of `group1`, then those of `group2` that are not among them.
 pub fn group_union(group1: &Group, group2: &Group) -> Result<Handle<Group>> {
-    publish(group1.members.union(&group2.members))
+    publish(group1.common_session(group2)?, group1.members.union(&group2.members))
 }
 
 /// `MPI_Group_intersection`: the members of `group1` that are in `group2`.
 pub fn group_intersection(group1: &Group, group2: &Group) -> Result<Handle<Group>> {
-    publish(group1.members.intersection(&group2.members))
+    publish(
+        group1.common_session(group2)?,
+        group1.members.intersection(&group2.members),
+    )
 }
 
 /// `MPI_Group_difference`: the members of `group1` that are not in `group2`.
 pub fn group_difference(group1: &Group, group2: &Group) -> Result<Handle<Group>> {
-    publish(group1.members.difference(&group2.members))
+    publish(
+        group1.common_session(group2)?,
+        group1.members.difference(&group2.members),
+    )
 }
 
 fn bad_rank(rank: i64, size: i32) -> Error {
@@ -167,9 +203,10 @@ fn check_distinct(group: &Group, ranks: impl Iterator<Item = i64>) -> Result<Vec
 }
 
 fn incl(group: &Group, ranks: &[i32]) -> Result<Handle<Group>> {
-    publish(Members::from_peers(
-        ranks.iter().filter_map(|&rank| group.peer(rank)).collect(),
-    ))
+    publish(
+        group.session,
+        Members::from_peers(ranks.iter().filter_map(|&rank| group.peer(rank)).collect()),
+    )
 }
 
 fn excl(group: &Group, ranks: &[i32]) -> Result<Handle<Group>> {
@@ -178,7 +215,7 @@ fn excl(group: &Group, ranks: &[i32]) -> Result<Handle<Group>> {
         stays[rank as usize] = false;
     }
     let left = group.members.iter().zip(stays).filter(|(_, stays)| *stays);
-    publish(Members::from_peers(left.map(|(peer, _)| peer).collect()))
+    publish(group.session, Members::from_peers(left.map(|(peer, _)| peer).collect()))
 }
 
 /// The ranks that (first, last, stride) triplets name, in order. The triplets are checked, the ranks are not: far too many

@@ -42,7 +42,7 @@ pub mod procedures {
     };
     pub use crate::errhandler::{
         comm_call_errhandler, comm_create_errhandler, comm_get_errhandler, comm_set_errhandler, errhandler_free,
-        session_call_errhandler, session_create_errhandler, session_get_errhandler, session_set_errhandler,
+        file_create_errhandler,        session_call_errhandler, session_create_errhandler, session_get_errhandler, session_set_errhandler, win_create_errhandler,
     };
     pub use crate::info::{
         info_create, info_create_env, info_delete, info_dup, info_free, info_get, info_get_nkeys, info_get_nthkey,
@@ -87,7 +87,7 @@ pub mod procedures {
         bsend, bsend_init, buffer_attach, buffer_detach, buffer_flush, buffer_iflush, comm_attach_buffer,
         comm_detach_buffer, comm_flush_buffer, comm_iflush_buffer, ibsend, irecv, irsend, isend, isendrecv,
         isendrecv_replace, issend, recv, recv_init, rsend, rsend_init, send, send_init, sendrecv, sendrecv_replace,
-        ssend, ssend_init,
+        session_attach_buffer, session_detach_buffer, session_flush_buffer, session_iflush_buffer, ssend, ssend_init,
     };
     pub use crate::probe::{improbe, imrecv, iprobe, mprobe, mrecv, probe};
     pub use crate::request::{

@@ -21,11 +21,12 @@ use crate::status::Status;
 
 pub(crate) use arguments::{Incoming, Outgoing, Source, any_tag};
 pub use blocking::{recv, rsend, send, sendrecv, sendrecv_replace, ssend};
-pub(crate) use buffered::forget_comm;
 pub use buffered::{
     bsend, buffer_attach, buffer_detach, buffer_flush, buffer_iflush, comm_attach_buffer, comm_detach_buffer,
-    comm_flush_buffer, comm_iflush_buffer, ibsend,
+    comm_flush_buffer, comm_iflush_buffer, ibsend, session_attach_buffer, session_detach_buffer, session_flush_buffer,
+    session_iflush_buffer,
 };
+pub(crate) use buffered::{forget_comm, forget_session};
 pub use nonblocking::{irecv, irsend, isend, isendrecv, isendrecv_replace, issend};
 pub use persistent::{bsend_init, recv_init, rsend_init, send_init, ssend_init};
 

@@ -1,6 +1,7 @@
 //! Sessions and process sets (MPI-5.0 §11.3).
 
 use std::ffi::CStr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::constants::THREAD_SERIALIZED;
@@ -11,9 +12,15 @@ use crate::fail;
 use crate::group::{Group, Members, publish};
 use crate::handle::{Handle, Kind, Object, Table};
 use crate::info::Info;
+use crate::p2p;
+
+/// Tells a session from all others that the process has had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionId(u64);
 
 /// An instance of MPI, independent of others in the process.
 pub struct Session {
+    id: SessionId,
     errhandler: Mutex<Arc<Errhandler>>,
     handle: OnceLock<Handle<Session>>,
     /// The thread level granted.
@@ -32,6 +39,11 @@ impl Object for Session {
 }
 
 impl Session {
+    /// Which it is.
+    pub(crate) fn id(&self) -> SessionId {
+        self.id
+    }
+
     /// The handle by which the user holds it.
     pub fn handle(&self) -> Handle<Session> {
         self.handle.get().copied().unwrap_or(Handle::NULL)
@@ -77,7 +89,9 @@ pub fn session_init(info: Option<&Info>, errhandler: &Errhandler) -> Result<Hand
         }
     };
     environment::join()?;
+    static SESSIONS: AtomicU64 = AtomicU64::new(0);
     let session = Arc::new(Session {
+        id: SessionId(SESSIONS.fetch_add(1, Ordering::Relaxed)),
         errhandler: Mutex::new(errhandler),
         handle: OnceLock::new(),
         level,
@@ -90,8 +104,9 @@ pub fn session_init(info: Option<&Info>, errhandler: &Errhandler) -> Result<Hand
 
 /// `MPI_Session_finalize`: what this process sent through the session is on its way when this returns.
 pub fn session_finalize(handle: Handle<Session>) -> Result<()> {
-    handle.remove("session")?;
+    let session = handle.remove("session")?;
     let drained = environment::drain();
+    p2p::forget_session(session.id);
     environment::part();
     drained
 }
@@ -126,6 +141,6 @@ pub fn session_get_pset_info(_session: &Session, pset_name: &CStr) -> Result<Han
 }
 
 /// `MPI_Group_from_session_pset`: the members of a process set.
-pub fn group_from_session_pset(_session: &Session, pset_name: &CStr) -> Result<Handle<Group>> {
-    publish(checked_pset(pset_name)?)
+pub fn group_from_session_pset(session: &Session, pset_name: &CStr) -> Result<Handle<Group>> {
+    publish(Some(session.id), checked_pset(pset_name)?)
 }

@@ -99,6 +99,41 @@ unsafe fn query_thread<A: Abi>(provided: *mut c_int) -> c_int {
     })
 }
 
+/// `MPI_Session_attach_buffer`.
+#[inline(always)]
+unsafe fn session_attach_buffer<A: Abi, N: Number>(session: CHandle<A>, buffer: *mut c_void, size: N) -> c_int {
+    entry::enter::<A>("MPI_Session_attach_buffer", entry::on_session::<A>(session), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let session = A::handle_in::<Session>(session).resolve("session")?;
+            let size = argument::count(size, "size")?;
+            procedures::session_attach_buffer(session, A::buffer_mut(buffer), size)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Session_detach_buffer`.
+#[inline(always)]
+unsafe fn session_detach_buffer<A: Abi, N: Number>(
+    session: CHandle<A>,
+    buffer_addr: *mut c_void,
+    size: *mut N,
+) -> c_int {
+    entry::enter::<A>("MPI_Session_detach_buffer", entry::on_session::<A>(session), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let session = A::handle_in::<Session>(session).resolve("session")?;
+            let buffer_addr_place = argument::place(buffer_addr.cast::<*mut c_void>(), "buffer_addr")?;
+            let size_place = argument::place(size, "size")?;
+            let (buffer_addr, size) = procedures::session_detach_buffer(session)?;
+            buffer_addr_place.put(A::buffer_out(buffer_addr));
+            size_place.put(N::narrow(size));
+            Ok(())
+        }
+    })
+}
+
 /// `MPI_Session_finalize`.
 #[inline(always)]
 unsafe fn session_finalize<A: Abi>(session: *mut CHandle<A>) -> c_int {
@@ -108,6 +143,19 @@ unsafe fn session_finalize<A: Abi>(session: *mut CHandle<A>) -> c_int {
             let session_place = HandlePlace::<A>::at(session, "session")?;
             procedures::session_finalize(session_place.get())?;
             session_place.put(Handle::<Session>::NULL);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Session_flush_buffer`.
+#[inline(always)]
+unsafe fn session_flush_buffer<A: Abi>(session: CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Session_flush_buffer", entry::on_session::<A>(session), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let session = A::handle_in::<Session>(session).resolve("session")?;
+            procedures::session_flush_buffer(session)?;
             Ok(())
         }
     })
@@ -158,6 +206,21 @@ unsafe fn session_get_pset_info<A: Abi>(session: CHandle<A>, pset_name: *const c
     })
 }
 
+/// `MPI_Session_iflush_buffer`.
+#[inline(always)]
+unsafe fn session_iflush_buffer<A: Abi>(session: CHandle<A>, request: *mut CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Session_iflush_buffer", entry::on_session::<A>(session), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let session = A::handle_in::<Session>(session).resolve("session")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::session_iflush_buffer(session)?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
 /// `MPI_Session_init`.
 #[inline(always)]
 unsafe fn session_init<A: Abi>(info: CHandle<A>, errhandler: CHandle<A>, session: *mut CHandle<A>) -> c_int {
@@ -184,10 +247,16 @@ MPI_Init_thread = irregular::init_thread(argc: *mut c_int, argv: *mut *mut *mut 
 MPI_Initialized = self::initialized(flag: *mut c_int) -> c_int;
 MPI_Is_thread_main = self::is_thread_main(flag: *mut c_int) -> c_int;
 MPI_Query_thread = self::query_thread(provided: *mut c_int) -> c_int;
+MPI_Session_attach_buffer = self::session_attach_buffer::<c_int>(session: CHandle<A>, buffer: *mut c_void, size: c_int) -> c_int;
+MPI_Session_attach_buffer_c = self::session_attach_buffer::<i64>(session: CHandle<A>, buffer: *mut c_void, size: i64) -> c_int;
+MPI_Session_detach_buffer = self::session_detach_buffer::<c_int>(session: CHandle<A>, buffer_addr: *mut c_void, size: *mut c_int) -> c_int;
+MPI_Session_detach_buffer_c = self::session_detach_buffer::<i64>(session: CHandle<A>, buffer_addr: *mut c_void, size: *mut i64) -> c_int;
 MPI_Session_finalize = self::session_finalize(session: *mut CHandle<A>) -> c_int;
+MPI_Session_flush_buffer = self::session_flush_buffer(session: CHandle<A>) -> c_int;
 MPI_Session_get_info = self::session_get_info(session: CHandle<A>, info_used: *mut CHandle<A>) -> c_int;
 MPI_Session_get_nth_pset = irregular::session_get_nth_pset(session: CHandle<A>, info: CHandle<A>, n: c_int, pset_len: *mut c_int, pset_name: *mut c_char) -> c_int;
 MPI_Session_get_num_psets = self::session_get_num_psets(session: CHandle<A>, info: CHandle<A>, npset_names: *mut c_int) -> c_int;
 MPI_Session_get_pset_info = self::session_get_pset_info(session: CHandle<A>, pset_name: *const c_char, info: *mut CHandle<A>) -> c_int;
+MPI_Session_iflush_buffer = self::session_iflush_buffer(session: CHandle<A>, request: *mut CHandle<A>) -> c_int;
 MPI_Session_init = self::session_init(info: CHandle<A>, errhandler: CHandle<A>, session: *mut CHandle<A>) -> c_int;
 }

@@ -3,8 +3,9 @@
 use std::ffi::{c_int, c_void};
 
 use isthmus_mpi::comm::Comm;
-use isthmus_mpi::errhandler::{Errhandler, ErrorFn, Scope};
+use isthmus_mpi::errhandler::{self, Errhandler, ErrorFn, Scope};
 use isthmus_mpi::error::Result;
+use isthmus_mpi::fail;
 use isthmus_mpi::handle::Handle;
 use isthmus_mpi::procedures;
 use isthmus_mpi::session::Session;
@@ -15,32 +16,38 @@ use crate::argument::HandlePlace;
 use crate::entry::{self, CHandle};
 
 /// `MPI_Comm_errhandler_function` and its siblings. They are variadic, and we pass no more than these two.
-type CError<A> = unsafe extern "C-unwind" fn(*mut CHandle<A>, *mut c_int, ...);
+type CError<H> = unsafe extern "C-unwind" fn(*mut H, *mut c_int, ...);
 
-unsafe fn error_fn<A: Abi, T: Predefined>(address: *const c_void, name: &str) -> Result<ErrorFn> {
+/// The program's error handler at `address`; `theirs` makes its handle of ours.
+unsafe fn error_fn<A: Abi, H: 'static>(address: *const c_void, name: &str, theirs: fn(u32) -> H) -> Result<ErrorFn> {
     // SAFETY: the program gives the address of an error handler.
-    let function: CError<A> = unsafe { callback::function(address, name)? };
+    let function: CError<H> = unsafe { callback::function(address, name)? };
     Ok(Box::new(move |raw, code| {
-        let mut object = A::handle_out(Handle::<T>::from_raw(raw));
+        let mut object = theirs(raw);
         let mut code = A::word_out::<ErrorCode>(code);
         // SAFETY: the program promised that its function can be called so.
         unsafe { function(&raw mut object, &raw mut code) }
     }))
 }
 
-unsafe fn create<A: Abi, T: Predefined>(
+unsafe fn create<A: Abi, H: 'static>(
     name: &'static str,
     function: *const c_void,
     argument: &str,
     errhandler: *mut CHandle<A>,
+    theirs: fn(u32) -> H,
     make: fn(ErrorFn) -> Result<Handle<Errhandler>>,
 ) -> c_int {
     entry::any_time::<A>(name, Scope::Process, || {
         let place = HandlePlace::<A>::at(errhandler, "errhandler")?;
         // SAFETY: the caller's promise.
-        place.put(make(unsafe { error_fn::<A, T>(function, argument)? })?);
+        place.put(make(unsafe { error_fn::<A, H>(function, argument, theirs)? })?);
         Ok(())
     })
+}
+
+fn handle<A: Abi, T: Predefined>(raw: u32) -> CHandle<A> {
+    A::handle_out(Handle::<T>::from_raw(raw))
 }
 
 /// `MPI_Comm_create_errhandler`
@@ -51,7 +58,16 @@ pub unsafe fn comm_create_errhandler<A: Abi>(comm_errhandler_fn: *const c_void, 
     let name = "MPI_Comm_create_errhandler";
     let make = procedures::comm_create_errhandler;
     // SAFETY: the caller's promise.
-    unsafe { create::<A, Comm>(name, comm_errhandler_fn, "comm_errhandler_fn", errhandler, make) }
+    unsafe {
+        create::<A, _>(
+            name,
+            comm_errhandler_fn,
+            "comm_errhandler_fn",
+            errhandler,
+            handle::<A, Comm>,
+            make,
+        )
+    }
 }
 
 /// `MPI_Errhandler_create`
@@ -61,7 +77,16 @@ pub unsafe fn comm_create_errhandler<A: Abi>(comm_errhandler_fn: *const c_void, 
 pub unsafe fn errhandler_create<A: Abi>(function: *const c_void, errhandler: *mut CHandle<A>) -> c_int {
     let make = procedures::comm_create_errhandler;
     // SAFETY: the caller's promise.
-    unsafe { create::<A, Comm>("MPI_Errhandler_create", function, "function", errhandler, make) }
+    unsafe {
+        create::<A, _>(
+            "MPI_Errhandler_create",
+            function,
+            "function",
+            errhandler,
+            handle::<A, Comm>,
+            make,
+        )
+    }
 }
 
 /// `MPI_Session_create_errhandler`
@@ -75,5 +100,114 @@ pub unsafe fn session_create_errhandler<A: Abi>(
     let name = "MPI_Session_create_errhandler";
     let make = procedures::session_create_errhandler;
     // SAFETY: the caller's promise.
-    unsafe { create::<A, Session>(name, session_errhandler_fn, "session_errhandler_fn", errhandler, make) }
+    unsafe {
+        create::<A, _>(
+            name,
+            session_errhandler_fn,
+            "session_errhandler_fn",
+            errhandler,
+            handle::<A, Session>,
+            make,
+        )
+    }
+}
+
+/// `MPI_Win_create_errhandler`
+///
+/// # Safety
+/// As for the C function.
+pub unsafe fn win_create_errhandler<A: Abi>(win_errhandler_fn: *const c_void, errhandler: *mut CHandle<A>) -> c_int {
+    let name = "MPI_Win_create_errhandler";
+    let make = procedures::win_create_errhandler;
+    let theirs = |raw: u32| A::from_int(raw.cast_signed());
+    // SAFETY: the caller's promise.
+    unsafe { create::<A, _>(name, win_errhandler_fn, "win_errhandler_fn", errhandler, theirs, make) }
+}
+
+/// `MPI_File_create_errhandler`
+///
+/// # Safety
+/// As for the C function.
+pub unsafe fn file_create_errhandler<A: Abi>(file_errhandler_fn: *const c_void, errhandler: *mut CHandle<A>) -> c_int {
+    let name = "MPI_File_create_errhandler";
+    let make = procedures::file_create_errhandler;
+    // There is no file but the null one.
+    let theirs = |_| std::ptr::without_provenance_mut::<c_void>(A::FILE_NULL);
+    // SAFETY: the caller's promise.
+    unsafe { create::<A, _>(name, file_errhandler_fn, "file_errhandler_fn", errhandler, theirs, make) }
+}
+
+/// Nothing names a file yet, but the null handle has an error handler.
+fn null_file<A: Abi>(file: *mut c_void) -> Result<()> {
+    if file.addr() == A::FILE_NULL {
+        return Ok(());
+    }
+    Err(fail!(File, "fh={file:?} is not a live handle (MPI_File)"))
+}
+
+/// `MPI_File_set_errhandler`
+///
+/// # Safety
+/// As for the C function.
+pub unsafe fn file_set_errhandler<A: Abi>(file: *mut c_void, errhandler: CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_File_set_errhandler", Scope::NoFile, || {
+        null_file::<A>(file)?;
+        errhandler::set_for_files(A::handle_in::<Errhandler>(errhandler).resolve("errhandler")?)
+    })
+}
+
+/// `MPI_File_get_errhandler`
+///
+/// # Safety
+/// As for the C function.
+pub unsafe fn file_get_errhandler<A: Abi>(file: *mut c_void, errhandler: *mut CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_File_get_errhandler", Scope::NoFile, || {
+        let place = HandlePlace::<A>::at(errhandler, "errhandler")?;
+        null_file::<A>(file)?;
+        place.put(errhandler::get_for_files()?);
+        Ok(())
+    })
+}
+
+/// `MPI_File_call_errhandler`
+///
+/// # Safety
+/// As for the C function.
+pub unsafe fn file_call_errhandler<A: Abi>(file: *mut c_void, errorcode: c_int) -> c_int {
+    entry::enter::<A>("MPI_File_call_errhandler", Scope::NoFile, || {
+        null_file::<A>(file)?;
+        errhandler::call_for_files(A::word_in::<ErrorCode>(errorcode))
+    })
+}
+
+/// Nothing names a window yet.
+fn no_window<A: Abi>(name: &'static str, win: CHandle<A>) -> c_int {
+    entry::enter::<A>(name, Scope::Process, || {
+        let raw = A::to_int(win);
+        Err(fail!(Win, "win={raw:#x} is not a live handle (MPI_Win)"))
+    })
+}
+
+/// `MPI_Win_set_errhandler`
+///
+/// # Safety
+/// As for the C function.
+pub unsafe fn win_set_errhandler<A: Abi>(win: CHandle<A>, _errhandler: CHandle<A>) -> c_int {
+    no_window::<A>("MPI_Win_set_errhandler", win)
+}
+
+/// `MPI_Win_get_errhandler`
+///
+/// # Safety
+/// As for the C function.
+pub unsafe fn win_get_errhandler<A: Abi>(win: CHandle<A>, _errhandler: *mut CHandle<A>) -> c_int {
+    no_window::<A>("MPI_Win_get_errhandler", win)
+}
+
+/// `MPI_Win_call_errhandler`
+///
+/// # Safety
+/// As for the C function.
+pub unsafe fn win_call_errhandler<A: Abi>(win: CHandle<A>, _errorcode: c_int) -> c_int {
+    no_window::<A>("MPI_Win_call_errhandler", win)
 }

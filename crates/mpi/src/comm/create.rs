@@ -81,6 +81,7 @@ fn is_subset(group: &Group, of: &Group) -> bool {
 /// given at a time. Collective over `comm`; those whose groups differ get an error, not a hang.
 pub fn comm_create(comm: &Comm, group: &Group) -> Result<Handle<Comm>> {
     let valid = is_subset(group, &comm.group);
+    group.common_session(&comm.group)?;
     let own = if valid { digest(group.members()) } else { 0 };
     let place = group.rank();
     let (ours, theirs) = gather_both(comm, [context::proposal(), own, place as u32])?;
@@ -92,11 +93,11 @@ pub fn comm_create(comm: &Comm, group: &Group) -> Result<Handle<Comm>> {
             .map(|([_, _, place], peer)| (*place, peer))
             .collect();
         chosen.sort_unstable();
-        Group::new(Members::from_peers(chosen.into_iter().map(|(_, peer)| peer).collect()))
+        remote.with(Members::from_peers(chosen.into_iter().map(|(_, peer)| peer).collect()))
     });
     let nobody_there = remote.as_ref().is_some_and(|remote| remote.size() == 0);
     let proposals = ours.iter().chain(&theirs).map(|[proposal, ..]| *proposal);
-    let new = comm.derive(proposals, Group::new(group.members().clone()), remote)?;
+    let new = comm.derive(proposals, comm.group.with(group.members().clone()), remote)?;
     if !valid {
         return Err(fail!(Group, "group is not a subset of the communicator's group"));
     }
@@ -114,7 +115,7 @@ pub fn comm_create(comm: &Comm, group: &Group) -> Result<Handle<Comm>> {
 /// Agree on a communicator over `group` among its members alone, in the message space `meeting`. `word` must be the same
 /// everywhere.
 fn among(group: &Group, meeting: ContextId, tag: i32, word: u32, errhandler: Arc<Errhandler>) -> Result<Comm> {
-    let group = Group::new(group.members().clone());
+    let group = group.with(group.members().clone());
     let place = Comm::intra(meeting, Arc::clone(&group), Arc::clone(&errhandler));
     let own = digest(group.members());
     let all = gather(

@@ -94,7 +94,7 @@ fn connect(side: &Side<'_>, bridge: Option<Result<Bridge<'_>>>, errhandler: Arc<
     members.resize(size as usize, 0);
     broadcast(local, context, tag, leader, &mut members)?;
     let agreed = context::agree([ours, theirs].into_iter(), 2)?;
-    let remote = Group::new(Members::from_peers(members.into_iter().map(Peer).collect()));
+    let remote = local.group.with(Members::from_peers(members.into_iter().map(Peer).collect()));
     if remote.members().iter().any(|peer| local.group.rank_of(peer).is_some()) {
         return Err(fail!(Comm, "the two groups have members in common"));
     }
@@ -165,7 +165,7 @@ pub fn intercomm_create_from_groups(
         return Err(fail!(Group, "the calling process is not in local_group"));
     }
     check_leader("local_leader", local_leader, local_group.size())?;
-    let meet = |members: Members| Comm::intra(context::MEETING, Group::new(members), Arc::clone(&errhandler));
+    let meet = |members: Members| Comm::intra(context::MEETING, local_group.with(members), Arc::clone(&errhandler));
     let local = meet(local_group.members().clone());
     let leaders = || -> Result<Comm> {
         let remote = remote_group.resolve("remote_group")?;
@@ -207,7 +207,7 @@ pub fn intercomm_merge(intercomm: &Comm, high: bool) -> Result<Handle<Comm>> {
     };
     let both = if we_are_first { us.union(them) } else { them.union(us) };
     let proposals = ours.iter().chain(&theirs).map(|[proposal, _]| *proposal);
-    let new = intercomm.derive(proposals, Group::new(both), None)?;
+    let new = intercomm.derive(proposals, intercomm.group.with(both), None)?;
     if ours.iter().any(|[_, said]| *said != u32::from(high)) {
         return Err(fail!(Arg, "high={high}, but others in the group say otherwise"));
     }

@@ -63,7 +63,7 @@ fn split(comm: &Comm, color: i32, key: i32) -> Result<Option<Comm>> {
 
 /// Those of `group` who said `color`, by their keys.
 fn chosen(group: &Group, said: &[[u32; 3]], color: i32) -> std::sync::Arc<Group> {
-    Group::new(Members::from_peers(
+    group.with(Members::from_peers(
         by_key(said, color).filter_map(|rank| group.peer(rank)).collect(),
     ))
 }

@@ -16,12 +16,14 @@ use crate::error::Result;
 use crate::fail;
 use crate::handle::Handle;
 use crate::request::{Look, Operation, Request, Work, launch};
+use crate::session::{Session, SessionId};
 use crate::status::Status;
 
 /// Whom an attached buffer serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Owner {
+pub(super) enum Owner {
     Process,
+    Session(SessionId),
     Comm(ContextId),
 }
 
@@ -63,11 +65,11 @@ impl Buffers {
         self.attached.iter_mut().find(|buffer| buffer.owner == owner)
     }
 
-    /// The buffer that sends on a communicator use: its own, else the process's.
-    fn serving(&mut self, context: ContextId) -> Option<&mut Buffer> {
-        let of_comm = |buffer: &Buffer| buffer.owner == Owner::Comm(context);
-        let at = self.attached.iter().position(of_comm);
-        let at = at.or_else(|| self.attached.iter().position(|buffer| buffer.owner == Owner::Process));
+    /// The buffer that sends on a communicator use: its own, else that of the session it is derived from, or of the
+    /// process.
+    fn serving(&mut self, users: [Owner; 2]) -> Option<&mut Buffer> {
+        let of = |owner| self.attached.iter().position(|buffer| buffer.owner == owner);
+        let at = of(users[0]).or_else(|| of(users[1]));
         at.map(|at| &mut self.attached[at])
     }
 
@@ -108,7 +110,7 @@ pub unsafe fn bsend(
 ) -> Result<()> {
     let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?;
     // SAFETY: the caller's promise.
-    unsafe { start(&outgoing, &mut enter()) }.map(drop)
+    unsafe { start(&outgoing, owners(comm), &mut enter()) }.map(drop)
 }
 
 /// `MPI_Ibsend`: complete at once.
@@ -125,18 +127,24 @@ pub unsafe fn ibsend(
 ) -> Result<Handle<Request>> {
     let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?;
     // SAFETY: the caller's promise.
-    launch(comm, |inside| unsafe { start(&outgoing, inside) })
+    launch(comm, |inside| unsafe { start(&outgoing, owners(comm), inside) })
+}
+
+/// Whose buffers serve sends on `comm`, in order.
+pub(super) fn owners(comm: &Comm) -> [Owner; 2] {
+    let fallback = comm.group.session().map_or(Owner::Process, Owner::Session);
+    [Owner::Comm(comm.context), fallback]
 }
 
 /// Copy the message and start to send the copy.
 ///
 /// # Safety
 /// The buffer must be readable where the datatype says.
-pub(super) unsafe fn start(outgoing: &Outgoing<'_>, inside: &mut Entered) -> Result<Work> {
+pub(super) unsafe fn start(outgoing: &Outgoing<'_>, users: [Owner; 2], inside: &mut Entered) -> Result<Work> {
     if outgoing.to.is_none() {
         return Ok(Work::Complete);
     }
-    let owner = find_room(inside, outgoing)?;
+    let owner = find_room(inside, outgoing, users)?;
     // SAFETY: the caller's promise.
     let flight = outgoing.begin_copy(inside, unsafe { outgoing.copy() })?;
     if let Some(op) = flight.op {
@@ -150,16 +158,15 @@ pub(super) unsafe fn start(outgoing: &Outgoing<'_>, inside: &mut Entered) -> Res
 }
 
 /// Whose buffer has room for the message.
-fn find_room(inside: &mut Entered, outgoing: &Outgoing<'_>) -> Result<Owner> {
-    let context = outgoing.posting.context;
-    if let Some(buffer) = BUFFERS.get(inside).serving(context)
+fn find_room(inside: &mut Entered, outgoing: &Outgoing<'_>, users: [Owner; 2]) -> Result<Owner> {
+    if let Some(buffer) = BUFFERS.get(inside).serving(users)
         && buffer.has_room(outgoing.bytes)
     {
         return Ok(buffer.owner);
     }
     inside.progress();
     release(inside);
-    match BUFFERS.get(inside).serving(context) {
+    match BUFFERS.get(inside).serving(users) {
         Some(buffer) if buffer.has_room(outgoing.bytes) => Ok(buffer.owner),
         Some(buffer) => Err(fail!(
             Buffer,
@@ -293,11 +300,40 @@ pub fn comm_iflush_buffer(comm: &'static Comm) -> Result<Handle<Request>> {
     start_flush(Some(comm), Owner::Comm(comm.context))
 }
 
+/// `MPI_Session_attach_buffer`: for sends on communicators derived from `session` that have none of their own.
+pub fn session_attach_buffer(session: &'static Session, buffer: *mut c_void, size: i64) -> Result<()> {
+    attach(Owner::Session(session.id()), buffer, size)
+}
+
+/// `MPI_Session_detach_buffer`.
+pub fn session_detach_buffer(session: &'static Session) -> Result<(*mut c_void, i64)> {
+    detach(Owner::Session(session.id()))
+}
+
+/// `MPI_Session_flush_buffer`.
+pub fn session_flush_buffer(session: &'static Session) -> Result<()> {
+    flush(|copy| copy.owner == Owner::Session(session.id()))
+}
+
+/// `MPI_Session_iflush_buffer`.
+pub fn session_iflush_buffer(session: &'static Session) -> Result<Handle<Request>> {
+    start_flush(None, Owner::Session(session.id()))
+}
+
 /// A communicator goes: its buffer is no longer attached. Messages still leave.
 pub(crate) fn forget_comm(context: ContextId) {
+    forget(Owner::Comm(context));
+}
+
+/// As [`forget_comm`], of a session.
+pub(crate) fn forget_session(session: SessionId) {
+    forget(Owner::Session(session));
+}
+
+fn forget(owner: Owner) {
     let mut inside = enter();
     let attached = &mut BUFFERS.get(&mut inside).attached;
-    attached.retain(|buffer| buffer.owner != Owner::Comm(context));
+    attached.retain(|buffer| buffer.owner != owner);
 }
 
 /// Wait until every buffered message has left.

@@ -74,9 +74,10 @@ pub unsafe fn bsend_init(
 ) -> Result<Handle<Request>> {
     let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?;
     let recipe = Recipe::new(outgoing, datatype);
+    let owners = buffered::owners(comm);
     // SAFETY: the caller's promise.
     prepare(comm, move |inside| unsafe {
-        buffered::start(recipe.arguments(), inside)
+        buffered::start(recipe.arguments(), owners, inside)
     })
 }
 
