@@ -71,6 +71,11 @@ pub fn length<N: Number>(value: N, name: &str) -> Result<usize> {
     Ok(count(value, name)? as usize)
 }
 
+/// The number of dimensions of a grid.
+pub fn dimensions(value: c_int, name: &str) -> Result<usize> {
+    usize::try_from(value).map_err(|_| fail!(Dims, "{name}={value} is negative"))
+}
+
 /// A place for a result.
 pub struct Place<T>(NonNull<T>);
 

@@ -13,6 +13,7 @@ mod bcast;
 mod elements;
 mod gather;
 mod link;
+mod neighbor;
 mod operand;
 mod reduce;
 mod reduce_scatter;
@@ -29,6 +30,9 @@ pub(crate) use barrier::Barriers;
 pub use barrier::barrier;
 pub use bcast::bcast;
 pub use gather::{gather, gatherv};
+pub use neighbor::{
+    neighbor_allgather, neighbor_allgatherv, neighbor_alltoall, neighbor_alltoallv, neighbor_alltoallw,
+};
 pub use reduce::reduce;
 pub use reduce_scatter::{reduce_scatter, reduce_scatter_block};
 pub use scan::{exscan, scan};

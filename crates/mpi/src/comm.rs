@@ -15,7 +15,7 @@ use isthmus_engine::{ContextId, Peer};
 
 use crate::attribute::{Attributes, Cached, Keyvals};
 use crate::coll::Barriers;
-use crate::constants::{CONGRUENT, IDENT, MAX_OBJECT_NAME, SIMILAR, TAG_UB, UNDEFINED, UNEQUAL};
+use crate::constants::{CONGRUENT, IDENT, MAX_OBJECT_NAME, SIMILAR, TAG_UB, UNEQUAL};
 use crate::environment;
 use crate::errhandler::{ERRORS_ARE_FATAL, Errhandler};
 use crate::error::{Class, Result};
@@ -23,6 +23,7 @@ use crate::fail;
 use crate::group::{self, Group, Members};
 use crate::handle::{Handle, Kind, Object, Table};
 use crate::info::Info;
+use crate::topology::Topology;
 
 pub use attributes::{
     comm_create_keyval, comm_delete_attr, comm_free_keyval, comm_get_attr, comm_get_info, comm_set_attr, comm_set_info,
@@ -31,6 +32,7 @@ pub use create::{
     comm_create, comm_create_from_group, comm_create_group, comm_disconnect, comm_dup, comm_dup_with_info, comm_free,
 };
 pub use inter::{intercomm_create, intercomm_create_from_groups, intercomm_merge};
+pub(crate) use split::split;
 pub use split::{SHARED_MEMORY, comm_split, comm_split_type};
 
 /// A group of processes and a message space of their own.
@@ -51,6 +53,8 @@ pub struct Comm {
     targets: Members,
     rank: i32,
     size: i32,
+    /// Who talks to whom, if that was said.
+    pub(crate) topology: Option<Arc<Topology>>,
     /// Collective calls so far.
     collectives: AtomicU32,
     /// Shared control of barriers.
@@ -124,6 +128,7 @@ impl Comm {
             hints: Info::default(),
             remote,
             targets,
+            topology: None,
             collectives: AtomicU32::new(0),
             barriers: Barriers::default(),
             handle: OnceLock::new(),
@@ -131,7 +136,7 @@ impl Comm {
     }
 
     /// Hand it to the user.
-    fn publish(self) -> Result<Handle<Self>> {
+    pub(crate) fn publish(self) -> Result<Handle<Self>> {
         let comm = Arc::new(self);
         let handle = TABLE.insert(Arc::clone(&comm))?;
         // It was made by our caller, so its handle is not set yet.
@@ -314,9 +319,4 @@ pub fn comm_get_name(handle: Handle<Comm>) -> Result<String> {
 /// `MPI_Comm_get_parent`: the null handle, since no process is spawned by another.
 pub fn comm_get_parent() -> Result<Handle<Comm>> {
     Ok(Handle::NULL)
-}
-
-/// `MPI_Topo_test`: `UNDEFINED`, since no communicator has a topology.
-pub fn topo_test(_comm: &Comm) -> Result<i32> {
-    Ok(UNDEFINED)
 }

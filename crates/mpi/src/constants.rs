@@ -51,10 +51,33 @@ pub const COMM_TYPE_HW_GUIDED: i32 = 223;
 /// Split by the kind of hardware or the process set that the info names.
 pub const COMM_TYPE_RESOURCE_GUIDED: i32 = 224;
 
+/// A Cartesian topology.
+pub const CART: i32 = 211;
+/// A graph topology.
+pub const GRAPH: i32 = 212;
+/// A distributed graph topology.
+pub const DIST_GRAPH: i32 = 213;
+
+/// The edges have no weights.
+pub const UNWEIGHTED: *const i32 = std::ptr::without_provenance(10);
+/// The edges have weights, but there are none of them here.
+pub const WEIGHTS_EMPTY: *const i32 = std::ptr::without_provenance(11);
+
 /// Arrays whose last dimension is the fastest.
 pub const ORDER_C: i32 = 12;
 /// Arrays whose first dimension is the fastest.
 pub const ORDER_FORTRAN: i32 = 15;
+
+/// A dimension that is not distributed.
+pub const DISTRIBUTE_NONE: i32 = 16;
+/// One block for each process.
+pub const DISTRIBUTE_BLOCK: i32 = 17;
+/// Blocks in turn.
+pub const DISTRIBUTE_CYCLIC: i32 = 18;
+/// The usual block length. The standard ABI has no way to ask for blocks of so many elements.
+pub const DISTRIBUTE_DFLT_DARG: i32 = 19;
+/// Blocks of as many elements as [`DISTRIBUTE_DFLT_DARG`]'s value says, from an ABI where it is another one.
+pub const DISTRIBUTE_DFLT_DARG_LITERALLY: i32 = -DISTRIBUTE_DFLT_DARG;
 
 /// Fortran types to match by size: integers.
 pub const TYPECLASS_INTEGER: i32 = 192;
@@ -68,17 +91,6 @@ pub const KEYVAL_INVALID: i32 = 0;
 
 /// Longest object name, with its terminator.
 pub const MAX_OBJECT_NAME: usize = 128;
-/// A dimension that is not distributed.
-pub const DISTRIBUTE_NONE: i32 = 16;
-/// One block for each process.
-pub const DISTRIBUTE_BLOCK: i32 = 17;
-/// Blocks in turn.
-pub const DISTRIBUTE_CYCLIC: i32 = 18;
-/// The usual block length. The standard ABI has no way to ask for blocks of so many elements.
-pub const DISTRIBUTE_DFLT_DARG: i32 = 19;
-/// Blocks of as many elements as [`DISTRIBUTE_DFLT_DARG`]'s value says, from an ABI where it is another one.
-pub const DISTRIBUTE_DFLT_DARG_LITERALLY: i32 = -DISTRIBUTE_DFLT_DARG;
-
 /// Longest info key, with its terminator.
 pub const MAX_INFO_KEY: usize = 256;
 /// Longest info value, with its terminator.

@@ -23,6 +23,7 @@ pub mod probe;
 pub mod request;
 pub mod session;
 pub mod status;
+pub mod topology;
 
 /// Every procedure, by its name without `MPI_`, in lower case.
 pub mod procedures {
@@ -42,7 +43,8 @@ pub mod procedures {
     };
     pub use crate::errhandler::{
         comm_call_errhandler, comm_create_errhandler, comm_get_errhandler, comm_set_errhandler, errhandler_free,
-        file_create_errhandler,        session_call_errhandler, session_create_errhandler, session_get_errhandler, session_set_errhandler, win_create_errhandler,
+        file_create_errhandler, session_call_errhandler, session_create_errhandler, session_get_errhandler,
+        session_set_errhandler, win_create_errhandler,
     };
     pub use crate::info::{
         info_create, info_create_env, info_delete, info_dup, info_free, info_get, info_get_nkeys, info_get_nthkey,
@@ -59,7 +61,7 @@ pub mod procedures {
         comm_disconnect, comm_dup, comm_dup_with_info, comm_free, comm_free_keyval, comm_get_attr, comm_get_info,
         comm_get_name, comm_get_parent, comm_group, comm_rank, comm_remote_group, comm_remote_size, comm_set_attr,
         comm_set_info, comm_set_name, comm_size, comm_split, comm_split_type, comm_test_inter, intercomm_create,
-        intercomm_create_from_groups, intercomm_merge, topo_test,
+        intercomm_create_from_groups, intercomm_merge,
     };
     pub use crate::group::{
         group_compare, group_difference, group_excl, group_free, group_incl, group_intersection, group_range_excl,
@@ -68,19 +70,29 @@ pub mod procedures {
 
     // Datatypes, operations, collectives: datatype.rs, op.rs, coll.rs.
     pub use crate::coll::{
-        allgather, allgatherv, allreduce, alltoall, alltoallv, alltoallw, barrier, bcast, exscan, gather, gatherv, reduce,
-        reduce_scatter, reduce_scatter_block, scan, scatter, scatterv,
+        allgather, allgatherv, allreduce, alltoall, alltoallv, alltoallw, barrier, bcast, exscan, gather, gatherv,
+        reduce, reduce_scatter, reduce_scatter_block, scan, scatter, scatterv,
     };
     pub use crate::datatype::{
-        get_count, get_elements, pack, pack_external, pack_external_size, pack_size, type_commit, type_contiguous, type_create_darray,
-        type_create_f90_complex, type_create_f90_integer, type_create_f90_real, type_create_hindexed,
-        type_create_hindexed_block, type_create_hvector, type_create_indexed_block, type_create_keyval,
-        type_create_resized, type_create_struct, type_create_subarray, type_delete_attr, type_dup, type_free,
-        type_free_keyval, type_get_attr, type_get_contents, type_get_envelope, type_get_extent, type_get_name,
-        type_get_true_extent, type_get_value_index, type_indexed, type_match_size, type_set_attr, type_set_name, type_size, type_vector,
-        unpack, unpack_external,
+        get_count, get_elements, pack, pack_external, pack_external_size, pack_size, type_commit, type_contiguous,
+        type_create_darray, type_create_f90_complex, type_create_f90_integer, type_create_f90_real,
+        type_create_hindexed, type_create_hindexed_block, type_create_hvector, type_create_indexed_block,
+        type_create_keyval, type_create_resized, type_create_struct, type_create_subarray, type_delete_attr, type_dup,
+        type_free, type_free_keyval, type_get_attr, type_get_contents, type_get_envelope, type_get_extent,
+        type_get_name, type_get_true_extent, type_get_value_index, type_indexed, type_match_size, type_set_attr,
+        type_set_name, type_size, type_vector, unpack, unpack_external,
     };
     pub use crate::op::{op_commutative, op_create, op_free, reduce_local};
+
+    // Topologies: topology.rs, coll/neighbor.rs.
+    pub use crate::coll::{
+        neighbor_allgather, neighbor_allgatherv, neighbor_alltoall, neighbor_alltoallv, neighbor_alltoallw,
+    };
+    pub use crate::topology::{
+        cart_coords, cart_create, cart_get, cart_map, cart_rank, cart_shift, cart_sub, cartdim_get, dims_create,
+        dist_graph_create, dist_graph_create_adjacent, dist_graph_neighbors, dist_graph_neighbors_count, graph_create,
+        graph_get, graph_map, graph_neighbors, graph_neighbors_count, graphdims_get, topo_test,
+    };
 
     // Point-to-point: p2p.rs, request.rs, status.rs, probe.rs.
     pub use crate::p2p::{

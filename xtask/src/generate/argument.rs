@@ -43,15 +43,18 @@ pub fn add(procedure: &Procedure, parameter: &Parameter, body: &mut Body) -> Res
     } else if kind == "STATUS" {
         status(procedure, parameter, name, body)?;
     } else if kind == "LOGICAL" {
-        logical(parameter, name, body)?;
+        logical(procedure, parameter, name, body)?;
     } else if let Some(object) = object(kind) {
         handle(procedure, parameter, name, object, body)?;
     } else if is_length(procedure, parameter) {
-        writeln!(body.before, "let {name} = argument::length({name}, {name:?})?;")?;
+        let of = if kind == "NUM_DIMS" { "dimensions" } else { "length" };
+        writeln!(body.before, "let {name} = argument::{of}({name}, {name:?})?;")?;
     } else if is_number(kind)? {
         number(procedure, parameter, name, body)?;
     } else if let Some(word) = word(kind) {
-        integer(procedure, parameter, name, Some(word), body)?;
+        // The ranks in a graph are ranks proper: no constant has a place there.
+        let word = Some(word).filter(|_| procedure.chapter != "topology" || parameter.length.is_none());
+        integer(procedure, parameter, name, word, body)?;
     } else if is_plain(kind) {
         integer(procedure, parameter, name, None, body)?;
     } else {
@@ -120,7 +123,7 @@ fn status(procedure: &Procedure, parameter: &Parameter, name: &str, body: &mut B
     Ok(())
 }
 
-fn logical(parameter: &Parameter, name: &str, body: &mut Body) -> Result<()> {
+fn logical(procedure: &Procedure, parameter: &Parameter, name: &str, body: &mut Body) -> Result<()> {
     match (parameter.direction, &parameter.length) {
         (Direction::In, None) => body.arguments.push(format!("{name} != 0")),
         (_, None) => {
@@ -129,7 +132,8 @@ fn logical(parameter: &Parameter, name: &str, body: &mut Body) -> Result<()> {
             writeln!(body.after, "{name}_place.put(c_int::from({name}));")?;
             write!(body.report, "{name}_place.put(1);")?;
         }
-        _ => bail!("no rule for the logicals {name}"),
+        // Zero and anything else.
+        (_, Some(_)) => integer(procedure, parameter, name, None, body)?,
     }
     Ok(())
 }
@@ -321,7 +325,9 @@ fn integer(
 /// In collectives: an argument of a side that may be ignored, so that the typed procedure resolves its datatype itself.
 fn is_of_a_side(procedure: &Procedure, parameter: &Parameter) -> bool {
     let sided = has(procedure, "sendtype") || has(procedure, "sendtypes");
-    procedure.chapter == "collective" && sided && ["send", "recv"].iter().any(|side| parameter.name.starts_with(side))
+    ["collective", "topology"].contains(&procedure.chapter.as_str())
+        && sided
+        && ["send", "recv"].iter().any(|side| parameter.name.starts_with(side))
 }
 
 /// The length of an array that has an entry for each process.
@@ -335,11 +341,22 @@ fn processes(procedure: &Procedure, parameter: &Parameter) -> &'static str {
     }
 }
 
+/// The length of an array that belongs to a topology: the communicator's, or one that is being described.
+fn neighbors(parameter: &Parameter) -> &'static str {
+    match parameter.name.as_str() {
+        "coords" | "remain_dims" => "topology::dimensions(comm)?",
+        "edges" => "topology::edges(argument::array(index, nnodes, \"index\")?)",
+        name if name.starts_with('s') => "topology::outdegree(comm)?",
+        _ => "topology::indegree(comm)?",
+    }
+}
+
 /// The length of an array, as an expression.
 fn length(procedure: &Procedure, parameter: &Parameter) -> Result<String> {
     match &parameter.length {
         Some(Length::Of(length)) if length == "*" => Ok(match procedure.chapter.as_str() {
             "collective" => processes(procedure, parameter).to_owned(),
+            "topology" => neighbors(parameter).to_owned(),
             _ if has(procedure, "incount") => "incount".to_owned(),
             _ if has(procedure, "count") => "count".to_owned(),
             _ => bail!("the length of {} is not known", parameter.name),
@@ -361,7 +378,8 @@ fn length(procedure: &Procedure, parameter: &Parameter) -> Result<String> {
 
 /// Is it there only to say how long an array is? Slices know that.
 fn is_length(procedure: &Procedure, parameter: &Parameter) -> bool {
-    let array_only = parameter.kind.starts_with("ARRAY_LENGTH") && parameter.direction == Direction::In;
+    let kinds = ["ARRAY_LENGTH", "COMM_SIZE", "NUM_DIMS"];
+    let array_only = parameter.direction == Direction::In && kinds.iter().any(|kind| parameter.kind.starts_with(kind));
     // Constructors of datatypes take it as well.
     array_only
         && procedure.chapter != "datatype"
@@ -403,6 +421,8 @@ fn word(kind: &str) -> Option<&'static str> {
         "TOPOLOGY_TYPE" => "Topology",
         "SPLIT_TYPE" => "SplitType",
         "ORDER" => "Order",
+        "DISTRIB_ENUM" => "Distribution",
+        "DTYPE_DISTRIBUTION" => "DistributionArgument",
         "COMBINER" => "Combiner",
         "TYPECLASS" => "Typeclass",
         _ => return None,
@@ -417,12 +437,11 @@ fn is_plain(kind: &str) -> bool {
         "ARRAY_LENGTH_PI",
         "COLOR",
         "COMM_SIZE",
+        "COMM_SIZE_PI",
         "COORDINATE",
         "DEGREE",
         "DIMENSION",
         "INDEX",
-        "DISTRIB_ENUM" => "Distribution",
-        "DTYPE_DISTRIBUTION" => "DistributionArgument",
         "KEY",
         "KEY_INDEX",
         "MATH",
@@ -437,7 +456,6 @@ fn is_plain(kind: &str) -> bool {
 
 /// Is it 64 bits in the typed procedure?
 fn is_number(kind: &str) -> Result<bool> {
-        "COMM_SIZE_PI",
     Ok(kind == "XFER_INT_NNI"
         || kind.starts_with("POLY")
         || ["MPI_Aint", "MPI_Count", "MPI_Offset"].contains(&c::kind_type(kind, false)?))

@@ -164,7 +164,7 @@ pub fn stars(parameter: &Parameter) -> usize {
         "ARGUMENT_LIST" => 3,
         "BUFFER" | "C_BUFFER" | "C_BUFFER2" | "C_BUFFER3" | "C_BUFFER4" | "STRING" | "EXTRA_STATE" | "EXTRA_STATE2"
         | "ATTRIBUTE_VAL" | "ATTRIBUTE_VAL_10" | "STATUS" | "STRING_ARRAY" | "FUNCTION" | "POLYFUNCTION"
-        | "TOOL_MPI_OBJ" | "F08_STATUS" | "F90_STATUS" => 1,
+        | "TOOL_MPI_OBJ" | "F08_STATUS" | "F90_STATUS" | "WEIGHT" => 1,
         _ if parameter.length.is_some() => 0,
         _ => usize::from(parameter.direction != Direction::In || parameter.pointer == Some(true)),
     }
@@ -174,7 +174,8 @@ pub fn stars(parameter: &Parameter) -> usize {
 pub fn brackets(parameter: &Parameter) -> String {
     match (&parameter.length, parameter.kind.as_str()) {
         (_, "STRING_ARRAY" | "STRING_2DARRAY") => "[]".to_owned(),
-        (_, "C_BUFFER4") => String::new(),
+        // Of weights: compilers warn of `MPI_UNWEIGHTED` where an array is wanted.
+        (_, "C_BUFFER4" | "WEIGHT") => String::new(),
         (Some(Length::Matrix([_, columns])), _) => format!("[][{columns}]"),
         (Some(Length::Of(length)), "STRING") if length == "*" && parameter.pointer == Some(false) => "[]".to_owned(),
         (Some(Length::Of(_)), "STRING") => String::new(),

@@ -14,6 +14,7 @@ pub(super) use isthmus_mpi::op::Op;
 pub(super) use isthmus_mpi::procedures;
 pub(super) use isthmus_mpi::request::{REQUEST_NULL, Request};
 pub(super) use isthmus_mpi::session::Session;
+pub(super) use isthmus_mpi::topology;
 
 pub(super) use super::constants::*;
 pub(super) use crate::abi::{Abi, DistributionArgument, ErrorCode};

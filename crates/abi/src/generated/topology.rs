@@ -3,6 +3,494 @@
 
 use super::prelude::*;
 
+/// `MPI_Cart_coords`.
+#[inline(always)]
+unsafe fn cart_coords<A: Abi>(comm: CHandle<A>, rank: c_int, maxdims: c_int, coords: *mut c_int) -> c_int {
+    entry::enter::<A>("MPI_Cart_coords", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let maxdims = argument::length(maxdims, "maxdims")?;
+            let coords = argument::array_mut(coords, maxdims, "coords")?;
+            procedures::cart_coords(comm, A::word_in::<Rank>(rank), coords)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Cart_create`.
+#[inline(always)]
+unsafe fn cart_create<A: Abi>(
+    comm_old: CHandle<A>,
+    ndims: c_int,
+    dims: *const c_int,
+    periods: *const c_int,
+    reorder: c_int,
+    comm_cart: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Cart_create", entry::on_comm::<A>(comm_old), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm_old = A::handle_in::<Comm>(comm_old).resolve("comm_old")?;
+            let ndims = argument::dimensions(ndims, "ndims")?;
+            let comm_cart_place = HandlePlace::<A>::at(comm_cart, "comm_cart")?;
+            let comm_cart = procedures::cart_create(
+                comm_old,
+                argument::array(dims, ndims, "dims")?,
+                argument::array(periods, ndims, "periods")?,
+                reorder != 0,
+            )?;
+            comm_cart_place.put(comm_cart);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Cart_get`.
+#[inline(always)]
+unsafe fn cart_get<A: Abi>(
+    comm: CHandle<A>,
+    maxdims: c_int,
+    dims: *mut c_int,
+    periods: *mut c_int,
+    coords: *mut c_int,
+) -> c_int {
+    entry::enter::<A>("MPI_Cart_get", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let maxdims = argument::length(maxdims, "maxdims")?;
+            let dims = argument::array_mut(dims, maxdims, "dims")?;
+            let periods = argument::array_mut(periods, maxdims, "periods")?;
+            let coords = argument::array_mut(coords, maxdims, "coords")?;
+            procedures::cart_get(comm, dims, periods, coords)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Cart_map`.
+#[inline(always)]
+unsafe fn cart_map<A: Abi>(
+    comm: CHandle<A>,
+    ndims: c_int,
+    dims: *const c_int,
+    periods: *const c_int,
+    newrank: *mut c_int,
+) -> c_int {
+    entry::enter::<A>("MPI_Cart_map", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let ndims = argument::dimensions(ndims, "ndims")?;
+            let newrank_place = argument::place(newrank, "newrank")?;
+            let newrank = procedures::cart_map(
+                comm,
+                argument::array(dims, ndims, "dims")?,
+                argument::array(periods, ndims, "periods")?,
+            )?;
+            newrank_place.put(A::word_out::<Rank>(newrank));
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Cart_rank`.
+#[inline(always)]
+unsafe fn cart_rank<A: Abi>(comm: CHandle<A>, coords: *const c_int, rank: *mut c_int) -> c_int {
+    entry::enter::<A>("MPI_Cart_rank", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let rank_place = argument::place(rank, "rank")?;
+            let rank = procedures::cart_rank(comm, argument::array(coords, topology::dimensions(comm)?, "coords")?)?;
+            rank_place.put(A::word_out::<Rank>(rank));
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Cart_shift`.
+#[inline(always)]
+unsafe fn cart_shift<A: Abi>(
+    comm: CHandle<A>,
+    direction: c_int,
+    disp: c_int,
+    rank_source: *mut c_int,
+    rank_dest: *mut c_int,
+) -> c_int {
+    entry::enter::<A>("MPI_Cart_shift", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let rank_source_place = argument::place(rank_source, "rank_source")?;
+            let rank_dest_place = argument::place(rank_dest, "rank_dest")?;
+            let (rank_source, rank_dest) = procedures::cart_shift(comm, direction, disp)?;
+            rank_source_place.put(A::word_out::<Rank>(rank_source));
+            rank_dest_place.put(A::word_out::<Rank>(rank_dest));
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Cart_sub`.
+#[inline(always)]
+unsafe fn cart_sub<A: Abi>(comm: CHandle<A>, remain_dims: *const c_int, newcomm: *mut CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Cart_sub", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let newcomm_place = HandlePlace::<A>::at(newcomm, "newcomm")?;
+            let newcomm = procedures::cart_sub(
+                comm,
+                argument::array(remain_dims, topology::dimensions(comm)?, "remain_dims")?,
+            )?;
+            newcomm_place.put(newcomm);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Cartdim_get`.
+#[inline(always)]
+unsafe fn cartdim_get<A: Abi>(comm: CHandle<A>, ndims: *mut c_int) -> c_int {
+    entry::enter::<A>("MPI_Cartdim_get", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let ndims_place = argument::place(ndims, "ndims")?;
+            let ndims = procedures::cartdim_get(comm)?;
+            ndims_place.put(ndims);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Dims_create`.
+#[inline(always)]
+unsafe fn dims_create<A: Abi>(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> c_int {
+    entry::enter::<A>("MPI_Dims_create", Scope::Process, || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let ndims = argument::dimensions(ndims, "ndims")?;
+            let dims = argument::array_mut(dims, ndims, "dims")?;
+            procedures::dims_create(nnodes, dims)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Dist_graph_neighbors_count`.
+#[inline(always)]
+unsafe fn dist_graph_neighbors_count<A: Abi>(
+    comm: CHandle<A>,
+    indegree: *mut c_int,
+    outdegree: *mut c_int,
+    weighted: *mut c_int,
+) -> c_int {
+    entry::enter::<A>("MPI_Dist_graph_neighbors_count", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let indegree_place = argument::place(indegree, "indegree")?;
+            let outdegree_place = argument::place(outdegree, "outdegree")?;
+            let weighted_place = argument::place(weighted, "weighted")?;
+            let (indegree, outdegree, weighted) = procedures::dist_graph_neighbors_count(comm)?;
+            indegree_place.put(indegree);
+            outdegree_place.put(outdegree);
+            weighted_place.put(c_int::from(weighted));
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Graph_create`.
+#[inline(always)]
+unsafe fn graph_create<A: Abi>(
+    comm_old: CHandle<A>,
+    nnodes: c_int,
+    index: *const c_int,
+    edges: *const c_int,
+    reorder: c_int,
+    comm_graph: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Graph_create", entry::on_comm::<A>(comm_old), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm_old = A::handle_in::<Comm>(comm_old).resolve("comm_old")?;
+            let nnodes = argument::length(nnodes, "nnodes")?;
+            let comm_graph_place = HandlePlace::<A>::at(comm_graph, "comm_graph")?;
+            let comm_graph = procedures::graph_create(
+                comm_old,
+                argument::array(index, nnodes, "index")?,
+                argument::array(
+                    edges,
+                    topology::edges(argument::array(index, nnodes, "index")?),
+                    "edges",
+                )?,
+                reorder != 0,
+            )?;
+            comm_graph_place.put(comm_graph);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Graph_get`.
+#[inline(always)]
+unsafe fn graph_get<A: Abi>(
+    comm: CHandle<A>,
+    maxindex: c_int,
+    maxedges: c_int,
+    index: *mut c_int,
+    edges: *mut c_int,
+) -> c_int {
+    entry::enter::<A>("MPI_Graph_get", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let maxindex = argument::length(maxindex, "maxindex")?;
+            let maxedges = argument::length(maxedges, "maxedges")?;
+            let index = argument::array_mut(index, maxindex, "index")?;
+            let edges = argument::array_mut(edges, maxedges, "edges")?;
+            procedures::graph_get(comm, index, edges)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Graph_map`.
+#[inline(always)]
+unsafe fn graph_map<A: Abi>(
+    comm: CHandle<A>,
+    nnodes: c_int,
+    index: *const c_int,
+    edges: *const c_int,
+    newrank: *mut c_int,
+) -> c_int {
+    entry::enter::<A>("MPI_Graph_map", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let nnodes = argument::length(nnodes, "nnodes")?;
+            let newrank_place = argument::place(newrank, "newrank")?;
+            let newrank = procedures::graph_map(
+                comm,
+                argument::array(index, nnodes, "index")?,
+                argument::array(
+                    edges,
+                    topology::edges(argument::array(index, nnodes, "index")?),
+                    "edges",
+                )?,
+            )?;
+            newrank_place.put(A::word_out::<Rank>(newrank));
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Graph_neighbors`.
+#[inline(always)]
+unsafe fn graph_neighbors<A: Abi>(comm: CHandle<A>, rank: c_int, maxneighbors: c_int, neighbors: *mut c_int) -> c_int {
+    entry::enter::<A>("MPI_Graph_neighbors", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let maxneighbors = argument::length(maxneighbors, "maxneighbors")?;
+            let neighbors = argument::array_mut(neighbors, maxneighbors, "neighbors")?;
+            procedures::graph_neighbors(comm, A::word_in::<Rank>(rank), neighbors)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Graph_neighbors_count`.
+#[inline(always)]
+unsafe fn graph_neighbors_count<A: Abi>(comm: CHandle<A>, rank: c_int, nneighbors: *mut c_int) -> c_int {
+    entry::enter::<A>("MPI_Graph_neighbors_count", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let nneighbors_place = argument::place(nneighbors, "nneighbors")?;
+            let nneighbors = procedures::graph_neighbors_count(comm, A::word_in::<Rank>(rank))?;
+            nneighbors_place.put(nneighbors);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Graphdims_get`.
+#[inline(always)]
+unsafe fn graphdims_get<A: Abi>(comm: CHandle<A>, nnodes: *mut c_int, nedges: *mut c_int) -> c_int {
+    entry::enter::<A>("MPI_Graphdims_get", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let nnodes_place = argument::place(nnodes, "nnodes")?;
+            let nedges_place = argument::place(nedges, "nedges")?;
+            let (nnodes, nedges) = procedures::graphdims_get(comm)?;
+            nnodes_place.put(nnodes);
+            nedges_place.put(nedges);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Neighbor_allgather`.
+#[inline(always)]
+unsafe fn neighbor_allgather<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: CHandle<A>,
+    comm: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Neighbor_allgather", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            procedures::neighbor_allgather(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                recvcount.into(),
+                A::handle_in::<Datatype>(recvtype),
+                comm,
+            )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Neighbor_allgatherv`.
+#[inline(always)]
+unsafe fn neighbor_allgatherv<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    displs: *const N,
+    recvtype: CHandle<A>,
+    comm: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Neighbor_allgatherv", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            procedures::neighbor_allgatherv(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?,
+                argument::counts(displs, topology::indegree(comm)?, "displs")?,
+                A::handle_in::<Datatype>(recvtype),
+                comm,
+            )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Neighbor_alltoall`.
+#[inline(always)]
+unsafe fn neighbor_alltoall<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: CHandle<A>,
+    comm: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Neighbor_alltoall", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            procedures::neighbor_alltoall(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                recvcount.into(),
+                A::handle_in::<Datatype>(recvtype),
+                comm,
+            )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Neighbor_alltoallv`.
+#[inline(always)]
+unsafe fn neighbor_alltoallv<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcounts: *const N,
+    sdispls: *const N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    rdispls: *const N,
+    recvtype: CHandle<A>,
+    comm: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Neighbor_alltoallv", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            procedures::neighbor_alltoallv(
+                A::buffer(sendbuf),
+                argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?,
+                argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?,
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?,
+                argument::counts(rdispls, topology::indegree(comm)?, "rdispls")?,
+                A::handle_in::<Datatype>(recvtype),
+                comm,
+            )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Neighbor_alltoallw`.
+#[inline(always)]
+unsafe fn neighbor_alltoallw<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcounts: *const N,
+    sdispls: *const i64,
+    sendtypes: *const CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    rdispls: *const i64,
+    recvtypes: *const CHandle<A>,
+    comm: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Neighbor_alltoallw", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            procedures::neighbor_alltoallw(
+                A::buffer(sendbuf),
+                argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?,
+                argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?,
+                &argument::handles::<A, Datatype>(sendtypes, topology::outdegree(comm)?, "sendtypes")?,
+                A::buffer_mut(recvbuf),
+                argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?,
+                argument::counts(rdispls, topology::indegree(comm)?, "rdispls")?,
+                &argument::handles::<A, Datatype>(recvtypes, topology::indegree(comm)?, "recvtypes")?,
+                comm,
+            )?;
+            Ok(())
+        }
+    })
+}
+
 /// `MPI_Topo_test`.
 #[inline(always)]
 unsafe fn topo_test<A: Abi>(comm: CHandle<A>, status: *mut c_int) -> c_int {
@@ -19,5 +507,34 @@ unsafe fn topo_test<A: Abi>(comm: CHandle<A>, status: *mut c_int) -> c_int {
 }
 
 export! {
+MPI_Cart_coords = self::cart_coords(comm: CHandle<A>, rank: c_int, maxdims: c_int, coords: *mut c_int) -> c_int;
+MPI_Cart_create = self::cart_create(comm_old: CHandle<A>, ndims: c_int, dims: *const c_int, periods: *const c_int, reorder: c_int, comm_cart: *mut CHandle<A>) -> c_int;
+MPI_Cart_get = self::cart_get(comm: CHandle<A>, maxdims: c_int, dims: *mut c_int, periods: *mut c_int, coords: *mut c_int) -> c_int;
+MPI_Cart_map = self::cart_map(comm: CHandle<A>, ndims: c_int, dims: *const c_int, periods: *const c_int, newrank: *mut c_int) -> c_int;
+MPI_Cart_rank = self::cart_rank(comm: CHandle<A>, coords: *const c_int, rank: *mut c_int) -> c_int;
+MPI_Cart_shift = self::cart_shift(comm: CHandle<A>, direction: c_int, disp: c_int, rank_source: *mut c_int, rank_dest: *mut c_int) -> c_int;
+MPI_Cart_sub = self::cart_sub(comm: CHandle<A>, remain_dims: *const c_int, newcomm: *mut CHandle<A>) -> c_int;
+MPI_Cartdim_get = self::cartdim_get(comm: CHandle<A>, ndims: *mut c_int) -> c_int;
+MPI_Dims_create = self::dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> c_int;
+MPI_Dist_graph_create = irregular::dist_graph_create(comm_old: CHandle<A>, n: c_int, sources: *const c_int, degrees: *const c_int, destinations: *const c_int, weights: *const c_int, info: CHandle<A>, reorder: c_int, comm_dist_graph: *mut CHandle<A>) -> c_int;
+MPI_Dist_graph_create_adjacent = irregular::dist_graph_create_adjacent(comm_old: CHandle<A>, indegree: c_int, sources: *const c_int, sourceweights: *const c_int, outdegree: c_int, destinations: *const c_int, destweights: *const c_int, info: CHandle<A>, reorder: c_int, comm_dist_graph: *mut CHandle<A>) -> c_int;
+MPI_Dist_graph_neighbors = irregular::dist_graph_neighbors(comm: CHandle<A>, maxindegree: c_int, sources: *mut c_int, sourceweights: *mut c_int, maxoutdegree: c_int, destinations: *mut c_int, destweights: *mut c_int) -> c_int;
+MPI_Dist_graph_neighbors_count = self::dist_graph_neighbors_count(comm: CHandle<A>, indegree: *mut c_int, outdegree: *mut c_int, weighted: *mut c_int) -> c_int;
+MPI_Graph_create = self::graph_create(comm_old: CHandle<A>, nnodes: c_int, index: *const c_int, edges: *const c_int, reorder: c_int, comm_graph: *mut CHandle<A>) -> c_int;
+MPI_Graph_get = self::graph_get(comm: CHandle<A>, maxindex: c_int, maxedges: c_int, index: *mut c_int, edges: *mut c_int) -> c_int;
+MPI_Graph_map = self::graph_map(comm: CHandle<A>, nnodes: c_int, index: *const c_int, edges: *const c_int, newrank: *mut c_int) -> c_int;
+MPI_Graph_neighbors = self::graph_neighbors(comm: CHandle<A>, rank: c_int, maxneighbors: c_int, neighbors: *mut c_int) -> c_int;
+MPI_Graph_neighbors_count = self::graph_neighbors_count(comm: CHandle<A>, rank: c_int, nneighbors: *mut c_int) -> c_int;
+MPI_Graphdims_get = self::graphdims_get(comm: CHandle<A>, nnodes: *mut c_int, nedges: *mut c_int) -> c_int;
+MPI_Neighbor_allgather = self::neighbor_allgather::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Neighbor_allgather_c = self::neighbor_allgather::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Neighbor_allgatherv = self::neighbor_allgatherv::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Neighbor_allgatherv_c = self::neighbor_allgatherv::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Neighbor_alltoall = self::neighbor_alltoall::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Neighbor_alltoall_c = self::neighbor_alltoall::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Neighbor_alltoallv = self::neighbor_alltoallv::<c_int>(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Neighbor_alltoallv_c = self::neighbor_alltoallv::<i64>(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Neighbor_alltoallw = self::neighbor_alltoallw::<c_int>(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const i64, sendtypes: *const CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const i64, recvtypes: *const CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Neighbor_alltoallw_c = self::neighbor_alltoallw::<i64>(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const CHandle<A>, comm: CHandle<A>) -> c_int;
 MPI_Topo_test = self::topo_test(comm: CHandle<A>, status: *mut c_int) -> c_int;
 }

@@ -13,6 +13,7 @@ mod info;
 mod op;
 mod request;
 mod tool;
+mod topology;
 
 pub use abi_info::*;
 pub use attribute::*;
@@ -25,3 +26,4 @@ pub use info::*;
 pub use op::*;
 pub use request::*;
 pub use tool::*;
+pub use topology::*;

@@ -40,7 +40,8 @@ pub(super) fn wait_for_all(comm: &Comm) -> Result<()> {
 fn duplicate(comm: &Comm, info: Option<&Info>) -> Result<Handle<Comm>> {
     let (ours, theirs) = gather_both(comm, [context::proposal()])?;
     let proposals = ours.iter().chain(&theirs).map(|[proposal]| *proposal);
-    let new = comm.derive(proposals, Arc::clone(&comm.group), comm.remote_group().cloned())?;
+    let mut new = comm.derive(proposals, Arc::clone(&comm.group), comm.remote_group().cloned())?;
+    new.topology.clone_from(&comm.topology);
     super::comm_set_info(&new, info)?;
     let handle = new.publish()?;
     let attributes = &handle.resolve("newcomm")?.attributes;
@@ -51,7 +52,7 @@ fn duplicate(comm: &Comm, info: Option<&Info>) -> Result<Handle<Comm>> {
     Ok(handle)
 }
 
-/// `MPI_Comm_dup`: same groups, error handler and (as their callbacks decide) attributes; no hints. Collective.
+/// `MPI_Comm_dup`: same groups, topology, error handler and (as their callbacks decide) attributes; no hints. Collective.
 pub fn comm_dup(comm: &Comm) -> Result<Handle<Comm>> {
     duplicate(comm, None)
 }
@@ -80,8 +81,8 @@ fn is_subset(group: &Group, of: &Group) -> bool {
 /// `MPI_Comm_create`: a communicator over `group`; the null handle for those who are not in theirs. Disjoint groups may be
 /// given at a time. Collective over `comm`; those whose groups differ get an error, not a hang.
 pub fn comm_create(comm: &Comm, group: &Group) -> Result<Handle<Comm>> {
-    let valid = is_subset(group, &comm.group);
     group.common_session(&comm.group)?;
+    let valid = is_subset(group, &comm.group);
     let own = if valid { digest(group.members()) } else { 0 };
     let place = group.rank();
     let (ours, theirs) = gather_both(comm, [context::proposal(), own, place as u32])?;

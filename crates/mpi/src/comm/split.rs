@@ -50,7 +50,8 @@ fn publish(new: Option<Comm>) -> Result<Handle<Comm>> {
     new.map_or(Ok(Handle::NULL), Comm::publish)
 }
 
-fn split(comm: &Comm, color: i32, key: i32) -> Result<Option<Comm>> {
+/// A communicator for each colour, as [`comm_split`] makes it. Collective.
+pub(crate) fn split(comm: &Comm, color: i32, key: i32) -> Result<Option<Comm>> {
     let (ours, theirs) = gather_both(comm, [context::proposal(), color as u32, key as u32])?;
     let group = chosen(&comm.group, &ours, color);
     let remote = comm.remote_group().map(|remote| chosen(remote, &theirs, color));

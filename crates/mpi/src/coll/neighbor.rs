@@ -1,0 +1,120 @@
+//! Neighborhood collectives (MPI-5.0 §8.6): blocks along the edges of a topology, all at once.
+//!
+//! Blocks stand in buffers in the order of the neighbors. Of several edges from one process to another the k-th block
+//! sent is the k-th received; in a grid, what goes one way along a dimension comes from the other way. Neighbors that are
+//! `PROC_NULL` have blocks, which are not looked at.
+
+mod allgather;
+mod alltoall;
+
+use std::ffi::c_void;
+
+use super::arguments;
+use super::elements::{self, Elements};
+use super::link::Link;
+use crate::counts::Counts;
+use crate::datatype::Datatype;
+use crate::error::Result;
+use crate::fail;
+use crate::handle::Handle;
+use crate::topology::Topology;
+
+pub use allgather::{neighbor_allgather, neighbor_allgatherv};
+pub use alltoall::{neighbor_alltoall, neighbor_alltoallv, neighbor_alltoallw};
+
+/// `from` says what goes to a destination, `to` where what comes from a source belongs.
+///
+/// # Safety
+/// What `from` says must be readable, what `to` says writable, where there is a neighbor; they must not overlap.
+unsafe fn run<'a>(
+    link: &impl Link,
+    topology: &Topology,
+    from: impl Fn(usize) -> Elements<'a>,
+    to: impl Fn(usize) -> Elements<'a>,
+) -> Result<()> {
+    let (sources, destinations) = (topology.sources(), topology.destinations());
+    let rank = link.rank();
+    // Nobody is `PROC_NULL`, which is no index.
+    let arrivals = topology
+        .arrivals()
+        .filter_map(|block| Some((usize::try_from(sources[block]).ok()?, block)));
+    let departures =
+        (0..destinations.len()).filter_map(|block| Some((usize::try_from(destinations[block]).ok()?, block)));
+    let from_self = departures.clone().filter(|(dest, _)| *dest == rank);
+    let to_self = arrivals.clone().filter(|(source, _)| *source == rank);
+    let (sent, received) = (from_self.clone().count(), to_self.clone().count());
+    // SAFETY: the caller's promise.
+    unsafe {
+        for ((_, sent), (_, received)) in from_self.zip(to_self) {
+            elements::copy(link, from(sent), to(received));
+        }
+        elements::transfer(
+            link,
+            arrivals
+                .filter(|(source, _)| *source != rank)
+                .map(|(source, block)| (source, to(block))),
+            departures
+                .filter(|(dest, _)| *dest != rank)
+                .map(|(dest, block)| (dest, from(block))),
+        )?;
+    }
+    // Others do not depend on it.
+    if sent != received {
+        return Err(fail!(
+            Topology,
+            "the graph has {sent} edges from this process to itself, and {received} to itself from this process"
+        ));
+    }
+    Ok(())
+}
+
+/// A buffer of `blocks` blocks of `count` elements each; the first of them. Without blocks it may be anything.
+fn equal_blocks(
+    name: &str,
+    buffer: *const c_void,
+    count: i64,
+    datatype: Handle<Datatype>,
+    blocks: usize,
+) -> Result<Elements<'static>> {
+    let datatype = datatype.resolve("datatype")?;
+    let most = if blocks == 0 { 0 } else { i64::MAX };
+    arguments::buffer(name, buffer, count.min(most), datatype)
+}
+
+/// A buffer of blocks with a count and a displacement in extents for each.
+fn blocks<'a>(
+    name: &str,
+    buffer: *const c_void,
+    counts: Counts<'a>,
+    displacements: Counts<'a>,
+    datatype: Handle<Datatype>,
+) -> Result<impl Fn(usize) -> Elements<'static> + use<'a>> {
+    let datatype = datatype.resolve("datatype")?;
+    check_counts(name, counts)?;
+    let largest = counts.iter().max().unwrap_or(0);
+    let all = arguments::buffer(name, buffer, largest, datatype)?;
+    Ok(move |block| all.at(displacements.get(block), counts.get(block)))
+}
+
+/// Blocks of a datatype each, with displacements in bytes.
+fn typed_blocks(
+    name: &str,
+    buffer: *const c_void,
+    counts: Counts<'_>,
+    displacements: Counts<'_>,
+    datatypes: &[Handle<Datatype>],
+) -> Result<Vec<Elements<'static>>> {
+    check_counts(name, counts)?;
+    let block = |(i, datatype): (usize, &Handle<Datatype>)| {
+        let place = buffer.wrapping_byte_offset(displacements.get(i) as isize);
+        arguments::buffer(name, place, counts.get(i), datatype.resolve("datatype")?)
+    };
+    datatypes.iter().enumerate().map(block).collect()
+}
+
+fn check_counts(name: &str, counts: Counts<'_>) -> Result<()> {
+    match counts.iter().enumerate().find(|(_, count)| *count < 0) {
+        Some((block, count)) => Err(fail!(Count, "count={count} of block {block} of {name} is negative")),
+        None => Ok(()),
+    }
+}
