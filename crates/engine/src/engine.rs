@@ -378,14 +378,19 @@ impl Engine {
     pub fn keep(&mut self, key: Key, early: Early) -> u32 {
         counters::UNEXPECTED.add(1);
         if let Early::Payload { total, .. } = &early {
-            self.charge(*total as i64);
+            self.account(self.unexpected_bytes.saturating_add(*total));
         }
         self.unexpected.push(key, early)
     }
 
-    /// Account for unmatched payload; tell senders when it becomes too much, and when it is fine again.
-    pub fn charge(&mut self, bytes: i64) {
-        self.unexpected_bytes = self.unexpected_bytes.saturating_add_signed(bytes);
+    /// A kept message of `total` bytes has found its receive.
+    pub fn forget(&mut self, total: u64) {
+        self.account(self.unexpected_bytes.saturating_sub(total));
+    }
+
+    /// So much unmatched payload is kept; tell senders when it becomes too much, and when it is fine again.
+    fn account(&mut self, bytes: u64) {
+        self.unexpected_bytes = bytes;
         let limit = if self.announce_only {
             self.unexpected_limit / 2
         } else {

@@ -14,6 +14,8 @@ pub mod counters;
 mod engine;
 mod error;
 mod flags;
+#[cfg(test)]
+mod hostile;
 mod inbound;
 pub mod job;
 mod matching;

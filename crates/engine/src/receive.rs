@@ -41,7 +41,7 @@ impl Engine {
     fn take_early(&mut self, op: u32, peer: u32, tag: i32, early: Early, was: Incoming) -> bool {
         match early {
             Early::Payload { source, bytes, total } => {
-                self.charge(-(total as i64));
+                self.forget(total);
                 let expected = self.ops.matched(op, source, tag, total);
                 let here = expected.min(bytes.len() as u64);
                 // SAFETY: the receive's pending buffer has room for `expected` bytes.
