@@ -1,10 +1,15 @@
 //! Lower and upper bounds, true extent, alignment (MPI-5.0 §5.1.6 to §5.1.8).
+//!
+//! Padding stays with what it pads, as in C: a type that ends in an element of another type ends where that element's
+//! padding does. Only strides that no alignment explains show a difference to padding the flattened type map.
 
 /// What a type map says of its bounds. All in bytes; wide, so that no sum overflows before it is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bounds {
     /// First byte of data, and the one behind the last; none if there is no data.
     data: Option<(i128, i128)>,
+    /// Where the last of the parts ends that it was made of, with its padding.
+    end: Option<i128>,
     /// The smallest explicit lower bound (`lb_marker`).
     lower: Option<i128>,
     /// The largest explicit upper bound (`ub_marker`).
@@ -16,6 +21,7 @@ pub(super) struct Bounds {
 impl Bounds {
     pub const EMPTY: Self = Self {
         data: None,
+        end: None,
         lower: None,
         upper: None,
         alignment: 1,
@@ -25,6 +31,7 @@ impl Bounds {
     pub fn basic(size: i64, alignment: i64) -> Self {
         Self {
             data: Some((0, i128::from(size))),
+            end: Some(i128::from(size)),
             alignment: i128::from(alignment),
             ..Self::EMPTY
         }
@@ -52,10 +59,18 @@ impl Bounds {
     pub fn ub(&self) -> i128 {
         let natural = || {
             let lb = self.lb();
-            let end = self.data.map_or(lb, |data| data.1);
+            let end = self.end.unwrap_or(lb);
             lb + (end - lb + self.alignment - 1).div_euclid(self.alignment) * self.alignment
         };
         self.upper.unwrap_or_else(natural)
+    }
+
+    /// Of a finished type: its own padding belongs to it from now on.
+    pub fn finished(self) -> Self {
+        Self {
+            end: self.end.map(|_| Self { upper: None, ..self }.ub()),
+            ..self
+        }
     }
 
     pub fn true_lb(&self) -> i128 {
@@ -77,6 +92,7 @@ impl Bounds {
     pub fn shifted(self, distance: i128) -> Self {
         Self {
             data: self.data.map(|(from, to)| (from + distance, to + distance)),
+            end: self.end.map(|end| end + distance),
             lower: self.lower.map(|lower| lower + distance),
             upper: self.upper.map(|upper| upper + distance),
             ..self
@@ -93,6 +109,7 @@ impl Bounds {
         }
         Self {
             data: merge(self.data, other.data, |a, b| (a.0.min(b.0), a.1.max(b.1))),
+            end: merge(self.end, other.end, i128::max),
             lower: merge(self.lower, other.lower, i128::min),
             upper: merge(self.upper, other.upper, i128::max),
             alignment: self.alignment.max(other.alignment),
@@ -116,6 +133,8 @@ mod tests {
     fn extents_are_padded_like_structures() {
         let double_char = Bounds::basic(8, 8).union(Bounds::basic(1, 1).shifted(8));
         assert_eq!((double_char.lb(), double_char.ub(), double_char.true_ub()), (0, 16, 9));
+        let pair = double_char.finished();
+        assert_eq!(pair.union(pair.shifted(17)).ub(), 40);
         let upper_only = Bounds::basic(4, 4).with_upper(-3);
         assert_eq!((upper_only.lb(), upper_only.ub()), (0, -3));
         assert_eq!(Bounds::basic(8, 8).repeated(0, 8), Bounds::EMPTY);

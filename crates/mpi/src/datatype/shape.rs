@@ -62,7 +62,7 @@ impl Shape {
             true_extent: end,
             layout,
             signature: Signature::basic(named.basics()),
-            bounds,
+            bounds: bounds.finished(),
         }
     }
 
@@ -141,7 +141,7 @@ impl Shape {
             true_extent,
             layout,
             signature,
-            bounds,
+            bounds: bounds.finished(),
         })
     }
 

@@ -68,6 +68,8 @@ const BASICS: [(&str, &[Entry]); 7] = [
 #[derive(Debug, Clone, Default)]
 struct TypeMap {
     entries: Vec<Entry>,
+    /// Where its parts end, with their padding.
+    ends: Vec<i64>,
     lower: Vec<i64>,
     upper: Vec<i64>,
 }
@@ -77,6 +79,7 @@ impl TypeMap {
         match recipe {
             Recipe::Named(which) => Self {
                 entries: BASICS[*which].1.to_vec(),
+                ends: BASICS[*which].1.iter().map(|entry| entry.0 + entry.1).collect(),
                 ..Self::default()
             },
             Recipe::Dup(old) => Self::of(old),
@@ -174,6 +177,7 @@ impl TypeMap {
                 .iter()
                 .map(|entry| (entry.0 + at, entry.1, entry.2, entry.3)),
         );
+        self.ends.extend(other.natural_ub().map(|end| end + at));
         self.lower.extend(other.lower.iter().map(|lower| lower + at));
         self.upper.extend(other.upper.iter().map(|upper| upper + at));
     }
@@ -200,18 +204,18 @@ impl TypeMap {
     }
 
     fn extent(&self) -> i64 {
-        if let Some(upper) = self.upper.iter().max() {
-            return upper - self.lb();
+        let explicit = self.upper.iter().copied().max();
+        explicit.or(self.natural_ub()).map_or(0, |ub| ub - self.lb())
+    }
+
+    /// The upper bound if there were no explicit one.
+    fn natural_ub(&self) -> Option<i64> {
+        let alignment = self.entries.iter().map(|entry| entry.2).max()?;
+        let mut ub = self.ends.iter().copied().max()?;
+        while (ub - self.lb()) % alignment != 0 {
+            ub += 1;
         }
-        if self.entries.is_empty() {
-            return 0;
-        }
-        let alignment = self.entries.iter().map(|entry| entry.2).max().unwrap_or(1);
-        let mut extent = self.true_bounds().1 - self.lb();
-        while extent % alignment != 0 {
-            extent += 1;
-        }
-        extent
+        Some(ub)
     }
 
     /// Where each byte of the packed form lies.
