@@ -1,22 +1,24 @@
 //! Staying with the ranks of a job from start to end: one loop that waits for signals, lifelines and pipes.
 
+mod signals;
+mod verdict;
+
 use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use isthmus_engine::control::Nonce;
-use isthmus_os::child::{self, Reaped};
-use isthmus_os::signal::{self, Arrived, Signals};
+use isthmus_os::child;
+use isthmus_os::signal::Signals;
 use isthmus_os::{limits, poll, random};
 
-use crate::failure::{Failure, Result, say, say_as_it_is};
+use crate::failure::{Failure, Result, say};
 use crate::family;
-use crate::lifeline::{Abort, Asks, Door, Lifeline, Visitor};
+use crate::lifeline::{Asks, Door, Lifeline, Visitor};
 use crate::options::Job;
 use crate::output::Pipe;
 use crate::program::{self, Program};
-use crate::report::{self, Stage};
 use crate::start::Starter;
 
 /// How long ranks have between SIGTERM and SIGKILL.
@@ -29,23 +31,8 @@ const SWEEP: Duration = Duration::from_millis(10);
 const GIVE_UP: Duration = Duration::from_secs(2);
 /// After passing on a signal that usually ends a job: when we say that it did not.
 const REMIND: Duration = Duration::from_secs(1);
-/// Two signals closer together are one wish (`timeout` sends to the process and to its group).
-const SAME_WISH: Duration = Duration::from_millis(200);
-
 /// Exit code when `--timeout` ends the job, as `timeout(1)` has it.
 const TIMED_OUT: u8 = 124;
-
-const TAKEN: [i32; 9] = [
-    libc::SIGCHLD,
-    libc::SIGHUP,
-    libc::SIGINT,
-    libc::SIGQUIT,
-    libc::SIGTERM,
-    libc::SIGUSR1,
-    libc::SIGUSR2,
-    libc::SIGTSTP,
-    libc::SIGCONT,
-];
 
 /// Run the job; the answer is the exit code. Blocks until every process of it has gone.
 pub fn run(job: &Job) -> Result<u8> {
@@ -67,7 +54,7 @@ pub fn run(job: &Job) -> Result<u8> {
     child::adopt_orphans().map_err(|error| Failure::machine("watch over the ranks", error))?;
     let mut supervisor = Supervisor {
         door: Door::open(nonce, size)?,
-        signals: Signals::take_over(&TAKEN).map_err(|error| Failure::machine("take over signals", error))?,
+        signals: Signals::take_over(&signals::TAKEN).map_err(|error| Failure::machine("take over signals", error))?,
         segments: vec![segment(size, nonce)?],
         job,
         nonce,
@@ -115,7 +102,8 @@ struct Supervisor<'a> {
     verdict: Option<u8>,
     /// A signal that usually ends a job was passed on.
     told: Option<Told>,
-    ending: Option<Ending>,
+    /// The job is being ended; what lives at this time is killed.
+    ending: Option<Instant>,
     deadline: Option<Instant>,
 }
 
@@ -135,10 +123,6 @@ struct Told {
     signal: i32,
     at: Instant,
     reminded: bool,
-}
-
-struct Ending {
-    kill_at: Instant,
 }
 
 /// What a descriptor belongs to.
@@ -237,8 +221,8 @@ impl Supervisor<'_> {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        if let Some(ending) = &self.ending {
-            return Some(ending.kill_at.max(Instant::now() + SWEEP));
+        if let Some(kill_at) = self.ending {
+            return Some(kill_at.max(Instant::now() + SWEEP));
         }
         let reminder = self
             .told
@@ -321,88 +305,12 @@ impl Supervisor<'_> {
         self.consider(rank);
     }
 
-    fn attend_signals(&mut self) -> Result<()> {
-        while let Some(arrived) = self
-            .signals
-            .next()
-            .map_err(|error| Failure::machine("read signals", error))?
-        {
-            match arrived.signal {
-                libc::SIGCHLD => self.reap(),
-                _ => self.pass_on(arrived),
-            }
-        }
-        Ok(())
-    }
-
-    fn reap(&mut self) {
-        loop {
-            match child::reap() {
-                Reaped::Child(pid, status) => {
-                    let Some(rank) = self.ranks.iter().position(|rank| rank.pid == pid) else {
-                        continue;
-                    };
-                    self.ranks[rank].ended = Some(status);
-                    // It may have come, spoken and gone since we looked.
-                    if self.ending.is_none() {
-                        self.attend_visitors();
-                        self.attend_rank(rank);
-                    }
-                }
-                Reaped::AllRunning => return self.childless = false,
-                Reaped::NoChildren => return self.childless = true,
-            }
-        }
-    }
-
-    fn pass_on(&mut self, arrived: Arrived) {
-        let Arrived { signal, from_kernel } = arrived;
-        match signal {
-            libc::SIGUSR1 | libc::SIGUSR2 => {
-                // Not to wrappers: they would die of it.
-                for rank in self
-                    .ranks
-                    .iter()
-                    .filter(|rank| rank.ended.is_none() || rank.lifeline.is_some())
-                {
-                    let target = rank.lifeline.as_ref().map_or(rank.pid, |lifeline| lifeline.pid);
-                    let _ = signal::send(target, signal); // It may end at any moment.
-                }
-            }
-            libc::SIGCONT => self.tell_all(signal),
-            libc::SIGTSTP => {
-                if !from_kernel {
-                    self.tell_all(signal);
-                }
-                let _ = signal::send(std::process::id(), libc::SIGSTOP); // Always allowed.
-            }
-            _ => match &self.told {
-                Some(told) if told.at.elapsed() < SAME_WISH => {}
-                Some(_) => {
-                    say("ending the job");
-                    self.end(128 + signal as u8);
-                }
-                None => {
-                    // What comes from the terminal has reached the ranks already.
-                    if !from_kernel {
-                        self.tell_all(signal);
-                    }
-                    self.told = Some(Told {
-                        signal,
-                        at: Instant::now(),
-                        reminded: false,
-                    });
-                }
-            },
-        }
-    }
-
     fn attend_clock(&mut self) {
         let now = Instant::now();
-        if let Some(ending) = &self.ending {
-            if now >= ending.kill_at {
-                if now >= ending.kill_at + GIVE_UP {
-                    say("some processes of the job do not end: they hang in the kernel (ps shows them in state D)");
+        if let Some(kill_at) = self.ending {
+            if now >= kill_at {
+                if now >= kill_at + GIVE_UP {
+                    say("some processes of the job do not end: another user's, or stuck in the kernel (state D in ps)");
                     self.childless = true;
                     return;
                 }
@@ -434,152 +342,6 @@ impl Supervisor<'_> {
             let limit = self.job.timeout.unwrap_or_default().as_secs_f64();
             say(&format!("the job has not ended within {limit} s; ending it"));
             self.end(TIMED_OUT);
-        }
-    }
-
-    /// Judge a rank by what is known of it.
-    fn consider(&mut self, index: usize) {
-        let Some(rank) = self.ranks.get_mut(index).filter(|_| self.ending.is_none()) else {
-            return;
-        };
-        if let Some(lifeline) = &mut rank.lifeline {
-            let is_ours = lifeline.pid == rank.pid;
-            if is_ours && rank.ended.is_some() {
-                lifeline.ended.get_or_insert_with(Instant::now);
-            }
-            match lifeline.ended {
-                Some(_) if lifeline.finalized => {
-                    rank.lifeline = None;
-                    rank.left += 1;
-                }
-                Some(since) => {
-                    let pid = lifeline.pid;
-                    let status = if is_ours {
-                        rank.ended
-                    } else {
-                        lifeline.exit_status().or(rank.ended)
-                    };
-                    if let Some(status) = status {
-                        return self.fail(index, pid, status, Stage::Inside);
-                    }
-                    if since.elapsed() >= LEARN {
-                        return self.fail_silently(index, pid);
-                    }
-                }
-                // A wrapper may go before its program.
-                None if rank.ended.is_none_or(|status| status.success()) => return,
-                None => {}
-            }
-        }
-        let Some(status) = rank.ended.filter(|status| !status.success()) else {
-            return;
-        };
-        let pid = rank.pid;
-        if rank.lifeline.is_some() {
-            self.fail(index, pid, status, Stage::Inside);
-        } else if rank.left > 0 {
-            // Nobody waits for it any more: the others may end in their own time.
-            if self.verdict.is_none() {
-                self.verdict = Some(report::exit_code(status));
-                say(&format!(
-                    "{} {}",
-                    self.name(index, pid),
-                    report::describe(status, Stage::AfterFinalize)
-                ));
-            }
-        } else {
-            self.fail(index, pid, status, Stage::BeforeInit);
-        }
-    }
-
-    fn fail(&mut self, rank: usize, pid: u32, status: ExitStatus, stage: Stage) {
-        say(&format!(
-            "{} {}; ending the job",
-            self.name(rank, pid),
-            report::describe(status, stage)
-        ));
-        self.end(report::exit_code(status));
-    }
-
-    /// The connection has ended and nobody can say how the process did.
-    fn fail_silently(&mut self, rank: usize, pid: u32) {
-        say(&format!(
-            "{} ended, or closed its connection to mpiexec, without calling MPI_Finalize; ending the job",
-            self.name(rank, pid)
-        ));
-        self.end(1);
-    }
-
-    fn abort(&mut self, rank: usize, abort: &Abort) {
-        // An abort may be the echo of a death that we are still asking about.
-        let dead = self.ranks.iter().position(|rank| {
-            rank.lifeline
-                .as_ref()
-                .is_some_and(|lifeline| lifeline.ended.is_some() && !lifeline.finalized)
-        });
-        if self.ending.is_some() {
-            return;
-        }
-        if let Some((dead, pid)) = dead.and_then(|dead| Some((dead, self.ranks[dead].lifeline.as_ref()?.pid))) {
-            return self.fail_silently(dead, pid);
-        }
-        match abort.message.trim_end() {
-            "" => {
-                let pid = self.ranks[rank]
-                    .lifeline
-                    .as_ref()
-                    .map_or(self.ranks[rank].pid, |lifeline| lifeline.pid);
-                say(&format!(
-                    "{} called MPI_Abort with code {}; ending the job",
-                    self.name(rank, pid),
-                    abort.code
-                ));
-            }
-            message => say_as_it_is(message),
-        }
-        self.end(report::abort_code(abort.code));
-    }
-
-    fn name(&self, rank: usize, pid: u32) -> String {
-        let program = self.job.commands[self.ranks[rank].command].program.display();
-        format!("rank {rank} (pid {pid}, {program})")
-    }
-
-    /// From here on every process of the job is being ended.
-    fn end(&mut self, code: u8) {
-        self.verdict.get_or_insert(code);
-        if self.ending.is_none() {
-            let kill_at = Instant::now() + GRACE;
-            self.ending = Some(Ending { kill_at });
-            self.tell_all(libc::SIGTERM);
-            // A stopped process does not hear SIGTERM.
-            self.tell_all(libc::SIGCONT);
-            self.reap();
-        }
-    }
-
-    fn tell_all(&self, signal: i32) {
-        for pid in family::descendants(&self.strangers) {
-            let _ = signal::send(pid, signal); // It may end at any moment.
-        }
-    }
-
-    /// A program that finds another MPI's library runs as so many jobs of one rank, and nothing else says so.
-    fn warn_of_strange_library(&self, programs: &[Program]) {
-        let none_joined = self.ranks.iter().all(|rank| rank.left == 0);
-        if self.size > 1 && self.verdict.is_none() && none_joined {
-            let linked = self
-                .job
-                .commands
-                .iter()
-                .zip(programs)
-                .find(|(_, program)| program.linked_to_mpi);
-            if let Some((command, _)) = linked {
-                let program = command.program.display();
-                say(&format!(
-                    "no rank of {program} called MPI_Init of this library; did it find another MPI's (ldd {program})?"
-                ));
-            }
         }
     }
 }

@@ -1,0 +1,105 @@
+//! Signals: those that tell of the ranks' ends, and those that are meant for the ranks.
+
+use std::time::{Duration, Instant};
+
+use isthmus_os::child::{self, Reaped};
+use isthmus_os::signal::{self, Arrived};
+
+use super::{Rank, Supervisor, Told};
+use crate::failure::{Failure, Result, say};
+
+/// Two signals closer together are one wish (`timeout` sends to the process and to its group).
+const SAME_WISH: Duration = Duration::from_millis(200);
+
+/// What `mpiexec` answers itself.
+pub const TAKEN: [i32; 9] = [
+    libc::SIGCHLD,
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTERM,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGTSTP,
+    libc::SIGCONT,
+];
+
+impl Supervisor<'_> {
+    pub(super) fn attend_signals(&mut self) -> Result<()> {
+        while let Some(arrived) = self
+            .signals
+            .next()
+            .map_err(|error| Failure::machine("read signals", error))?
+        {
+            match arrived.signal {
+                libc::SIGCHLD => self.reap(),
+                _ => self.pass_on(arrived),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn reap(&mut self) {
+        loop {
+            match child::reap() {
+                Reaped::Child(pid, status) => {
+                    // An orphan may carry an id that a rank had.
+                    let is_it = |rank: &Rank| rank.pid == pid && rank.ended.is_none();
+                    let Some(rank) = self.ranks.iter().position(is_it) else {
+                        continue;
+                    };
+                    self.ranks[rank].ended = Some(status);
+                    // It may have come, spoken and gone since we looked.
+                    if self.ending.is_none() {
+                        self.attend_visitors();
+                        self.attend_rank(rank);
+                    }
+                }
+                Reaped::AllRunning => return self.childless = false,
+                Reaped::NoChildren => return self.childless = true,
+            }
+        }
+    }
+
+    fn pass_on(&mut self, arrived: Arrived) {
+        let Arrived { signal, from_kernel } = arrived;
+        match signal {
+            libc::SIGUSR1 | libc::SIGUSR2 => {
+                // Not to wrappers: they would die of it.
+                for rank in self
+                    .ranks
+                    .iter()
+                    .filter(|rank| rank.ended.is_none() || rank.lifeline.is_some())
+                {
+                    let target = rank.lifeline.as_ref().map_or(rank.pid, |lifeline| lifeline.pid);
+                    let _ = signal::send(target, signal); // It may end at any moment.
+                }
+            }
+            libc::SIGCONT => self.tell_all(signal),
+            libc::SIGTSTP => {
+                if !from_kernel {
+                    self.tell_all(signal);
+                }
+                let _ = signal::send(std::process::id(), libc::SIGSTOP); // Always allowed.
+            }
+            _ => match &self.told {
+                Some(told) if told.at.elapsed() < SAME_WISH => {}
+                Some(_) => {
+                    say("ending the job");
+                    self.end(128 + signal as u8);
+                }
+                None => {
+                    // What comes from the terminal has reached the ranks already.
+                    if !from_kernel {
+                        self.tell_all(signal);
+                    }
+                    self.told = Some(Told {
+                        signal,
+                        at: Instant::now(),
+                        reminded: false,
+                    });
+                }
+            },
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! What the end of a rank means for the job, and ending the job.
+
+use std::process::ExitStatus;
+use std::time::Instant;
+
+use isthmus_os::signal;
+
+use super::{GRACE, LEARN, Supervisor};
+use crate::failure::{say, say_as_it_is};
+use crate::family;
+use crate::lifeline::Abort;
+use crate::program::Program;
+use crate::report::{self, Stage};
+
+impl Supervisor<'_> {
+    /// Judge a rank by what is known of it.
+    pub(super) fn consider(&mut self, index: usize) {
+        let Some(rank) = self.ranks.get_mut(index).filter(|_| self.ending.is_none()) else {
+            return;
+        };
+        if let Some(lifeline) = &mut rank.lifeline {
+            let is_ours = lifeline.pid == rank.pid;
+            if is_ours && rank.ended.is_some() {
+                lifeline.ended.get_or_insert_with(Instant::now);
+            }
+            match lifeline.ended {
+                Some(_) if lifeline.finalized => {
+                    rank.lifeline = None;
+                    rank.left += 1;
+                }
+                Some(since) => {
+                    let pid = lifeline.pid;
+                    let status = if is_ours {
+                        rank.ended
+                    } else {
+                        lifeline.exit_status().or(rank.ended)
+                    };
+                    if let Some(status) = status {
+                        return self.fail(index, pid, status, Stage::Inside);
+                    }
+                    if since.elapsed() >= LEARN {
+                        return self.fail_silently(index, pid);
+                    }
+                }
+                // A wrapper may go before its program.
+                None if rank.ended.is_none_or(|status| status.success()) => return,
+                None => {}
+            }
+        }
+        let Some(status) = rank.ended.filter(|status| !status.success()) else {
+            return;
+        };
+        let pid = rank.pid;
+        if rank.lifeline.is_some() {
+            self.fail(index, pid, status, Stage::Inside);
+        } else if rank.left > 0 {
+            // Nobody waits for it any more: the others may end in their own time.
+            if self.verdict.is_none() {
+                self.verdict = Some(report::exit_code(status));
+                say(&format!(
+                    "{} {}",
+                    self.name(index, pid),
+                    report::describe(status, Stage::AfterFinalize)
+                ));
+            }
+        } else {
+            self.fail(index, pid, status, Stage::BeforeInit);
+        }
+    }
+
+    pub(super) fn fail(&mut self, rank: usize, pid: u32, status: ExitStatus, stage: Stage) {
+        say(&format!(
+            "{} {}; ending the job",
+            self.name(rank, pid),
+            report::describe(status, stage)
+        ));
+        self.end(report::exit_code(status));
+    }
+
+    /// The connection has ended and nobody can say how the process did.
+    pub(super) fn fail_silently(&mut self, rank: usize, pid: u32) {
+        say(&format!(
+            "{} ended, or closed its connection to mpiexec, without calling MPI_Finalize; ending the job",
+            self.name(rank, pid)
+        ));
+        self.end(1);
+    }
+
+    pub(super) fn abort(&mut self, rank: usize, abort: &Abort) {
+        // An abort may be the echo of a death that we are still asking about.
+        let dead = self.ranks.iter().position(|rank| {
+            rank.lifeline
+                .as_ref()
+                .is_some_and(|lifeline| lifeline.ended.is_some() && !lifeline.finalized)
+        });
+        if self.ending.is_some() {
+            return;
+        }
+        if let Some(dead) = dead {
+            return self.consider(dead);
+        }
+        match abort.message.trim_end() {
+            "" => {
+                let pid = self.ranks[rank]
+                    .lifeline
+                    .as_ref()
+                    .map_or(self.ranks[rank].pid, |lifeline| lifeline.pid);
+                say(&format!(
+                    "{} called MPI_Abort with code {}; ending the job",
+                    self.name(rank, pid),
+                    abort.code
+                ));
+            }
+            message => say_as_it_is(message),
+        }
+        self.end(report::abort_code(abort.code));
+    }
+
+    pub(super) fn name(&self, rank: usize, pid: u32) -> String {
+        let program = self.job.commands[self.ranks[rank].command].program.display();
+        format!("rank {rank} (pid {pid}, {program})")
+    }
+
+    /// From here on every process of the job is being ended.
+    pub(super) fn end(&mut self, code: u8) {
+        self.verdict.get_or_insert(code);
+        if self.ending.is_none() {
+            self.ending = Some(Instant::now() + GRACE);
+            self.tell_all(libc::SIGTERM);
+            // A stopped process does not hear SIGTERM.
+            self.tell_all(libc::SIGCONT);
+            self.reap();
+        }
+    }
+
+    pub(super) fn tell_all(&self, signal: i32) {
+        for pid in family::descendants(&self.strangers) {
+            let _ = signal::send(pid, signal); // It may end at any moment.
+        }
+    }
+
+    /// A program that finds another MPI's library runs as so many jobs of one rank, and nothing else says so.
+    pub(super) fn warn_of_strange_library(&self, programs: &[Program]) {
+        let none_joined = self.ranks.iter().all(|rank| rank.left == 0);
+        if self.size > 1 && self.verdict.is_none() && none_joined {
+            let linked = self
+                .job
+                .commands
+                .iter()
+                .zip(programs)
+                .find(|(_, program)| program.linked_to_mpi);
+            if let Some((command, _)) = linked {
+                let program = command.program.display();
+                say(&format!(
+                    "no rank of {program} called MPI_Init of this library; did it find another MPI's (ldd {program})?"
+                ));
+            }
+        }
+    }
+}
