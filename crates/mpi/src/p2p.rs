@@ -9,6 +9,7 @@ mod blocking;
 mod buffered;
 pub mod internal;
 mod nonblocking;
+mod partitioned;
 mod persistent;
 mod staging;
 
@@ -28,6 +29,8 @@ pub use buffered::{
 };
 pub(crate) use buffered::{forget_comm, forget_session};
 pub use nonblocking::{irecv, irsend, isend, isendrecv, isendrecv_replace, issend};
+pub(crate) use partitioned::forget_channels;
+pub use partitioned::{parrived, pready, pready_list, pready_range, precv_init, psend_init};
 pub use persistent::{bsend_init, recv_init, rsend_init, send_init, ssend_init};
 
 /// A transfer that has been started.

@@ -240,7 +240,7 @@ fn look_at_boxed(inside: &mut Entered, request: Handle<Request>) -> Result<Look>
 }
 
 /// Work on what a request stands for, outside the engine: `f` may run user code.
-fn lend<R>(request: Handle<Request>, f: impl FnOnce(&mut Work) -> R) -> Result<R> {
+pub(crate) fn lend<R>(request: Handle<Request>, f: impl FnOnce(&mut Work) -> R) -> Result<R> {
     let mut lent = std::mem::replace(&mut REQUESTS.get(&mut enter()).entry(request)?.work, Work::Lent);
     let answer = f(&mut lent);
     REQUESTS.get(&mut enter()).entry(request)?.work = lent;

@@ -446,6 +446,7 @@ fn is_plain(kind: &str) -> bool {
         "KEY_INDEX",
         "MATH",
         "NUM_DIMS",
+        "PARTITION",
         "PROCESS_GRID_SIZE",
         "TYPECLASS_SIZE",
         "VERSION",

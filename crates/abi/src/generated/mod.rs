@@ -15,6 +15,7 @@ mod environment;
 mod external;
 mod info;
 mod io;
+mod partitioned;
 mod point_to_point;
 mod prelude;
 mod process;

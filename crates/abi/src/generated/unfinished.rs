@@ -158,12 +158,6 @@ MPI_File_write_shared(fh: *mut c_void, buf: *const c_void, count: c_int, datatyp
 MPI_File_write_shared_c(fh: *mut c_void, buf: *const c_void, count: i64, datatype: CHandle<A>, status: *mut CStatus<A>) => entry::unsupported::<A>("MPI_File_write_shared_c", Scope::NoFile);
 MPI_Register_datarep(datarep: *const c_char, read_conversion_fn: *const c_void, write_conversion_fn: *const c_void, dtype_file_extent_fn: *const c_void, extra_state: *mut c_void) => entry::unsupported::<A>("MPI_Register_datarep", Scope::NoFile);
 MPI_Register_datarep_c(datarep: *const c_char, read_conversion_fn: *const c_void, write_conversion_fn: *const c_void, dtype_file_extent_fn: *const c_void, extra_state: *mut c_void) => entry::unsupported::<A>("MPI_Register_datarep_c", Scope::NoFile);
-MPI_Parrived(request: CHandle<A>, partition: c_int, flag: *mut c_int) => entry::unsupported::<A>("MPI_Parrived", Scope::Process);
-MPI_Pready(partition: c_int, request: CHandle<A>) => entry::unsupported::<A>("MPI_Pready", Scope::Process);
-MPI_Pready_list(length: c_int, array_of_partitions: *const c_int, request: CHandle<A>) => entry::unsupported::<A>("MPI_Pready_list", Scope::Process);
-MPI_Pready_range(partition_low: c_int, partition_high: c_int, request: CHandle<A>) => entry::unsupported::<A>("MPI_Pready_range", Scope::Process);
-MPI_Precv_init(buf: *mut c_void, partitions: c_int, count: i64, datatype: CHandle<A>, source: c_int, tag: c_int, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) => entry::unsupported::<A>("MPI_Precv_init", entry::on_comm::<A>(comm));
-MPI_Psend_init(buf: *const c_void, partitions: c_int, count: i64, datatype: CHandle<A>, dest: c_int, tag: c_int, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) => entry::unsupported::<A>("MPI_Psend_init", entry::on_comm::<A>(comm));
 MPI_Close_port(port_name: *const c_char) => entry::unsupported::<A>("MPI_Close_port", Scope::Process);
 MPI_Comm_accept(port_name: *const c_char, info: CHandle<A>, root: c_int, comm: CHandle<A>, newcomm: *mut CHandle<A>) => entry::unsupported::<A>("MPI_Comm_accept", entry::on_comm::<A>(comm));
 MPI_Comm_connect(port_name: *const c_char, info: CHandle<A>, root: c_int, comm: CHandle<A>, newcomm: *mut CHandle<A>) => entry::unsupported::<A>("MPI_Comm_connect", entry::on_comm::<A>(comm));

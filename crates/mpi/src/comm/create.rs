@@ -200,6 +200,7 @@ pub fn comm_free(handle: Handle<Comm>) -> Result<()> {
     let comm = handle.resolve("comm")?;
     comm.attributes.clear(handle)?;
     p2p::forget_comm(comm.context);
+    p2p::forget_channels(comm.collective_context());
     handle.remove("comm").map(drop)
 }
 

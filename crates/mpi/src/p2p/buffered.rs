@@ -6,7 +6,7 @@
 
 use std::ffi::c_void;
 
-use isthmus_engine::{ContextId, Entered, Guarded, Mode, OpId, enter, wait_until};
+use isthmus_engine::{ContextId, Entered, Guarded, Mode, OpId, Peer, Posting, enter, wait_until};
 
 use super::Outgoing;
 use crate::comm::Comm;
@@ -25,6 +25,8 @@ pub(super) enum Owner {
     Process,
     Session(SessionId),
     Comm(ContextId),
+    /// None: it is a message of the library's own.
+    Library,
 }
 
 /// An attached buffer.
@@ -155,6 +157,16 @@ pub(super) unsafe fn start(outgoing: &Outgoing<'_>, users: [Owner; 2], inside: &
         }
     }
     Ok(Work::Complete)
+}
+
+/// Send a message of the library's own, without waiting for anything.
+pub(super) fn send_for_library(inside: &mut Entered, to: Peer, posting: Posting, data: Vec<u8>) -> Result<()> {
+    // SAFETY: the data is kept until the operation is complete.
+    let op = unsafe { inside.send(Mode::Standard, to, posting, data.as_ptr(), data.len()) }?;
+    if let Some(op) = op {
+        BUFFERS.get(inside).keep(Owner::Library, op, data);
+    }
+    Ok(())
 }
 
 /// Whose buffer has room for the message.
