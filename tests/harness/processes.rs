@@ -49,7 +49,7 @@ pub fn job_socket(pid: u32) -> Option<String> {
     let nonce = text
         .split('\0')
         .find_map(|variable| variable.strip_prefix("ISTHMUS_JOB="))?;
-    Some(format!("@isthmus-{nonce}"))
+    Some(format!("@isthmus-{}", nonce.get(..16)?))
 }
 
 /// Send a signal: `KILL`, `TERM`, ... One that has gone is no failure.

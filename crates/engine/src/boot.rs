@@ -95,6 +95,7 @@ struct Invitation {
 /// A place in a job.
 struct Place {
     segment: OwnedFd,
+    nonce: Nonce,
     lifeline: Option<OwnedFd>,
     world: World,
     launcher_pid: Option<u32>,
@@ -157,6 +158,7 @@ fn join(invitation: &Invitation) -> Result<Option<Place>> {
                 };
                 Ok(Some(Place {
                     segment,
+                    nonce: invitation.nonce,
                     lifeline: Some(lifeline),
                     world,
                     launcher_pid: Some(launcher_pid),
@@ -176,7 +178,8 @@ fn join(invitation: &Invitation) -> Result<Option<Place>> {
 fn alone() -> Result<Place> {
     let mut nonce = [0; 16];
     random::fill(&mut nonce).map_err(|error| Error::Boot(error.to_string()))?;
-    let segment = job::create(1, Nonce(nonce))?;
+    let nonce = Nonce(nonce);
+    let segment = job::create(1, nonce)?;
     let world = World {
         rank: 0,
         size: 1,
@@ -185,6 +188,7 @@ fn alone() -> Result<Place> {
     };
     Ok(Place {
         segment,
+        nonce,
         lifeline: None,
         world,
         launcher_pid: None,
@@ -195,11 +199,12 @@ fn alone() -> Result<Place> {
 fn settle(place: Place) -> Result<()> {
     let Place {
         segment,
+        nonce,
         lifeline,
         world,
         launcher_pid,
     } = place;
-    let segment: &'static Segment = Box::leak(Box::new(attach(segment)?));
+    let segment: &'static Segment = Box::leak(Box::new(attach(segment, nonce)?));
     if segment.ranks() != world.size {
         return Err(Error::Boot(format!(
             "the job has {} ranks here, {} by mpiexec",
@@ -238,8 +243,8 @@ fn settle(place: Place) -> Result<()> {
     Ok(())
 }
 
-fn attach(segment: OwnedFd) -> Result<Segment> {
-    Segment::attach(segment).map_err(|error| Error::Boot(format!("the job's shared memory: {error}")))
+fn attach(segment: OwnedFd, nonce: Nonce) -> Result<Segment> {
+    Segment::attach(segment, nonce.0).map_err(|error| Error::Boot(format!("the job's shared memory: {error}")))
 }
 
 /// Runs in every child made by `fork`: its copy of the engine is not one.
@@ -271,24 +276,31 @@ fn tell(message: &ToLauncher) {
     }
 }
 
-/// End the job with `code`; `message`, if not empty, is one line for the user. Does not return.
+/// End the job with `code`; `message`, if not empty, is one line for the user. Does not return; waits up to 2 s for the
+/// launcher to end us.
 pub fn abort(code: i32, message: &str) -> ! {
-    let told = state() == State::Inside
-        && enter().engine().lifeline.as_ref().is_some_and(|lifeline| {
-            let packet = ToLauncher::Abort {
-                code,
-                message: message.to_owned(),
-            }
-            .encode();
-            let sent = socket::send(lifeline, &packet, None).is_ok();
-            // The launcher ends us; if it cannot, we end by ourselves.
-            sent && socket::set_receive_limit(lifeline, Duration::from_secs(2)).is_ok()
-                && matches!(socket::receive(lifeline, &mut [0; control::MAX_PACKET]), Ok(_) | Err(_))
-        });
+    match state() {
+        State::Inside => end_job(enter().engine().lifeline.as_ref(), code, message),
+        _ => end_job(None, code, message),
+    }
+}
+
+pub(crate) fn end_job(lifeline: Option<&OwnedFd>, code: i32, message: &str) -> ! {
+    let told = lifeline.is_some_and(|lifeline| {
+        let packet = ToLauncher::Abort {
+            code,
+            message: message.to_owned(),
+        }
+        .encode();
+        // The launcher ends us; if it cannot, we end by ourselves.
+        socket::send(lifeline, &packet, None).is_ok()
+            && socket::set_receive_limit(lifeline, Duration::from_secs(2)).is_ok()
+            && socket::receive(lifeline, &mut [0; control::MAX_PACKET]).is_ok()
+    });
     if !told && !message.is_empty() {
         eprintln!("{message}");
     }
-    process::exit_now(code)
+    process::exit_now(i32::from(control::exit_code(code)))
 }
 
 /// A rank whose launcher is gone ends: nobody could end it otherwise.

@@ -8,7 +8,7 @@
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `ISTHMUS_JOB` | 32 hexadecimal digits: the job's nonce, which also names the socket `\0isthmus-<nonce>` |
+//! | `ISTHMUS_JOB` | 32 hexadecimal digits: the job's nonce, which also names the socket, by its first half: `\0isthmus-<16 digits>` |
 //! | `ISTHMUS_RANK`, `ISTHMUS_SIZE` | rank in the job, number of ranks |
 //! | `ISTHMUS_APPNUM` | index of the command in an MPMD job |
 
@@ -30,9 +30,10 @@ impl Nonce {
         Some(Self(bytes))
     }
 
-    /// The abstract socket's name, without the leading zero byte.
+    /// The abstract socket's name, without the leading zero byte: half of the secret, since everybody may read the names of
+    /// sockets. Who connects must know the other half too.
     pub fn socket_name(&self) -> String {
-        format!("isthmus-{self}")
+        format!("isthmus-{}", &self.to_string()[..16])
     }
 }
 
@@ -47,6 +48,15 @@ const MAGIC: u32 = 0x4953_5448; // "ISTH"
 pub const VERSION: u32 = 1;
 /// No packet is longer.
 pub const MAX_PACKET: usize = 1024;
+
+/// The exit code that `MPI_Abort`'s error code becomes: its low 8 bits, but never success.
+pub fn exit_code(code: i32) -> u8 {
+    match (code, (code & 0xff) as u8) {
+        (0, _) => 0,
+        (_, 0) => 1,
+        (_, low) => low,
+    }
+}
 
 /// What a rank tells its launcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -208,6 +218,11 @@ mod tests {
         ] {
             assert_eq!(ToRank::decode(&message.encode()), Some(message));
         }
+    }
+
+    #[test]
+    fn failure_never_becomes_success() {
+        assert_eq!([0, 1, 255, 256, -1, 512 + 7].map(exit_code), [0, 1, 255, 1, 255, 7]);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::outbound::{self, Leases, Outbound};
 use crate::record::{
     Body, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, FullLine, Handler, ReadyToSend, Switch,
 };
+use crate::rendezvous::Pull;
 use crate::select::Learned;
 use crate::tunables;
 use crate::types::ContextId;
@@ -37,7 +38,18 @@ pub(crate) enum Early {
     Loopback { source: i32, op: u32 },
 }
 
+/// What keeping a message costs beside its payload, in bytes.
+const ENTRY: u64 = 128;
+
 impl Early {
+    /// Bytes that it takes here.
+    fn weight(&self) -> u64 {
+        match self {
+            Self::Payload { total, .. } => total.saturating_add(ENTRY),
+            _ => ENTRY,
+        }
+    }
+
     pub fn source(&self) -> i32 {
         match self {
             Self::Payload { source, .. } | Self::Loopback { source, .. } => *source,
@@ -80,6 +92,9 @@ pub(crate) struct Engine {
     /// Unmatched payload kept here, in bytes.
     unexpected_bytes: u64,
     announce_only: bool,
+    /// Single copies that are under way.
+    pub pulls: Vec<Pull>,
+    fruitless: u16,
     /// The connection to the launcher.
     pub lifeline: Option<OwnedFd>,
     /// Scratch of `flush`.
@@ -110,6 +125,8 @@ impl Engine {
             learned: (0..ranks).map(|_| None).collect(),
             unexpected_bytes: 0,
             announce_only: false,
+            pulls: Vec::new(),
+            fruitless: 0,
             lifeline,
             done: Vec::new(),
             eager_limit: tunables::EAGER_LIMIT.get() as usize,
@@ -136,7 +153,26 @@ impl Engine {
         if !self.backlog.is_empty() {
             moved |= self.flush();
         }
+        if !self.pulls.is_empty() {
+            moved |= self.pull_on();
+        }
+        if !moved {
+            self.fruitless = self.fruitless.wrapping_add(1);
+            if self.fruitless == 0 {
+                crate::boot::check_lifeline(self);
+            }
+        }
         moved
+    }
+
+    /// Rounds of progress in a row that moved nothing, roughly: it wraps.
+    pub fn fruitless(&self) -> u16 {
+        self.fruitless
+    }
+
+    /// End the job: see [`crate::abort`].
+    pub fn abort(&self, code: i32, message: &str) -> ! {
+        crate::boot::end_job(self.lifeline.as_ref(), code, message)
     }
 
     /// Is there a record to take, or a doorbell bit? Takes nothing.
@@ -152,6 +188,11 @@ impl Engine {
             .any(|word| word.load(Ordering::Acquire) != 0)
     }
 
+    /// Write what there is room for by now. True: something was written.
+    pub fn flush_backlog(&mut self) -> bool {
+        !self.backlog.is_empty() && self.flush()
+    }
+
     /// Has everything that was to be sent left this process?
     pub fn is_quiet(&self) -> bool {
         self.backlog.is_empty()
@@ -163,6 +204,7 @@ impl Engine {
     #[inline]
     fn poll(&mut self, peer: u32) -> bool {
         let mut taken = 0;
+        let mut credited = false;
         while taken < BURST {
             let Some(inbound) = self.inbound[peer as usize].as_mut() else {
                 return false;
@@ -172,17 +214,29 @@ impl Engine {
             // SAFETY: `peek` checked that the body lies within the ring; it stays until `release`.
             let body = unsafe { Body::new(inbound.ring.memory().body(record.at), record.header.length) };
             if Handler::of(record.header) == Some(Handler::Switch) {
-                // Releases the record with the rest of its ring.
-                inbound.ring.release(record);
-                if let Some((to, _)) = body.split::<Switch>() {
-                    inbound.switch(self.segment, to, self.announce_only);
+                let to = body.split::<Switch>().map(|(to, _)| to);
+                let announce_only = self.announce_only;
+                let inbound = self.inbound[peer as usize].as_mut().expect("a ring does not go away");
+                if !to.is_some_and(|to| inbound.switch(self.segment, record, to, announce_only)) {
+                    // Nothing can come from this peer any more; somebody would wait for it for ever.
+                    let why = format!(
+                        "isthmus: rank {}: rank {peer} goes on in a ring that is not there",
+                        self.me
+                    );
+                    self.abort(1, &why);
                 }
+                credited = true;
             } else {
                 self.dispatch(peer, record.header, body);
                 let inbound = self.inbound[peer as usize].as_mut().expect("a ring does not go away");
-                inbound.ring.release(record);
+                credited |= inbound.ring.release(record);
             }
             taken += 1;
+        }
+        if credited {
+            // The sender may sleep until there is room.
+            self.order();
+            self.wake(peer);
         }
         taken > 0
     }
@@ -347,6 +401,9 @@ impl Engine {
         let Some(op) = self.ops.find(crate::types::OpId(data.receive_op)) else {
             return;
         };
+        if self.ops[op].to != peer {
+            return;
+        }
         let (began, length) = (self.ops[op].began, self.ops[op].wire);
         if self.store(op, data.offset, payload) {
             self.learn_from_stream(peer, began, length);
@@ -377,15 +434,13 @@ impl Engine {
     /// Keep a message until its receive comes; where.
     pub fn keep(&mut self, key: Key, early: Early) -> u32 {
         counters::UNEXPECTED.add(1);
-        if let Early::Payload { total, .. } = &early {
-            self.account(self.unexpected_bytes.saturating_add(*total));
-        }
+        self.account(self.unexpected_bytes.saturating_add(early.weight()));
         self.unexpected.push(key, early)
     }
 
-    /// A kept message of `total` bytes has found its receive.
-    pub fn forget(&mut self, total: u64) {
-        self.account(self.unexpected_bytes.saturating_sub(total));
+    /// A kept message has found its receive.
+    pub fn forget(&mut self, early: &Early) {
+        self.account(self.unexpected_bytes.saturating_sub(early.weight()));
     }
 
     /// So much unmatched payload is kept; tell senders when it becomes too much, and when it is fine again.
@@ -487,18 +542,8 @@ impl Engine {
         let mut at = 0;
         while at < self.backlog.len() {
             let peer = self.backlog[at];
-            let outbound = self.out[peer as usize].as_mut().expect("a queue has its channel");
-            let mut done = std::mem::take(&mut self.done);
-            let wrote = outbound.flush(&mut done);
-            let idle = outbound.is_idle();
-            if wrote {
-                self.ring(peer);
-                moved = true;
-            }
-            for op in done.drain(..) {
-                self.ops.complete_as_is(op);
-            }
-            self.done = done;
+            let (wrote, idle) = self.flush_to(peer);
+            moved |= wrote;
             if idle {
                 self.backlog.swap_remove(at);
             } else {
@@ -506,6 +551,33 @@ impl Engine {
             }
         }
         moved
+    }
+
+    /// (whether something was written, whether nothing is left)
+    fn flush_to(&mut self, peer: u32) -> (bool, bool) {
+        let mut wrote = false;
+        let mut done = std::mem::take(&mut self.done);
+        loop {
+            let outbound = self.out[peer as usize].as_mut().expect("a queue has its channel");
+            let hold = outbound.announce_only();
+            wrote |= outbound.flush(&mut done, hold);
+            if !(hold && outbound.first_unbegun().is_some() && self.announce_first(peer)) {
+                break;
+            }
+        }
+        if wrote {
+            self.ring(peer);
+        }
+        for op in done.drain(..) {
+            self.ops.complete_as_is(op);
+        }
+        self.done = done;
+        (
+            wrote,
+            self.out[peer as usize]
+                .as_ref()
+                .is_none_or(|outbound| outbound.is_idle()),
+        )
     }
 
     /// The descriptor that a peer named.

@@ -1,6 +1,6 @@
 //! The receiving half of a channel: the ring from one peer.
 
-use isthmus_shm::ring::{Consumer, Mapped};
+use isthmus_shm::ring::{Consumer, Mapped, Record};
 use isthmus_shm::{Offset, Segment};
 
 use crate::outbound::mapped;
@@ -50,8 +50,8 @@ impl Inbound {
         }
     }
 
-    /// The peer goes on in another ring. False: there is none where it says.
-    pub fn switch(&mut self, segment: &Segment, to: Switch, announce_only: bool) -> bool {
+    /// The peer goes on in another ring; `last` is the record that says so. False: there is none where it says.
+    pub fn switch(&mut self, segment: &Segment, last: Record, to: Switch, announce_only: bool) -> bool {
         let at = Offset(to.offset);
         let next = match self.first.take() {
             Some(first) if at == self.first_at => first,
@@ -65,10 +65,8 @@ impl Inbound {
         };
         next.set_polled(self.hot);
         next.set_announce_only(announce_only);
-        let mut left = std::mem::replace(&mut self.ring, next);
-        left.set_polled(false);
-        // Everything in it is taken; from now on it is its owner's.
-        left.return_credit();
+        // Everything in the old ring is taken; from now on it is its owner's.
+        let left = std::mem::replace(&mut self.ring, next).leave(last);
         // Only the first ring is ever come back to; a large one that is met again was made anew for somebody else between.
         if self.at == self.first_at {
             self.first = Some(left);

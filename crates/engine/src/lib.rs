@@ -4,10 +4,11 @@
 //! finalizing just works). The API layers reach it through [`enter`], whose [`Entered`] token proves
 //! that no other thread is inside; the token is never held across a user callback.
 //!
-//! Nothing here blocks except [`wait_until`].
+//! Nothing here blocks except [`wait_until`], [`boot`] (for the launcher's answer) and [`abort`].
 #![allow(unsafe_code)] // The engine reads and writes user buffers and shared memory; each site argues its case.
 
 mod arena;
+mod background;
 mod boot;
 pub mod control;
 pub mod counters;
@@ -35,6 +36,7 @@ use std::cell::UnsafeCell;
 use engine::Engine;
 use matching::Pattern;
 
+pub use background::{Background, progress};
 pub use boot::{State, abort, boot, leave, resume, state};
 pub use error::{Error, Result};
 pub use flags::Flags;
@@ -198,9 +200,14 @@ impl Entered {
         Ok(engine.ops.id(op))
     }
 
-    /// Move whatever can move. Never blocks.
+    /// Move whatever can move, except user code. Never blocks, but where ranks outnumber CPUs it gives the CPU away now and
+    /// then: whoever is waited for may need it.
     pub fn progress(&mut self) {
-        self.engine().progress();
+        let engine = self.engine();
+        if !engine.progress() && boot::is_crowded() && engine.fruitless() % 16 == 15 {
+            isthmus_os::cpu::yield_now();
+        }
+        let _ = self.advance_background();
     }
 
     /// Has everything that was to be sent left this process?

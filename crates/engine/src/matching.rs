@@ -281,6 +281,20 @@ impl<T> Unexpected<T> {
         (entry.key, entry.value.as_mut().expect("a linked entry has its message"))
     }
 
+    /// Take out the first message that `wanted` says yes to. False: there is none.
+    pub fn take_if(&mut self, wanted: impl Fn(&T) -> bool) -> bool {
+        let mut index = self.all.first;
+        while index != NONE {
+            let entry = &self.entries[index as usize];
+            if entry.value.as_ref().is_some_and(&wanted) {
+                self.remove(index);
+                return true;
+            }
+            index = entry.all.1;
+        }
+        false
+    }
+
     /// Take the message at `index` out.
     pub fn remove(&mut self, index: u32) -> (Key, T) {
         let entry = &mut self.entries[index as usize];

@@ -205,13 +205,42 @@ impl Outbound {
         self.queue.push_back(queued);
     }
 
+    /// Take a message that waits for room, and of which nothing is out, from the queue.
+    pub fn withdraw(&mut self, wanted: u32) -> bool {
+        let at = self
+            .queue
+            .iter()
+            .position(|queued| matches!(queued, Queued::Eager { op, begun: false, .. } if *op == wanted));
+        at.is_some_and(|at| self.queue.remove(at).is_some())
+    }
+
+    /// The first message that waits for room, if nothing of it is out: to be announced instead.
+    pub fn first_unbegun(&mut self) -> Option<(u32, Message)> {
+        match self.queue.front() {
+            Some(Queued::Eager {
+                op,
+                message,
+                begun: false,
+                ..
+            }) => Some((*op, *message)),
+            _ => None,
+        }
+    }
+
+    /// Put an announcement in place of the first message of the queue.
+    pub fn replace_first(&mut self, queued: Queued) {
+        self.queue.pop_front();
+        self.queue.push_front(queued);
+    }
+
     /// Queue an answer before everything else.
     pub fn answer(&mut self, answer: Answer) {
         self.answers.push_back(answer);
     }
 
-    /// Write what there is room for. Operations whose buffers are free now go to `done`. True: something was written.
-    pub fn flush(&mut self, done: &mut Vec<u32>) -> bool {
+    /// Write what there is room for; with `hold`, no message of which nothing is out yet. Operations whose buffers are free
+    /// now go to `done`. True: something was written.
+    pub fn flush(&mut self, done: &mut Vec<u32>, hold: bool) -> bool {
         let mut wrote = false;
         while let Some(&answer) = self.answers.front() {
             let written = match answer {
@@ -224,7 +253,10 @@ impl Outbound {
             wrote = true;
             self.answers.pop_front();
         }
-        while let Some(mut queued) = self.queue.pop_front() {
+        while !(hold && self.first_unbegun().is_some()) {
+            let Some(mut queued) = self.queue.pop_front() else {
+                break;
+            };
             let (progressed, finished) = self.advance(&mut queued);
             wrote |= progressed;
             match finished {
@@ -338,11 +370,13 @@ impl Outbound {
             offset: at.0,
             size: large_ring(),
         };
+        // Made before the peer can see it.
+        let large = Producer::anew(memory);
         if !self.put(Handler::Switch, 0, switch, std::ptr::null(), 0, 0) {
             return false;
         }
         counters::RINGS_LEASED.add(1);
-        self.parked = Some(std::mem::replace(&mut self.ring, Producer::new(memory)));
+        self.parked = Some(std::mem::replace(&mut self.ring, large));
         true
     }
 
@@ -394,11 +428,17 @@ pub struct Leases {
 unsafe impl Send for Leases {}
 
 impl Leases {
-    /// A large ring for `peer`, if the budget allows; asks the longest holder that is idle to give its ring back if not.
-    pub fn take(&mut self, segment: &Segment, out: &mut [Option<Box<Outbound>>], peer: u32) -> Option<Offset> {
+    /// A large ring for `peer`, if the budget allows. If not, the longest holder that is idle gives its ring back for
+    /// later, and must be told (`Err`).
+    pub fn take(
+        &mut self,
+        segment: &Segment,
+        out: &mut [Option<Box<Outbound>>],
+        peer: u32,
+    ) -> Result<Offset, Option<u32>> {
         self.leaving.retain(|(offset, ring)| {
             let drained = ring.is_drained();
-            if drained && clear(segment, *offset) {
+            if drained {
                 self.free.push(*offset);
             }
             !drained
@@ -406,17 +446,14 @@ impl Leases {
         let offset = match self.free.pop() {
             Some(offset) => offset,
             None if self.made < MAX_LEASES => {
-                let offset = segment.allocate(ring::bytes_for(large_ring())).ok()?;
+                // What cannot be had now is not asked for again: small rings do.
                 self.made += 1;
-                offset
+                segment.allocate(ring::bytes_for(large_ring())).map_err(|_| None)?
             }
-            None => {
-                self.recall(out);
-                return None;
-            }
+            None => return Err(self.recall(out)),
         };
         self.held.push_back((peer, offset));
-        Some(offset)
+        Ok(offset)
     }
 
     /// `take` was for nothing.
@@ -425,29 +462,18 @@ impl Leases {
         self.free.push(offset);
     }
 
-    fn recall(&mut self, out: &mut [Option<Box<Outbound>>]) {
+    /// Whose ring comes back.
+    fn recall(&mut self, out: &mut [Option<Box<Outbound>>]) -> Option<u32> {
         for _ in 0..self.held.len() {
-            let Some((peer, offset)) = self.held.pop_front() else {
-                return;
-            };
+            let (peer, offset) = self.held.pop_front()?;
             match out[peer as usize].as_mut().and_then(|outbound| outbound.end_lease()) {
                 Some(ring) => {
                     self.leaving.push((offset, ring));
-                    return;
+                    return Some(peer);
                 }
                 None => self.held.push_back((peer, offset)),
             }
         }
+        None
     }
-}
-
-/// Make the memory of a large ring as new. Nobody else looks at it any more.
-fn clear(segment: &Segment, offset: Offset) -> bool {
-    let length = ring::bytes_for(large_ring());
-    let Some(base) = segment.at(offset, length) else {
-        return false;
-    };
-    // SAFETY: ours, and the last consumer has left.
-    unsafe { base.as_ptr().write_bytes(0, length as usize) };
-    true
 }

@@ -17,6 +17,7 @@ impl Engine {
         let op = self.new_receive(pattern, buffer, capacity)?;
         while let Some(entry) = self.find_early(pattern) {
             let (key, early) = self.unexpected.remove(entry);
+            self.forget(&early);
             if self.take_early(op, key.from, key.tag, early, Incoming::Unexpected(entry)) {
                 return Ok(op);
             }
@@ -41,7 +42,6 @@ impl Engine {
     fn take_early(&mut self, op: u32, peer: u32, tag: i32, early: Early, was: Incoming) -> bool {
         match early {
             Early::Payload { source, bytes, total } => {
-                self.forget(total);
                 let expected = self.ops.matched(op, source, tag, total);
                 let here = expected.min(bytes.len() as u64);
                 // SAFETY: the receive's pending buffer has room for `expected` bytes.
@@ -82,6 +82,7 @@ impl Engine {
 
     /// What the first matching message looks like.
     pub fn probe(&mut self, pattern: Pattern) -> Option<Arrival> {
+        self.drop_withdrawn(pattern);
         let entry = self.find_early(pattern)?;
         let ops = &self.ops;
         let (key, early) = self.unexpected.get_mut(entry);
@@ -97,12 +98,31 @@ impl Engine {
         })
     }
 
+    /// Forget messages that were withdrawn before any receive took them, up to the first that was not.
+    fn drop_withdrawn(&mut self, pattern: Pattern) {
+        while let Some(entry) = self.find_early(pattern) {
+            let Early::Announced(record) = *self.unexpected.get_mut(entry).1 else {
+                return;
+            };
+            if !self
+                .descriptor(record.descriptor)
+                .is_none_or(|descriptor| descriptor.is_withdrawn())
+            {
+                return;
+            }
+            let (key, early) = self.unexpected.remove(entry);
+            self.forget(&early);
+            self.take_offer(key.from, record);
+        }
+    }
+
     /// Take the first matching message out of matching. An offer is taken with it: it cannot be withdrawn any more.
     pub fn matched_probe(&mut self, pattern: Pattern) -> Option<(MessageId, Arrival)> {
         loop {
             let arrival = self.probe(pattern)?;
             let entry = self.find_early(pattern)?;
             let (key, mut early) = self.unexpected.remove(entry);
+            self.forget(&early);
             if let Early::Announced(record) = early {
                 if !self.take_offer(key.from, record) {
                     continue;

@@ -25,6 +25,20 @@ use crate::select::{Learned, Way};
 use crate::tunables;
 use crate::types::{ContextId, OpId};
 
+/// Bytes of a single copy between two looks at everything else.
+const SLICE: u64 = 4 << 20;
+
+/// A single copy that is under way.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pull {
+    cma: Cma,
+    op: u32,
+    peer: u32,
+    record: ReadyToSend,
+    done: u64,
+    expected: u64,
+}
+
 impl Engine {
     /// A peer offers a message.
     pub(crate) fn on_ready_to_send(&mut self, peer: u32, context: ContextId, record: ReadyToSend) {
@@ -58,9 +72,67 @@ impl Engine {
     /// Get the bytes of a taken offer moving into the receive `op`.
     pub(crate) fn fetch(&mut self, op: u32, peer: u32, tag: i32, record: ReadyToSend) {
         let expected = self.ops.matched(op, record.envelope.source, tag, record.total);
-        let done = match self.way(peer, expected) {
-            Some(cma) => self.pull(cma, op, peer, record.address, expected),
-            None => 0,
+        self.ops[op].to = peer;
+        self.ops[op].began = clock::now();
+        if expected == 0 {
+            self.fetched(op, peer, record, 0);
+        } else if let Some(cma) = self.way(peer, expected) {
+            self.pulls.push(Pull {
+                cma,
+                op,
+                peer,
+                record,
+                done: 0,
+                expected,
+            });
+            self.pull_on();
+        } else {
+            self.fetched(op, peer, record, 0);
+        }
+    }
+
+    /// A slice of every single copy that is under way: nothing else moves meanwhile. True: there was one.
+    pub(crate) fn pull_on(&mut self) -> bool {
+        let any = !self.pulls.is_empty();
+        let mut at = 0;
+        while at < self.pulls.len() {
+            let Pull {
+                cma,
+                op,
+                peer,
+                record,
+                done,
+                expected,
+            } = self.pulls[at];
+            let length = (expected - done).min(SLICE);
+            // SAFETY: the receive's pending buffer has room for `expected` bytes.
+            let to = unsafe { self.ops[op].buffer.add(done as usize) };
+            // SAFETY: as above.
+            let pulled = unsafe { cma.pull(record.address.wrapping_add(done), to, length as usize) };
+            let got = pulled.map_or_else(|stopped| stopped.done as u64, |()| length);
+            counters::CMA_BYTES.add(got);
+            self.pulls[at].done = done + got;
+            if let Err(stopped) = pulled {
+                self.reach[peer as usize] = Reach::No;
+                report(peer, &Refusal::Os(stopped.error));
+            } else if done + got < expected {
+                at += 1;
+                continue;
+            } else {
+                let took = clock::now() - self.ops[op].began;
+                self.learned(peer).learn(Way::SingleCopy, expected, took);
+            }
+            self.pulls.swap_remove(at);
+            self.fetched(op, peer, record, done + got);
+        }
+        any
+    }
+
+    /// The first `done` bytes of the message are here, and no more will be pulled: it is complete, or the rest is asked
+    /// for through the ring.
+    fn fetched(&mut self, op: u32, peer: u32, record: ReadyToSend, done: u64) {
+        let Stage::Receiving { expected, .. } = self.ops[op].stage else {
+            return;
         };
         if done == expected {
             self.finish(peer, record);
@@ -72,50 +144,24 @@ impl Engine {
             expected,
         };
         self.ops[op].wire = expected;
-        self.ops[op].began = clock::now();
-        self.answer(
-            peer,
-            Answer::ClearToSend(ClearToSend {
-                send_op: record.send_op,
-                receive_op: self.ops.id(op).0,
-                offset: done,
-                limit: expected,
-                descriptor: record.descriptor,
-            }),
-        );
+        let answer = ClearToSend {
+            send_op: record.send_op,
+            receive_op: self.ops.id(op).0,
+            offset: done,
+            limit: expected,
+            descriptor: record.descriptor,
+        };
+        self.answer(peer, Answer::ClearToSend(answer));
     }
 
     /// By what the message is to be pulled; `None`: let it come through the ring.
     fn way(&mut self, peer: u32, length: u64) -> Option<Cma> {
-        if length == 0 {
-            return None;
-        }
         let Reach::Yes(cma) = self.reach(peer) else { return None };
         (self.learned(peer).choose(length) == Way::SingleCopy).then_some(cma)
     }
 
     fn learned(&mut self, peer: u32) -> &mut Learned {
         self.learned[peer as usize].get_or_insert_default()
-    }
-
-    /// Fetch the message straight from the sender's buffer, as far as that works; how many bytes.
-    fn pull(&mut self, cma: Cma, op: u32, peer: u32, address: u64, length: u64) -> u64 {
-        let began = clock::now();
-        // SAFETY: the receive's pending buffer has room for `length` bytes.
-        let pulled = unsafe { cma.pull(address, self.ops[op].buffer, length as usize) };
-        let done = match pulled {
-            Ok(()) => {
-                self.learned(peer).learn(Way::SingleCopy, length, clock::now() - began);
-                length
-            }
-            Err(stopped) => {
-                self.reach[peer as usize] = Reach::No;
-                report(peer, &Refusal::Os(stopped.error));
-                stopped.done as u64
-            }
-        };
-        counters::CMA_BYTES.add(done);
-        done
     }
 
     /// A message of `length` bytes that began to stream at `began` has come whole.

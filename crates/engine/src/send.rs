@@ -78,8 +78,14 @@ impl Engine {
         {
             return;
         }
-        let Some(offset) = self.leases.take(self.segment, &mut self.out, peer) else {
-            return;
+        let offset = match self.leases.take(self.segment, &mut self.out, peer) {
+            Ok(offset) => offset,
+            Err(recalled) => {
+                if let Some(other) = recalled {
+                    self.ring(other);
+                }
+                return;
+            }
         };
         let outbound = self.out[peer as usize].as_mut().expect("asked above");
         if !outbound.lease(self.segment, offset) {
@@ -90,15 +96,24 @@ impl Engine {
     /// Offer the message; the receiver fetches it, or asks for it through the ring.
     fn announce(&mut self, to: u32, message: Message) -> Result<u32> {
         let op = self.new_send(Stage::Offered, to, message.buffer, message.length)?;
-        let descriptor = match self.arena.descriptor(self.segment) {
-            Ok(descriptor) => descriptor,
+        match self.offer(op, message) {
+            Ok(announcement) => self.outbound(to)?.push(announcement),
             Err(error) => {
                 self.ops.release(op);
-                return Err(error.into());
+                return Err(error);
             }
-        };
+        }
+        self.kick(to);
+        Ok(op)
+    }
+
+    /// The announcement of the send `op`.
+    fn offer(&mut self, op: u32, message: Message) -> Result<Queued> {
+        let descriptor = self.arena.descriptor(self.segment)?;
         self.descriptor(descriptor.0).expect("ours").offer();
         self.ops[op].descriptor = Some(descriptor);
+        self.ops[op].stage = Stage::Offered;
+        counters::RENDEZVOUS_SENT.add(1);
         let record = ReadyToSend {
             envelope: message.envelope,
             total: message.length as u64,
@@ -107,13 +122,26 @@ impl Engine {
             send_op: self.ops.id(op).0,
             zero: 0,
         };
-        counters::RENDEZVOUS_SENT.add(1);
-        self.outbound(to)?.push(Queued::Announcement {
+        Ok(Queued::Announcement {
             context: message.context,
             record,
-        });
-        self.kick(to);
-        Ok(op)
+        })
+    }
+
+    /// The peer has no room for unmatched payload: announce the first message that waits for room in its ring. False:
+    /// there is no memory for that.
+    pub fn announce_first(&mut self, peer: u32) -> bool {
+        let first = self.out[peer as usize]
+            .as_mut()
+            .and_then(|outbound| outbound.first_unbegun());
+        let Some((op, message)) = first else { return false };
+        let Ok(announcement) = self.offer(op, message) else {
+            return false;
+        };
+        if let Some(outbound) = self.out[peer as usize].as_mut() {
+            outbound.replace_first(announcement);
+        }
+        true
     }
 
     fn new_send(&mut self, stage: Stage, to: u32, buffer: *const u8, length: usize) -> Result<u32> {
@@ -167,18 +195,36 @@ impl Engine {
         Ok(Some(op))
     }
 
-    /// Withdraw an announced send that no receive has taken. False: too late, it will complete.
+    /// Withdraw a send that no receive has taken. False: too late, it will complete.
     pub fn cancel_send(&mut self, op: u32) -> bool {
+        let withdrawn = match self.ops[op].stage {
+            Stage::Offered => self.withdraw_offer(op),
+            Stage::Loopback => {
+                let ours = |early: &Early| matches!(early, Early::Loopback { op: own, .. } if *own == op);
+                self.unexpected.take_if(ours)
+            }
+            Stage::Queued => {
+                let to = self.ops[op].to as usize;
+                self.out[to].as_mut().is_some_and(|outbound| outbound.withdraw(op))
+            }
+            _ => false,
+        };
+        if withdrawn {
+            self.ops[op].outcome.cancelled = true;
+            self.ops.complete_as_is(op);
+        }
+        withdrawn
+    }
+
+    fn withdraw_offer(&mut self, op: u32) -> bool {
         let Some(Offset(descriptor)) = self.ops[op].descriptor else {
             return false;
         };
-        if self.ops[op].stage != Stage::Offered || !self.descriptor(descriptor).is_some_and(|state| state.withdraw()) {
-            return false;
+        let withdrawn = self.descriptor(descriptor).is_some_and(|state| state.withdraw());
+        if withdrawn {
+            // The descriptor comes back with the receiver's `Finished`.
+            self.withdrawn.extend(self.ops[op].descriptor.take());
         }
-        // The descriptor comes back with the receiver's `Finished`.
-        self.withdrawn.extend(self.ops[op].descriptor.take());
-        self.ops[op].outcome.cancelled = true;
-        self.ops.complete_as_is(op);
-        true
+        withdrawn
     }
 }

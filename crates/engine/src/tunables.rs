@@ -11,6 +11,8 @@ pub enum Origin {
     Default,
     /// An environment variable (`mpiexec --set` arrives this way too).
     Environment,
+    /// A tool, through MPI_T.
+    Tool,
 }
 
 /// One row.
@@ -31,21 +33,40 @@ impl Tunable {
     /// The value in force and where it comes from. An unparsable value is reported once and ignored.
     pub fn value(&self) -> (u64, Origin) {
         *self.value.get_or_init(|| {
-            let variable = self.variable();
-            match std::env::var(&variable) {
-                Ok(text) => match parse(&text) {
-                    Some(value) => (value, Origin::Environment),
-                    None => {
-                        eprintln!(
-                            "isthmus: {variable}={text} is not a number (of {}); using {}",
-                            self.unit, self.default
-                        );
-                        (self.default, Origin::Default)
-                    }
-                },
-                Err(_) => (self.default, Origin::Default),
+            let given = self.given();
+            if let Err(text) = &given {
+                eprintln!(
+                    "isthmus: {}={text} is not a number (of {}); using {}",
+                    self.variable(),
+                    self.unit,
+                    self.default
+                );
             }
+            self.resolve(given.ok().flatten())
         })
+    }
+
+    /// What [`Self::value`] would answer, without making it final.
+    pub fn peek(&self) -> (u64, Origin) {
+        let value = self.value.get().copied();
+        value.unwrap_or_else(|| self.resolve(self.given().ok().flatten()))
+    }
+
+    /// Give it a value. False: too late, it is in use.
+    pub fn set(&self, value: u64) -> bool {
+        self.value.set((value, Origin::Tool)).is_ok()
+    }
+
+    /// What the environment says; an error: something that is no number.
+    fn given(&self) -> Result<Option<u64>, String> {
+        match std::env::var(self.variable()) {
+            Ok(text) => parse(&text).map(Some).ok_or(text),
+            Err(_) => Ok(None),
+        }
+    }
+
+    fn resolve(&self, given: Option<u64>) -> (u64, Origin) {
+        given.map_or((self.default, Origin::Default), |value| (value, Origin::Environment))
     }
 
     /// The value in force.

@@ -17,15 +17,18 @@ const LOOKS_CROWDED: u32 = 4;
 /// A sleep is never longer: a waker that died between two instructions must not hang us, nor a launcher that is gone.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
+/// As long as one where the kernel refuses membarrier: a sender that does not fence may then miss that we sleep.
+const SHORT_SLEEP: Duration = Duration::from_millis(1);
+
 /// Make progress until `ready` answers. Enters and leaves the engine for each look, so other threads get their turn.
-/// `ready` must not call user code. Blocks.
+/// `ready` must not call user code; what is under way in the background may. Blocks.
 pub fn wait_until<T>(mut ready: impl FnMut(&mut Entered) -> Option<T>) -> Result<T> {
     let mut inside = enter();
     loop {
         if let Some(value) = ready(&mut inside) {
             return Ok(value);
         }
-        if !inside.engine().progress() {
+        if !inside.engine().progress() || inside.has_background() {
             break;
         }
     }
@@ -37,7 +40,13 @@ fn wait_patiently<T>(mut inside: Entered, ready: &mut dyn FnMut(&mut Entered) ->
     let mut idle_since = None;
     let mut looks = 0u32;
     loop {
-        let moved = inside.engine().progress();
+        let mut moved = inside.engine().progress();
+        if let Some(call_out) = inside.advance_background() {
+            inside.leave();
+            call_out();
+            inside = enter();
+            moved = true;
+        }
         if let Some(value) = ready(&mut inside) {
             return Ok(value);
         }
@@ -78,15 +87,15 @@ fn sleep<T>(mut inside: Entered, ready: &mut dyn FnMut(&mut Entered) -> Option<T
     let engine = inside.engine();
     crate::boot::check_lifeline(engine);
     let doorbell = engine.segment.slot(engine.me).doorbell();
-    doorbell.prepare_to_sleep();
+    let ordered = doorbell.prepare_to_sleep();
     let value = ready(&mut inside);
-    if value.is_some() || inside.engine().has_work() {
+    if value.is_some() || inside.engine().has_work() || inside.engine().flush_backlog() {
         doorbell.stay_awake();
         return value.ok_or(inside);
     }
     counters::SLEEPS.add(1);
     inside.leave();
-    let timed_out = doorbell.sleep(LONGEST_SLEEP);
+    let timed_out = doorbell.sleep(if ordered { LONGEST_SLEEP } else { SHORT_SLEEP });
     let mut inside = enter();
     if timed_out && inside.engine().has_work() {
         counters::LOST_WAKES.add(1);

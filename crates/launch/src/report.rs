@@ -40,15 +40,6 @@ pub fn exit_code(status: ExitStatus) -> u8 {
     u8::try_from(code).ok().filter(|&code| code != 0).unwrap_or(1)
 }
 
-/// The part of an `MPI_Abort` code that fits an exit code; an abort with a code other than 0 never becomes a success.
-pub fn abort_code(code: i32) -> u8 {
-    match (code, (code & 0xff) as u8) {
-        (0, _) => 0,
-        (_, 0) => 1,
-        (_, low) => low,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,8 +60,4 @@ mod tests {
         );
     }
 
-    #[test]
-    fn aborts_never_look_like_success() {
-        assert_eq!([0, 1, 255, 256, -1, 512 + 7].map(abort_code), [0, 1, 255, 1, 255, 7]);
-    }
 }

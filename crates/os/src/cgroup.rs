@@ -10,7 +10,7 @@ const ROOT: &str = "/sys/fs/cgroup";
 pub struct Memory {
     /// Beyond it the kernel kills rather than refuses.
     pub limit: u64,
-    /// What the group, with everything else in it, has now.
+    /// What the group, with everything else in it, has now, without the file cache, which makes room when asked.
     pub used: u64,
 }
 
@@ -48,9 +48,25 @@ fn limit(group: &Path, limit: &str, used: &str) -> Option<Memory> {
     let number = |file: &str| fs::read_to_string(group.join(file)).ok()?.trim().parse::<u64>().ok();
     let memory = Memory {
         limit: number(limit)?,
-        used: number(used)?,
+        used: number(used)?.saturating_sub(file_cache(group)),
     };
     (memory.limit < NO_LIMIT).then_some(memory)
+}
+
+/// File cache of the group and of those in it, in bytes. It counts as used, but the kernel drops it before it kills.
+fn file_cache(group: &Path) -> u64 {
+    let text = fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
+    // Version 1 has both forms, and only the one with `total_` covers the groups below.
+    let total = text.lines().any(|line| line.starts_with("total_inactive_file "));
+    let names = if total {
+        ["total_inactive_file ", "total_active_file "]
+    } else {
+        ["inactive_file ", "active_file "]
+    };
+    text.lines()
+        .filter_map(|line| names.iter().find_map(|name| line.strip_prefix(name)))
+        .filter_map(|bytes| bytes.trim().parse::<u64>().ok())
+        .sum()
 }
 
 /// `max` and `-1` are no limit and parse as none.

@@ -94,7 +94,11 @@ fn exit_code(child: libc::pid_t) -> Result<i32> {
         // SAFETY: the status is ours, the child too.
         match check("waitpid", unsafe { libc::waitpid(child, &mut status, 0) }) {
             Err(error) if error.errno == libc::EINTR => {}
-            other => return other.map(|_| libc::WEXITSTATUS(status)),
+            other => {
+                // Killed, by a seccomp filter perhaps: no answer is not permission.
+                let code = if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { -1 };
+                return other.map(|_| code);
+            }
         }
     }
 }

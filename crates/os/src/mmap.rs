@@ -39,6 +39,12 @@ impl Mapping {
         Ok(Self { base, length })
     }
 
+    /// A core dump does not hold this mapping: it is mostly holes, and writing them out takes long.
+    pub fn keep_from_core_dumps(&self) -> bool {
+        // SAFETY: the range is ours.
+        unsafe { libc::madvise(self.base.as_ptr().cast(), self.length, libc::MADV_DONTDUMP) == 0 }
+    }
+
     /// First byte.
     pub fn base(&self) -> NonNull<u8> {
         self.base

@@ -27,7 +27,8 @@ pub struct Descriptor {
     state: AtomicU32,
 }
 
-const _: () = assert!(size_of::<u32>() == 4);
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Descriptor>() == 64);
 
 impl Descriptor {
     /// Offer a new transfer. By the sender, before the announcement.
@@ -40,6 +41,11 @@ impl Descriptor {
         self.state
             .compare_exchange(OFFERED, MATCHED, Ordering::AcqRel, Ordering::Acquire)
             .is_ok()
+    }
+
+    /// Was the offer withdrawn?
+    pub fn is_withdrawn(&self) -> bool {
+        self.state.load(Ordering::Acquire) == CANCELLED
     }
 
     /// Withdraw the offer, by the sender. False: it was taken.

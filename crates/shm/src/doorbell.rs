@@ -20,6 +20,9 @@
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Doorbell>() == 128);
+
 /// The sleep word.
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
@@ -36,13 +39,17 @@ impl Doorbell {
     }
 
     /// Raise the flag. The caller then looks for work once more, and calls [`Self::sleep`] only if there is none, else
-    /// [`Self::stay_awake`].
-    pub fn prepare_to_sleep(&self) {
+    /// [`Self::stay_awake`]. False: the kernel refuses membarrier, so a sender that does not fence may not see the flag,
+    /// and the sleep must be short.
+    pub fn prepare_to_sleep(&self) -> bool {
         self.asleep.store(1, Ordering::Relaxed);
         // SYNC: doorbell
         #[cfg(not(loom))]
-        isthmus_os::membarrier::fence_everyone();
+        let seen = isthmus_os::membarrier::fence_everyone();
+        #[cfg(loom)]
+        let seen = true;
         fence(Ordering::SeqCst);
+        seen
     }
 
     /// Take the flag down without sleeping.

@@ -50,6 +50,17 @@ pub struct Credit {
     announce_only: AtomicU32,
 }
 
+impl Credit {
+    fn reset(&self) {
+        self.consumed.store(0, Ordering::Relaxed);
+        self.polled.store(0, Ordering::Relaxed);
+        self.announce_only.store(0, Ordering::Relaxed);
+    }
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Credit>() == 128);
+
 /// Where a ring's words are: shared memory, or loom's cells in the model.
 pub trait Memory {
     /// Bytes of data, a power of two.
@@ -119,6 +130,8 @@ pub struct Consumer<M> {
     memory: M,
     head: u64,
     returned: u64,
+    /// The producer wrote what cannot be true.
+    broken: bool,
 }
 
 /// Room for one record.
@@ -137,6 +150,18 @@ impl<M: Memory> Producer<M> {
             tail: 0,
             consumed: 0,
             clean,
+        }
+    }
+
+    /// The producer of a new ring in memory where another one was. Nobody else looks at it any more.
+    pub fn anew(memory: M) -> Self {
+        memory.credit().reset();
+        memory.header(0).store(0, Ordering::Relaxed);
+        Self {
+            memory,
+            tail: 0,
+            consumed: 0,
+            clean: LINE,
         }
     }
 
@@ -249,6 +274,7 @@ impl<M: Memory> Consumer<M> {
             memory,
             head: 0,
             returned: 0,
+            broken: false,
         }
     }
 
@@ -261,47 +287,75 @@ impl<M: Memory> Consumer<M> {
     #[inline]
     pub fn is_ready(&self) -> bool {
         // SYNC: ring-record
-        self.memory
-            .header(self.head & (self.memory.size() - 1))
-            .load(Ordering::Acquire)
-            != 0
+        !self.broken
+            && self
+                .memory
+                .header(self.head & (self.memory.size() - 1))
+                .load(Ordering::Acquire)
+                != 0
     }
 
-    /// The next record, if one was published. It stays until [`Self::release`].
+    /// The next record, if one was published. It stays until [`Self::release`]. A header that cannot be true ends the
+    /// ring for good: what a peer wrote is data, not truth.
     #[inline]
     pub fn peek(&mut self) -> Option<Record> {
-        loop {
-            let size = self.memory.size();
-            let at = self.head & (size - 1);
-            // SYNC: ring-record
-            let word = self.memory.header(at).load(Ordering::Acquire);
-            if word == 0 {
-                return None;
-            }
-            let header = Header::unpack(word);
-            // What a peer wrote is data, not truth: never leave the ring.
-            if footprint(header.length) > size - at {
-                return None;
-            }
-            if header.handler != SKIP {
-                return Some(Record { header, at });
-            }
-            self.advance(footprint(header.length));
+        let record = self.look()?;
+        if record.header.handler != SKIP {
+            return Some(record);
         }
+        // A skip fills the ring up to its end, and the next record is at its beginning.
+        let covered = footprint(record.header.length);
+        if record.at == 0 || record.at + covered != self.memory.size() {
+            self.broken = true;
+            return None;
+        }
+        self.advance(covered);
+        let record = self.look()?;
+        self.broken = record.header.handler == SKIP;
+        (!self.broken).then_some(record)
     }
 
-    /// Done with the record that `peek` gave: its memory goes back to the producer.
+    /// The record at the head, of whatever kind.
     #[inline]
-    pub fn release(&mut self, record: Record) {
+    fn look(&mut self) -> Option<Record> {
+        let size = self.memory.size();
+        let at = self.head & (size - 1);
+        // SYNC: ring-record
+        let word = self.memory.header(at).load(Ordering::Acquire);
+        if word == 0 || self.broken {
+            return None;
+        }
+        let header = Header::unpack(word);
+        if footprint(header.length) > size - at {
+            self.broken = true;
+            return None;
+        }
+        Some(Record { header, at })
+    }
+
+    /// Done with the record that `peek` gave: its memory goes back to the producer, a quarter of the ring at a time. True:
+    /// it went now, and a producer that waits for room may go on.
+    #[inline]
+    pub fn release(&mut self, record: Record) -> bool {
         self.advance(footprint(record.header.length));
+        let due = self.head - self.returned >= self.memory.size() / 4;
+        if due {
+            self.return_credit();
+        }
+        due
+    }
+
+    /// Done with the record that `peek` gave, which is the last of this ring: from now on the memory is its owner's.
+    pub fn leave(mut self, record: Record) -> Self {
+        self.set_polled(false);
+        self.advance(footprint(record.header.length));
+        self.return_credit();
+        self
     }
 
     #[inline]
     fn advance(&mut self, covered: u64) {
         self.head += covered;
-        if self.head - self.returned >= self.memory.size() / 4 {
-            self.return_credit();
-        }
     }
 
     /// Return all credit now (it is returned in quarters otherwise).

@@ -36,7 +36,7 @@ const PAGE: u64 = 4096;
 /// Address space a job may grow into; only what is reserved costs memory.
 const LIMITS: [u64; 4] = [64 << 30, 16 << 30, 2 << 30, 256 << 20];
 /// Ask how much memory is left before taking this much or more at once.
-const CAREFUL_FROM: u64 = 1 << 20;
+const CAREFUL_FROM: u64 = 256 << 10;
 /// Ranks in one job on one node.
 pub const MAX_RANKS: u32 = 4096;
 
@@ -171,24 +171,32 @@ fn refuse_if_short(wanted: u64) -> Result<(), Error> {
 }
 
 impl Segment {
-    /// Map a segment that [`create`] made.
-    pub fn attach(fd: OwnedFd) -> Result<Self, Error> {
+    /// Map the segment that [`create`] made with this nonce.
+    pub fn attach(fd: OwnedFd, nonce: [u8; 16]) -> Result<Self, Error> {
         if memfd::length(&fd)? < PAGE {
             return Err(Error::Foreign);
         }
         let first = Mapping::shared(&fd, PAGE as usize)?;
         // SAFETY: the file has a page, and shrinking is sealed or the launcher would not have made it; the fields read
         // here are written before anybody else has the descriptor.
-        let (magic, layout, ranks, cpus, limit) = unsafe {
+        let (magic, layout, ranks, cpus, limit, secret) = unsafe {
             let header = first.base().cast::<Header>().as_ref();
-            (header.magic, header.layout, header.ranks, header.cpus, header.limit)
+            (
+                header.magic,
+                header.layout,
+                header.ranks,
+                header.cpus,
+                header.limit,
+                header.nonce,
+            )
         };
-        let sane = magic == MAGIC && layout == LAYOUT_VERSION && (1..=MAX_RANKS).contains(&ranks);
+        let sane = magic == MAGIC && layout == LAYOUT_VERSION && secret == nonce && (1..=MAX_RANKS).contains(&ranks);
         if !sane || limit > LIMITS[0] || limit < plan(ranks).arena || memfd::length(&fd)? < plan(ranks).arena {
             return Err(Error::Foreign);
         }
         drop(first);
         let mapping = Mapping::shared(&fd, limit as usize)?;
+        mapping.keep_from_core_dumps();
         Ok(Self {
             fd,
             mapping,
@@ -256,17 +264,16 @@ impl Segment {
         if length >= CAREFUL_FROM {
             refuse_if_short(length)?;
         }
-        let header = self.header();
         let limit = self.mapping.len() as u64;
-        let at = header.next.fetch_add(length, Ordering::Relaxed);
-        if at.checked_add(length).is_none_or(|end| end > limit) {
-            header.next.fetch_sub(length, Ordering::Relaxed);
-            return Err(Error::Exhausted {
-                wanted: length,
-                left: limit.saturating_sub(at),
-                limit: "the job segment",
-            });
-        }
+        let next = &self.header().next;
+        let taken = next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
+            next.checked_add(length).filter(|&end| end <= limit)
+        });
+        let at = taken.map_err(|next| Error::Exhausted {
+            wanted: length,
+            left: limit.saturating_sub(next),
+            limit: "the job segment",
+        })?;
         memfd::reserve(&self.fd, at, length)?;
         Ok(Offset(at))
     }
@@ -300,8 +307,8 @@ mod tests {
         let fd = create(3, [7; 16]).expect("memfd");
         let other = fd.try_clone().expect("dup");
         let (a, b) = (
-            Segment::attach(fd).expect("attach"),
-            Segment::attach(other).expect("attach"),
+            Segment::attach(fd, [7; 16]).expect("attach"),
+            Segment::attach(other, [7; 16]).expect("attach"),
         );
         assert!(a.slot(2).claim());
         assert!(!b.slot(2).claim());
@@ -320,10 +327,10 @@ mod tests {
     #[test]
     fn foreign_descriptors_are_refused() {
         let fd = memfd::create(c"other").expect("memfd");
-        assert!(matches!(Segment::attach(fd), Err(Error::Foreign)));
+        assert!(matches!(Segment::attach(fd, [7; 16]), Err(Error::Foreign)));
         let fd = memfd::create(c"other").expect("memfd");
         memfd::reserve(&fd, 0, 1 << 20).expect("memory");
-        assert!(matches!(Segment::attach(fd), Err(Error::Foreign)));
+        assert!(matches!(Segment::attach(fd, [7; 16]), Err(Error::Foreign)));
         assert!(matches!(create(MAX_RANKS + 1, [7; 16]), Err(Error::TooManyRanks(_))));
     }
 }

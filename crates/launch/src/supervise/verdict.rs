@@ -113,7 +113,7 @@ impl Supervisor<'_> {
             }
             message => say_as_it_is(message),
         }
-        self.end(report::abort_code(abort.code));
+        self.end(isthmus_engine::control::exit_code(abort.code));
     }
 
     pub(super) fn name(&self, rank: usize, pid: u32) -> String {
