@@ -340,11 +340,17 @@ fn stop_and_continue() -> Result<()> {
     let running = Run::mpiexec("-n 2 sleep 1.3").start()?;
     std::thread::sleep(Duration::from_millis(200));
     signal(running.pid(), "TSTP");
-    std::thread::sleep(Duration::from_millis(300));
     let stopped =
         |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") T "));
-    let all = children(running.pid());
-    assert!(stopped(running.pid()) && all.len() == 2 && all.into_iter().all(stopped));
+    let all_stopped = || {
+        let all = children(running.pid());
+        stopped(running.pid()) && all.len() == 2 && all.into_iter().all(stopped)
+    };
+    let deadline = std::time::Instant::now() + Duration::from_secs(5);
+    while !all_stopped() {
+        assert!(std::time::Instant::now() < deadline, "not stopped");
+        std::thread::sleep(Duration::from_millis(10));
+    }
     signal(running.pid(), "CONT");
     assert_eq!(running.finish()?.code, Some(0));
     Ok(())

@@ -196,7 +196,9 @@ def constants_of_the_mpich_abi():
         if value in ours:
             ours[name] = ours[value]
     ours = {name: signed(int(value, 0)) for name, value in ours.items()}
+    # What MPICH has beyond the standard is checked where we know it.
     names = {name for name in names_of_constants(MPICH) if not name.endswith("DUP_FN")}
+    names |= {name for name in ours if name.startswith("MPIX_")}
     with tempfile.TemporaryDirectory() as folder:
         theirs = {name: signed(int(value)) for name, value in values(MPICH, names, folder).items()}
     differences(ours, theirs, "constants")
