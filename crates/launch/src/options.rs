@@ -109,7 +109,7 @@ const ACCEPTED: &[(&str, usize)] = &[
 ];
 
 /// The limit of MPI's `int` ranks, and of sense.
-const MOST_RANKS: u32 = 1 << 16;
+const MOST_RANKS: u32 = isthmus_engine::job::MAX_RANKS;
 
 /// Parse the arguments (without the program's own name).
 pub fn parse(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<Request> {

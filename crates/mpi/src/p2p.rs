@@ -49,7 +49,7 @@ impl Outgoing<'_> {
     unsafe fn begin(&self, inside: &mut Entered) -> Result<Flight> {
         if self.layout.is_some() {
             // SAFETY: the caller's promise.
-            let copy = unsafe { self.copy() };
+            let copy = unsafe { self.copy() }?;
             return self.begin_copy(inside, copy);
         }
         // SAFETY: the caller's promise.

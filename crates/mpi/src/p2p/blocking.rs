@@ -119,7 +119,7 @@ pub unsafe fn sendrecv_replace(
     let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, sendtag, comm)?;
     let incoming = Incoming::check(buf, count, datatype, source, recvtag, comm)?;
     // SAFETY: the caller's promise.
-    let copy = unsafe { outgoing.copy() };
+    let copy = unsafe { outgoing.copy() }?;
     // SAFETY: the caller's promise; what leaves is the copy.
     unsafe { complete_both(&incoming, |inside| outgoing.begin_copy(inside, copy)) }
 }

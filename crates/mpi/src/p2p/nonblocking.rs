@@ -125,7 +125,7 @@ pub unsafe fn isendrecv_replace(
     let incoming = Incoming::check(buf, count, datatype, source, recvtag, comm)?;
     // SAFETY: the caller's promise; what leaves is the copy.
     launch(comm, |inside| unsafe {
-        let copy = outgoing.copy();
+        let copy = outgoing.copy()?;
         start_both(inside, &incoming, |inside| outgoing.begin_copy(inside, copy))
     })
 }

@@ -7,8 +7,18 @@ use isthmus_engine::{Entered, OpId, Outcome, enter};
 use super::{Flight, Incoming, Outgoing, received, sent};
 use crate::datatype::Datatype;
 use crate::error::Result;
+use crate::fail;
 use crate::request::{Look, Operation, Work};
 use crate::status::Status;
+
+/// An empty buffer with room for `bytes`; counts come from users, so there may be none.
+fn room(bytes: usize) -> Result<Vec<u8>> {
+    let mut buffer = Vec::new();
+    match buffer.try_reserve_exact(bytes) {
+        Ok(()) => Ok(buffer),
+        Err(_) => Err(fail!(NoMem, "no room to pack {bytes} bytes")),
+    }
+}
 
 impl Outgoing<'_> {
     /// The message as contiguous bytes.
@@ -16,8 +26,8 @@ impl Outgoing<'_> {
     /// # Safety
     /// The buffer must be readable where the layout says.
     #[inline(never)]
-    pub(super) unsafe fn copy(&self) -> Vec<u8> {
-        let mut copy = Vec::with_capacity(self.bytes);
+    pub(super) unsafe fn copy(&self) -> Result<Vec<u8>> {
+        let mut copy = room(self.bytes)?;
         // SAFETY: the caller's promise.
         unsafe {
             match self.layout {
@@ -26,7 +36,7 @@ impl Outgoing<'_> {
                 Some(layout) => layout.pack(self.buf, self.count, &mut copy),
             }
         }
-        copy
+        Ok(copy)
     }
 
     /// Start to send what [`Self::copy`] made.
@@ -66,7 +76,7 @@ impl Incoming<'_> {
     /// Start to receive into a staging buffer.
     #[inline(never)]
     pub(super) fn begin_staged(&self, inside: &mut Entered) -> Result<Flight> {
-        let mut staging = Vec::with_capacity(self.bytes);
+        let mut staging = room(self.bytes)?;
         // SAFETY: the flight owns the staging buffer, and keeps it until the operation is complete.
         let op = unsafe { self.post(inside, staging.as_mut_ptr()) }?;
         Ok(Flight { op, staging })
