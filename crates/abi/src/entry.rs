@@ -41,13 +41,6 @@ pub fn unsupported<A: Abi>(name: &'static str, scope: Scope) -> c_int {
     enter::<A>(name, scope, || Err(error))
 }
 
-/// As [`unsupported`], of the tool interface: it has no error handlers.
-pub fn unsupported_tool<A: Abi>() -> c_int {
-    /// `MPI_T_ERR_NOT_SUPPORTED`
-    const NOT_SUPPORTED: i32 = 1004;
-    A::word_out::<ErrorCode>(NOT_SUPPORTED)
-}
-
 #[inline(always)]
 fn finish<A: Abi>(name: &'static str, scope: Scope, result: Result<()>) -> c_int {
     match result {

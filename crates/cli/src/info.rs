@@ -142,6 +142,7 @@ fn tunable(row: &tunables::Tunable) -> Tunable {
         origin: match origin {
             tunables::Origin::Default => "default",
             tunables::Origin::Environment => "environment",
+            tunables::Origin::Tool => "tool",
         },
         doc: row.doc,
     }

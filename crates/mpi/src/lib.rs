@@ -23,6 +23,7 @@ pub mod probe;
 pub mod request;
 pub mod session;
 pub mod status;
+pub mod tool;
 pub mod topology;
 
 /// Every procedure, by its name without `MPI_`, in lower case.

@@ -15,7 +15,7 @@ use crate::abi::{INVALID, Mpich, Std, Word};
 ";
 
 /// Sets of integers that arguments and results are drawn from: the type that stands for it, and its kinds.
-const WORDS: [(&str, &[&str]); 12] = [
+const WORDS: [(&str, &[&str]); 16] = [
     ("Rank", &["rank"]),
     ("Tag", &["tag"]),
     ("Keyval", &["keyval"]),
@@ -28,6 +28,10 @@ const WORDS: [(&str, &[&str]); 12] = [
     ("Distribution", &["distribution"]),
     ("Combiner", &["combiner"]),
     ("Typeclass", &["typeclass"]),
+    ("Verbosity", &["verbosity"]),
+    ("Bind", &["bind"]),
+    ("VariableScope", &["scope"]),
+    ("VariableClass", &["pvar_class"]),
 ];
 
 const HANDLES: [&str; 9] = [

@@ -123,11 +123,7 @@ fn stub(procedure: &Procedure) -> Result<String> {
     for large in procedure.forms() {
         let width = if large { Width::Large } else { Width::Plain };
         let name = procedure.c_name(large);
-        let answer = match procedure.chapter.as_str() {
-            // It has no error handlers.
-            "tool" => "entry::unsupported_tool::<A>()".to_owned(),
-            _ => format!("entry::unsupported::<A>({name:?}, {})", body::scope(procedure)),
-        };
+        let answer = format!("entry::unsupported::<A>({name:?}, {})", body::scope(procedure));
         writeln!(
             text,
             "{name}({}) => {answer};",

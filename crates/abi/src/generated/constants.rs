@@ -485,6 +485,158 @@ impl Word for Typeclass {
     }
 }
 
+/// Values of: verbosity.
+pub struct Verbosity;
+
+impl Word for Verbosity {
+    fn from_mpich(value: i32) -> i32 {
+        match value {
+            221 => 9,
+            222 => 10,
+            223 => 12,
+            224 => 17,
+            225 => 18,
+            226 => 20,
+            227 => 33,
+            228 => 34,
+            229 => 36,
+            // They mean something in the standard ABI only.
+            9..=10 | 12 | 17..=18 | 20 | 33..=34 | 36 => INVALID,
+            other => other,
+        }
+    }
+
+    fn to_mpich(value: i32) -> i32 {
+        match value {
+            9 => 221,
+            10 => 222,
+            12 => 223,
+            17 => 224,
+            18 => 225,
+            20 => 226,
+            33 => 227,
+            34 => 228,
+            36 => 229,
+            other => other,
+        }
+    }
+}
+
+/// Values of: bind.
+pub struct Bind;
+
+impl Word for Bind {
+    fn from_mpich(value: i32) -> i32 {
+        match value {
+            9700 => 1,
+            9701 => 2,
+            9702 => 3,
+            9703 => 4,
+            9704 => 5,
+            9705 => 6,
+            9706 => 7,
+            9707 => 8,
+            9708 => 9,
+            9709 => 10,
+            9710 => 11,
+            9711 => 12,
+            // They mean something in the standard ABI only.
+            1..=12 => INVALID,
+            other => other,
+        }
+    }
+
+    fn to_mpich(value: i32) -> i32 {
+        match value {
+            1 => 9700,
+            2 => 9701,
+            3 => 9702,
+            4 => 9703,
+            5 => 9704,
+            6 => 9705,
+            7 => 9706,
+            8 => 9707,
+            9 => 9708,
+            10 => 9709,
+            11 => 9710,
+            12 => 9711,
+            other => other,
+        }
+    }
+}
+
+/// Values of: scope.
+pub struct VariableScope;
+
+impl Word for VariableScope {
+    fn from_mpich(value: i32) -> i32 {
+        match value {
+            60438 => 1,
+            60439 => 2,
+            60440 => 3,
+            60441 => 4,
+            60442 => 5,
+            60443 => 6,
+            60444 => 7,
+            // They mean something in the standard ABI only.
+            1..=7 => INVALID,
+            other => other,
+        }
+    }
+
+    fn to_mpich(value: i32) -> i32 {
+        match value {
+            1 => 60438,
+            2 => 60439,
+            3 => 60440,
+            4 => 60441,
+            5 => 60442,
+            6 => 60443,
+            7 => 60444,
+            other => other,
+        }
+    }
+}
+
+/// Values of: pvar class.
+pub struct VariableClass;
+
+impl Word for VariableClass {
+    fn from_mpich(value: i32) -> i32 {
+        match value {
+            240 => 1,
+            241 => 2,
+            242 => 3,
+            243 => 4,
+            244 => 5,
+            245 => 6,
+            246 => 7,
+            247 => 8,
+            248 => 9,
+            249 => 10,
+            // They mean something in the standard ABI only.
+            1..=10 => INVALID,
+            other => other,
+        }
+    }
+
+    fn to_mpich(value: i32) -> i32 {
+        match value {
+            1 => 240,
+            2 => 241,
+            3 => 242,
+            4 => 243,
+            5 => 244,
+            6 => 245,
+            7 => 246,
+            8 => 247,
+            9 => 248,
+            10 => 249,
+            other => other,
+        }
+    }
+}
+
 /// Predefined handles of the MPICH ABI, and what they are in the standard ABI.
 pub mod from_mpich {
     /// A predefined comm.
