@@ -1,9 +1,10 @@
-//! Collective communication (MPI-5.0 §6), blocking, on intracommunicators.
+//! Collective communication (MPI-5.0 §6), on intracommunicators: blocking, non-blocking and persistent.
 //!
 //! One file per procedure (with its `v` and `w` forms), which checks the arguments and selects; one folder per procedure
 //! with a file for each algorithm. Selection and reduction order depend on count, datatype and ranks only, so that
 //! results repeat bit for bit.
 
+mod agreement;
 mod allgather;
 mod allreduce;
 mod alltoall;
@@ -11,6 +12,7 @@ mod arguments;
 mod barrier;
 mod bcast;
 mod elements;
+mod form;
 mod gather;
 mod link;
 mod neighbor;
@@ -19,21 +21,28 @@ mod reduce;
 mod reduce_scatter;
 mod scan;
 mod scatter;
+mod schedule;
 
 #[cfg(test)]
 mod tests;
 
-pub use allgather::{allgather, allgatherv};
-pub use allreduce::allreduce;
-pub use alltoall::{alltoall, alltoallv, alltoallw};
+pub(crate) use agreement::Agreement;
+pub use allgather::{allgather, allgather_init, allgatherv, allgatherv_init, iallgather, iallgatherv};
+pub use allreduce::{allreduce, allreduce_init, iallreduce};
+pub use alltoall::{
+    alltoall, alltoall_init, alltoallv, alltoallv_init, alltoallw, alltoallw_init, ialltoall, ialltoallv, ialltoallw,
+};
 pub(crate) use barrier::Barriers;
-pub use barrier::barrier;
-pub use bcast::bcast;
-pub use gather::{gather, gatherv};
+pub use barrier::{barrier, barrier_init, ibarrier};
+pub use bcast::{bcast, bcast_init, ibcast};
+pub use gather::{gather, gather_init, gatherv, gatherv_init, igather, igatherv};
 pub use neighbor::{
     neighbor_allgather, neighbor_allgatherv, neighbor_alltoall, neighbor_alltoallv, neighbor_alltoallw,
 };
-pub use reduce::reduce;
-pub use reduce_scatter::{reduce_scatter, reduce_scatter_block};
-pub use scan::{exscan, scan};
-pub use scatter::{scatter, scatterv};
+pub use reduce::{ireduce, reduce, reduce_init};
+pub use reduce_scatter::{
+    ireduce_scatter, ireduce_scatter_block, reduce_scatter, reduce_scatter_block, reduce_scatter_block_init,
+    reduce_scatter_init,
+};
+pub use scan::{exscan, exscan_init, iexscan, iscan, scan, scan_init};
+pub use scatter::{iscatter, iscatterv, scatter, scatter_init, scatterv, scatterv_init};

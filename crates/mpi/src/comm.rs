@@ -4,6 +4,7 @@ mod agreement;
 mod attributes;
 mod context;
 mod create;
+mod idup;
 mod inter;
 mod split;
 
@@ -31,14 +32,15 @@ pub use attributes::{
 pub use create::{
     comm_create, comm_create_from_group, comm_create_group, comm_disconnect, comm_dup, comm_dup_with_info, comm_free,
 };
+pub use idup::{comm_idup, comm_idup_with_info};
 pub use inter::{intercomm_create, intercomm_create_from_groups, intercomm_merge};
 pub(crate) use split::split;
 pub use split::{SHARED_MEMORY, comm_split, comm_split_type};
 
 /// A group of processes and a message space of their own.
 pub struct Comm {
-    /// Point-to-point messages; collectives use [`Self::collective_context`].
-    pub context: ContextId,
+    /// See [`Self::context`]. Set once more if it is not known at first.
+    context: AtomicU32,
     /// The local group.
     pub group: Arc<Group>,
     /// What users attached.
@@ -57,6 +59,8 @@ pub struct Comm {
     pub(crate) topology: Option<Arc<Topology>>,
     /// Collective calls so far.
     collectives: AtomicU32,
+    /// Persistent collectives made so far.
+    persistents: AtomicU32,
     /// Shared control of barriers.
     pub(crate) barriers: Barriers,
     handle: OnceLock<Handle<Comm>>,
@@ -66,8 +70,11 @@ pub struct Comm {
 struct Remote {
     group: Arc<Group>,
     /// An intracommunicator of the local group, for the library's own use.
-    local: Comm,
+    local: Arc<Comm>,
 }
+
+/// Tags of persistent collectives begin here.
+const PERSISTENT: i32 = TAG_UB / 2;
 
 /// `MPI_COMM_WORLD`.
 pub const COMM_WORLD: Handle<Comm> = Handle::from_raw(0x101);
@@ -105,7 +112,7 @@ impl Comm {
     fn inter(context: ContextId, group: Arc<Group>, remote: Arc<Group>, errhandler: Arc<Errhandler>) -> Self {
         let targets = remote.members().clone();
         let local_context = ContextId(context.0 + 2);
-        let local = Self::intra(local_context, Arc::clone(&group), Arc::clone(&errhandler));
+        let local = Arc::new(Self::intra(local_context, Arc::clone(&group), Arc::clone(&errhandler)));
         let remote = Remote { group: remote, local };
         Self::new(context, group, Some(Box::new(remote)), targets, errhandler)
     }
@@ -118,7 +125,7 @@ impl Comm {
         errhandler: Arc<Errhandler>,
     ) -> Self {
         Self {
-            context,
+            context: AtomicU32::new(context.0),
             rank: group.rank(),
             size: group.size(),
             group,
@@ -130,6 +137,7 @@ impl Comm {
             targets,
             topology: None,
             collectives: AtomicU32::new(0),
+            persistents: AtomicU32::new(0),
             barriers: Barriers::default(),
             handle: OnceLock::new(),
         }
@@ -144,17 +152,36 @@ impl Comm {
         Ok(handle)
     }
 
+    /// Its members have agreed now.
+    fn agree_on(&self, context: ContextId) {
+        self.context.store(context.0, Ordering::Relaxed);
+        if let Some(remote) = &self.remote {
+            remote.local.agree_on(ContextId(context.0 + 2));
+        }
+    }
+
+    /// The message space of point-to-point calls.
+    #[inline]
+    pub fn context(&self) -> ContextId {
+        ContextId(self.context.load(Ordering::Relaxed))
+    }
+
     /// The message space of collective calls.
     #[inline]
     pub fn collective_context(&self) -> ContextId {
-        ContextId(self.context.0 + 1)
+        ContextId(self.context.load(Ordering::Relaxed) + 1)
     }
 
-    /// The tag of the next collective call, by which no two calls in flight are taken for one another. Smaller than those
-    /// of agreements.
+    /// The tag of the next collective call, by which no two calls in flight are taken for one another.
     #[inline]
     pub(crate) fn next_collective(&self) -> i32 {
-        (self.collectives.fetch_add(1, Ordering::Relaxed) % TAG_UB as u32) as i32
+        (self.collectives.fetch_add(1, Ordering::Relaxed) % PERSISTENT as u32) as i32
+    }
+
+    /// The tag of a new persistent collective, however often it is started. Larger than those of calls, which may come
+    /// around while it lives, and smaller than those of agreements.
+    pub(crate) fn next_persistent(&self) -> i32 {
+        PERSISTENT + (self.persistents.fetch_add(1, Ordering::Relaxed) % PERSISTENT as u32) as i32
     }
 
     /// The calling process's rank in the local group.
@@ -190,6 +217,11 @@ impl Comm {
     /// intercommunicator.
     pub fn local(&self) -> &Comm {
         self.remote.as_ref().map_or(self, |remote| &remote.local)
+    }
+
+    /// As [`Self::local`], for what outlives the handle.
+    pub(crate) fn share_local(self: &Arc<Self>) -> Arc<Comm> {
+        Arc::clone(self.remote.as_ref().map_or(self, |remote| &remote.local))
     }
 
     /// The process that `rank` names in point-to-point calls; `None` if there is no such rank.

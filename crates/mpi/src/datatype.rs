@@ -206,6 +206,18 @@ impl Datatype {
         this.unwrap_or_else(|| unreachable!("datatypes live in an Arc from the start"))
     }
 
+    /// Do something with a handle that names it, even if the user has freed its own.
+    pub fn with_handle(&self, f: impl FnOnce(Handle<Self>)) -> Result<()> {
+        let own = self.handle();
+        if own.resolve("datatype").is_ok_and(|live| std::ptr::eq(live, self)) {
+            f(own);
+            return Ok(());
+        }
+        let lent = Self::table().insert(self.share())?;
+        f(lent);
+        lent.remove("datatype").map(drop)
+    }
+
     /// Bytes of data in `count` elements.
     pub fn bytes(&self, count: i64) -> Result<i64> {
         count

@@ -60,9 +60,9 @@ pub mod procedures {
     pub use crate::comm::{
         comm_compare, comm_create, comm_create_from_group, comm_create_group, comm_create_keyval, comm_delete_attr,
         comm_disconnect, comm_dup, comm_dup_with_info, comm_free, comm_free_keyval, comm_get_attr, comm_get_info,
-        comm_get_name, comm_get_parent, comm_group, comm_rank, comm_remote_group, comm_remote_size, comm_set_attr,
-        comm_set_info, comm_set_name, comm_size, comm_split, comm_split_type, comm_test_inter, intercomm_create,
-        intercomm_create_from_groups, intercomm_merge,
+        comm_get_name, comm_get_parent, comm_group, comm_idup, comm_idup_with_info, comm_rank, comm_remote_group,
+        comm_remote_size, comm_set_attr, comm_set_info, comm_set_name, comm_size, comm_split, comm_split_type,
+        comm_test_inter, intercomm_create, intercomm_create_from_groups, intercomm_merge,
     };
     pub use crate::group::{
         group_compare, group_difference, group_excl, group_free, group_incl, group_intersection, group_range_excl,
@@ -71,8 +71,13 @@ pub mod procedures {
 
     // Datatypes, operations, collectives: datatype.rs, op.rs, coll.rs.
     pub use crate::coll::{
-        allgather, allgatherv, allreduce, alltoall, alltoallv, alltoallw, barrier, bcast, exscan, gather, gatherv,
-        reduce, reduce_scatter, reduce_scatter_block, scan, scatter, scatterv,
+        allgather, allgather_init, allgatherv, allgatherv_init, allreduce, allreduce_init, alltoall, alltoall_init,
+        alltoallv, alltoallv_init, alltoallw, alltoallw_init, barrier, barrier_init, bcast, bcast_init, exscan,
+        exscan_init, gather, gather_init, gatherv, gatherv_init, iallgather, iallgatherv, iallreduce, ialltoall,
+        ialltoallv, ialltoallw, ibarrier, ibcast, iexscan, igather, igatherv, ireduce, ireduce_scatter,
+        ireduce_scatter_block, iscan, iscatter, iscatterv, reduce, reduce_init, reduce_scatter, reduce_scatter_block,
+        reduce_scatter_block_init, reduce_scatter_init, scan, scan_init, scatter, scatter_init, scatterv,
+        scatterv_init,
     };
     pub use crate::datatype::{
         get_count, get_elements, pack, pack_external, pack_external_size, pack_size, type_commit, type_contiguous,

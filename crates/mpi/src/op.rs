@@ -8,7 +8,7 @@ mod kernels;
 mod tests;
 
 use std::ffi::c_void;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use crate::datatype::Datatype;
 use crate::error::{Class, Result};
@@ -24,6 +24,7 @@ pub type UserFn = Box<dyn Fn(*const c_void, *mut c_void, i64, Handle<Datatype>) 
 pub struct Op {
     action: Action,
     commutative: bool,
+    this: Weak<Op>,
 }
 
 enum Action {
@@ -51,10 +52,10 @@ impl Object for Op {
             let mut list = Vec::new();
             for &predefined in Predefined::ALL {
                 list.resize_with((predefined as u32 - Op::NULL) as usize, || None);
-                list.push(Some(Arc::new(Op {
-                    action: Action::Predefined(predefined),
-                    commutative: predefined != Predefined::Replace,
-                })));
+                list.push(Some(Op::new(
+                    Action::Predefined(predefined),
+                    predefined != Predefined::Replace,
+                )));
             }
             let table = Table::new();
             table.set_predefined(list);
@@ -64,6 +65,20 @@ impl Object for Op {
 }
 
 impl Op {
+    fn new(action: Action, commutative: bool) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            action,
+            commutative,
+            this: this.clone(),
+        })
+    }
+
+    /// A share in it, for what outlives its handle.
+    pub fn share(&self) -> Arc<Self> {
+        let this = self.this.upgrade();
+        this.unwrap_or_else(|| unreachable!("operations live in an Arc from the start"))
+    }
+
     /// A predefined operation.
     pub fn predefined(which: Predefined) -> &'static Self {
         let handle = Handle::from_raw(which as u32);
@@ -121,10 +136,7 @@ impl Reduction<'_> {
 
 /// `MPI_Op_create`.
 pub fn op_create(user_fn: UserFn, commute: bool) -> Result<Handle<Op>> {
-    Op::table().insert(Arc::new(Op {
-        action: Action::User(user_fn),
-        commutative: commute,
-    }))
+    Op::table().insert(Op::new(Action::User(user_fn), commute))
 }
 
 /// `MPI_Op_free`: predefined operations are refused.

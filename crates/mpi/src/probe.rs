@@ -51,7 +51,7 @@ pub fn probe(source: i32, tag: i32, comm: &'static Comm) -> Result<Status> {
     let Some(wanted) = check(source, tag, comm)? else {
         return Ok(Status::NO_PROCESS);
     };
-    let arrival = wait_until(|inside| inside.probe(wanted.from, comm.context, wanted.tag))?;
+    let arrival = wait_until(|inside| inside.probe(wanted.from, comm.context(), wanted.tag))?;
     Ok(Status::from(&arrival))
 }
 
@@ -60,7 +60,7 @@ pub fn iprobe(source: i32, tag: i32, comm: &'static Comm) -> Result<(bool, Statu
     let Some(wanted) = check(source, tag, comm)? else {
         return Ok((true, Status::NO_PROCESS));
     };
-    let arrival = try_twice(|inside| inside.probe(wanted.from, comm.context, wanted.tag));
+    let arrival = try_twice(|inside| inside.probe(wanted.from, comm.context(), wanted.tag));
     Ok(arrival.map_or((false, Status::EMPTY), |arrival| (true, Status::from(&arrival))))
 }
 
@@ -133,7 +133,7 @@ fn take(inside: &mut Entered, wanted: Wanted, comm: &Comm) -> Option<Result<(Han
     if let Err(error) = MESSAGES.get(inside).reserve() {
         return Some(Err(error));
     }
-    let (id, arrival) = inside.matched_probe(wanted.from, comm.context, wanted.tag)?;
+    let (id, arrival) = inside.matched_probe(wanted.from, comm.context(), wanted.tag)?;
     let comm = match comm.handle().share("comm") {
         Ok(comm) => comm,
         Err(error) => return Some(Err(error)),

@@ -4,6 +4,7 @@
 //! nothing else, so that starting and completing one allocates nothing; whatever needs more (staging buffers, several
 //! transfers, user callbacks; later schedules of collectives, windows, files) is a boxed [`Operation`].
 
+mod background;
 mod complete;
 mod finish;
 mod free;
@@ -48,6 +49,14 @@ pub(crate) trait Operation: Any + Send {
     /// Move on as far as possible. Inside the engine, so no user code may run here.
     fn advance(&mut self, inside: &mut Entered) -> Look;
 
+    /// Is user code to run before it can go on?
+    fn calls_out(&self) -> bool {
+        false
+    }
+
+    /// Run the user code that is to run, if any. Outside the engine.
+    fn call_out(&mut self) {}
+
     /// How it went; asked once [`Self::advance`] has said that it is complete, perhaps more than once. Outside the
     /// engine: user code may run here. Must not block.
     fn outcome(&mut self) -> Result<Status>;
@@ -65,6 +74,12 @@ pub(crate) trait Operation: Any + Send {
     /// Must it be complete before MPI is finalized even if the request has been freed? Sends must.
     fn is_owed(&self) -> bool {
         true
+    }
+
+    /// Is it a collective? Those move on whenever this process makes progress, since other processes depend on it, and
+    /// can be neither cancelled nor freed while they are under way (MPI-5.0 §6.12).
+    fn is_collective(&self) -> bool {
+        false
     }
 }
 
@@ -126,6 +141,10 @@ struct Requests {
     orphans: Vec<Box<dyn Operation>>,
     /// Sends without buffers of their own that were freed.
     freed_sends: Vec<OpId>,
+    /// Collectives under way, and some that are over.
+    collectives: Vec<Handle<Request>>,
+    /// Those of them for which user code is to run.
+    due: Vec<Handle<Request>>,
     /// Room for the statuses of a call that completes several requests.
     statuses: Vec<Status>,
 }
@@ -135,6 +154,8 @@ static REQUESTS: Guarded<Requests> = Guarded::new(Requests {
     scopes: Scopes::new(),
     orphans: Vec::new(),
     freed_sends: Vec::new(),
+    collectives: Vec::new(),
+    due: Vec::new(),
     statuses: Vec::new(),
 });
 
@@ -181,8 +202,13 @@ pub(crate) fn launch<'a>(
 ) -> Result<Handle<Request>> {
     let mut inside = enter();
     REQUESTS.get(&mut inside).live.reserve()?;
-    let work = start(&mut inside)?;
-    Ok(REQUESTS.get(&mut inside).insert(comm.into(), || work))
+    let mut work = start(&mut inside)?;
+    let collective = work.is_collective();
+    let request = REQUESTS.get(&mut inside).insert(comm.into(), || work);
+    if collective {
+        background::begin(&mut inside, request);
+    }
+    Ok(request)
 }
 
 /// As [`launch`], for a transfer that is one operation of the engine, or over at once: `work` says what to make of it.
@@ -207,6 +233,19 @@ pub fn scope(request: Handle<Request>) -> Option<Arc<Comm>> {
 }
 
 impl Work {
+    /// The operation, if it takes one; that of a persistent request, while it is active.
+    fn operation(&mut self) -> Option<&mut dyn Operation> {
+        match self {
+            Self::Other(operation) => Some(&mut **operation),
+            Self::Persistent(persistent) => persistent.current.as_mut()?.operation(),
+            _ => None,
+        }
+    }
+
+    fn is_collective(&mut self) -> bool {
+        self.operation().is_some_and(|operation| operation.is_collective())
+    }
+
     fn look(&mut self, inside: &mut Entered) -> Look {
         match self {
             Self::Complete | Self::NoProcess => Look::Complete,
@@ -235,7 +274,11 @@ fn look(inside: &mut Entered, request: Handle<Request>) -> Result<Look> {
 fn look_at_boxed(inside: &mut Entered, request: Handle<Request>) -> Result<Look> {
     let mut work = std::mem::replace(&mut REQUESTS.get(inside).entry(request)?.work, Work::Lent);
     let look = work.look(inside);
+    let due = work.operation().is_some_and(|operation| operation.calls_out());
     REQUESTS.get(inside).entry(request)?.work = work;
+    if due {
+        background::call_for(inside, request);
+    }
     Ok(look)
 }
 
@@ -260,6 +303,10 @@ fn cancel_work(request: Handle<Request>, work: &mut Work) -> Result<()> {
             enter().cancel(*op);
             Ok(())
         }
+        Work::Other(operation) if operation.is_collective() => Err(fail!(
+            Request,
+            "request={request:?} is a collective, which cannot be cancelled"
+        )),
         Work::Other(operation) => operation.cancel(),
         Work::Persistent(persistent) => match &mut persistent.current {
             Some(work) => cancel_work(request, work),

@@ -32,6 +32,40 @@ unsafe fn allgather<A: Abi, N: Number>(
     })
 }
 
+/// `MPI_Allgather_init`.
+#[inline(always)]
+unsafe fn allgather_init<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: CHandle<A>,
+    comm: CHandle<A>,
+    info: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Allgather_init", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::allgather_init(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                recvcount.into(),
+                A::handle_in::<Datatype>(recvtype),
+                comm,
+                argument::info::<A>(info, "info")?,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
 /// `MPI_Allgatherv`.
 #[inline(always)]
 unsafe fn allgatherv<A: Abi, N: Number>(
@@ -63,6 +97,42 @@ unsafe fn allgatherv<A: Abi, N: Number>(
     })
 }
 
+/// `MPI_Allgatherv_init`.
+#[inline(always)]
+unsafe fn allgatherv_init<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    displs: *const N,
+    recvtype: CHandle<A>,
+    comm: CHandle<A>,
+    info: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Allgatherv_init", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::allgatherv_init(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                argument::counts(recvcounts, peers(comm), "recvcounts")?,
+                argument::counts(displs, peers(comm), "displs")?,
+                A::handle_in::<Datatype>(recvtype),
+                comm,
+                argument::info::<A>(info, "info")?,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
 /// `MPI_Allreduce`.
 #[inline(always)]
 unsafe fn allreduce<A: Abi, N: Number>(
@@ -81,6 +151,41 @@ unsafe fn allreduce<A: Abi, N: Number>(
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             procedures::allreduce(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Allreduce_init`.
+#[inline(always)]
+unsafe fn allreduce_init<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    op: CHandle<A>,
+    comm: CHandle<A>,
+    info: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Allreduce_init", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let count = argument::count(count, "count")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let op = A::handle_in::<Op>(op).resolve("op")?;
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::allreduce_init(
+                A::buffer(sendbuf),
+                A::buffer_mut(recvbuf),
+                count,
+                datatype,
+                op,
+                comm,
+                argument::info::<A>(info, "info")?,
+            )?;
+            request_place.put(request);
             Ok(())
         }
     })
@@ -110,6 +215,40 @@ unsafe fn alltoall<A: Abi, N: Number>(
                 A::handle_in::<Datatype>(recvtype),
                 comm,
             )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Alltoall_init`.
+#[inline(always)]
+unsafe fn alltoall_init<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: CHandle<A>,
+    comm: CHandle<A>,
+    info: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Alltoall_init", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::alltoall_init(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                recvcount.into(),
+                A::handle_in::<Datatype>(recvtype),
+                comm,
+                argument::info::<A>(info, "info")?,
+            )?;
+            request_place.put(request);
             Ok(())
         }
     })
@@ -148,6 +287,44 @@ unsafe fn alltoallv<A: Abi, N: Number>(
     })
 }
 
+/// `MPI_Alltoallv_init`.
+#[inline(always)]
+unsafe fn alltoallv_init<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcounts: *const N,
+    sdispls: *const N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    rdispls: *const N,
+    recvtype: CHandle<A>,
+    comm: CHandle<A>,
+    info: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Alltoallv_init", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::alltoallv_init(
+                A::buffer(sendbuf),
+                argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?,
+                argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?,
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                argument::counts(recvcounts, peers(comm), "recvcounts")?,
+                argument::counts(rdispls, peers(comm), "rdispls")?,
+                A::handle_in::<Datatype>(recvtype),
+                comm,
+                argument::info::<A>(info, "info")?,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
 /// `MPI_Alltoallw`.
 #[inline(always)]
 unsafe fn alltoallw<A: Abi, N: Number>(
@@ -181,6 +358,44 @@ unsafe fn alltoallw<A: Abi, N: Number>(
     })
 }
 
+/// `MPI_Alltoallw_init`.
+#[inline(always)]
+unsafe fn alltoallw_init<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcounts: *const N,
+    sdispls: *const N,
+    sendtypes: *const CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    rdispls: *const N,
+    recvtypes: *const CHandle<A>,
+    comm: CHandle<A>,
+    info: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Alltoallw_init", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::alltoallw_init(
+                A::buffer(sendbuf),
+                argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?,
+                argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?,
+                &argument::handles::<A, Datatype>(sendtypes, peers_if(!is_in_place::<A>(sendbuf), comm), "sendtypes")?,
+                A::buffer_mut(recvbuf),
+                argument::counts(recvcounts, peers(comm), "recvcounts")?,
+                argument::counts(rdispls, peers(comm), "rdispls")?,
+                &argument::handles::<A, Datatype>(recvtypes, peers(comm), "recvtypes")?,
+                comm,
+                argument::info::<A>(info, "info")?,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
 /// `MPI_Barrier`.
 #[inline(always)]
 unsafe fn barrier<A: Abi>(comm: CHandle<A>) -> c_int {
@@ -189,6 +404,21 @@ unsafe fn barrier<A: Abi>(comm: CHandle<A>) -> c_int {
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             procedures::barrier(comm)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Barrier_init`.
+#[inline(always)]
+unsafe fn barrier_init<A: Abi>(comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Barrier_init", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::barrier_init(comm, argument::info::<A>(info, "info")?)?;
+            request_place.put(request);
             Ok(())
         }
     })
@@ -216,6 +446,39 @@ unsafe fn bcast<A: Abi, N: Number>(
     })
 }
 
+/// `MPI_Bcast_init`.
+#[inline(always)]
+unsafe fn bcast_init<A: Abi, N: Number>(
+    buffer: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    root: c_int,
+    comm: CHandle<A>,
+    info: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Bcast_init", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let count = argument::count(count, "count")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let root = A::word_in::<Rank>(root);
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::bcast_init(
+                A::buffer_mut(buffer),
+                count,
+                datatype,
+                root,
+                comm,
+                argument::info::<A>(info, "info")?,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
 /// `MPI_Exscan`.
 #[inline(always)]
 unsafe fn exscan<A: Abi, N: Number>(
@@ -234,6 +497,41 @@ unsafe fn exscan<A: Abi, N: Number>(
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             procedures::exscan(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Exscan_init`.
+#[inline(always)]
+unsafe fn exscan_init<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    op: CHandle<A>,
+    comm: CHandle<A>,
+    info: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Exscan_init", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let count = argument::count(count, "count")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let op = A::handle_in::<Op>(op).resolve("op")?;
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::exscan_init(
+                A::buffer(sendbuf),
+                A::buffer_mut(recvbuf),
+                count,
+                datatype,
+                op,
+                comm,
+                argument::info::<A>(info, "info")?,
+            )?;
+            request_place.put(request);
             Ok(())
         }
     })
@@ -271,6 +569,43 @@ unsafe fn gather<A: Abi, N: Number>(
     })
 }
 
+/// `MPI_Gather_init`.
+#[inline(always)]
+unsafe fn gather_init<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: CHandle<A>,
+    root: c_int,
+    comm: CHandle<A>,
+    info: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Gather_init", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let root = A::word_in::<Rank>(root);
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::gather_init(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                recvcount.into(),
+                A::handle_in::<Datatype>(recvtype),
+                root,
+                comm,
+                argument::info::<A>(info, "info")?,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
 /// `MPI_Gatherv`.
 #[inline(always)]
 unsafe fn gatherv<A: Abi, N: Number>(
@@ -300,6 +635,579 @@ unsafe fn gatherv<A: Abi, N: Number>(
                 root,
                 comm,
             )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Gatherv_init`.
+#[inline(always)]
+unsafe fn gatherv_init<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    displs: *const N,
+    recvtype: CHandle<A>,
+    root: c_int,
+    comm: CHandle<A>,
+    info: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Gatherv_init", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let root = A::word_in::<Rank>(root);
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::gatherv_init(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                argument::counts(recvcounts, peers_if(is_root(comm, root), comm), "recvcounts")?,
+                argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?,
+                A::handle_in::<Datatype>(recvtype),
+                root,
+                comm,
+                argument::info::<A>(info, "info")?,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Iallgather`.
+#[inline(always)]
+unsafe fn iallgather<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: CHandle<A>,
+    comm: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Iallgather", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::iallgather(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                recvcount.into(),
+                A::handle_in::<Datatype>(recvtype),
+                comm,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Iallgatherv`.
+#[inline(always)]
+unsafe fn iallgatherv<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    displs: *const N,
+    recvtype: CHandle<A>,
+    comm: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Iallgatherv", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::iallgatherv(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                argument::counts(recvcounts, peers(comm), "recvcounts")?,
+                argument::counts(displs, peers(comm), "displs")?,
+                A::handle_in::<Datatype>(recvtype),
+                comm,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Iallreduce`.
+#[inline(always)]
+unsafe fn iallreduce<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    op: CHandle<A>,
+    comm: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Iallreduce", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let count = argument::count(count, "count")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let op = A::handle_in::<Op>(op).resolve("op")?;
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request =
+                procedures::iallreduce(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Ialltoall`.
+#[inline(always)]
+unsafe fn ialltoall<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: CHandle<A>,
+    comm: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Ialltoall", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::ialltoall(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                recvcount.into(),
+                A::handle_in::<Datatype>(recvtype),
+                comm,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Ialltoallv`.
+#[inline(always)]
+unsafe fn ialltoallv<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcounts: *const N,
+    sdispls: *const N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    rdispls: *const N,
+    recvtype: CHandle<A>,
+    comm: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Ialltoallv", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::ialltoallv(
+                A::buffer(sendbuf),
+                argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?,
+                argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?,
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                argument::counts(recvcounts, peers(comm), "recvcounts")?,
+                argument::counts(rdispls, peers(comm), "rdispls")?,
+                A::handle_in::<Datatype>(recvtype),
+                comm,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Ialltoallw`.
+#[inline(always)]
+unsafe fn ialltoallw<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcounts: *const N,
+    sdispls: *const N,
+    sendtypes: *const CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    rdispls: *const N,
+    recvtypes: *const CHandle<A>,
+    comm: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Ialltoallw", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::ialltoallw(
+                A::buffer(sendbuf),
+                argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?,
+                argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?,
+                &argument::handles::<A, Datatype>(sendtypes, peers_if(!is_in_place::<A>(sendbuf), comm), "sendtypes")?,
+                A::buffer_mut(recvbuf),
+                argument::counts(recvcounts, peers(comm), "recvcounts")?,
+                argument::counts(rdispls, peers(comm), "rdispls")?,
+                &argument::handles::<A, Datatype>(recvtypes, peers(comm), "recvtypes")?,
+                comm,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Ibarrier`.
+#[inline(always)]
+unsafe fn ibarrier<A: Abi>(comm: CHandle<A>, request: *mut CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Ibarrier", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::ibarrier(comm)?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Ibcast`.
+#[inline(always)]
+unsafe fn ibcast<A: Abi, N: Number>(
+    buffer: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    root: c_int,
+    comm: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Ibcast", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let count = argument::count(count, "count")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let root = A::word_in::<Rank>(root);
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::ibcast(A::buffer_mut(buffer), count, datatype, root, comm)?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Iexscan`.
+#[inline(always)]
+unsafe fn iexscan<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    op: CHandle<A>,
+    comm: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Iexscan", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let count = argument::count(count, "count")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let op = A::handle_in::<Op>(op).resolve("op")?;
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::iexscan(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Igather`.
+#[inline(always)]
+unsafe fn igather<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: CHandle<A>,
+    root: c_int,
+    comm: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Igather", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let root = A::word_in::<Rank>(root);
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::igather(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                recvcount.into(),
+                A::handle_in::<Datatype>(recvtype),
+                root,
+                comm,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Igatherv`.
+#[inline(always)]
+unsafe fn igatherv<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    displs: *const N,
+    recvtype: CHandle<A>,
+    root: c_int,
+    comm: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Igatherv", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let root = A::word_in::<Rank>(root);
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::igatherv(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                argument::counts(recvcounts, peers_if(is_root(comm, root), comm), "recvcounts")?,
+                argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?,
+                A::handle_in::<Datatype>(recvtype),
+                root,
+                comm,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Ireduce`.
+#[inline(always)]
+unsafe fn ireduce<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    op: CHandle<A>,
+    root: c_int,
+    comm: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Ireduce", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let count = argument::count(count, "count")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let op = A::handle_in::<Op>(op).resolve("op")?;
+            let root = A::word_in::<Rank>(root);
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::ireduce(
+                A::buffer(sendbuf),
+                A::buffer_mut(recvbuf),
+                count,
+                datatype,
+                op,
+                root,
+                comm,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Ireduce_scatter`.
+#[inline(always)]
+unsafe fn ireduce_scatter<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    datatype: CHandle<A>,
+    op: CHandle<A>,
+    comm: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Ireduce_scatter", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let op = A::handle_in::<Op>(op).resolve("op")?;
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::ireduce_scatter(
+                A::buffer(sendbuf),
+                A::buffer_mut(recvbuf),
+                argument::counts(recvcounts, peers(comm), "recvcounts")?,
+                datatype,
+                op,
+                comm,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Ireduce_scatter_block`.
+#[inline(always)]
+unsafe fn ireduce_scatter_block<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    datatype: CHandle<A>,
+    op: CHandle<A>,
+    comm: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Ireduce_scatter_block", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let recvcount = argument::count(recvcount, "recvcount")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let op = A::handle_in::<Op>(op).resolve("op")?;
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::ireduce_scatter_block(
+                A::buffer(sendbuf),
+                A::buffer_mut(recvbuf),
+                recvcount,
+                datatype,
+                op,
+                comm,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Iscan`.
+#[inline(always)]
+unsafe fn iscan<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    op: CHandle<A>,
+    comm: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Iscan", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let count = argument::count(count, "count")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let op = A::handle_in::<Op>(op).resolve("op")?;
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::iscan(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Iscatter`.
+#[inline(always)]
+unsafe fn iscatter<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: CHandle<A>,
+    root: c_int,
+    comm: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Iscatter", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let root = A::word_in::<Rank>(root);
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::iscatter(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                recvcount.into(),
+                A::handle_in::<Datatype>(recvtype),
+                root,
+                comm,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Iscatterv`.
+#[inline(always)]
+unsafe fn iscatterv<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcounts: *const N,
+    displs: *const N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: CHandle<A>,
+    root: c_int,
+    comm: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Iscatterv", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let root = A::word_in::<Rank>(root);
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::iscatterv(
+                A::buffer(sendbuf),
+                argument::counts(sendcounts, peers_if(is_root(comm, root), comm), "sendcounts")?,
+                argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?,
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                recvcount.into(),
+                A::handle_in::<Datatype>(recvtype),
+                root,
+                comm,
+            )?;
+            request_place.put(request);
             Ok(())
         }
     })
@@ -362,6 +1270,44 @@ unsafe fn reduce<A: Abi, N: Number>(
                 root,
                 comm,
             )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Reduce_init`.
+#[inline(always)]
+unsafe fn reduce_init<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    op: CHandle<A>,
+    root: c_int,
+    comm: CHandle<A>,
+    info: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Reduce_init", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let count = argument::count(count, "count")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let op = A::handle_in::<Op>(op).resolve("op")?;
+            let root = A::word_in::<Rank>(root);
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::reduce_init(
+                A::buffer(sendbuf),
+                A::buffer_mut(recvbuf),
+                count,
+                datatype,
+                op,
+                root,
+                comm,
+                argument::info::<A>(info, "info")?,
+            )?;
+            request_place.put(request);
             Ok(())
         }
     })
@@ -447,6 +1393,75 @@ unsafe fn reduce_scatter_block<A: Abi, N: Number>(
     })
 }
 
+/// `MPI_Reduce_scatter_block_init`.
+#[inline(always)]
+unsafe fn reduce_scatter_block_init<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    datatype: CHandle<A>,
+    op: CHandle<A>,
+    comm: CHandle<A>,
+    info: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Reduce_scatter_block_init", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let recvcount = argument::count(recvcount, "recvcount")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let op = A::handle_in::<Op>(op).resolve("op")?;
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::reduce_scatter_block_init(
+                A::buffer(sendbuf),
+                A::buffer_mut(recvbuf),
+                recvcount,
+                datatype,
+                op,
+                comm,
+                argument::info::<A>(info, "info")?,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Reduce_scatter_init`.
+#[inline(always)]
+unsafe fn reduce_scatter_init<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    datatype: CHandle<A>,
+    op: CHandle<A>,
+    comm: CHandle<A>,
+    info: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Reduce_scatter_init", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let op = A::handle_in::<Op>(op).resolve("op")?;
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::reduce_scatter_init(
+                A::buffer(sendbuf),
+                A::buffer_mut(recvbuf),
+                argument::counts(recvcounts, peers(comm), "recvcounts")?,
+                datatype,
+                op,
+                comm,
+                argument::info::<A>(info, "info")?,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
 /// `MPI_Scan`.
 #[inline(always)]
 unsafe fn scan<A: Abi, N: Number>(
@@ -465,6 +1480,41 @@ unsafe fn scan<A: Abi, N: Number>(
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             procedures::scan(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Scan_init`.
+#[inline(always)]
+unsafe fn scan_init<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: N,
+    datatype: CHandle<A>,
+    op: CHandle<A>,
+    comm: CHandle<A>,
+    info: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Scan_init", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let count = argument::count(count, "count")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let op = A::handle_in::<Op>(op).resolve("op")?;
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::scan_init(
+                A::buffer(sendbuf),
+                A::buffer_mut(recvbuf),
+                count,
+                datatype,
+                op,
+                comm,
+                argument::info::<A>(info, "info")?,
+            )?;
+            request_place.put(request);
             Ok(())
         }
     })
@@ -497,6 +1547,43 @@ unsafe fn scatter<A: Abi, N: Number>(
                 root,
                 comm,
             )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Scatter_init`.
+#[inline(always)]
+unsafe fn scatter_init<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: CHandle<A>,
+    root: c_int,
+    comm: CHandle<A>,
+    info: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Scatter_init", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let root = A::word_in::<Rank>(root);
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::scatter_init(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                recvcount.into(),
+                A::handle_in::<Datatype>(recvtype),
+                root,
+                comm,
+                argument::info::<A>(info, "info")?,
+            )?;
+            request_place.put(request);
             Ok(())
         }
     })
@@ -536,44 +1623,149 @@ unsafe fn scatterv<A: Abi, N: Number>(
     })
 }
 
+/// `MPI_Scatterv_init`.
+#[inline(always)]
+unsafe fn scatterv_init<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcounts: *const N,
+    displs: *const N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: CHandle<A>,
+    root: c_int,
+    comm: CHandle<A>,
+    info: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Scatterv_init", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let root = A::word_in::<Rank>(root);
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::scatterv_init(
+                A::buffer(sendbuf),
+                argument::counts(sendcounts, peers_if(is_root(comm, root), comm), "sendcounts")?,
+                argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?,
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                recvcount.into(),
+                A::handle_in::<Datatype>(recvtype),
+                root,
+                comm,
+                argument::info::<A>(info, "info")?,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
 export! {
 MPI_Allgather = self::allgather::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
 MPI_Allgather_c = self::allgather::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Allgather_init = self::allgather_init::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Allgather_init_c = self::allgather_init::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
 MPI_Allgatherv = self::allgatherv::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
 MPI_Allgatherv_c = self::allgatherv::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Allgatherv_init = self::allgatherv_init::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Allgatherv_init_c = self::allgatherv_init::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
 MPI_Allreduce = self::allreduce::<c_int>(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>) -> c_int;
 MPI_Allreduce_c = self::allreduce::<i64>(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Allreduce_init = self::allreduce_init::<c_int>(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Allreduce_init_c = self::allreduce_init::<i64>(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
 MPI_Alltoall = self::alltoall::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
 MPI_Alltoall_c = self::alltoall::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Alltoall_init = self::alltoall_init::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Alltoall_init_c = self::alltoall_init::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
 MPI_Alltoallv = self::alltoallv::<c_int>(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
 MPI_Alltoallv_c = self::alltoallv::<i64>(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Alltoallv_init = self::alltoallv_init::<c_int>(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Alltoallv_init_c = self::alltoallv_init::<i64>(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
 MPI_Alltoallw = self::alltoallw::<c_int>(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtypes: *const CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtypes: *const CHandle<A>, comm: CHandle<A>) -> c_int;
 MPI_Alltoallw_c = self::alltoallw::<i64>(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Alltoallw_init = self::alltoallw_init::<c_int>(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtypes: *const CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtypes: *const CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Alltoallw_init_c = self::alltoallw_init::<i64>(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
 MPI_Barrier = self::barrier(comm: CHandle<A>) -> c_int;
+MPI_Barrier_init = self::barrier_init(comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
 MPI_Bcast = self::bcast::<c_int>(buffer: *mut c_void, count: c_int, datatype: CHandle<A>, root: c_int, comm: CHandle<A>) -> c_int;
 MPI_Bcast_c = self::bcast::<i64>(buffer: *mut c_void, count: i64, datatype: CHandle<A>, root: c_int, comm: CHandle<A>) -> c_int;
+MPI_Bcast_init = self::bcast_init::<c_int>(buffer: *mut c_void, count: c_int, datatype: CHandle<A>, root: c_int, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Bcast_init_c = self::bcast_init::<i64>(buffer: *mut c_void, count: i64, datatype: CHandle<A>, root: c_int, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
 MPI_Exscan = self::exscan::<c_int>(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>) -> c_int;
 MPI_Exscan_c = self::exscan::<i64>(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Exscan_init = self::exscan_init::<c_int>(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Exscan_init_c = self::exscan_init::<i64>(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
 MPI_Gather = self::gather::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>) -> c_int;
 MPI_Gather_c = self::gather::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>) -> c_int;
+MPI_Gather_init = self::gather_init::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Gather_init_c = self::gather_init::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
 MPI_Gatherv = self::gatherv::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>) -> c_int;
 MPI_Gatherv_c = self::gatherv::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>) -> c_int;
+MPI_Gatherv_init = self::gatherv_init::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Gatherv_init_c = self::gatherv_init::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Iallgather = self::iallgather::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Iallgather_c = self::iallgather::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Iallgatherv = self::iallgatherv::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Iallgatherv_c = self::iallgatherv::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Iallreduce = self::iallreduce::<c_int>(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Iallreduce_c = self::iallreduce::<i64>(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Ialltoall = self::ialltoall::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Ialltoall_c = self::ialltoall::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Ialltoallv = self::ialltoallv::<c_int>(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Ialltoallv_c = self::ialltoallv::<i64>(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Ialltoallw = self::ialltoallw::<c_int>(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtypes: *const CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtypes: *const CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Ialltoallw_c = self::ialltoallw::<i64>(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Ibarrier = self::ibarrier(comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Ibcast = self::ibcast::<c_int>(buffer: *mut c_void, count: c_int, datatype: CHandle<A>, root: c_int, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Ibcast_c = self::ibcast::<i64>(buffer: *mut c_void, count: i64, datatype: CHandle<A>, root: c_int, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Iexscan = self::iexscan::<c_int>(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Iexscan_c = self::iexscan::<i64>(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Igather = self::igather::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Igather_c = self::igather::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Igatherv = self::igatherv::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Igatherv_c = self::igatherv::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Ireduce = self::ireduce::<c_int>(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: CHandle<A>, op: CHandle<A>, root: c_int, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Ireduce_c = self::ireduce::<i64>(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: CHandle<A>, op: CHandle<A>, root: c_int, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Ireduce_scatter = self::ireduce_scatter::<c_int>(sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const c_int, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Ireduce_scatter_c = self::ireduce_scatter::<i64>(sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const i64, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Ireduce_scatter_block = self::ireduce_scatter_block::<c_int>(sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: c_int, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Ireduce_scatter_block_c = self::ireduce_scatter_block::<i64>(sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: i64, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Iscan = self::iscan::<c_int>(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Iscan_c = self::iscan::<i64>(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Iscatter = self::iscatter::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Iscatter_c = self::iscatter::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Iscatterv = self::iscatterv::<c_int>(sendbuf: *const c_void, sendcounts: *const c_int, displs: *const c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Iscatterv_c = self::iscatterv::<i64>(sendbuf: *const c_void, sendcounts: *const i64, displs: *const i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
 MPI_Op_commutative = self::op_commutative(op: CHandle<A>, commute: *mut c_int) -> c_int;
 MPI_Op_create = irregular::op_create::<c_int>(user_fn: *const c_void, commute: c_int, op: *mut CHandle<A>) -> c_int;
 MPI_Op_create_c = irregular::op_create::<i64>(user_fn: *const c_void, commute: c_int, op: *mut CHandle<A>) -> c_int;
 MPI_Op_free = self::op_free(op: *mut CHandle<A>) -> c_int;
 MPI_Reduce = self::reduce::<c_int>(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: CHandle<A>, op: CHandle<A>, root: c_int, comm: CHandle<A>) -> c_int;
 MPI_Reduce_c = self::reduce::<i64>(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: CHandle<A>, op: CHandle<A>, root: c_int, comm: CHandle<A>) -> c_int;
+MPI_Reduce_init = self::reduce_init::<c_int>(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: CHandle<A>, op: CHandle<A>, root: c_int, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Reduce_init_c = self::reduce_init::<i64>(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: CHandle<A>, op: CHandle<A>, root: c_int, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
 MPI_Reduce_local = self::reduce_local::<c_int>(inbuf: *const c_void, inoutbuf: *mut c_void, count: c_int, datatype: CHandle<A>, op: CHandle<A>) -> c_int;
 MPI_Reduce_local_c = self::reduce_local::<i64>(inbuf: *const c_void, inoutbuf: *mut c_void, count: i64, datatype: CHandle<A>, op: CHandle<A>) -> c_int;
 MPI_Reduce_scatter = self::reduce_scatter::<c_int>(sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const c_int, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>) -> c_int;
 MPI_Reduce_scatter_c = self::reduce_scatter::<i64>(sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const i64, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>) -> c_int;
 MPI_Reduce_scatter_block = self::reduce_scatter_block::<c_int>(sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: c_int, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>) -> c_int;
 MPI_Reduce_scatter_block_c = self::reduce_scatter_block::<i64>(sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: i64, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Reduce_scatter_block_init = self::reduce_scatter_block_init::<c_int>(sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: c_int, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Reduce_scatter_block_init_c = self::reduce_scatter_block_init::<i64>(sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: i64, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Reduce_scatter_init = self::reduce_scatter_init::<c_int>(sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const c_int, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Reduce_scatter_init_c = self::reduce_scatter_init::<i64>(sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const i64, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
 MPI_Scan = self::scan::<c_int>(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>) -> c_int;
 MPI_Scan_c = self::scan::<i64>(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Scan_init = self::scan_init::<c_int>(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Scan_init_c = self::scan_init::<i64>(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: CHandle<A>, op: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
 MPI_Scatter = self::scatter::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>) -> c_int;
 MPI_Scatter_c = self::scatter::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>) -> c_int;
+MPI_Scatter_init = self::scatter_init::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Scatter_init_c = self::scatter_init::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
 MPI_Scatterv = self::scatterv::<c_int>(sendbuf: *const c_void, sendcounts: *const c_int, displs: *const c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>) -> c_int;
 MPI_Scatterv_c = self::scatterv::<i64>(sendbuf: *const c_void, sendcounts: *const i64, displs: *const i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>) -> c_int;
+MPI_Scatterv_init = self::scatterv_init::<c_int>(sendbuf: *const c_void, sendcounts: *const c_int, displs: *const c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Scatterv_init_c = self::scatterv_init::<i64>(sendbuf: *const c_void, sendcounts: *const i64, displs: *const i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, root: c_int, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
 }

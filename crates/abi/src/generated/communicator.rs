@@ -244,6 +244,45 @@ unsafe fn comm_group<A: Abi>(comm: CHandle<A>, group: *mut CHandle<A>) -> c_int 
     })
 }
 
+/// `MPI_Comm_idup`.
+#[inline(always)]
+unsafe fn comm_idup<A: Abi>(comm: CHandle<A>, newcomm: *mut CHandle<A>, request: *mut CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Comm_idup", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let newcomm_place = HandlePlace::<A>::at(newcomm, "newcomm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let (newcomm, request) = procedures::comm_idup(comm)?;
+            newcomm_place.put(newcomm);
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Comm_idup_with_info`.
+#[inline(always)]
+unsafe fn comm_idup_with_info<A: Abi>(
+    comm: CHandle<A>,
+    info: CHandle<A>,
+    newcomm: *mut CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Comm_idup_with_info", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let newcomm_place = HandlePlace::<A>::at(newcomm, "newcomm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let (newcomm, request) = procedures::comm_idup_with_info(comm, argument::info::<A>(info, "info")?)?;
+            newcomm_place.put(newcomm);
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
 /// `MPI_Comm_iflush_buffer`.
 #[inline(always)]
 unsafe fn comm_iflush_buffer<A: Abi>(comm: CHandle<A>, request: *mut CHandle<A>) -> c_int {
@@ -786,6 +825,8 @@ MPI_Comm_get_attr = irregular::comm_get_attr(comm: CHandle<A>, comm_keyval: c_in
 MPI_Comm_get_info = self::comm_get_info(comm: CHandle<A>, info_used: *mut CHandle<A>) -> c_int;
 MPI_Comm_get_name = self::comm_get_name(comm: CHandle<A>, comm_name: *mut c_char, resultlen: *mut c_int) -> c_int;
 MPI_Comm_group = self::comm_group(comm: CHandle<A>, group: *mut CHandle<A>) -> c_int;
+MPI_Comm_idup = self::comm_idup(comm: CHandle<A>, newcomm: *mut CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Comm_idup_with_info = self::comm_idup_with_info(comm: CHandle<A>, info: CHandle<A>, newcomm: *mut CHandle<A>, request: *mut CHandle<A>) -> c_int;
 MPI_Comm_iflush_buffer = self::comm_iflush_buffer(comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
 MPI_Comm_rank = self::comm_rank(comm: CHandle<A>, rank: *mut c_int) -> c_int;
 MPI_Comm_remote_group = self::comm_remote_group(comm: CHandle<A>, group: *mut CHandle<A>) -> c_int;

@@ -7,7 +7,8 @@ use std::ffi::c_void;
 
 use super::arguments::{self, is_in_place};
 use super::elements::Elements;
-use super::link::{Call, Link};
+use super::form::forms;
+use super::link::Link;
 use crate::comm::Comm;
 use crate::counts::Counts;
 use crate::datatype::Datatype;
@@ -20,49 +21,52 @@ const MANY_RANKS: usize = 12;
 /// Blocks of up to so many bytes are small: latency is what they cost.
 const SMALL: usize = 512;
 
-/// `MPI_Allgather`: everyone gets a block from each, by rank. With `MPI_IN_PLACE`, `sendcount` and `sendtype` are not
-/// looked at.
-///
-/// # Safety
-/// `sendbuf` must be readable and `recvbuf` writable where the elements lie.
-pub unsafe fn allgather(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: Handle<Datatype>,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: Handle<Datatype>,
-    comm: &'static Comm,
-) -> Result<()> {
-    let call = Call::new(comm)?;
-    let one = arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve("recvtype")?)?;
-    let own = own(sendbuf, sendcount, sendtype, recvbuf)?;
-    // SAFETY: the caller's promise.
-    let result = unsafe { run(&call, own, one) };
-    call.finish(result)
+forms! {
+    /// `MPI_Allgather`: everyone gets a block from each, by rank. With `MPI_IN_PLACE`, `sendcount` and `sendtype` are not
+    /// looked at.
+    ///
+    /// # Safety
+    /// `sendbuf` must be readable and `recvbuf` writable where the elements lie.
+    pub unsafe fn allgather, iallgather, allgather_init = any_allgather<F>(
+        sendbuf: *const c_void,
+        sendcount: i64,
+        sendtype: Handle<Datatype>,
+        recvbuf: *mut c_void,
+        recvcount: i64,
+        recvtype: Handle<Datatype>,
+        comm: &'static Comm,
+    ) {
+        let call = F::begin(comm)?;
+        let one = arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve("recvtype")?)?;
+        let own = own(sendbuf, sendcount, sendtype, recvbuf)?;
+        // SAFETY: the caller's promise.
+        let result = unsafe { run(call.link(), own, one) };
+        call.finish(result)
+    }
 }
 
-/// `MPI_Allgatherv`: as [`allgather`], with a count and a displacement for each block.
-///
-/// # Safety
-/// As for [`allgather`].
-#[allow(clippy::too_many_arguments)] // The standard's.
-pub unsafe fn allgatherv(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: Handle<Datatype>,
-    recvbuf: *mut c_void,
-    recvcounts: Counts<'_>,
-    displs: Counts<'_>,
-    recvtype: Handle<Datatype>,
-    comm: &'static Comm,
-) -> Result<()> {
-    let call = Call::new(comm)?;
-    let blocks = arguments::blocks("recvbuf", recvbuf, recvcounts, displs, recvtype, comm)?;
-    let own = own(sendbuf, sendcount, sendtype, recvbuf)?;
-    // SAFETY: the caller's promise.
-    let result = unsafe { run_v(&call, own, |rank| blocks.at(rank)) };
-    call.finish(result)
+forms! {
+    /// `MPI_Allgatherv`: as [`allgather`], with a count and a displacement for each block.
+    ///
+    /// # Safety
+    /// As for [`allgather`].
+    pub unsafe fn allgatherv, iallgatherv, allgatherv_init = any_allgatherv<F>(
+        sendbuf: *const c_void,
+        sendcount: i64,
+        sendtype: Handle<Datatype>,
+        recvbuf: *mut c_void,
+        recvcounts: Counts<'_>,
+        displs: Counts<'_>,
+        recvtype: Handle<Datatype>,
+        comm: &'static Comm,
+    ) {
+        let call = F::begin(comm)?;
+        let blocks = arguments::blocks("recvbuf", recvbuf, recvcounts, displs, recvtype, comm)?;
+        let own = own(sendbuf, sendcount, sendtype, recvbuf)?;
+        // SAFETY: the caller's promise.
+        let result = unsafe { run_v(call.link(), own, |rank| blocks.at(rank)) };
+        call.finish(result)
+    }
 }
 
 /// What the calling rank contributes; nothing with `MPI_IN_PLACE`, where it already lies in its place.

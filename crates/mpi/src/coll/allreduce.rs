@@ -6,7 +6,8 @@ mod sliced;
 use std::ffi::c_void;
 
 use super::arguments::{self, is_in_place};
-use super::link::{Call, Link};
+use super::form::forms;
+use super::link::Link;
 use super::operand::Operand;
 use super::reduce_scatter::direct;
 use crate::comm::Comm;
@@ -20,27 +21,29 @@ const LONG: i64 = 16 << 10;
 /// Up to so many bytes and ranks, everyone sends all to everyone: one round, in which each rank is scheduled once.
 const SHORT: (i64, usize) = (1 << 10, 8);
 
-/// `MPI_Allreduce`: everyone gets the combination of everyone's elements. With `MPI_IN_PLACE`, one's own lie in `recvbuf`.
-///
-/// # Safety
-/// `sendbuf` must be readable and `recvbuf` writable where the elements lie.
-pub unsafe fn allreduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: &'static Datatype,
-    op: &'static Op,
-    comm: &'static Comm,
-) -> Result<()> {
-    let call = Call::new(comm)?;
-    let operand = Operand::new(datatype, op)?;
-    let input = if is_in_place(sendbuf) { recvbuf } else { sendbuf };
-    arguments::buffer("sendbuf", input, count, datatype)?;
-    arguments::buffer("recvbuf", recvbuf, count, datatype)?;
-    arguments::distinct(sendbuf, recvbuf, count > 0)?;
-    // SAFETY: the caller's promise.
-    let result = unsafe { run(&call, &operand, input.cast(), recvbuf.cast(), count) };
-    call.finish(result)
+forms! {
+    /// `MPI_Allreduce`: everyone gets the combination of everyone's elements. With `MPI_IN_PLACE`, one's own lie in `recvbuf`.
+    ///
+    /// # Safety
+    /// `sendbuf` must be readable and `recvbuf` writable where the elements lie.
+    pub unsafe fn allreduce, iallreduce, allreduce_init = any_allreduce<F>(
+        sendbuf: *const c_void,
+        recvbuf: *mut c_void,
+        count: i64,
+        datatype: &'static Datatype,
+        op: &'static Op,
+        comm: &'static Comm,
+    ) {
+        let call = F::begin(comm)?;
+        let operand = Operand::new(datatype, op)?;
+        let input = if is_in_place(sendbuf) { recvbuf } else { sendbuf };
+        arguments::buffer("sendbuf", input, count, datatype)?;
+        arguments::buffer("recvbuf", recvbuf, count, datatype)?;
+        arguments::distinct(sendbuf, recvbuf, count > 0)?;
+        // SAFETY: the caller's promise.
+        let result = unsafe { run(call.link(), &operand, input.cast(), recvbuf.cast(), count) };
+        call.finish(result)
+    }
 }
 
 /// `output` may be `input`.
@@ -60,7 +63,7 @@ pub(super) unsafe fn run(
     // SAFETY: the caller's promise; scratch areas have room for all elements.
     unsafe {
         if count == 0 || link.size() == 1 {
-            operand.copy(input, output, count);
+            operand.copy(link, input, output, count)?;
         } else if short {
             direct::run(link, operand, input, output, |_| (0, count))?;
         } else if !long {
@@ -69,9 +72,9 @@ pub(super) unsafe fn run(
             sliced::run(link, operand, input, output, count)?;
         } else {
             // Whole elements cross, gaps included, which must not touch the user's.
-            let result = operand.scratch(count)?;
+            let result = operand.scratch(link, count)?;
             sliced::run(link, operand, input, result.elements, count)?;
-            operand.copy(result.elements, output, count);
+            operand.copy(link, result.elements, output, count)?;
         }
     }
     Ok(())

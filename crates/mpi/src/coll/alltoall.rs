@@ -5,105 +5,110 @@ mod direct;
 use std::ffi::c_void;
 
 use super::arguments::{self, is_in_place};
-use super::elements::{Elements, zeroed};
-use super::link::{Call, Link};
+use super::elements::{self, Elements};
+use super::form::forms;
+use super::link::Link;
 use crate::comm::Comm;
 use crate::counts::Counts;
-use crate::datatype::{self, Datatype};
+use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::handle::Handle;
 
-/// `MPI_Alltoall`: everyone sends a block to each. With `MPI_IN_PLACE`, what is to be sent lies in `recvbuf`, and
-/// `sendcount` and `sendtype` are not looked at.
-///
-/// # Safety
-/// `sendbuf` must be readable and `recvbuf` writable where the elements lie.
-pub unsafe fn alltoall(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: Handle<Datatype>,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: Handle<Datatype>,
-    comm: &'static Comm,
-) -> Result<()> {
-    let call = Call::new(comm)?;
-    let recvs = arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve("recvtype")?)?;
-    let to = |rank: usize| recvs.nth(rank);
-    // SAFETY: the caller's promise.
-    let result = unsafe {
-        if is_in_place(sendbuf) {
-            run_in_place(&call, to)
-        } else {
-            let sends = arguments::buffer("sendbuf", sendbuf, sendcount, sendtype.resolve("sendtype")?)?;
-            arguments::distinct(sendbuf, recvbuf, sendcount > 0 && recvcount > 0)?;
-            run(&call, |rank| sends.nth(rank), to)
-        }
-    };
-    call.finish(result)
+forms! {
+    /// `MPI_Alltoall`: everyone sends a block to each. With `MPI_IN_PLACE`, what is to be sent lies in `recvbuf`, and
+    /// `sendcount` and `sendtype` are not looked at.
+    ///
+    /// # Safety
+    /// `sendbuf` must be readable and `recvbuf` writable where the elements lie.
+    pub unsafe fn alltoall, ialltoall, alltoall_init = any_alltoall<F>(
+        sendbuf: *const c_void,
+        sendcount: i64,
+        sendtype: Handle<Datatype>,
+        recvbuf: *mut c_void,
+        recvcount: i64,
+        recvtype: Handle<Datatype>,
+        comm: &'static Comm,
+    ) {
+        let call = F::begin(comm)?;
+        let recvs = arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve("recvtype")?)?;
+        let to = |rank: usize| recvs.nth(rank);
+        // SAFETY: the caller's promise.
+        let result = unsafe {
+            if is_in_place(sendbuf) {
+                run_in_place(call.link(), to)
+            } else {
+                let sends = arguments::buffer("sendbuf", sendbuf, sendcount, sendtype.resolve("sendtype")?)?;
+                arguments::distinct(sendbuf, recvbuf, sendcount > 0 && recvcount > 0)?;
+                run(call.link(), |rank| sends.nth(rank), to)
+            }
+        };
+        call.finish(result)
+    }
 }
 
-/// `MPI_Alltoallv`: as [`alltoall`], with a count and a displacement for each block.
-///
-/// # Safety
-/// As for [`alltoall`].
-#[allow(clippy::too_many_arguments)] // The standard's.
-pub unsafe fn alltoallv(
-    sendbuf: *const c_void,
-    sendcounts: Counts<'_>,
-    sdispls: Counts<'_>,
-    sendtype: Handle<Datatype>,
-    recvbuf: *mut c_void,
-    recvcounts: Counts<'_>,
-    rdispls: Counts<'_>,
-    recvtype: Handle<Datatype>,
-    comm: &'static Comm,
-) -> Result<()> {
-    let call = Call::new(comm)?;
-    let recvs = arguments::blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtype, comm)?;
-    // SAFETY: the caller's promise.
-    let result = unsafe {
-        if is_in_place(sendbuf) {
-            run_in_place(&call, |rank| recvs.at(rank))
-        } else {
-            let sends = arguments::blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtype, comm)?;
-            arguments::distinct(sendbuf, recvbuf, sends.hold_data() && recvs.hold_data())?;
-            run(&call, |rank| sends.at(rank), |rank| recvs.at(rank))
-        }
-    };
-    call.finish(result)
+forms! {
+    /// `MPI_Alltoallv`: as [`alltoall`], with a count and a displacement for each block.
+    ///
+    /// # Safety
+    /// As for [`alltoall`].
+    pub unsafe fn alltoallv, ialltoallv, alltoallv_init = any_alltoallv<F>(
+        sendbuf: *const c_void,
+        sendcounts: Counts<'_>,
+        sdispls: Counts<'_>,
+        sendtype: Handle<Datatype>,
+        recvbuf: *mut c_void,
+        recvcounts: Counts<'_>,
+        rdispls: Counts<'_>,
+        recvtype: Handle<Datatype>,
+        comm: &'static Comm,
+    ) {
+        let call = F::begin(comm)?;
+        let recvs = arguments::blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtype, comm)?;
+        // SAFETY: the caller's promise.
+        let result = unsafe {
+            if is_in_place(sendbuf) {
+                run_in_place(call.link(), |rank| recvs.at(rank))
+            } else {
+                let sends = arguments::blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtype, comm)?;
+                arguments::distinct(sendbuf, recvbuf, sends.hold_data() && recvs.hold_data())?;
+                run(call.link(), |rank| sends.at(rank), |rank| recvs.at(rank))
+            }
+        };
+        call.finish(result)
+    }
 }
 
-/// `MPI_Alltoallw`: as [`alltoallv`], with a datatype for each block and displacements in bytes.
-///
-/// # Safety
-/// As for [`alltoall`].
-#[allow(clippy::too_many_arguments)] // The standard's.
-pub unsafe fn alltoallw(
-    sendbuf: *const c_void,
-    sendcounts: Counts<'_>,
-    sdispls: Counts<'_>,
-    sendtypes: &[Handle<Datatype>],
-    recvbuf: *mut c_void,
-    recvcounts: Counts<'_>,
-    rdispls: Counts<'_>,
-    recvtypes: &[Handle<Datatype>],
-    comm: &'static Comm,
-) -> Result<()> {
-    let call = Call::new(comm)?;
-    let recvs = arguments::typed_blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtypes, comm)?;
-    // SAFETY: the caller's promise.
-    let result = unsafe {
-        if is_in_place(sendbuf) {
-            run_in_place(&call, |rank| recvs[rank])
-        } else {
-            let sends = arguments::typed_blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtypes, comm)?;
-            let hold_data = |blocks: &[Elements<'_>]| blocks.iter().any(|block| block.bytes() > 0);
-            arguments::distinct(sendbuf, recvbuf, hold_data(&sends) && hold_data(&recvs))?;
-            run(&call, |rank| sends[rank], |rank| recvs[rank])
-        }
-    };
-    call.finish(result)
+forms! {
+    /// `MPI_Alltoallw`: as [`alltoallv`], with a datatype for each block and displacements in bytes.
+    ///
+    /// # Safety
+    /// As for [`alltoall`].
+    pub unsafe fn alltoallw, ialltoallw, alltoallw_init = any_alltoallw<F>(
+        sendbuf: *const c_void,
+        sendcounts: Counts<'_>,
+        sdispls: Counts<'_>,
+        sendtypes: &[Handle<Datatype>],
+        recvbuf: *mut c_void,
+        recvcounts: Counts<'_>,
+        rdispls: Counts<'_>,
+        recvtypes: &[Handle<Datatype>],
+        comm: &'static Comm,
+    ) {
+        let call = F::begin(comm)?;
+        let recvs = arguments::typed_blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtypes, comm)?;
+        // SAFETY: the caller's promise.
+        let result = unsafe {
+            if is_in_place(sendbuf) {
+                run_in_place(call.link(), |rank| recvs[rank])
+            } else {
+                let sends = arguments::typed_blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtypes, comm)?;
+                let hold_data = |blocks: &[Elements<'_>]| blocks.iter().any(|block| block.bytes() > 0);
+                arguments::distinct(sendbuf, recvbuf, hold_data(&sends) && hold_data(&recvs))?;
+                run(call.link(), |rank| sends[rank], |rank| recvs[rank])
+            }
+        };
+        call.finish(result)
+    }
 }
 
 /// `from` says what goes to a rank, `to` where its block belongs.
@@ -128,16 +133,13 @@ pub(super) unsafe fn run_in_place<'a>(link: &impl Link, to: impl Fn(usize) -> El
     for rank in 0..link.size() {
         ends.push(ends[rank] + to(rank).bytes());
     }
-    let mut copies = zeroed(ends[link.size()])?;
-    for rank in 0..link.size() {
-        // SAFETY: the caller's promise.
-        let packed = unsafe { to(rank).packed() };
-        copies[ends[rank]..ends[rank + 1]].copy_from_slice(&packed);
+    let mut memory = link.memory(ends[link.size()])?;
+    let copies = memory.start();
+    for (rank, end) in ends.iter().enumerate().take(link.size()) {
+        // SAFETY: the caller's promise; there is room for all.
+        unsafe { link.pack(to(rank), copies.add(*end)) };
     }
-    let from = |rank: usize| {
-        let copy = &copies[ends[rank]..ends[rank + 1]];
-        Elements::new(copy.as_ptr().cast(), copy.len() as i64, datatype::byte())
-    };
+    let from = |rank: usize| elements::bytes(copies.wrapping_add(ends[rank]), ends[rank + 1] - ends[rank]);
     // SAFETY: the caller's promise; the copies live until the end of this function.
     unsafe { run(link, from, to) }
 }

@@ -3,9 +3,13 @@
 mod dissemination;
 mod flags;
 
+use super::form::{Form, Immediate, Persistent};
 use super::link::{Call, Link};
 use crate::comm::Comm;
 use crate::error::Result;
+use crate::handle::Handle;
+use crate::info::Info;
+use crate::request::Request;
 pub(crate) use flags::Barriers;
 
 /// `MPI_Barrier`: return when every process of the communicator has called it.
@@ -16,6 +20,22 @@ pub fn barrier(comm: &'static Comm) -> Result<()> {
     } else {
         run(&call)
     };
+    call.finish(result)
+}
+
+/// `MPI_Ibarrier`: as [`barrier`], completed by the request.
+pub fn ibarrier(comm: &'static Comm) -> Result<Handle<Request>> {
+    by_messages::<Immediate>(comm)
+}
+
+/// `MPI_Barrier_init`: as [`barrier`], by a request that can be started again and again.
+pub fn barrier_init(comm: &'static Comm, _info: Option<&Info>) -> Result<Handle<Request>> {
+    by_messages::<Persistent>(comm)
+}
+
+fn by_messages<F: Form>(comm: &'static Comm) -> Result<F::Done> {
+    let call = F::begin(comm)?;
+    let result = run(call.link());
     call.finish(result)
 }
 

@@ -1,12 +1,10 @@
 //! Elements in the user's memory, and their packed form, which is what data movement works on.
 
-use std::borrow::Cow;
 use std::ffi::c_void;
 
-use super::link::{Incoming, Link, Outgoing};
-use crate::datatype::Datatype;
+use super::link::{Incoming, Link, Memory, Outgoing};
+use crate::datatype::{self, Datatype};
 use crate::error::Result;
-use crate::fail;
 
 /// `count` elements of a datatype at an address.
 #[derive(Clone, Copy)]
@@ -51,81 +49,101 @@ impl<'a> Elements<'a> {
         (self.count * self.datatype.size()) as usize
     }
 
-    /// The packed form: the elements themselves where they are contiguous.
+    /// Write the packed form to `to`.
+    ///
+    /// # Safety
+    /// The elements must be readable and `to` writable for as many bytes; they must not overlap.
+    pub unsafe fn pack(self, to: *mut u8) {
+        let bytes = self.bytes();
+        // SAFETY: the caller's promise; contiguous elements are this many bytes in a row.
+        unsafe {
+            if bytes == 0 {
+            } else if self.datatype.is_contiguous() {
+                std::ptr::copy_nonoverlapping(self.address, to, bytes);
+            } else {
+                self.datatype.pack_range(self.address, self.count, 0, bytes as i64, to);
+            }
+        }
+    }
+
+    /// Take the elements from their packed form, which has `len` bytes: as many as there are.
+    ///
+    /// # Safety
+    /// `from` must be readable and the elements writable; they must not overlap.
+    pub unsafe fn unpack(self, from: *const u8, len: usize) {
+        let bytes = len.min(self.bytes());
+        // SAFETY: the caller's promise; contiguous elements are bytes in a row.
+        unsafe {
+            if bytes == 0 {
+            } else if self.datatype.is_contiguous() {
+                std::ptr::copy_nonoverlapping(from, self.address, bytes);
+            } else {
+                self.datatype
+                    .unpack_range(from, self.address, self.count, 0, bytes as i64);
+            }
+        }
+    }
+}
+
+/// The packed form of elements: they themselves where they are contiguous.
+pub(super) struct Packed<'l> {
+    pub data: *mut u8,
+    pub len: usize,
+    memory: Option<Memory<'l>>,
+}
+
+impl<'l> Packed<'l> {
+    /// Pack elements.
     ///
     /// # Safety
     /// The elements must be readable, and not change, for as long as the result lives.
-    pub unsafe fn packed(self) -> Cow<'a, [u8]> {
-        if self.bytes() == 0 {
-            return Cow::Borrowed(&[]);
+    pub unsafe fn of(link: &'l impl Link, elements: Elements<'_>) -> Result<Self> {
+        let packed = Self::room(link, elements)?;
+        if packed.memory.is_some() {
+            // SAFETY: the caller's promise; there is room.
+            unsafe { link.pack(elements, packed.data) };
         }
-        if self.datatype.is_contiguous() {
-            // SAFETY: the caller's promise; contiguous elements are this many bytes in a row.
-            return Cow::Borrowed(unsafe { std::slice::from_raw_parts(self.address, self.bytes()) });
-        }
-        let mut packed = Vec::new();
-        // SAFETY: the caller's promise.
-        unsafe { self.datatype.pack(self.address, self.count, &mut packed) };
-        Cow::Owned(packed)
+        Ok(packed)
     }
 
-    /// Take the elements from their packed form.
-    ///
-    /// # Safety
-    /// The elements must be writable, and `packed` must not overlap them.
-    pub unsafe fn unpack(self, packed: &[u8]) {
-        // SAFETY: the caller's promise.
-        unsafe { self.datatype.unpack(packed, self.address, self.count) }
-    }
-}
-
-/// Room for the packed form of elements that will come: the elements themselves where they are contiguous.
-pub(super) struct Landing<'a> {
-    elements: Elements<'a>,
-    staging: Vec<u8>,
-}
-
-impl<'a> Landing<'a> {
-    pub fn new(elements: Elements<'a>) -> Result<Self> {
-        let mut staging = Vec::new();
-        if !elements.datatype.is_contiguous() {
-            staging = zeroed(elements.bytes())?;
+    /// Room for the packed form of elements that will come.
+    pub fn room(link: &'l impl Link, elements: Elements<'_>) -> Result<Self> {
+        let len = elements.bytes();
+        if elements.datatype.is_contiguous() || len == 0 {
+            return Ok(Self {
+                data: elements.address,
+                len,
+                memory: None,
+            });
         }
-        Ok(Self { elements, staging })
-    }
-
-    /// Where the bytes should come.
-    pub fn start(&mut self) -> *mut u8 {
-        if self.elements.datatype.is_contiguous() {
-            self.elements.address
-        } else {
-            self.staging.as_mut_ptr()
-        }
-    }
-
-    /// The bytes.
-    ///
-    /// # Safety
-    /// The elements must be good for reading and writing while the result lives.
-    pub unsafe fn bytes(&mut self) -> &mut [u8] {
-        let (start, len) = (self.start(), self.elements.bytes());
-        if len == 0 {
-            return &mut [];
-        }
-        // SAFETY: the caller's promise, or our own staging buffer.
-        unsafe { std::slice::from_raw_parts_mut(start, len) }
+        let mut memory = link.memory(len)?;
+        Ok(Self {
+            data: memory.start(),
+            len,
+            memory: Some(memory),
+        })
     }
 
     /// The bytes have come: put them where the elements lie.
     ///
     /// # Safety
-    /// The elements must be writable.
-    pub unsafe fn settle(self) {
-        if !self.elements.datatype.is_contiguous() {
-            // SAFETY: the caller's promise; staging is our own.
-            unsafe { self.elements.unpack(&self.staging) };
+    /// The elements must be writable, and those that there was to be room for.
+    pub unsafe fn settle(&self, link: &impl Link, elements: Elements<'_>) {
+        if self.memory.is_some() {
+            // SAFETY: the caller's promise.
+            unsafe { link.unpack(self.data, self.len, elements) };
         }
     }
+
+    /// As elements.
+    pub fn bytes(&self) -> Elements<'static> {
+        bytes(self.data, self.len)
+    }
+}
+
+/// Bytes as elements.
+pub(super) fn bytes(start: *mut u8, len: usize) -> Elements<'static> {
+    Elements::new(start.cast(), len as i64, datatype::byte())
 }
 
 /// Receive and send blocks of elements, all at once. Blocks without data take no message.
@@ -142,22 +160,25 @@ pub(super) unsafe fn transfer<'a>(
     for (from, elements) in receives {
         let len = elements.bytes();
         if len > 0 {
-            let mut landing = Landing::new(elements)?;
-            let into = landing.start();
-            incoming.push(Incoming { from, into, len });
-            landings.push(landing);
+            let landing = Packed::room(link, elements)?;
+            incoming.push(Incoming {
+                from,
+                into: landing.data,
+                len,
+            });
+            landings.push((landing, elements));
         }
     }
     let mut packed = Vec::new();
     let mut outgoing = Vec::new();
     for (to, elements) in sends {
-        // SAFETY: the caller's promise.
-        let bytes = unsafe { elements.packed() };
-        if !bytes.is_empty() {
+        if elements.bytes() > 0 {
+            // SAFETY: the caller's promise.
+            let bytes = unsafe { Packed::of(link, elements) }?;
             outgoing.push(Outgoing {
                 to,
-                data: bytes.as_ptr(),
-                len: bytes.len(),
+                data: bytes.data,
+                len: bytes.len,
             });
             packed.push(bytes);
         }
@@ -165,8 +186,8 @@ pub(super) unsafe fn transfer<'a>(
     // SAFETY: the caller's promise, or staging buffers and packed forms that live until the end of this function.
     unsafe {
         link.transfer(&incoming, &outgoing)?;
-        for landing in landings {
-            landing.settle();
+        for (landing, elements) in landings {
+            landing.settle(link, elements);
         }
     }
     Ok(())
@@ -176,20 +197,19 @@ pub(super) unsafe fn transfer<'a>(
 ///
 /// # Safety
 /// `from` must be readable, `to` writable, and they must not overlap.
-pub(super) unsafe fn copy(link: &impl Link, from: Elements<'_>, to: Elements<'_>) {
-    if from.bytes() != to.bytes() {
-        link.mismatch(link.rank(), from.bytes(), to.bytes());
+pub(super) unsafe fn copy(link: &impl Link, from: Elements<'_>, to: Elements<'_>) -> Result<()> {
+    let len = from.bytes();
+    if len != to.bytes() {
+        link.mismatch(link.rank(), len, to.bytes());
     }
     // SAFETY: the caller's promise.
-    unsafe { to.unpack(&from.packed()) };
-}
-
-/// Memory for `len` bytes, or an error.
-pub(super) fn zeroed(len: usize) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    bytes
-        .try_reserve_exact(len)
-        .map_err(|_| fail!(NoMem, "no memory for {len} bytes of staging"))?;
-    bytes.resize(len, 0);
-    Ok(bytes)
+    unsafe {
+        if len == to.bytes() && to.datatype.is_contiguous() {
+            link.pack(from, to.address);
+        } else {
+            let packed = Packed::of(link, from)?;
+            link.unpack(packed.data, len, to);
+        }
+    }
+    Ok(())
 }

@@ -6,72 +6,75 @@ use std::ffi::c_void;
 
 use super::arguments::{self, is_in_place};
 use super::elements::Elements;
-use super::link::{Call, Link};
+use super::form::forms;
+use super::link::Link;
 use crate::comm::Comm;
 use crate::counts::Counts;
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::handle::Handle;
 
-/// `MPI_Gather`: the root gets a block from each, by rank. What does not matter at a rank is not looked at there.
-///
-/// # Safety
-/// `sendbuf` must be readable and, at the root, `recvbuf` writable where the elements lie.
-#[allow(clippy::too_many_arguments)] // The standard's.
-pub unsafe fn gather(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: Handle<Datatype>,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: Handle<Datatype>,
-    root: i32,
-    comm: &'static Comm,
-) -> Result<()> {
-    let call = Call::new(comm)?;
-    let root = arguments::root(root, comm)?;
-    let own = own(sendbuf, sendcount, sendtype, root, comm)?;
-    let mut all = None;
-    if call.rank() == root {
-        let one = arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve("recvtype")?)?;
-        arguments::distinct(sendbuf, recvbuf, one.count > 0 && own.is_some_and(|own| own.count > 0))?;
-        all = Some(one);
+forms! {
+    /// `MPI_Gather`: the root gets a block from each, by rank. What does not matter at a rank is not looked at there.
+    ///
+    /// # Safety
+    /// `sendbuf` must be readable and, at the root, `recvbuf` writable where the elements lie.
+    pub unsafe fn gather, igather, gather_init = any_gather<F>(
+        sendbuf: *const c_void,
+        sendcount: i64,
+        sendtype: Handle<Datatype>,
+        recvbuf: *mut c_void,
+        recvcount: i64,
+        recvtype: Handle<Datatype>,
+        root: i32,
+        comm: &'static Comm,
+    ) {
+        let call = F::begin(comm)?;
+        let root = arguments::root(root, comm)?;
+        let own = own(sendbuf, sendcount, sendtype, root, comm)?;
+        let mut all = None;
+        if call.link().rank() == root {
+            let one = arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve("recvtype")?)?;
+            arguments::distinct(sendbuf, recvbuf, one.count > 0 && own.is_some_and(|own| own.count > 0))?;
+            all = Some(one);
+        }
+        let block = |rank: usize| all.map(|one| one.nth(rank));
+        // SAFETY: the caller's promise.
+        let result = unsafe { run(call.link(), own, block, root) };
+        call.finish(result)
     }
-    let block = |rank: usize| all.map(|one| one.nth(rank));
-    // SAFETY: the caller's promise.
-    let result = unsafe { run(&call, own, block, root) };
-    call.finish(result)
 }
 
-/// `MPI_Gatherv`: as [`gather`], with a count and a displacement for each block.
-///
-/// # Safety
-/// As for [`gather`].
-#[allow(clippy::too_many_arguments)] // The standard's.
-pub unsafe fn gatherv(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: Handle<Datatype>,
-    recvbuf: *mut c_void,
-    recvcounts: Counts<'_>,
-    displs: Counts<'_>,
-    recvtype: Handle<Datatype>,
-    root: i32,
-    comm: &'static Comm,
-) -> Result<()> {
-    let call = Call::new(comm)?;
-    let root = arguments::root(root, comm)?;
-    let own = own(sendbuf, sendcount, sendtype, root, comm)?;
-    let mut all = None;
-    if call.rank() == root {
-        let blocks = arguments::blocks("recvbuf", recvbuf, recvcounts, displs, recvtype, comm)?;
-        arguments::distinct(sendbuf, recvbuf, own.is_some_and(|own| own.count > 0))?;
-        all = Some(blocks);
+forms! {
+    /// `MPI_Gatherv`: as [`gather`], with a count and a displacement for each block.
+    ///
+    /// # Safety
+    /// As for [`gather`].
+    pub unsafe fn gatherv, igatherv, gatherv_init = any_gatherv<F>(
+        sendbuf: *const c_void,
+        sendcount: i64,
+        sendtype: Handle<Datatype>,
+        recvbuf: *mut c_void,
+        recvcounts: Counts<'_>,
+        displs: Counts<'_>,
+        recvtype: Handle<Datatype>,
+        root: i32,
+        comm: &'static Comm,
+    ) {
+        let call = F::begin(comm)?;
+        let root = arguments::root(root, comm)?;
+        let own = own(sendbuf, sendcount, sendtype, root, comm)?;
+        let mut all = None;
+        if call.link().rank() == root {
+            let blocks = arguments::blocks("recvbuf", recvbuf, recvcounts, displs, recvtype, comm)?;
+            arguments::distinct(sendbuf, recvbuf, own.is_some_and(|own| own.count > 0))?;
+            all = Some(blocks);
+        }
+        let block = |rank: usize| all.as_ref().map(|blocks| blocks.at(rank));
+        // SAFETY: the caller's promise.
+        let result = unsafe { run(call.link(), own, block, root) };
+        call.finish(result)
     }
-    let block = |rank: usize| all.as_ref().map(|blocks| blocks.at(rank));
-    // SAFETY: the caller's promise.
-    let result = unsafe { run(&call, own, block, root) };
-    call.finish(result)
 }
 
 /// What the calling rank contributes; nothing at the root with `MPI_IN_PLACE`, where it already lies in its place.

@@ -1,13 +1,17 @@
-//! What an algorithm sees of a communicator: ranks, and bytes between them.
+//! What an algorithm sees of a communicator: ranks, bytes between them, and work on bytes.
 //!
-//! Algorithms are generic over [`Link`], so that they can be tested on threads, without an engine. In a program the link
-//! is a [`Call`]: one collective call on one communicator, with a tag of its own, so that what an erroneous call leaves
-//! behind cannot be taken for a part of the next.
+//! Algorithms are generic over [`Link`], so that one text serves every form of a collective. A [`Call`] does what it is
+//! asked for at once, blocking: one collective call on one communicator, with a tag of its own, so that what an erroneous
+//! call leaves behind cannot be taken for a part of the next. A [`Recorder`](super::schedule::Recorder) notes it down, to
+//! be done step by step later. Tests run algorithms on threads, without an engine.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::mem::MaybeUninit;
 
 use isthmus_engine::{Entered, Mode, OpId, Outcome, Posting, enter, wait_until};
 
+use super::elements::Elements;
+use super::operand::Operand;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::fail;
@@ -28,7 +32,11 @@ pub(super) struct Outgoing {
     pub len: usize,
 }
 
-/// Ordered messages between the ranks of a collective call.
+/// Ordered messages between the ranks of a collective call, and what happens to their bytes in between.
+///
+/// What is asked for happens in that order, but perhaps only after the algorithm has returned. So an algorithm decides by
+/// ranks, counts and types, never by data; it looks at no bytes itself; and memory of its own comes from
+/// [`Link::memory`].
 pub(super) trait Link {
     /// The calling process.
     fn rank(&self) -> usize;
@@ -40,46 +48,95 @@ pub(super) trait Link {
     /// depend on it.
     fn mismatch(&self, from: usize, got: usize, expected: usize);
 
-    /// Do all of it, in any order; blocks until all is done. Messages to oneself are not allowed.
+    /// Do all of it, in any order, before anything that is asked for later. Messages to oneself are not allowed.
     ///
     /// # Safety
     /// The regions to receive into must be writable and the others readable for their lengths.
     unsafe fn transfer(&self, receives: &[Incoming], sends: &[Outgoing]) -> Result<()>;
 
-    /// Send one message.
-    fn send(&self, to: usize, data: &[u8]) -> Result<()> {
-        // SAFETY: the slice is borrowed until the call returns, which is when the transfer is over.
-        unsafe { self.transfer(&[], &[outgoing(to, data)]) }
+    /// Write the packed form of elements.
+    ///
+    /// # Safety
+    /// The elements must be readable and `to` writable for as many bytes; they must not overlap.
+    unsafe fn pack(&self, from: Elements<'_>, to: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { from.pack(to) }
     }
 
-    /// Receive one message.
-    fn receive(&self, from: usize, into: &mut [u8]) -> Result<()> {
-        // SAFETY: as in `send`.
-        unsafe { self.transfer(&[incoming(from, into)], &[]) }
+    /// Take elements from their packed form, which has `len` bytes.
+    ///
+    /// # Safety
+    /// `from` must be readable and the elements writable; they must not overlap.
+    unsafe fn unpack(&self, from: *const u8, len: usize, to: Elements<'_>) {
+        // SAFETY: the caller's promise.
+        unsafe { to.unpack(from, len) }
     }
 
-    /// Send one message and receive one, at once.
-    fn exchange(&self, to: usize, data: &[u8], from: usize, into: &mut [u8]) -> Result<()> {
-        // SAFETY: as in `send`.
-        unsafe { self.transfer(&[incoming(from, into)], &[outgoing(to, data)]) }
+    /// `inout[i] = left[i] op inout[i]`.
+    ///
+    /// # Safety
+    /// Both must hold `count` elements, and not overlap.
+    unsafe fn apply(&self, operand: &Operand<'_>, left: *const u8, inout: *mut u8, count: i64) {
+        // SAFETY: the caller's promise.
+        unsafe { operand.combine(left, inout, count) }
+    }
+
+    /// Memory that can be used until it is dropped.
+    fn memory(&self, len: usize) -> Result<Memory<'_>> {
+        Memory::allocate(len)
     }
 }
 
-/// A slice to send.
-pub(super) fn outgoing(to: usize, data: &[u8]) -> Outgoing {
-    Outgoing {
-        to,
-        data: data.as_ptr(),
-        len: data.len(),
+/// Memory for what an algorithm keeps in between. Holds nothing at first.
+pub(super) struct Memory<'a> {
+    bytes: Vec<MaybeUninit<u8>>,
+    /// Who gets it in the end, because what was asked for has not happened yet.
+    heir: Option<&'a Pool>,
+}
+
+/// Memory that is kept.
+pub(super) type Pool = Cell<Vec<Vec<MaybeUninit<u8>>>>;
+
+impl<'a> Memory<'a> {
+    /// Memory for `len` bytes, or an error.
+    pub fn allocate(len: usize) -> Result<Self> {
+        let mut bytes = Vec::new();
+        bytes
+            .try_reserve_exact(len)
+            .map_err(|_| fail!(NoMem, "no memory for {len} bytes of intermediate results"))?;
+        bytes.resize(len, MaybeUninit::uninit());
+        Ok(Self { bytes, heir: None })
+    }
+
+    /// Memory for `len` bytes that goes back to `pool`, and comes from there if there is enough: what used it before will
+    /// have happened by then.
+    pub fn from_pool(len: usize, pool: &'a Pool) -> Result<Self> {
+        let mut spare = pool.take();
+        let found = spare.iter().position(|bytes| bytes.len() >= len);
+        let reused = found.map(|at| spare.swap_remove(at));
+        pool.set(spare);
+        let mut memory = match reused {
+            Some(bytes) => Self { bytes, heir: None },
+            None => Self::allocate(len)?,
+        };
+        memory.heir = Some(pool);
+        Ok(memory)
+    }
+
+    /// Its address.
+    pub fn start(&mut self) -> *mut u8 {
+        self.bytes.as_mut_ptr().cast()
     }
 }
 
-/// A slice to receive into.
-pub(super) fn incoming(from: usize, into: &mut [u8]) -> Incoming {
-    Incoming {
-        from,
-        into: into.as_mut_ptr(),
-        len: into.len(),
+impl Drop for Memory<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(pool) = self.heir {
+            let mut spare = pool.take();
+            spare.push(std::mem::take(&mut self.bytes));
+            pool.set(spare);
+        }
     }
 }
 
@@ -96,12 +153,7 @@ impl<'a> Call<'a> {
     /// arguments are right. Intercommunicators are refused.
     pub fn new(comm: &'a Comm) -> Result<Self> {
         let tag = comm.next_collective();
-        if comm.is_inter() {
-            return Err(fail!(
-                UnsupportedOperation,
-                "comm is an intercommunicator, on which collectives do not work yet"
-            ));
-        }
+        refuse_inter(comm)?;
         Ok(Self {
             comm,
             tag,
@@ -115,9 +167,32 @@ impl<'a> Call<'a> {
         self.mismatch.into_inner().map_or(Ok(()), Err)
     }
 
+    /// Send one message.
+    pub fn send(&self, to: usize, data: &[u8]) -> Result<()> {
+        let (data, len) = (data.as_ptr(), data.len());
+        // SAFETY: the slice is borrowed until the call returns, which is when the transfer is over.
+        unsafe { self.transfer(&[], &[Outgoing { to, data, len }]) }
+    }
+
+    /// Receive one message.
+    pub fn receive(&self, from: usize, into: &mut [u8]) -> Result<()> {
+        let (into, len) = (into.as_mut_ptr(), into.len());
+        // SAFETY: as in `send`.
+        unsafe { self.transfer(&[Incoming { from, into, len }], &[]) }
+    }
+}
+
+/// Where the messages of one call cross: collective calls on `comm`, told apart by `tag`.
+#[derive(Clone, Copy)]
+pub(super) struct Lane<'a> {
+    pub comm: &'a Comm,
+    pub tag: i32,
+}
+
+impl Lane<'_> {
     /// # Safety
     /// The region must be writable until the operation is complete.
-    unsafe fn post(&self, inside: &mut Entered, receive: &Incoming) -> Result<OpId> {
+    unsafe fn post(self, inside: &mut Entered, receive: &Incoming) -> Result<OpId> {
         let from = self.comm.peer(receive.from as i32);
         let context = self.comm.collective_context();
         // SAFETY: the caller's promise.
@@ -126,7 +201,7 @@ impl<'a> Call<'a> {
 
     /// # Safety
     /// The region must be readable until the operation is complete.
-    unsafe fn start(&self, inside: &mut Entered, send: &Outgoing) -> Result<Option<OpId>> {
+    unsafe fn start(self, inside: &mut Entered, send: &Outgoing) -> Result<Option<OpId>> {
         let to = self.comm.peer(send.to as i32);
         let to = to.ok_or_else(|| fail!(Intern, "a collective sent to rank {}", send.to))?;
         let posting = Posting {
@@ -138,21 +213,85 @@ impl<'a> Call<'a> {
         Ok(unsafe { inside.send(Mode::Standard, to, posting, send.data, send.len) }?)
     }
 
+    /// Start to receive and send; the operations come to `ops` in that order. If it fails, what was started is withdrawn
+    /// where that can be; it must be waited for nonetheless.
+    ///
     /// # Safety
-    /// As for [`Link::transfer`]; the operations that were started are in `ops`.
-    unsafe fn start_all(&self, receives: &[Incoming], sends: &[Outgoing], ops: &mut [Option<OpId>]) -> Result<()> {
+    /// As for [`Link::transfer`], until the operations are complete.
+    pub unsafe fn start_all(
+        self,
+        inside: &mut Entered,
+        receives: &[Incoming],
+        sends: &[Outgoing],
+        ops: &mut [Option<OpId>],
+    ) -> Result<()> {
         let (receiving, sending) = ops.split_at_mut(receives.len());
-        let mut inside = enter();
-        for (op, receive) in receiving.iter_mut().zip(receives) {
-            // SAFETY: the caller's promise.
-            *op = Some(unsafe { self.post(&mut inside, receive) }?);
+        let mut started = || {
+            for (op, receive) in receiving.iter_mut().zip(receives) {
+                // SAFETY: the caller's promise.
+                *op = Some(unsafe { self.post(inside, receive) }?);
+            }
+            for (op, send) in sending.iter_mut().zip(sends) {
+                // SAFETY: the caller's promise.
+                *op = unsafe { self.start(inside, send) }?;
+            }
+            Ok(())
+        };
+        let result = started();
+        if result.is_err() {
+            for op in ops.iter().flatten() {
+                inside.cancel(*op);
+            }
         }
-        for (op, send) in sending.iter_mut().zip(sends) {
-            // SAFETY: the caller's promise.
-            *op = unsafe { self.start(&mut inside, send) }?;
-        }
-        Ok(())
+        result
     }
+}
+
+/// What the end of an operation means for the call; `receive` is what it was to receive, if anything. A message of the
+/// wrong length is told to `mismatch`; what did not come of it reads as zeros.
+pub(super) fn check(
+    outcome: &Outcome,
+    receive: Option<&Incoming>,
+    mismatch: impl FnOnce(usize, usize, usize),
+) -> Result<()> {
+    if outcome.peer_failed {
+        return Err(fail!(ProcAborted, "a process of the communicator died in the call"));
+    }
+    if let Some(receive) = receive {
+        let got = outcome.arrival.bytes as usize;
+        if (outcome.truncated || got != receive.len) && !outcome.cancelled {
+            if got < receive.len {
+                // SAFETY: the region was given to be written to, and the operation is complete.
+                unsafe { receive.into.add(got).write_bytes(0, receive.len - got) };
+            }
+            mismatch(receive.from, got, receive.len);
+        }
+    }
+    Ok(())
+}
+
+/// The error of a message of the wrong length.
+#[cold]
+pub(super) fn mismatched(from: usize, got: usize, expected: usize) -> Error {
+    if got >= expected {
+        fail!(
+            Truncate,
+            "rank {from} sent more than the {expected} bytes that this rank expects"
+        )
+    } else {
+        fail!(Count, "rank {from} sent {got} bytes where this rank expects {expected}")
+    }
+}
+
+/// Intercommunicators are refused.
+pub(super) fn refuse_inter(comm: &Comm) -> Result<()> {
+    if comm.is_inter() {
+        return Err(fail!(
+            UnsupportedOperation,
+            "comm is an intercommunicator, on which collectives do not work yet"
+        ));
+    }
+    Ok(())
 }
 
 impl Link for Call<'_> {
@@ -167,16 +306,7 @@ impl Link for Call<'_> {
     #[cold]
     fn mismatch(&self, from: usize, got: usize, expected: usize) {
         let mut first = self.mismatch.borrow_mut();
-        first.get_or_insert_with(|| {
-            if got >= expected {
-                fail!(
-                    Truncate,
-                    "rank {from} sent more than the {expected} bytes that this rank expects"
-                )
-            } else {
-                fail!(Count, "rank {from} sent {got} bytes where this rank expects {expected}")
-            }
-        });
+        first.get_or_insert_with(|| mismatched(from, got, expected));
     }
 
     unsafe fn transfer(&self, receives: &[Incoming], sends: &[Outgoing]) -> Result<()> {
@@ -190,28 +320,19 @@ impl Link for Call<'_> {
             many.resize(total, None);
             &mut many[..]
         };
+        let lane = Lane {
+            comm: self.comm,
+            tag: self.tag,
+        };
         // SAFETY: the caller's promise; all that was started is over when this returns.
-        let mut result = unsafe { self.start_all(receives, sends, ops) };
-        if result.is_err() {
-            let mut inside = enter();
-            for op in ops.iter().flatten() {
-                inside.cancel(*op);
-            }
-        }
+        let mut result = unsafe { lane.start_all(&mut enter(), receives, sends, ops) };
         for (i, op) in ops.iter().enumerate() {
             let Some(op) = *op else { continue };
             let outcome: Outcome = wait_until(|inside| inside.take(op))?;
-            if outcome.peer_failed {
-                result = result.and(Err(fail!(
-                    ProcAborted,
-                    "a process of the communicator died in the call"
-                )));
-            } else if let Some(receive) = receives.get(i) {
-                let got = outcome.arrival.bytes as usize;
-                if (outcome.truncated || got != receive.len) && !outcome.cancelled {
-                    self.mismatch(receive.from, got, receive.len);
-                }
-            }
+            let checked = check(&outcome, receives.get(i), |from, got, expected| {
+                self.mismatch(from, got, expected);
+            });
+            result = result.and(checked);
         }
         result
     }

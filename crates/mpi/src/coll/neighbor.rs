@@ -46,7 +46,7 @@ unsafe fn run<'a>(
     // SAFETY: the caller's promise.
     unsafe {
         for ((_, sent), (_, received)) in from_self.zip(to_self) {
-            elements::copy(link, from(sent), to(received));
+            elements::copy(link, from(sent), to(received))?;
         }
         elements::transfer(
             link,

@@ -1,9 +1,7 @@
 //! What reductions work on: elements with an operation.
 
-use std::mem::MaybeUninit;
-
 use super::elements::{self, Elements};
-use super::link::{Incoming, Link, Outgoing};
+use super::link::{Incoming, Link, Memory, Outgoing};
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::fail;
@@ -15,14 +13,15 @@ use crate::op::{Op, Reduction};
 /// Elements of predefined types cross as they lie in memory, padding of pairs included; others are packed.
 pub(super) struct Operand<'a> {
     pub datatype: &'a Datatype,
-    reduction: Reduction<'a>,
+    pub op: &'a Op,
+    pub reduction: Reduction<'a>,
     commutative: bool,
     packed: bool,
 }
 
 /// Memory of our own for elements.
-pub(super) struct Scratch {
-    _memory: Vec<MaybeUninit<u8>>,
+pub(super) struct Scratch<'l> {
+    _memory: Memory<'l>,
     /// Their address.
     pub elements: *mut u8,
 }
@@ -31,6 +30,7 @@ impl<'a> Operand<'a> {
     pub fn new(datatype: &'a Datatype, op: &'a Op) -> Result<Self> {
         Ok(Self {
             datatype,
+            op,
             reduction: op.reduction(datatype)?,
             commutative: op.is_commutative(),
             packed: !datatype.is_contiguous() && datatype.named().is_none(),
@@ -49,18 +49,15 @@ impl<'a> Operand<'a> {
     }
 
     /// Memory for `count` elements.
-    pub fn scratch(&self, count: i64) -> Result<Scratch> {
+    pub fn scratch<'l>(&self, link: &'l impl Link, count: i64) -> Result<Scratch<'l>> {
         let between = i128::from((count - 1).max(0)) * i128::from(self.datatype.extent());
         let low = i128::from(self.datatype.true_lb()) + between.min(0);
         let len = i128::from(self.datatype.true_extent()) + between.abs();
         // The padding behind the last element of a pair crosses too.
         let len = len.max(i128::from(self.datatype.extent()) * i128::from(count));
-        let no_memory = || fail!(NoMem, "no memory for {len} bytes of intermediate results");
-        let size = usize::try_from(len).map_err(|_| no_memory())?;
-        let mut memory = Vec::new();
-        memory.try_reserve_exact(size).map_err(|_| no_memory())?;
-        memory.resize(size, MaybeUninit::uninit());
-        let elements = memory.as_mut_ptr().cast::<u8>().wrapping_offset(-low as isize);
+        let no_memory = |_| fail!(NoMem, "no memory for {len} bytes of intermediate results");
+        let mut memory = link.memory(usize::try_from(len).map_err(no_memory)?)?;
+        let elements = memory.start().wrapping_offset(-low as isize);
         Ok(Scratch {
             _memory: memory,
             elements,
@@ -71,24 +68,32 @@ impl<'a> Operand<'a> {
     ///
     /// # Safety
     /// Both must hold `count` elements, and not overlap.
-    pub unsafe fn apply(&self, left: *const u8, inout: *mut u8, count: i64) {
+    pub unsafe fn apply(&self, link: &impl Link, left: *const u8, inout: *mut u8, count: i64) {
         if count > 0 {
             // SAFETY: the caller's promise.
-            unsafe { self.reduction.apply(left, inout, count) }
+            unsafe { link.apply(self, left, inout, count) }
         }
+    }
+
+    /// As [`Self::apply`], here and now. `count` is not 0.
+    ///
+    /// # Safety
+    /// As for [`Self::apply`].
+    pub unsafe fn combine(&self, left: *const u8, inout: *mut u8, count: i64) {
+        // SAFETY: the caller's promise.
+        unsafe { self.reduction.apply(left, inout, count) }
     }
 
     /// Copy elements; nothing else in `to` changes.
     ///
     /// # Safety
     /// `from` must be readable and `to` writable for `count` elements; they are the same or do not overlap.
-    pub unsafe fn copy(&self, from: *const u8, to: *mut u8, count: i64) {
+    pub unsafe fn copy(&self, link: &impl Link, from: *const u8, to: *mut u8, count: i64) -> Result<()> {
         if from == to || count == 0 {
-            return;
+            return Ok(());
         }
-        let (from, to) = (self.elements(from, count), self.elements(to, count));
         // SAFETY: the caller's promise.
-        unsafe { to.unpack(&from.packed()) };
+        unsafe { elements::copy(link, self.elements(from, count), self.elements(to, count)) }
     }
 
     /// # Safety

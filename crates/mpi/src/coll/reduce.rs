@@ -5,7 +5,8 @@ mod binomial;
 use std::ffi::c_void;
 
 use super::arguments::{self, is_in_place};
-use super::link::{Call, Link};
+use super::form::forms;
+use super::link::Link;
 use super::operand::Operand;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
@@ -13,40 +14,42 @@ use crate::error::Result;
 use crate::fail;
 use crate::op::Op;
 
-/// `MPI_Reduce`: the root gets the combination of everyone's elements. With `MPI_IN_PLACE` at the root, its own lie in
-/// `recvbuf`.
-///
-/// # Safety
-/// `sendbuf` must be readable and, at the root, `recvbuf` writable where the elements lie.
-pub unsafe fn reduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: &'static Datatype,
-    op: &'static Op,
-    root: i32,
-    comm: &'static Comm,
-) -> Result<()> {
-    let call = Call::new(comm)?;
-    let operand = Operand::new(datatype, op)?;
-    let root = arguments::root(root, comm)?;
-    let at_root = call.rank() == root;
-    let input = if is_in_place(sendbuf) && at_root {
-        recvbuf
-    } else {
-        sendbuf
-    };
-    if is_in_place(input) {
-        return Err(fail!(Buffer, "MPI_IN_PLACE is for sendbuf at the root alone"));
+forms! {
+    /// `MPI_Reduce`: the root gets the combination of everyone's elements. With `MPI_IN_PLACE` at the root, its own lie in
+    /// `recvbuf`.
+    ///
+    /// # Safety
+    /// `sendbuf` must be readable and, at the root, `recvbuf` writable where the elements lie.
+    pub unsafe fn reduce, ireduce, reduce_init = any_reduce<F>(
+        sendbuf: *const c_void,
+        recvbuf: *mut c_void,
+        count: i64,
+        datatype: &'static Datatype,
+        op: &'static Op,
+        root: i32,
+        comm: &'static Comm,
+    ) {
+        let call = F::begin(comm)?;
+        let operand = Operand::new(datatype, op)?;
+        let root = arguments::root(root, comm)?;
+        let at_root = call.link().rank() == root;
+        let input = if is_in_place(sendbuf) && at_root {
+            recvbuf
+        } else {
+            sendbuf
+        };
+        if is_in_place(input) {
+            return Err(fail!(Buffer, "MPI_IN_PLACE is for sendbuf at the root alone"));
+        }
+        arguments::buffer("sendbuf", input, count, datatype)?;
+        if at_root {
+            arguments::buffer("recvbuf", recvbuf, count, datatype)?;
+            arguments::distinct(sendbuf, recvbuf, count > 0)?;
+        }
+        // SAFETY: the caller's promise.
+        let result = unsafe { run(call.link(), &operand, input.cast(), recvbuf.cast(), count, root) };
+        call.finish(result)
     }
-    arguments::buffer("sendbuf", input, count, datatype)?;
-    if at_root {
-        arguments::buffer("recvbuf", recvbuf, count, datatype)?;
-        arguments::distinct(sendbuf, recvbuf, count > 0)?;
-    }
-    // SAFETY: the caller's promise.
-    let result = unsafe { run(&call, &operand, input.cast(), recvbuf.cast(), count, root) };
-    call.finish(result)
 }
 
 /// `output` matters at the root, and may be `input`.
@@ -74,12 +77,12 @@ pub(super) unsafe fn run(
                 operand.send(link, root, result, count)?;
             } else if link.rank() == root {
                 // The root's own input is on its way to rank 0, or has arrived there.
-                let last = operand.scratch(count)?;
+                let last = operand.scratch(link, count)?;
                 operand.receive(link, top, last.elements, count)?;
-                operand.copy(last.elements, output, count);
+                operand.copy(link, last.elements, output, count)?;
             }
         } else if link.rank() == root {
-            operand.copy(result, output, count);
+            operand.copy(link, result, output, count)?;
         }
     }
     Ok(())

@@ -5,7 +5,8 @@ pub(super) mod direct;
 use std::ffi::c_void;
 
 use super::arguments::{self, is_in_place};
-use super::link::{Call, Link};
+use super::form::forms;
+use super::link::Link;
 use super::operand::Operand;
 use crate::comm::Comm;
 use crate::counts::Counts;
@@ -14,52 +15,56 @@ use crate::error::Result;
 use crate::fail;
 use crate::op::Op;
 
-/// `MPI_Reduce_scatter_block`: everyone gets its block of the combination of everyone's elements. With `MPI_IN_PLACE`,
-/// one's own lie in `recvbuf`, and the block comes to its beginning.
-///
-/// # Safety
-/// `sendbuf` must be readable and `recvbuf` writable where the elements lie.
-pub unsafe fn reduce_scatter_block(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    datatype: &'static Datatype,
-    op: &'static Op,
-    comm: &'static Comm,
-) -> Result<()> {
-    let counts = vec![recvcount; comm.size() as usize];
-    // SAFETY: the caller's promise.
-    unsafe { reduce_scatter(sendbuf, recvbuf, Counts::Large(&counts), datatype, op, comm) }
+forms! {
+    /// `MPI_Reduce_scatter_block`: everyone gets its block of the combination of everyone's elements. With `MPI_IN_PLACE`,
+    /// one's own lie in `recvbuf`, and the block comes to its beginning.
+    ///
+    /// # Safety
+    /// `sendbuf` must be readable and `recvbuf` writable where the elements lie.
+    pub unsafe fn reduce_scatter_block, ireduce_scatter_block, reduce_scatter_block_init = any_reduce_scatter_block<F>(
+        sendbuf: *const c_void,
+        recvbuf: *mut c_void,
+        recvcount: i64,
+        datatype: &'static Datatype,
+        op: &'static Op,
+        comm: &'static Comm,
+    ) {
+        let counts = vec![recvcount; comm.size() as usize];
+        // SAFETY: the caller's promise.
+        unsafe { any_reduce_scatter::<F>(sendbuf, recvbuf, Counts::Large(&counts), datatype, op, comm) }
+    }
 }
 
-/// `MPI_Reduce_scatter`: as [`reduce_scatter_block`], with a count for each block.
-///
-/// # Safety
-/// As for [`reduce_scatter_block`].
-pub unsafe fn reduce_scatter(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcounts: Counts<'_>,
-    datatype: &'static Datatype,
-    op: &'static Op,
-    comm: &'static Comm,
-) -> Result<()> {
-    let call = Call::new(comm)?;
-    let operand = Operand::new(datatype, op)?;
-    if recvcounts.len() < call.size() {
-        return Err(fail!(Arg, "recvcounts are missing"));
+forms! {
+    /// `MPI_Reduce_scatter`: as [`reduce_scatter_block`], with a count for each block.
+    ///
+    /// # Safety
+    /// As for [`reduce_scatter_block`].
+    pub unsafe fn reduce_scatter, ireduce_scatter, reduce_scatter_init = any_reduce_scatter<F>(
+        sendbuf: *const c_void,
+        recvbuf: *mut c_void,
+        recvcounts: Counts<'_>,
+        datatype: &'static Datatype,
+        op: &'static Op,
+        comm: &'static Comm,
+    ) {
+        let call = F::begin(comm)?;
+        let operand = Operand::new(datatype, op)?;
+        if recvcounts.len() < call.link().size() {
+            return Err(fail!(Arg, "recvcounts are missing"));
+        }
+        arguments::not_negative("recvbuf", recvcounts)?;
+        let counts: Vec<i64> = recvcounts.iter().take(call.link().size()).collect();
+        let total = counts.iter().try_fold(0i64, |sum, count| sum.checked_add(*count));
+        let total = total.ok_or_else(|| fail!(Count, "recvcounts add up to more than 64 bits"))?;
+        let input = if is_in_place(sendbuf) { recvbuf } else { sendbuf };
+        arguments::buffer("sendbuf", input, total, datatype)?;
+        arguments::buffer("recvbuf", recvbuf, counts[call.link().rank()], datatype)?;
+        arguments::distinct(sendbuf, recvbuf, total > 0)?;
+        // SAFETY: the caller's promise.
+        let result = unsafe { run(call.link(), &operand, input.cast(), recvbuf.cast(), &counts) };
+        call.finish(result)
     }
-    arguments::not_negative("recvbuf", recvcounts)?;
-    let counts: Vec<i64> = recvcounts.iter().take(call.size()).collect();
-    let total = counts.iter().try_fold(0i64, |sum, count| sum.checked_add(*count));
-    let total = total.ok_or_else(|| fail!(Count, "recvcounts add up to more than 64 bits"))?;
-    let input = if is_in_place(sendbuf) { recvbuf } else { sendbuf };
-    arguments::buffer("sendbuf", input, total, datatype)?;
-    arguments::buffer("recvbuf", recvbuf, counts[call.rank()], datatype)?;
-    arguments::distinct(sendbuf, recvbuf, total > 0)?;
-    // SAFETY: the caller's promise.
-    let result = unsafe { run(&call, &operand, input.cast(), recvbuf.cast(), &counts) };
-    call.finish(result)
 }
 
 /// `output` may be `input`.

@@ -5,49 +5,54 @@ mod recursive_doubling;
 use std::ffi::c_void;
 
 use super::arguments::{self, is_in_place};
-use super::link::{Call, Link};
+use super::form::{Form, forms};
+use super::link::Link;
 use super::operand::Operand;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::op::Op;
 
-/// `MPI_Scan`: everyone gets the combination of the elements of the ranks up to its own. With `MPI_IN_PLACE`, one's own lie
-/// in `recvbuf`.
-///
-/// # Safety
-/// `sendbuf` must be readable and `recvbuf` writable where the elements lie.
-pub unsafe fn scan(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: &'static Datatype,
-    op: &'static Op,
-    comm: &'static Comm,
-) -> Result<()> {
-    // SAFETY: the caller's promise.
-    unsafe { either(sendbuf, recvbuf, count, datatype, op, comm, true) }
+forms! {
+    /// `MPI_Scan`: everyone gets the combination of the elements of the ranks up to its own. With `MPI_IN_PLACE`, one's own lie
+    /// in `recvbuf`.
+    ///
+    /// # Safety
+    /// `sendbuf` must be readable and `recvbuf` writable where the elements lie.
+    pub unsafe fn scan, iscan, scan_init = any_scan<F>(
+        sendbuf: *const c_void,
+        recvbuf: *mut c_void,
+        count: i64,
+        datatype: &'static Datatype,
+        op: &'static Op,
+        comm: &'static Comm,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { either::<F>(sendbuf, recvbuf, count, datatype, op, comm, true) }
+    }
 }
 
-/// `MPI_Exscan`: as [`scan`], without one's own elements. Rank 0 gets nothing.
-///
-/// # Safety
-/// As for [`scan`].
-pub unsafe fn exscan(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: &'static Datatype,
-    op: &'static Op,
-    comm: &'static Comm,
-) -> Result<()> {
-    // SAFETY: the caller's promise.
-    unsafe { either(sendbuf, recvbuf, count, datatype, op, comm, false) }
+forms! {
+    /// `MPI_Exscan`: as [`scan`], without one's own elements. Rank 0 gets nothing.
+    ///
+    /// # Safety
+    /// As for [`scan`].
+    pub unsafe fn exscan, iexscan, exscan_init = any_exscan<F>(
+        sendbuf: *const c_void,
+        recvbuf: *mut c_void,
+        count: i64,
+        datatype: &'static Datatype,
+        op: &'static Op,
+        comm: &'static Comm,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { either::<F>(sendbuf, recvbuf, count, datatype, op, comm, false) }
+    }
 }
 
 /// # Safety
 /// As for [`scan`].
-unsafe fn either(
+unsafe fn either<F: Form>(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
     count: i64,
@@ -55,17 +60,17 @@ unsafe fn either(
     op: &'static Op,
     comm: &'static Comm,
     inclusive: bool,
-) -> Result<()> {
-    let call = Call::new(comm)?;
+) -> Result<F::Done> {
+    let call = F::begin(comm)?;
     let operand = Operand::new(datatype, op)?;
     let input = if is_in_place(sendbuf) { recvbuf } else { sendbuf };
     arguments::buffer("sendbuf", input, count, datatype)?;
-    if inclusive || call.rank() > 0 {
+    if inclusive || call.link().rank() > 0 {
         arguments::buffer("recvbuf", recvbuf, count, datatype)?;
     }
     arguments::distinct(sendbuf, recvbuf, count > 0)?;
     // SAFETY: the caller's promise.
-    let result = unsafe { run(&call, &operand, input.cast(), recvbuf.cast(), count, inclusive) };
+    let result = unsafe { run(call.link(), &operand, input.cast(), recvbuf.cast(), count, inclusive) };
     call.finish(result)
 }
 

@@ -6,72 +6,75 @@ use std::ffi::c_void;
 
 use super::arguments::{self, is_in_place};
 use super::elements::Elements;
-use super::link::{Call, Link};
+use super::form::forms;
+use super::link::Link;
 use crate::comm::Comm;
 use crate::counts::Counts;
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::handle::Handle;
 
-/// `MPI_Scatter`: each gets its block from the root. What does not matter at a rank is not looked at there.
-///
-/// # Safety
-/// `sendbuf` must be readable at the root, and `recvbuf` writable, where the elements lie.
-#[allow(clippy::too_many_arguments)] // The standard's.
-pub unsafe fn scatter(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: Handle<Datatype>,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: Handle<Datatype>,
-    root: i32,
-    comm: &'static Comm,
-) -> Result<()> {
-    let call = Call::new(comm)?;
-    let root = arguments::root(root, comm)?;
-    let own = own(recvbuf, recvcount, recvtype, root, comm)?;
-    let mut all = None;
-    if call.rank() == root {
-        let one = arguments::buffer("sendbuf", sendbuf, sendcount, sendtype.resolve("sendtype")?)?;
-        arguments::distinct(sendbuf, recvbuf, one.count > 0 && own.is_some_and(|own| own.count > 0))?;
-        all = Some(one);
+forms! {
+    /// `MPI_Scatter`: each gets its block from the root. What does not matter at a rank is not looked at there.
+    ///
+    /// # Safety
+    /// `sendbuf` must be readable at the root, and `recvbuf` writable, where the elements lie.
+    pub unsafe fn scatter, iscatter, scatter_init = any_scatter<F>(
+        sendbuf: *const c_void,
+        sendcount: i64,
+        sendtype: Handle<Datatype>,
+        recvbuf: *mut c_void,
+        recvcount: i64,
+        recvtype: Handle<Datatype>,
+        root: i32,
+        comm: &'static Comm,
+    ) {
+        let call = F::begin(comm)?;
+        let root = arguments::root(root, comm)?;
+        let own = own(recvbuf, recvcount, recvtype, root, comm)?;
+        let mut all = None;
+        if call.link().rank() == root {
+            let one = arguments::buffer("sendbuf", sendbuf, sendcount, sendtype.resolve("sendtype")?)?;
+            arguments::distinct(sendbuf, recvbuf, one.count > 0 && own.is_some_and(|own| own.count > 0))?;
+            all = Some(one);
+        }
+        let block = |rank: usize| all.map(|one| one.nth(rank));
+        // SAFETY: the caller's promise.
+        let result = unsafe { run(call.link(), own, block, root) };
+        call.finish(result)
     }
-    let block = |rank: usize| all.map(|one| one.nth(rank));
-    // SAFETY: the caller's promise.
-    let result = unsafe { run(&call, own, block, root) };
-    call.finish(result)
 }
 
-/// `MPI_Scatterv`: as [`scatter`], with a count and a displacement for each block.
-///
-/// # Safety
-/// As for [`scatter`].
-#[allow(clippy::too_many_arguments)] // The standard's.
-pub unsafe fn scatterv(
-    sendbuf: *const c_void,
-    sendcounts: Counts<'_>,
-    displs: Counts<'_>,
-    sendtype: Handle<Datatype>,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: Handle<Datatype>,
-    root: i32,
-    comm: &'static Comm,
-) -> Result<()> {
-    let call = Call::new(comm)?;
-    let root = arguments::root(root, comm)?;
-    let own = own(recvbuf, recvcount, recvtype, root, comm)?;
-    let mut all = None;
-    if call.rank() == root {
-        let blocks = arguments::blocks("sendbuf", sendbuf, sendcounts, displs, sendtype, comm)?;
-        arguments::distinct(sendbuf, recvbuf, own.is_some_and(|own| own.count > 0))?;
-        all = Some(blocks);
+forms! {
+    /// `MPI_Scatterv`: as [`scatter`], with a count and a displacement for each block.
+    ///
+    /// # Safety
+    /// As for [`scatter`].
+    pub unsafe fn scatterv, iscatterv, scatterv_init = any_scatterv<F>(
+        sendbuf: *const c_void,
+        sendcounts: Counts<'_>,
+        displs: Counts<'_>,
+        sendtype: Handle<Datatype>,
+        recvbuf: *mut c_void,
+        recvcount: i64,
+        recvtype: Handle<Datatype>,
+        root: i32,
+        comm: &'static Comm,
+    ) {
+        let call = F::begin(comm)?;
+        let root = arguments::root(root, comm)?;
+        let own = own(recvbuf, recvcount, recvtype, root, comm)?;
+        let mut all = None;
+        if call.link().rank() == root {
+            let blocks = arguments::blocks("sendbuf", sendbuf, sendcounts, displs, sendtype, comm)?;
+            arguments::distinct(sendbuf, recvbuf, own.is_some_and(|own| own.count > 0))?;
+            all = Some(blocks);
+        }
+        let block = |rank: usize| all.as_ref().map(|blocks| blocks.at(rank));
+        // SAFETY: the caller's promise.
+        let result = unsafe { run(call.link(), own, block, root) };
+        call.finish(result)
     }
-    let block = |rank: usize| all.as_ref().map(|blocks| blocks.at(rank));
-    // SAFETY: the caller's promise.
-    let result = unsafe { run(&call, own, block, root) };
-    call.finish(result)
 }
 
 /// Where the calling rank's block belongs; nowhere at the root with `MPI_IN_PLACE`, where it stays in `sendbuf`.

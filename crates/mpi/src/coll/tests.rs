@@ -4,8 +4,9 @@ use std::cell::Cell;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::elements::Elements;
-use super::link::{Incoming, Link, Outgoing};
+use super::link::{Incoming, Link, Memory as Room, Outgoing};
 use super::operand::Operand;
+use super::schedule::{Recorder, Step};
 use super::*;
 use crate::counts::{Counts, Width};
 use crate::datatype::{self, Datatype, type_commit};
@@ -19,22 +20,33 @@ struct Thread {
     to: Vec<Sender<Vec<u8>>>,
     from: Vec<Receiver<Vec<u8>>>,
     mismatches: Cell<usize>,
+    /// Writes down what algorithms ask for, until they have ended.
+    recorder: Option<Recorder>,
 }
 
-impl Link for Thread {
-    fn rank(&self) -> usize {
-        self.rank
+impl Thread {
+    /// The algorithm has returned: do what it asked for, if that has not happened yet.
+    fn end(&self, result: Result<()>) {
+        result.unwrap();
+        let Some(recorder) = &self.recorder else { return };
+        let program = recorder.take();
+        assert!(program.mismatch.is_none());
+        for step in &program.steps {
+            // SAFETY: what the tests promise to the algorithm.
+            unsafe {
+                match step {
+                    Step::Messages { receives, sends } => {
+                        self.exchange(&program.receives[receives.clone()], &program.sends[sends.clone()]);
+                    }
+                    step => step.perform().unwrap(),
+                }
+            }
+        }
     }
 
-    fn size(&self) -> usize {
-        self.to.len()
-    }
-
-    fn mismatch(&self, _from: usize, _got: usize, _expected: usize) {
-        self.mismatches.set(self.mismatches.get() + 1);
-    }
-
-    unsafe fn transfer(&self, receives: &[Incoming], sends: &[Outgoing]) -> Result<()> {
+    /// # Safety
+    /// As for [`Link::transfer`].
+    unsafe fn exchange(&self, receives: &[Incoming], sends: &[Outgoing]) {
         for send in sends {
             assert_ne!(send.to, self.rank);
             let mut message = vec![0; send.len];
@@ -55,20 +67,89 @@ impl Link for Thread {
                 unsafe { std::ptr::copy_nonoverlapping(message.as_ptr(), receive.into, len) };
             }
         }
+    }
+}
+
+impl Link for Thread {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.to.len()
+    }
+
+    fn mismatch(&self, _from: usize, _got: usize, _expected: usize) {
+        self.mismatches.set(self.mismatches.get() + 1);
+    }
+
+    unsafe fn transfer(&self, receives: &[Incoming], sends: &[Outgoing]) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match &self.recorder {
+                Some(recorder) => recorder.transfer(receives, sends)?,
+                None => self.exchange(receives, sends),
+            }
+        }
         Ok(())
+    }
+
+    unsafe fn pack(&self, from: Elements<'_>, to: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match &self.recorder {
+                Some(recorder) => recorder.pack(from, to),
+                None => from.pack(to),
+            }
+        }
+    }
+
+    unsafe fn unpack(&self, from: *const u8, len: usize, to: Elements<'_>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match &self.recorder {
+                Some(recorder) => recorder.unpack(from, len, to),
+                None => to.unpack(from, len),
+            }
+        }
+    }
+
+    unsafe fn apply(&self, operand: &Operand<'_>, left: *const u8, inout: *mut u8, count: i64) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match &self.recorder {
+                Some(recorder) => recorder.apply(operand, left, inout, count),
+                None => operand.combine(left, inout, count),
+            }
+        }
+    }
+
+    fn memory(&self, len: usize) -> Result<Room<'_>> {
+        match &self.recorder {
+            Some(recorder) => recorder.memory(len),
+            None => Room::allocate(len),
+        }
     }
 }
 
 const SIZES: [usize; 10] = [1, 2, 3, 4, 5, 7, 8, 13, 16, 17];
 
-/// Run `f` on `size` ranks; what each returns, by rank. Nothing may be left in flight.
+/// Run `f` on `size` ranks, once at once and once recorded; what each returns, by rank.
 fn on_ranks<T: Send>(size: usize, f: impl Fn(&Thread) -> T + Sync) -> Vec<T> {
+    let mut results = on_ranks_once(size, false, &f);
+    results.extend(on_ranks_once(size, true, &f));
+    results
+}
+
+/// Nothing may be left in flight.
+fn on_ranks_once<T: Send>(size: usize, recorded: bool, f: &(impl Fn(&Thread) -> T + Sync)) -> Vec<T> {
     let mut ranks: Vec<Thread> = (0..size)
         .map(|rank| Thread {
             rank,
             to: Vec::new(),
             from: Vec::new(),
             mismatches: Cell::new(0),
+            recorder: recorded.then(|| Recorder::new(rank, size)),
         })
         .collect();
     for source in 0..size {
@@ -78,7 +159,6 @@ fn on_ranks<T: Send>(size: usize, f: impl Fn(&Thread) -> T + Sync) -> Vec<T> {
             ranks[dest].from.push(receiver);
         }
     }
-    let f = &f;
     std::thread::scope(|scope| {
         let threads: Vec<_> = ranks
             .into_iter()
@@ -87,7 +167,7 @@ fn on_ranks<T: Send>(size: usize, f: impl Fn(&Thread) -> T + Sync) -> Vec<T> {
                     let result = f(&rank);
                     assert_eq!(rank.mismatches.get(), 0);
                     // Once everyone has finished, nothing may have been sent that nobody received.
-                    barrier::run(&rank).unwrap();
+                    rank.end(barrier::run(&rank));
                     for receiver in &rank.from {
                         assert!(receiver.try_recv().is_err(), "a message was left behind");
                     }
@@ -287,7 +367,7 @@ fn allreduce_combines_in_rank_order() {
                 };
                 let from = if in_place { output.0.as_ptr() } else { input.0.as_ptr() };
                 // SAFETY: both hold `count` elements.
-                unsafe { allreduce::run(link, &operand, from, output.0.as_mut_ptr(), count) }.unwrap();
+                link.end(unsafe { allreduce::run(link, &operand, from, output.0.as_mut_ptr(), count) });
                 output
             });
             for result in results {
@@ -314,12 +394,14 @@ fn reduce_combines_in_rank_order_at_any_root() {
                     };
                     let from = if in_place { to.cast_const() } else { input.0.as_ptr() };
                     // SAFETY: both hold `count` elements.
-                    unsafe { super::reduce::run(link, &operand, from, to, count, root) }.unwrap();
+                    link.end(unsafe { super::reduce::run(link, &operand, from, to, count, root) });
                     if in_place { input } else { output }
                 });
                 // Sums may be taken in another order; these cases come out the same.
-                assert!(results[root] == expected, "{size} ranks, {count} elements, root {root}");
-                for (rank, result) in results.iter().enumerate().filter(|(rank, _)| *rank != root) {
+                for result in [&results[root], &results[size + root]] {
+                    assert!(*result == expected, "{size} ranks, {count} elements, root {root}");
+                }
+                for (rank, result) in (0..size).cycle().zip(&results).filter(|(rank, _)| *rank != root) {
                     let untouched = if in_place {
                         Memory::filled(case.datatype, count, rank)
                     } else {
@@ -348,10 +430,12 @@ fn scans_give_prefixes() {
                     };
                     let from = if in_place { output.0.as_ptr() } else { input.0.as_ptr() };
                     // SAFETY: both hold `count` elements.
-                    unsafe { super::scan::run(link, &operand, from, output.0.as_mut_ptr(), count, inclusive) }.unwrap();
+                    link.end(unsafe {
+                        super::scan::run(link, &operand, from, output.0.as_mut_ptr(), count, inclusive)
+                    });
                     output
                 });
-                for (rank, result) in results.iter().enumerate() {
+                for (rank, result) in (0..size).cycle().zip(&results) {
                     if inclusive {
                         assert!(*result == expected[rank]);
                     } else if rank > 0 {
@@ -386,14 +470,13 @@ fn reduce_scatter_gives_blocks() {
                 };
                 let from = if in_place { to.cast_const() } else { input.0.as_ptr() };
                 // SAFETY: both hold their elements.
-                unsafe { super::reduce_scatter::run(link, &operand, from, to, &counts) }.unwrap();
+                link.end(unsafe { super::reduce_scatter::run(link, &operand, from, to, &counts) });
                 if in_place { input } else { output }
             });
-            let mut first = 0;
-            for (rank, result) in results.iter().enumerate() {
+            for (rank, result) in (0..size).cycle().zip(&results) {
+                let first = counts[..rank].iter().sum();
                 let expected = whole.pack(case.datatype, first, counts[rank]);
                 assert!(result.pack(case.datatype, 0, counts[rank]) == expected);
-                first += counts[rank];
             }
         }
     });
@@ -418,7 +501,7 @@ fn bcast_reaches_everyone() {
                     }
                     let elements = memory.elements(datatype, 0, count);
                     // SAFETY: the elements lie in `memory`.
-                    unsafe { super::bcast::run(link, elements, root) }.unwrap();
+                    link.end(unsafe { super::bcast::run(link, elements, root) });
                     let mut expected = Memory::new(datatype, count);
                     expected.unpack(datatype, 0, &block(root, 0, count));
                     memory == expected
@@ -470,7 +553,7 @@ fn gather_and_scatter_are_inverse() {
                     let mine = own.elements(doubled(), 0, count);
                     let mine = (rank != root || !in_place).then_some(mine);
                     // SAFETY: all elements lie in `own` and `all`.
-                    unsafe { super::gather::run(link, mine, at_root, root) }.unwrap();
+                    link.end(unsafe { super::gather::run(link, mine, at_root, root) });
                     let mut expected = Memory::new(gapped(), room(&layout));
                     for (from, (count, at)) in layout.iter().enumerate().filter(|_| rank == root) {
                         expected.unpack(gapped(), *at, &block(from, root, *count));
@@ -485,7 +568,7 @@ fn gather_and_scatter_are_inverse() {
                         (rank == root).then(|| Elements::new(all.0.as_ptr().cast(), 0, gapped()).at(at, count))
                     };
                     // SAFETY: all elements lie in `back` and `all`.
-                    unsafe { super::scatter::run(link, mine, at_root, root) }.unwrap();
+                    link.end(unsafe { super::scatter::run(link, mine, at_root, root) });
                     gathered && (mine.is_none() || back == own)
                 });
                 assert!(
@@ -513,7 +596,7 @@ fn allgather_gives_everyone_every_block() {
                         let mine = (!in_place).then_some(own.elements(doubled(), 0, count));
                         let one = all.elements(datatype, 0, count);
                         // SAFETY: all elements lie in `own` and `all`.
-                        unsafe { super::allgather::run(link, mine, one) }.unwrap();
+                        link.end(unsafe { super::allgather::run(link, mine, one) });
                         let mut expected = Memory::new(datatype, count * size as i64);
                         for from in 0..size {
                             expected.unpack(datatype, count * from as i64, &block(from, 0, count));
@@ -535,8 +618,9 @@ fn allgather_gives_everyone_every_block() {
                 let mine = (!in_place).then_some(own.elements(doubled(), 0, count));
                 let start = all.elements(gapped(), 0, 0);
                 // SAFETY: all elements lie in `own` and `all`.
-                unsafe { super::allgather::run_v(link, mine, |from| start.at(layout[from].1, layout[from].0)) }
-                    .unwrap();
+                link.end(unsafe {
+                    super::allgather::run_v(link, mine, |from| start.at(layout[from].1, layout[from].0))
+                });
                 let mut expected = Memory::new(gapped(), room(&layout));
                 for (from, (count, at)) in layout.iter().enumerate() {
                     expected.unpack(gapped(), *at, &block(from, 0, *count));
@@ -578,14 +662,13 @@ fn alltoall_transposes() {
                 let from = |other: usize| from.at(4 * other as i64, count(rank, other));
                 let to = |other: usize| to.at(4 * other as i64, count(other, rank));
                 // SAFETY: all elements lie in `sends` and `recvs`.
-                unsafe {
+                link.end(unsafe {
                     if in_place {
                         super::alltoall::run_in_place(link, to)
                     } else {
                         super::alltoall::run(link, from, to)
                     }
-                }
-                .unwrap();
+                });
                 recvs == expected
             });
             assert!(
@@ -603,8 +686,8 @@ fn barriers_hold_everyone_back() {
         let arrived = AtomicUsize::new(0);
         on_ranks(size, |link| {
             arrived.fetch_add(1, Ordering::SeqCst);
-            super::barrier::run(link).unwrap();
-            assert_eq!(arrived.load(Ordering::SeqCst), size);
+            link.end(super::barrier::run(link));
+            assert_eq!(arrived.load(Ordering::SeqCst) % size, 0);
         });
     }
 }

@@ -24,11 +24,17 @@ impl Comm {
         group: Arc<Group>,
         remote: Option<Arc<Group>>,
     ) -> Result<Comm> {
+        let pairs = if remote.is_none() { 1 } else { 2 };
+        Ok(self.derive_at(context::agree(proposals, pairs)?, group, remote))
+    }
+
+    /// A communicator over these groups with our error handler, whose members agreed on `context`.
+    pub(super) fn derive_at(&self, context: ContextId, group: Arc<Group>, remote: Option<Arc<Group>>) -> Comm {
         let errhandler = self.errhandler();
-        Ok(match remote {
-            None => Self::intra(context::agree(proposals, 1)?, group, errhandler),
-            Some(remote) => Self::inter(context::agree(proposals, 2)?, group, remote, errhandler),
-        })
+        match remote {
+            None => Self::intra(context, group, errhandler),
+            Some(remote) => Self::inter(context, group, remote, errhandler),
+        }
     }
 }
 
@@ -149,7 +155,7 @@ pub fn comm_create_group(comm: &Comm, group: &Group, tag: i32) -> Result<Handle<
     if group.rank() == UNDEFINED {
         return Ok(Handle::NULL);
     }
-    among(group, comm.context, tagged(tag), 0, comm.errhandler())?.publish()
+    among(group, comm.context(), tagged(tag), 0, comm.errhandler())?.publish()
 }
 
 /// The tag under which processes meet that named this `stringtag`, and a second opinion on whether they did.
@@ -199,7 +205,7 @@ pub fn comm_free(handle: Handle<Comm>) -> Result<()> {
     check_freeable(handle)?;
     let comm = handle.resolve("comm")?;
     comm.attributes.clear(handle)?;
-    p2p::forget_comm(comm.context);
+    p2p::forget_comm(comm.context());
     p2p::forget_channels(comm.collective_context());
     handle.remove("comm").map(drop)
 }

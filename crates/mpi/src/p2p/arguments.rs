@@ -79,7 +79,7 @@ impl<'a> Outgoing<'a> {
             mode,
             to,
             posting: Posting {
-                context: comm.context,
+                context: comm.context(),
                 source: comm.rank(),
                 tag,
             },
@@ -105,7 +105,7 @@ impl<'a> Incoming<'a> {
         Ok(Self {
             bytes: span(buf, count, datatype)?,
             from: Source::check(source, comm)?,
-            context: comm.context,
+            context: comm.context(),
             tag: any_tag(tag)?,
             buf: buf.cast(),
             count,

@@ -135,7 +135,7 @@ pub unsafe fn ibsend(
 /// Whose buffers serve sends on `comm`, in order.
 pub(super) fn owners(comm: &Comm) -> [Owner; 2] {
     let fallback = comm.group.session().map_or(Owner::Process, Owner::Session);
-    [Owner::Comm(comm.context), fallback]
+    [Owner::Comm(comm.context()), fallback]
 }
 
 /// Copy the message and start to send the copy.
@@ -148,7 +148,7 @@ pub(super) unsafe fn start(outgoing: &Outgoing<'_>, users: [Owner; 2], inside: &
     }
     let owner = find_room(inside, outgoing, users)?;
     // SAFETY: the caller's promise.
-    let flight = outgoing.begin_copy(inside, unsafe { outgoing.copy() })?;
+    let flight = outgoing.begin_copy(inside, unsafe { outgoing.copy() }?)?;
     if let Some(op) = flight.op {
         let buffers = BUFFERS.get(inside);
         buffers.keep(owner, op, flight.staging);
@@ -294,22 +294,22 @@ pub fn buffer_iflush() -> Result<Handle<Request>> {
 
 /// `MPI_Comm_attach_buffer`: for sends on `comm`, which then do not use the process's.
 pub fn comm_attach_buffer(comm: &'static Comm, buffer: *mut c_void, size: i64) -> Result<()> {
-    attach(Owner::Comm(comm.context), buffer, size)
+    attach(Owner::Comm(comm.context()), buffer, size)
 }
 
 /// `MPI_Comm_detach_buffer`.
 pub fn comm_detach_buffer(comm: &'static Comm) -> Result<(*mut c_void, i64)> {
-    detach(Owner::Comm(comm.context))
+    detach(Owner::Comm(comm.context()))
 }
 
 /// `MPI_Comm_flush_buffer`.
 pub fn comm_flush_buffer(comm: &'static Comm) -> Result<()> {
-    flush(|copy| copy.owner == Owner::Comm(comm.context))
+    flush(|copy| copy.owner == Owner::Comm(comm.context()))
 }
 
 /// `MPI_Comm_iflush_buffer`.
 pub fn comm_iflush_buffer(comm: &'static Comm) -> Result<Handle<Request>> {
-    start_flush(Some(comm), Owner::Comm(comm.context))
+    start_flush(Some(comm), Owner::Comm(comm.context()))
 }
 
 /// `MPI_Session_attach_buffer`: for sends on communicators derived from `session` that have none of their own.

@@ -3,7 +3,7 @@
 //! `statuses` is called with a position and the status that belongs there, once per completed request. Where the call
 //! fails with `MPI_ERR_IN_STATUS` each status carries an error code, and only there.
 
-use isthmus_engine::{Entered, enter, wait_until};
+use isthmus_engine::{Entered, enter, progress, wait_until};
 
 use super::finish::{at_index, finish, in_status};
 use super::{Look, REQUEST_NULL, REQUESTS, Request, look};
@@ -86,10 +86,10 @@ pub fn testsome(
 /// Look, and if there is nothing, make progress and look once more.
 #[inline]
 pub(crate) fn try_twice<T>(mut ready: impl FnMut(&mut Entered) -> Option<T>) -> Option<T> {
-    let mut inside = enter();
-    ready(&mut inside).or_else(|| {
-        inside.progress();
-        ready(&mut inside)
+    let first = ready(&mut enter());
+    first.or_else(|| {
+        progress();
+        ready(&mut enter())
     })
 }
 

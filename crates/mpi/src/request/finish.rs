@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use isthmus_engine::{Entered, enter};
 
+use super::background;
 use super::free::bury_orphans;
 use super::{Look, REQUEST_NULL, REQUESTS, Request, Work, invalid, look, scope};
 use crate::comm::Comm;
@@ -53,7 +54,7 @@ fn finish_any(request: &mut Handle<Request>) -> Result<Status> {
         Look::Inactive => return Ok(Status::EMPTY),
         Look::Complete | Look::PeerFailed => {}
     }
-    let scope = scope(*request);
+    let (scope, ended) = (scope(*request), *request);
     let work = match &mut REQUESTS.get(&mut inside).entry(*request)?.work {
         Work::Persistent(persistent) => persistent.current.take().unwrap_or(Work::Complete),
         work => {
@@ -62,7 +63,7 @@ fn finish_any(request: &mut Handle<Request>) -> Result<Status> {
             work
         }
     };
-    let ended = match work {
+    let result = match work {
         Work::Complete => Ok(Status::SENT),
         Work::NoProcess => Ok(Status::NO_PROCESS),
         Work::Send(op) => inside
@@ -72,13 +73,16 @@ fn finish_any(request: &mut Handle<Request>) -> Result<Status> {
             .take(op)
             .map_or_else(|| Err(pending(*request)), |outcome| p2p::received(&outcome)),
         Work::Other(mut operation) => {
+            if operation.is_collective() {
+                background::end(&mut inside, ended);
+            }
             let outcome = operation.outcome();
             let retired = operation.retire();
             outcome.and_then(|status| retired.map_or_else(|error| Err(of_operation(error, status)), |()| Ok(status)))
         }
         Work::Persistent(_) | Work::Lent => Err(invalid(*request)),
     };
-    ended.map_err(|error| blame(error, scope))
+    result.map_err(|error| blame(error, scope))
 }
 
 /// The request is complete: its handle becomes null.

@@ -2,8 +2,9 @@
 
 use isthmus_engine::{Entered, enter, wait_until};
 
-use super::{REQUESTS, Request, Work, generalized};
+use super::{REQUESTS, Request, Work, blame, generalized, scope};
 use crate::error::Result;
+use crate::fail;
 use crate::handle::Handle;
 
 /// `MPI_Request_free` (MPI-5.0 §3.7.3): the operation, if active, completes by itself.
@@ -13,6 +14,13 @@ pub fn request_free(request: Handle<Request>) -> Result<()> {
     }
     let mut inside = enter();
     let requests = REQUESTS.get(&mut inside);
+    if requests.entry(request)?.work.is_collective() {
+        let error = fail!(
+            Request,
+            "request={request:?} is a collective, which can be freed only while it is not active"
+        );
+        return Err(blame(error, scope(request)));
+    }
     let work = match &mut requests.entry(request)?.work {
         Work::Persistent(persistent) => persistent.current.take(),
         work => Some(std::mem::replace(work, Work::Lent)),

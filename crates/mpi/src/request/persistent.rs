@@ -2,6 +2,7 @@
 
 use isthmus_engine::{Entered, enter};
 
+use super::background;
 use super::{REQUESTS, Request, Work, blame, launch, scope};
 use crate::comm::Comm;
 use crate::error::Result;
@@ -50,7 +51,11 @@ fn start_work(request: Handle<Request>) -> Result<()> {
         Some(_) => Err(fail!(Request, "request={request:?} is active already")),
         None => (persistent.recipe)(&mut inside).map(|work| persistent.current = Some(work)),
     };
+    let collective = persistent.current.as_mut().is_some_and(Work::is_collective);
     REQUESTS.get(&mut inside).entry(request)?.work = Work::Persistent(persistent);
+    if collective && started.is_ok() {
+        background::begin(&mut inside, request);
+    }
     started
 }
 

@@ -5,7 +5,7 @@
 //! ranks; blocks of one size, not empty.
 
 use crate::coll::elements::{self, Elements};
-use crate::coll::link::Link;
+use crate::coll::link::{Incoming, Link, Outgoing};
 use crate::error::Result;
 
 /// `one` is where the block of rank 0 belongs; the others follow.
@@ -18,22 +18,31 @@ pub unsafe fn run(link: &impl Link, own: Option<Elements<'_>>, one: Elements<'_>
     // SAFETY: the caller's promise.
     unsafe {
         if let Some(own) = own {
-            elements::copy(link, own, blocks(rank, 1));
+            elements::copy(link, own, blocks(rank, 1))?;
         }
         // The blocks of the ranks from ours on, around the end.
-        let mut known = elements::zeroed(size * len)?;
-        known[..len].copy_from_slice(&blocks(rank, 1).packed());
+        let mut memory = link.memory(size * len)?;
+        let known = memory.start();
+        link.pack(blocks(rank, 1), known);
         let mut have = 1;
         while have < size {
             let more = have.min(size - have);
-            let (sent, room) = known.split_at_mut(have * len);
-            let (before, after) = ((rank + size - have) % size, (rank + have) % size);
-            link.exchange(before, &sent[..more * len], after, &mut room[..more * len])?;
+            let incoming = Incoming {
+                from: (rank + have) % size,
+                into: known.add(have * len),
+                len: more * len,
+            };
+            let outgoing = Outgoing {
+                to: (rank + size - have) % size,
+                data: known,
+                len: more * len,
+            };
+            link.transfer(&[incoming], &[outgoing])?;
             have += more;
         }
-        let (to_the_end, from_the_start) = known.split_at((size - rank) * len);
-        blocks(rank, size - rank).unpack(to_the_end);
-        blocks(0, rank).unpack(from_the_start);
+        let to_the_end = (size - rank) * len;
+        link.unpack(known, to_the_end, blocks(rank, size - rank));
+        link.unpack(known.add(to_the_end), rank * len, blocks(0, rank));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! direct reads). Cost: p - 1 messages of a block per rank, one round; each byte moves once. Any number of ranks, any
 //! sizes.
 
-use crate::coll::elements::{self, Elements};
+use crate::coll::elements::{self, Elements, Packed};
 use crate::coll::link::Link;
 use crate::error::Result;
 
@@ -20,16 +20,16 @@ pub unsafe fn run<'a>(
     // SAFETY: the caller's promise.
     unsafe {
         if let Some(own) = own {
-            elements::copy(link, own, place);
+            elements::copy(link, own, place)?;
         }
         let receives = (1..size)
             .map(|i| (rank + size - i) % size)
             .map(|from| (from, block(from)));
         if !place.datatype.is_contiguous() {
             // Pack once for all.
-            let packed = place.packed();
-            let bytes = Elements::new(packed.as_ptr().cast(), packed.len() as i64, crate::datatype::byte());
-            return elements::transfer(link, receives, (1..size).map(|i| ((rank + i) % size, bytes)));
+            let packed = Packed::of(link, place)?;
+            let sends = (1..size).map(|i| ((rank + i) % size, packed.bytes()));
+            return elements::transfer(link, receives, sends);
         }
         elements::transfer(link, receives, (1..size).map(|i| ((rank + i) % size, place)))
     }

@@ -21,12 +21,12 @@ pub unsafe fn run(
     let (rank, size) = (link.rank(), link.size());
     let power = 1 << size.ilog2();
     let paired = 2 * (size - power);
-    let (first, second) = (operand.scratch(count)?, operand.scratch(count)?);
+    let (first, second) = (operand.scratch(link, count)?, operand.scratch(link, count)?);
     // What we have, and where the other's comes.
     let (mut have, mut heard) = (first.elements, second.elements);
     // SAFETY: both areas and the user's have room for the elements, and none overlap.
     unsafe {
-        operand.copy(input, have, count);
+        operand.copy(link, input, have, count)?;
         // Of the first ranks the even ones hand theirs to the odd ones.
         if rank < paired && rank % 2 == 0 {
             operand.send(link, rank + 1, have, count)?;
@@ -34,7 +34,7 @@ pub unsafe fn run(
         } else {
             if rank < paired {
                 operand.receive(link, rank - 1, heard, count)?;
-                operand.apply(heard, have, count);
+                operand.apply(link, heard, have, count);
             }
             let place = if rank < paired { rank / 2 } else { rank - paired / 2 };
             let mut bit = 1;
@@ -47,9 +47,9 @@ pub unsafe fn run(
                 };
                 operand.swap(link, other, have, heard, count)?;
                 if other < rank {
-                    operand.apply(heard, have, count);
+                    operand.apply(link, heard, have, count);
                 } else {
-                    operand.apply(have, heard, count);
+                    operand.apply(link, have, heard, count);
                     std::mem::swap(&mut have, &mut heard);
                 }
                 bit *= 2;
@@ -58,7 +58,7 @@ pub unsafe fn run(
                 operand.send(link, rank - 1, have, count)?;
             }
         }
-        operand.copy(have, output, count);
+        operand.copy(link, have, output, count)?;
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ pub unsafe fn run<'a>(
     // SAFETY: the caller's promise.
     unsafe {
         elements::transfer(link, receives, sends)?;
-        elements::copy(link, from(rank), to(rank));
+        elements::copy(link, from(rank), to(rank))?;
     }
     Ok(())
 }

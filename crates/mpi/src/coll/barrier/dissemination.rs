@@ -3,15 +3,25 @@
 //! Source: Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", 1988.
 //! Cost: ceil(log2 p) rounds of one empty message each way. Any number of ranks.
 
-use crate::coll::link::Link;
+use crate::coll::link::{Incoming, Link, Outgoing};
 use crate::error::Result;
 
 pub fn run(link: &impl Link) -> Result<()> {
     let (rank, size) = (link.rank(), link.size());
     let mut distance = 1;
     while distance < size {
-        let (after, before) = ((rank + distance) % size, (rank + size - distance) % size);
-        link.exchange(after, &[], before, &mut [])?;
+        let incoming = Incoming {
+            from: (rank + size - distance) % size,
+            into: std::ptr::dangling_mut(),
+            len: 0,
+        };
+        let outgoing = Outgoing {
+            to: (rank + distance) % size,
+            data: std::ptr::dangling(),
+            len: 0,
+        };
+        // SAFETY: there are no bytes.
+        unsafe { link.transfer(&[incoming], &[outgoing]) }?;
         distance *= 2;
     }
     Ok(())

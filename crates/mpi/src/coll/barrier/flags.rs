@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use isthmus_engine::{Flags, enter, wait_until};
 
 use super::dissemination;
-use crate::coll::link::Link;
+use crate::coll::link::{Call, Link};
 use crate::comm::Comm;
 use crate::error::Result;
 
@@ -39,7 +39,7 @@ pub fn serves(comm: &Comm) -> bool {
     (2..=MOST_RANKS).contains(&comm.size())
 }
 
-pub fn run(comm: &Comm, link: &impl Link) -> Result<()> {
+pub fn run(comm: &Comm, link: &Call<'_>) -> Result<()> {
     let barriers = &comm.barriers;
     let call = barriers.calls.fetch_add(1, Ordering::Relaxed) + 1;
     if call < WARM_UP {
@@ -59,7 +59,7 @@ pub fn run(comm: &Comm, link: &impl Link) -> Result<()> {
 }
 
 /// Rank 0 takes the memory and tells the others; all have flags, or none.
-fn agree(comm: &Comm, link: &impl Link) -> Result<Option<Flags>> {
+fn agree(comm: &Comm, link: &Call<'_>) -> Result<Option<Flags>> {
     let (rank, size) = (link.rank(), link.size());
     let mut word = [0; 8];
     if rank == 0 {

@@ -5,35 +5,57 @@
 //! Scatter and all-gather, which halves the time of the last rank on a network, moves each byte twice: on one node memory
 //! is what all ranks share, and it loses.
 
-use crate::coll::link::{Link, Outgoing, outgoing};
+use crate::coll::link::{Incoming, Link, Outgoing};
 use crate::error::Result;
 
 /// The root's part.
-pub fn send(link: &impl Link, data: &[u8], root: usize) -> Result<()> {
-    forward(link, data, root, link.size().next_power_of_two())
+///
+/// # Safety
+/// `data` must be readable for `len` bytes.
+pub unsafe fn send(link: &impl Link, data: *const u8, len: usize, root: usize) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { forward(link, data, len, root, link.size().next_power_of_two()) }
 }
 
 /// Everyone else's.
-pub fn receive(link: &impl Link, data: &mut [u8], root: usize) -> Result<()> {
+///
+/// # Safety
+/// `data` must be readable and writable for `len` bytes.
+pub unsafe fn receive(link: &impl Link, data: *mut u8, len: usize, root: usize) -> Result<()> {
     let (rank, size) = (link.rank(), link.size());
     let place = (rank + size - root) % size;
     let lowest_bit = 1 << place.trailing_zeros();
-    link.receive((place - lowest_bit + root) % size, data)?;
-    forward(link, data, root, lowest_bit)
+    let incoming = Incoming {
+        from: (place - lowest_bit + root) % size,
+        into: data,
+        len,
+    };
+    // SAFETY: the caller's promise.
+    unsafe {
+        link.transfer(&[incoming], &[])?;
+        forward(link, data, len, root, lowest_bit)
+    }
 }
 
 /// Send to those whose place is ours plus a power of two below `limit`.
-fn forward(link: &impl Link, data: &[u8], root: usize, limit: usize) -> Result<()> {
+///
+/// # Safety
+/// As for [`send`].
+unsafe fn forward(link: &impl Link, data: *const u8, len: usize, root: usize, limit: usize) -> Result<()> {
     let size = link.size();
     let place = (link.rank() + size - root) % size;
     let mut children: Vec<Outgoing> = Vec::new();
     let mut distance = limit / 2;
     while distance > 0 {
         if place + distance < size {
-            children.push(outgoing((place + distance + root) % size, data));
+            let to = (place + distance + root) % size;
+            children.push(Outgoing { to, data, len });
         }
         distance /= 2;
     }
-    // SAFETY: `data` is borrowed until the transfer is over.
+    if children.is_empty() {
+        return Ok(());
+    }
+    // SAFETY: the caller's promise.
     unsafe { link.transfer(&[], &children) }
 }

@@ -4,11 +4,11 @@ use std::ffi::c_void;
 
 use super::{blocks, equal_blocks};
 use crate::coll::arguments;
-use crate::coll::elements::Elements;
+use crate::coll::elements::{Elements, Packed};
 use crate::coll::link::{Call, Link};
 use crate::comm::Comm;
 use crate::counts::Counts;
-use crate::datatype::{self, Datatype};
+use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::handle::Handle;
 use crate::topology::{Topology, topology};
@@ -72,8 +72,7 @@ unsafe fn run<'a>(
 ) -> Result<()> {
     // SAFETY: the caller's promise. Packed once for all.
     unsafe {
-        let packed = own.packed();
-        let bytes = Elements::new(packed.as_ptr().cast(), packed.len() as i64, datatype::byte());
-        super::run(link, topology, |_| bytes, to)
+        let packed = Packed::of(link, own)?;
+        super::run(link, topology, |_| packed.bytes(), to)
     }
 }

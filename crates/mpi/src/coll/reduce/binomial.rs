@@ -12,13 +12,13 @@ use crate::error::Result;
 ///
 /// # Safety
 /// `input` must hold `count` elements.
-pub unsafe fn run(
-    link: &impl Link,
+pub unsafe fn run<'l>(
+    link: &'l impl Link,
     operand: &Operand<'_>,
     input: *const u8,
     count: i64,
     top: usize,
-) -> Result<(*const u8, [Option<Scratch>; 2])> {
+) -> Result<(*const u8, [Option<Scratch<'l>>; 2])> {
     let (rank, size) = (link.rank(), link.size());
     let place = (rank + size - top) % size;
     // What we have lies in `input` first, then in one scratch area while the other receives.
@@ -34,12 +34,12 @@ pub unsafe fn run(
         if place + distance < size {
             let area = match areas[0].take() {
                 Some(area) => area,
-                None => operand.scratch(count)?,
+                None => operand.scratch(link, count)?,
             };
             // SAFETY: `area` has room for `count` elements, and is not where `have` lies.
             unsafe {
                 operand.receive(link, (place + distance + top) % size, area.elements, count)?;
-                operand.apply(have, area.elements, count);
+                operand.apply(link, have, area.elements, count);
             }
             have = area.elements;
             areas = [areas[1].take(), Some(area)];

@@ -22,7 +22,7 @@ pub unsafe fn run(
 ) -> Result<()> {
     let (rank, size) = (link.rank(), link.size());
     let (first, count) = block(rank);
-    let area = operand.scratch(count.saturating_mul(size as i64))?;
+    let area = operand.scratch(link, count.saturating_mul(size as i64))?;
     let contribution = |rank: usize| operand.at(area.elements, rank as i64 * count);
     let others = || (1..size).map(|i| (rank + i) % size);
     let receives: Vec<_> = others().map(|from| (from, contribution(from), count)).collect();
@@ -35,12 +35,12 @@ pub unsafe fn run(
     // SAFETY: the caller's promise; the area has room for everyone's contribution, one after the other.
     unsafe {
         operand.transfer(link, &receives, &sends)?;
-        operand.copy(operand.at(input, first), contribution(rank), count);
+        operand.copy(link, operand.at(input, first), contribution(rank), count)?;
         let result = contribution(size - 1);
         for rank in (0..size - 1).rev() {
-            operand.apply(contribution(rank), result, count);
+            operand.apply(link, contribution(rank), result, count);
         }
-        operand.copy(result, output, count);
+        operand.copy(link, result, output, count)?;
     }
     Ok(())
 }

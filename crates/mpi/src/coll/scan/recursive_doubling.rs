@@ -19,17 +19,17 @@ pub unsafe fn run(
 ) -> Result<()> {
     let (rank, size) = (link.rank(), link.size());
     let (first, second, third) = (
-        operand.scratch(count)?,
-        operand.scratch(count)?,
-        operand.scratch(count)?,
+        operand.scratch(link, count)?,
+        operand.scratch(link, count)?,
+        operand.scratch(link, count)?,
     );
     // Of our block of ranks, of the ranks before us (and ours), and where the other's comes.
     let (mut block, result, mut heard) = (first.elements, second.elements, third.elements);
     let mut has_result = inclusive;
     // SAFETY: the areas and the user's have room for the elements, and none overlap.
     unsafe {
-        operand.copy(input, block, count);
-        operand.copy(input, result, count);
+        operand.copy(link, input, block, count)?;
+        operand.copy(link, input, result, count)?;
         let mut bit = 1;
         while bit < size {
             let other = rank ^ bit;
@@ -39,20 +39,20 @@ pub unsafe fn run(
             }
             operand.swap(link, other, block, heard, count)?;
             if other > rank {
-                operand.apply(block, heard, count);
+                operand.apply(link, block, heard, count);
                 std::mem::swap(&mut block, &mut heard);
                 continue;
             }
-            operand.apply(heard, block, count);
+            operand.apply(link, heard, block, count);
             if has_result {
-                operand.apply(heard, result, count);
+                operand.apply(link, heard, result, count);
             } else {
-                operand.copy(heard, result, count);
+                operand.copy(link, heard, result, count)?;
                 has_result = true;
             }
         }
         if has_result {
-            operand.copy(result, output, count);
+            operand.copy(link, result, output, count)?;
         }
     }
     Ok(())

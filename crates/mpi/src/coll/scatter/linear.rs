@@ -24,7 +24,7 @@ pub unsafe fn run<'a>(
         let blocks = others.filter_map(|rank| Some((rank, block(rank)?)));
         elements::transfer(link, [], blocks)?;
         if let (Some(own), Some(block)) = (own, block(root)) {
-            elements::copy(link, block, own);
+            elements::copy(link, block, own)?;
         }
     }
     Ok(())

@@ -1,0 +1,118 @@
+//! What there is to do, step by step.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::coll::elements::Elements;
+use crate::coll::link::{Incoming, Outgoing};
+use crate::datatype::Datatype;
+use crate::error::Result;
+use crate::op::{Kernel, Op, Reduction};
+
+/// Steps, and all that they need.
+#[derive(Default)]
+pub(in crate::coll) struct Program {
+    pub steps: Vec<Step>,
+    /// Messages of all steps.
+    pub receives: Vec<Incoming>,
+    /// Messages of all steps.
+    pub sends: Vec<Outgoing>,
+    /// What a rank sends to itself and expects of itself differ: (rank, bytes sent, bytes expected).
+    pub mismatch: Option<(usize, usize, usize)>,
+    /// Where intermediate results lie.
+    pub _memory: Vec<Vec<std::mem::MaybeUninit<u8>>>,
+}
+
+// SAFETY: the addresses are of the program's own memory, and of buffers that the user has left to it and may leave to it
+// from any thread.
+unsafe impl Send for Program {}
+// SAFETY: as above; whoever runs a program sees to it that nobody else does.
+unsafe impl Sync for Program {}
+
+/// A step.
+pub(in crate::coll) enum Step {
+    /// Messages, all at once: which of the program's.
+    Messages {
+        receives: Range<usize>,
+        sends: Range<usize>,
+    },
+    /// Bytes.
+    Copy { from: *const u8, to: *mut u8, len: usize },
+    /// Elements to bytes.
+    Pack { from: Place, to: *mut u8 },
+    /// Bytes to elements.
+    Unpack { from: *const u8, len: usize, to: Place },
+    /// `inout[i] = left[i] op inout[i]`, an operation of ours.
+    Combine {
+        kernel: Kernel,
+        left: *const u8,
+        inout: *mut u8,
+        count: usize,
+    },
+    /// The same, by a user's function.
+    CallOut {
+        op: Arc<Op>,
+        datatype: Arc<Datatype>,
+        left: *const u8,
+        inout: *mut u8,
+        count: i64,
+    },
+}
+
+/// Elements whose datatype lives as long as they are needed.
+pub(in crate::coll) struct Place {
+    address: *mut u8,
+    count: i64,
+    datatype: Arc<Datatype>,
+}
+
+impl Place {
+    pub fn of(elements: Elements<'_>) -> Self {
+        Self {
+            address: elements.address,
+            count: elements.count,
+            datatype: elements.datatype.share(),
+        }
+    }
+
+    fn elements(&self) -> Elements<'_> {
+        Elements::new(self.address.cast(), self.count, &self.datatype)
+    }
+}
+
+impl Step {
+    /// Do what needs no other rank.
+    ///
+    /// # Safety
+    /// What the recorder was promised holds, and the steps before are done.
+    pub unsafe fn perform(&self) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Self::Messages { .. } => {}
+                Self::Copy { from, to, len } => std::ptr::copy_nonoverlapping(*from, *to, *len),
+                Self::Pack { from, to } => from.elements().pack(*to),
+                Self::Unpack { from, len, to } => to.elements().unpack(*from, *len),
+                Self::Combine {
+                    kernel,
+                    left,
+                    inout,
+                    count,
+                } => kernel(*left, *inout, *count),
+                Self::CallOut {
+                    op,
+                    datatype,
+                    left,
+                    inout,
+                    count,
+                } => {
+                    if let Ok(Reduction::User(function, _)) = op.reduction(datatype) {
+                        datatype
+                            .with_handle(|handle| Reduction::User(function, handle).apply(*left, *inout, *count))?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

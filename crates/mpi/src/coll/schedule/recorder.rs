@@ -1,0 +1,121 @@
+//! Writing down what an algorithm asks for.
+
+use std::cell::RefCell;
+
+use super::program::{Place, Program, Step};
+use crate::coll::elements::Elements;
+use crate::coll::link::{Incoming, Link, Memory, Outgoing, Pool};
+use crate::coll::operand::Operand;
+use crate::error::Result;
+use crate::op::Reduction;
+
+/// A link that does nothing yet.
+pub(in crate::coll) struct Recorder {
+    rank: usize,
+    size: usize,
+    program: RefCell<Program>,
+    memory: Pool,
+}
+
+impl Recorder {
+    /// For a communicator of `size` processes, of which the calling one is `rank`.
+    pub fn new(rank: usize, size: usize) -> Self {
+        Self {
+            rank,
+            size,
+            program: RefCell::default(),
+            memory: Pool::default(),
+        }
+    }
+
+    /// All that was asked for so far.
+    pub fn take(&self) -> Program {
+        Program {
+            _memory: self.memory.take(),
+            ..self.program.take()
+        }
+    }
+
+    fn push(&self, step: Step) {
+        self.program.borrow_mut().steps.push(step);
+    }
+}
+
+impl Link for Recorder {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn mismatch(&self, from: usize, got: usize, expected: usize) {
+        self.program.borrow_mut().mismatch.get_or_insert((from, got, expected));
+    }
+
+    unsafe fn transfer(&self, receives: &[Incoming], sends: &[Outgoing]) -> Result<()> {
+        let program = &mut *self.program.borrow_mut();
+        let before = (program.receives.len(), program.sends.len());
+        program.receives.extend_from_slice(receives);
+        program.sends.extend_from_slice(sends);
+        program.steps.push(Step::Messages {
+            receives: before.0..program.receives.len(),
+            sends: before.1..program.sends.len(),
+        });
+        Ok(())
+    }
+
+    unsafe fn pack(&self, from: Elements<'_>, to: *mut u8) {
+        match from.bytes() {
+            0 => {}
+            len if from.datatype.is_contiguous() => self.push(Step::Copy {
+                from: from.address,
+                to,
+                len,
+            }),
+            _ => self.push(Step::Pack {
+                from: Place::of(from),
+                to,
+            }),
+        }
+    }
+
+    unsafe fn unpack(&self, from: *const u8, len: usize, to: Elements<'_>) {
+        match len.min(to.bytes()) {
+            0 => {}
+            len if to.datatype.is_contiguous() => self.push(Step::Copy {
+                from,
+                to: to.address,
+                len,
+            }),
+            len => self.push(Step::Unpack {
+                from,
+                len,
+                to: Place::of(to),
+            }),
+        }
+    }
+
+    unsafe fn apply(&self, operand: &Operand<'_>, left: *const u8, inout: *mut u8, count: i64) {
+        self.push(match &operand.reduction {
+            Reduction::Kernel(kernel) => Step::Combine {
+                kernel: *kernel,
+                left,
+                inout,
+                count: count as usize,
+            },
+            Reduction::User(..) => Step::CallOut {
+                op: operand.op.share(),
+                datatype: operand.datatype.share(),
+                left,
+                inout,
+                count,
+            },
+        });
+    }
+
+    fn memory(&self, len: usize) -> Result<Memory<'_>> {
+        Memory::from_pool(len, &self.memory)
+    }
+}

@@ -1,0 +1,142 @@
+//! One execution of a program.
+
+use std::sync::Arc;
+
+use isthmus_engine::{Entered, OpId};
+
+use super::program::{Program, Step};
+use crate::coll::link::{Lane, check, mismatched};
+use crate::comm::Comm;
+use crate::error::{Class, Error, Result};
+use crate::request::{Look, Operation, Work};
+use crate::status::Status;
+
+/// A program on its way.
+pub(in crate::coll) struct Running {
+    program: Arc<Program>,
+    /// Alive even after its handle is freed.
+    comm: Arc<Comm>,
+    tag: i32,
+    /// The step to do next.
+    next: usize,
+    /// Messages of the step before it that are not over, in the order of the program.
+    ops: Vec<Option<OpId>>,
+    /// How many of them are known to be over, from the first one on.
+    over: usize,
+    error: Option<Error>,
+}
+
+impl Running {
+    pub fn new(program: Arc<Program>, comm: Arc<Comm>, tag: i32) -> Self {
+        let mismatch = program.mismatch;
+        Self {
+            program,
+            comm,
+            tag,
+            next: 0,
+            ops: Vec::new(),
+            over: 0,
+            error: mismatch.map(|(from, got, expected)| mismatched(from, got, expected)),
+        }
+    }
+
+    /// Begin, on behalf of a request.
+    pub fn start(mut self, inside: &mut Entered) -> Work {
+        match self.advance(inside) {
+            Look::Complete if self.error.is_none() => Work::Complete,
+            _ => Work::Other(Box::new(self)),
+        }
+    }
+
+    /// Are all messages over that have been started?
+    fn settle(&mut self, inside: &mut Entered) -> bool {
+        while let Some(op) = self.ops.get(self.over) {
+            if let Some(op) = *op {
+                let Some(outcome) = inside.take(op) else { return false };
+                let Some(Step::Messages { receives, .. }) = self.program.steps.get(self.next - 1) else {
+                    unreachable!("messages are of the step before the next")
+                };
+                let receive = self.program.receives[receives.clone()].get(self.over);
+                let mut mismatch = None;
+                let checked = check(&outcome, receive, |from, got, expected| {
+                    mismatch = Some(mismatched(from, got, expected));
+                });
+                self.error = self.error.take().or(checked.err()).or(mismatch);
+            }
+            self.over += 1;
+        }
+        self.ops.clear();
+        self.over = 0;
+        true
+    }
+
+    /// A dead process or a full table ends it; messages of the wrong length do not, since others depend on it.
+    fn is_broken(&self) -> bool {
+        let mild = [Class::Truncate as i32, Class::Count as i32];
+        self.error.as_ref().is_some_and(|error| !mild.contains(&error.code()))
+    }
+}
+
+impl Operation for Running {
+    fn advance(&mut self, inside: &mut Entered) -> Look {
+        let program = Arc::clone(&self.program);
+        while self.settle(inside) {
+            if self.is_broken() {
+                self.next = program.steps.len();
+            }
+            match program.steps.get(self.next) {
+                None => {
+                    let died = self
+                        .error
+                        .as_ref()
+                        .is_some_and(|error| error.code() == Class::ProcAborted as i32);
+                    return if died { Look::PeerFailed } else { Look::Complete };
+                }
+                Some(Step::Messages { receives, sends }) => {
+                    let (receives, sends) = (&program.receives[receives.clone()], &program.sends[sends.clone()]);
+                    self.ops.resize(receives.len() + sends.len(), None);
+                    let lane = Lane {
+                        comm: &self.comm,
+                        tag: self.tag,
+                    };
+                    // SAFETY: what the recorder was promised; the memory lives as long as the program, which is not let go
+                    // before the operations are complete.
+                    if let Err(error) = unsafe { lane.start_all(inside, receives, sends, &mut self.ops) } {
+                        self.error = Some(error);
+                    }
+                }
+                Some(Step::CallOut { .. }) => return Look::Pending,
+                // SAFETY: what the recorder was promised, and all before is done.
+                Some(step) => self.error = self.error.take().or(unsafe { step.perform() }.err()),
+            }
+            self.next += 1;
+        }
+        Look::Pending
+    }
+
+    fn calls_out(&self) -> bool {
+        self.ops.is_empty() && matches!(self.program.steps.get(self.next), Some(Step::CallOut { .. }))
+    }
+
+    fn call_out(&mut self) {
+        if !self.calls_out() {
+            return;
+        }
+        while let Some(step) = self.program.steps.get(self.next) {
+            if let Step::Messages { .. } = step {
+                return;
+            }
+            // SAFETY: what the recorder was promised, and all before is done.
+            self.error = self.error.take().or(unsafe { step.perform() }.err());
+            self.next += 1;
+        }
+    }
+
+    fn outcome(&mut self) -> Result<Status> {
+        self.error.clone().map_or(Ok(Status::EMPTY), Err)
+    }
+
+    fn is_collective(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,55 @@
+//! Collectives move on whenever the process makes progress, whichever request it waits for.
+
+use isthmus_engine::{Background, Entered, enter};
+
+use super::{Look, REQUESTS, Request, lend, look};
+use crate::handle::Handle;
+
+/// From now on move on this collective too.
+pub(super) fn begin(inside: &mut Entered, request: Handle<Request>) {
+    REQUESTS.get(inside).collectives.push(request);
+    inside.set_background(Some(Background { advance, call_out }));
+}
+
+/// This collective is over.
+pub(super) fn end(inside: &mut Entered, request: Handle<Request>) {
+    let collectives = &mut REQUESTS.get(inside).collectives;
+    if let Some(at) = collectives.iter().position(|other| *other == request) {
+        collectives.remove(at);
+        if collectives.is_empty() {
+            inside.set_background(None);
+        }
+    }
+}
+
+/// User code is to run for this collective.
+pub(super) fn call_for(inside: &mut Entered, request: Handle<Request>) {
+    let due = &mut REQUESTS.get(inside).due;
+    if !due.contains(&request) {
+        due.push(request);
+    }
+}
+
+/// Move on all collectives; true if user code is to run.
+fn advance(inside: &mut Entered) -> bool {
+    let mut collectives = std::mem::take(&mut REQUESTS.get(inside).collectives);
+    collectives.retain(|request| matches!(look(inside, *request), Ok(Look::Pending)));
+    let requests = REQUESTS.get(inside);
+    requests.collectives = collectives;
+    let due = !requests.due.is_empty();
+    if requests.collectives.is_empty() {
+        inside.set_background(None);
+    }
+    due
+}
+
+/// Run the user code that is due.
+fn call_out() {
+    loop {
+        let Some(request) = REQUESTS.get(&mut enter()).due.pop() else {
+            return;
+        };
+        // One that has ended meanwhile needs nothing.
+        let _ = lend(request, |work| work.operation().map(|operation| operation.call_out()));
+    }
+}
