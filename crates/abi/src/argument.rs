@@ -201,7 +201,8 @@ impl Text {
     }
 
     /// Write as much of `text` as fits; its length, without the zero.
-    pub fn put(&self, text: &str) -> c_int {
+    pub fn put(&self, text: impl AsRef<[u8]>) -> c_int {
+        let text = text.as_ref();
         let Some(most) = self.room.checked_sub(1) else {
             return 0;
         };

@@ -7,11 +7,11 @@ use crate::constants::ABI_VERSION;
 use crate::error::Result;
 use crate::fail;
 use crate::handle::Handle;
-use crate::info::Info;
+use crate::info::{Info, Pair};
 
 /// What the Fortran layer said: once set, it stays.
 struct Fortran {
-    info: Option<Vec<(String, String)>>,
+    info: Option<Vec<Pair>>,
     /// `.TRUE.` and `.FALSE.` as bytes, by the size of the logical.
     booleans: Vec<(Vec<u8>, Vec<u8>)>,
 }

@@ -1,4 +1,4 @@
-//! Info objects: ordered lists of (key, value) hints (MPI-5.0 §10).
+//! Info objects: ordered lists of (key, value) hints (MPI-5.0 §10). Keys and values are bytes, in whatever encoding.
 
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,10 +9,13 @@ use crate::error::{Class, Result};
 use crate::fail;
 use crate::handle::{Handle, Kind, Object, Table};
 
+/// A key and its value.
+pub type Pair = (Vec<u8>, Vec<u8>);
+
 /// An ordered list of (key, value) pairs.
 #[derive(Debug, Default)]
 pub struct Info {
-    entries: Mutex<Vec<(String, String)>>,
+    entries: Mutex<Vec<Pair>>,
     /// `MPI_INFO_ENV` cannot be changed.
     read_only: bool,
 }
@@ -30,7 +33,7 @@ impl Object for Info {
 
 impl Info {
     /// These pairs, in this order. The keys must differ.
-    pub fn from_pairs<K: Into<String>, V: Into<String>>(pairs: impl IntoIterator<Item = (K, V)>) -> Self {
+    pub fn from_pairs<K: Into<Vec<u8>>, V: Into<Vec<u8>>>(pairs: impl IntoIterator<Item = (K, V)>) -> Self {
         let entries = pairs
             .into_iter()
             .map(|(key, value)| (key.into(), value.into()))
@@ -47,12 +50,18 @@ impl Info {
     }
 
     /// All pairs, oldest first.
-    pub fn pairs(&self) -> Vec<(String, String)> {
+    pub fn pairs(&self) -> Vec<Pair> {
         self.lock().clone()
     }
 
-    /// The value of `key`.
+    /// The value of `key`, to be understood.
     pub fn value(&self, key: &str) -> Option<String> {
+        let bytes = self.bytes(key.as_bytes())?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The value of `key`, as it was given.
+    fn bytes(&self, key: &[u8]) -> Option<Vec<u8>> {
         let entries = self.lock();
         entries
             .iter()
@@ -61,7 +70,7 @@ impl Info {
     }
 
     /// Give `key` a value. A key that exists keeps its place.
-    pub fn set(&self, key: &str, value: &str) {
+    pub fn set(&self, key: &[u8], value: &[u8]) {
         let mut entries = self.lock();
         match entries.iter_mut().find(|(name, _)| name == key) {
             Some((_, old)) => value.clone_into(old),
@@ -70,7 +79,7 @@ impl Info {
     }
 
     /// Forget `key`; was it there?
-    fn delete(&self, key: &str) -> bool {
+    fn delete(&self, key: &[u8]) -> bool {
         let mut entries = self.lock();
         let at = entries.iter().position(|(name, _)| name == key);
         at.map(|at| entries.remove(at)).is_some()
@@ -83,13 +92,13 @@ impl Info {
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<(String, String)>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Pair>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// `key` as we keep it, if its length is one that the standard allows.
-fn checked_key(key: &CStr) -> Result<String> {
+fn checked_key(key: &CStr) -> Result<&[u8]> {
     let length = key.to_bytes().len();
     if length == 0 || length >= MAX_INFO_KEY {
         return Err(fail!(
@@ -98,7 +107,7 @@ fn checked_key(key: &CStr) -> Result<String> {
             MAX_INFO_KEY - 1
         ));
     }
-    Ok(key.to_string_lossy().into_owned())
+    Ok(key.to_bytes())
 }
 
 /// `MPI_Info_create`: an empty one.
@@ -121,46 +130,45 @@ pub fn info_dup(info: &Info) -> Result<Handle<Info>> {
 /// `MPI_Info_set`: give `key` a value.
 pub fn info_set(info: &Info, key: &CStr, value: &CStr) -> Result<()> {
     info.check_writable()?;
-    let key = checked_key(key)?;
+    let name = checked_key(key)?;
     let length = value.to_bytes().len();
     if length >= MAX_INFO_VAL {
         return Err(fail!(
             InfoValue,
-            "value of key \"{key}\" has {length} characters, {} are allowed",
+            "value of key {key:?} has {length} characters, {} are allowed",
             MAX_INFO_VAL - 1
         ));
     }
-    info.set(&key, &value.to_string_lossy());
+    info.set(name, value.to_bytes());
     Ok(())
 }
 
 /// `MPI_Info_delete`: forget `key`.
 pub fn info_delete(info: &Info, key: &CStr) -> Result<()> {
     info.check_writable()?;
-    let key = checked_key(key)?;
-    if !info.delete(&key) {
-        return Err(fail!(InfoNokey, "key=\"{key}\" is not set"));
+    if !info.delete(checked_key(key)?) {
+        return Err(fail!(InfoNokey, "key={key:?} is not set"));
     }
     Ok(())
 }
 
 /// `MPI_Info_get` (`value`, `flag`): the caller cuts the value to `valuelen`.
-pub fn info_get(info: &Info, key: &CStr, valuelen: i32) -> Result<(String, bool)> {
+pub fn info_get(info: &Info, key: &CStr, valuelen: i32) -> Result<(Vec<u8>, bool)> {
     if valuelen < 0 {
         return Err(fail!(Arg, "valuelen={valuelen} is negative"));
     }
-    let value = info.value(&checked_key(key)?);
+    let value = info.bytes(checked_key(key)?);
     Ok((value.clone().unwrap_or_default(), value.is_some()))
 }
 
 /// `MPI_Info_get_string`: the whole value; the caller cuts it and says how long it is.
-pub fn info_get_string(info: &Info, key: &CStr) -> Result<Option<String>> {
-    Ok(info.value(&checked_key(key)?))
+pub fn info_get_string(info: &Info, key: &CStr) -> Result<Option<Vec<u8>>> {
+    Ok(info.bytes(checked_key(key)?))
 }
 
 /// `MPI_Info_get_valuelen` (`valuelen`, `flag`).
 pub fn info_get_valuelen(info: &Info, key: &CStr) -> Result<(i32, bool)> {
-    let value = info.value(&checked_key(key)?);
+    let value = info.bytes(checked_key(key)?);
     Ok((value.as_ref().map_or(0, |value| value.len() as i32), value.is_some()))
 }
 
@@ -170,7 +178,7 @@ pub fn info_get_nkeys(info: &Info) -> Result<i32> {
 }
 
 /// `MPI_Info_get_nthkey`: keys keep the order in which they were first set.
-pub fn info_get_nthkey(info: &Info, n: i32) -> Result<String> {
+pub fn info_get_nthkey(info: &Info, n: i32) -> Result<Vec<u8>> {
     let entries = info.lock();
     let entry = usize::try_from(n).ok().and_then(|n| entries.get(n));
     match entry {
@@ -220,20 +228,30 @@ mod tests {
         for (key, value) in [(c"zebra", c"1"), (c"ant", c"2"), (c"mole", c"3"), (c"ant", c"4")] {
             info_set(&info, key, value).expect("good arguments");
         }
-        let keys = |info: &Info| -> Vec<String> {
+        let keys = |info: &Info| -> Vec<Vec<u8>> {
             (0..info_get_nkeys(info).expect("a number"))
                 .map(|n| info_get_nthkey(info, n).expect("in range"))
                 .collect()
         };
-        assert_eq!(keys(&info), ["zebra", "ant", "mole"]);
-        assert_eq!(info_get(&info, c"ant", 10), Ok(("4".to_owned(), true)));
+        assert_eq!(keys(&info), [b"zebra".as_slice(), b"ant", b"mole"]);
+        assert_eq!(info_get(&info, c"ant", 10), Ok((b"4".to_vec(), true)));
         info_delete(&info, c"zebra").expect("it is there");
         info_set(&info, c"zebra", c"5").expect("good arguments");
-        assert_eq!(keys(&info), ["ant", "mole", "zebra"]);
+        assert_eq!(keys(&info), [b"ant".as_slice(), b"mole", b"zebra"]);
         let copy = info_dup(&info).expect("room");
         assert_eq!(copy.resolve("info").map(keys), Ok(keys(&info)));
         info_free(copy).expect("live");
         assert_eq!(code(info_free(copy)), Some(Class::Info));
+    }
+
+    #[test]
+    fn any_bytes_come_back() {
+        let info = Info::default();
+        info_set(&info, c"k\xe9y", c"\xff\xfe").expect("good arguments");
+        assert_eq!(info_get_string(&info, c"k\xe9y"), Ok(Some(b"\xff\xfe".to_vec())));
+        assert_eq!(info_get_string(&info, c"k\xeay"), Ok(None));
+        assert_eq!(info_get_nthkey(&info, 0), Ok(b"k\xe9y".to_vec()));
+        assert_eq!(info_get_valuelen(&info, c"k\xe9y"), Ok((2, true)));
     }
 
     #[test]
@@ -268,6 +286,6 @@ mod tests {
         };
         assert_eq!(code(info_set(&env, c"command", c"b.out")), Some(Class::Info));
         assert_eq!(code(info_delete(&env, c"command")), Some(Class::Info));
-        assert_eq!(info_get_string(&env, c"command"), Ok(Some("a.out".to_owned())));
+        assert_eq!(info_get_string(&env, c"command"), Ok(Some(b"a.out".to_vec())));
     }
 }

@@ -92,15 +92,21 @@ pub unsafe fn info_get_string<A: Abi>(
 }
 
 /// Give `text` to a caller who says in `room` how much fits; 0: only how much would be needed.
-fn sized(text: &str, room: *mut c_int, value: *mut c_char, value_name: &str, room_name: &str) -> Result<()> {
+fn sized(
+    text: impl AsRef<[u8]>,
+    room: *mut c_int,
+    value: *mut c_char,
+    value_name: &str,
+    room_name: &str,
+) -> Result<()> {
     let room = argument::place(room, room_name)?;
     match argument::length(room.get(), room_name)? {
         0 => {}
         most => {
-            Text::at(value, most, value_name)?.put(text);
+            Text::at(value, most, value_name)?.put(&text);
         }
     }
-    room.put(text.len() as c_int + 1);
+    room.put(text.as_ref().len() as c_int + 1);
     Ok(())
 }
 

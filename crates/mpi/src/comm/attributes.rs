@@ -73,7 +73,7 @@ pub fn comm_delete_attr(comm: &Comm, comm_keyval: i32) -> Result<()> {
 /// `MPI_Comm_set_info`: hints that we do not know are ignored.
 pub fn comm_set_info(comm: &Comm, info: Option<&Info>) -> Result<()> {
     for (key, value) in info.map(Info::pairs).unwrap_or_default() {
-        if HINTS.contains(&key.as_str()) {
+        if HINTS.iter().any(|hint| hint.as_bytes() == key) {
             comm.hints.set(&key, &value);
         }
     }
