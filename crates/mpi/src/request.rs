@@ -76,9 +76,9 @@ pub(crate) trait Operation: Any + Send {
         true
     }
 
-    /// Is it a collective? Those move on whenever this process makes progress, since other processes depend on it, and
-    /// can be neither cancelled nor freed while they are under way (MPI-5.0 §6.12).
-    fn is_collective(&self) -> bool {
+    /// Does it move on whenever this process makes progress, since other processes depend on it? Collectives do, and
+    /// partitioned receives. They can be neither cancelled nor freed while they are under way (MPI-5.0 §4.2, §6.12).
+    fn is_autonomous(&self) -> bool {
         false
     }
 }
@@ -141,8 +141,8 @@ struct Requests {
     orphans: Vec<Box<dyn Operation>>,
     /// Sends without buffers of their own that were freed.
     freed_sends: Vec<OpId>,
-    /// Collectives under way, and some that are over.
-    collectives: Vec<Handle<Request>>,
+    /// Those under way that move on by themselves, and some that are over.
+    autonomous: Vec<Handle<Request>>,
     /// Those of them for which user code is to run.
     due: Vec<Handle<Request>>,
     /// Room for the statuses of a call that completes several requests.
@@ -154,7 +154,7 @@ static REQUESTS: Guarded<Requests> = Guarded::new(Requests {
     scopes: Scopes::new(),
     orphans: Vec::new(),
     freed_sends: Vec::new(),
-    collectives: Vec::new(),
+    autonomous: Vec::new(),
     due: Vec::new(),
     statuses: Vec::new(),
 });
@@ -203,9 +203,9 @@ pub(crate) fn launch<'a>(
     let mut inside = enter();
     REQUESTS.get(&mut inside).live.reserve()?;
     let mut work = start(&mut inside)?;
-    let collective = work.is_collective();
+    let autonomous = work.is_autonomous();
     let request = REQUESTS.get(&mut inside).insert(comm.into(), || work);
-    if collective {
+    if autonomous {
         background::begin(&mut inside, request);
     }
     Ok(request)
@@ -242,8 +242,8 @@ impl Work {
         }
     }
 
-    fn is_collective(&mut self) -> bool {
-        self.operation().is_some_and(|operation| operation.is_collective())
+    fn is_autonomous(&mut self) -> bool {
+        self.operation().is_some_and(|operation| operation.is_autonomous())
     }
 
     fn look(&mut self, inside: &mut Entered) -> Look {
@@ -303,9 +303,9 @@ fn cancel_work(request: Handle<Request>, work: &mut Work) -> Result<()> {
             enter().cancel(*op);
             Ok(())
         }
-        Work::Other(operation) if operation.is_collective() => Err(fail!(
+        Work::Other(operation) if operation.is_autonomous() => Err(fail!(
             Request,
-            "request={request:?} is a collective, which cannot be cancelled"
+            "request={request:?} is a collective or partitioned, and cannot be cancelled"
         )),
         Work::Other(operation) => operation.cancel(),
         Work::Persistent(persistent) => match &mut persistent.current {

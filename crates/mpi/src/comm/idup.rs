@@ -76,7 +76,7 @@ impl Operation for Duplication {
         }
     }
 
-    fn is_collective(&self) -> bool {
+    fn is_autonomous(&self) -> bool {
         true
     }
 }

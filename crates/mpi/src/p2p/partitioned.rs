@@ -350,6 +350,11 @@ impl Operation for Receiving {
         }
     }
 
+    /// The sender waits until the receive is posted, whatever this process waits for meanwhile.
+    fn is_autonomous(&self) -> bool {
+        true
+    }
+
     fn is_owed(&self) -> bool {
         false
     }

@@ -1,28 +1,28 @@
-//! Collectives move on whenever the process makes progress, whichever request it waits for.
+//! Collectives, and partitioned receives, move on whenever the process makes progress, whichever request it waits for.
 
 use isthmus_engine::{Background, Entered, enter};
 
 use super::{Look, REQUESTS, Request, lend, look};
 use crate::handle::Handle;
 
-/// From now on move on this collective too.
+/// From now on move on this request too.
 pub(super) fn begin(inside: &mut Entered, request: Handle<Request>) {
-    REQUESTS.get(inside).collectives.push(request);
+    REQUESTS.get(inside).autonomous.push(request);
     inside.set_background(Some(Background { advance, call_out }));
 }
 
-/// This collective is over.
+/// This request is over.
 pub(super) fn end(inside: &mut Entered, request: Handle<Request>) {
-    let collectives = &mut REQUESTS.get(inside).collectives;
-    if let Some(at) = collectives.iter().position(|other| *other == request) {
-        collectives.remove(at);
-        if collectives.is_empty() {
+    let autonomous = &mut REQUESTS.get(inside).autonomous;
+    if let Some(at) = autonomous.iter().position(|other| *other == request) {
+        autonomous.remove(at);
+        if autonomous.is_empty() {
             inside.set_background(None);
         }
     }
 }
 
-/// User code is to run for this collective.
+/// User code is to run for this request.
 pub(super) fn call_for(inside: &mut Entered, request: Handle<Request>) {
     let due = &mut REQUESTS.get(inside).due;
     if !due.contains(&request) {
@@ -30,14 +30,14 @@ pub(super) fn call_for(inside: &mut Entered, request: Handle<Request>) {
     }
 }
 
-/// Move on all collectives; true if user code is to run.
+/// Move on all of them; true if user code is to run.
 fn advance(inside: &mut Entered) -> bool {
-    let mut collectives = std::mem::take(&mut REQUESTS.get(inside).collectives);
-    collectives.retain(|request| matches!(look(inside, *request), Ok(Look::Pending)));
+    let mut autonomous = std::mem::take(&mut REQUESTS.get(inside).autonomous);
+    autonomous.retain(|request| matches!(look(inside, *request), Ok(Look::Pending)));
     let requests = REQUESTS.get(inside);
-    requests.collectives = collectives;
+    requests.autonomous = autonomous;
     let due = !requests.due.is_empty();
-    if requests.collectives.is_empty() {
+    if requests.autonomous.is_empty() {
         inside.set_background(None);
     }
     due

@@ -73,7 +73,7 @@ fn finish_any(request: &mut Handle<Request>) -> Result<Status> {
             .take(op)
             .map_or_else(|| Err(pending(*request)), |outcome| p2p::received(&outcome)),
         Work::Other(mut operation) => {
-            if operation.is_collective() {
+            if operation.is_autonomous() {
                 background::end(&mut inside, ended);
             }
             let outcome = operation.outcome();

@@ -14,10 +14,10 @@ pub fn request_free(request: Handle<Request>) -> Result<()> {
     }
     let mut inside = enter();
     let requests = REQUESTS.get(&mut inside);
-    if requests.entry(request)?.work.is_collective() {
+    if requests.entry(request)?.work.is_autonomous() {
         let error = fail!(
             Request,
-            "request={request:?} is a collective, which can be freed only while it is not active"
+            "request={request:?} is a collective or partitioned, and can be freed only while it is not active"
         );
         return Err(blame(error, scope(request)));
     }

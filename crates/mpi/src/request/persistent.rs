@@ -51,9 +51,9 @@ fn start_work(request: Handle<Request>) -> Result<()> {
         Some(_) => Err(fail!(Request, "request={request:?} is active already")),
         None => (persistent.recipe)(&mut inside).map(|work| persistent.current = Some(work)),
     };
-    let collective = persistent.current.as_mut().is_some_and(Work::is_collective);
+    let autonomous = persistent.current.as_mut().is_some_and(Work::is_autonomous);
     REQUESTS.get(&mut inside).entry(request)?.work = Work::Persistent(persistent);
-    if collective && started.is_ok() {
+    if autonomous && started.is_ok() {
         background::begin(&mut inside, request);
     }
     started

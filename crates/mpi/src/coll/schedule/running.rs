@@ -136,7 +136,7 @@ impl Operation for Running {
         self.error.clone().map_or(Ok(Status::EMPTY), Err)
     }
 
-    fn is_collective(&self) -> bool {
+    fn is_autonomous(&self) -> bool {
         true
     }
 }
