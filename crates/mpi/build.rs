@@ -2,5 +2,8 @@
 
 fn main() {
     println!("cargo::rerun-if-changed=src/op/extended.c");
-    cc::Build::new().file("src/op/extended.c").opt_level(3).compile("isthmus_extended");
+    cc::Build::new()
+        .file("src/op/extended.c")
+        .opt_level(3)
+        .compile("isthmus_extended");
 }

@@ -43,8 +43,8 @@ pub use layout::{Layout, Loop};
 pub use pack::{pack, pack_size, unpack};
 pub use predefined::{Element, Family, NAMED, Named};
 pub use query::{
-    get_count, get_elements, type_commit, type_get_extent, type_get_name, type_get_true_extent,
-    type_get_value_index, type_match_size, type_set_name, type_size,
+    get_count, get_elements, type_commit, type_get_extent, type_get_name, type_get_true_extent, type_get_value_index,
+    type_match_size, type_set_name, type_size,
 };
 pub use shape::Shape;
 pub use signature::Signature;

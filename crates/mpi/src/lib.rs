@@ -104,8 +104,9 @@ pub mod procedures {
     pub use crate::p2p::{
         bsend, bsend_init, buffer_attach, buffer_detach, buffer_flush, buffer_iflush, comm_attach_buffer,
         comm_detach_buffer, comm_flush_buffer, comm_iflush_buffer, ibsend, irecv, irsend, isend, isendrecv,
-        isendrecv_replace, issend, parrived, pready, pready_list, pready_range, precv_init, psend_init, recv, recv_init, rsend, rsend_init, send, send_init, sendrecv, sendrecv_replace,
-        session_attach_buffer, session_detach_buffer, session_flush_buffer, session_iflush_buffer, ssend, ssend_init,
+        isendrecv_replace, issend, parrived, pready, pready_list, pready_range, precv_init, psend_init, recv,
+        recv_init, rsend, rsend_init, send, send_init, sendrecv, sendrecv_replace, session_attach_buffer,
+        session_detach_buffer, session_flush_buffer, session_iflush_buffer, ssend, ssend_init,
     };
     pub use crate::probe::{improbe, imrecv, iprobe, mprobe, mrecv, probe};
     pub use crate::request::{

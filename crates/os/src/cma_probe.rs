@@ -96,7 +96,11 @@ fn exit_code(child: libc::pid_t) -> Result<i32> {
             Err(error) if error.errno == libc::EINTR => {}
             other => {
                 // Killed, by a seccomp filter perhaps: no answer is not permission.
-                let code = if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { -1 };
+                let code = if libc::WIFEXITED(status) {
+                    libc::WEXITSTATUS(status)
+                } else {
+                    -1
+                };
                 return other.map(|_| code);
             }
         }

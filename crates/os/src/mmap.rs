@@ -35,7 +35,10 @@ impl Mapping {
         if base == libc::MAP_FAILED {
             return Err(Error::last("mmap"));
         }
-        let base = NonNull::new(base.cast()).ok_or(Error { call: "mmap", errno: libc::ENOMEM })?;
+        let base = NonNull::new(base.cast()).ok_or(Error {
+            call: "mmap",
+            errno: libc::ENOMEM,
+        })?;
         Ok(Self { base, length })
     }
 

@@ -55,7 +55,14 @@ impl Cma {
         let mut done = 0;
         while done < length {
             // SAFETY: the rest of the caller's buffer.
-            let copied = unsafe { process_vm::read(self.pid, remote.wrapping_add(done as u64), local.add(done), length - done) };
+            let copied = unsafe {
+                process_vm::read(
+                    self.pid,
+                    remote.wrapping_add(done as u64),
+                    local.add(done),
+                    length - done,
+                )
+            };
             match copied {
                 Ok(0) => {
                     return Err(Interrupted {

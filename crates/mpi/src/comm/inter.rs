@@ -94,7 +94,9 @@ fn connect(side: &Side<'_>, bridge: Option<Result<Bridge<'_>>>, errhandler: Arc<
     members.resize(size as usize, 0);
     broadcast(local, context, tag, leader, &mut members)?;
     let agreed = context::agree([ours, theirs].into_iter(), 2)?;
-    let remote = local.group.with(Members::from_peers(members.into_iter().map(Peer).collect()));
+    let remote = local
+        .group
+        .with(Members::from_peers(members.into_iter().map(Peer).collect()));
     if remote.members().iter().any(|peer| local.group.rank_of(peer).is_some()) {
         return Err(fail!(Comm, "the two groups have members in common"));
     }
