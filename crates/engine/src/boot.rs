@@ -244,7 +244,13 @@ fn settle(place: Place) -> Result<()> {
 }
 
 fn attach(segment: OwnedFd, nonce: Nonce) -> Result<Segment> {
-    Segment::attach(segment, nonce.0).map_err(|error| Error::Boot(format!("the job's shared memory: {error}")))
+    Segment::attach(segment, nonce.0).map_err(|error| {
+        let cure = match error {
+            isthmus_shm::segment::Error::Os(_) => " (is `ulimit -v` lower here than where mpiexec runs?)",
+            _ => "",
+        };
+        Error::Boot(format!("the job's shared memory: {error}{cure}"))
+    })
 }
 
 /// Runs in every child made by `fork`: its copy of the engine is not one.
@@ -286,6 +292,8 @@ pub fn abort(code: i32, message: &str) -> ! {
 }
 
 pub(crate) fn end_job(lifeline: Option<&OwnedFd>, code: i32, message: &str) -> ! {
+    // What the program has printed belongs to its user, and the launcher may end us before we can say it.
+    process::flush_streams();
     let told = lifeline.is_some_and(|lifeline| {
         let packet = ToLauncher::Abort {
             code,
@@ -298,7 +306,7 @@ pub(crate) fn end_job(lifeline: Option<&OwnedFd>, code: i32, message: &str) -> !
             && socket::receive(lifeline, &mut [0; control::MAX_PACKET]).is_ok()
     });
     if !told && !message.is_empty() {
-        eprintln!("{message}");
+        process::say(message);
     }
     process::exit_now(i32::from(control::exit_code(code)))
 }
@@ -308,7 +316,7 @@ pub(crate) fn check_lifeline(engine: &Engine) {
     if let Some(lifeline) = &engine.lifeline
         && socket::is_closed(lifeline)
     {
-        eprintln!("isthmus: rank {}: mpiexec is gone; ending", engine.me);
+        process::say(&format!("isthmus: rank {}: mpiexec is gone; ending", engine.me));
         process::exit_now(1);
     }
 }

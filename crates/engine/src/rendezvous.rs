@@ -293,9 +293,9 @@ fn report(peer: u32, refusal: &Refusal) {
             Refusal::Stranger(_) => "start the ranks in one pid namespace",
             _ => "see `isthmus doctor`",
         };
-        eprintln!(
+        isthmus_os::process::say(&format!(
             "isthmus: cannot read the memory of rank {peer} ({refusal}); large messages take two copies instead of one. \
              Cure: {cure}; or silence this with ISTHMUS_CMA=0."
-        );
+        ));
     });
 }

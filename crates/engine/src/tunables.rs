@@ -35,12 +35,12 @@ impl Tunable {
         *self.value.get_or_init(|| {
             let given = self.given();
             if let Err(text) = &given {
-                eprintln!(
+                isthmus_os::process::say(&format!(
                     "isthmus: {}={text} is not a number (of {}); using {}",
                     self.variable(),
                     self.unit,
                     self.default
-                );
+                ));
             }
             self.resolve(given.ok().flatten())
         })

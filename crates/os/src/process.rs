@@ -39,6 +39,19 @@ pub fn close_raw(descriptor: i32) {
     unsafe { libc::close(descriptor) };
 }
 
+/// One line on standard error, in one write, so that it stays whole among the lines of other ranks.
+pub fn say(line: &str) {
+    use std::io::Write;
+    // There is nobody to tell if this fails.
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
+/// Write out what the C library's streams still hold (`fflush`). Blocks as long as writing takes.
+pub fn flush_streams() {
+    // SAFETY: a null stream means all of them.
+    unsafe { libc::fflush(std::ptr::null_mut()) };
+}
+
 /// End the process at once with `code`: no destructors, no exit handlers.
 pub fn exit_now(code: i32) -> ! {
     // SAFETY: _exit does not return.
