@@ -265,6 +265,11 @@ fn a_death_behind_a_wrapper_is_seen() -> Result<()> {
 fn abort() -> Result<()> {
     let run = act("4", "2 abort=9")?;
     assert_eq!(run.code, Some(9), "{}", run.err);
+    assert!(
+        run.out.contains("rank 2 gives up"),
+        "what was printed is lost: {}",
+        run.out
+    );
     assert_eq!(run.err.lines().count(), 1, "{}", run.err);
     assert!(run.took < Duration::from_secs(2), "{:?}", run.took);
     let run = act("4", "all abort=3")?;

@@ -24,7 +24,10 @@ int main(int argc, char **argv) {
         return chosen && action[0] == 'l' ? number : 0;
     }
     if (chosen && strncmp(action, "exit=", 5) == 0) _exit(number);
-    if (chosen && strncmp(action, "abort=", 6) == 0) MPI_Abort(MPI_COMM_WORLD, number);
+    if (chosen && strncmp(action, "abort=", 6) == 0) {
+        printf("rank %d gives up\n", rank);
+        MPI_Abort(MPI_COMM_WORLD, number);
+    }
     if (chosen && strncmp(action, "signal=", 7) == 0) raise(number);
     if (chosen && strcmp(action, "wrong") == 0) MPI_Send(&value, 1, MPI_INT, size + 5, 0, MPI_COMM_WORLD);
     MPI_Recv(&value, 1, MPI_INT, rank, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

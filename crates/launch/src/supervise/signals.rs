@@ -77,8 +77,9 @@ impl Supervisor<'_> {
             }
             libc::SIGCONT => self.tell_all(signal),
             libc::SIGTSTP => {
+                // Not SIGTSTP itself: the kernel discards it in a process group that no shell looks after.
                 if !from_kernel {
-                    self.tell_all(signal);
+                    self.tell_all(libc::SIGSTOP);
                 }
                 let _ = signal::send(std::process::id(), libc::SIGSTOP); // Always allowed.
             }
