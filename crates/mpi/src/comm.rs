@@ -59,6 +59,8 @@ pub struct Comm {
     pub(crate) topology: Option<Arc<Topology>>,
     /// Collective calls so far.
     collectives: AtomicU32,
+    /// Non-blocking ones.
+    immediates: AtomicU32,
     /// Persistent collectives made so far.
     persistents: AtomicU32,
     /// Shared control of barriers.
@@ -73,6 +75,8 @@ struct Remote {
     local: Arc<Comm>,
 }
 
+/// Tags of calls are smaller, even or odd; a power of two, so that counters may come around.
+const BLOCKING_OR_NOT: u32 = 1 << 28;
 /// Tags of persistent collectives begin here.
 const PERSISTENT: i32 = TAG_UB / 2;
 
@@ -137,6 +141,7 @@ impl Comm {
             targets,
             topology: None,
             collectives: AtomicU32::new(0),
+            immediates: AtomicU32::new(0),
             persistents: AtomicU32::new(0),
             barriers: Barriers::default(),
             handle: OnceLock::new(),
@@ -172,10 +177,17 @@ impl Comm {
         ContextId(self.context.load(Ordering::Relaxed) + 1)
     }
 
-    /// The tag of the next collective call, by which no two calls in flight are taken for one another.
+    /// The tag of the next blocking collective call, by which no two calls in flight are taken for one another: an even
+    /// number.
     #[inline]
     pub(crate) fn next_collective(&self) -> i32 {
-        (self.collectives.fetch_add(1, Ordering::Relaxed) % PERSISTENT as u32) as i32
+        (self.collectives.fetch_add(1, Ordering::Relaxed).wrapping_mul(2) % BLOCKING_OR_NOT) as i32
+    }
+
+    /// The tag of the next non-blocking collective call: an odd number. The standard wants all calls in one order, but
+    /// programs mix blocking and non-blocking ones that every other library keeps apart (mpi4py's own suite does).
+    pub(crate) fn next_immediate(&self) -> i32 {
+        (self.immediates.fetch_add(1, Ordering::Relaxed).wrapping_mul(2) % BLOCKING_OR_NOT) as i32 + 1
     }
 
     /// The tag of a new persistent collective, however often it is started. Larger than those of calls, which may come

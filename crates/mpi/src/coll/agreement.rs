@@ -34,7 +34,7 @@ impl Agreement {
         let (own, theirs) = (words[0].as_ptr().cast::<u8>(), words[1].as_ptr().cast::<u8>());
         let width = size_of::<u32>();
         let mut stages = Vec::new();
-        let tag = comm.next_collective();
+        let tag = comm.next_immediate();
         let local = comm.share_local();
         if comm.is_inter() && comm.rank() == 0 {
             let recorder = Recorder::new(0, 1);
@@ -56,7 +56,7 @@ impl Agreement {
             }
             stages.push(Running::new(Arc::new(recorder.take()), Arc::clone(comm), tag));
         }
-        let tag = if comm.is_inter() { local.next_collective() } else { tag };
+        let tag = if comm.is_inter() { local.next_immediate() } else { tag };
         let recorder = Recorder::new(local.rank() as usize, local.size() as usize);
         // SAFETY: as above.
         unsafe { super::bcast::run(&recorder, elements::bytes(own, width), 0) }?;

@@ -59,7 +59,7 @@ impl Form for Immediate {
     type Done = Handle<Request>;
 
     fn begin(comm: &'static Comm) -> Result<Self> {
-        let tag = comm.next_collective();
+        let tag = comm.next_immediate();
         refuse_inter(comm)?;
         Ok(Self {
             recorder: Recorder::new(comm.rank() as usize, comm.size() as usize),
