@@ -21,13 +21,15 @@ use crate::{counters, tunables};
 const SMALL_RING: u64 = 4 << 10;
 /// Data of the largest ring that a streaming pair may lease.
 const LARGEST_RING: u64 = 4 << 20;
+/// Data of the ring that a streaming pair leases: the tunable, as a power of two within what rings can be.
 fn large_ring() -> u64 {
-    tunables::RING.get()
+    tunables::RING.get().clamp(SMALL_RING, LARGEST_RING).next_power_of_two()
 }
 /// Large rings that one process holds at a time.
 const MAX_LEASES: u32 = 16;
 /// Payload of the first and of the last record of a message in several: while one side copies it, the other can only wait.
 const EDGE: usize = 16 << 10;
+
 /// Payload of the next record of a message of `total` bytes, of which `rest` are to go.
 ///
 /// Between distant processors every copy pays for draining the lines it took, so few and long pieces win; but the last

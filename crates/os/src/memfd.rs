@@ -33,14 +33,6 @@ pub fn reserve(fd: &OwnedFd, offset: u64, length: u64) -> Result<()> {
     }
 }
 
-/// Give the memory behind `[offset, offset + length)` back; it reads as zero afterwards.
-pub fn release(fd: &OwnedFd, offset: u64, length: u64) -> Result<()> {
-    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-    // SAFETY: fallocate on an open descriptor.
-    let result = unsafe { libc::fallocate(fd.as_raw_fd(), mode, offset as libc::off_t, length as libc::off_t) };
-    check("fallocate(PUNCH_HOLE)", result).map(drop)
-}
-
 /// Length of the file in bytes.
 pub fn length(fd: &OwnedFd) -> Result<u64> {
     // SAFETY: an all-zero stat is a valid out parameter.

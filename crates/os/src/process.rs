@@ -17,16 +17,6 @@ pub fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").map_or(1, |tasks| tasks.count())
 }
 
-/// Does a process with this id exist (in our pid namespace)?
-pub fn exists(pid: u32) -> bool {
-    let Ok(pid) = libc::pid_t::try_from(pid) else {
-        return false;
-    };
-    // SAFETY: signal 0 is not delivered.
-    let result = unsafe { libc::kill(pid, 0) };
-    result == 0 || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
-}
-
 /// Call `hook` in every child made by `fork`, before `fork` returns there.
 pub fn on_fork_in_child(hook: extern "C" fn()) {
     // SAFETY: the hook is a plain function that lives for ever.
