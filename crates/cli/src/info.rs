@@ -15,6 +15,7 @@ struct Info {
     version: &'static str,
     build: Build,
     tunables: Vec<Tunable>,
+    texts: Vec<Text>,
     counters: Vec<Counter>,
     machine: Machine,
     mechanisms: Mechanisms,
@@ -35,6 +36,14 @@ struct Tunable {
     default: u64,
     unit: &'static str,
     origin: &'static str,
+    doc: &'static str,
+}
+
+#[derive(Serialize)]
+struct Text {
+    name: &'static str,
+    variable: String,
+    value: Option<&'static str>,
     doc: &'static str,
 }
 
@@ -115,6 +124,15 @@ fn gather() -> Info {
             rustc: env!("ISTHMUS_RUSTC"),
         },
         tunables: tunables::TABLE.iter().map(|row| tunable(row)).collect(),
+        texts: tunables::TEXTS
+            .iter()
+            .map(|row| Text {
+                name: row.name,
+                variable: row.variable(),
+                value: row.get(),
+                doc: row.doc,
+            })
+            .collect(),
         counters: counters::TABLE
             .iter()
             .map(|row| Counter {
@@ -201,7 +219,16 @@ fn text(info: &Info) -> String {
             row.doc.to_owned(),
         ]
     });
-    text += &show::columns(&tunables.collect::<Vec<_>>(), 5);
+    let texts = info.texts.iter().map(|row| {
+        vec![
+            format!("  {}", row.name),
+            row.value.unwrap_or("-").to_owned(),
+            "text".to_owned(),
+            row.value.map_or("default", |_| "environment").to_owned(),
+            row.doc.to_owned(),
+        ]
+    });
+    text += &show::columns(&tunables.chain(texts).collect::<Vec<_>>(), 5);
 
     text += "\nCounters (per rank)\n";
     let counters = info

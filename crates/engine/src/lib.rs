@@ -22,6 +22,7 @@ pub mod job;
 mod matching;
 mod ops;
 mod outbound;
+mod place;
 mod receive;
 mod record;
 mod rendezvous;
@@ -40,6 +41,8 @@ pub use background::{Background, progress};
 pub use boot::{State, abort, boot, leave, resume, state};
 pub use error::{Error, Result};
 pub use flags::Flags;
+pub use isthmus_os::topology::{Level, Place};
+pub use place::here;
 pub use types::{Arrival, ContextId, MessageId, Mode, OpId, Outcome, Peer, Posting, World};
 pub use wait::wait_until;
 

@@ -76,9 +76,46 @@ impl Tunable {
 
     /// The environment variable that sets it.
     pub fn variable(&self) -> String {
-        format!("ISTHMUS_{}", self.name.to_ascii_uppercase())
+        variable(self.name)
     }
 }
+
+/// A row whose value is no number. Not a control variable of MPI_T.
+#[derive(Debug)]
+pub struct Text {
+    /// As [`Tunable::name`]; its variable is made in the same way.
+    pub name: &'static str,
+    /// One sentence.
+    pub doc: &'static str,
+    value: OnceLock<Option<String>>,
+}
+
+impl Text {
+    /// The text in force, if there is one.
+    pub fn get(&self) -> Option<&str> {
+        let read = || std::env::var(self.variable()).ok().filter(|text| !text.is_empty());
+        self.value.get_or_init(read).as_deref()
+    }
+
+    /// The environment variable that sets it.
+    pub fn variable(&self) -> String {
+        variable(self.name)
+    }
+}
+
+fn variable(name: &str) -> String {
+    format!("ISTHMUS_{}", name.to_ascii_uppercase())
+}
+
+/// A machine made up for tests: see [`isthmus_os::topology::MadeUp`].
+pub static TOPOLOGY: Text = Text {
+    name: "topology",
+    doc: "The machine to believe in, for tests: 2x4 is 2 packages of 4 cores, 0,1,0,1 each rank's package.",
+    value: OnceLock::new(),
+};
+
+/// Every tunable that is no number.
+pub static TEXTS: &[&Text] = &[&TOPOLOGY];
 
 /// Numbers may carry `K`, `M` or `G` (powers of 1024).
 fn parse(text: &str) -> Option<u64> {

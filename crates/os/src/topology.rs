@@ -2,9 +2,13 @@
 //!
 //! Virtual machines and containers may hide any of it, so everything here may be absent.
 
+mod place;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+
+pub use place::{Level, MadeUp, Place, unit};
 
 const CPUS: &str = "/sys/devices/system/cpu";
 const NODES: &str = "/sys/devices/system/node";

@@ -27,6 +27,7 @@ pub struct Slot {
     /// by `process_vm_readv` has the right process, and the permission.
     nonce: [AtomicU64; 2],
     nonce_address: AtomicU64,
+    place: AtomicU64,
     doorbell: Doorbell,
 }
 
@@ -39,6 +40,8 @@ pub struct Identity {
     pub nonce: [u64; 2],
     /// Where its own copy of the secret lies.
     pub nonce_address: u64,
+    /// Where on the machine it runs, as a number that only those who use it understand.
+    pub place: u64,
 }
 
 impl Slot {
@@ -55,6 +58,7 @@ impl Slot {
         self.nonce[0].store(identity.nonce[0], Ordering::Relaxed);
         self.nonce[1].store(identity.nonce[1], Ordering::Relaxed);
         self.nonce_address.store(identity.nonce_address, Ordering::Relaxed);
+        self.place.store(identity.place, Ordering::Relaxed);
         // SYNC: slot-state
         self.state.store(READY, Ordering::Release);
     }
@@ -72,6 +76,7 @@ impl Slot {
                 self.nonce[1].load(Ordering::Relaxed),
             ],
             nonce_address: self.nonce_address.load(Ordering::Relaxed),
+            place: self.place.load(Ordering::Relaxed),
         })
     }
 
