@@ -59,10 +59,10 @@ impl Early {
 }
 
 /// May a peer's memory be read?
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Reach {
     Unknown,
-    Yes(isthmus_transfer::cma::Cma),
+    Yes(&'static isthmus_transfer::cma::Cma),
     No,
 }
 

@@ -14,6 +14,7 @@ use std::time::Duration;
 use isthmus_os::{Error as OsError, clock};
 use isthmus_shm::Offset;
 use isthmus_transfer::cma::{Cma, Refusal};
+use isthmus_transfer::{Layout, Transfer};
 
 use crate::counters;
 use crate::engine::{Early, Engine, Reach};
@@ -31,7 +32,7 @@ const SLICE: u64 = 4 << 20;
 /// A single copy that is under way.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pull {
-    cma: Cma,
+    cma: &'static Cma,
     op: u32,
     peer: u32,
     record: ReadyToSend,
@@ -105,11 +106,11 @@ impl Engine {
                 expected,
             } = self.pulls[at];
             let length = (expected - done).min(SLICE);
+            let from = Layout::contiguous(record.address, expected);
+            let to = Layout::local(self.ops[op].buffer, expected);
             // SAFETY: the receive's pending buffer has room for `expected` bytes.
-            let to = unsafe { self.ops[op].buffer.add(done as usize) };
-            // SAFETY: as above.
-            let pulled = unsafe { cma.pull(record.address.wrapping_add(done), to, length as usize) };
-            let got = pulled.map_or_else(|stopped| stopped.done as u64, |()| length);
+            let pulled = unsafe { cma.pull(&from, &to, done..done + length) };
+            let got = pulled.map_or_else(|stopped| stopped.done, |()| length);
             counters::CMA_BYTES.add(got);
             self.pulls[at].done = done + got;
             if let Err(stopped) = pulled {
@@ -155,7 +156,7 @@ impl Engine {
     }
 
     /// By what the message is to be pulled; `None`: let it come through the ring.
-    fn way(&mut self, peer: u32, length: u64) -> Option<Cma> {
+    fn way(&mut self, peer: u32, length: u64) -> Option<&'static Cma> {
         let Reach::Yes(cma) = self.reach(peer) else { return None };
         (self.learned(peer).choose(length) == Way::SingleCopy).then_some(cma)
     }
@@ -166,14 +167,14 @@ impl Engine {
 
     /// A message of `length` bytes that began to stream at `began` has come whole.
     pub(crate) fn learn_from_stream(&mut self, peer: u32, began: Duration, length: u64) {
-        if self.reach[peer as usize] != Reach::No {
+        if !matches!(self.reach[peer as usize], Reach::No) {
             self.learned(peer).learn(Way::Ring, length, clock::now() - began);
         }
     }
 
     /// May the peer's memory be read? Tried once per peer, for real.
     fn reach(&mut self, peer: u32) -> Reach {
-        if self.reach[peer as usize] == Reach::Unknown {
+        if matches!(self.reach[peer as usize], Reach::Unknown) {
             self.reach[peer as usize] = self.probe_reach(peer);
         }
         self.reach[peer as usize]
@@ -188,7 +189,8 @@ impl Engine {
             return Reach::No;
         };
         match Cma::probe(identity.pid, identity.nonce, identity.nonce_address) {
-            Ok(cma) => Reach::Yes(cma),
+            // As long as the engine: until the process exits.
+            Ok(cma) => Reach::Yes(Box::leak(Box::new(cma))),
             Err(refusal) => {
                 report(peer, &refusal);
                 Reach::No

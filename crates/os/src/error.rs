@@ -12,6 +12,11 @@ pub struct Error {
     pub errno: i32,
 }
 
+/// The numbers that callers tell apart.
+pub mod errno {
+    pub use libc::{EACCES, EFAULT, EINVAL, EIO, ENODEV, ENOENT, ENOMEM, ENOSYS, ENOTTY, EPERM, ESRCH};
+}
+
 /// Result of system calls.
 pub type Result<T> = std::result::Result<T, Error>;
 

@@ -27,4 +27,4 @@ pub mod socket;
 pub mod topology;
 pub mod yama;
 
-pub use error::{Error, Result};
+pub use error::{Error, Result, errno};

@@ -1,14 +1,36 @@
-//! Single copies by Cross Memory Attach: `process_vm_readv` straight out of the peer's buffer.
+//! Single copies by Cross Memory Attach: `process_vm_readv` straight out of the peer's memory, `process_vm_writev`
+//! straight into it.
 //!
 //! Source: "Intra-node MPI communication with Cross Memory Attach" (XSEDE'14). Whether it is allowed depends on uid,
 //! capabilities, Yama, seccomp and namespaces; nothing but trying tells, so [`Cma::probe`] tries.
+//!
+//! # Who is that?
+//! The kernel knows the peer by a number that it gives to another process some time after the peer's end: at the
+//! earliest when it has counted through all the others. So the peer's secret, which no other process has, is read before
+//! the first transfer, and again before one that comes more than [`FRESH`] after the last proof.
 
-use isthmus_os::{Error, process_vm};
+use std::ops::Range;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-/// A peer whose memory we may read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+use isthmus_os::process_vm::{self, Direction, MAX_BYTES, MAX_SPANS, Span};
+use isthmus_os::{Error, clock, errno};
+
+use crate::layout::{Cursor, Layout};
+use crate::transfer::{self, Capabilities, Interrupted, Shape, Transfer};
+
+/// A proof of identity holds for so long: counting through all process ids takes longer.
+const FRESH: Duration = Duration::from_millis(100);
+
+/// A peer whose memory we may read and write.
+#[derive(Debug)]
 pub struct Cma {
     pid: u32,
+    secret: [u64; 2],
+    secret_address: u64,
+    /// When the peer last proved itself, in nanoseconds of the clock.
+    proven: AtomicU64,
 }
 
 /// Why a peer's memory cannot be read.
@@ -22,93 +44,412 @@ pub enum Refusal {
     Stranger(u32),
 }
 
-/// A pull that stopped early.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Interrupted {
-    /// Bytes that did arrive, from the beginning.
-    pub done: usize,
-    /// Why no more.
-    pub error: Error,
-}
-
 impl Cma {
     /// Read the peer's secret where it says that its own copy lies: the same bytes prove identity and permission.
     /// Blocks no longer than one copy of 16 bytes.
     pub fn probe(pid: u32, secret: [u64; 2], secret_address: u64) -> Result<Self, Refusal> {
+        let cma = Self {
+            pid,
+            secret,
+            secret_address,
+            proven: AtomicU64::new(0),
+        };
+        cma.prove()?;
+        Ok(cma)
+    }
+
+    fn prove(&self) -> Result<(), Refusal> {
+        let now = nanoseconds();
         let mut found = [0u64; 2];
         let length = size_of_val(&found);
         // SAFETY: `found` is ours and as long as we say.
-        let copied = unsafe { process_vm::read(pid, secret_address, found.as_mut_ptr().cast(), length) }?;
-        if copied == length && found == secret {
-            Ok(Self { pid })
-        } else {
-            Err(Refusal::Stranger(pid))
+        let copied = unsafe { process_vm::read(self.pid, self.secret_address, found.as_mut_ptr().cast(), length) };
+        if copied? != length || found != self.secret {
+            return Err(Refusal::Stranger(self.pid));
         }
+        self.proven.store(now, Ordering::Relaxed);
+        Ok(())
     }
 
-    /// Copy `length` bytes from `remote` in the peer to `local`. Blocks for as long as the copy takes; the peer does
-    /// nothing.
-    ///
+    /// Fails if the process with the peer's id may be somebody else by now.
+    #[inline]
+    fn still_there(&self) -> Result<(), Interrupted> {
+        let age = nanoseconds().wrapping_sub(self.proven.load(Ordering::Relaxed));
+        if age <= FRESH.as_nanos() as u64 {
+            return Ok(());
+        }
+        self.prove().map_err(|refusal| match refusal {
+            Refusal::Os(error) => Interrupted { done: 0, error },
+            Refusal::Stranger(_) => Interrupted::at_once("process_vm_readv", errno::ESRCH),
+        })
+    }
+
     /// # Safety
-    /// `local` must be writable for `length` bytes.
-    pub unsafe fn pull(&self, remote: u64, local: *mut u8, length: usize) -> Result<(), Interrupted> {
-        let mut done = 0;
-        while done < length {
-            // SAFETY: the rest of the caller's buffer.
-            let copied = unsafe {
-                process_vm::read(
-                    self.pid,
-                    remote.wrapping_add(done as u64),
-                    local.add(done),
-                    length - done,
-                )
+    /// As for [`Transfer::pull`] and [`Transfer::push`].
+    unsafe fn copy(
+        &self,
+        direction: Direction,
+        local: &Layout<'_>,
+        remote: &Layout<'_>,
+        range: Range<u64>,
+    ) -> Result<(), Interrupted> {
+        transfer::check(direction.call(), local, remote, &range)?;
+        if range.is_empty() {
+            return Ok(());
+        }
+        self.still_there()?;
+        if let (Layout::Contiguous(here), Layout::Contiguous(there)) = (local, remote) {
+            // SAFETY: the caller's promise.
+            return unsafe { self.copy_block(direction, here.address, there.address, range) };
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.copy_spans(direction, local, remote, range) }
+    }
+
+    /// # Safety
+    /// As for [`Self::copy`].
+    #[inline]
+    unsafe fn copy_block(
+        &self,
+        direction: Direction,
+        here: u64,
+        there: u64,
+        range: Range<u64>,
+    ) -> Result<(), Interrupted> {
+        let mut at = range.start;
+        while at < range.end {
+            let length = (range.end - at).min(MAX_BYTES);
+            let span = |base: u64| Span {
+                address: base.wrapping_add(at),
+                length,
             };
-            match copied {
-                Ok(0) => {
-                    return Err(Interrupted {
-                        done,
-                        error: Error {
-                            call: "process_vm_readv",
-                            errno: 14,
-                        },
-                    });
-                }
-                Ok(copied) => done += copied,
-                Err(error) => return Err(Interrupted { done, error }),
+            // SAFETY: a part of the caller's range.
+            let copied = unsafe { process_vm::copy(direction, self.pid, &[span(here)], &[span(there)]) };
+            at += progress(direction, copied, at - range.start)?;
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// As for [`Self::copy`].
+    unsafe fn copy_spans(
+        &self,
+        direction: Direction,
+        local: &Layout<'_>,
+        remote: &Layout<'_>,
+        range: Range<u64>,
+    ) -> Result<(), Interrupted> {
+        let mut lists = Lists::default();
+        let (mut here, mut there) = (local.cursor(range.start), remote.cursor(range.start));
+        let mut at = range.start;
+        while at < range.end {
+            let wanted = lists.fill(&mut here, &mut there, (range.end - at).min(MAX_BYTES));
+            // SAFETY: the lists hold a part of the caller's range.
+            let copied = unsafe { process_vm::copy(direction, self.pid, &lists.local, &lists.remote) };
+            let copied = progress(direction, copied, at - range.start)?;
+            at += copied;
+            if copied < wanted {
+                // The kernel stopped early; the next call will say why.
+                (here, there) = (local.cursor(at), remote.cursor(at));
             }
         }
         Ok(())
     }
 }
 
+/// What a call copied, which is something, or why nothing.
+#[inline]
+fn progress(direction: Direction, copied: Result<usize, Error>, done: u64) -> Result<u64, Interrupted> {
+    match copied {
+        Ok(0) => Err(Interrupted {
+            done,
+            error: Error {
+                call: direction.call(),
+                errno: errno::EFAULT,
+            },
+        }),
+        Ok(copied) => Ok(copied as u64),
+        Err(error) => Err(Interrupted { done, error }),
+    }
+}
+
+fn nanoseconds() -> u64 {
+    clock::now().as_nanos() as u64
+}
+
+/// The spans of one call, as many bytes on either side.
+#[derive(Debug, Default)]
+struct Lists {
+    local: Vec<Span>,
+    remote: Vec<Span>,
+}
+
+impl Lists {
+    /// Take up to `limit` bytes, or as many as there is room for. Returns how many: at least one.
+    fn fill(&mut self, here: &mut Cursor<'_>, there: &mut Cursor<'_>, limit: u64) -> u64 {
+        self.local.clear();
+        self.remote.clear();
+        let mut bytes = 0;
+        while bytes < limit {
+            let (ours, theirs) = (here.block(), there.block());
+            let length = ours.length.min(theirs.length).min(limit - bytes);
+            if length == 0 || !has_room(&self.local, ours.address) || !has_room(&self.remote, theirs.address) {
+                break;
+            }
+            append(&mut self.local, ours.address, length);
+            append(&mut self.remote, theirs.address, length);
+            here.advance(length);
+            there.advance(length);
+            bytes += length;
+        }
+        bytes
+    }
+}
+
+fn has_room(list: &[Span], address: u64) -> bool {
+    list.len() < MAX_SPANS
+        || list
+            .last()
+            .is_some_and(|last| last.address.wrapping_add(last.length) == address)
+}
+
+fn append(list: &mut Vec<Span>, address: u64, length: u64) {
+    match list.last_mut() {
+        Some(last) if last.address.wrapping_add(last.length) == address => last.length += length,
+        _ => list.push(Span { address, length }),
+    }
+}
+
+impl Transfer for Cma {
+    fn name(&self) -> &'static str {
+        "cma"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            pull: true,
+            push: true,
+            ..Capabilities::default()
+        }
+    }
+
+    fn cost(&self, shape: Shape) -> Duration {
+        facts().cost(shape)
+    }
+
+    #[inline]
+    unsafe fn pull(&self, remote: &Layout<'_>, local: &Layout<'_>, range: Range<u64>) -> Result<(), Interrupted> {
+        // SAFETY: the caller's promise.
+        unsafe { self.copy(Direction::Read, local, remote, range) }
+    }
+
+    #[inline]
+    unsafe fn push(&self, local: &Layout<'_>, remote: &Layout<'_>, range: Range<u64>) -> Result<(), Interrupted> {
+        // SAFETY: the caller's promise.
+        unsafe { self.copy(Direction::Write, local, remote, range) }
+    }
+}
+
+/// What the kernel takes on this machine, for buffers that are in a cache, in picoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts {
+    /// Per call.
+    pub call: u64,
+    /// Per byte, pages and all.
+    pub byte: u64,
+    /// Per span of ours after the first.
+    pub local_span: u64,
+    /// Per span of the peer's after the first.
+    pub remote_span: u64,
+}
+
+impl Facts {
+    /// How long a transfer takes.
+    pub fn cost(&self, shape: Shape) -> Duration {
+        let spans = shape.local_blocks.max(shape.remote_blocks).max(1);
+        let calls = spans.div_ceil(MAX_SPANS as u64).max(shape.bytes.div_ceil(MAX_BYTES));
+        let picoseconds = calls
+            .saturating_mul(self.call)
+            .saturating_add(shape.bytes.saturating_mul(self.byte))
+            .saturating_add(shape.local_blocks.saturating_sub(1).saturating_mul(self.local_span))
+            .saturating_add(shape.remote_blocks.saturating_sub(1).saturating_mul(self.remote_span));
+        Duration::from_nanos(picoseconds / 1000)
+    }
+}
+
+/// Probed at first use, on this process's own memory, which the kernel treats as any other's. Takes some 100 us.
+pub fn facts() -> Facts {
+    static FACTS: OnceLock<Facts> = OnceLock::new();
+    *FACTS.get_or_init(measure)
+}
+
+/// Bytes of the probe for the cost per byte.
+const PROBE: usize = 64 << 10;
+/// Spans of the probe for the cost per span.
+const PROBE_SPANS: u64 = 64;
+
+#[cold]
+fn measure() -> Facts {
+    // As probed on Sapphire Rapids, Linux 6.18: should the probe be refused, nothing will be copied either.
+    const USUAL: Facts = Facts {
+        call: 420_000,
+        byte: 36,
+        local_span: 19_000,
+        remote_span: 125_000,
+    };
+    let (source, mut target) = (vec![1u8; PROBE], vec![2u8; PROBE]);
+    let (from, to) = (
+        source.as_ptr().expose_provenance() as u64,
+        target.as_mut_ptr().expose_provenance() as u64,
+    );
+    let whole = |address: u64, length: usize| {
+        vec![Span {
+            address,
+            length: length as u64,
+        }]
+    };
+    let cut = |address: u64| -> Vec<Span> {
+        let parts = (0..PROBE_SPANS).map(|index| Span {
+            address: address + 128 * index,
+            length: 64,
+        });
+        parts.collect()
+    };
+    let cut_bytes = 64 * PROBE_SPANS as usize;
+    let time = |local: &[Span], remote: &[Span]| -> Option<u64> {
+        let rounds = (0..8).map(|_| {
+            let before = nanoseconds();
+            // SAFETY: all spans lie in the two vectors; only `target` is written.
+            let copied = unsafe { process_vm::copy(Direction::Read, isthmus_os::process::id(), local, remote) };
+            copied.ok().map(|_| (nanoseconds() - before) * 1000)
+        });
+        rounds.flatten().min()
+    };
+    let times = (
+        time(&whole(to, 16), &whole(from, 16)),
+        time(&whole(to, PROBE), &whole(from, PROBE)),
+        time(&whole(to, cut_bytes), &whole(from, cut_bytes)),
+        time(&cut(to), &whole(from, cut_bytes)),
+        time(&whole(to, cut_bytes), &cut(from)),
+    );
+    let (Some(call), Some(bulk), Some(uncut), Some(cut_here), Some(cut_there)) = times else {
+        return USUAL;
+    };
+    Facts {
+        call,
+        byte: (bulk.saturating_sub(call) / PROBE as u64).max(1),
+        local_span: cut_here.saturating_sub(uncut) / (PROBE_SPANS - 1),
+        remote_span: cut_there.saturating_sub(uncut) / (PROBE_SPANS - 1),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::Level;
+
+    fn myself() -> Cma {
+        static SECRET: [u64; 2] = [0x0123_4567_89ab_cdef, 42];
+        let address = SECRET.as_ptr().expose_provenance() as u64;
+        Cma::probe(isthmus_os::process::id(), SECRET, address).expect("a process may read itself")
+    }
 
     #[test]
     fn reads_itself_and_knows_strangers() {
-        let secret = [0x0123_4567_89ab_cdef, 42];
+        let secret = [7u64, 8];
         let me = isthmus_os::process::id();
-        let cma = Cma::probe(me, secret, secret.as_ptr() as u64).expect("a process may read itself");
-        assert_eq!(
-            Cma::probe(me, [1, 2], secret.as_ptr() as u64),
-            Err(Refusal::Stranger(me))
-        );
+        let address = secret.as_ptr().expose_provenance() as u64;
+        assert!(matches!(Cma::probe(me, [1, 2], address), Err(Refusal::Stranger(_))));
         let source: Vec<u8> = (0..100_000u32).map(|i| i as u8).collect();
         let mut copy = vec![0; source.len()];
+        let (from, to) = (
+            Layout::local(source.as_ptr(), 100_000),
+            Layout::local(copy.as_mut_ptr(), 100_000),
+        );
         // SAFETY: `copy` is as long as we say.
-        unsafe { cma.pull(source.as_ptr() as u64, copy.as_mut_ptr(), copy.len()) }.expect("copied");
+        unsafe { myself().pull(&from, &to, 0..100_000) }.expect("copied");
         assert_eq!(source, copy);
     }
 
     #[test]
+    fn a_peer_that_is_no_longer_itself_is_not_written() {
+        let mut secret = Box::new([7u64, 8]);
+        let address = (&raw mut *secret).expose_provenance() as u64;
+        let cma = Cma::probe(isthmus_os::process::id(), *secret, address).expect("itself");
+        secret[0] = 1;
+        let (from, mut to) = ([1u8; 4], [2u8; 4]);
+        let (here, there) = (Layout::local(from.as_ptr(), 4), Layout::local(to.as_mut_ptr(), 4));
+        std::thread::sleep(FRESH + Duration::from_millis(1));
+        // SAFETY: both are ours.
+        let pushed = unsafe { cma.push(&here, &there, 0..4) };
+        assert_eq!(
+            pushed.map_err(|stopped| (stopped.done, stopped.cause())),
+            Err((0, transfer::Cause::Gone))
+        );
+        assert_eq!(to, [2; 4]);
+    }
+
+    #[test]
     fn a_bad_address_is_an_error_that_says_how_far_it_got() {
-        let cma = Cma {
-            pid: isthmus_os::process::id(),
-        };
         let mut copy = [0u8; 8];
+        let to = Layout::local(copy.as_mut_ptr(), 8);
         // SAFETY: `copy` is as long as we say.
-        let result = unsafe { cma.pull(8, copy.as_mut_ptr(), copy.len()) };
-        assert_eq!(result.map_err(|stopped| stopped.done), Err(0));
+        let result = unsafe { myself().pull(&Layout::contiguous(8, 8), &to, 0..8) };
+        assert_eq!(
+            result.map_err(|stopped| (stopped.done, stopped.cause())),
+            Err((0, transfer::Cause::Hole))
+        );
+    }
+
+    #[test]
+    fn more_spans_than_one_call_takes() {
+        let source: Vec<u8> = (0..30_000u32).map(|i| (i / 7) as u8).collect();
+        let mut target = vec![0u8; 30_000];
+        let (every_fifth, every_seventh) = ([Level { count: 4000, stride: 5 }], [Level { count: 4000, stride: 7 }]);
+        let from = Layout::strided(source.as_ptr().expose_provenance() as u64, 2, &every_fifth);
+        let to = Layout::strided(target.as_mut_ptr().expose_provenance() as u64, 2, &every_seventh);
+        // SAFETY: both lie within their vectors.
+        unsafe { myself().push(&from, &to, 1..7999) }.expect("copied");
+        let mut wanted = vec![0u8; 30_000];
+        for byte in 1..7999 {
+            wanted[byte / 2 * 7 + byte % 2] = source[byte / 2 * 5 + byte % 2];
+        }
+        assert_eq!(target, wanted);
+    }
+
+    #[test]
+    fn ranges_beyond_either_side_are_refused() {
+        let (from, mut to) = ([0u8; 8], [0u8; 4]);
+        let (there, here) = (Layout::local(from.as_ptr(), 8), Layout::local(to.as_mut_ptr(), 4));
+        for range in [0..5, 4..8, 9..10] {
+            // SAFETY: nothing is copied.
+            let pulled = unsafe { myself().pull(&there, &here, range) };
+            assert_eq!(pulled.map_err(|stopped| stopped.cause()), Err(transfer::Cause::Misused));
+        }
+        // SAFETY: nothing is copied.
+        assert_eq!(unsafe { myself().pull(&there, &here, 4..4) }, Ok(()));
+    }
+
+    #[test]
+    fn costs_follow_the_facts() {
+        let facts = Facts {
+            call: 400_000,
+            byte: 10,
+            local_span: 20_000,
+            remote_span: 120_000,
+        };
+        assert_eq!(facts.cost(Shape::contiguous(0)), Duration::from_nanos(400));
+        assert_eq!(
+            facts.cost(Shape::contiguous(1 << 20)),
+            Duration::from_nanos(400 + 10_485)
+        );
+        let cut = |local_blocks, remote_blocks| Shape {
+            bytes: 1000,
+            local_blocks,
+            remote_blocks,
+        };
+        assert_eq!(facts.cost(cut(11, 1)), Duration::from_nanos(400 + 10 + 200));
+        assert_eq!(facts.cost(cut(1, 11)), Duration::from_nanos(400 + 10 + 1200));
+        assert!(super::facts().call > 0);
     }
 }

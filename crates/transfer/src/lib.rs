@@ -1,7 +1,18 @@
 //! Moving bytes between two address spaces, one file per mechanism.
 //!
-//! The ring, which always works, is part of the channels in the engine; what stands here copies without it.
+//! A mechanism is a [`Transfer`]: one object per mechanism and peer. What both sides look like is said by a
+//! [`Layout`], what is to be moved by a range of the stream of bytes that a layout stands for, so that two processes can
+//! share the work of one message. `cost` makes mechanisms comparable; nothing here chooses.
+//!
+//! The ring, which always works, is not among them: it needs the peer to act, and so is part of the channels in the
+//! engine. What stands here copies without the peer.
 #![allow(unsafe_code)] // Copies into user buffers by address.
 
 pub mod cma;
 pub mod copy;
+pub mod layout;
+mod transfer;
+
+pub use isthmus_os::process_vm::Span;
+pub use layout::{Layout, Level};
+pub use transfer::{Capabilities, Cause, Interrupted, Shape, Transfer};

@@ -1,0 +1,167 @@
+//! What every mechanism can do.
+
+use std::fmt::Debug;
+use std::ops::Range;
+use std::ptr::NonNull;
+use std::time::Duration;
+
+use isthmus_os::{Error, errno};
+
+use crate::Span;
+use crate::layout::Layout;
+
+/// One way of moving bytes between this process and one peer.
+///
+/// `local` layouts hold addresses of this process. The numbers in `remote` layouts are whatever the mechanism says that
+/// a peer announces: the peer's addresses, or places that both sides map. They come from the peer and may be anything:
+/// wrong ones are an error, or wrong data, and never harm this process.
+///
+/// `range` is counted in the stream of bytes that each of the two layouts stands for, so parts of one message can be
+/// moved by several calls, in any order, and by both processes. A range beyond either layout is an error (`EINVAL`).
+///
+/// Calls block for as long as the copy takes and wait for nobody; the peer does nothing.
+pub trait Transfer: Debug + Send + Sync {
+    /// As in tunables, counters and `isthmus info`.
+    fn name(&self) -> &'static str;
+
+    /// What it can do with this peer.
+    fn capabilities(&self) -> Capabilities;
+
+    /// How long a transfer takes, both buffers at rest and nobody else copying. Pure, so that choices can be explained
+    /// before anything moves: the facts it stands on are probed once per process.
+    fn cost(&self, shape: Shape) -> Duration;
+
+    /// Copy `range` from the peer.
+    ///
+    /// # Errors
+    /// How many bytes of the range, from its beginning, are there, and why no more. More may have been written.
+    ///
+    /// # Safety
+    /// The bytes of `local` within the range must be writable and nobody else's for the time of the call.
+    unsafe fn pull(&self, remote: &Layout<'_>, local: &Layout<'_>, range: Range<u64>) -> Result<(), Interrupted>;
+
+    /// Copy `range` to the peer.
+    ///
+    /// # Errors
+    /// As for [`Self::pull`].
+    ///
+    /// # Safety
+    /// The bytes of `local` within the range must be readable. The peer must have given its bytes within the range to
+    /// us until we tell it that we are done: they are written.
+    unsafe fn push(&self, local: &Layout<'_>, remote: &Layout<'_>, range: Range<u64>) -> Result<(), Interrupted>;
+
+    /// Where the peer's bytes can be loaded and stored by this process; `None` if they cannot.
+    fn map(&self, remote: Span) -> Option<NonNull<u8>> {
+        let _ = remote;
+        None
+    }
+}
+
+/// What a mechanism can do with a peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Capabilities {
+    /// Copies from the peer.
+    pub pull: bool,
+    /// Copies to the peer.
+    pub push: bool,
+    /// Has addresses for the peer's bytes.
+    pub map: bool,
+    /// Pays no system call per transfer, so that small pieces are worth sharing out.
+    pub fine: bool,
+}
+
+/// What a transfer is made of, as far as its cost depends on that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Bytes to move.
+    pub bytes: u64,
+    /// Contiguous blocks that they are in here.
+    pub local_blocks: u64,
+    /// Contiguous blocks that they are in at the peer.
+    pub remote_blocks: u64,
+}
+
+impl Shape {
+    /// One block on either side.
+    pub fn contiguous(bytes: u64) -> Self {
+        Self {
+            bytes,
+            local_blocks: 1,
+            remote_blocks: 1,
+        }
+    }
+
+    /// What `range` of these two layouts looks like, its blocks taken to be of even size.
+    pub fn of(local: &Layout<'_>, remote: &Layout<'_>, range: &Range<u64>) -> Self {
+        let bytes = range.end.saturating_sub(range.start);
+        let share = |layout: &Layout<'_>| {
+            let whole = u128::from(layout.length().max(1));
+            (u128::from(layout.blocks()) * u128::from(bytes)).div_ceil(whole) as u64
+        };
+        Self {
+            bytes,
+            local_blocks: share(local),
+            remote_blocks: share(remote),
+        }
+    }
+}
+
+/// A transfer that stopped early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("after {done} bytes: {error}")]
+pub struct Interrupted {
+    /// Bytes of the range, from its beginning, that are known to be where they should.
+    pub done: u64,
+    /// Why no more.
+    pub error: Error,
+}
+
+/// What an error means for those who have to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The machine does not let us do this with this peer: later calls will fail, too.
+    Refused,
+    /// The peer has ended, or is no longer who it was.
+    Gone,
+    /// These bytes are not there, here or at the peer.
+    Hole,
+    /// The call itself makes no sense.
+    Misused,
+    /// Anything else, such as no memory for the kernel's own needs.
+    Failed,
+}
+
+impl Interrupted {
+    /// Nothing was moved.
+    pub fn at_once(call: &'static str, errno: i32) -> Self {
+        Self {
+            done: 0,
+            error: Error { call, errno },
+        }
+    }
+
+    /// What the error means.
+    pub fn cause(&self) -> Cause {
+        match self.error.errno {
+            errno::EPERM | errno::EACCES | errno::ENOSYS => Cause::Refused,
+            errno::ESRCH => Cause::Gone,
+            errno::EFAULT => Cause::Hole,
+            errno::EINVAL => Cause::Misused,
+            _ => Cause::Failed,
+        }
+    }
+}
+
+/// Is `range` one of both layouts?
+pub(crate) fn check(
+    call: &'static str,
+    local: &Layout<'_>,
+    remote: &Layout<'_>,
+    range: &Range<u64>,
+) -> Result<(), Interrupted> {
+    if range.start <= range.end && range.end <= local.length() && range.end <= remote.length() {
+        Ok(())
+    } else {
+        Err(Interrupted::at_once(call, errno::EINVAL))
+    }
+}
