@@ -9,6 +9,7 @@ use isthmus_shm::{Offset, Segment, doorbell};
 use crate::arena::{self, Arena};
 use crate::counters;
 use crate::inbound::{Inbound, Incoming};
+use crate::liveness::Wounds;
 use crate::matching::{Key, Pattern, Posted, Unexpected};
 use crate::ops::{Ops, Stage};
 use crate::outbound::{self, Leases, Outbound};
@@ -36,6 +37,8 @@ pub(crate) enum Early {
     Taken(ReadyToSend),
     /// A message of our own to ourselves; the send operation, which holds the buffer, or the payload.
     Loopback { source: i32, op: u32 },
+    /// A message that a matched probe has taken and whose sender died before all of it was here.
+    Lost { source: i32 },
 }
 
 /// What keeping a message costs beside its payload, in bytes.
@@ -52,7 +55,7 @@ impl Early {
 
     pub fn source(&self) -> i32 {
         match self {
-            Self::Payload { source, .. } | Self::Loopback { source, .. } => *source,
+            Self::Payload { source, .. } | Self::Loopback { source, .. } | Self::Lost { source } => *source,
             Self::Announced(record) | Self::Taken(record) => record.envelope.source,
         }
     }
@@ -79,9 +82,9 @@ pub(crate) struct Engine {
     pub taken: Vec<Option<(Key, Early)>>,
     pub out: Vec<Option<Box<Outbound>>>,
     pub inbound: Vec<Option<Box<Inbound>>>,
-    hot: Vec<u32>,
+    pub hot: Vec<u32>,
     /// Peers with something queued.
-    backlog: Vec<u32>,
+    pub backlog: Vec<u32>,
     pub arena: Arena,
     pub leases: Leases,
     /// Descriptors of sends that were withdrawn, until their receivers have seen it.
@@ -95,6 +98,7 @@ pub(crate) struct Engine {
     /// Single copies that are under way.
     pub pulls: Vec<Pull>,
     fruitless: u16,
+    pub wounds: Wounds,
     /// The connection to the launcher.
     pub lifeline: Option<OwnedFd>,
     /// Scratch of `flush`.
@@ -127,6 +131,7 @@ impl Engine {
             announce_only: false,
             pulls: Vec::new(),
             fruitless: 0,
+            wounds: Wounds::default(),
             lifeline,
             done: Vec::new(),
             eager_limit: tunables::EAGER_LIMIT.get() as usize,
@@ -149,6 +154,9 @@ impl Engine {
                 moved |= self.answer_doorbell(index as u32 * 64 + bits.trailing_zeros());
                 bits &= bits - 1;
             }
+        }
+        if self.segment.attention(self.me).load(Ordering::Relaxed) != 0 {
+            moved |= self.attend();
         }
         if !self.backlog.is_empty() {
             moved |= self.flush();
@@ -186,6 +194,8 @@ impl Engine {
             .bitmap(self.me)
             .iter()
             .any(|word| word.load(Ordering::Acquire) != 0)
+            || self.segment.attention(self.me).load(Ordering::Acquire) != 0
+            || self.is_behind()
     }
 
     /// Write what there is room for by now. True: something was written.
@@ -202,7 +212,7 @@ impl Engine {
 
     /// Take records from one ring.
     #[inline]
-    fn poll(&mut self, peer: u32) -> bool {
+    pub fn poll(&mut self, peer: u32) -> bool {
         let mut taken = 0;
         let mut credited = false;
         while taken < BURST {
@@ -244,9 +254,15 @@ impl Engine {
     /// A peer whose ring we do not look at has something for us.
     #[cold]
     fn answer_doorbell(&mut self, peer: u32) -> bool {
-        if peer >= self.segment.ranks() {
+        if peer >= self.segment.ranks() || !self.open(peer) {
             return false;
         }
+        self.make_hot(peer);
+        self.poll(peer)
+    }
+
+    /// Find the ring from `peer`. False: there is none yet.
+    pub fn open(&mut self, peer: u32) -> bool {
         if self.inbound[peer as usize].is_none() {
             // SYNC: inbox
             let at = self.segment.inbox(self.me, peer).load(Ordering::Acquire);
@@ -258,8 +274,7 @@ impl Engine {
                 inbound.ring.set_announce_only(self.announce_only);
             }
         }
-        self.make_hot(peer);
-        self.poll(peer)
+        true
     }
 
     /// Look at this peer's ring from now on; somebody who was silent for long makes room.
@@ -358,6 +373,7 @@ impl Engine {
             Some(op) => {
                 self.ops
                     .matched(op, first.envelope.source, first.envelope.tag, first.total);
+                self.ops[op].to = peer;
                 Incoming::Receive(op)
             }
             None => {

@@ -10,6 +10,7 @@
 mod arena;
 mod background;
 mod boot;
+mod consensus;
 pub mod control;
 pub mod counters;
 mod engine;
@@ -19,6 +20,7 @@ mod flags;
 mod hostile;
 mod inbound;
 pub mod job;
+mod liveness;
 mod matching;
 mod ops;
 mod outbound;
@@ -39,9 +41,11 @@ use matching::Pattern;
 
 pub use background::{Background, progress};
 pub use boot::{State, abort, boot, leave, resume, state};
+pub use consensus::{Agreed, Consensus};
 pub use error::{Error, Result};
 pub use flags::Flags;
 pub use isthmus_os::topology::{Level, Place};
+pub use liveness::wounds;
 pub use place::here;
 pub use types::{Arrival, ContextId, MessageId, Mode, OpId, Outcome, Peer, Posting, World};
 pub use wait::wait_until;

@@ -295,6 +295,25 @@ impl<T> Unexpected<T> {
         false
     }
 
+    /// Take out all messages that `wanted` says yes to, asked with where they are.
+    pub fn take_all(&mut self, wanted: impl Fn(u32, Key, &T) -> bool) -> Vec<(Key, T)> {
+        let mut found = Vec::new();
+        let mut index = self.all.first;
+        while index != NONE {
+            let entry = &self.entries[index as usize];
+            let next = entry.all.1;
+            if entry
+                .value
+                .as_ref()
+                .is_some_and(|value| wanted(index, entry.key, value))
+            {
+                found.push(self.remove(index));
+            }
+            index = next;
+        }
+        found
+    }
+
     /// Take the message at `index` out.
     pub fn remove(&mut self, index: u32) -> (Key, T) {
         let entry = &mut self.entries[index as usize];

@@ -51,7 +51,7 @@ pub struct Op {
     pub wire: u64,
     /// Receives that stream: when it began, to learn from it.
     pub began: Duration,
-    /// Receives: what to match.
+    /// Its message space. Receives: what to match.
     pub context: ContextId,
     pub from: Option<u32>,
     pub tag: Option<i32>,
@@ -60,8 +60,9 @@ pub struct Op {
     /// Neighbours in the posted list it is in.
     pub next: u32,
     pub previous: u32,
-    /// Announced sends: the descriptor; also who it goes to, for sends.
+    /// Announced sends: the descriptor.
     pub descriptor: Option<Offset>,
+    /// Sends: whom it goes to. Receives whose message comes in pieces or by rendezvous: whom it comes from.
     pub to: u32,
 }
 
@@ -113,6 +114,11 @@ impl Ops {
             to: 0,
         });
         Some(index)
+    }
+
+    /// How many there are, free ones included.
+    pub fn len(&self) -> u32 {
+        self.slots.len() as u32
     }
 
     /// The public name of a live operation.

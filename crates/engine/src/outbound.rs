@@ -235,6 +235,12 @@ impl Outbound {
         self.queue.push_front(queued);
     }
 
+    /// The peer has died: nothing of what waits here goes out.
+    pub fn abandon(&mut self) {
+        self.answers.clear();
+        self.queue.clear();
+    }
+
     /// Queue an answer before everything else.
     pub fn answer(&mut self, answer: Answer) {
         self.answers.push_back(answer);
@@ -421,7 +427,7 @@ pub struct Leases {
     made: u32,
     free: Vec<Offset>,
     /// Given back, but the peer has not seen the end of it yet.
-    leaving: Vec<(Offset, Producer<Mapped>)>,
+    leaving: Vec<(u32, Offset, Producer<Mapped>)>,
     /// Who has which, least recently leased first.
     held: VecDeque<(u32, Offset)>,
 }
@@ -438,7 +444,7 @@ impl Leases {
         out: &mut [Option<Box<Outbound>>],
         peer: u32,
     ) -> Result<Offset, Option<u32>> {
-        self.leaving.retain(|(offset, ring)| {
+        self.leaving.retain(|(_, offset, ring)| {
             let drained = ring.is_drained();
             if drained {
                 self.free.push(*offset);
@@ -464,13 +470,26 @@ impl Leases {
         self.free.push(offset);
     }
 
+    /// The peer has died: what it had, and what it would have had to read to its end, is free.
+    pub fn reclaim(&mut self, dead: u32) {
+        let free = &mut self.free;
+        let mut keep = |peer: u32, offset: Offset| {
+            if peer == dead {
+                free.push(offset);
+            }
+            peer != dead
+        };
+        self.held.retain(|(peer, offset)| keep(*peer, *offset));
+        self.leaving.retain(|(peer, offset, _)| keep(*peer, *offset));
+    }
+
     /// Whose ring comes back.
     fn recall(&mut self, out: &mut [Option<Box<Outbound>>]) -> Option<u32> {
         for _ in 0..self.held.len() {
             let (peer, offset) = self.held.pop_front()?;
             match out[peer as usize].as_mut().and_then(|outbound| outbound.end_lease()) {
                 Some(ring) => {
-                    self.leaving.push((offset, ring));
+                    self.leaving.push((peer, offset, ring));
                     return Some(peer);
                 }
                 None => self.held.push_back((peer, offset)),

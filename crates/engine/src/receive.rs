@@ -14,6 +14,11 @@ impl Engine {
     /// `buffer` must be writable for `capacity` bytes until the operation completes.
     #[inline]
     pub unsafe fn receive(&mut self, pattern: Pattern, buffer: *mut u8, capacity: usize) -> Result<u32> {
+        if self.is_wounded()
+            && let Some(over) = self.receive_among_the_dead(pattern)
+        {
+            return over;
+        }
         let op = self.new_receive(pattern, buffer, capacity)?;
         while let Some(entry) = self.find_early(pattern) {
             let (key, early) = self.unexpected.remove(entry);
@@ -24,6 +29,16 @@ impl Engine {
         }
         self.posted.post(&mut self.ops, op);
         Ok(op)
+    }
+
+    /// `Some`: the receive is over before it begins. What a dead process sent can still be received.
+    #[cold]
+    fn receive_among_the_dead(&mut self, pattern: Pattern) -> Option<Result<u32>> {
+        let outcome = self.obstacle(pattern.from, pattern.context)?;
+        if !outcome.revoked && self.probe(pattern).is_some() {
+            return None;
+        }
+        Some(self.over(Stage::Posted, outcome))
     }
 
     #[inline]
@@ -43,6 +58,7 @@ impl Engine {
         match early {
             Early::Payload { source, bytes, total } => {
                 let expected = self.ops.matched(op, source, tag, total);
+                self.ops[op].to = peer;
                 let here = expected.min(bytes.len() as u64);
                 // SAFETY: the receive's pending buffer has room for `expected` bytes.
                 unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.ops[op].buffer, here as usize) };
@@ -77,6 +93,12 @@ impl Engine {
                 self.ops.complete_as_is(send);
                 true
             }
+            Early::Lost { source } => {
+                self.ops.matched(op, source, tag, 0);
+                self.ops[op].outcome.peer_failed = true;
+                self.ops.complete_as_is(op);
+                true
+            }
         }
     }
 
@@ -90,6 +112,7 @@ impl Engine {
             Early::Payload { total, .. } => *total,
             Early::Announced(record) | Early::Taken(record) => record.total,
             Early::Loopback { op, .. } => ops[*op].length as u64,
+            Early::Lost { .. } => 0,
         };
         Some(Arrival {
             source: early.source(),

@@ -40,6 +40,13 @@ pub(crate) struct Pull {
     expected: u64,
 }
 
+impl Pull {
+    /// From whom.
+    pub fn peer(&self) -> u32 {
+        self.peer
+    }
+}
+
 impl Engine {
     /// A peer offers a message.
     pub(crate) fn on_ready_to_send(&mut self, peer: u32, context: ContextId, record: ReadyToSend) {

@@ -8,7 +8,7 @@ use crate::matching::Key;
 use crate::ops::Stage;
 use crate::outbound::{Message, Queued};
 use crate::record::{Envelope, ReadyToSend};
-use crate::types::{Mode, Posting};
+use crate::types::{ContextId, Mode, Outcome, Posting};
 use crate::{Error, Result};
 
 impl Engine {
@@ -25,6 +25,11 @@ impl Engine {
         buffer: *const u8,
         length: usize,
     ) -> Result<Option<u32>> {
+        if self.is_wounded()
+            && let Some(outcome) = self.obstacle(Some(to), posting.context)
+        {
+            return self.over(Stage::Queued, outcome).map(Some);
+        }
         if to == self.me {
             return self.send_to_self(mode, posting, buffer, length);
         }
@@ -55,7 +60,7 @@ impl Engine {
     fn send_long_eager(&mut self, to: u32, message: Message) -> Result<Option<u32>> {
         counters::EAGER_SENT.add(1);
         self.lease_for(to, message.length);
-        let op = self.new_send(Stage::Queued, to, message.buffer, message.length)?;
+        let op = self.new_send(Stage::Queued, to, message.context, message.buffer, message.length)?;
         self.outbound(to)?.push(Queued::Eager {
             op,
             message,
@@ -95,7 +100,7 @@ impl Engine {
 
     /// Offer the message; the receiver fetches it, or asks for it through the ring.
     fn announce(&mut self, to: u32, message: Message) -> Result<u32> {
-        let op = self.new_send(Stage::Offered, to, message.buffer, message.length)?;
+        let op = self.new_send(Stage::Offered, to, message.context, message.buffer, message.length)?;
         match self.offer(op, message) {
             Ok(announcement) => self.outbound(to)?.push(announcement),
             Err(error) => {
@@ -144,12 +149,22 @@ impl Engine {
         true
     }
 
-    fn new_send(&mut self, stage: Stage, to: u32, buffer: *const u8, length: usize) -> Result<u32> {
+    fn new_send(&mut self, stage: Stage, to: u32, context: ContextId, buffer: *const u8, length: usize) -> Result<u32> {
         let op = self.ops.allocate(stage, buffer.cast_mut(), length);
         let op = op.ok_or_else(|| Error::NoMemory("half a million operations in flight".into()))?;
         self.ops[op].to = to;
+        self.ops[op].context = context;
         self.ops[op].descriptor = None;
         self.ops[op].outcome = Default::default();
+        Ok(op)
+    }
+
+    /// An operation that is over before it begins.
+    #[cold]
+    pub fn over(&mut self, stage: Stage, outcome: Outcome) -> Result<u32> {
+        let op = self.ops.allocate(stage, std::ptr::null_mut(), 0);
+        let op = op.ok_or_else(|| Error::NoMemory("half a million operations in flight".into()))?;
+        self.ops.complete(op, outcome);
         Ok(op)
     }
 
@@ -184,7 +199,7 @@ impl Engine {
             );
             return Ok(None);
         }
-        let op = self.new_send(Stage::Loopback, self.me, buffer, length)?;
+        let op = self.new_send(Stage::Loopback, self.me, posting.context, buffer, length)?;
         self.keep(
             key,
             Early::Loopback {
@@ -197,7 +212,21 @@ impl Engine {
 
     /// Withdraw a send that no receive has taken. False: too late, it will complete.
     pub fn cancel_send(&mut self, op: u32) -> bool {
-        let withdrawn = match self.ops[op].stage {
+        let withdrawn = self.retract(op);
+        if withdrawn {
+            self.ops[op].outcome.cancelled = true;
+            self.ops.complete_as_is(op);
+        }
+        withdrawn
+    }
+
+    /// Take back an operation of which nothing has happened; it is the caller's to complete. False: too late.
+    pub fn retract(&mut self, op: u32) -> bool {
+        match self.ops[op].stage {
+            Stage::Posted => {
+                self.posted.remove(&mut self.ops, op);
+                true
+            }
             Stage::Offered => self.withdraw_offer(op),
             Stage::Loopback => {
                 let ours = |early: &Early| matches!(early, Early::Loopback { op: own, .. } if *own == op);
@@ -208,12 +237,7 @@ impl Engine {
                 self.out[to].as_mut().is_some_and(|outbound| outbound.withdraw(op))
             }
             _ => false,
-        };
-        if withdrawn {
-            self.ops[op].outcome.cancelled = true;
-            self.ops.complete_as_is(op);
         }
-        withdrawn
     }
 
     fn withdraw_offer(&mut self, op: u32) -> bool {

@@ -56,8 +56,10 @@ pub struct Outcome {
     pub truncated: bool,
     /// The operation was cancelled.
     pub cancelled: bool,
-    /// The peer died before the operation could complete.
+    /// The peer died before the operation could complete, or [`Self::revoked`].
     pub peer_failed: bool,
+    /// The message space was revoked before the operation could complete.
+    pub revoked: bool,
 }
 
 /// Who this process is within its job.

@@ -5,8 +5,10 @@
 //! read from them is checked once, here, before anybody uses it.
 #![allow(unsafe_code)] // Shared memory is raw memory; each structure states who may touch what, and when.
 
+pub mod agreement;
 pub mod descriptor;
 pub mod doorbell;
+pub mod revocation;
 pub mod ring;
 pub mod segment;
 pub mod slot;

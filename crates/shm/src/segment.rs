@@ -4,18 +4,21 @@
 //! ```text
 //! Header                       one page
 //! slots      ranks x Slot
-//! bitmaps    ranks x ceil(ranks / 1024) x 128 bytes   bit s of bitmap r: sender s has something for receiver r
+//! bitmaps    ranks x whole pairs of lines              bit s of bitmap r: sender s has something for receiver r; then
+//!                                                      the attention word
 //! inboxes    ranks x ranks x u64                       offset of the ring from s to r, 0 while there is none
-//! arena      everything else: rings, descriptors
+//! failures   ranks x u32                               ranks that have failed, in the order of their failures
+//! arena      everything else: rings, descriptors, revocations, agreements
 //! ```
 //!
 //! # Fields
-//! The header is written by the launcher before anybody maps the segment, but for `next`, which anybody adds to.
-//! An inbox word `[r][s]` is written by `s` only.
+//! The header is written by the launcher before anybody maps the segment, but for `next`, which anybody adds to, `limit`,
+//! which anybody lowers while joining, and the heads of the lists of [`crate::revocation`] and [`crate::agreement`]. The
+//! failures and their number are written by the launcher only. An inbox word `[r][s]` is written by `s` only.
 //!
 //! # Ordering
 //! A chunk of the arena belongs to whoever moved `next` past it, and becomes known to others through a release store of
-//! its offset.
+//! its offset. `failed` is published after the entry it counts.
 //!
 //! # Safety
 //! The descriptor is sealed against shrinking; memory is reserved (`fallocate`) before use, so that a full machine is
@@ -28,10 +31,10 @@ use isthmus_os::mmap::Mapping;
 use isthmus_os::{cpu, memfd, memory};
 
 use crate::slot::Slot;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 const MAGIC: u64 = 0x5355_4d48_5453_4901; // "\x01ISTHMUS"
-const LAYOUT_VERSION: u32 = 1;
+const LAYOUT_VERSION: u32 = 2;
 const PAGE: u64 = 4096;
 /// Address space a job may grow into; only what is reserved costs memory.
 const LIMITS: [u64; 4] = [64 << 30, 16 << 30, 2 << 30, 256 << 20];
@@ -78,10 +81,17 @@ struct Header {
     nonce: [u8; 16],
     /// CPUs that the job may use, as its launcher sees them.
     cpus: u64,
-    /// Length of everybody's mapping.
-    limit: u64,
+    /// Nobody maps less.
+    limit: AtomicU64,
     /// First byte of the arena that belongs to nobody.
     next: AtomicU64,
+    /// How many ranks have failed.
+    failed: AtomicU32,
+    pad: u32,
+    /// Offset of the latest revocation, 0 while there is none.
+    revocations: AtomicU64,
+    /// Offset of the latest agreement, 0 while there is none.
+    agreements: AtomicU64,
 }
 
 /// A mapped job segment.
@@ -97,12 +107,18 @@ struct Plan {
     slots: u64,
     bitmaps: u64,
     inboxes: u64,
+    failures: u64,
     arena: u64,
 }
 
-/// Bytes of one receiver's bitmap: whole pairs of lines, so that neighbours do not disturb each other.
+/// Words of one receiver's bitmap.
+fn bitmap_words(ranks: u32) -> u64 {
+    u64::from(ranks).div_ceil(64)
+}
+
+/// Bytes of one receiver's bitmap and attention word: whole pairs of lines, so that neighbours do not disturb each other.
 fn bitmap_bytes(ranks: u32) -> u64 {
-    u64::from(ranks).div_ceil(1024) * 128
+    ((bitmap_words(ranks) + 1) * 8).next_multiple_of(128)
 }
 
 fn plan(ranks: u32) -> Plan {
@@ -110,11 +126,13 @@ fn plan(ranks: u32) -> Plan {
     let slots = PAGE;
     let bitmaps = slots + ranks64 * size_of::<Slot>() as u64;
     let inboxes = bitmaps + ranks64 * bitmap_bytes(ranks);
-    let arena = (inboxes + ranks64 * ranks64 * 8).next_multiple_of(PAGE);
+    let failures = inboxes + ranks64 * ranks64 * 8;
+    let arena = (failures + ranks64 * 4).next_multiple_of(PAGE);
     Plan {
         slots,
         bitmaps,
         inboxes,
+        failures,
         arena,
     }
 }
@@ -128,7 +146,7 @@ pub fn create(ranks: u32, nonce: [u8; 16]) -> Result<OwnedFd, Error> {
     let plan = plan(ranks);
     refuse_if_short(plan.arena)?;
     memfd::reserve(&fd, 0, plan.arena)?;
-    let limit = largest_mapping(&fd)?;
+    let limit = largest_mapping(&fd, LIMITS[0])?;
     let mapping = Mapping::shared(&fd, PAGE as usize)?;
     let cpus = cpu::usable() as u64;
     let header = Header {
@@ -137,24 +155,29 @@ pub fn create(ranks: u32, nonce: [u8; 16]) -> Result<OwnedFd, Error> {
         ranks,
         nonce,
         cpus,
-        limit,
+        limit: AtomicU64::new(limit),
         next: AtomicU64::new(plan.arena),
+        failed: AtomicU32::new(0),
+        pad: 0,
+        revocations: AtomicU64::new(0),
+        agreements: AtomicU64::new(0),
     };
     // SAFETY: the first page is reserved and mapped, nobody else has the descriptor yet.
     unsafe { mapping.base().cast::<Header>().write(header) };
     Ok(fd)
 }
 
-/// The largest of the limits that this process can map twice over: ranks inherit its resource limits.
-fn largest_mapping(fd: &OwnedFd) -> Result<u64, Error> {
+/// The largest of the limits, up to `most`, that this process can map twice over (`ulimit -v`): there must be room for
+/// everything else.
+fn largest_mapping(fd: &OwnedFd, most: u64) -> Result<u64, Error> {
     let mut last = None;
-    for limit in LIMITS {
+    for limit in LIMITS.into_iter().filter(|&limit| limit <= most) {
         match Mapping::shared(fd, 2 * limit as usize) {
             Ok(_) => return Ok(limit),
             Err(error) => last = Some(error),
         }
     }
-    Err(last.expect("there are limits").into())
+    Err(last.map_or(Error::Foreign, Error::Os))
 }
 
 fn refuse_if_short(wanted: u64) -> Result<(), Error> {
@@ -170,38 +193,71 @@ fn refuse_if_short(wanted: u64) -> Result<(), Error> {
     }
 }
 
+/// What the header says that never changes, and how much everybody maps.
+struct Facts {
+    ranks: u32,
+    cpus: u32,
+    limit: u64,
+}
+
+/// Look at the header of what should be a segment with this nonce.
+fn inspect(fd: &OwnedFd, nonce: [u8; 16]) -> Result<Facts, Error> {
+    let length = memfd::length(fd)?;
+    if length < PAGE {
+        return Err(Error::Foreign);
+    }
+    let first = Mapping::shared(fd, PAGE as usize)?;
+    // SAFETY: the file has a page, and shrinking is sealed or the launcher would not have made it; the fields read here
+    // are written before anybody else has the descriptor, or are atomic.
+    let header = unsafe { first.base().cast::<Header>().as_ref() };
+    let limit = header.limit.load(Ordering::SeqCst);
+    let (ranks, cpus) = (header.ranks, header.cpus as u32);
+    let ours = header.magic == MAGIC && header.layout == LAYOUT_VERSION && header.nonce == nonce;
+    let sane = ours && (1..=MAX_RANKS).contains(&ranks);
+    if !sane || limit > LIMITS[0] || limit < plan(ranks).arena || length < plan(ranks).arena {
+        return Err(Error::Foreign);
+    }
+    Ok(Facts { ranks, cpus, limit })
+}
+
 impl Segment {
-    /// Map the segment that [`create`] made with this nonce.
+    /// Map the segment that [`create`] made with this nonce. A process that can map less of it than the others
+    /// (`ulimit -v`) makes everybody use less.
     pub fn attach(fd: OwnedFd, nonce: [u8; 16]) -> Result<Self, Error> {
-        if memfd::length(&fd)? < PAGE {
-            return Err(Error::Foreign);
-        }
-        let first = Mapping::shared(&fd, PAGE as usize)?;
-        // SAFETY: the file has a page, and shrinking is sealed or the launcher would not have made it; the fields read
-        // here are written before anybody else has the descriptor.
-        let (magic, layout, ranks, cpus, limit, secret) = unsafe {
-            let header = first.base().cast::<Header>().as_ref();
-            (
-                header.magic,
-                header.layout,
-                header.ranks,
-                header.cpus,
-                header.limit,
-                header.nonce,
-            )
-        };
-        let sane = magic == MAGIC && layout == LAYOUT_VERSION && secret == nonce && (1..=MAX_RANKS).contains(&ranks);
-        if !sane || limit > LIMITS[0] || limit < plan(ranks).arena || memfd::length(&fd)? < plan(ranks).arena {
-            return Err(Error::Foreign);
-        }
-        drop(first);
-        let mapping = Mapping::shared(&fd, limit as usize)?;
-        mapping.keep_from_core_dumps();
-        Ok(Self {
+        let facts = inspect(&fd, nonce)?;
+        let most = largest_mapping(&fd, facts.limit)?;
+        let segment = Self {
+            mapping: Mapping::shared(&fd, most as usize)?,
             fd,
-            mapping,
-            ranks,
-            cpus: cpus as u32,
+            ranks: facts.ranks,
+            cpus: facts.cpus,
+        };
+        segment.mapping.keep_from_core_dumps();
+        let header = segment.header();
+        // SYNC: segment-limit
+        header.limit.fetch_min(most, Ordering::SeqCst);
+        let next = header.next.load(Ordering::SeqCst);
+        if next > most {
+            return Err(Error::Exhausted {
+                wanted: next,
+                left: most,
+                limit: "address space here, `ulimit -v`",
+            });
+        }
+        Ok(segment)
+    }
+
+    /// Map only what the launcher looks at: the header, the slots, the doorbells, the failures.
+    pub fn oversee(fd: &OwnedFd, nonce: [u8; 16]) -> Result<Self, Error> {
+        let facts = inspect(fd, nonce)?;
+        Ok(Self {
+            mapping: Mapping::shared(fd, plan(facts.ranks).arena as usize)?,
+            fd: fd.try_clone().map_err(|error| isthmus_os::Error {
+                call: "fcntl(F_DUPFD_CLOEXEC)",
+                errno: error.raw_os_error().unwrap_or(0),
+            })?,
+            ranks: facts.ranks,
+            cpus: facts.cpus,
         })
     }
 
@@ -221,7 +277,7 @@ impl Segment {
     }
 
     fn header(&self) -> &Header {
-        // SAFETY: the header is there and only its atomic changes.
+        // SAFETY: the header is there and only its atomics change.
         unsafe { self.mapping.base().cast().as_ref() }
     }
 
@@ -246,8 +302,72 @@ impl Segment {
             let first = self
                 .pointer(plan(self.ranks).bitmaps + u64::from(receiver) * bytes)
                 .cast::<AtomicU64>();
-            std::slice::from_raw_parts(first.as_ptr(), u64::from(self.ranks).div_ceil(64) as usize)
+            std::slice::from_raw_parts(first.as_ptr(), bitmap_words(self.ranks) as usize)
         }
+    }
+
+    /// Not zero: `rank` should look at the failures and revocations. Beside its bitmap, which it looks at anyway.
+    #[inline]
+    pub fn attention(&self, rank: u32) -> &AtomicU64 {
+        assert!(rank < self.ranks);
+        let at = u64::from(rank) * bitmap_bytes(self.ranks) + bitmap_words(self.ranks) * 8;
+        // SAFETY: as for `slot`.
+        unsafe { self.pointer(plan(self.ranks).bitmaps + at).cast().as_ref() }
+    }
+
+    /// Let `rank` look at the failures and revocations, and wake it if it sleeps. Does not block.
+    #[cfg(not(loom))]
+    pub fn alert(&self, rank: u32) {
+        // SYNC: attention
+        self.attention(rank).store(1, Ordering::SeqCst);
+        // Rare, and the launcher is not registered with membarrier.
+        crate::sync::fence(Ordering::SeqCst);
+        let bell = self.slot(rank).doorbell();
+        if bell.ring() {
+            bell.wake();
+        }
+    }
+
+    /// Ranks that have failed so far.
+    #[inline]
+    pub fn failed(&self) -> u32 {
+        // SYNC: failures
+        self.header().failed.load(Ordering::Acquire).min(self.ranks)
+    }
+
+    /// The `index`-th rank that failed, counted from 0; there must have been so many.
+    pub fn failure(&self, index: u32) -> u32 {
+        self.failure_word(index).load(Ordering::Relaxed).min(self.ranks - 1)
+    }
+
+    /// `rank` has failed: its process is no more, and touches no memory any more. By the launcher only, once per rank.
+    pub fn declare_failed(&self, rank: u32) {
+        let count = self.failed();
+        if count < self.ranks {
+            self.failure_word(count).store(rank, Ordering::Relaxed);
+            // SYNC: failures
+            self.header().failed.store(count + 1, Ordering::Release);
+        }
+    }
+
+    fn failure_word(&self, index: u32) -> &AtomicU32 {
+        assert!(index < self.ranks);
+        // SAFETY: as for `slot`.
+        unsafe {
+            self.pointer(plan(self.ranks).failures + u64::from(index) * 4)
+                .cast()
+                .as_ref()
+        }
+    }
+
+    /// Where the list of revocations begins.
+    pub(crate) fn revocations(&self) -> &AtomicU64 {
+        &self.header().revocations
+    }
+
+    /// Where the list of agreements begins.
+    pub(crate) fn agreements(&self) -> &AtomicU64 {
+        &self.header().agreements
     }
 
     /// Where `sender` says that its ring to `receiver` is.
@@ -264,16 +384,22 @@ impl Segment {
         if length >= CAREFUL_FROM {
             refuse_if_short(length)?;
         }
-        let limit = self.mapping.len() as u64;
-        let next = &self.header().next;
-        let taken = next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
-            next.checked_add(length).filter(|&end| end <= limit)
-        });
-        let at = taken.map_err(|next| Error::Exhausted {
+        let Header { next, limit, .. } = self.header();
+        let most = || limit.load(Ordering::SeqCst).min(self.mapping.len() as u64);
+        let exhausted = |next: u64| Error::Exhausted {
             wanted: length,
-            left: limit.saturating_sub(next),
+            left: most().saturating_sub(next),
             limit: "the job segment",
-        })?;
+        };
+        let taken = next.fetch_update(Ordering::SeqCst, Ordering::Relaxed, |next| {
+            next.checked_add(length).filter(|&end| end <= most())
+        });
+        let at = taken.map_err(exhausted)?;
+        // Somebody who can map less may have joined meanwhile: either they see what we took, or we see their limit.
+        // SYNC: segment-limit
+        if at + length > most() {
+            return Err(exhausted(at + length));
+        }
         memfd::reserve(&self.fd, at, length)?;
         Ok(Offset(at))
     }

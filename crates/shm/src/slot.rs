@@ -4,7 +4,7 @@
 //! Identity on lines of its own (written once, while joining), then the doorbell on lines of its own.
 //!
 //! # Fields
-//! Everything but the doorbell is written by the owner, before it publishes `state`.
+//! Everything but the doorbell is written by the owner; the identity before it publishes `state`, `endures` at any time.
 //!
 //! # Ordering
 //! `state` is claimed by compare-and-swap and published by a release store; read the rest only after an acquire load
@@ -28,6 +28,8 @@ pub struct Slot {
     nonce: [AtomicU64; 2],
     nonce_address: AtomicU64,
     place: AtomicU64,
+    /// Nonzero: the rank wants to go on when others fail. Read by the launcher.
+    endures: AtomicU32,
     doorbell: Doorbell,
 }
 
@@ -78,6 +80,16 @@ impl Slot {
             nonce_address: self.nonce_address.load(Ordering::Relaxed),
             place: self.place.load(Ordering::Relaxed),
         })
+    }
+
+    /// The rank wants to go on when others fail. By the owner.
+    pub fn endure(&self) {
+        self.endures.store(1, Ordering::Release);
+    }
+
+    /// Does the rank want to go on when others fail?
+    pub fn endures(&self) -> bool {
+        self.endures.load(Ordering::Acquire) != 0
     }
 
     /// Its doorbell.
