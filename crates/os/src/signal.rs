@@ -5,6 +5,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::error::{Error, Result, check, check_size};
 
+pub use libc::{SIGKILL as KILL, SIGSTOP as STOP};
+
 /// Signals that no longer interrupt this thread but wait to be read.
 #[derive(Debug)]
 pub struct Signals {

@@ -8,6 +8,7 @@
 pub mod agreement;
 pub mod descriptor;
 pub mod doorbell;
+pub mod registry;
 pub mod revocation;
 pub mod ring;
 pub mod segment;
@@ -16,5 +17,6 @@ mod sync;
 
 pub use descriptor::Descriptor;
 pub use doorbell::Doorbell;
+pub use registry::{Place, Registry};
 pub use segment::{Offset, Segment};
 pub use slot::Slot;

@@ -407,18 +407,30 @@ impl Segment {
     /// Address of `length` bytes at `offset`, or `None` if that is not within memory that was taken: offsets come from
     /// peers too.
     pub fn at(&self, offset: Offset, length: u64) -> Option<NonNull<u8>> {
-        let end = offset.0.checked_add(length)?;
+        self.range(offset.0, length).filter(|_| offset.0.is_multiple_of(64))
+    }
+
+    /// As [`Self::at`], for bytes that may begin anywhere: users' data.
+    pub fn range(&self, offset: u64, length: u64) -> Option<NonNull<u8>> {
+        let end = offset.checked_add(length)?;
         let taken = self
             .header()
             .next
             .load(Ordering::Relaxed)
             .min(self.mapping.len() as u64);
-        let aligned = offset.0.is_multiple_of(64);
-        (aligned && offset.0 >= plan(self.ranks).arena && end <= taken).then(|| self.pointer(offset.0))
+        (offset >= plan(self.ranks).arena && end <= taken).then(|| self.pointer(offset))
+    }
+
+    /// Offset of `length` bytes at `address` of this process; `None`: they are not of this mapping.
+    #[inline]
+    pub fn offset_of(&self, address: u64, length: u64) -> Option<u64> {
+        let offset = address.checked_sub(self.mapping.base().as_ptr().addr() as u64)?;
+        let end = offset.checked_add(length)?;
+        (end <= self.mapping.len() as u64).then_some(offset)
     }
 
     fn pointer(&self, offset: u64) -> NonNull<u8> {
-        debug_assert!(offset < self.mapping.len() as u64);
+        debug_assert!(offset <= self.mapping.len() as u64);
         // SAFETY: within the mapping.
         unsafe { self.mapping.base().add(offset as usize) }
     }

@@ -344,11 +344,11 @@ fn measure() -> Facts {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::layout::Level;
 
-    fn myself() -> Cma {
+    pub(crate) fn myself() -> Cma {
         static SECRET: [u64; 2] = [0x0123_4567_89ab_cdef, 42];
         let address = SECRET.as_ptr().expose_provenance() as u64;
         Cma::probe(isthmus_os::process::id(), SECRET, address).expect("a process may read itself")

@@ -135,6 +135,17 @@ fn extent(span: Span) -> Option<Range<u64>> {
     Some(span.address..span.address.checked_add(span.length)?)
 }
 
+/// Blocks at even distances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// Bytes of each.
+    pub block: u64,
+    /// Bytes from the beginning of one to the beginning of the next.
+    pub stride: i64,
+    /// How many.
+    pub count: u64,
+}
+
 /// A place in a layout's stream. Addresses wrap: whoever uses them checks them.
 #[derive(Debug, Clone)]
 pub struct Cursor<'a> {
@@ -163,6 +174,38 @@ impl Cursor<'_> {
         if self.current.length == 0 {
             self.next_block();
         }
+    }
+
+    /// Blocks of equal length and stride from here on, if we stand at the beginning of one that has such followers.
+    #[inline]
+    pub fn run(&self) -> Option<Run> {
+        match self.layout {
+            Layout::Strided { block, levels, .. } if self.run > 0 && self.current.length == block => Some(Run {
+                block,
+                stride: levels[0].stride,
+                count: self.run + 1,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Go on by `blocks` whole blocks, which must be within the run and more than none.
+    #[inline]
+    pub fn skip(&mut self, blocks: u64) {
+        debug_assert!(blocks > 0 && blocks <= self.run + 1, "within the run");
+        let Layout::Strided { block, levels, .. } = self.layout else {
+            return;
+        };
+        let further = (blocks - 1) as i64;
+        let last = self
+            .current
+            .address
+            .wrapping_add_signed(levels[0].stride.wrapping_mul(further));
+        self.current.address = last.wrapping_add(block);
+        self.current.length = 0;
+        self.run -= blocks - 1;
+        self.next += blocks - 1;
+        self.next_block();
     }
 
     #[inline]
@@ -322,6 +365,26 @@ mod tests {
             let extent = layout.extent().expect("small");
             if let (Some(&low), Some(&high)) = (bytes.iter().min(), bytes.iter().max()) {
                 assert_eq!(extent, low..high + 1, "{layout:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn skipping_is_walking() {
+        let levels = [level(3, 5), level(2, -40), level(4, 100)];
+        let layout = Layout::strided(1000, 3, &levels);
+        for at in 0..layout.length() {
+            let from = layout.cursor(at);
+            assert_eq!(from.run().is_some(), at % 3 == 0 && at % 9 != 6, "from {at}");
+            for blocks in 1..=from.run().map_or(0, |run| run.count) {
+                let (mut skipped, mut walked) = (from.clone(), from.clone());
+                skipped.skip(blocks);
+                (0..blocks).for_each(|_| walked.advance(3));
+                assert_eq!(
+                    (skipped.block(), skipped.run()),
+                    (walked.block(), walked.run()),
+                    "{blocks} from {at}"
+                );
             }
         }
     }

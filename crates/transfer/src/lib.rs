@@ -4,15 +4,21 @@
 //! [`Layout`], what is to be moved by a range of the stream of bytes that a layout stands for, so that two processes can
 //! share the work of one message. `cost` makes mechanisms comparable; nothing here chooses.
 //!
+//! [`trace::Trace`] and [`fault::Fault`] wrap any mechanism and are mechanisms themselves.
+//!
 //! The ring, which always works, is not among them: it needs the peer to act, and so is part of the channels in the
 //! engine. What stands here copies without the peer.
 #![allow(unsafe_code)] // Copies into user buffers by address.
 
 pub mod cma;
 pub mod copy;
+pub mod fault;
 pub mod layout;
+pub mod local;
+pub mod mapped;
+pub mod trace;
 mod transfer;
 
 pub use isthmus_os::process_vm::Span;
 pub use layout::{Layout, Level};
-pub use transfer::{Capabilities, Cause, Interrupted, Shape, Transfer};
+pub use transfer::{Capabilities, Cause, Direction, Interrupted, Shape, Transfer};

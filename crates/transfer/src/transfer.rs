@@ -57,6 +57,43 @@ pub trait Transfer: Debug + Send + Sync {
     }
 }
 
+impl<T: Transfer + ?Sized> Transfer for &T {
+    fn name(&self) -> &'static str {
+        (**self).name()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        (**self).capabilities()
+    }
+
+    fn cost(&self, shape: Shape) -> Duration {
+        (**self).cost(shape)
+    }
+
+    unsafe fn pull(&self, remote: &Layout<'_>, local: &Layout<'_>, range: Range<u64>) -> Result<(), Interrupted> {
+        // SAFETY: the caller's promise.
+        unsafe { (**self).pull(remote, local, range) }
+    }
+
+    unsafe fn push(&self, local: &Layout<'_>, remote: &Layout<'_>, range: Range<u64>) -> Result<(), Interrupted> {
+        // SAFETY: the caller's promise.
+        unsafe { (**self).push(local, remote, range) }
+    }
+
+    fn map(&self, remote: Span) -> Option<NonNull<u8>> {
+        (**self).map(remote)
+    }
+}
+
+/// Which way bytes go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From the peer to us.
+    Pull,
+    /// From us to the peer.
+    Push,
+}
+
 /// What a mechanism can do with a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Capabilities {

@@ -1,0 +1,141 @@
+//! The address registry: is this memory some that peers map, too, and where do they find it?
+//!
+//! Segments are mapped once, whole, and stay until the process exits, so the answer is a comparison of addresses. It says
+//! where the bytes are, not that anybody allocated them there: memory of a segment is the users' own business, as any
+//! other.
+//!
+//! # Safety
+//! A [`Place`] may come from a peer: [`Registry::at`] gives addresses only within memory that was taken from the segment
+//! it names.
+
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+
+use crate::segment::Segment;
+
+/// Segments that one process can know.
+pub const MAX_SEGMENTS: usize = 8;
+
+/// The number of the job's own segment, the same in every process of the job.
+pub const JOB: u8 = 0;
+
+const OFFSET_BITS: u32 = 56;
+
+/// Where bytes are for everybody who maps the segment: its number and an offset, in one word. Places in one segment can
+/// be counted with, like addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Place(pub u64);
+
+impl Place {
+    fn new(segment: usize, offset: u64) -> Self {
+        Self((segment as u64) << OFFSET_BITS | offset)
+    }
+
+    fn segment(self) -> usize {
+        (self.0 >> OFFSET_BITS) as usize
+    }
+
+    fn offset(self) -> u64 {
+        self.0 & ((1 << OFFSET_BITS) - 1)
+    }
+}
+
+/// The segments that a process maps, by number.
+#[derive(Debug, Default)]
+pub struct Registry {
+    segments: [OnceLock<&'static Segment>; MAX_SEGMENTS],
+}
+
+impl Registry {
+    /// Empty.
+    pub const fn new() -> Self {
+        Self {
+            segments: [const { OnceLock::new() }; MAX_SEGMENTS],
+        }
+    }
+
+    /// Know a segment by a number that everybody who maps it gives it. False: the number is taken, or too high.
+    pub fn add(&self, number: u8, segment: &'static Segment) -> bool {
+        self.segments
+            .get(usize::from(number))
+            .is_some_and(|entry| entry.set(segment).is_ok())
+    }
+
+    /// Where peers find `length` bytes at `address` of this process; `None`: they do not map them.
+    #[inline]
+    pub fn find(&self, address: u64, length: u64) -> Option<Place> {
+        self.segments.iter().enumerate().find_map(|(number, segment)| {
+            let offset = segment.get()?.offset_of(address, length)?;
+            Some(Place::new(number, offset))
+        })
+    }
+
+    /// Address in this process of `length` bytes that are, or are said to be, at `place`.
+    #[inline]
+    pub fn at(&self, place: Place, length: u64) -> Option<NonNull<u8>> {
+        self.segments.get(place.segment())?.get()?.range(place.offset(), length)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::segment;
+
+    fn twice() -> [&'static Segment; 2] {
+        let fd = segment::create(2, [3; 16]).expect("memfd");
+        let other = fd.try_clone().expect("dup");
+        [fd, other].map(|fd| &*Box::leak(Box::new(Segment::attach(fd, [3; 16]).expect("attach"))))
+    }
+
+    #[test]
+    fn a_place_is_the_same_bytes_for_everybody() {
+        let [here, there] = twice();
+        let (ours, theirs) = (Registry::new(), Registry::new());
+        assert!(ours.add(JOB, here) && theirs.add(JOB, there));
+        assert!(!ours.add(JOB, there), "once");
+        assert!(!ours.add(MAX_SEGMENTS as u8, there), "no such number");
+        let offset = here.allocate(10_000).expect("memory");
+        let first = here.at(offset, 10_000).expect("taken").as_ptr();
+        // SAFETY: within what was taken.
+        let inside = unsafe { first.add(77) };
+        let place = ours.find(inside.addr() as u64, 9_923).expect("in the segment");
+        let seen = theirs.at(place, 9_923).expect("taken").as_ptr();
+        assert_ne!(seen, inside, "two mappings");
+        // SAFETY: both are mapped and nobody else knows them.
+        unsafe {
+            inside.write(5);
+            assert_eq!(seen.read(), 5);
+        }
+    }
+
+    #[test]
+    fn what_is_not_ours_is_not_found() {
+        let [here, _] = twice();
+        let registry = Registry::new();
+        let local = [0u8; 8];
+        assert_eq!(
+            registry.find(local.as_ptr().addr() as u64, 8),
+            None,
+            "nothing is known yet"
+        );
+        registry.add(1, here);
+        let offset = here.allocate(4096).expect("memory");
+        let first = here.at(offset, 4096).expect("taken").as_ptr().addr() as u64;
+        assert_eq!(registry.find(local.as_ptr().addr() as u64, 8), None);
+        assert_eq!(registry.find(first, u64::MAX), None, "beyond the end of all addresses");
+        assert_eq!(registry.find(u64::MAX, 1), None);
+        let place = registry.find(first, 4096).expect("in the segment");
+        assert!(registry.at(place, 4096).is_some());
+        assert!(registry.at(place, 4097).is_none(), "beyond what was taken");
+        assert!(
+            registry.at(Place(place.0 - 4097), 1).is_none(),
+            "the fixed part is nobody's"
+        );
+        assert!(
+            registry.at(Place(place.0 ^ 1 << OFFSET_BITS), 1).is_none(),
+            "segment 0 is not there"
+        );
+        assert!(registry.at(Place(u64::MAX), 1).is_none());
+    }
+}

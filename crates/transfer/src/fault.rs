@@ -1,0 +1,316 @@
+//! A wrapper that fails on purpose: what machines do to us rarely, tests do at will.
+//!
+//! A plan is written as rules, separated by commas; the first that fits a call and is due strikes:
+//! ```text
+//! rule    = what ':' fault { ':' key '=' number }
+//! what    = [ mechanism '.' ] ( pull | push | any )
+//! fault   = EPERM | ENOSYS | ESRCH | EFAULT | ENOMEM | STOP | KILL
+//! after=N   calls that fit go well N times first                        (0)
+//! times=N   then so many of them fail                                   (all)
+//! at=N      bytes of a failing call that are moved before it fails      (0)
+//! rank=N    only in the process of this rank                            (any)
+//! ```
+//! Numbers may carry `K`, `M` or `G`. `push:EPERM` denies one direction from the start; `cma.pull:EFAULT:after=7:at=4K`
+//! finds a hole 4 KiB into the eighth pull and all later ones; `any:KILL:after=3:at=1M:rank=1` kills rank 1 in the middle
+//! of its fourth transfer, and `STOP` stops it there until somebody continues it.
+
+use std::ops::Range;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use isthmus_os::{errno, process, signal};
+
+use crate::Span;
+use crate::layout::Layout;
+use crate::transfer::{Capabilities, Direction, Interrupted, Shape, Transfer};
+
+/// What is to go wrong in this process, and when. Calls are counted over all peers.
+#[derive(Debug, Default)]
+pub struct Plan {
+    rules: Vec<Rule>,
+}
+
+#[derive(Debug)]
+struct Rule {
+    mechanism: Option<String>,
+    direction: Option<Direction>,
+    kind: Kind,
+    after: u64,
+    times: u64,
+    at: u64,
+    rank: Option<u64>,
+    /// Calls that fitted so far.
+    seen: AtomicU64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Errno(i32),
+    Stop,
+    Kill,
+}
+
+/// Why a plan makes no sense.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("\"{rule}\" is no fault to inject: {why}")]
+pub struct Unclear {
+    /// The rule.
+    pub rule: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl Plan {
+    /// Read a plan as written above; an empty one has no rules.
+    pub fn parse(text: &str) -> Result<Self, Unclear> {
+        let rules = text.split(',').map(str::trim).filter(|rule| !rule.is_empty());
+        let rules = rules.map(|rule| {
+            Rule::parse(rule).map_err(|why| Unclear {
+                rule: rule.to_owned(),
+                why,
+            })
+        });
+        Ok(Self {
+            rules: rules.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The plan as far as it is about this rank.
+    pub fn of_rank(mut self, rank: u32) -> Self {
+        self.rules
+            .retain(|rule| rule.rank.is_none_or(|only| only == u64::from(rank)));
+        self
+    }
+
+    /// Will anything go wrong?
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// What strikes this call, and after how many bytes.
+    fn strike(&self, mechanism: &str, direction: Direction) -> Option<(Kind, u64)> {
+        let mut fitting = self.rules.iter().filter(|rule| rule.fits(mechanism, direction));
+        fitting.find(|rule| rule.is_due()).map(|rule| (rule.kind, rule.at))
+    }
+}
+
+impl Rule {
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut parts = text.split(':');
+        let what = parts.next().unwrap_or_default();
+        let (mechanism, direction) = what.rsplit_once('.').map_or((None, what), |(m, d)| (Some(m), d));
+        let direction = match direction {
+            "pull" => Some(Direction::Pull),
+            "push" => Some(Direction::Push),
+            "any" => None,
+            other => return Err(format!("\"{other}\" is not pull, push or any")),
+        };
+        let kind = match parts.next().unwrap_or_default() {
+            "EPERM" => Kind::Errno(errno::EPERM),
+            "ENOSYS" => Kind::Errno(errno::ENOSYS),
+            "ESRCH" => Kind::Errno(errno::ESRCH),
+            "EFAULT" => Kind::Errno(errno::EFAULT),
+            "ENOMEM" => Kind::Errno(errno::ENOMEM),
+            "STOP" => Kind::Stop,
+            "KILL" => Kind::Kill,
+            other => return Err(format!("\"{other}\" is no fault")),
+        };
+        let mut rule = Self {
+            mechanism: mechanism.map(str::to_owned),
+            direction,
+            kind,
+            after: 0,
+            times: u64::MAX,
+            at: 0,
+            rank: None,
+            seen: AtomicU64::new(0),
+        };
+        for part in parts {
+            let (key, value) = part.split_once('=').ok_or(format!("\"{part}\" is not key=number"))?;
+            let value = number(value).ok_or(format!("\"{value}\" is not a number"))?;
+            match key {
+                "after" => rule.after = value,
+                "times" => rule.times = value,
+                "at" => rule.at = value,
+                "rank" => rule.rank = Some(value),
+                other => return Err(format!("\"{other}\" is not after, times, at or rank")),
+            }
+        }
+        Ok(rule)
+    }
+
+    fn fits(&self, mechanism: &str, direction: Direction) -> bool {
+        self.mechanism.as_ref().is_none_or(|only| only == mechanism)
+            && self.direction.is_none_or(|only| only == direction)
+    }
+
+    fn is_due(&self) -> bool {
+        let seen = self.seen.fetch_add(1, Ordering::Relaxed);
+        seen.checked_sub(self.after).is_some_and(|late| late < self.times)
+    }
+}
+
+fn number(text: &str) -> Option<u64> {
+    let (digits, factor) = match text.chars().last()? {
+        'K' => (&text[..text.len() - 1], 1 << 10),
+        'M' => (&text[..text.len() - 1], 1 << 20),
+        'G' => (&text[..text.len() - 1], 1 << 30),
+        _ => (text, 1),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+/// Does what it wraps does, until the plan says otherwise.
+#[derive(Debug)]
+pub struct Fault<T> {
+    inner: T,
+    plan: &'static Plan,
+}
+
+impl<T: Transfer> Fault<T> {
+    /// Follow the plan, which other wrappers share.
+    pub fn new(inner: T, plan: &'static Plan) -> Self {
+        Self { inner, plan }
+    }
+
+    /// Make the call, or the part of it that the plan lets through.
+    fn planned(
+        &self,
+        direction: Direction,
+        range: Range<u64>,
+        call: impl Fn(Range<u64>) -> Result<(), Interrupted>,
+    ) -> Result<(), Interrupted> {
+        let Some((kind, at)) = self.plan.strike(self.inner.name(), direction) else {
+            return call(range);
+        };
+        let cut = range.start.saturating_add(at).min(range.end);
+        let done = cut.saturating_sub(range.start);
+        call(range.start..cut)?;
+        let later = |stopped: Interrupted| Interrupted {
+            done: done + stopped.done,
+            ..stopped
+        };
+        match kind {
+            Kind::Errno(errno) => Err(Interrupted::at_once("injected fault", errno)),
+            Kind::Stop => signal_to_myself(signal::STOP).and_then(|()| call(cut..range.end)),
+            Kind::Kill => signal_to_myself(signal::KILL),
+        }
+        .map_err(later)
+    }
+}
+
+fn signal_to_myself(signal: i32) -> Result<(), Interrupted> {
+    signal::send(process::id(), signal).map_err(|error| Interrupted { done: 0, error })
+}
+
+impl<T: Transfer> Transfer for Fault<T> {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn cost(&self, shape: Shape) -> Duration {
+        self.inner.cost(shape)
+    }
+
+    unsafe fn pull(&self, remote: &Layout<'_>, local: &Layout<'_>, range: Range<u64>) -> Result<(), Interrupted> {
+        // SAFETY: the caller's promise, for parts of the range.
+        self.planned(Direction::Pull, range, |part| unsafe {
+            self.inner.pull(remote, local, part)
+        })
+    }
+
+    unsafe fn push(&self, local: &Layout<'_>, remote: &Layout<'_>, range: Range<u64>) -> Result<(), Interrupted> {
+        // SAFETY: the caller's promise, for parts of the range.
+        self.planned(Direction::Push, range, |part| unsafe {
+            self.inner.push(local, remote, part)
+        })
+    }
+
+    fn map(&self, remote: Span) -> Option<NonNull<u8>> {
+        self.inner.map(remote)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transfer::Cause;
+
+    fn plan(text: &str) -> &'static Plan {
+        Box::leak(Box::new(Plan::parse(text).expect("a plan")))
+    }
+
+    /// Outcomes of eight calls of ten bytes, pulls and pushes in turn, and what each left in the target.
+    fn outcomes(text: &str) -> Vec<(u64, Option<Cause>, usize)> {
+        let fault = Fault::new(crate::cma::tests::myself(), plan(text));
+        let call = |index: u32| {
+            let (from, mut to) = ([1u8; 10], [0u8; 10]);
+            let (a, b) = (Layout::local(from.as_ptr(), 10), Layout::local(to.as_mut_ptr(), 10));
+            // SAFETY: both are ours.
+            let outcome = unsafe {
+                match index % 2 {
+                    0 => fault.pull(&a, &b, 0..10),
+                    _ => fault.push(&a, &b, 0..10),
+                }
+            };
+            let there = std::hint::black_box(to).iter().filter(|&&byte| byte == 1).count();
+            match outcome {
+                Ok(()) => (10, None, there),
+                Err(stopped) => (stopped.done, Some(stopped.cause()), there),
+            }
+        };
+        (0..8).map(call).collect()
+    }
+
+    #[test]
+    fn rules_strike_when_they_should() {
+        let well = (10, None, 10);
+        assert_eq!(outcomes(""), [well; 8]);
+        assert_eq!(outcomes("mapped.any:EPERM"), [well; 8]);
+        let refused = (0, Some(Cause::Refused), 0);
+        assert_eq!(outcomes("cma.any:EPERM"), [refused; 8]);
+        let hole = (7, Some(Cause::Hole), 7);
+        assert_eq!(
+            outcomes("pull:EFAULT:after=1:times=2:at=7, push:ENOSYS:after=3"),
+            [well, well, hole, well, hole, well, well, refused]
+        );
+        let gone = (10, Some(Cause::Gone), 10);
+        assert_eq!(
+            outcomes("any:ESRCH:at=1K:after=7"),
+            [well, well, well, well, well, well, well, gone]
+        );
+    }
+
+    #[test]
+    fn ranks_are_told_apart() {
+        let all = "any:EPERM:rank=1,push:ESRCH:rank=2";
+        let left = |rank| Plan::parse(all).expect("a plan").of_rank(rank).rules.len();
+        assert_eq!([left(0), left(1), left(2)], [0, 1, 1]);
+        assert!(Plan::parse(" , ").expect("nothing").is_empty());
+    }
+
+    #[test]
+    fn nonsense_is_named() {
+        for (text, why) in [
+            ("pull", "\"\" is no fault"),
+            ("shove:EPERM", "\"shove\" is not pull, push or any"),
+            ("pull:EPERM:after", "\"after\" is not key=number"),
+            ("pull:EPERM:after=x", "\"x\" is not a number"),
+            ("pull:EPERM:after=99999999999G", "\"99999999999G\" is not a number"),
+            (
+                "any:EPERM,push:EPERM:when=1",
+                "\"when\" is not after, times, at or rank",
+            ),
+        ] {
+            assert_eq!(
+                Plan::parse(text).map(|_| ()).map_err(|unclear| unclear.why),
+                Err(why.to_owned())
+            );
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Loads and stores on memory that both sides map: what the library itself allocates (`MPI_Alloc_mem`, windows, heaps)
+//! lies in the job's segment, which every rank of the node maps.
+//!
+//! A sender or receiver asks the registry ([`Registry::find`]) whether its buffer is such memory; if so it announces the
+//! buffer's place beside its address, and a layout whose numbers are places instead of addresses. Nobody can refuse, and
+//! there is no identity to prove: a place means the same bytes to all.
+//!
+//! Places are the peer's word, so each block is looked up before it is touched: outside what was taken from a segment it
+//! is a hole (`EFAULT`). Memory of a segment never goes away below somebody's feet: the file cannot shrink, and a page
+//! that was given back reads as zeros.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use isthmus_os::{clock, errno};
+use isthmus_shm::{Place, Registry};
+
+use crate::Span;
+use crate::layout::Layout;
+use crate::local;
+use crate::transfer::{self, Capabilities, Interrupted, Shape, Transfer};
+
+/// What it is called in errors: there is no system call to blame.
+const CALL: &str = "mapped copy";
+
+/// Memory that this process and its peers map.
+#[derive(Debug, Clone, Copy)]
+pub struct Mapped {
+    registry: &'static Registry,
+}
+
+impl Mapped {
+    /// One object serves all peers that map the registry's segments.
+    pub const fn new(registry: &'static Registry) -> Self {
+        Self { registry }
+    }
+
+    /// The layout in addresses of this process.
+    fn translate<'a>(&self, remote: &Layout<'a>, room: &'a mut Vec<Span>) -> Option<Layout<'a>> {
+        match *remote {
+            Layout::Contiguous(span) => Some(Layout::contiguous(self.address(span)?, span.length)),
+            Layout::Strided { base, block, levels } => {
+                let extent = remote.extent()?;
+                let low = self.address(Span {
+                    address: extent.start,
+                    length: extent.end - extent.start,
+                });
+                // No bytes, no addresses.
+                let base = match low {
+                    Some(low) => low.wrapping_add(base.wrapping_sub(extent.start)),
+                    None if extent.is_empty() => 0,
+                    None => return None,
+                };
+                Some(Layout::Strided { base, block, levels })
+            }
+            Layout::Spans(spans) => {
+                room.clear();
+                for &span in spans.iter().filter(|span| span.length > 0) {
+                    room.push(Span {
+                        address: self.address(span)?,
+                        length: span.length,
+                    });
+                }
+                Some(Layout::Spans(room))
+            }
+        }
+    }
+
+    fn address(&self, span: Span) -> Option<u64> {
+        let pointer = self.registry.at(Place(span.address), span.length)?;
+        Some(pointer.as_ptr().expose_provenance() as u64)
+    }
+
+    /// # Safety
+    /// As for [`Transfer::pull`] and [`Transfer::push`].
+    unsafe fn copy(
+        &self,
+        local: &Layout<'_>,
+        remote: &Layout<'_>,
+        range: Range<u64>,
+        push: bool,
+    ) -> Result<(), Interrupted> {
+        transfer::check(CALL, local, remote, &range)?;
+        let mut room = Vec::new();
+        let remote = self
+            .translate(remote, &mut room)
+            .ok_or(Interrupted::at_once(CALL, errno::EFAULT))?;
+        let (from, to) = if push { (local, &remote) } else { (&remote, local) };
+        // SAFETY: the caller vouches for the local side; the remote one lies in segments, which stay mapped.
+        unsafe { local::copy_range(from, to, range) };
+        Ok(())
+    }
+}
+
+impl Transfer for Mapped {
+    fn name(&self) -> &'static str {
+        "mapped"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            pull: true,
+            push: true,
+            map: true,
+            fine: true,
+        }
+    }
+
+    fn cost(&self, shape: Shape) -> Duration {
+        facts().cost(shape)
+    }
+
+    unsafe fn pull(&self, remote: &Layout<'_>, local: &Layout<'_>, range: Range<u64>) -> Result<(), Interrupted> {
+        // SAFETY: the caller's promise.
+        unsafe { self.copy(local, remote, range, false) }
+    }
+
+    unsafe fn push(&self, local: &Layout<'_>, remote: &Layout<'_>, range: Range<u64>) -> Result<(), Interrupted> {
+        // SAFETY: the caller's promise.
+        unsafe { self.copy(local, remote, range, true) }
+    }
+
+    fn map(&self, remote: Span) -> Option<std::ptr::NonNull<u8>> {
+        self.registry.at(Place(remote.address), remote.length)
+    }
+}
+
+/// What copying takes on this machine, for buffers that are in a cache, in picoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts {
+    /// Per byte.
+    pub byte: u64,
+    /// Per block after the first.
+    pub block: u64,
+}
+
+/// Until the first bytes move: fetching a line that another processor holds.
+const START: u64 = 150_000;
+
+impl Facts {
+    /// How long a transfer takes.
+    pub fn cost(&self, shape: Shape) -> Duration {
+        let blocks = shape.local_blocks.max(shape.remote_blocks).max(1);
+        let picoseconds = START
+            .saturating_add(shape.bytes.saturating_mul(self.byte))
+            .saturating_add((blocks - 1).saturating_mul(self.block));
+        Duration::from_nanos(picoseconds / 1000)
+    }
+}
+
+/// Probed at first use. Takes some 50 us.
+pub fn facts() -> Facts {
+    static FACTS: OnceLock<Facts> = OnceLock::new();
+    *FACTS.get_or_init(measure)
+}
+
+#[cold]
+fn measure() -> Facts {
+    const BYTES: u64 = 64 << 10;
+    const BLOCKS: u64 = 512;
+    let (source, mut target) = (vec![1u8; BYTES as usize], vec![2u8; BYTES as usize]);
+    let (from, to) = (
+        Layout::local(source.as_ptr(), BYTES),
+        Layout::local(target.as_mut_ptr(), BYTES),
+    );
+    let spans: Vec<Span> = (0..BLOCKS)
+        .map(|index| Span {
+            address: source.as_ptr().expose_provenance() as u64 + index * 48,
+            length: 32,
+        })
+        .collect();
+    let time = |from: &Layout<'_>| {
+        let rounds = (0..8).map(|_| {
+            let before = clock::now();
+            // SAFETY: the layouts lie within the vectors.
+            unsafe { local::copy_range(from, &to, 0..from.length()) };
+            (clock::now() - before).as_nanos() as u64 * 1000
+        });
+        rounds.min().unwrap_or(0)
+    };
+    Facts {
+        byte: (time(&from) / BYTES).max(1),
+        block: (time(&Layout::Spans(&spans)) / BLOCKS).max(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Level;
+    use crate::transfer::Cause;
+    use isthmus_shm::{Segment, registry, segment};
+
+    fn registry() -> (&'static Registry, &'static Segment) {
+        let fd = segment::create(1, [3; 16]).expect("memfd");
+        let segment: &'static Segment = Box::leak(Box::new(Segment::attach(fd, [3; 16]).expect("attach")));
+        let registry: &'static Registry = Box::leak(Box::default());
+        assert!(registry.add(registry::JOB, segment));
+        (registry, segment)
+    }
+
+    #[test]
+    fn what_is_outside_the_segment_is_a_hole() {
+        let (registry, segment) = registry();
+        let mapped = Mapped::new(registry);
+        let offset = segment.allocate(4096).expect("memory");
+        let first = segment.at(offset, 4096).expect("taken").as_ptr();
+        let place = registry.find(first.addr() as u64, 4096).expect("in the segment").0;
+        let mut buffer = [0u8; 64];
+        let local = Layout::local(buffer.as_mut_ptr(), 64);
+        let away = [Level { count: 8, stride: 4096 }];
+        let back = [Level {
+            count: 8,
+            stride: -4096,
+        }];
+        let pieces = [
+            Span {
+                address: place,
+                length: 32,
+            },
+            Span {
+                address: place + 4096,
+                length: 32,
+            },
+        ];
+        for remote in [
+            Layout::contiguous(place + 4096 - 63, 64),
+            Layout::contiguous(u64::MAX - 8, 64),
+            Layout::strided(place, 8, &away),
+            Layout::strided(place, 8, &back),
+            Layout::Spans(&pieces),
+        ] {
+            // SAFETY: the buffer is as long as we say; the remote side is refused.
+            let moved = unsafe { [mapped.pull(&remote, &local, 0..64), mapped.push(&local, &remote, 0..64)] };
+            for result in moved {
+                assert_eq!(
+                    result.map_err(|stopped| (stopped.done, stopped.cause())),
+                    Err((0, Cause::Hole)),
+                    "{remote:?}"
+                );
+            }
+        }
+        let nothing = Layout::strided(7, 0, &away);
+        // SAFETY: nothing is copied.
+        assert_eq!(unsafe { mapped.pull(&nothing, &local, 0..0) }, Ok(()));
+    }
+
+    #[test]
+    fn costs_follow_the_facts() {
+        let facts = Facts { byte: 20, block: 2000 };
+        assert_eq!(facts.cost(Shape::contiguous(0)), Duration::from_nanos(150));
+        assert_eq!(
+            facts.cost(Shape {
+                bytes: 1000,
+                local_blocks: 1,
+                remote_blocks: 11
+            }),
+            Duration::from_nanos(150 + 20 + 20)
+        );
+        assert!(super::facts().byte > 0);
+    }
+}
