@@ -1,6 +1,6 @@
 // ranks: 1 2 4 6 8
-/* Neighborhood collectives against what the lists of neighbors say: rings of every length, ends, several edges between the
-   same two, edges to oneself, nobody. */
+/* Neighborhood collectives in all forms against what the lists of neighbors say: rings of every length, ends, several edges
+   between the same two, edges to oneself, nobody. */
 #include "check.h"
 
 enum { MOST = 32, LONG = 40000 };
@@ -12,6 +12,26 @@ static int in, out, sources[MOST], destinations[MOST], twins[MOST];
 static int element(int from, int block, int i) { return from * 1000003 + block * 10007 + i * 7 + 1; }
 
 static int *sent, *received;
+
+/* A neighborhood collective in any form, which is the same on all ranks of the communicator. */
+#define NEIGHBOR(name, suffix, ...)                                                                 \
+    do {                                                                                            \
+        static const char *forms = "bip";                                                           \
+        MPI_Request request = MPI_REQUEST_NULL;                                                     \
+        switch (forms[next_random(&choices) % 3]) {                                                               \
+        case 'b': OK(MPI_Neighbor_##name##suffix(__VA_ARGS__)); break;                              \
+        case 'i': OK(MPI_Ineighbor_##name##suffix(__VA_ARGS__, &request)); break;                   \
+        case 'p':                                                                                   \
+            OK(MPI_Neighbor_##name##_init##suffix(__VA_ARGS__, MPI_INFO_NULL, &request));           \
+            for (int again = 0; again < 2; again++) {                                               \
+                OK(MPI_Start(&request));                                                            \
+                OK(MPI_Wait(&request, MPI_STATUS_IGNORE));                                          \
+            }                                                                                       \
+            OK(MPI_Request_free(&request));                                                         \
+        }                                                                                           \
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));                                                  \
+    } while (0)
+static unsigned choices, rounds;
 
 static void clear(int total) {
     for (int i = 0; i < total; i++) received[i] = -1;
@@ -28,17 +48,17 @@ static void block_is(const int *values, int count, int k, int same, int stride, 
 static void equal_blocks(MPI_Comm comm, int count) {
     for (int i = 0; i < count; i++) sent[i] = element(rank, 0, i);
     clear((in + 1) * count);
-    OK(MPI_Neighbor_allgather(sent, count, MPI_INT, received, count, MPI_INT, comm));
+    NEIGHBOR(allgather,, sent, count, MPI_INT, received, count, MPI_INT, comm);
     for (int k = 0; k < in; k++) block_is(received + k * count, count, k, 1, 1, "allgather");
     CHECK(count == 0 || received[in * count] == -1, "written beyond the last block");
     clear((in + 1) * count);
-    OK(MPI_Neighbor_allgather_c(sent, 4 * count, MPI_BYTE, received, count, MPI_INT, comm));
+    NEIGHBOR(allgather, _c, sent, 4 * count, MPI_BYTE, received, count, MPI_INT, comm);
     for (int k = 0; k < in; k++) block_is(received + k * count, count, k, 1, 1, "allgather_c");
 
     for (int k = 0; k < out; k++)
         for (int i = 0; i < count; i++) sent[k * count + i] = element(rank, k, i);
     clear((in + 1) * count);
-    OK(MPI_Neighbor_alltoall(sent, count, MPI_INT, received, count, MPI_INT, comm));
+    NEIGHBOR(alltoall,, sent, count, MPI_INT, received, count, MPI_INT, comm);
     for (int k = 0; k < in; k++) block_is(received + k * count, count, k, 0, 1, "alltoall");
     CHECK(count == 0 || received[in * count] == -1, "written beyond the last block");
 }
@@ -70,19 +90,19 @@ static void unequal_blocks(MPI_Comm comm, int unit) {
         end += receive_counts[k] + 3;
     }
     clear(end);
-    OK(MPI_Neighbor_alltoallv(sent, send_counts, send_places, MPI_INT, received, receive_counts, receive_places, MPI_INT, comm));
+    NEIGHBOR(alltoallv,, sent, send_counts, send_places, MPI_INT, received, receive_counts, receive_places, MPI_INT, comm);
     for (int k = 0; k < in; k++) block_is(received + receive_places[k], receive_counts[k], k, 0, 1, "alltoallv");
     clear(end);
-    OK(MPI_Neighbor_alltoallv_c(sent, large_counts[0], large_places[0], MPI_INT, received, large_counts[1], large_places[1],
-                                MPI_INT, comm));
+    NEIGHBOR(alltoallv, _c, sent, large_counts[0], large_places[0], MPI_INT, received, large_counts[1],
+             large_places[1], MPI_INT, comm);
     for (int k = 0; k < in; k++) block_is(received + receive_places[k], receive_counts[k], k, 0, 1, "alltoallv_c");
     clear(end);
-    OK(MPI_Neighbor_alltoallw(sent, send_counts, send_bytes, send_types, received, receive_counts, receive_bytes,
-                              receive_types, comm));
+    NEIGHBOR(alltoallw,, sent, send_counts, send_bytes, send_types, received, receive_counts, receive_bytes, receive_types,
+             comm);
     for (int k = 0; k < in; k++) block_is(received + receive_places[k], receive_counts[k], k, 0, 1, "alltoallw");
     clear(end);
-    OK(MPI_Neighbor_alltoallw_c(sent, large_counts[0], send_bytes, send_types, received, large_counts[1], receive_bytes,
-                                receive_types, comm));
+    NEIGHBOR(alltoallw, _c, sent, large_counts[0], send_bytes, send_types, received, large_counts[1], receive_bytes,
+             receive_types, comm);
     for (int k = 0; k < in; k++) block_is(received + receive_places[k], receive_counts[k], k, 0, 1, "alltoallw_c");
 
     /* One length for all that a process sends. */
@@ -96,10 +116,10 @@ static void unequal_blocks(MPI_Comm comm, int unit) {
     }
     for (int i = 0; i < own; i++) sent[i] = element(rank, 0, i);
     clear(end);
-    OK(MPI_Neighbor_allgatherv(sent, own, MPI_INT, received, receive_counts, receive_places, MPI_INT, comm));
+    NEIGHBOR(allgatherv,, sent, own, MPI_INT, received, receive_counts, receive_places, MPI_INT, comm);
     for (int k = 0; k < in; k++) block_is(received + receive_places[k], receive_counts[k], k, 1, 1, "allgatherv");
     clear(end);
-    OK(MPI_Neighbor_allgatherv_c(sent, own, MPI_INT, received, large_counts[1], large_places[1], MPI_INT, comm));
+    NEIGHBOR(allgatherv, _c, sent, own, MPI_INT, received, large_counts[1], large_places[1], MPI_INT, comm);
     for (int k = 0; k < in; k++) block_is(received + receive_places[k], receive_counts[k], k, 1, 1, "allgatherv_c");
 }
 
@@ -112,10 +132,10 @@ static void layouts(MPI_Comm comm) {
     for (int k = 0; k <= out; k++)
         for (int i = 0; i < 6; i++) sent[6 * k + i] = i % 2 ? -3 : element(rank, k, i / 2);
     clear(6 * in);
-    OK(MPI_Neighbor_alltoall(sent, 1, wide, received, 3, MPI_INT, comm));
+    NEIGHBOR(alltoall,, sent, 1, wide, received, 3, MPI_INT, comm);
     for (int k = 0; k < in; k++) block_is(received + 3 * k, 3, k, 0, 1, "wide to narrow");
     clear(6 * in);
-    OK(MPI_Neighbor_allgather(sent, 1, wide, received, 1, wide, comm));
+    NEIGHBOR(allgather,, sent, 1, wide, received, 1, wide, comm);
     for (int k = 0; k < in; k++) {
         block_is(received + 6 * k, 3, k, 1, 2, "wide to wide");
         CHECK(received[6 * k + 1] == -1, "a gap is written");
@@ -125,6 +145,7 @@ static void layouts(MPI_Comm comm) {
 }
 
 static void everything(MPI_Comm comm) {
+    choices = ++rounds;
     const int counts[] = {0, 1, 5, 300, LONG};
     for (unsigned i = 0; i < sizeof counts / sizeof *counts; i++) equal_blocks(comm, counts[i]);
     for (int unit = 1; unit <= 4000; unit *= 40) unequal_blocks(comm, unit);
@@ -135,7 +156,10 @@ static void everything(MPI_Comm comm) {
 static void on_grid(int ndims, const int *dims, const int *periods) {
     MPI_Comm cart, copy;
     OK(MPI_Cart_create(MPI_COMM_WORLD, ndims, dims, periods, 0, &cart));
-    if (cart == MPI_COMM_NULL) return;
+    if (cart == MPI_COMM_NULL) {
+        rounds += 2;
+        return;
+    }
     in = out = 2 * ndims;
     for (int d = 0; d < ndims; d++) OK(MPI_Cart_shift(cart, d, 1, &sources[2 * d], &sources[2 * d + 1]));
     for (int k = 0; k < in; k++) destinations[k] = sources[k], twins[k] = k ^ 1;
@@ -242,6 +266,10 @@ static void wrong(void) {
     MPI_Aint bytes[2] = {0, 4};
     MPI_Datatype types[2] = {MPI_INT, MPI_INT}, nulls[2] = {MPI_INT, MPI_DATATYPE_NULL};
     FAILS(MPI_ERR_TOPOLOGY, MPI_Neighbor_allgather(sent, 1, MPI_INT, received, 1, MPI_INT, MPI_COMM_WORLD));
+    MPI_Request request = MPI_REQUEST_NULL;
+    FAILS(MPI_ERR_TOPOLOGY, MPI_Ineighbor_allgather(sent, 1, MPI_INT, received, 1, MPI_INT, MPI_COMM_WORLD, &request));
+    FAILS(MPI_ERR_TOPOLOGY,
+          MPI_Neighbor_alltoall_init(sent, 1, MPI_INT, received, 1, MPI_INT, MPI_COMM_WORLD, MPI_INFO_NULL, &request));
     FAILS(MPI_ERR_TOPOLOGY,
           MPI_Neighbor_alltoallv(sent, two, places, MPI_INT, received, two, places, MPI_INT, MPI_COMM_WORLD));
     OK(MPI_Cart_create(MPI_COMM_WORLD, 1, &size, (int[]){1}, 0, &ring));
@@ -261,6 +289,8 @@ static void wrong(void) {
     OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &rank, MPI_UNWEIGHTED, 0, NULL, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
                                       &ring));
     FAILS(MPI_ERR_TOPOLOGY, MPI_Neighbor_alltoall(sent, 1, MPI_INT, received, 1, MPI_INT, ring));
+    OK(MPI_Ineighbor_alltoall(sent, 1, MPI_INT, received, 1, MPI_INT, ring, &request));
+    FAILS(MPI_ERR_TOPOLOGY, MPI_Wait(&request, MPI_STATUS_IGNORE));
     OK(MPI_Comm_free(&ring));
 }
 

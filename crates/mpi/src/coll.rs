@@ -1,4 +1,4 @@
-//! Collective communication (MPI-5.0 §6), on intracommunicators: blocking, non-blocking and persistent.
+//! Collective communication (MPI-5.0 §6): blocking, non-blocking and persistent.
 //!
 //! One file per procedure (with its `v` and `w` forms), which checks the arguments and selects; one folder per procedure
 //! with a file for each algorithm. Selection and reduction order depend on count, datatype and ranks only, so that
@@ -37,7 +37,9 @@ pub use barrier::{barrier, barrier_init, ibarrier};
 pub use bcast::{bcast, bcast_init, ibcast};
 pub use gather::{gather, gather_init, gatherv, gatherv_init, igather, igatherv};
 pub use neighbor::{
-    neighbor_allgather, neighbor_allgatherv, neighbor_alltoall, neighbor_alltoallv, neighbor_alltoallw,
+    ineighbor_allgather, ineighbor_allgatherv, ineighbor_alltoall, ineighbor_alltoallv, ineighbor_alltoallw,
+    neighbor_allgather, neighbor_allgather_init, neighbor_allgatherv, neighbor_allgatherv_init, neighbor_alltoall,
+    neighbor_alltoall_init, neighbor_alltoallv, neighbor_alltoallv_init, neighbor_alltoallw, neighbor_alltoallw_init,
 };
 pub use reduce::{ireduce, reduce, reduce_init};
 pub use reduce_scatter::{

@@ -231,11 +231,6 @@ impl Comm {
         self.remote.as_ref().map_or(self, |remote| &remote.local)
     }
 
-    /// As [`Self::local`], for what outlives the handle.
-    pub(crate) fn share_local(self: &Arc<Self>) -> Arc<Comm> {
-        Arc::clone(self.remote.as_ref().map_or(self, |remote| &remote.local))
-    }
-
     /// The process that `rank` names in point-to-point calls; `None` if there is no such rank.
     #[inline]
     pub fn peer(&self, rank: i32) -> Option<Peer> {

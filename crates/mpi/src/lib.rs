@@ -92,7 +92,10 @@ pub mod procedures {
 
     // Topologies: topology.rs, coll/neighbor.rs.
     pub use crate::coll::{
-        neighbor_allgather, neighbor_allgatherv, neighbor_alltoall, neighbor_alltoallv, neighbor_alltoallw,
+        ineighbor_allgather, ineighbor_allgatherv, ineighbor_alltoall, ineighbor_alltoallv, ineighbor_alltoallw,
+        neighbor_allgather, neighbor_allgather_init, neighbor_allgatherv, neighbor_allgatherv_init, neighbor_alltoall,
+        neighbor_alltoall_init, neighbor_alltoallv, neighbor_alltoallv_init, neighbor_alltoallw,
+        neighbor_alltoallw_init,
     };
     pub use crate::topology::{
         cart_coords, cart_create, cart_get, cart_map, cart_rank, cart_shift, cart_sub, cartdim_get, dims_create,

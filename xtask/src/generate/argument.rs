@@ -322,12 +322,13 @@ fn integer(
     Ok(())
 }
 
-/// In collectives: an argument of a side that may be ignored, so that the typed procedure resolves its datatype itself.
+/// In collectives: an argument of a side that may be ignored, so that the typed procedure resolves its datatype itself. In
+/// those with a root, whoever is in the root's group of an intercommunicator ignores all.
 fn is_of_a_side(procedure: &Procedure, parameter: &Parameter) -> bool {
     let sided = has(procedure, "sendtype") || has(procedure, "sendtypes");
-    ["collective", "topology"].contains(&procedure.chapter.as_str())
-        && sided
-        && ["send", "recv"].iter().any(|side| parameter.name.starts_with(side))
+    let of_a_side = sided && ["send", "recv"].iter().any(|side| parameter.name.starts_with(side));
+    let of_a_root = has(procedure, "root") && ["count", "datatype", "op"].contains(&parameter.name.as_str());
+    ["collective", "topology"].contains(&procedure.chapter.as_str()) && (of_a_side || of_a_root)
 }
 
 /// The length of an array that has an entry for each process.
@@ -336,6 +337,9 @@ fn processes(procedure: &Procedure, parameter: &Parameter) -> &'static str {
         "peers_if(is_root(comm, root), comm)"
     } else if ["sendcounts", "sdispls", "sendtypes"].contains(&parameter.name.as_str()) && !has(procedure, "root") {
         "peers_if(!is_in_place::<A>(sendbuf), comm)"
+    } else if has(procedure, "op") {
+        // A group shares out the other's result among its own.
+        "comm.size() as usize"
     } else {
         "peers(comm)"
     }

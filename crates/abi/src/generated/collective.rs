@@ -436,11 +436,15 @@ unsafe fn bcast<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Bcast", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let root = A::word_in::<Rank>(root);
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            procedures::bcast(A::buffer_mut(buffer), count, datatype, root, comm)?;
+            procedures::bcast(
+                A::buffer_mut(buffer),
+                count.into(),
+                A::handle_in::<Datatype>(datatype),
+                root,
+                comm,
+            )?;
             Ok(())
         }
     })
@@ -460,15 +464,13 @@ unsafe fn bcast_init<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Bcast_init", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let root = A::word_in::<Rank>(root);
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::bcast_init(
                 A::buffer_mut(buffer),
-                count,
-                datatype,
+                count.into(),
+                A::handle_in::<Datatype>(datatype),
                 root,
                 comm,
                 argument::info::<A>(info, "info")?,
@@ -904,12 +906,16 @@ unsafe fn ibcast<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Ibcast", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let root = A::word_in::<Rank>(root);
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
-            let request = procedures::ibcast(A::buffer_mut(buffer), count, datatype, root, comm)?;
+            let request = procedures::ibcast(
+                A::buffer_mut(buffer),
+                count.into(),
+                A::handle_in::<Datatype>(datatype),
+                root,
+                comm,
+            )?;
             request_place.put(request);
             Ok(())
         }
@@ -1029,18 +1035,15 @@ unsafe fn ireduce<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Ireduce", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
-            let op = A::handle_in::<Op>(op).resolve("op")?;
             let root = A::word_in::<Rank>(root);
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::ireduce(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
-                count,
-                datatype,
-                op,
+                count.into(),
+                A::handle_in::<Datatype>(datatype),
+                A::handle_in::<Op>(op),
                 root,
                 comm,
             )?;
@@ -1071,7 +1074,7 @@ unsafe fn ireduce_scatter<A: Abi, N: Number>(
             let request = procedures::ireduce_scatter(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, peers(comm), "recvcounts")?,
+                argument::counts(recvcounts, comm.size() as usize, "recvcounts")?,
                 datatype,
                 op,
                 comm,
@@ -1256,17 +1259,14 @@ unsafe fn reduce<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Reduce", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
-            let op = A::handle_in::<Op>(op).resolve("op")?;
             let root = A::word_in::<Rank>(root);
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             procedures::reduce(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
-                count,
-                datatype,
-                op,
+                count.into(),
+                A::handle_in::<Datatype>(datatype),
+                A::handle_in::<Op>(op),
                 root,
                 comm,
             )?;
@@ -1291,18 +1291,15 @@ unsafe fn reduce_init<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Reduce_init", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
-            let op = A::handle_in::<Op>(op).resolve("op")?;
             let root = A::word_in::<Rank>(root);
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::reduce_init(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
-                count,
-                datatype,
-                op,
+                count.into(),
+                A::handle_in::<Datatype>(datatype),
+                A::handle_in::<Op>(op),
                 root,
                 comm,
                 argument::info::<A>(info, "info")?,
@@ -1353,7 +1350,7 @@ unsafe fn reduce_scatter<A: Abi, N: Number>(
             procedures::reduce_scatter(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, peers(comm), "recvcounts")?,
+                argument::counts(recvcounts, comm.size() as usize, "recvcounts")?,
                 datatype,
                 op,
                 comm,
@@ -1450,7 +1447,7 @@ unsafe fn reduce_scatter_init<A: Abi, N: Number>(
             let request = procedures::reduce_scatter_init(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, peers(comm), "recvcounts")?,
+                argument::counts(recvcounts, comm.size() as usize, "recvcounts")?,
                 datatype,
                 op,
                 comm,

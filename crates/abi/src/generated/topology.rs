@@ -336,6 +336,176 @@ unsafe fn graphdims_get<A: Abi>(comm: CHandle<A>, nnodes: *mut c_int, nedges: *m
     })
 }
 
+/// `MPI_Ineighbor_allgather`.
+#[inline(always)]
+unsafe fn ineighbor_allgather<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: CHandle<A>,
+    comm: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Ineighbor_allgather", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::ineighbor_allgather(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                recvcount.into(),
+                A::handle_in::<Datatype>(recvtype),
+                comm,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Ineighbor_allgatherv`.
+#[inline(always)]
+unsafe fn ineighbor_allgatherv<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    displs: *const N,
+    recvtype: CHandle<A>,
+    comm: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Ineighbor_allgatherv", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::ineighbor_allgatherv(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?,
+                argument::counts(displs, topology::indegree(comm)?, "displs")?,
+                A::handle_in::<Datatype>(recvtype),
+                comm,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Ineighbor_alltoall`.
+#[inline(always)]
+unsafe fn ineighbor_alltoall<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: CHandle<A>,
+    comm: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Ineighbor_alltoall", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::ineighbor_alltoall(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                recvcount.into(),
+                A::handle_in::<Datatype>(recvtype),
+                comm,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Ineighbor_alltoallv`.
+#[inline(always)]
+unsafe fn ineighbor_alltoallv<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcounts: *const N,
+    sdispls: *const N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    rdispls: *const N,
+    recvtype: CHandle<A>,
+    comm: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Ineighbor_alltoallv", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::ineighbor_alltoallv(
+                A::buffer(sendbuf),
+                argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?,
+                argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?,
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?,
+                argument::counts(rdispls, topology::indegree(comm)?, "rdispls")?,
+                A::handle_in::<Datatype>(recvtype),
+                comm,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Ineighbor_alltoallw`.
+#[inline(always)]
+unsafe fn ineighbor_alltoallw<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcounts: *const N,
+    sdispls: *const i64,
+    sendtypes: *const CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    rdispls: *const i64,
+    recvtypes: *const CHandle<A>,
+    comm: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Ineighbor_alltoallw", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::ineighbor_alltoallw(
+                A::buffer(sendbuf),
+                argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?,
+                argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?,
+                &argument::handles::<A, Datatype>(sendtypes, topology::outdegree(comm)?, "sendtypes")?,
+                A::buffer_mut(recvbuf),
+                argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?,
+                argument::counts(rdispls, topology::indegree(comm)?, "rdispls")?,
+                &argument::handles::<A, Datatype>(recvtypes, topology::indegree(comm)?, "recvtypes")?,
+                comm,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
 /// `MPI_Neighbor_allgather`.
 #[inline(always)]
 unsafe fn neighbor_allgather<A: Abi, N: Number>(
@@ -360,6 +530,40 @@ unsafe fn neighbor_allgather<A: Abi, N: Number>(
                 A::handle_in::<Datatype>(recvtype),
                 comm,
             )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Neighbor_allgather_init`.
+#[inline(always)]
+unsafe fn neighbor_allgather_init<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: CHandle<A>,
+    comm: CHandle<A>,
+    info: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Neighbor_allgather_init", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::neighbor_allgather_init(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                recvcount.into(),
+                A::handle_in::<Datatype>(recvtype),
+                comm,
+                argument::info::<A>(info, "info")?,
+            )?;
+            request_place.put(request);
             Ok(())
         }
     })
@@ -396,6 +600,42 @@ unsafe fn neighbor_allgatherv<A: Abi, N: Number>(
     })
 }
 
+/// `MPI_Neighbor_allgatherv_init`.
+#[inline(always)]
+unsafe fn neighbor_allgatherv_init<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    displs: *const N,
+    recvtype: CHandle<A>,
+    comm: CHandle<A>,
+    info: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Neighbor_allgatherv_init", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::neighbor_allgatherv_init(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?,
+                argument::counts(displs, topology::indegree(comm)?, "displs")?,
+                A::handle_in::<Datatype>(recvtype),
+                comm,
+                argument::info::<A>(info, "info")?,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
 /// `MPI_Neighbor_alltoall`.
 #[inline(always)]
 unsafe fn neighbor_alltoall<A: Abi, N: Number>(
@@ -420,6 +660,40 @@ unsafe fn neighbor_alltoall<A: Abi, N: Number>(
                 A::handle_in::<Datatype>(recvtype),
                 comm,
             )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Neighbor_alltoall_init`.
+#[inline(always)]
+unsafe fn neighbor_alltoall_init<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcount: N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcount: N,
+    recvtype: CHandle<A>,
+    comm: CHandle<A>,
+    info: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Neighbor_alltoall_init", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::neighbor_alltoall_init(
+                A::buffer(sendbuf),
+                sendcount.into(),
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                recvcount.into(),
+                A::handle_in::<Datatype>(recvtype),
+                comm,
+                argument::info::<A>(info, "info")?,
+            )?;
+            request_place.put(request);
             Ok(())
         }
     })
@@ -458,6 +732,44 @@ unsafe fn neighbor_alltoallv<A: Abi, N: Number>(
     })
 }
 
+/// `MPI_Neighbor_alltoallv_init`.
+#[inline(always)]
+unsafe fn neighbor_alltoallv_init<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcounts: *const N,
+    sdispls: *const N,
+    sendtype: CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    rdispls: *const N,
+    recvtype: CHandle<A>,
+    comm: CHandle<A>,
+    info: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Neighbor_alltoallv_init", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::neighbor_alltoallv_init(
+                A::buffer(sendbuf),
+                argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?,
+                argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?,
+                A::handle_in::<Datatype>(sendtype),
+                A::buffer_mut(recvbuf),
+                argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?,
+                argument::counts(rdispls, topology::indegree(comm)?, "rdispls")?,
+                A::handle_in::<Datatype>(recvtype),
+                comm,
+                argument::info::<A>(info, "info")?,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
 /// `MPI_Neighbor_alltoallw`.
 #[inline(always)]
 unsafe fn neighbor_alltoallw<A: Abi, N: Number>(
@@ -486,6 +798,44 @@ unsafe fn neighbor_alltoallw<A: Abi, N: Number>(
                 &argument::handles::<A, Datatype>(recvtypes, topology::indegree(comm)?, "recvtypes")?,
                 comm,
             )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Neighbor_alltoallw_init`.
+#[inline(always)]
+unsafe fn neighbor_alltoallw_init<A: Abi, N: Number>(
+    sendbuf: *const c_void,
+    sendcounts: *const N,
+    sdispls: *const i64,
+    sendtypes: *const CHandle<A>,
+    recvbuf: *mut c_void,
+    recvcounts: *const N,
+    rdispls: *const i64,
+    recvtypes: *const CHandle<A>,
+    comm: CHandle<A>,
+    info: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Neighbor_alltoallw_init", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::neighbor_alltoallw_init(
+                A::buffer(sendbuf),
+                argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?,
+                argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?,
+                &argument::handles::<A, Datatype>(sendtypes, topology::outdegree(comm)?, "sendtypes")?,
+                A::buffer_mut(recvbuf),
+                argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?,
+                argument::counts(rdispls, topology::indegree(comm)?, "rdispls")?,
+                &argument::handles::<A, Datatype>(recvtypes, topology::indegree(comm)?, "recvtypes")?,
+                comm,
+                argument::info::<A>(info, "info")?,
+            )?;
+            request_place.put(request);
             Ok(())
         }
     })
@@ -526,15 +876,35 @@ MPI_Graph_map = self::graph_map(comm: CHandle<A>, nnodes: c_int, index: *const c
 MPI_Graph_neighbors = self::graph_neighbors(comm: CHandle<A>, rank: c_int, maxneighbors: c_int, neighbors: *mut c_int) -> c_int;
 MPI_Graph_neighbors_count = self::graph_neighbors_count(comm: CHandle<A>, rank: c_int, nneighbors: *mut c_int) -> c_int;
 MPI_Graphdims_get = self::graphdims_get(comm: CHandle<A>, nnodes: *mut c_int, nedges: *mut c_int) -> c_int;
+MPI_Ineighbor_allgather = self::ineighbor_allgather::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Ineighbor_allgather_c = self::ineighbor_allgather::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Ineighbor_allgatherv = self::ineighbor_allgatherv::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Ineighbor_allgatherv_c = self::ineighbor_allgatherv::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Ineighbor_alltoall = self::ineighbor_alltoall::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Ineighbor_alltoall_c = self::ineighbor_alltoall::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Ineighbor_alltoallv = self::ineighbor_alltoallv::<c_int>(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Ineighbor_alltoallv_c = self::ineighbor_alltoallv::<i64>(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Ineighbor_alltoallw = self::ineighbor_alltoallw::<c_int>(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const i64, sendtypes: *const CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const i64, recvtypes: *const CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Ineighbor_alltoallw_c = self::ineighbor_alltoallw::<i64>(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const CHandle<A>, comm: CHandle<A>, request: *mut CHandle<A>) -> c_int;
 MPI_Neighbor_allgather = self::neighbor_allgather::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
 MPI_Neighbor_allgather_c = self::neighbor_allgather::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Neighbor_allgather_init = self::neighbor_allgather_init::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Neighbor_allgather_init_c = self::neighbor_allgather_init::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
 MPI_Neighbor_allgatherv = self::neighbor_allgatherv::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
 MPI_Neighbor_allgatherv_c = self::neighbor_allgatherv::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Neighbor_allgatherv_init = self::neighbor_allgatherv_init::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Neighbor_allgatherv_init_c = self::neighbor_allgatherv_init::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
 MPI_Neighbor_alltoall = self::neighbor_alltoall::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
 MPI_Neighbor_alltoall_c = self::neighbor_alltoall::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Neighbor_alltoall_init = self::neighbor_alltoall_init::<c_int>(sendbuf: *const c_void, sendcount: c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: c_int, recvtype: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Neighbor_alltoall_init_c = self::neighbor_alltoall_init::<i64>(sendbuf: *const c_void, sendcount: i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcount: i64, recvtype: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
 MPI_Neighbor_alltoallv = self::neighbor_alltoallv::<c_int>(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
 MPI_Neighbor_alltoallv_c = self::neighbor_alltoallv::<i64>(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Neighbor_alltoallv_init = self::neighbor_alltoallv_init::<c_int>(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Neighbor_alltoallv_init_c = self::neighbor_alltoallv_init::<i64>(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
 MPI_Neighbor_alltoallw = self::neighbor_alltoallw::<c_int>(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const i64, sendtypes: *const CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const i64, recvtypes: *const CHandle<A>, comm: CHandle<A>) -> c_int;
 MPI_Neighbor_alltoallw_c = self::neighbor_alltoallw::<i64>(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const CHandle<A>, comm: CHandle<A>) -> c_int;
+MPI_Neighbor_alltoallw_init = self::neighbor_alltoallw_init::<c_int>(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const i64, sendtypes: *const CHandle<A>, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const i64, recvtypes: *const CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Neighbor_alltoallw_init_c = self::neighbor_alltoallw_init::<i64>(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const CHandle<A>, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const CHandle<A>, comm: CHandle<A>, info: CHandle<A>, request: *mut CHandle<A>) -> c_int;
 MPI_Topo_test = self::topo_test(comm: CHandle<A>, status: *mut c_int) -> c_int;
 }

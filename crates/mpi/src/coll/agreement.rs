@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use isthmus_engine::Entered;
 
 use super::elements;
-use super::link::{Incoming, Link, Outgoing};
+use super::link::Link;
 use super::operand::Operand;
 use super::schedule::{Recorder, Running};
 use crate::comm::Comm;
@@ -22,7 +22,7 @@ const UINT32_T: Handle<Datatype> = Handle::from_raw(0x251);
 
 /// An agreement on its way.
 pub(crate) struct Agreement {
-    stages: Vec<Running>,
+    running: Running,
     /// The number, and the other leader's.
     words: Arc<[AtomicU32; 2]>,
 }
@@ -33,53 +33,30 @@ impl Agreement {
         let words = Arc::new([AtomicU32::new(proposal), AtomicU32::new(0)]);
         let (own, theirs) = (words[0].as_ptr().cast::<u8>(), words[1].as_ptr().cast::<u8>());
         let width = size_of::<u32>();
-        let mut stages = Vec::new();
         let tag = comm.next_immediate();
-        let local = comm.share_local();
-        if comm.is_inter() && comm.rank() == 0 {
-            let recorder = Recorder::new(0, 1);
-            let operand = Operand::new(UINT32_T.resolve("datatype")?, Op::predefined(Predefined::Max))?;
-            let incoming = Incoming {
-                from: 0,
-                into: theirs,
-                len: width,
-            };
-            let outgoing = Outgoing {
-                to: 0,
-                data: own,
-                len: width,
-            };
-            // SAFETY: both words live as long as the agreement, and only its steps touch them until it is complete.
-            unsafe {
-                recorder.transfer(&[incoming], &[outgoing])?;
+        let recorder = Recorder::new(comm);
+        // SAFETY: both words live as long as the agreement, and only its steps touch them until it is complete.
+        unsafe {
+            if comm.is_inter() && comm.rank() == 0 {
+                let other = recorder.across(0);
+                let operand = Operand::new(UINT32_T.resolve("datatype")?, Op::predefined(Predefined::Max))?;
+                operand.swap(&recorder, other, own, theirs, 1)?;
                 operand.apply(&recorder, theirs, own, 1);
             }
-            stages.push(Running::new(Arc::new(recorder.take()), Arc::clone(comm), tag));
+            super::bcast::run(&recorder, elements::bytes(own, width), 0)?;
         }
-        let tag = if comm.is_inter() { local.next_immediate() } else { tag };
-        let recorder = Recorder::new(local.rank() as usize, local.size() as usize);
-        // SAFETY: as above.
-        unsafe { super::bcast::run(&recorder, elements::bytes(own, width), 0) }?;
-        stages.push(Running::new(Arc::new(recorder.take()), local, tag));
-        Ok(Self { stages, words })
+        let running = Running::new(Arc::new(recorder.take()), Arc::clone(comm), tag);
+        Ok(Self { running, words })
     }
 
     /// Move on.
     pub fn advance(&mut self, inside: &mut Entered) -> Look {
-        for stage in &mut self.stages {
-            match stage.advance(inside) {
-                Look::Complete => {}
-                look => return look,
-            }
-        }
-        Look::Complete
+        self.running.advance(inside)
     }
 
     /// The number. It must be complete.
     pub fn outcome(&mut self) -> Result<u32> {
-        for stage in &mut self.stages {
-            stage.outcome()?;
-        }
+        self.running.outcome()?;
         Ok(self.words[0].load(Ordering::Relaxed))
     }
 }

@@ -2,10 +2,11 @@
 
 mod bruck;
 mod direct;
+mod inter;
 
 use std::ffi::c_void;
 
-use super::arguments::{self, is_in_place};
+use super::arguments;
 use super::elements::Elements;
 use super::form::forms;
 use super::link::Link;
@@ -22,8 +23,8 @@ const MANY_RANKS: usize = 12;
 const SMALL: usize = 512;
 
 forms! {
-    /// `MPI_Allgather`: everyone gets a block from each, by rank. With `MPI_IN_PLACE`, `sendcount` and `sendtype` are not
-    /// looked at.
+    /// `MPI_Allgather`: everyone gets a block from each (of the other group, if there is one), by rank. With `MPI_IN_PLACE`,
+    /// `sendcount` and `sendtype` are not looked at.
     ///
     /// # Safety
     /// `sendbuf` must be readable and `recvbuf` writable where the elements lie.
@@ -38,7 +39,7 @@ forms! {
     ) {
         let call = F::begin(comm)?;
         let one = arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve("recvtype")?)?;
-        let own = own(sendbuf, sendcount, sendtype, recvbuf)?;
+        let own = own(sendbuf, sendcount, sendtype, recvbuf, comm)?;
         // SAFETY: the caller's promise.
         let result = unsafe { run(call.link(), own, one) };
         call.finish(result)
@@ -62,7 +63,7 @@ forms! {
     ) {
         let call = F::begin(comm)?;
         let blocks = arguments::blocks("recvbuf", recvbuf, recvcounts, displs, recvtype, comm)?;
-        let own = own(sendbuf, sendcount, sendtype, recvbuf)?;
+        let own = own(sendbuf, sendcount, sendtype, recvbuf, comm)?;
         // SAFETY: the caller's promise.
         let result = unsafe { run_v(call.link(), own, |rank| blocks.at(rank)) };
         call.finish(result)
@@ -75,8 +76,9 @@ fn own(
     sendcount: i64,
     sendtype: Handle<Datatype>,
     recvbuf: *const c_void,
+    comm: &Comm,
 ) -> Result<Option<Elements<'static>>> {
-    if is_in_place(sendbuf) {
+    if arguments::in_place(sendbuf, comm)? {
         return Ok(None);
     }
     let own = arguments::buffer("sendbuf", sendbuf, sendcount, sendtype.resolve("sendtype")?)?;
@@ -92,6 +94,9 @@ pub(super) unsafe fn run(link: &impl Link, own: Option<Elements<'_>>, one: Eleme
     let block = |rank: usize| one.nth(rank);
     // SAFETY: the caller's promise.
     unsafe {
+        if link.remote_size() > 0 {
+            return inter::run(link, own, block);
+        }
         if link.size() >= MANY_RANKS && one.bytes() <= SMALL && one.bytes() > 0 {
             return bruck::run(link, own, one);
         }
@@ -109,5 +114,10 @@ pub(super) unsafe fn run_v<'a>(
     block: impl Fn(usize) -> Elements<'a>,
 ) -> Result<()> {
     // SAFETY: the caller's promise.
-    unsafe { direct::run(link, own, block) }
+    unsafe {
+        if link.remote_size() > 0 {
+            return inter::run(link, own, block);
+        }
+        direct::run(link, own, block)
+    }
 }

@@ -1,11 +1,12 @@
 //! `MPI_Allreduce` (MPI-5.0 §6.9.6).
 
+mod inter;
 mod recursive_doubling;
 mod sliced;
 
 use std::ffi::c_void;
 
-use super::arguments::{self, is_in_place};
+use super::arguments;
 use super::form::forms;
 use super::link::Link;
 use super::operand::Operand;
@@ -22,7 +23,8 @@ const LONG: i64 = 16 << 10;
 const SHORT: (i64, usize) = (1 << 10, 8);
 
 forms! {
-    /// `MPI_Allreduce`: everyone gets the combination of everyone's elements. With `MPI_IN_PLACE`, one's own lie in `recvbuf`.
+    /// `MPI_Allreduce`: everyone gets the combination of everyone's elements (of those of the other group, if there is one). With
+    /// `MPI_IN_PLACE`, one's own lie in `recvbuf`.
     ///
     /// # Safety
     /// `sendbuf` must be readable and `recvbuf` writable where the elements lie.
@@ -36,7 +38,11 @@ forms! {
     ) {
         let call = F::begin(comm)?;
         let operand = Operand::new(datatype, op)?;
-        let input = if is_in_place(sendbuf) { recvbuf } else { sendbuf };
+        let input = if arguments::in_place(sendbuf, comm)? {
+            recvbuf
+        } else {
+            sendbuf
+        };
         arguments::buffer("sendbuf", input, count, datatype)?;
         arguments::buffer("recvbuf", recvbuf, count, datatype)?;
         arguments::distinct(sendbuf, recvbuf, count > 0)?;
@@ -62,7 +68,9 @@ pub(super) unsafe fn run(
     let short = bytes <= SHORT.0 && link.size() <= SHORT.1;
     // SAFETY: the caller's promise; scratch areas have room for all elements.
     unsafe {
-        if count == 0 || link.size() == 1 {
+        if link.remote_size() > 0 {
+            inter::run(link, operand, input, output, count)?;
+        } else if count == 0 || link.size() == 1 {
             operand.copy(link, input, output, count)?;
         } else if short {
             direct::run(link, operand, input, output, |_| (0, count))?;

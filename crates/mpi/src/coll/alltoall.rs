@@ -1,10 +1,11 @@
 //! `MPI_Alltoall`, `MPI_Alltoallv`, `MPI_Alltoallw` (MPI-5.0 §6.8).
 
 mod direct;
+mod inter;
 
 use std::ffi::c_void;
 
-use super::arguments::{self, is_in_place};
+use super::arguments;
 use super::elements::{self, Elements};
 use super::form::forms;
 use super::link::Link;
@@ -15,7 +16,7 @@ use crate::error::Result;
 use crate::handle::Handle;
 
 forms! {
-    /// `MPI_Alltoall`: everyone sends a block to each. With `MPI_IN_PLACE`, what is to be sent lies in `recvbuf`, and
+    /// `MPI_Alltoall`: everyone sends a block to each (of the other group, if there is one). With `MPI_IN_PLACE`, what is to be sent lies in `recvbuf`, and
     /// `sendcount` and `sendtype` are not looked at.
     ///
     /// # Safety
@@ -34,7 +35,7 @@ forms! {
         let to = |rank: usize| recvs.nth(rank);
         // SAFETY: the caller's promise.
         let result = unsafe {
-            if is_in_place(sendbuf) {
+            if arguments::in_place(sendbuf, comm)? {
                 run_in_place(call.link(), to)
             } else {
                 let sends = arguments::buffer("sendbuf", sendbuf, sendcount, sendtype.resolve("sendtype")?)?;
@@ -66,7 +67,7 @@ forms! {
         let recvs = arguments::blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtype, comm)?;
         // SAFETY: the caller's promise.
         let result = unsafe {
-            if is_in_place(sendbuf) {
+            if arguments::in_place(sendbuf, comm)? {
                 run_in_place(call.link(), |rank| recvs.at(rank))
             } else {
                 let sends = arguments::blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtype, comm)?;
@@ -98,7 +99,7 @@ forms! {
         let recvs = arguments::typed_blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtypes, comm)?;
         // SAFETY: the caller's promise.
         let result = unsafe {
-            if is_in_place(sendbuf) {
+            if arguments::in_place(sendbuf, comm)? {
                 run_in_place(call.link(), |rank| recvs[rank])
             } else {
                 let sends = arguments::typed_blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtypes, comm)?;
@@ -121,7 +122,12 @@ pub(super) unsafe fn run<'a>(
     to: impl Fn(usize) -> Elements<'a>,
 ) -> Result<()> {
     // SAFETY: the caller's promise.
-    unsafe { direct::run(link, from, to) }
+    unsafe {
+        if link.remote_size() > 0 {
+            return inter::run(link, from, to);
+        }
+        direct::run(link, from, to)
+    }
 }
 
 /// What goes to a rank lies where its block belongs: a copy of it goes.

@@ -4,23 +4,54 @@ use std::ffi::c_void;
 
 use super::elements::Elements;
 use crate::comm::Comm;
-use crate::constants::IN_PLACE;
+use crate::constants::{IN_PLACE, PROC_NULL, ROOT};
 use crate::counts::Counts;
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::fail;
 use crate::handle::Handle;
 
-/// A root that is a rank.
-pub(super) fn root(root: i32, comm: &Comm) -> Result<usize> {
-    if root < 0 || root >= comm.size() {
-        return Err(fail!(
-            Root,
-            "root={root}, but the communicator has {} ranks",
-            comm.size()
-        ));
+/// The root of a call, as the calling process sees it (MPI-5.0 §6.2.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Root {
+    /// A rank of an intracommunicator.
+    Rank(usize),
+    /// The calling process, which serves the other group of an intercommunicator.
+    Here,
+    /// Another process of its group: the call passes by the calling process.
+    Elsewhere,
+    /// A rank of the other group.
+    There(usize),
+}
+
+/// The root that a call names.
+pub(super) fn root(root: i32, comm: &Comm) -> Result<Root> {
+    let inter = comm.is_inter();
+    match root {
+        ROOT if inter => Ok(Root::Here),
+        PROC_NULL if inter => Ok(Root::Elsewhere),
+        rank if !(0..comm.remote_size()).contains(&rank) => {
+            let (size, whose) = (comm.remote_size(), if inter { "other group" } else { "communicator" });
+            Err(fail!(Root, "root={root}, but the {whose} has {size} ranks"))
+        }
+        rank if inter => Ok(Root::There(rank as usize)),
+        rank => Ok(Root::Rank(rank as usize)),
     }
-    Ok(root as usize)
+}
+
+impl Root {
+    /// Is it the calling process, which is `rank` in its group?
+    pub fn is_me(self, rank: usize) -> bool {
+        self == Self::Here || self == Self::Rank(rank)
+    }
+}
+
+/// What is not defined on intercommunicators.
+pub(super) fn intra(comm: &Comm) -> Result<()> {
+    if comm.is_inter() {
+        return Err(fail!(Comm, "comm={:?} is an intercommunicator", comm.handle()));
+    }
+    Ok(())
 }
 
 /// A buffer of `count` elements.
@@ -41,7 +72,7 @@ pub(super) fn buffer<'a>(
     Elements::new(buffer, count, datatype).checked()
 }
 
-/// One block of elements per rank, with a count and a displacement in extents for each.
+/// One block of elements per rank (of the other group, if there is one), with a count and a displacement in extents for each.
 pub(super) struct Blocks<'a> {
     all: Elements<'a>,
     counts: Counts<'a>,
@@ -89,7 +120,7 @@ pub(super) fn typed_blocks(
     comm: &Comm,
 ) -> Result<Vec<Elements<'static>>> {
     for_every_rank(name, counts, displacements, comm)?;
-    if datatypes.len() < comm.size() as usize {
+    if datatypes.len() < comm.remote_size() as usize {
         return Err(fail!(Arg, "the datatypes of {name} are missing"));
     }
     let block = |(rank, datatype): (usize, &Handle<Datatype>)| {
@@ -98,14 +129,14 @@ pub(super) fn typed_blocks(
     };
     datatypes
         .iter()
-        .take(comm.size() as usize)
+        .take(comm.remote_size() as usize)
         .enumerate()
         .map(block)
         .collect()
 }
 
 fn for_every_rank(name: &str, counts: Counts<'_>, displacements: Counts<'_>, comm: &Comm) -> Result<()> {
-    let size = comm.size() as usize;
+    let size = comm.remote_size() as usize;
     if counts.len() < size || displacements.len() < size {
         return Err(fail!(Arg, "the counts or displacements of {name} are missing"));
     }
@@ -129,6 +160,18 @@ pub(super) fn distinct(sendbuf: *const c_void, recvbuf: *const c_void, holds_dat
         ));
     }
     Ok(())
+}
+
+/// As [`is_in_place`], which means nothing on an intercommunicator: there, where a buffer matters, it is an error.
+pub(super) fn in_place(buffer: *const c_void, comm: &Comm) -> Result<bool> {
+    let in_place = is_in_place(buffer);
+    if in_place && comm.is_inter() {
+        return Err(fail!(
+            Buffer,
+            "sendbuf is MPI_IN_PLACE, which it may not be on an intercommunicator"
+        ));
+    }
+    Ok(in_place)
 }
 
 /// Is it `MPI_IN_PLACE`?

@@ -2,6 +2,7 @@
 
 mod dissemination;
 mod flags;
+mod inter;
 
 use super::form::{Form, Immediate, Persistent};
 use super::link::{Call, Link};
@@ -12,7 +13,7 @@ use crate::info::Info;
 use crate::request::Request;
 pub(crate) use flags::Barriers;
 
-/// `MPI_Barrier`: return when every process of the communicator has called it.
+/// `MPI_Barrier`: return when every process of the communicator (of the other group, if there is one) has called it.
 pub fn barrier(comm: &'static Comm) -> Result<()> {
     let call = Call::new(comm)?;
     let result = if flags::serves(comm) {
@@ -40,5 +41,8 @@ fn by_messages<F: Form>(comm: &'static Comm) -> Result<F::Done> {
 }
 
 pub(super) fn run(link: &impl Link) -> Result<()> {
+    if link.remote_size() > 0 {
+        return inter::run(link);
+    }
     dissemination::run(link)
 }

@@ -1,34 +1,44 @@
 //! `MPI_Bcast` (MPI-5.0 §6.4).
 
-mod binomial;
+pub(super) mod binomial;
+pub(super) mod inter;
 
 use std::ffi::c_void;
 
-use super::arguments;
+use super::arguments::{self, Root};
 use super::elements::{Elements, Packed};
 use super::form::forms;
 use super::link::Link;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::Result;
+use crate::handle::Handle;
 
 forms! {
-    /// `MPI_Bcast`: everyone gets the root's elements.
+    /// `MPI_Bcast`: everyone (of the other group, if there is one) gets the root's elements.
     ///
     /// # Safety
     /// `buffer` must be readable at the root, and writable elsewhere, where the elements lie.
     pub unsafe fn bcast, ibcast, bcast_init = any_bcast<F>(
         buffer: *mut c_void,
         count: i64,
-        datatype: &'static Datatype,
+        datatype: Handle<Datatype>,
         root: i32,
         comm: &'static Comm,
     ) {
         let call = F::begin(comm)?;
         let root = arguments::root(root, comm)?;
-        let elements = arguments::buffer("buffer", buffer, count, datatype)?;
+        if root == Root::Elsewhere {
+            return call.finish(Ok(()));
+        }
+        let elements = arguments::buffer("buffer", buffer, count, datatype.resolve("datatype")?)?;
         // SAFETY: the caller's promise.
-        let result = unsafe { run(call.link(), elements, root) };
+        let result = unsafe {
+            match root {
+                Root::Rank(root) => run(call.link(), elements, root),
+                _ => inter::run(call.link(), elements, root),
+            }
+        };
         call.finish(result)
     }
 }

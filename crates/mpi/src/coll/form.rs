@@ -3,7 +3,7 @@
 //! One text checks the arguments, selects and runs the algorithm for all of them: it begins with [`Form::begin`] and ends
 //! with [`Form::finish`].
 
-use super::link::{Call, Lane, Link, refuse_inter};
+use super::link::{Call, Lane, Link};
 use super::schedule::{self, Recorder};
 use crate::comm::Comm;
 use crate::error::Result;
@@ -60,9 +60,8 @@ impl Form for Immediate {
 
     fn begin(comm: &'static Comm) -> Result<Self> {
         let tag = comm.next_immediate();
-        refuse_inter(comm)?;
         Ok(Self {
-            recorder: Recorder::new(comm.rank() as usize, comm.size() as usize),
+            recorder: Recorder::new(comm),
             lane: Lane { comm, tag },
         })
     }
@@ -90,9 +89,8 @@ impl Form for Persistent {
 
     fn begin(comm: &'static Comm) -> Result<Self> {
         let tag = comm.next_persistent();
-        refuse_inter(comm)?;
         Ok(Self {
-            recorder: Recorder::new(comm.rank() as usize, comm.size() as usize),
+            recorder: Recorder::new(comm),
             lane: Lane { comm, tag },
         })
     }

@@ -1,10 +1,11 @@
 //! `MPI_Gather` and `MPI_Gatherv` (MPI-5.0 §6.5).
 
+mod inter;
 mod linear;
 
 use std::ffi::c_void;
 
-use super::arguments::{self, is_in_place};
+use super::arguments::{self, Root, is_in_place};
 use super::elements::Elements;
 use super::form::forms;
 use super::link::Link;
@@ -15,7 +16,8 @@ use crate::error::Result;
 use crate::handle::Handle;
 
 forms! {
-    /// `MPI_Gather`: the root gets a block from each, by rank. What does not matter at a rank is not looked at there.
+    /// `MPI_Gather`: the root gets a block from each (of the other group, if there is one), by rank. What does not matter at
+    /// a rank is not looked at there.
     ///
     /// # Safety
     /// `sendbuf` must be readable and, at the root, `recvbuf` writable where the elements lie.
@@ -33,7 +35,7 @@ forms! {
         let root = arguments::root(root, comm)?;
         let own = own(sendbuf, sendcount, sendtype, root, comm)?;
         let mut all = None;
-        if call.link().rank() == root {
+        if root.is_me(call.link().rank()) {
             let one = arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve("recvtype")?)?;
             arguments::distinct(sendbuf, recvbuf, one.count > 0 && own.is_some_and(|own| own.count > 0))?;
             all = Some(one);
@@ -65,7 +67,7 @@ forms! {
         let root = arguments::root(root, comm)?;
         let own = own(sendbuf, sendcount, sendtype, root, comm)?;
         let mut all = None;
-        if call.link().rank() == root {
+        if root.is_me(call.link().rank()) {
             let blocks = arguments::blocks("recvbuf", recvbuf, recvcounts, displs, recvtype, comm)?;
             arguments::distinct(sendbuf, recvbuf, own.is_some_and(|own| own.count > 0))?;
             all = Some(blocks);
@@ -77,16 +79,19 @@ forms! {
     }
 }
 
-/// What the calling rank contributes; nothing at the root with `MPI_IN_PLACE`, where it already lies in its place.
+/// What the calling rank contributes: nothing at the root with `MPI_IN_PLACE`, where it already lies in its place, and
+/// nothing in the root's group of an intercommunicator.
 fn own(
     sendbuf: *const c_void,
     sendcount: i64,
     sendtype: Handle<Datatype>,
-    root: usize,
+    root: Root,
     comm: &Comm,
 ) -> Result<Option<Elements<'static>>> {
-    if is_in_place(sendbuf) && comm.rank() as usize == root {
-        return Ok(None);
+    match root {
+        Root::Here | Root::Elsewhere => return Ok(None),
+        Root::Rank(_) if is_in_place(sendbuf) && root.is_me(comm.rank() as usize) => return Ok(None),
+        _ => {}
     }
     arguments::buffer("sendbuf", sendbuf, sendcount, sendtype.resolve("sendtype")?).map(Some)
 }
@@ -99,8 +104,13 @@ pub(super) unsafe fn run<'a>(
     link: &impl Link,
     own: Option<Elements<'a>>,
     block: impl Fn(usize) -> Option<Elements<'a>>,
-    root: usize,
+    root: Root,
 ) -> Result<()> {
     // SAFETY: the caller's promise.
-    unsafe { linear::run(link, own, block, root) }
+    unsafe {
+        match root {
+            Root::Rank(root) => linear::run(link, own, block, root),
+            _ => inter::run(link, own, block, root),
+        }
+    }
 }

@@ -1,5 +1,8 @@
 //! What an algorithm sees of a communicator: ranks, bytes between them, and work on bytes.
 //!
+//! On an intercommunicator an algorithm sees its own group, so that those for intracommunicators serve there too; the
+//! ranks of the other group follow ([`Link::across`]).
+//!
 //! Algorithms are generic over [`Link`], so that one text serves every form of a collective. A [`Call`] does what it is
 //! asked for at once, blocking: one collective call on one communicator, with a tag of its own, so that what an erroneous
 //! call leaves behind cannot be taken for a part of the next. A [`Recorder`](super::schedule::Recorder) notes it down, to
@@ -8,7 +11,7 @@
 use std::cell::{Cell, RefCell};
 use std::mem::MaybeUninit;
 
-use isthmus_engine::{Entered, Mode, OpId, Outcome, Posting, enter, wait_until};
+use isthmus_engine::{Entered, Mode, OpId, Outcome, Peer, Posting, enter, wait_until};
 
 use super::elements::Elements;
 use super::operand::Operand;
@@ -16,7 +19,7 @@ use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::fail;
 
-/// Bytes to receive.
+/// Bytes to receive. `from` is a rank, or what [`Link::across`] says.
 #[derive(Clone, Copy)]
 pub(super) struct Incoming {
     pub from: usize,
@@ -24,7 +27,7 @@ pub(super) struct Incoming {
     pub len: usize,
 }
 
-/// Bytes to send.
+/// Bytes to send. `to` is a rank, or what [`Link::across`] says.
 #[derive(Clone, Copy)]
 pub(super) struct Outgoing {
     pub to: usize,
@@ -38,15 +41,27 @@ pub(super) struct Outgoing {
 /// ranks, counts and types, never by data; it looks at no bytes itself; and memory of its own comes from
 /// [`Link::memory`].
 pub(super) trait Link {
-    /// The calling process.
+    /// The calling process's rank in its group.
     fn rank(&self) -> usize;
 
-    /// Number of processes.
+    /// Number of processes in its group.
     fn size(&self) -> usize;
 
-    /// A message of `got` bytes came from `from` where `expected` were due: the call will fail, but goes on, since others
-    /// depend on it.
-    fn mismatch(&self, from: usize, got: usize, expected: usize);
+    /// Number of processes in the other group of an intercommunicator, else 0.
+    fn remote_size(&self) -> usize;
+
+    /// Where messages to and from a rank of the other group go.
+    fn across(&self, rank: usize) -> usize {
+        self.size() + rank
+    }
+
+    /// The call will fail with this error, but goes on, since others depend on it. The first one counts.
+    fn fault(&self, error: Error);
+
+    /// A message of `got` bytes came from `from` where `expected` were due.
+    fn mismatch(&self, from: usize, got: usize, expected: usize) {
+        self.fault(mismatched(from, self.size(), got, expected));
+    }
 
     /// Do all of it, in any order, before anything that is asked for later. Messages to oneself are not allowed.
     ///
@@ -144,27 +159,25 @@ impl Drop for Memory<'_> {
 pub(super) struct Call<'a> {
     comm: &'a Comm,
     tag: i32,
-    /// The first mismatch.
-    mismatch: RefCell<Option<Error>>,
+    /// The first one.
+    fault: RefCell<Option<Error>>,
 }
 
 impl<'a> Call<'a> {
     /// Begin. Even a call whose arguments turn out to be wrong counts, so that this rank stays in step with those whose
-    /// arguments are right. Intercommunicators are refused.
+    /// arguments are right.
     pub fn new(comm: &'a Comm) -> Result<Self> {
-        let tag = comm.next_collective();
-        refuse_inter(comm)?;
         Ok(Self {
             comm,
-            tag,
-            mismatch: RefCell::new(None),
+            tag: comm.next_collective(),
+            fault: RefCell::new(None),
         })
     }
 
     /// How the call went, all in all.
     pub fn finish(self, result: Result<()>) -> Result<()> {
         result?;
-        self.mismatch.into_inner().map_or(Ok(()), Err)
+        self.fault.into_inner().map_or(Ok(()), Err)
     }
 
     /// Send one message.
@@ -190,10 +203,19 @@ pub(super) struct Lane<'a> {
 }
 
 impl Lane<'_> {
+    /// A rank of the communicator's group, or of the other one behind it.
+    fn peer(self, rank: usize) -> Option<Peer> {
+        match rank.checked_sub(self.comm.size() as usize) {
+            None => self.comm.local().peer(rank as i32),
+            Some(rank) if self.comm.is_inter() => self.comm.peer(rank as i32),
+            Some(_) => None,
+        }
+    }
+
     /// # Safety
     /// The region must be writable until the operation is complete.
     unsafe fn post(self, inside: &mut Entered, receive: &Incoming) -> Result<OpId> {
-        let from = self.comm.peer(receive.from as i32);
+        let from = self.peer(receive.from);
         let context = self.comm.collective_context();
         // SAFETY: the caller's promise.
         Ok(unsafe { inside.receive(from, context, Some(self.tag), receive.into, receive.len) }?)
@@ -202,7 +224,7 @@ impl Lane<'_> {
     /// # Safety
     /// The region must be readable until the operation is complete.
     unsafe fn start(self, inside: &mut Entered, send: &Outgoing) -> Result<Option<OpId>> {
-        let to = self.comm.peer(send.to as i32);
+        let to = self.peer(send.to);
         let to = to.ok_or_else(|| fail!(Intern, "a collective sent to rank {}", send.to))?;
         let posting = Posting {
             context: self.comm.collective_context(),
@@ -270,28 +292,22 @@ pub(super) fn check(
     Ok(())
 }
 
-/// The error of a message of the wrong length.
+/// The error of a message of the wrong length; `size` is that of the calling process's group.
 #[cold]
-pub(super) fn mismatched(from: usize, got: usize, expected: usize) -> Error {
+pub(super) fn mismatched(from: usize, size: usize, got: usize, expected: usize) -> Error {
+    let whose = if from < size { "" } else { " of the other group" };
+    let from = from.checked_sub(size).unwrap_or(from);
     if got >= expected {
         fail!(
             Truncate,
-            "rank {from} sent more than the {expected} bytes that this rank expects"
+            "rank {from}{whose} sent more than the {expected} bytes that this rank expects"
         )
     } else {
-        fail!(Count, "rank {from} sent {got} bytes where this rank expects {expected}")
+        fail!(
+            Count,
+            "rank {from}{whose} sent {got} bytes where this rank expects {expected}"
+        )
     }
-}
-
-/// Intercommunicators are refused.
-pub(super) fn refuse_inter(comm: &Comm) -> Result<()> {
-    if comm.is_inter() {
-        return Err(fail!(
-            UnsupportedOperation,
-            "comm is an intercommunicator, on which collectives do not work yet"
-        ));
-    }
-    Ok(())
 }
 
 impl Link for Call<'_> {
@@ -303,10 +319,13 @@ impl Link for Call<'_> {
         self.comm.size() as usize
     }
 
+    fn remote_size(&self) -> usize {
+        self.comm.remote_group().map_or(0, |group| group.size() as usize)
+    }
+
     #[cold]
-    fn mismatch(&self, from: usize, got: usize, expected: usize) {
-        let mut first = self.mismatch.borrow_mut();
-        first.get_or_insert_with(|| mismatched(from, got, expected));
+    fn fault(&self, error: Error) {
+        self.fault.borrow_mut().get_or_insert(error);
     }
 
     unsafe fn transfer(&self, receives: &[Incoming], sends: &[Outgoing]) -> Result<()> {

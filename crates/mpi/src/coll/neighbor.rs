@@ -19,8 +19,14 @@ use crate::fail;
 use crate::handle::Handle;
 use crate::topology::Topology;
 
-pub use allgather::{neighbor_allgather, neighbor_allgatherv};
-pub use alltoall::{neighbor_alltoall, neighbor_alltoallv, neighbor_alltoallw};
+pub use allgather::{
+    ineighbor_allgather, ineighbor_allgatherv, neighbor_allgather, neighbor_allgather_init, neighbor_allgatherv,
+    neighbor_allgatherv_init,
+};
+pub use alltoall::{
+    ineighbor_alltoall, ineighbor_alltoallv, ineighbor_alltoallw, neighbor_alltoall, neighbor_alltoall_init,
+    neighbor_alltoallv, neighbor_alltoallv_init, neighbor_alltoallw, neighbor_alltoallw_init,
+};
 
 /// `from` says what goes to a destination, `to` where what comes from a source belongs.
 ///
@@ -58,9 +64,8 @@ unsafe fn run<'a>(
                 .map(|(dest, block)| (dest, from(block))),
         )?;
     }
-    // Others do not depend on it.
     if sent != received {
-        return Err(fail!(
+        link.fault(fail!(
             Topology,
             "the graph has {sent} edges from this process to itself, and {received} to itself from this process"
         ));

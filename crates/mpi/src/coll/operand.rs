@@ -166,7 +166,8 @@ impl<'a> Operand<'a> {
         }
     }
 
-    fn elements(&self, address: *const u8, count: i64) -> Elements<'_> {
+    /// As elements to be moved.
+    pub fn elements(&self, address: *const u8, count: i64) -> Elements<'_> {
         Elements::new(address.cast(), count, self.datatype)
     }
 }

@@ -1,10 +1,11 @@
 //! `MPI_Reduce` (MPI-5.0 §6.9.1).
 
-mod binomial;
+pub(super) mod binomial;
+pub(super) mod inter;
 
 use std::ffi::c_void;
 
-use super::arguments::{self, is_in_place};
+use super::arguments::{self, Root, is_in_place};
 use super::form::forms;
 use super::link::Link;
 use super::operand::Operand;
@@ -12,11 +13,12 @@ use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::fail;
+use crate::handle::Handle;
 use crate::op::Op;
 
 forms! {
-    /// `MPI_Reduce`: the root gets the combination of everyone's elements. With `MPI_IN_PLACE` at the root, its own lie in
-    /// `recvbuf`.
+    /// `MPI_Reduce`: the root gets the combination of everyone's elements (of those of the other group, if there is one). With
+    /// `MPI_IN_PLACE` at the root, its own lie in `recvbuf`.
     ///
     /// # Safety
     /// `sendbuf` must be readable and, at the root, `recvbuf` writable where the elements lie.
@@ -24,30 +26,43 @@ forms! {
         sendbuf: *const c_void,
         recvbuf: *mut c_void,
         count: i64,
-        datatype: &'static Datatype,
-        op: &'static Op,
+        datatype: Handle<Datatype>,
+        op: Handle<Op>,
         root: i32,
         comm: &'static Comm,
     ) {
         let call = F::begin(comm)?;
-        let operand = Operand::new(datatype, op)?;
         let root = arguments::root(root, comm)?;
-        let at_root = call.link().rank() == root;
-        let input = if is_in_place(sendbuf) && at_root {
+        if root == Root::Elsewhere {
+            return call.finish(Ok(()));
+        }
+        let datatype = datatype.resolve("datatype")?;
+        let operand = Operand::new(datatype, op.resolve("op")?)?;
+        let gives = root != Root::Here;
+        let gets = root.is_me(call.link().rank());
+        let input = if gives && gets && is_in_place(sendbuf) {
             recvbuf
         } else {
             sendbuf
         };
-        if is_in_place(input) {
-            return Err(fail!(Buffer, "MPI_IN_PLACE is for sendbuf at the root alone"));
+        if gives {
+            if is_in_place(input) {
+                return Err(fail!(Buffer, "MPI_IN_PLACE is for sendbuf at the root alone, which has an own part"));
+            }
+            arguments::buffer("sendbuf", input, count, datatype)?;
         }
-        arguments::buffer("sendbuf", input, count, datatype)?;
-        if at_root {
+        if gets {
             arguments::buffer("recvbuf", recvbuf, count, datatype)?;
-            arguments::distinct(sendbuf, recvbuf, count > 0)?;
+            arguments::distinct(sendbuf, recvbuf, gives && count > 0)?;
         }
         // SAFETY: the caller's promise.
-        let result = unsafe { run(call.link(), &operand, input.cast(), recvbuf.cast(), count, root) };
+        let result = unsafe {
+            let (input, output) = (input.cast::<u8>(), recvbuf.cast::<u8>());
+            match root {
+                Root::Rank(root) => run(call.link(), &operand, input, output, count, root),
+                _ => inter::run(call.link(), &operand, input, output, count, root),
+            }
+        };
         call.finish(result)
     }
 }

@@ -1,10 +1,11 @@
 //! `MPI_Reduce_scatter` and `MPI_Reduce_scatter_block` (MPI-5.0 §6.10).
 
 pub(super) mod direct;
+mod inter;
 
 use std::ffi::c_void;
 
-use super::arguments::{self, is_in_place};
+use super::arguments;
 use super::form::forms;
 use super::link::Link;
 use super::operand::Operand;
@@ -16,8 +17,8 @@ use crate::fail;
 use crate::op::Op;
 
 forms! {
-    /// `MPI_Reduce_scatter_block`: everyone gets its block of the combination of everyone's elements. With `MPI_IN_PLACE`,
-    /// one's own lie in `recvbuf`, and the block comes to its beginning.
+    /// `MPI_Reduce_scatter_block`: everyone gets its block of the combination of everyone's elements (of those of the other
+    /// group, if there is one). With `MPI_IN_PLACE`, one's own lie in `recvbuf`, and the block comes to its beginning.
     ///
     /// # Safety
     /// `sendbuf` must be readable and `recvbuf` writable where the elements lie.
@@ -57,7 +58,11 @@ forms! {
         let counts: Vec<i64> = recvcounts.iter().take(call.link().size()).collect();
         let total = counts.iter().try_fold(0i64, |sum, count| sum.checked_add(*count));
         let total = total.ok_or_else(|| fail!(Count, "recvcounts add up to more than 64 bits"))?;
-        let input = if is_in_place(sendbuf) { recvbuf } else { sendbuf };
+        let input = if arguments::in_place(sendbuf, comm)? {
+            recvbuf
+        } else {
+            sendbuf
+        };
         arguments::buffer("sendbuf", input, total, datatype)?;
         arguments::buffer("recvbuf", recvbuf, counts[call.link().rank()], datatype)?;
         arguments::distinct(sendbuf, recvbuf, total > 0)?;
@@ -83,5 +88,11 @@ pub(super) unsafe fn run(
         .scan(0, |next, count| Some(std::mem::replace(next, *next + count)))
         .collect();
     // SAFETY: the caller's promise.
-    unsafe { direct::run(link, operand, input, output, |rank| (starts[rank], counts[rank])) }
+    unsafe {
+        let block = |rank: usize| (starts[rank], counts[rank]);
+        if link.remote_size() > 0 {
+            return inter::run(link, operand, input, output, block);
+        }
+        direct::run(link, operand, input, output, block)
+    }
 }

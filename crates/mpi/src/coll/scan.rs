@@ -61,6 +61,7 @@ unsafe fn either<F: Form>(
     comm: &'static Comm,
     inclusive: bool,
 ) -> Result<F::Done> {
+    arguments::intra(comm)?;
     let call = F::begin(comm)?;
     let operand = Operand::new(datatype, op)?;
     let input = if is_in_place(sendbuf) { recvbuf } else { sendbuf };

@@ -1,10 +1,11 @@
 //! `MPI_Scatter` and `MPI_Scatterv` (MPI-5.0 §6.6).
 
-mod linear;
+mod inter;
+pub(super) mod linear;
 
 use std::ffi::c_void;
 
-use super::arguments::{self, is_in_place};
+use super::arguments::{self, Root, is_in_place};
 use super::elements::Elements;
 use super::form::forms;
 use super::link::Link;
@@ -15,7 +16,8 @@ use crate::error::Result;
 use crate::handle::Handle;
 
 forms! {
-    /// `MPI_Scatter`: each gets its block from the root. What does not matter at a rank is not looked at there.
+    /// `MPI_Scatter`: each (of the other group, if there is one) gets its block from the root. What does not matter at a rank
+    /// is not looked at there.
     ///
     /// # Safety
     /// `sendbuf` must be readable at the root, and `recvbuf` writable, where the elements lie.
@@ -33,7 +35,7 @@ forms! {
         let root = arguments::root(root, comm)?;
         let own = own(recvbuf, recvcount, recvtype, root, comm)?;
         let mut all = None;
-        if call.link().rank() == root {
+        if root.is_me(call.link().rank()) {
             let one = arguments::buffer("sendbuf", sendbuf, sendcount, sendtype.resolve("sendtype")?)?;
             arguments::distinct(sendbuf, recvbuf, one.count > 0 && own.is_some_and(|own| own.count > 0))?;
             all = Some(one);
@@ -65,7 +67,7 @@ forms! {
         let root = arguments::root(root, comm)?;
         let own = own(recvbuf, recvcount, recvtype, root, comm)?;
         let mut all = None;
-        if call.link().rank() == root {
+        if root.is_me(call.link().rank()) {
             let blocks = arguments::blocks("sendbuf", sendbuf, sendcounts, displs, sendtype, comm)?;
             arguments::distinct(sendbuf, recvbuf, own.is_some_and(|own| own.count > 0))?;
             all = Some(blocks);
@@ -77,16 +79,19 @@ forms! {
     }
 }
 
-/// Where the calling rank's block belongs; nowhere at the root with `MPI_IN_PLACE`, where it stays in `sendbuf`.
+/// Where the calling rank's block belongs: nowhere at the root with `MPI_IN_PLACE`, where it stays in `sendbuf`, and nowhere
+/// in the root's group of an intercommunicator.
 fn own(
     recvbuf: *mut c_void,
     recvcount: i64,
     recvtype: Handle<Datatype>,
-    root: usize,
+    root: Root,
     comm: &Comm,
 ) -> Result<Option<Elements<'static>>> {
-    if is_in_place(recvbuf) && comm.rank() as usize == root {
-        return Ok(None);
+    match root {
+        Root::Here | Root::Elsewhere => return Ok(None),
+        Root::Rank(_) if is_in_place(recvbuf) && root.is_me(comm.rank() as usize) => return Ok(None),
+        _ => {}
     }
     arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve("recvtype")?).map(Some)
 }
@@ -99,8 +104,13 @@ pub(super) unsafe fn run<'a>(
     link: &impl Link,
     own: Option<Elements<'a>>,
     block: impl Fn(usize) -> Option<Elements<'a>>,
-    root: usize,
+    root: Root,
 ) -> Result<()> {
     // SAFETY: the caller's promise.
-    unsafe { linear::run(link, own, block, root) }
+    unsafe {
+        match root {
+            Root::Rank(root) => linear::run(link, own, block, root),
+            _ => inter::run(link, own, block, root),
+        }
+    }
 }

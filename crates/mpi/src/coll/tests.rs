@@ -1,8 +1,11 @@
 //! Every algorithm on 1 to 17 threads against what the standard says it computes.
 
+mod inter;
+
 use std::cell::Cell;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use super::arguments::Root;
 use super::elements::Elements;
 use super::link::{Incoming, Link, Memory as Room, Outgoing};
 use super::operand::Operand;
@@ -10,16 +13,20 @@ use super::schedule::{Recorder, Step};
 use super::*;
 use crate::counts::{Counts, Width};
 use crate::datatype::{self, Datatype, type_commit};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::op::{Op, op_create};
 
 /// A rank that is a thread.
 struct Thread {
+    /// 0, or 1 for the other group.
+    group: usize,
     rank: usize,
+    /// Of its group and of the other one.
+    sizes: [usize; 2],
     to: Vec<Sender<Vec<u8>>>,
     from: Vec<Receiver<Vec<u8>>>,
-    mismatches: Cell<usize>,
+    faults: Cell<usize>,
     /// Writes down what algorithms ask for, until they have ended.
     recorder: Option<Recorder>,
 }
@@ -30,7 +37,7 @@ impl Thread {
         result.unwrap();
         let Some(recorder) = &self.recorder else { return };
         let program = recorder.take();
-        assert!(program.mismatch.is_none());
+        assert!(program.fault.is_none());
         for step in &program.steps {
             // SAFETY: what the tests promise to the algorithm.
             unsafe {
@@ -76,11 +83,15 @@ impl Link for Thread {
     }
 
     fn size(&self) -> usize {
-        self.to.len()
+        self.sizes[0]
     }
 
-    fn mismatch(&self, _from: usize, _got: usize, _expected: usize) {
-        self.mismatches.set(self.mismatches.get() + 1);
+    fn remote_size(&self) -> usize {
+        self.sizes[1]
+    }
+
+    fn fault(&self, _error: Error) {
+        self.faults.set(self.faults.get() + 1);
     }
 
     unsafe fn transfer(&self, receives: &[Incoming], sends: &[Outgoing]) -> Result<()> {
@@ -136,36 +147,49 @@ const SIZES: [usize; 10] = [1, 2, 3, 4, 5, 7, 8, 13, 16, 17];
 
 /// Run `f` on `size` ranks, once at once and once recorded; what each returns, by rank.
 fn on_ranks<T: Send>(size: usize, f: impl Fn(&Thread) -> T + Sync) -> Vec<T> {
-    let mut results = on_ranks_once(size, false, &f);
-    results.extend(on_ranks_once(size, true, &f));
+    let mut results = on_groups_once([size, 0], false, &f);
+    results.extend(on_groups_once([size, 0], true, &f));
     results
 }
 
-/// Nothing may be left in flight.
-fn on_ranks_once<T: Send>(size: usize, recorded: bool, f: &(impl Fn(&Thread) -> T + Sync)) -> Vec<T> {
-    let mut ranks: Vec<Thread> = (0..size)
-        .map(|rank| Thread {
-            rank,
-            to: Vec::new(),
-            from: Vec::new(),
-            mismatches: Cell::new(0),
-            recorder: recorded.then(|| Recorder::new(rank, size)),
+/// Run `f` on the ranks of two groups, `sizes[0]` of the first and then those of the second. Nothing may be left in flight.
+fn on_groups_once<T: Send>(sizes: [usize; 2], recorded: bool, f: &(impl Fn(&Thread) -> T + Sync)) -> Vec<T> {
+    let (first, all) = (sizes[0], sizes[0] + sizes[1]);
+    let mut channels: Vec<Vec<_>> = (0..all)
+        .map(|_| {
+            (0..all)
+                .map(|_| channel())
+                .map(|(to, from)| (Some(to), Some(from)))
+                .collect()
         })
         .collect();
-    for source in 0..size {
-        for dest in 0..size {
-            let (sender, receiver) = channel();
-            ranks[source].to.push(sender);
-            ranks[dest].from.push(receiver);
-        }
-    }
+    let ranks: Vec<Thread> = (0..all)
+        .map(|place| {
+            let (group, rank, own, other, sizes) = if place < first {
+                (0, place, 0..first, first..all, sizes)
+            } else {
+                (1, place - first, first..all, 0..first, [sizes[1], sizes[0]])
+            };
+            // Its own group comes first.
+            let others = || own.clone().chain(other.clone());
+            Thread {
+                group,
+                rank,
+                sizes,
+                to: others().map(|other| channels[place][other].0.take().unwrap()).collect(),
+                from: others().map(|other| channels[other][place].1.take().unwrap()).collect(),
+                faults: Cell::new(0),
+                recorder: recorded.then(|| Recorder::with(rank, sizes)),
+            }
+        })
+        .collect();
     std::thread::scope(|scope| {
         let threads: Vec<_> = ranks
             .into_iter()
             .map(|rank| {
                 scope.spawn(move || {
                     let result = f(&rank);
-                    assert_eq!(rank.mismatches.get(), 0);
+                    assert_eq!(rank.faults.get(), 0);
                     // Once everyone has finished, nothing may have been sent that nobody received.
                     rank.end(barrier::run(&rank));
                     for receiver in &rank.from {
@@ -553,7 +577,7 @@ fn gather_and_scatter_are_inverse() {
                     let mine = own.elements(doubled(), 0, count);
                     let mine = (rank != root || !in_place).then_some(mine);
                     // SAFETY: all elements lie in `own` and `all`.
-                    link.end(unsafe { super::gather::run(link, mine, at_root, root) });
+                    link.end(unsafe { super::gather::run(link, mine, at_root, Root::Rank(root)) });
                     let mut expected = Memory::new(gapped(), room(&layout));
                     for (from, (count, at)) in layout.iter().enumerate().filter(|_| rank == root) {
                         expected.unpack(gapped(), *at, &block(from, root, *count));
@@ -568,7 +592,7 @@ fn gather_and_scatter_are_inverse() {
                         (rank == root).then(|| Elements::new(all.0.as_ptr().cast(), 0, gapped()).at(at, count))
                     };
                     // SAFETY: all elements lie in `back` and `all`.
-                    link.end(unsafe { super::scatter::run(link, mine, at_root, root) });
+                    link.end(unsafe { super::scatter::run(link, mine, at_root, Root::Rank(root)) });
                     gathered && (mine.is_none() || back == own)
                 });
                 assert!(

@@ -36,7 +36,7 @@ pub(crate) struct Barriers {
 
 /// Can this communicator have flags? The same answer on every rank.
 pub fn serves(comm: &Comm) -> bool {
-    (2..=MOST_RANKS).contains(&comm.size())
+    (2..=MOST_RANKS).contains(&comm.size()) && !comm.is_inter()
 }
 
 pub fn run(comm: &Comm, link: &Call<'_>) -> Result<()> {

@@ -5,7 +5,8 @@ use std::ffi::c_void;
 use super::{blocks, equal_blocks};
 use crate::coll::arguments;
 use crate::coll::elements::{Elements, Packed};
-use crate::coll::link::{Call, Link};
+use crate::coll::form::forms;
+use crate::coll::link::Link;
 use crate::comm::Comm;
 use crate::counts::Counts;
 use crate::datatype::Datatype;
@@ -13,51 +14,54 @@ use crate::error::Result;
 use crate::handle::Handle;
 use crate::topology::{Topology, topology};
 
-/// `MPI_Neighbor_allgather`: the same block goes to each destination, and one comes from each source.
-///
-/// # Safety
-/// `sendbuf` must be readable and `recvbuf` writable where the elements lie.
-pub unsafe fn neighbor_allgather(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: Handle<Datatype>,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: Handle<Datatype>,
-    comm: &'static Comm,
-) -> Result<()> {
-    let call = Call::new(comm)?;
-    let topology = topology(comm)?;
-    let first = equal_blocks("recvbuf", recvbuf, recvcount, recvtype, topology.sources().len())?;
-    let own = equal_blocks("sendbuf", sendbuf, sendcount, sendtype, topology.destinations().len())?;
-    arguments::distinct(sendbuf, recvbuf, first.count > 0 && own.count > 0)?;
-    // SAFETY: the caller's promise.
-    let result = unsafe { run(&call, topology, own, |block| first.nth(block)) };
-    call.finish(result)
+forms! {
+    /// `MPI_Neighbor_allgather`: the same block goes to each destination, and one comes from each source.
+    ///
+    /// # Safety
+    /// `sendbuf` must be readable and `recvbuf` writable where the elements lie.
+    pub unsafe fn neighbor_allgather, ineighbor_allgather, neighbor_allgather_init = any_neighbor_allgather<F>(
+        sendbuf: *const c_void,
+        sendcount: i64,
+        sendtype: Handle<Datatype>,
+        recvbuf: *mut c_void,
+        recvcount: i64,
+        recvtype: Handle<Datatype>,
+        comm: &'static Comm,
+    ) {
+        let call = F::begin(comm)?;
+        let topology = topology(comm)?;
+        let first = equal_blocks("recvbuf", recvbuf, recvcount, recvtype, topology.sources().len())?;
+        let own = equal_blocks("sendbuf", sendbuf, sendcount, sendtype, topology.destinations().len())?;
+        arguments::distinct(sendbuf, recvbuf, first.count > 0 && own.count > 0)?;
+        // SAFETY: the caller's promise.
+        let result = unsafe { run(call.link(), topology, own, |block| first.nth(block)) };
+        call.finish(result)
+    }
 }
 
-/// `MPI_Neighbor_allgatherv`: as [`neighbor_allgather`], with a count and a displacement for each block that comes.
-///
-/// # Safety
-/// As for [`neighbor_allgather`].
-#[allow(clippy::too_many_arguments)] // The standard's.
-pub unsafe fn neighbor_allgatherv(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: Handle<Datatype>,
-    recvbuf: *mut c_void,
-    recvcounts: Counts<'_>,
-    displs: Counts<'_>,
-    recvtype: Handle<Datatype>,
-    comm: &'static Comm,
-) -> Result<()> {
-    let call = Call::new(comm)?;
-    let topology = topology(comm)?;
-    let to = blocks("recvbuf", recvbuf, recvcounts, displs, recvtype)?;
-    let own = equal_blocks("sendbuf", sendbuf, sendcount, sendtype, topology.destinations().len())?;
-    // SAFETY: the caller's promise.
-    let result = unsafe { run(&call, topology, own, to) };
-    call.finish(result)
+forms! {
+    /// `MPI_Neighbor_allgatherv`: as [`neighbor_allgather`], with a count and a displacement for each block that comes.
+    ///
+    /// # Safety
+    /// As for [`neighbor_allgather`].
+    pub unsafe fn neighbor_allgatherv, ineighbor_allgatherv, neighbor_allgatherv_init = any_neighbor_allgatherv<F>(
+        sendbuf: *const c_void,
+        sendcount: i64,
+        sendtype: Handle<Datatype>,
+        recvbuf: *mut c_void,
+        recvcounts: Counts<'_>,
+        displs: Counts<'_>,
+        recvtype: Handle<Datatype>,
+        comm: &'static Comm,
+    ) {
+        let call = F::begin(comm)?;
+        let topology = topology(comm)?;
+        let to = blocks("recvbuf", recvbuf, recvcounts, displs, recvtype)?;
+        let own = equal_blocks("sendbuf", sendbuf, sendcount, sendtype, topology.destinations().len())?;
+        // SAFETY: the caller's promise.
+        let result = unsafe { run(call.link(), topology, own, to) };
+        call.finish(result)
+    }
 }
 
 /// `own` goes everywhere; `to` says where what comes from a source belongs.

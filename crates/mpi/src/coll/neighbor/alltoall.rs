@@ -4,84 +4,87 @@ use std::ffi::c_void;
 
 use super::{blocks, equal_blocks, run, typed_blocks};
 use crate::coll::arguments;
-use crate::coll::link::Call;
+use crate::coll::form::forms;
 use crate::comm::Comm;
 use crate::counts::Counts;
 use crate::datatype::Datatype;
-use crate::error::Result;
 use crate::handle::Handle;
 use crate::topology::topology;
 
-/// `MPI_Neighbor_alltoall`: a block goes to each destination, and one comes from each source.
-///
-/// # Safety
-/// `sendbuf` must be readable and `recvbuf` writable where the elements lie.
-pub unsafe fn neighbor_alltoall(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: Handle<Datatype>,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: Handle<Datatype>,
-    comm: &'static Comm,
-) -> Result<()> {
-    let call = Call::new(comm)?;
-    let topology = topology(comm)?;
-    let recvs = equal_blocks("recvbuf", recvbuf, recvcount, recvtype, topology.sources().len())?;
-    let sends = equal_blocks("sendbuf", sendbuf, sendcount, sendtype, topology.destinations().len())?;
-    arguments::distinct(sendbuf, recvbuf, sends.count > 0 && recvs.count > 0)?;
-    // SAFETY: the caller's promise.
-    let result = unsafe { run(&call, topology, |block| sends.nth(block), |block| recvs.nth(block)) };
-    call.finish(result)
+forms! {
+    /// `MPI_Neighbor_alltoall`: a block goes to each destination, and one comes from each source.
+    ///
+    /// # Safety
+    /// `sendbuf` must be readable and `recvbuf` writable where the elements lie.
+    pub unsafe fn neighbor_alltoall, ineighbor_alltoall, neighbor_alltoall_init = any_neighbor_alltoall<F>(
+        sendbuf: *const c_void,
+        sendcount: i64,
+        sendtype: Handle<Datatype>,
+        recvbuf: *mut c_void,
+        recvcount: i64,
+        recvtype: Handle<Datatype>,
+        comm: &'static Comm,
+    ) {
+        let call = F::begin(comm)?;
+        let topology = topology(comm)?;
+        let recvs = equal_blocks("recvbuf", recvbuf, recvcount, recvtype, topology.sources().len())?;
+        let sends = equal_blocks("sendbuf", sendbuf, sendcount, sendtype, topology.destinations().len())?;
+        arguments::distinct(sendbuf, recvbuf, sends.count > 0 && recvs.count > 0)?;
+        // SAFETY: the caller's promise.
+        let result = unsafe { run(call.link(), topology, |block| sends.nth(block), |block| recvs.nth(block)) };
+        call.finish(result)
+    }
 }
 
-/// `MPI_Neighbor_alltoallv`: as [`neighbor_alltoall`], with a count and a displacement for each block. Both buffers may be
-/// the same array, as long as the blocks do not overlap.
-///
-/// # Safety
-/// As for [`neighbor_alltoall`].
-#[allow(clippy::too_many_arguments)] // The standard's.
-pub unsafe fn neighbor_alltoallv(
-    sendbuf: *const c_void,
-    sendcounts: Counts<'_>,
-    sdispls: Counts<'_>,
-    sendtype: Handle<Datatype>,
-    recvbuf: *mut c_void,
-    recvcounts: Counts<'_>,
-    rdispls: Counts<'_>,
-    recvtype: Handle<Datatype>,
-    comm: &'static Comm,
-) -> Result<()> {
-    let call = Call::new(comm)?;
-    let topology = topology(comm)?;
-    let to = blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtype)?;
-    let from = blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtype)?;
-    // SAFETY: the caller's promise.
-    let result = unsafe { run(&call, topology, from, to) };
-    call.finish(result)
+forms! {
+    /// `MPI_Neighbor_alltoallv`: as [`neighbor_alltoall`], with a count and a displacement for each block. Both buffers may be
+    /// the same array, as long as the blocks do not overlap.
+    ///
+    /// # Safety
+    /// As for [`neighbor_alltoall`].
+    pub unsafe fn neighbor_alltoallv, ineighbor_alltoallv, neighbor_alltoallv_init = any_neighbor_alltoallv<F>(
+        sendbuf: *const c_void,
+        sendcounts: Counts<'_>,
+        sdispls: Counts<'_>,
+        sendtype: Handle<Datatype>,
+        recvbuf: *mut c_void,
+        recvcounts: Counts<'_>,
+        rdispls: Counts<'_>,
+        recvtype: Handle<Datatype>,
+        comm: &'static Comm,
+    ) {
+        let call = F::begin(comm)?;
+        let topology = topology(comm)?;
+        let to = blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtype)?;
+        let from = blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtype)?;
+        // SAFETY: the caller's promise.
+        let result = unsafe { run(call.link(), topology, from, to) };
+        call.finish(result)
+    }
 }
 
-/// `MPI_Neighbor_alltoallw`: as [`neighbor_alltoallv`], with a datatype for each block and displacements in bytes.
-///
-/// # Safety
-/// As for [`neighbor_alltoall`].
-#[allow(clippy::too_many_arguments)] // The standard's.
-pub unsafe fn neighbor_alltoallw(
-    sendbuf: *const c_void,
-    sendcounts: Counts<'_>,
-    sdispls: Counts<'_>,
-    sendtypes: &[Handle<Datatype>],
-    recvbuf: *mut c_void,
-    recvcounts: Counts<'_>,
-    rdispls: Counts<'_>,
-    recvtypes: &[Handle<Datatype>],
-    comm: &'static Comm,
-) -> Result<()> {
-    let call = Call::new(comm)?;
-    let topology = topology(comm)?;
-    let recvs = typed_blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtypes)?;
-    let sends = typed_blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtypes)?;
-    // SAFETY: the caller's promise.
-    let result = unsafe { run(&call, topology, |block| sends[block], |block| recvs[block]) };
-    call.finish(result)
+forms! {
+    /// `MPI_Neighbor_alltoallw`: as [`neighbor_alltoallv`], with a datatype for each block and displacements in bytes.
+    ///
+    /// # Safety
+    /// As for [`neighbor_alltoall`].
+    pub unsafe fn neighbor_alltoallw, ineighbor_alltoallw, neighbor_alltoallw_init = any_neighbor_alltoallw<F>(
+        sendbuf: *const c_void,
+        sendcounts: Counts<'_>,
+        sdispls: Counts<'_>,
+        sendtypes: &[Handle<Datatype>],
+        recvbuf: *mut c_void,
+        recvcounts: Counts<'_>,
+        rdispls: Counts<'_>,
+        recvtypes: &[Handle<Datatype>],
+        comm: &'static Comm,
+    ) {
+        let call = F::begin(comm)?;
+        let topology = topology(comm)?;
+        let recvs = typed_blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtypes)?;
+        let sends = typed_blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtypes)?;
+        // SAFETY: the caller's promise.
+        let result = unsafe { run(call.link(), topology, |block| sends[block], |block| recvs[block]) };
+        call.finish(result)
+    }
 }

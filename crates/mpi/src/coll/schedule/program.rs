@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::coll::elements::Elements;
 use crate::coll::link::{Incoming, Outgoing};
 use crate::datatype::Datatype;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::op::{Kernel, Op, Reduction};
 
 /// Steps, and all that they need.
@@ -17,8 +17,8 @@ pub(in crate::coll) struct Program {
     pub receives: Vec<Incoming>,
     /// Messages of all steps.
     pub sends: Vec<Outgoing>,
-    /// What a rank sends to itself and expects of itself differ: (rank, bytes sent, bytes expected).
-    pub mismatch: Option<(usize, usize, usize)>,
+    /// How it will fail, however it goes on.
+    pub fault: Option<Error>,
     /// Where intermediate results lie.
     pub _memory: Vec<Vec<std::mem::MaybeUninit<u8>>>,
 }

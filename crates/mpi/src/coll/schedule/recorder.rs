@@ -6,23 +6,31 @@ use super::program::{Place, Program, Step};
 use crate::coll::elements::Elements;
 use crate::coll::link::{Incoming, Link, Memory, Outgoing, Pool};
 use crate::coll::operand::Operand;
-use crate::error::Result;
+use crate::comm::Comm;
+use crate::error::{Error, Result};
 use crate::op::Reduction;
 
 /// A link that does nothing yet.
 pub(in crate::coll) struct Recorder {
     rank: usize,
-    size: usize,
+    /// Of its group and of the other one.
+    sizes: [usize; 2],
     program: RefCell<Program>,
     memory: Pool,
 }
 
 impl Recorder {
-    /// For a communicator of `size` processes, of which the calling one is `rank`.
-    pub fn new(rank: usize, size: usize) -> Self {
+    /// For calls on a communicator.
+    pub fn new(comm: &Comm) -> Self {
+        let remote = comm.remote_group().map_or(0, |group| group.size());
+        Self::with(comm.rank() as usize, [comm.size() as usize, remote as usize])
+    }
+
+    /// For the process with this rank in its group, and groups of these sizes: its own, and the other one.
+    pub fn with(rank: usize, sizes: [usize; 2]) -> Self {
         Self {
             rank,
-            size,
+            sizes,
             program: RefCell::default(),
             memory: Pool::default(),
         }
@@ -47,11 +55,15 @@ impl Link for Recorder {
     }
 
     fn size(&self) -> usize {
-        self.size
+        self.sizes[0]
     }
 
-    fn mismatch(&self, from: usize, got: usize, expected: usize) {
-        self.program.borrow_mut().mismatch.get_or_insert((from, got, expected));
+    fn remote_size(&self) -> usize {
+        self.sizes[1]
+    }
+
+    fn fault(&self, error: Error) {
+        self.program.borrow_mut().fault.get_or_insert(error);
     }
 
     unsafe fn transfer(&self, receives: &[Incoming], sends: &[Outgoing]) -> Result<()> {

@@ -23,12 +23,15 @@ pub(in crate::coll) struct Running {
     ops: Vec<Option<OpId>>,
     /// How many of them are known to be over, from the first one on.
     over: usize,
-    error: Option<Error>,
+    /// How it will fail although it goes on, since others depend on it.
+    fault: Option<Error>,
+    /// What has ended it: a dead process, a full table.
+    broken: Option<Error>,
 }
 
 impl Running {
     pub fn new(program: Arc<Program>, comm: Arc<Comm>, tag: i32) -> Self {
-        let mismatch = program.mismatch;
+        let fault = program.fault.clone();
         Self {
             program,
             comm,
@@ -36,14 +39,15 @@ impl Running {
             next: 0,
             ops: Vec::new(),
             over: 0,
-            error: mismatch.map(|(from, got, expected)| mismatched(from, got, expected)),
+            fault,
+            broken: None,
         }
     }
 
     /// Begin, on behalf of a request.
     pub fn start(mut self, inside: &mut Entered) -> Work {
         match self.advance(inside) {
-            Look::Complete if self.error.is_none() => Work::Complete,
+            Look::Complete if self.error().is_none() => Work::Complete,
             _ => Work::Other(Box::new(self)),
         }
     }
@@ -57,11 +61,11 @@ impl Running {
                     unreachable!("messages are of the step before the next")
                 };
                 let receive = self.program.receives[receives.clone()].get(self.over);
-                let mut mismatch = None;
                 let checked = check(&outcome, receive, |from, got, expected| {
-                    mismatch = Some(mismatched(from, got, expected));
+                    let size = self.comm.size() as usize;
+                    self.fault.get_or_insert_with(|| mismatched(from, size, got, expected));
                 });
-                self.error = self.error.take().or(checked.err()).or(mismatch);
+                self.broken = self.broken.take().or(checked.err());
             }
             self.over += 1;
         }
@@ -70,10 +74,8 @@ impl Running {
         true
     }
 
-    /// A dead process or a full table ends it; messages of the wrong length do not, since others depend on it.
-    fn is_broken(&self) -> bool {
-        let mild = [Class::Truncate as i32, Class::Count as i32];
-        self.error.as_ref().is_some_and(|error| !mild.contains(&error.code()))
+    fn error(&self) -> Option<&Error> {
+        self.broken.as_ref().or(self.fault.as_ref())
     }
 }
 
@@ -81,13 +83,13 @@ impl Operation for Running {
     fn advance(&mut self, inside: &mut Entered) -> Look {
         let program = Arc::clone(&self.program);
         while self.settle(inside) {
-            if self.is_broken() {
+            if self.broken.is_some() {
                 self.next = program.steps.len();
             }
             match program.steps.get(self.next) {
                 None => {
                     let died = self
-                        .error
+                        .broken
                         .as_ref()
                         .is_some_and(|error| error.code() == Class::ProcAborted as i32);
                     return if died { Look::PeerFailed } else { Look::Complete };
@@ -102,12 +104,12 @@ impl Operation for Running {
                     // SAFETY: what the recorder was promised; the memory lives as long as the program, which is not let go
                     // before the operations are complete.
                     if let Err(error) = unsafe { lane.start_all(inside, receives, sends, &mut self.ops) } {
-                        self.error = Some(error);
+                        self.broken = Some(error);
                     }
                 }
                 Some(Step::CallOut { .. }) => return Look::Pending,
                 // SAFETY: what the recorder was promised, and all before is done.
-                Some(step) => self.error = self.error.take().or(unsafe { step.perform() }.err()),
+                Some(step) => self.broken = unsafe { step.perform() }.err(),
             }
             self.next += 1;
         }
@@ -127,13 +129,13 @@ impl Operation for Running {
                 return;
             }
             // SAFETY: what the recorder was promised, and all before is done.
-            self.error = self.error.take().or(unsafe { step.perform() }.err());
+            self.broken = self.broken.take().or(unsafe { step.perform() }.err());
             self.next += 1;
         }
     }
 
     fn outcome(&mut self) -> Result<Status> {
-        self.error.clone().map_or(Ok(Status::EMPTY), Err)
+        self.error().cloned().map_or(Ok(Status::EMPTY), Err)
     }
 
     fn is_autonomous(&self) -> bool {

@@ -1,0 +1,34 @@
+//! On an intercommunicator: each group reduces to its first process; these swap the results, and tell their groups.
+//!
+//! Cost: a reduction, one swap and a broadcast. Any number of ranks. Operands keep the order of ranks, and all of a group
+//! get the same, bit for bit.
+
+use crate::coll::bcast;
+use crate::coll::link::Link;
+use crate::coll::operand::Operand;
+use crate::coll::reduce::binomial;
+use crate::error::Result;
+
+/// # Safety
+/// `input` must hold `count` elements and `output` have room for them; they do not overlap.
+pub unsafe fn run(
+    link: &impl Link,
+    operand: &Operand<'_>,
+    input: *const u8,
+    output: *mut u8,
+    count: i64,
+) -> Result<()> {
+    if count == 0 {
+        return Ok(());
+    }
+    // SAFETY: the caller's promise; scratch areas have room for all elements.
+    unsafe {
+        let (ours, _scratch) = binomial::run(link, operand, input, count, 0)?;
+        if link.rank() == 0 {
+            let theirs = operand.scratch(link, count)?;
+            operand.swap(link, link.across(0), ours, theirs.elements, count)?;
+            operand.copy(link, theirs.elements, output, count)?;
+        }
+        bcast::run(link, operand.elements(output, count), 0)
+    }
+}

@@ -1,0 +1,31 @@
+//! On an intercommunicator: once a group is complete, its first process tells that of the other group, which tells its group.
+//!
+//! Cost: 2 ceil(log2 p) + 1 rounds of empty messages. Any number of ranks.
+
+use super::dissemination;
+use crate::coll::bcast::binomial;
+use crate::coll::link::{Incoming, Link, Outgoing};
+use crate::error::Result;
+
+pub fn run(link: &impl Link) -> Result<()> {
+    dissemination::run(link)?;
+    let incoming = Incoming {
+        from: link.across(0),
+        into: std::ptr::dangling_mut(),
+        len: 0,
+    };
+    let outgoing = Outgoing {
+        to: link.across(0),
+        data: std::ptr::dangling(),
+        len: 0,
+    };
+    // SAFETY: there are no bytes.
+    unsafe {
+        if link.rank() == 0 {
+            link.transfer(&[incoming], &[outgoing])?;
+            binomial::send(link, std::ptr::dangling(), 0, 0)
+        } else {
+            binomial::receive(link, std::ptr::dangling_mut(), 0, 0)
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! On an intercommunicator: everyone of the other group sends to the root, which receives all at once.
+//!
+//! Cost: one message of a block per rank of the other group, one round. Any sizes.
+
+use crate::coll::arguments::Root;
+use crate::coll::elements::{self, Elements};
+use crate::coll::link::Link;
+use crate::error::Result;
+
+/// # Safety
+/// `own` must be readable, and the blocks writable.
+pub unsafe fn run<'a>(
+    link: &impl Link,
+    own: Option<Elements<'a>>,
+    block: impl Fn(usize) -> Option<Elements<'a>>,
+    root: Root,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match root {
+            Root::Here => {
+                let blocks = (0..link.remote_size()).filter_map(|rank| Some((link.across(rank), block(rank)?)));
+                elements::transfer(link, blocks, [])
+            }
+            Root::There(root) => elements::transfer(link, [], own.map(|own| (link.across(root), own))),
+            _ => Ok(()),
+        }
+    }
+}
