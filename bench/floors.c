@@ -1,18 +1,20 @@
 /* What the machine itself can do: the hand-over of a cache line between two CPUs, and memcpy by size, by one CPU. (A
  * library in which both ends copy at once can be faster than the latter.)
  *
- *   floors [--real] [--seconds S] [SIZE ...]
+ *   floors [--real] [--shared] [--seconds S] [SIZE ...]
  *
  * Needs no MPI; run in turn with the libraries, on the same CPUs.
  *   line      one way of a line bounced between two pinned threads; the cheaper of two layouts: both write one
  *             line, or each writes its own
  *   memcpy    clean: one thread copies between two buffers of its own. --real: as the ping-pong with --real, but
- *             through memory that both sides map: the sender rewrites, the receiver copies and reads. */
+ *             through memory that both sides map: the sender rewrites, the receiver copies and reads. --shared: clean,
+ *             in memory that is mapped shared, as what MPI_Alloc_mem gives may be. */
 #define _GNU_SOURCE
 #include "measure.h"
 #include "touch.h"
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 
 struct line {
     _Alignas(128) _Atomic uint64_t value;
@@ -136,49 +138,42 @@ static void time_memcpy(int size, double budget_us)
     }
 }
 
-static double median(void)
+static char *shared_buffer(int size)
 {
-    qsort(samples.us, (size_t)samples.count, sizeof samples.us[0], ascending);
-    return at_percent(&samples, 50);
+    char *at = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED)
+        abort();
+    memset(at, 1, (size_t)size);
+    return at;
 }
 
 int main(int argc, char **argv)
 {
-    int real = 0, sizes[64], count = 0;
-    double seconds = 1;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--real") == 0)
-            real = 1;
-        else if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc)
-            seconds = atof(argv[++i]);
-        else if (count < 64)
-            sizes[count++] = atoi(argv[i]);
-    }
+    struct arguments a = arguments(argc, argv);
+    int real = has_option(argc, argv, "--real"), shared = has_option(argc, argv, "--shared");
     pin(0);
-    double budget_us = seconds * 1e6 / (count + 2);
+    double budget_us = a.seconds * 1e6 / (a.count + 2);
 
     time_between_threads(ONE_LINE, -1, budget_us);
-    double one_line = median();
+    double one_line = median(&samples);
     time_between_threads(TWO_LINES, -1, budget_us);
-    double two_lines = median();
+    double two_lines = median(&samples);
     if (one_line < two_lines)
         time_between_threads(ONE_LINE, -1, budget_us);
     printf("result line ");
     print_samples(&samples);
 
-    int largest = 8;
-    for (int i = 0; i < count; i++)
-        largest = sizes[i] > largest ? sizes[i] : largest;
-    for (int i = 0; i < 2; i++) {
-        written[i] = buffer(largest);
-        copied[i] = buffer(largest);
+    for (int i = 0; i < 2 && a.count > 0; i++) {
+        written[i] = shared ? shared_buffer(largest_size(&a)) : buffer(largest_size(&a));
+        copied[i] = shared ? shared_buffer(largest_size(&a)) : buffer(largest_size(&a));
     }
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < a.count; i++) {
+        int size = cell_size(a.cells[i]);
         if (real)
-            time_between_threads(TWO_LINES, sizes[i], budget_us);
+            time_between_threads(TWO_LINES, size, budget_us);
         else
-            time_memcpy(sizes[i], budget_us);
-        printf("result memcpy size=%d ", sizes[i]);
+            time_memcpy(size, budget_us);
+        printf("result memcpy size=%d ", size);
         print_samples(&samples);
     }
     return 0;

@@ -3,7 +3,10 @@
  * Only MPI-3 calls are used anywhere in this folder, so any mpicc compiles it.
  *
  * Output that is meant for `isthmus bench` is one line per result, `result NAME key=value ...`; times are in
- * microseconds. Whatever else a library or launcher prints does not start with `result ` and is ignored. */
+ * microseconds. Whatever else a library or launcher prints does not start with `result ` and is ignored.
+ *
+ * Arguments are options, `--seconds S` (for the whole program) among them, and cells: what to measure, one result line
+ * each, in this order. A cell is a size, or KIND:SIZE. So `isthmus bench` knows which cell a library failed in. */
 #ifndef ISTHMUS_BENCH_MEASURE_H
 #define ISTHMUS_BENCH_MEASURE_H
 
@@ -25,24 +28,33 @@ static inline double now_us(void)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
-/* Pins the caller to the (index modulo length)-th CPU of the list in ISTHMUS_BENCH_CPUS ("0,2,3"), so that every
- * library runs on the same CPUs whatever its launcher thinks of binding. Without the variable nothing is pinned. */
-static inline void pin(int index)
+/* The CPUs in ISTHMUS_BENCH_CPUS ("0,2,3"); how many. */
+enum { MAX_CPUS = 1024 };
+
+static inline int read_cpus(int cpus[MAX_CPUS])
 {
     const char *list = getenv("ISTHMUS_BENCH_CPUS");
-    int cpus[1024], length = 0;
-    while (list && *list && length < 1024) {
+    int length = 0;
+    while (list && *list && length < MAX_CPUS) {
         cpus[length++] = (int)strtol(list, (char **)&list, 10);
         if (*list == ',')
             list++;
         else
             break;
     }
+    return length;
+}
+
+/* Pins the caller to the (index modulo length)-th CPU of the list, so that every library runs on the same CPUs
+ * whatever its launcher thinks of binding. Without the variable nothing is pinned. */
+static inline void pin(int index)
+{
+    int cpus[MAX_CPUS], length = read_cpus(cpus);
     if (length == 0)
         return;
     cpu_set_t set;
     CPU_ZERO(&set);
-    CPU_SET(cpus[index % length], &set);
+    CPU_SET((size_t)cpus[index % length], &set);
     if (sched_setaffinity(0, sizeof set, &set) != 0)
         perror("isthmus bench: sched_setaffinity");
 }
@@ -68,6 +80,13 @@ static inline double at_percent(const struct samples *sorted, double percent)
     return sorted->us[(int)((double)(sorted->count - 1) * percent / 100.0 + 0.5)];
 }
 
+/* Sorts. */
+static inline double median(struct samples *s)
+{
+    qsort(s->us, (size_t)s->count, sizeof s->us[0], ascending);
+    return at_percent(s, 50);
+}
+
 /* Sorts, and prints the line's common end. */
 static inline void print_samples(struct samples *s)
 {
@@ -88,6 +107,57 @@ static inline struct plan plan_for(double operation_us, double budget_us)
     double batches = budget_us / (operation_us * p.batch);
     p.batches = batches > MAX_SAMPLES ? MAX_SAMPLES : batches < 5 ? 5 : (int)batches;
     return p;
+}
+
+/* The command line. */
+enum { MAX_CELLS = 256 };
+
+struct arguments {
+    double seconds;
+    int count;
+    const char *cells[MAX_CELLS];
+};
+
+static inline struct arguments arguments(int argc, char **argv)
+{
+    struct arguments a = {.seconds = 1};
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc)
+            a.seconds = atof(argv[++i]);
+        else if (strncmp(argv[i], "--", 2) != 0 && a.count < MAX_CELLS)
+            a.cells[a.count++] = argv[i];
+    }
+    return a;
+}
+
+static inline int has_option(int argc, char **argv, const char *option)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], option) == 0)
+            return 1;
+    return 0;
+}
+
+static inline int cell_size(const char *cell)
+{
+    const char *colon = strrchr(cell, ':');
+    return atoi(colon ? colon + 1 : cell);
+}
+
+/* Whether the cell is KIND:SIZE. */
+static inline int cell_is(const char *cell, const char *kind)
+{
+    size_t length = strlen(kind);
+    return strncmp(cell, kind, length) == 0 && cell[length] == ':';
+}
+
+static inline int largest_size(const struct arguments *a)
+{
+    int largest = 8;
+    for (int i = 0; i < a->count; i++)
+        if (cell_size(a->cells[i]) > largest)
+            largest = cell_size(a->cells[i]);
+    return largest;
 }
 
 #endif

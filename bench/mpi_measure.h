@@ -1,4 +1,5 @@
-/* The MPI half of measure.h: what a program prints about the library it runs on, and how it gives up. */
+/* The MPI half of measure.h: what a program prints about the library it runs on, how it gives up, and how something that
+ * all ranks do together is timed. */
 #ifndef ISTHMUS_BENCH_MPI_MEASURE_H
 #define ISTHMUS_BENCH_MPI_MEASURE_H
 
@@ -13,6 +14,7 @@ static inline void print_library(void)
     MPI_Get_library_version(version, &length);
     version[strcspn(version, "\n")] = 0;
     printf("library %s\n", version);
+    fflush(stdout);
 }
 
 static inline void give_up(const char *why)
@@ -20,6 +22,64 @@ static inline void give_up(const char *why)
     fprintf(stderr, "isthmus bench: %s\n", why);
     MPI_Abort(MPI_COMM_WORLD, 1);
     exit(1);
+}
+
+/* What rank 0 says. All ranks must do the same number of operations, and rank 0 has the clock. */
+static inline int agree(int value)
+{
+    MPI_Bcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return value;
+}
+
+/* Does something `count` times, together with the other ranks. */
+typedef void operations(int count);
+
+/* Before an operation is timed it is done so often (unless that takes longer than the timing): libraries connect, lease
+ * and learn at first. */
+enum { WARM_UP = 8 };
+
+/* With more ranks than CPUs one rank can do a thousand operations in its time slice, with what others sent it before,
+ * and then nothing for as long: short batches would show the one or the other. So batches are as long as the budget
+ * allows for this many. */
+enum { LONG_BATCHES = 9 };
+
+static inline struct plan plan_together(double operation_us, double budget_us)
+{
+    int cpus[MAX_CPUS], available = read_cpus(cpus), ranks;
+    struct plan plan = plan_for(operation_us, budget_us);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (available > 0 && ranks > available && plan.batches > LONG_BATCHES) {
+        plan.batch = (int)((double)plan.batch * plan.batches / LONG_BATCHES);
+        plan.batches = LONG_BATCHES;
+    }
+    plan.batch = agree(plan.batch);
+    plan.batches = agree(plan.batches);
+    return plan;
+}
+
+/* Times operations on rank 0, in about `budget_us` whatever they cost: one library can need a thousand times as long
+ * as another. Each consists of `parts` equal ones, which is what the samples are about. Called by all ranks. */
+static inline struct samples *time_operations(operations *work, int parts, double budget_us)
+{
+    static struct samples samples;
+    double begin = now_us(), one = 0;
+    for (int count = 1, done = 0;; count *= 2) {
+        double start = now_us();
+        work(count);
+        double end = now_us();
+        one = (end - start) / count;
+        done += count;
+        if (agree(end - start > budget_us / 20 && (done >= WARM_UP || end - begin > budget_us)))
+            break;
+    }
+    struct plan plan = plan_together(one, budget_us);
+    samples.count = plan.batches;
+    for (int i = 0; i < samples.count; i++) {
+        double start = now_us();
+        work(plan.batch);
+        samples.us[i] = (now_us() - start) / plan.batch / parts;
+    }
+    return &samples;
 }
 
 #endif

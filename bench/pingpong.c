@@ -1,22 +1,23 @@
 /* Half round trip between ranks 0 and 1, by size.
  *
- *   pingpong [--real] [--seconds S] [SIZE ...]
+ *   pingpong [--real] [--alloc] [--seconds S] [SIZE ...]
  *
  * Without --real the same two buffers travel unmodified every round, as in the OSU and Intel benchmarks. With it
  * the sender rewrites its buffer and the receiver reads what came, every round, inside the timing, as applications
- * do; `floors --real` times the same work through memory that both sides map.
+ * do; `floors --real` times the same work through memory that both sides map. With --alloc the buffers come from
+ * MPI_Alloc_mem.
  * Data is checked before and after the timing of each size, and with --real in every round. */
 #define _GNU_SOURCE
 #include "mpi_measure.h"
 #include "touch.h"
 
-enum { TAG = 7, WARM_UP_ROUNDS = 20 };
+enum { TAG = 7 };
 
-static int rank;
+static int rank, size, wrong_rounds;
 static char *outgoing, *incoming;
 
 /* One round: there and back. */
-static void round_clean(int size)
+static void round_clean(void)
 {
     if (rank == 0) {
         MPI_Send(outgoing, size, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
@@ -27,9 +28,7 @@ static void round_clean(int size)
     }
 }
 
-static int wrong_rounds;
-
-static void round_real(int size, uint64_t seed)
+static void round_real(uint64_t seed)
 {
     if (rank == 0) {
         rewrite(outgoing, size, seed);
@@ -44,76 +43,38 @@ static void round_real(int size, uint64_t seed)
     }
 }
 
-static void check_data(int size, uint64_t seed)
+static void check_data(uint64_t seed)
 {
     memset(incoming, 0x55, (size_t)size);
-    round_real(size, seed);
+    round_real(seed);
     if (wrong_rounds != 0)
         give_up("pingpong: received data differs from what was sent");
 }
 
-static void rounds(int real, int size, int count)
+static void rounds_clean(int count)
 {
-    if (real)
-        for (int i = 0; i < count; i++)
-            round_real(size, (uint64_t)i * 0x9e3779b97f4a7c15u);
-    else
-        for (int i = 0; i < count; i++)
-            round_clean(size);
+    for (int i = 0; i < count; i++)
+        round_clean();
 }
 
-/* Both ranks must do the same number of rounds, and rank 0 has the clock. */
-static int agree(int value)
+static void rounds_real(int count)
 {
-    MPI_Bcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    return value;
+    for (int i = 0; i < count; i++)
+        round_real((uint64_t)i * 0x9e3779b97f4a7c15u);
 }
 
-static void measure(int real, int size, double budget_us)
+static char *allocated(int bytes)
 {
-    static struct samples samples;
-    check_data(size, 1);
-
-    rounds(real, size, WARM_UP_ROUNDS);
-    double one_round = 0;
-    for (int count = 4;; count *= 4) {
-        double start = now_us();
-        rounds(real, size, count);
-        double took = now_us() - start;
-        one_round = took / count;
-        if (agree(took > budget_us / 20 || count > 1000000))
-            break;
-    }
-
-    struct plan plan = plan_for(one_round, budget_us);
-    plan.batch = agree(plan.batch);
-    plan.batches = agree(plan.batches);
-    samples.count = plan.batches;
-    for (int i = 0; i < plan.batches; i++) {
-        double start = now_us();
-        rounds(real, size, plan.batch);
-        samples.us[i] = (now_us() - start) / plan.batch / 2;
-    }
-
-    check_data(size, 2);
-    if (rank == 0) {
-        printf("result pingpong size=%d ", size);
-        print_samples(&samples);
-    }
+    char *at;
+    MPI_Alloc_mem(bytes, MPI_INFO_NULL, &at);
+    memset(at, 1, (size_t)bytes);
+    return at;
 }
 
 int main(int argc, char **argv)
 {
-    int real = 0, sizes[64], count = 0, ranks;
-    double seconds = 2;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--real") == 0)
-            real = 1;
-        else if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc)
-            seconds = atof(argv[++i]);
-        else if (count < 64)
-            sizes[count++] = atoi(argv[i]);
-    }
+    struct arguments a = arguments(argc, argv);
+    int real = has_option(argc, argv, "--real"), alloc = has_option(argc, argv, "--alloc"), ranks;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -123,14 +84,23 @@ int main(int argc, char **argv)
     if (rank == 0)
         print_library();
 
-    int largest = 8;
-    for (int i = 0; i < count; i++)
-        largest = sizes[i] > largest ? sizes[i] : largest;
-    outgoing = buffer(largest);
-    incoming = buffer(largest);
-    for (int i = 0; i < count; i++)
-        measure(real, sizes[i], seconds * 1e6 / count);
-
+    int largest = largest_size(&a);
+    outgoing = alloc ? allocated(largest) : buffer(largest);
+    incoming = alloc ? allocated(largest) : buffer(largest);
+    for (int i = 0; i < a.count; i++) {
+        size = cell_size(a.cells[i]);
+        check_data(1);
+        struct samples *samples = time_operations(real ? rounds_real : rounds_clean, 2, a.seconds * 1e6 / a.count);
+        check_data(2);
+        if (rank == 0) {
+            printf("result pingpong size=%d ", size);
+            print_samples(samples);
+        }
+    }
+    if (alloc) {
+        MPI_Free_mem(outgoing);
+        MPI_Free_mem(incoming);
+    }
     MPI_Finalize();
     return 0;
 }

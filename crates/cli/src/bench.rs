@@ -13,19 +13,23 @@ use serde::Serialize;
 
 use crate::prefix::Prefix;
 
+mod catalogue;
 mod experiment;
 mod library;
 mod peers;
 mod process;
+mod quantity;
+mod samples;
 mod series;
 mod size;
 mod table;
+mod target;
 mod workshop;
 
 use experiment::Experiment;
 use library::{Library, Name};
 use size::Size;
-use table::Table;
+use table::{Record, Table};
 use workshop::Workshop;
 
 /// `isthmus bench ...`
@@ -49,6 +53,9 @@ struct Options {
     /// Measure these libraries only
     #[arg(long, value_name = "NAMES", value_delimiter = ',', global = true)]
     only: Vec<Name>,
+    /// Measure a few cells once and briefly, only to see that it works
+    #[arg(long, global = true)]
+    quick: bool,
     /// Write the results, launch by launch, to FILE
     #[arg(long, value_name = "FILE", global = true)]
     json: Option<PathBuf>,
@@ -61,9 +68,50 @@ enum What {
         /// Rewrite the buffer before each send and read it after each receive, as applications do
         #[arg(long)]
         real: bool,
-        /// Sizes in bytes; K and M are powers of 1024
-        #[arg(long, value_name = "SIZES", value_delimiter = ',', default_value = size::DEFAULT)]
-        sizes: Vec<Size>,
+        #[command(flatten)]
+        sizes: Sizes,
+    },
+    /// Bandwidth from one rank to another, in windows of 64 messages, by size
+    Bandwidth(Sizes),
+    /// Bandwidth between two ranks, both ways at once, in windows of 64 messages, by size
+    Bibandwidth(Sizes),
+    /// Ring exchange by MPI_Sendrecv on 3, 4 and 8 ranks, by size
+    Exchange {
+        #[command(flatten)]
+        ranks: Ranks,
+        #[command(flatten)]
+        sizes: Sizes,
+    },
+    /// Half round trip of stride-2 doubles and of sections of arrays, by size
+    Strided {
+        /// These shapes only
+        #[arg(long, value_name = "SHAPES", value_delimiter = ',', value_parser = ["vector", "2d", "3d"])]
+        of: Vec<String>,
+        #[command(flatten)]
+        sizes: Sizes,
+    },
+    /// Share of a large copy that is hidden behind computation while the other side is inside MPI, by size
+    Overlap {
+        /// The side that computes
+        #[arg(long, value_name = "SIDES", value_delimiter = ',', value_parser = ["isend", "irecv"])]
+        of: Vec<String>,
+        #[command(flatten)]
+        sizes: Sizes,
+    },
+    /// Half round trip of buffers from MPI_Alloc_mem, by size, beside memcpy
+    Alloc(Sizes),
+    /// Collectives on 2, 3, 4 and 8 ranks, by size
+    Collectives {
+        /// Time the non-blocking forms, beside the blocking ones
+        #[arg(long)]
+        nonblocking: bool,
+        /// These collectives only
+        #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = catalogue::COLLECTIVES)]
+        of: Vec<String>,
+        #[command(flatten)]
+        ranks: Ranks,
+        #[command(flatten)]
+        sizes: Sizes,
     },
     /// Launch, initialise and finalize 4 ranks
     Launch,
@@ -75,27 +123,65 @@ enum What {
     Barrier,
 }
 
+#[derive(Args)]
+struct Sizes {
+    /// Sizes in bytes, instead of the usual ones; K and M are powers of 1024
+    #[arg(long, value_name = "SIZES", value_delimiter = ',')]
+    sizes: Vec<Size>,
+}
+
+#[derive(Args)]
+struct Ranks {
+    /// Numbers of ranks, instead of the usual ones
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    ranks: Vec<u32>,
+}
+
 impl What {
-    fn experiment(&self) -> Experiment {
-        match self {
-            What::Pingpong { real, sizes } => experiment::pingpong(*real, sizes),
-            What::Launch => experiment::launch(),
-            What::Blocked => experiment::blocked(),
-            What::Memory => experiment::memory(),
-            What::Barrier => experiment::barrier(),
-        }
+    fn experiments(&self) -> Vec<Experiment> {
+        let one = match self {
+            What::Collectives {
+                nonblocking,
+                of,
+                ranks,
+                sizes,
+            } => return catalogue::collectives(*nonblocking, &ranks.ranks, of, &sizes.sizes),
+            What::Pingpong { real, sizes } => catalogue::pingpong(*real, &sizes.sizes),
+            What::Bandwidth(sizes) => catalogue::bandwidth(false, &sizes.sizes),
+            What::Bibandwidth(sizes) => catalogue::bandwidth(true, &sizes.sizes),
+            What::Exchange { ranks, sizes } => catalogue::exchange(&ranks.ranks, &sizes.sizes),
+            What::Strided { of, sizes } => catalogue::strided(of, &sizes.sizes),
+            What::Overlap { of, sizes } => catalogue::overlap(of, &sizes.sizes),
+            What::Alloc(sizes) => catalogue::alloc(&sizes.sizes),
+            What::Launch => catalogue::launch(),
+            What::Blocked => catalogue::blocked(),
+            What::Memory => catalogue::memory(),
+            What::Barrier => catalogue::barrier(),
+        };
+        vec![one]
     }
 }
 
 fn everything() -> Vec<Experiment> {
-    vec![
-        experiment::pingpong(false, &size::default()),
-        experiment::pingpong(true, &size::default()),
-        experiment::barrier(),
-        experiment::launch(),
-        experiment::memory(),
-        experiment::blocked(),
-    ]
+    let mut all = vec![
+        catalogue::pingpong(false, &[]),
+        catalogue::pingpong(true, &[]),
+        catalogue::bandwidth(false, &[]),
+        catalogue::bandwidth(true, &[]),
+        catalogue::exchange(&[], &[]),
+        catalogue::strided(&[], &[]),
+        catalogue::overlap(&[], &[]),
+        catalogue::alloc(&[]),
+    ];
+    all.extend(catalogue::collectives(false, &[], &[], &[]));
+    all.extend(catalogue::collectives(true, &[], &[], &[]));
+    all.extend([
+        catalogue::barrier(),
+        catalogue::launch(),
+        catalogue::memory(),
+        catalogue::blocked(),
+    ]);
+    all
 }
 
 /// What `--json` writes.
@@ -104,7 +190,7 @@ struct Report<'a> {
     version: &'static str,
     cpus: &'a str,
     launches: u32,
-    experiments: &'a [Table],
+    experiments: Vec<Record<'a>>,
 }
 
 /// Measure, print, and write.
@@ -115,14 +201,16 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let libraries = libraries(&prefix, options)?;
     let cpus = cpus();
     let workshop = Workshop::new(&prefix, &cpus)?;
-    let experiments = arguments
-        .what
-        .as_ref()
-        .map_or_else(everything, |what| vec![what.experiment()]);
+    let mut experiments = arguments.what.as_ref().map_or_else(everything, What::experiments);
+    let mut launches = options.launches.get();
+    if options.quick {
+        experiments = experiments.into_iter().map(Experiment::quick).collect();
+        launches = 1;
+    }
 
     let mut tables = Vec::new();
     for experiment in &experiments {
-        let table = series::measure(experiment, &libraries, &workshop, options.launches.get())?;
+        let table = series::measure(experiment, &libraries, &workshop, launches)?;
         println!("{}", table.text());
         tables.push(table);
     }
@@ -130,8 +218,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         let report = Report {
             version: env!("CARGO_PKG_VERSION"),
             cpus: &cpus,
-            launches: options.launches.get(),
-            experiments: &tables,
+            launches,
+            experiments: tables.iter().map(Table::record).collect(),
         };
         let text = serde_json::to_string_pretty(&report)?;
         fs::write(file, text + "\n").with_context(|| format!("cannot write {}", file.display()))?;

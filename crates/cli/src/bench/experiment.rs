@@ -1,126 +1,205 @@
-//! What can be measured: which program runs on how many ranks, and how its output becomes numbers.
+//! What an experiment is: which program runs on how many ranks, how its output becomes numbers, and what they must reach.
 
 use super::process::Finished;
-use super::size::Size;
-use crate::show;
+use super::quantity::Quantity;
+use super::samples::Cell;
+use super::target::Target;
 
-/// One experiment. Every number in it is better when smaller.
+/// One experiment: one table.
 pub struct Experiment {
-    /// As on the command line; with `-real` for that variant.
-    pub name: &'static str,
+    /// As on the command line, with what tells its variants apart.
+    pub name: String,
     /// What the numbers are.
-    pub title: &'static str,
-    /// The numbers' unit.
-    pub unit: &'static str,
-    /// What tells the rows apart.
-    pub rows: &'static str,
+    pub title: String,
+    /// Their unit, and which is better.
+    pub quantity: Quantity,
+    /// What tells the groups of rows apart.
+    pub groups: Groups,
+    /// What tells the rows of a group apart.
+    pub rows: Rows,
     /// The C program.
     pub program: &'static str,
-    /// Its launches within one round: ranks and arguments.
-    pub runs: Vec<(u32, Vec<String>)>,
-    /// What the machine itself can do, to measure beside it.
-    pub floors: Floors,
-    /// The numbers in the output of one launch, by row.
-    pub read: fn(&Finished) -> Vec<(u64, f64)>,
+    /// The name of its result lines.
+    pub result: &'static str,
+    /// What of a result line is the number.
+    pub value: Value,
+    /// The program's launches within one round.
+    pub runs: Vec<Run>,
+    /// About how long each of them measures.
+    pub seconds: f64,
+    /// What to compare with beside the other libraries.
+    pub floor: Floor,
+    /// What must be reached.
+    pub targets: Vec<Target>,
+}
+
+/// The groups of an experiment's rows.
+#[derive(Default)]
+pub struct Groups {
+    /// Of the column.
+    pub heading: &'static str,
+    /// The field of a result line that names the group.
+    pub field: &'static str,
+    /// Their names, in the order in which they are printed; none if the rows are all of one kind.
+    pub names: Vec<String>,
+}
+
+/// The rows of an experiment.
+pub struct Rows {
+    /// Of the column.
+    pub heading: &'static str,
+    /// The field of a result line that holds the row's number.
+    pub field: &'static str,
     /// How a row is called.
     pub label: fn(u64) -> String,
 }
 
-/// The floors of one experiment.
-pub enum Floors {
-    /// There are none to compare with.
+/// Where the number is.
+pub enum Value {
+    /// In this field of the result line.
+    Field(&'static str),
+    /// It is the time of the whole command, in milliseconds, whose only row is the number of ranks.
+    Command,
+}
+
+/// One launch of the program.
+pub struct Run {
+    /// On so many ranks.
+    pub ranks: u32,
+    /// With these options.
+    pub options: Vec<String>,
+    /// For these cells, one result line each. Where there are none the program prints one line.
+    pub cells: Vec<String>,
+}
+
+/// What to compare with.
+pub enum Floor {
+    /// Nothing.
     None,
     /// Hand-over of a cache line.
     Line,
-    /// Hand-over of a cache line, and copying; the floors' program takes these arguments.
-    LineAndMemcpy(Vec<String>),
+    /// Nothing, but say whether the machine held still.
+    Steadiness,
+    /// Hand-over of a cache line, and what the floors' program makes of these options and the cells: NAME.
+    LineAnd(&'static str, Vec<String>),
+    /// What the floors' program makes of these options and the cells: NAME.
+    Only(&'static str, Vec<String>),
+    /// The field `floor` of the program's own result lines: NAME.
+    Own(&'static str),
 }
 
-/// Half round trip, by size.
-pub fn pingpong(real: bool, sizes: &[Size]) -> Experiment {
-    let mut arguments: Vec<String> = real.then(|| "--real".to_owned()).into_iter().collect();
-    arguments.extend(sizes.iter().map(|size| size.0.to_string()));
-    Experiment {
-        name: if real { "pingpong-real" } else { "pingpong" },
-        title: if real {
-            "half round trip; the buffer is rewritten before and read after each message"
-        } else {
-            "half round trip; buffers untouched"
-        },
-        unit: "us",
-        rows: "bytes",
-        program: "pingpong",
-        runs: vec![(2, arguments.clone())],
-        floors: Floors::LineAndMemcpy(arguments),
-        read: |output| rows(output, "pingpong", "size", "us"),
-        label: show::bytes,
+impl Floor {
+    /// Whether the hand-over of a line is measured before each launch.
+    pub fn has_line(&self) -> bool {
+        matches!(self, Floor::Line | Floor::LineAnd(..) | Floor::Steadiness)
+    }
+
+    /// Whether it is a number to compare with.
+    pub fn shows_line(&self) -> bool {
+        matches!(self, Floor::Line | Floor::LineAnd(..))
+    }
+
+    /// How the floor by cell is called.
+    pub fn name(&self) -> Option<&'static str> {
+        match self {
+            Floor::LineAnd(name, _) | Floor::Only(name, _) | Floor::Own(name) => Some(name),
+            Floor::None | Floor::Line | Floor::Steadiness => None,
+        }
     }
 }
 
-/// Wall-clock time of the whole command.
-pub fn launch() -> Experiment {
-    Experiment {
-        name: "launch",
-        title: "launch, MPI_Init and MPI_Finalize",
-        unit: "ms",
-        rows: "ranks",
-        program: "launch",
-        runs: vec![(4, vec![])],
-        floors: Floors::None,
-        read: |output| vec![(4, output.took.as_secs_f64() * 1e3)],
-        label: |ranks| ranks.to_string(),
+/// What one result line says.
+pub struct Reading {
+    /// Of this cell.
+    pub cell: Cell,
+    /// What was measured, as it is shown.
+    pub value: f64,
+    /// What the program itself compares it with.
+    pub floor: Option<f64>,
+}
+
+impl Experiment {
+    /// The numbers in the output of one launch.
+    pub fn read(&self, output: &Finished, run: &Run) -> Vec<Reading> {
+        let field = match self.value {
+            Value::Field(field) => field,
+            Value::Command => {
+                return vec![Reading {
+                    cell: Cell {
+                        group: 0,
+                        at: u64::from(run.ranks),
+                    },
+                    value: output.took.as_secs_f64() * 1e3,
+                    floor: None,
+                }];
+            }
+        };
+        let lines = output.results(self.result);
+        let readings = lines.filter_map(|line| {
+            let group = match self.groups.names.as_slice() {
+                [] => 0,
+                names => {
+                    let name = line.word(self.groups.field)?;
+                    names.iter().position(|known| known == name)?
+                }
+            };
+            let at = line.field(self.rows.field)? as u64;
+            Some(Reading {
+                cell: Cell { group, at },
+                value: self.quantity.shown(at, line.field(field)?),
+                floor: line.field("floor").map(|floor| self.quantity.shown(at, floor)),
+            })
+        });
+        readings.collect()
+    }
+
+    /// How a cell is called, alone.
+    pub fn label(&self, cell: Cell) -> String {
+        let row = (self.rows.label)(cell.at);
+        match self.groups.names.get(cell.group) {
+            Some(ranks) if self.groups.heading == "ranks" => format!("{ranks} ranks, {row}"),
+            Some(group) => format!("{group}, {row}"),
+            None => row,
+        }
+    }
+
+    /// A few cells and little time: to see that it works.
+    pub fn quick(mut self) -> Self {
+        self.seconds /= 40.0;
+        for run in &mut self.runs {
+            run.cells = few(&run.cells);
+        }
+        self
     }
 }
 
-/// CPU time of a waiting rank.
-pub fn blocked() -> Experiment {
-    Experiment {
-        name: "blocked",
-        title: "CPU time of a rank blocked in MPI_Recv for 4 s",
-        unit: "ms",
-        rows: "ranks",
-        program: "blocked",
-        runs: vec![(2, vec!["--seconds".to_owned(), "4".to_owned()])],
-        floors: Floors::None,
-        read: |output| rows(output, "blocked", "ranks", "cpu_ms"),
-        label: |ranks| ranks.to_string(),
-    }
+/// Of each kind of cell the first, and the last that is not large.
+fn few(cells: &[String]) -> Vec<String> {
+    const LARGE: u64 = 256 << 10;
+    let split = |cell: &str| -> (String, u64) {
+        let (kind, size) = cell.rsplit_once(':').unwrap_or(("", cell));
+        (kind.to_owned(), size.parse().unwrap_or(0))
+    };
+    let cells: Vec<_> = cells.iter().map(|cell| (cell, split(cell))).collect();
+    let chosen = cells.iter().filter(|(_, (kind, size))| {
+        let sizes = || {
+            let of_kind = cells.iter().filter(|(_, (other, _))| other == kind);
+            of_kind.map(|(_, (_, size))| *size)
+        };
+        sizes().next() == Some(*size) || sizes().rfind(|size| *size <= LARGE) == Some(*size)
+    });
+    chosen.map(|(cell, _)| (*cell).clone()).collect()
 }
 
-/// Memory of ranks that have all talked.
-pub fn memory() -> Experiment {
-    Experiment {
-        name: "memory",
-        title: "proportional set size per rank, after all pairs have talked",
-        unit: "KiB",
-        rows: "ranks",
-        program: "memory",
-        runs: vec![(4, vec![])],
-        floors: Floors::None,
-        read: |output| rows(output, "memory", "ranks", "mean_kib"),
-        label: |ranks| ranks.to_string(),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Barrier, by number of ranks.
-pub fn barrier() -> Experiment {
-    Experiment {
-        name: "barrier",
-        title: "MPI_Barrier",
-        unit: "us",
-        rows: "ranks",
-        program: "barrier",
-        runs: vec![(2, vec![]), (4, vec![]), (8, vec![])],
-        floors: Floors::Line,
-        read: |output| rows(output, "barrier", "ranks", "us"),
-        label: |ranks| ranks.to_string(),
+    #[test]
+    fn quick_is_first_and_last_but_not_large() {
+        let cells = ["a:1", "a:2", "a:4096", "a:4194304", "b:8"].map(str::to_owned);
+        assert_eq!(few(&cells), ["a:1", "a:4096", "b:8"]);
+        assert_eq!(few(&["1048576".to_owned(), "4194304".to_owned()]), ["1048576"]);
+        assert!(few(&[]).is_empty());
     }
-}
-
-/// The field `value` of every result called `name`, by its field `key`.
-fn rows(output: &Finished, name: &str, key: &str, value: &str) -> Vec<(u64, f64)> {
-    let results = output.results(name);
-    results
-        .filter_map(|result| Some((result.field(key)? as u64, result.field(value)?)))
-        .collect()
 }

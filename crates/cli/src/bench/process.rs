@@ -10,17 +10,21 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use isthmus_os::{interrupt, signal};
 
-/// Longer than any launch takes, even of a library that yields its CPU only by sleeping.
-const LIMIT: Duration = Duration::from_secs(120);
+/// A command that prints nothing for so long hangs, even with a library that yields its CPU only by sleeping.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often its output is looked at.
+const LOOK: Duration = Duration::from_millis(250);
 /// How long a launcher has to end its ranks once it is asked to.
 const GRACE: Duration = Duration::from_secs(3);
 const SIGTERM: i32 = 15;
 const SIGKILL: i32 = 9;
 
-/// A command that ended well.
+/// A command that ended.
 pub struct Finished {
     /// From before its start until it was reaped.
     pub took: Duration,
+    /// Why it did not end well, if it did not.
+    pub failure: Option<String>,
     stdout: String,
 }
 
@@ -36,6 +40,14 @@ impl Finished {
         })
     }
 
+    /// The command, if it ended well.
+    pub fn well(self) -> Result<Self> {
+        match self.failure {
+            Some(why) => bail!(why),
+            None => Ok(self),
+        }
+    }
+
     /// What the program says it runs on.
     pub fn library(&self) -> Option<&str> {
         self.stdout.lines().find_map(|line| line.strip_prefix("library "))
@@ -45,17 +57,19 @@ impl Finished {
 impl Line<'_> {
     /// The number behind `key=`.
     pub fn field(&self, key: &str) -> Option<f64> {
-        let fields = self.0.split_whitespace();
-        let value = fields
-            .filter_map(|field| field.split_once('='))
-            .find(|(name, _)| *name == key)?
-            .1;
-        value.parse().ok()
+        self.word(key)?.parse().ok()
+    }
+
+    /// What is behind `key=`.
+    pub fn word(&self, key: &str) -> Option<&str> {
+        let mut fields = self.0.split_whitespace().filter_map(|field| field.split_once('='));
+        Some(fields.find(|(name, _)| *name == key)?.1)
     }
 }
 
-/// Run `command`, keeping its output in files in `directory`: a pipe would wait for stray children that hold it. Blocks
-/// until it ends, at most for [`LIMIT`].
+/// Run `command` to its end, keeping its output in files in `directory`: a pipe would wait for stray children that hold
+/// it. Blocks; a command that says nothing for [`PATIENCE`] is ended. An error means that it could not be run at all, or
+/// that the user had enough.
 pub fn run(mut command: Command, directory: &Path) -> Result<Finished> {
     let name = Path::new(command.get_program()).display().to_string();
     let (out, err) = (directory.join("stdout"), directory.join("stderr"));
@@ -68,26 +82,37 @@ pub fn run(mut command: Command, directory: &Path) -> Result<Finished> {
     let mut child = command.spawn().with_context(|| format!("cannot run {name}"))?;
     let pid = child.id();
     let (ended, hears) = mpsc::channel::<()>();
+    let watched = out.clone();
     let watchdog = thread::spawn(move || {
-        let late = |limit| hears.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout);
-        let was_late = late(LIMIT);
-        if was_late {
-            let _ = signal::send(pid, SIGTERM);
-            if late(GRACE) {
-                let _ = signal::send(pid, SIGKILL);
+        let still_runs = |limit| hears.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout);
+        let (mut said, mut since) = (0, Instant::now());
+        while still_runs(LOOK) {
+            let says = fs::metadata(&watched).map_or(said, |metadata| metadata.len());
+            if says != said {
+                (said, since) = (says, Instant::now());
+            }
+            if since.elapsed() > PATIENCE {
+                let _ = signal::send(pid, SIGTERM);
+                if still_runs(GRACE) {
+                    let _ = signal::send(pid, SIGKILL);
+                }
+                return true;
             }
         }
-        was_late
+        false
     });
     let status = child.wait();
     let took = start.elapsed();
     drop(ended);
-    let was_late = watchdog.join().unwrap_or(false);
+    let hung = watchdog.join().unwrap_or(false);
 
     ensure!(!interrupt::noted(), "interrupted");
-    ensure!(!was_late, "{name} did not end within {} s", LIMIT.as_secs());
     let status = status.with_context(|| format!("cannot wait for {name}"))?;
-    if !status.success() {
+    let failure = if hung {
+        Some(format!("{name} said nothing for {} s", PATIENCE.as_secs()))
+    } else if status.success() {
+        None
+    } else {
         let text = String::from_utf8_lossy(&fs::read(&err)?).into_owned();
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).take(5).collect();
         let why = if lines.is_empty() {
@@ -95,10 +120,10 @@ pub fn run(mut command: Command, directory: &Path) -> Result<Finished> {
         } else {
             lines.join("; ")
         };
-        bail!("{name} failed ({status}): {why}");
-    }
+        Some(format!("{name} failed ({status}): {why}"))
+    };
     let stdout = String::from_utf8_lossy(&fs::read(&out)?).into_owned();
-    Ok(Finished { took, stdout })
+    Ok(Finished { took, failure, stdout })
 }
 
 #[cfg(test)]
@@ -109,24 +134,28 @@ mod tests {
     fn results_are_found_among_other_output() {
         let finished = Finished {
             took: Duration::ZERO,
+            failure: None,
             stdout: "noise\nlibrary Some MPI\nresult line us=0.5 best=0.4\nresult lines us=9\n".to_owned(),
         };
         let lines: Vec<_> = finished.results("line").collect();
         assert_eq!(lines.len(), 1);
         assert_eq!(lines[0].field("best"), Some(0.4));
+        assert_eq!(lines[0].word("best"), Some("0.4"));
         assert_eq!(lines[0].field("worst"), None);
         assert_eq!(finished.library(), Some("Some MPI"));
     }
 
     #[test]
-    fn a_failure_says_why() {
-        let directory = std::env::temp_dir();
+    fn a_failure_says_why_and_keeps_what_was_printed() -> Result<()> {
+        let directory = std::env::temp_dir().join(format!("isthmus-bench-test-{}", std::process::id()));
+        fs::create_dir_all(&directory)?;
         let mut command = Command::new("sh");
-        command.args(["-c", "echo because >&2; exit 3"]);
-        let error = run(command, &directory)
-            .err()
-            .map(|error| error.to_string())
-            .unwrap_or_default();
-        assert!(error.contains("because"), "{error}");
+        command.args(["-c", "echo result one us=1; echo because >&2; exit 3"]);
+        let finished = run(command, &directory)?;
+        assert_eq!(finished.results("one").count(), 1);
+        let error = finished.well().err().map(|error| error.to_string());
+        assert!(error.is_some_and(|error| error.contains("because")));
+        fs::remove_dir_all(directory)?;
+        Ok(())
     }
 }

@@ -1,78 +1,176 @@
 //! Launching the libraries in turn, A B C A B C, so that what disturbs the machine disturbs all of them alike.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use isthmus_os::interrupt;
 
-use super::experiment::{Experiment, Floors};
+use super::experiment::{Experiment, Floor, Run};
 use super::library::Library;
-use super::table::{Column, Samples, Table};
+use super::samples::{Cell, Samples};
+use super::table::{Column, Table};
 use super::workshop::Workshop;
 
 /// How long the hand-over of a line is measured before each launch: long enough for its median.
 const LINE_SECONDS: &str = "0.05";
+/// A library that fails in so many cells of one launch is not asked for the rest.
+const FAILURES: usize = 3;
 
-/// Run `experiment` `launches` times on each library. One that fails is left out from then on, with a line; it is an
-/// error if none is left. Blocks, and shows progress on stderr.
-pub fn measure(experiment: &Experiment, libraries: &[Library], workshop: &Workshop, launches: u32) -> Result<Table> {
-    let mut columns: Vec<Option<Column>> = libraries
+/// One library in one experiment.
+struct Contender<'a> {
+    library: &'a Library,
+    column: Column,
+    /// Cells, by run, in which it failed; they are not tried again.
+    failed: HashSet<(usize, String)>,
+    /// Runs in which it failed altogether.
+    given_up: HashSet<usize>,
+}
+
+/// Run `experiment` `launches` times on each library. A cell in which a library fails or hangs stays empty, with a line
+/// that says why; it is an error if there is no number at all. Blocks, and shows progress on stderr.
+pub fn measure<'a>(
+    experiment: &'a Experiment,
+    libraries: &[Library],
+    workshop: &Workshop,
+    launches: u32,
+) -> Result<Table<'a>> {
+    let mut contenders: Vec<Contender> = libraries
         .iter()
-        .map(|library| Some(Column::new(library.name)))
+        .map(|library| Contender {
+            library,
+            column: Column::new(library.name),
+            failed: HashSet::new(),
+            given_up: HashSet::new(),
+        })
         .collect();
-    let mut memcpy = Samples::new();
-    for launch in 1..=launches {
-        progress(&format!("{} {launch}/{launches}:", experiment.name));
-        if let Floors::LineAndMemcpy(arguments) = &experiment.floors {
+    let mut floor = Samples::default();
+    for round in 0..launches as usize {
+        progress(&format!("{} {}/{launches}:", experiment.name, round + 1));
+        if let Floor::LineAnd(name, options) | Floor::Only(name, options) = &experiment.floor {
             progress(" floors");
-            for result in workshop.run_floors(arguments)?.results("memcpy") {
-                if let (Some(size), Some(us)) = (result.field("size"), result.field("us")) {
-                    memcpy.entry(size as u64).or_default().push(us);
-                }
-            }
+            measure_floor(experiment, name, options, workshop, round, &mut floor)?;
         }
-        for (library, slot) in libraries.iter().zip(&mut columns) {
-            let Some(column) = slot else { continue };
-            progress(&format!(" {}", library.name));
-            if !matches!(experiment.floors, Floors::None) {
+        for contender in &mut contenders {
+            progress(&format!(" {}", contender.library.name));
+            if experiment.floor.has_line() {
                 let finished = workshop.run_floors(&["--seconds".to_owned(), LINE_SECONDS.to_owned()])?;
-                column
-                    .line
-                    .extend(finished.results("line").filter_map(|result| result.field("us")));
+                let line = finished.results("line").filter_map(|result| result.field("us"));
+                contender.column.line.extend(line);
             }
-            if let Err(error) = one_launch(experiment, library, workshop, &mut column.values) {
-                progress("\n");
-                if interrupt::noted() {
-                    return Err(error);
-                }
-                progress(&format!("isthmus: {} is left out: {error:#}\n", library.name));
-                *slot = None;
+            for index in 0..experiment.runs.len() {
+                one_launch(experiment, index, contender, workshop, round)?;
             }
         }
         progress("\n");
     }
 
-    let columns: Vec<Column> = columns.into_iter().flatten().collect();
-    if columns.is_empty() {
-        bail!("no library completed {}", experiment.name);
+    let columns: Vec<Column> = contenders.into_iter().map(|contender| contender.column).collect();
+    if columns.iter().all(|column| column.values.is_empty()) {
+        bail!("no library completed anything of {}", experiment.name);
     }
-    Ok(Table::new(experiment, columns, memcpy))
+    Ok(Table::new(experiment, columns, floor))
 }
 
-fn one_launch(experiment: &Experiment, library: &Library, workshop: &Workshop, samples: &mut Samples) -> Result<()> {
-    for (ranks, arguments) in &experiment.runs {
-        let finished = workshop
-            .run(library, *ranks, experiment.program, arguments)
-            .with_context(|| format!("{} on {ranks} ranks", experiment.program))?;
-        let rows = (experiment.read)(&finished);
-        if rows.is_empty() {
-            bail!("{} on {ranks} ranks printed no result", experiment.program);
-        }
-        for (row, value) in rows {
-            samples.entry(row).or_default().push(value);
+fn measure_floor(
+    experiment: &Experiment,
+    name: &str,
+    options: &[String],
+    workshop: &Workshop,
+    round: usize,
+    floor: &mut Samples,
+) -> Result<()> {
+    let seconds = format!("{}", experiment.seconds / 2.0);
+    let cells = experiment.runs.iter().flat_map(|run| run.cells.iter().cloned());
+    let arguments = ["--seconds".to_owned(), seconds].into_iter();
+    let arguments: Vec<String> = arguments.chain(options.iter().cloned()).chain(cells).collect();
+    for result in workshop.run_floors(&arguments)?.results(name) {
+        if let (Some(at), Some(us)) = (result.field(experiment.rows.field), result.field("us")) {
+            let at = at as u64;
+            floor.set(Cell { group: 0, at }, round, experiment.quantity.shown(at, us));
         }
     }
     Ok(())
+}
+
+/// One launch of a run; several, if there are cells in which the library fails. An error is the user's wish to stop.
+fn one_launch(
+    experiment: &Experiment,
+    index: usize,
+    contender: &mut Contender,
+    workshop: &Workshop,
+    round: usize,
+) -> Result<()> {
+    let run = &experiment.runs[index];
+    let failed = &contender.failed;
+    let mut cells: Vec<String> = run
+        .cells
+        .iter()
+        .filter(|cell| !failed.contains(&(index, (*cell).clone())))
+        .cloned()
+        .collect();
+    let mut failures = 0;
+    while !contender.given_up.contains(&index) && (!cells.is_empty() || run.cells.is_empty()) {
+        let library = contender.library;
+        let (done, failure) = match workshop.run(
+            library,
+            run.ranks,
+            experiment.program,
+            &arguments(experiment, run, &cells),
+        ) {
+            Ok(finished) => {
+                let readings = experiment.read(&finished, run);
+                for reading in &readings {
+                    contender.column.values.set(reading.cell, round, reading.value);
+                    if let Some(floor) = reading.floor {
+                        contender.column.floor.set(reading.cell, round, floor);
+                    }
+                }
+                let lacks = readings.len() < cells.len().max(1);
+                let silent = || lacks.then(|| "it printed too few results".to_owned());
+                // Without a word of what it runs on it did not even start.
+                let started = finished.library().is_some();
+                (
+                    started.then_some(readings.len()),
+                    finished.failure.clone().or_else(silent),
+                )
+            }
+            Err(error) => (None, Some(format!("{error:#}"))),
+        };
+        if interrupt::noted() {
+            bail!("interrupted");
+        }
+        let Some(why) = failure else { return Ok(()) };
+        failures += 1;
+        let at = done.and_then(|done| cells.get(done).cloned());
+        let place = at.as_deref().unwrap_or("all");
+        let ranks = run.ranks;
+        progress(&format!(
+            "\nisthmus: {} fails on {ranks} ranks in {place}: {why}\n",
+            library.name
+        ));
+        match (at, done) {
+            (Some(cell), Some(done)) if failures < FAILURES => {
+                contender.failed.insert((index, cell));
+                cells.drain(..=done);
+            }
+            _ => {
+                contender.given_up.insert(index);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn arguments(experiment: &Experiment, run: &Run, cells: &[String]) -> Vec<String> {
+    let seconds = match run.cells.len() {
+        0 => experiment.seconds,
+        // Each cell has the same time however many are left.
+        all => experiment.seconds * cells.len() as f64 / all as f64,
+    };
+    let budget = ["--seconds".to_owned(), format!("{seconds:.4}")].into_iter();
+    let rest = run.options.iter().chain(cells).cloned();
+    budget.chain(rest).collect()
 }
 
 fn progress(text: &str) {

@@ -1,36 +1,34 @@
-//! Results: one column per library, one row per size or number of ranks, and the floors beside them.
+//! Results: one column per library, one row per cell, and the floors beside them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 
 use super::experiment::Experiment;
 use super::library::Name;
+use super::samples::{Cell, Samples, geometric_mean, median};
+use super::target::{Target, Verdict};
 use crate::show;
 
-/// By row, one number per launch, in the order of the launches.
-pub type Samples = BTreeMap<u64, Vec<f64>>;
+/// A cell in which we are slower than this against the best peer counts as lost.
+const LOST: f64 = 0.9;
 
 /// What one experiment gave.
-#[derive(Serialize)]
-pub struct Table {
-    name: &'static str,
-    title: &'static str,
-    unit: &'static str,
-    rows_are: &'static str,
+pub struct Table<'a> {
+    experiment: &'a Experiment,
     libraries: Vec<Column>,
-    /// Copying, by size, in microseconds; empty where there is nothing to copy.
-    memcpy: Samples,
-    #[serde(skip)]
-    label: fn(u64) -> String,
+    /// What the machine can do, by cell without group; empty where there is nothing of the kind.
+    floor: Samples,
 }
 
 /// The numbers of one library.
-#[derive(Serialize)]
 pub struct Column {
-    library: String,
+    /// Which.
+    pub library: Name,
     /// What was measured.
     pub values: Samples,
+    /// What the programs themselves compared it with.
+    pub floor: Samples,
     /// Hand-over of a cache line just before each launch, in microseconds; empty where it does not matter.
     pub line: Vec<f64>,
 }
@@ -39,57 +37,52 @@ impl Column {
     /// Without numbers yet.
     pub fn new(library: Name) -> Self {
         Self {
-            library: library.to_string(),
-            values: Samples::new(),
+            library,
+            values: Samples::default(),
+            floor: Samples::default(),
             line: Vec::new(),
         }
     }
-
-    fn launches(&self, row: u64) -> &[f64] {
-        self.values.get(&row).map_or(&[], Vec::as_slice)
-    }
 }
 
-impl Table {
+impl<'a> Table<'a> {
     /// Put together what was measured; there is at least one column.
-    pub fn new(experiment: &Experiment, libraries: Vec<Column>, memcpy: Samples) -> Self {
+    pub fn new(experiment: &'a Experiment, libraries: Vec<Column>, floor: Samples) -> Self {
         Self {
-            name: experiment.name,
-            title: experiment.title,
-            unit: experiment.unit,
-            rows_are: experiment.rows,
+            experiment,
             libraries,
-            memcpy,
-            label: experiment.label,
+            floor,
         }
+    }
+
+    /// Those that any library has a number for, in order.
+    pub fn cells(&self) -> Vec<Cell> {
+        let cells = self.libraries.iter().flat_map(|column| column.values.cells());
+        cells.collect::<BTreeSet<Cell>>().into_iter().collect()
     }
 
     /// For the terminal.
     pub fn text(&self) -> String {
-        let keys: BTreeSet<u64> = self
-            .libraries
-            .iter()
-            .flat_map(|column| column.values.keys().copied())
-            .collect();
-        let launches = keys
-            .iter()
-            .map(|row| self.first().launches(*row).len())
-            .max()
-            .unwrap_or(0);
         let mut rows = vec![self.header()];
-        rows.extend(keys.into_iter().map(|row| self.row(row)));
+        rows.extend(self.cells().into_iter().map(|cell| self.row(cell)));
+        let launches = match self.rounds() {
+            1 => "one launch".to_owned(),
+            rounds => format!("median of {rounds} launches"),
+        };
         format!(
-            "{}, in {} ({})\n{}{}",
-            self.title,
-            self.unit,
-            if launches == 1 {
-                "one launch".to_owned()
-            } else {
-                format!("median of {launches} launches")
-            },
-            show::columns(&rows, 0),
+            "{}: {}, in {} ({launches})\n{}{}",
+            self.experiment.name,
+            self.experiment.title,
+            self.unit(),
+            show::columns(&rows, usize::from(self.has_groups())),
             self.notes()
         )
+    }
+
+    /// How often what was measured most often was.
+    pub fn rounds(&self) -> usize {
+        let rounds = self.libraries.iter().map(|column| column.values.rounds());
+        rounds.max().unwrap_or(0)
     }
 
     fn first(&self) -> &Column {
@@ -97,169 +90,383 @@ impl Table {
     }
 
     /// The others, if the first is ours.
-    fn peers(&self) -> &[Column] {
-        if self.first().library == Name::Isthmus.to_string() {
-            &self.libraries[1..]
-        } else {
-            &[]
+    pub fn peers(&self) -> &[Column] {
+        match self.libraries.as_slice() {
+            [first, peers @ ..] if first.library == Name::Isthmus => peers,
+            _ => &[],
         }
+    }
+
+    /// Whether there is somebody to take ratios to.
+    pub fn compares(&self) -> bool {
+        !self.peers().is_empty() && self.experiment.quantity.has_ratios()
+    }
+
+    /// Of the numbers.
+    pub fn unit(&self) -> &'static str {
+        self.experiment.quantity.unit()
+    }
+
+    /// How a cell is called.
+    pub fn label(&self, cell: Cell) -> String {
+        self.experiment.label(cell)
+    }
+
+    /// How a row is called.
+    pub fn row_label(&self, at: u64) -> String {
+        (self.experiment.rows.label)(at)
+    }
+
+    /// The name of a group.
+    pub fn group(&self, group: usize) -> Option<&str> {
+        self.experiment.groups.names.get(group).map(String::as_str)
+    }
+
+    /// What the first library reached: the median over rounds.
+    pub fn value(&self, cell: Cell) -> Option<f64> {
+        self.first().values.median(cell)
+    }
+
+    /// By what factor we are better than the peer against which that is least; for each peer the median over rounds.
+    pub fn speed_up(&self, cell: Cell) -> Option<f64> {
+        let quantity = self.experiment.quantity;
+        if !self.compares() {
+            return None;
+        }
+        let ours = &self.first().values;
+        let peers = self.peers().iter();
+        let ratios = peers
+            .filter_map(|peer| ours.median_with(&peer.values, cell, |ours, theirs| quantity.speed_up(ours, theirs)));
+        ratios.min_by(f64::total_cmp)
+    }
+
+    /// The floor by cell: the program's own, or what the machine can do.
+    pub fn floor(&self, cell: Cell) -> Option<f64> {
+        let own = self.first().floor.median(cell);
+        own.or_else(|| self.floor.median(Cell { group: 0, ..cell }))
+    }
+
+    /// The median over rounds of the hand-over of a line.
+    pub fn line(&self) -> Option<f64> {
+        let line = self.first().line.iter().copied();
+        self.experiment.floor.shows_line().then(|| median(line)).flatten()
+    }
+
+    /// How many times its floor of the same round the first library needs; the median over rounds.
+    pub fn to_floor(&self, cell: Cell) -> Option<f64> {
+        let quantity = self.experiment.quantity;
+        self.against_floor(cell, |value, floor| quantity.speed_up(floor, value))
+    }
+
+    /// How much more than its floor of the same round the first library needs; the median over rounds.
+    pub fn above_floor(&self, cell: Cell) -> Option<f64> {
+        self.against_floor(cell, |value, floor| value - floor)
+    }
+
+    /// `f` of value and floor, which is the slower of what there is.
+    fn against_floor(&self, cell: Cell, f: impl Fn(f64, f64) -> f64) -> Option<f64> {
+        let first = self.first();
+        let rounds = (0..self.rounds()).filter_map(|round| {
+            let own = first.floor.at(cell, round);
+            let machine = self.floor.at(Cell { group: 0, ..cell }, round);
+            let line = first.line.get(round).copied();
+            let line = line.filter(|_| self.experiment.floor.shows_line());
+            let floors = [own, machine, line].into_iter().flatten();
+            let slower = floors.reduce(|a, b| {
+                if self.experiment.quantity.better(a, b) == a {
+                    b
+                } else {
+                    a
+                }
+            });
+            Some(f(first.values.at(cell, round)?, slower?))
+        });
+        median(rounds)
+    }
+
+    fn has_groups(&self) -> bool {
+        !self.experiment.groups.names.is_empty()
     }
 
     fn header(&self) -> Vec<String> {
-        let mut cells = vec![self.rows_are.to_owned()];
-        cells.extend(self.libraries.iter().map(|column| column.library.clone()));
-        if !self.peers().is_empty() {
-            cells.push("x best peer".to_owned());
+        let experiment = self.experiment;
+        let mut cells = Vec::new();
+        if self.has_groups() {
+            cells.push(experiment.groups.heading.to_owned());
         }
-        if !self.first().line.is_empty() {
+        cells.push(experiment.rows.heading.to_owned());
+        cells.extend(self.libraries.iter().map(|column| column.library.to_string()));
+        if self.compares() {
+            cells.push("speed-up".to_owned());
+        }
+        if experiment.floor.shows_line() {
             cells.push("line".to_owned());
-            if !self.memcpy.is_empty() {
-                cells.push("memcpy".to_owned());
-            }
-            cells.push("x floor".to_owned());
+        }
+        cells.extend(experiment.floor.name().map(str::to_owned));
+        if self.has_floor() {
+            cells.push(self.times_floor());
         }
         cells
     }
 
-    fn row(&self, row: u64) -> Vec<String> {
-        let number = |value: Option<f64>| value.map_or("-".to_owned(), show::significant);
+    fn row(&self, cell: Cell) -> Vec<String> {
+        let quantity = self.experiment.quantity;
+        let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| quantity.text(value));
         let ratio = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
-        let mut cells = vec![(self.label)(row)];
-        cells.extend(self.libraries.iter().map(|column| number(median(column.launches(row)))));
-        if !self.peers().is_empty() {
-            cells.push(ratio(self.to_best_peer(row)));
+        let mut cells: Vec<String> = self.group(cell.group).map(str::to_owned).into_iter().collect();
+        cells.push(self.row_label(cell.at));
+        let values = self.libraries.iter().map(|column| column.values.median(cell));
+        cells.extend(values.map(number));
+        if self.compares() {
+            cells.push(ratio(self.speed_up(cell)));
         }
-        if !self.first().line.is_empty() {
-            cells.push(number(median(&self.first().line)));
-            if !self.memcpy.is_empty() {
-                cells.push(number(self.memcpy.get(&row).and_then(|copies| median(copies))));
-            }
-            cells.push(ratio(self.to_floor(row)));
+        if self.experiment.floor.shows_line() {
+            cells.push(number(self.line()));
+        }
+        if self.experiment.floor.name().is_some() {
+            cells.push(number(self.floor(cell)));
+        }
+        if self.has_floor() {
+            cells.push(ratio(self.to_floor(cell)));
         }
         cells
     }
 
-    /// Ours over theirs, round by round, since a round's launches are neighbours in time; the median over rounds; the
-    /// peer against which that is largest.
-    fn to_best_peer(&self, row: u64) -> Option<f64> {
-        let ours = self.first().launches(row);
-        let ratios = self.peers().iter().filter_map(|peer| {
-            let theirs = peer.launches(row);
-            median(
-                &ours
-                    .iter()
-                    .zip(theirs)
-                    .map(|(ours, theirs)| ours / theirs)
-                    .collect::<Vec<_>>(),
-            )
-        });
-        ratios.max_by(f64::total_cmp)
+    fn has_floor(&self) -> bool {
+        self.experiment.floor.shows_line() || self.experiment.floor.name().is_some()
     }
 
-    /// The first library over the larger floor of the same round; the median over rounds.
-    fn to_floor(&self, row: u64) -> Option<f64> {
-        let first = self.first();
-        let copies = self.memcpy.get(&row);
-        let ratios = first
-            .launches(row)
-            .iter()
-            .zip(&first.line)
-            .enumerate()
-            .map(|(launch, (value, line))| {
-                let copy = copies.and_then(|copies| copies.get(launch)).copied().unwrap_or(0.0);
-                value / line.max(copy)
-            });
-        median(&ratios.collect::<Vec<_>>())
+    /// With a line and something else, the larger of the two is what counts.
+    fn times_floor(&self) -> String {
+        match self.experiment.floor.name() {
+            Some(name) if !self.experiment.floor.shows_line() => format!("x {name}"),
+            _ => "x floor".to_owned(),
+        }
     }
 
-    fn notes(&self) -> String {
+    /// What the columns are, how it went altogether, and which targets are met.
+    pub fn notes(&self) -> String {
         let mut text = String::new();
-        if !self.peers().is_empty() {
-            text += "x best peer: ours over theirs in the same round, median of rounds\n";
+        if self.compares() {
+            text += "speed-up: against the best peer of the same round, median of rounds; above 1 is better\n";
         }
-        if !self.first().line.is_empty() {
+        if self.experiment.floor.shows_line() {
             text += "line: one hand-over of a cache line between the two CPUs";
-            if !self.memcpy.is_empty() {
-                text += "; memcpy: copying as much";
+            if let Some(name) = self.experiment.floor.name() {
+                text += &format!("; {name}: as much by one CPU");
             }
-            text += &format!("; x floor: {} over the larger\n", self.first().library);
+            text += &format!("; x floor: {} over the slower\n", self.first().library);
         }
-        let lines = || self.libraries.iter().flat_map(|column| column.line.iter().copied());
-        let (least, most) = (lines().fold(f64::INFINITY, f64::min), lines().fold(0.0, f64::max));
-        // A hypervisor that moves virtual CPUs between cores changes every small number by as much.
-        if most > 2.0 * least {
-            text += &format!(
-                "note: the hand-over itself went from {} to {} us between launches, so this machine does not hold \
-                 still; raise --launches, or repeat\n",
-                show::significant(least),
-                show::significant(most)
-            );
+        if let Some(unsteady) = self.unsteady() {
+            text += &format!("note: {unsteady}\n");
+        }
+        if let Some(summary) = self.summary() {
+            text += &format!("{summary}\n");
+        }
+        for verdict in self.verdicts() {
+            text += &format!("target: {}\n", verdict.text);
         }
         text
     }
+
+    /// The geometric mean of the speed-ups, the worst, and how many are lost.
+    pub fn summary(&self) -> Option<String> {
+        let cells = self.cells().into_iter();
+        let cells: Vec<(Cell, f64)> = cells.filter_map(|cell| Some((cell, self.speed_up(cell)?))).collect();
+        let values: Vec<f64> = cells.iter().map(|(_, value)| *value).collect();
+        let (cell, worst) = cells.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+        Some(format!(
+            "all {} cells: speed-up {:.2} in the geometric mean, {} under {LOST}, worst {worst:.2} at {}",
+            cells.len(),
+            geometric_mean(&values)?,
+            values.iter().filter(|value| **value < LOST).count(),
+            self.label(*cell)
+        ))
+    }
+
+    /// Whether the targets are met, as far as can be told from what was measured.
+    pub fn verdicts(&self) -> Vec<Verdict> {
+        let targets: &[Target] = &self.experiment.targets;
+        targets.iter().filter_map(|target| target.judge(self)).collect()
+    }
+
+    /// Whether the machine changed between launches.
+    pub fn unsteady(&self) -> Option<String> {
+        let lines = || self.libraries.iter().flat_map(|column| column.line.iter().copied());
+        let (least, most) = (lines().fold(f64::INFINITY, f64::min), lines().fold(0.0, f64::max));
+        // A hypervisor that moves virtual CPUs between cores changes every small number by as much.
+        (most > 2.0 * least).then(|| {
+            format!(
+                "the hand-over of a line itself went from {} to {} us between launches, so this machine does not hold \
+                 still; raise --launches, or repeat",
+                show::significant(least),
+                show::significant(most)
+            )
+        })
+    }
+
+    /// For `--json`.
+    pub fn record(&self) -> Record<'_> {
+        Record {
+            name: &self.experiment.name,
+            title: &self.experiment.title,
+            unit: self.unit(),
+            groups: &self.experiment.groups.names,
+            rows: self.experiment.rows.heading,
+            libraries: self
+                .libraries
+                .iter()
+                .map(|column| Numbers {
+                    library: column.library.to_string(),
+                    values: &column.values,
+                    floor: &column.floor,
+                    line: &column.line,
+                })
+                .collect(),
+            floor: &self.floor,
+            speed_ups: self
+                .cells()
+                .into_iter()
+                .filter_map(|cell| Some((self.label(cell), self.speed_up(cell)?)))
+                .collect(),
+            targets: self.verdicts(),
+        }
+    }
 }
 
-/// `None` of nothing.
-fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    let upper = *sorted.get(middle)?;
-    Some(if sorted.len() % 2 == 1 {
-        upper
-    } else {
-        (sorted[middle - 1] + upper) / 2.0
-    })
+/// A table as JSON.
+#[derive(Serialize)]
+pub struct Record<'a> {
+    name: &'a str,
+    title: &'a str,
+    unit: &'static str,
+    /// What `group` in the numbers is an index of.
+    groups: &'a [String],
+    /// What `at` in the numbers is.
+    rows: &'static str,
+    libraries: Vec<Numbers<'a>>,
+    floor: &'a Samples,
+    speed_ups: Vec<(String, f64)>,
+    targets: Vec<Verdict>,
+}
+
+#[derive(Serialize)]
+struct Numbers<'a> {
+    library: String,
+    values: &'a Samples,
+    floor: &'a Samples,
+    /// Hand-over of a cache line before each launch, in microseconds.
+    line: &'a [f64],
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::catalogue;
+    use super::super::experiment::Floor;
+    use super::super::target::Demand;
     use super::*;
 
-    fn table(libraries: &[(Name, [f64; 3])]) -> Table {
+    const CELL: Cell = Cell { group: 0, at: 8 };
+
+    fn samples(values: [f64; 3]) -> Samples {
+        let mut samples = Samples::default();
+        for (round, value) in values.into_iter().enumerate() {
+            samples.set(CELL, round, value);
+        }
+        samples
+    }
+
+    fn check(targets: Vec<Target>, libraries: &[(Name, [f64; 3])], look: impl Fn(&Table)) {
         let column = |(name, launches): &(Name, [f64; 3])| Column {
-            values: Samples::from([(8, launches.to_vec())]),
+            values: samples(*launches),
             line: vec![0.05, 0.05, 0.1],
             ..Column::new(*name)
         };
-        let experiment = super::super::experiment::pingpong(false, &[]);
-        let memcpy = Samples::from([(8, vec![0.01, 0.2, 0.01])]);
-        Table::new(&experiment, libraries.iter().map(column).collect(), memcpy)
-    }
-
-    #[test]
-    fn medians() {
-        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(&[3.0, 1.0]), Some(2.0));
-        assert_eq!(median(&[]), None);
+        let mut experiment = catalogue::pingpong(false, &[]);
+        experiment.targets = targets;
+        let columns = libraries.iter().map(column).collect();
+        look(&Table::new(&experiment, columns, samples([0.01, 0.2, 0.01])));
     }
 
     #[test]
     fn ratios_are_taken_round_by_round() {
         // Everything is three times slower in the last round, and ours by chance in the second already.
-        let table = table(&[
+        let numbers = [
             (Name::Isthmus, [0.1, 0.3, 0.3]),
             (Name::Mpich, [0.8, 0.8, 2.4]),
             (Name::Intel, [0.2, 0.2, 0.6]),
-        ]);
-        assert_eq!(
-            table.row(8),
-            ["8", "0.300", "0.800", "0.200", "0.50", "0.050", "0.010", "2.00"]
-        );
-        assert_eq!(table.header().len(), table.row(8).len());
-        assert!(!table.notes().contains("note:"));
+        ];
+        check(vec![], &numbers, |table| {
+            assert_eq!(
+                table.row(CELL),
+                ["8", "0.300", "0.800", "0.200", "2.00", "0.050", "0.010", "2.00"]
+            );
+            assert_eq!(table.header().len(), table.row(CELL).len());
+            assert!(!table.notes().contains("note:"));
+        });
     }
 
     #[test]
     fn alone_there_is_no_best_peer() {
-        let table = table(&[(Name::Isthmus, [0.1, 0.1, 0.1])]);
-        assert_eq!(table.header(), ["bytes", "isthmus", "line", "memcpy", "x floor"]);
-        assert_eq!(table.row(8).len(), 5);
+        check(vec![], &[(Name::Isthmus, [0.1, 0.1, 0.1])], |table| {
+            assert_eq!(table.header(), ["bytes", "isthmus", "line", "memcpy", "x floor"]);
+            assert_eq!(table.row(CELL).len(), 5);
+            assert_eq!(table.summary(), None);
+        });
     }
 
     #[test]
     fn a_peer_alone_has_no_peers() {
-        let table = table(&[(Name::Mpich, [0.1, 0.1, 0.1]), (Name::Intel, [0.1, 0.1, 0.1])]);
-        assert_eq!(table.header(), ["bytes", "mpich", "intel", "line", "memcpy", "x floor"]);
+        let numbers = [(Name::Mpich, [0.1, 0.1, 0.1]), (Name::Intel, [0.1, 0.1, 0.1])];
+        check(vec![], &numbers, |table| {
+            assert_eq!(table.header(), ["bytes", "mpich", "intel", "line", "memcpy", "x floor"]);
+        });
+    }
+
+    #[test]
+    fn targets_are_judged_and_what_cannot_be_judged_is_left_out() {
+        let speed_up = Demand::SpeedUp {
+            mean: 1.5,
+            least: 0.9,
+            but: 0.0,
+        };
+        let targets = || {
+            vec![
+                Target::all(speed_up),
+                Target::all(Demand::AboveFloor(0.06)),
+                Target::all(Demand::Under(0.05)),
+                Target::rows(1000, 2000, speed_up),
+            ]
+        };
+        let numbers = [(Name::Isthmus, [0.1, 0.1, 0.1]), (Name::Intel, [0.2, 0.2, 0.2])];
+        check(targets(), &numbers, |table| {
+            let met: Vec<bool> = table.verdicts().iter().map(|verdict| verdict.met).collect();
+            assert_eq!(met, [true, true, false]);
+        });
+        check(targets(), &numbers[..1], |table| assert_eq!(table.verdicts().len(), 2));
+    }
+
+    #[test]
+    fn a_cell_that_only_a_peer_has_is_missed() {
+        let mut peer = Column::new(Name::Mpich);
+        peer.values = samples([1.0, 1.0, 1.0]);
+        let other = Cell { group: 0, at: 16 };
+        peer.values.set(other, 0, 1.0);
+        let mut ours = Column::new(Name::Isthmus);
+        ours.values = samples([0.5, 0.5, 0.5]);
+        let mut experiment = catalogue::pingpong(false, &[]);
+        experiment.floor = Floor::None;
+        experiment.targets = vec![Target::all(Demand::SpeedUp {
+            mean: 1.0,
+            least: 1.0,
+            but: 0.0,
+        })];
+        let table = Table::new(&experiment, vec![ours, peer], Samples::default());
+        assert_eq!(table.row(other), ["16", "-", "1.00", "-"]);
+        let verdicts = table.verdicts();
+        assert!(
+            !verdicts[0].met && verdicts[0].text.contains("failed at 16"),
+            "{verdicts:?}"
+        );
     }
 }

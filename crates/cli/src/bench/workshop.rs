@@ -42,18 +42,21 @@ impl Workshop {
         })
     }
 
-    /// Run an MPI program on `ranks` ranks of `library`, and check that it was this library that ran it.
+    /// Run an MPI program on `ranks` ranks of `library`. Whether it ended well is for the caller to see; that it runs on
+    /// another library is an error.
     pub fn run(&self, library: &Library, ranks: u32, program: &str, arguments: &[String]) -> Result<Finished> {
         let wrapper = library.wrapper.as_ref().unwrap_or(&self.mpicc);
         let program = self.compile(program, wrapper)?;
         let mut command = library.command(ranks, &program, arguments);
         command.env("ISTHMUS_BENCH_CPUS", &self.cpus);
         let finished = process::run(command, &self.directory)?;
-        let says = finished.library().unwrap_or("nothing");
-        ensure!(
-            says.contains(library.says),
-            "the library that was loaded calls itself {says:?}"
-        );
+        match finished.library() {
+            Some(says) => ensure!(
+                says.contains(library.says),
+                "the library that was loaded calls itself {says:?}"
+            ),
+            None => ensure!(finished.failure.is_some(), "the program does not say what it runs on"),
+        }
         Ok(finished)
     }
 
@@ -62,7 +65,7 @@ impl Workshop {
         let compiler = std::env::var_os("CC").map_or_else(|| PathBuf::from("cc"), PathBuf::from);
         let mut command = Command::new(self.compile("floors", &compiler)?);
         command.args(arguments).env("ISTHMUS_BENCH_CPUS", &self.cpus);
-        process::run(command, &self.directory)
+        process::run(command, &self.directory)?.well()
     }
 
     /// Compile once, with `compiler`.
@@ -77,7 +80,7 @@ impl Workshop {
         let mut command = Command::new(compiler);
         command.args(["-O3", "-pthread", "-o"]).arg(&path);
         command.arg(self.sources.join(program).with_extension("c"));
-        process::run(command, &self.directory)?;
+        process::run(command, &self.directory)?.well()?;
         self.compiled.borrow_mut().insert(key, path.clone());
         Ok(path)
     }

@@ -1,0 +1,106 @@
+//! `isthmus bench`: every experiment runs to its end on this library, briefly, and shows its table. What the numbers are
+//! is not for a test to say.
+
+use anyhow::{Context, Result, ensure};
+use isthmus_tests::{Run, command, scratch};
+
+/// Run `isthmus bench WORDS --quick`; the table called `name` must have a number in each of its `rows` rows.
+fn shows(words: &str, name: &str, rows: usize) -> Result<()> {
+    let finished = Run::program(command("isthmus"))
+        .words("bench")
+        .words(words)
+        .words("--quick")
+        .succeed()?;
+    let text = &finished.out;
+    let table = text.lines().skip_while(|line| !line.starts_with(&format!("{name}: ")));
+    let mut table = table.skip(1);
+    let header = table.next().with_context(|| format!("no table of {name}: {text}"))?;
+    let ours = header
+        .split_whitespace()
+        .position(|cell| cell == "isthmus")
+        .with_context(|| format!("no column of ours: {text}"))?;
+    let mut found = 0;
+    for line in table.take_while(|line| !line.is_empty() && !line.contains(": ")) {
+        let cell = line.split_whitespace().nth(ours).context("a row is too short")?;
+        ensure!(cell.parse::<f64>().is_ok(), "no number in {line:?}: {text}");
+        found += 1;
+    }
+    ensure!(
+        found == rows,
+        "{found} rows of {name}, not {rows}: {text}{}",
+        finished.err
+    );
+    Ok(())
+}
+
+#[test]
+fn pingpong() -> Result<()> {
+    shows("pingpong", "pingpong", 2)?;
+    shows("pingpong --real --sizes 1K,64K,128K", "pingpong-real", 2)
+}
+
+#[test]
+fn alloc() -> Result<()> {
+    shows("alloc", "alloc", 2)
+}
+
+#[test]
+fn bandwidth() -> Result<()> {
+    shows("bandwidth", "bandwidth", 2)?;
+    shows("bibandwidth", "bibandwidth", 2)
+}
+
+#[test]
+fn exchange() -> Result<()> {
+    shows("exchange", "exchange", 6)
+}
+
+#[test]
+fn strided() -> Result<()> {
+    shows("strided", "strided", 6)
+}
+
+#[test]
+fn overlap() -> Result<()> {
+    shows("overlap --sizes 64K,256K", "overlap", 4)
+}
+
+#[test]
+fn collectives() -> Result<()> {
+    shows("collectives --ranks 2", "collectives-2", 17)?;
+    shows("collectives --ranks 3 --sizes 1K", "collectives-3", 9)?;
+    shows(
+        "collectives --ranks 4 --nonblocking --sizes 8,4K",
+        "collectives-nonblocking-4",
+        17,
+    )
+}
+
+#[test]
+fn what_is_no_matter_of_size() -> Result<()> {
+    shows("barrier", "barrier", 3)?;
+    shows("launch", "launch", 1)?;
+    shows("memory", "memory", 1)?;
+    shows("blocked", "blocked", 1)
+}
+
+#[test]
+fn results_are_written_as_json() -> Result<()> {
+    let file = scratch("bench")?.join("results.json");
+    let run = Run::program(command("isthmus")).words("bench barrier --quick --json");
+    run.arg(&file).succeed()?;
+    let text = std::fs::read_to_string(&file)?;
+    for part in ["\"name\": \"barrier\"", "\"library\": \"isthmus\"", "\"launches\""] {
+        ensure!(text.contains(part), "no {part} in {text}");
+    }
+    Ok(())
+}
+
+#[test]
+fn wrong_cells_are_refused() -> Result<()> {
+    for words in ["strided --of 4d", "pingpong --sizes many", "collectives --of brodcast"] {
+        let finished = Run::program(command("isthmus")).words("bench").words(words).finish()?;
+        ensure!(finished.code == Some(2), "{words}: {finished:?}");
+    }
+    Ok(())
+}
