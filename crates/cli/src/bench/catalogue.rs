@@ -150,6 +150,80 @@ pub fn alloc(sizes: &[Size]) -> Experiment {
     }
 }
 
+/// Time per message through a queue of posted receives or unexpected messages.
+pub fn messagerate(lengths: &[Size]) -> Experiment {
+    let places = ["posted", "unexpected"];
+    let ways = ["", "-reversed", "-any", "-reversed-any"];
+    let kinds: Vec<String> = places
+        .iter()
+        .flat_map(|place| ways.map(|way| format!("{place}{way}")))
+        .collect();
+    let specific = (0..kinds.len()).filter(|kind| !kinds[*kind].ends_with("-any"));
+    let mut targets = vec![Target::all(against_peers(1.0, 1.0))];
+    targets.extend(specific.map(|kind| Target::rows(16, 4096, Demand::Flat(1.25)).of(kind)));
+    Experiment {
+        rows: Rows {
+            heading: "queue",
+            field: "queue",
+            label: |length| length.to_string(),
+        },
+        runs: vec![Run {
+            ranks: 2,
+            options: vec![],
+            cells: products(&kinds, &cells(lengths, "1,16,256,4096")),
+        }],
+        groups: Groups {
+            heading: "kind",
+            field: "kind",
+            names: kinds,
+        },
+        seconds: 3.0,
+        floor: Floor::Steadiness,
+        targets,
+        ..by_size(
+            "messagerate",
+            "time per message of 8 bytes through a queue",
+            "messagerate",
+        )
+    }
+}
+
+/// What `--of` may name.
+pub const LAYOUTS: [&str; 5] = ["vector", "face2d", "face3d", "indexed", "structs"];
+
+/// Pack and unpack, beside loops.
+pub fn datatypes(of: &[String], sizes: &[Size]) -> Experiment {
+    let layouts = chosen(of, &LAYOUTS);
+    let ways = layouts
+        .iter()
+        .flat_map(|layout| ["pack", "unpack"].map(|way| format!("{way}-{layout}")));
+    let ways: Vec<String> = ways.collect();
+    Experiment {
+        runs: vec![Run {
+            ranks: 1,
+            options: vec![],
+            cells: products(&ways, &cells(sizes, "1K,8K,64K,512K,4M")),
+        }],
+        groups: Groups {
+            heading: "layout",
+            field: "layout",
+            names: ways,
+        },
+        seconds: 4.0,
+        floor: Floor::Own("loop"),
+        // 0.8 of the speed of a loop.
+        targets: vec![
+            Target::all(Demand::TimesFloor(1.25)),
+            Target::all(against_peers(1.0, 1.0)),
+        ],
+        ..by_size(
+            "datatypes",
+            "MPI_Pack and MPI_Unpack beside a loop by hand",
+            "datatypes",
+        )
+    }
+}
+
 /// What `--of` may name.
 pub const COLLECTIVES: [&str; 9] = [
     "barrier",
@@ -194,6 +268,7 @@ fn collectives_on(ranks: u32, nonblocking: bool, of: &[String], sizes: &[Size]) 
             names: of,
         },
         seconds: 4.0,
+        launches: 3,
         floor: if nonblocking {
             Floor::Own("blocking")
         } else {
@@ -272,6 +347,7 @@ fn by_size(name: &str, title: &str, program: &'static str) -> Experiment {
         value: Value::Field("us"),
         runs: vec![],
         seconds: 2.0,
+        launches: 5,
         floor: Floor::None,
         targets: vec![],
     }

@@ -27,6 +27,8 @@ pub struct Experiment {
     pub runs: Vec<Run>,
     /// About how long each of them measures.
     pub seconds: f64,
+    /// How often each library is launched, unless said otherwise.
+    pub launches: u32,
     /// What to compare with beside the other libraries.
     pub floor: Floor,
     /// What must be reached.
@@ -166,6 +168,7 @@ impl Experiment {
     /// A few cells and little time: to see that it works.
     pub fn quick(mut self) -> Self {
         self.seconds /= 40.0;
+        self.launches = 1;
         for run in &mut self.runs {
             run.cells = few(&run.cells);
         }

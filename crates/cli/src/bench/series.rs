@@ -27,14 +27,10 @@ struct Contender<'a> {
     given_up: HashSet<usize>,
 }
 
-/// Run `experiment` `launches` times on each library. A cell in which a library fails or hangs stays empty, with a line
+/// Run `experiment` on each library. A cell in which a library fails or hangs stays empty, with a line
 /// that says why; it is an error if there is no number at all. Blocks, and shows progress on stderr.
-pub fn measure<'a>(
-    experiment: &'a Experiment,
-    libraries: &[Library],
-    workshop: &Workshop,
-    launches: u32,
-) -> Result<Table<'a>> {
+pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: &Workshop) -> Result<Table<'a>> {
+    let launches = experiment.launches;
     let mut contenders: Vec<Contender> = libraries
         .iter()
         .map(|library| Contender {

@@ -184,6 +184,12 @@ impl<'a> Table<'a> {
         median(rounds)
     }
 
+    /// The first library's value over that in the row `first` of the same group.
+    pub fn to_first_row(&self, cell: Cell, first: u64) -> Option<f64> {
+        let base = Cell { at: first, ..cell };
+        Some(self.value(cell)? / self.value(base)?)
+    }
+
     fn has_groups(&self) -> bool {
         !self.experiment.groups.names.is_empty()
     }

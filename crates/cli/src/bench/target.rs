@@ -40,6 +40,8 @@ pub enum Demand {
     AtLeast(f64),
     /// Less than this, as it is shown.
     Under(f64),
+    /// In each group no row more than so many times the first of these rows.
+    Flat(f64),
 }
 
 /// How far it is reached.
@@ -66,6 +68,12 @@ impl Target {
             to,
             demand,
         }
+    }
+
+    /// For one group only.
+    pub fn of(self, group: usize) -> Self {
+        let group = Some(group);
+        Self { group, ..self }
     }
 
     /// Whether it is about `cell`.
@@ -113,6 +121,14 @@ impl Target {
                     format!("under {bound} {unit}"),
                     format!("worst {} {unit} at {}", show::significant(worst), table.label(cell)),
                     worst < bound,
+                )
+            }
+            Demand::Flat(times) => {
+                let (cell, worst) = worst(&cells, |cell| table.to_first_row(cell, self.from))?;
+                (
+                    format!("at most {times:.2} times what it is at {}", table.row_label(self.from)),
+                    format!("worst {worst:.2} at {}", table.label(cell)),
+                    worst <= times,
                 )
             }
         };
