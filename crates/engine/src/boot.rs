@@ -12,7 +12,7 @@ use isthmus_shm::slot::Identity;
 use crate::control::{self, Nonce, ToLauncher, ToRank};
 use crate::engine::Engine;
 use crate::types::World;
-use crate::{ENGINE, Error, Result, enter, job, place};
+use crate::{ENGINE, Error, Result, enter, heap, job, place};
 
 /// Life of the engine in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -240,6 +240,7 @@ fn settle(place: Place) -> Result<()> {
     let _ = WORLD.set(world);
     *ENGINE.get(&mut enter()) = Some(engine);
     process::on_fork_in_child(forked);
+    heap::open(segment);
     STATE.store(INSIDE, Ordering::Release);
     Ok(())
 }

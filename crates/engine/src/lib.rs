@@ -16,6 +16,7 @@ pub mod counters;
 mod engine;
 mod error;
 mod flags;
+pub mod heap;
 #[cfg(test)]
 mod hostile;
 mod inbound;

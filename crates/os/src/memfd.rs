@@ -33,11 +33,30 @@ pub fn reserve(fd: &OwnedFd, offset: u64, length: u64) -> Result<()> {
     }
 }
 
+/// Give the memory behind `[offset, offset + length)`, whole pages, back to the machine. The bytes read as zeros; writing
+/// to them takes memory again, without asking. The file does not become shorter.
+pub fn punch(fd: &OwnedFd, offset: u64, length: u64) -> Result<()> {
+    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    // SAFETY: fallocate on an open descriptor.
+    let result = unsafe { libc::fallocate(fd.as_raw_fd(), mode, offset as libc::off_t, length as libc::off_t) };
+    check("fallocate(FALLOC_FL_PUNCH_HOLE)", result).map(drop)
+}
+
+/// Memory behind the file, in bytes.
+pub fn memory(fd: &OwnedFd) -> Result<u64> {
+    // In units of 512, whatever the file system's blocks are.
+    Ok(status(fd)?.st_blocks as u64 * 512)
+}
+
 /// Length of the file in bytes.
 pub fn length(fd: &OwnedFd) -> Result<u64> {
+    Ok(status(fd)?.st_size as u64)
+}
+
+fn status(fd: &OwnedFd) -> Result<libc::stat> {
     // SAFETY: an all-zero stat is a valid out parameter.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: `stat` is ours.
     check("fstat", unsafe { libc::fstat(fd.as_raw_fd(), &mut stat) })?;
-    Ok(stat.st_size as u64)
+    Ok(stat)
 }

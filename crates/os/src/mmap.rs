@@ -48,6 +48,17 @@ impl Mapping {
         unsafe { libc::madvise(self.base.as_ptr().cast(), self.length, libc::MADV_DONTDUMP) == 0 }
     }
 
+    /// Some pages of it are a user's: they are in core dumps, and children made by `fork` share them, whatever holds for
+    /// the rest.
+    pub fn lend(&self, offset: usize, length: usize) -> bool {
+        assert!(offset.checked_add(length).is_some_and(|end| end <= self.length));
+        // SAFETY: the range is within ours; the advice changes no byte of it.
+        unsafe {
+            let first = self.base.as_ptr().add(offset).cast();
+            libc::madvise(first, length, libc::MADV_DODUMP) == 0 && libc::madvise(first, length, libc::MADV_DOFORK) == 0
+        }
+    }
+
     /// First byte.
     pub fn base(&self) -> NonNull<u8> {
         self.base

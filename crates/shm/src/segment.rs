@@ -101,6 +101,8 @@ pub struct Segment {
     mapping: Mapping,
     ranks: u32,
     cpus: u32,
+    /// Bytes asked for since somebody last looked how many are left.
+    unseen: AtomicU64,
 }
 
 struct Plan {
@@ -231,6 +233,7 @@ impl Segment {
             fd,
             ranks: facts.ranks,
             cpus: facts.cpus,
+            unseen: AtomicU64::new(0),
         };
         segment.mapping.keep_from_core_dumps();
         let header = segment.header();
@@ -258,6 +261,7 @@ impl Segment {
             })?,
             ranks: facts.ranks,
             cpus: facts.cpus,
+            unseen: AtomicU64::new(0),
         })
     }
 
@@ -381,9 +385,56 @@ impl Segment {
     /// Take `length` bytes, zeroed, aligned to a page. Blocks no longer than the kernel takes to find the memory.
     pub fn allocate(&self, length: u64) -> Result<Offset, Error> {
         let length = length.next_multiple_of(PAGE);
-        if length >= CAREFUL_FROM {
-            refuse_if_short(length)?;
+        self.refuse_if_short(length)?;
+        let at = self.advance(length)?;
+        memfd::reserve(&self.fd, at, length).inspect_err(|_| self.retreat(at, length))?;
+        Ok(Offset(at))
+    }
+
+    /// Take addresses for `length` bytes, aligned to a page, with hardly any memory behind them: see [`Self::back`].
+    pub fn take(&self, length: u64) -> Result<Offset, Error> {
+        let length = length.next_multiple_of(PAGE);
+        let at = self.advance(length)?;
+        // With its last page the file is long enough, so that no access in between can be a SIGBUS.
+        memfd::reserve(&self.fd, at + length - PAGE, PAGE).inspect_err(|_| self.retreat(at, length))?;
+        Ok(Offset(at))
+    }
+
+    /// Put memory behind whole pages that were taken. What has memory keeps it. Blocks no longer than the kernel takes to
+    /// find the memory; on an error, some may have been found.
+    pub fn back(&self, at: Offset, length: u64) -> Result<(), Error> {
+        self.refuse_if_short(length)?;
+        Ok(memfd::reserve(&self.fd, at.0, length)?)
+    }
+
+    /// Give the memory behind whole pages back to the machine; their addresses stay taken, and read as zeros. False: the
+    /// machine does not want it.
+    pub fn unback(&self, at: Offset, length: u64) -> bool {
+        memfd::punch(&self.fd, at.0, length).is_ok()
+    }
+
+    /// These pages are a user's: they are in core dumps, and children share them, which is not so for the rest.
+    pub fn lend(&self, at: Offset, length: u64) -> bool {
+        self.range(at.0, length).is_some() && self.mapping.lend(at.0 as usize, length as usize)
+    }
+
+    /// Memory that the segment uses, in bytes.
+    pub fn memory(&self) -> Result<u64, Error> {
+        Ok(memfd::memory(&self.fd)?)
+    }
+
+    /// Looking costs some 100 us, so many small requests are looked at as one large one.
+    fn refuse_if_short(&self, wanted: u64) -> Result<(), Error> {
+        let unseen = self.unseen.fetch_add(wanted, Ordering::Relaxed).saturating_add(wanted);
+        if unseen < CAREFUL_FROM {
+            return Ok(());
         }
+        self.unseen.store(0, Ordering::Relaxed);
+        refuse_if_short(wanted)
+    }
+
+    /// Move the end of what is taken.
+    fn advance(&self, length: u64) -> Result<u64, Error> {
         let Header { next, limit, .. } = self.header();
         let most = || limit.load(Ordering::SeqCst).min(self.mapping.len() as u64);
         let exhausted = |next: u64| Error::Exhausted {
@@ -400,8 +451,15 @@ impl Segment {
         if at + length > most() {
             return Err(exhausted(at + length));
         }
-        memfd::reserve(&self.fd, at, length)?;
-        Ok(Offset(at))
+        Ok(at)
+    }
+
+    /// Addresses that turned out to have no memory go back, unless somebody has taken others since.
+    fn retreat(&self, at: u64, length: u64) {
+        let _ = self
+            .header()
+            .next
+            .compare_exchange(at + length, at, Ordering::SeqCst, Ordering::Relaxed);
     }
 
     /// Address of `length` bytes at `offset`, or `None` if that is not within memory that was taken: offsets come from
@@ -419,6 +477,11 @@ impl Segment {
             .load(Ordering::Relaxed)
             .min(self.mapping.len() as u64);
         (offset >= plan(self.ranks).arena && end <= taken).then(|| self.pointer(offset))
+    }
+
+    /// Address of its first byte, here.
+    pub fn base(&self) -> NonNull<u8> {
+        self.mapping.base()
     }
 
     /// Offset of `length` bytes at `address` of this process; `None`: they are not of this mapping.
@@ -460,6 +523,29 @@ mod tests {
             a.at(offset, 1).expect("ours").write(7);
             assert_eq!(b.at(offset, 1).expect("the same").read(), 7);
         }
+    }
+
+    #[test]
+    fn addresses_first_and_memory_later() {
+        let fd = create(1, [7; 16]).expect("memfd");
+        let segment = Segment::attach(fd, [7; 16]).expect("attach");
+        let before = segment.memory().expect("a number");
+        let used = || segment.memory().expect("a number") - before;
+        let at = segment.take(8 << 20).expect("addresses");
+        assert_eq!(used(), PAGE, "the last page");
+        let first = segment.at(at, 8 << 20).expect("taken");
+        // SAFETY: taken, and nobody else's.
+        unsafe { first.add(1 << 20).write(7) };
+        assert!(segment.lend(at, 8 << 20));
+        segment.back(at, 4 << 20).expect("memory");
+        assert_eq!(used(), (4 << 20) + PAGE);
+        // SAFETY: as above.
+        assert_eq!(unsafe { first.add(1 << 20).read() }, 7, "what had memory keeps it");
+        assert!(segment.unback(at, 8 << 20));
+        assert_eq!(used(), 0);
+        // SAFETY: as above.
+        assert_eq!(unsafe { first.add(1 << 20).read() }, 0, "gone, but still there");
+        assert!(!segment.lend(Offset(at.0), 9 << 20), "not all of it was taken");
     }
 
     #[test]

@@ -3,7 +3,10 @@
 use std::alloc::{Layout, alloc, dealloc};
 use std::collections::HashMap;
 use std::ffi::c_void;
+use std::ptr::NonNull;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+use isthmus_engine::{heap, tunables};
 
 use crate::error::Result;
 use crate::fail;
@@ -12,14 +15,16 @@ use crate::info::Info;
 /// Never less: buffers start on a line of their own.
 const ALIGNMENT: usize = 64;
 
-/// What was handed out, by address.
+/// What was handed out of this process's own memory, by address.
 static LIVE: LazyLock<Mutex<HashMap<usize, Layout>>> = LazyLock::new(Mutex::default);
 
 fn live() -> MutexGuard<'static, HashMap<usize, Layout>> {
     LIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// `MPI_Alloc_mem`: `size` bytes, aligned as the info's `mpi_minimum_memory_alignment` asks, on 64 bytes at least.
+/// `MPI_Alloc_mem`: `size` bytes, aligned as the info's `mpi_minimum_memory_alignment` asks, on 64 bytes at least. The
+/// other ranks of the node map the memory, too, unless it is little (tunable `shared_from`) or the job's segment has none
+/// to give.
 pub fn alloc_mem(size: i64, info: Option<&Info>) -> Result<*mut c_void> {
     let bytes = usize::try_from(size).map_err(|_| fail!(Arg, "size={size} is negative"))?;
     let alignment = match info.and_then(|info| info.value("mpi_minimum_memory_alignment")) {
@@ -34,6 +39,12 @@ pub fn alloc_mem(size: i64, info: Option<&Info>) -> Result<*mut c_void> {
         },
         None => ALIGNMENT,
     };
+    if bytes as u64 >= tunables::SHARED_FROM.get()
+        && heap::has_peers()
+        && let Ok(base) = heap::allocate(bytes as u64, alignment as u64)
+    {
+        return Ok(base.as_ptr().cast());
+    }
     // Each call answers an address of its own, so nothing is a byte.
     let layout = Layout::from_size_align(bytes.max(1), alignment).map_err(|_| no_memory(size))?;
     // SAFETY: the layout's size is not 0.
@@ -52,6 +63,9 @@ fn no_memory(size: i64) -> crate::error::Error {
 
 /// `MPI_Free_mem`: give back what [`alloc_mem`] gave; any other address is refused.
 pub fn free_mem(base: *mut c_void) -> Result<()> {
+    if NonNull::new(base.cast()).is_some_and(heap::free) {
+        return Ok(());
+    }
     let layout = live().remove(&base.addr()).ok_or_else(|| {
         fail!(
             Base,
