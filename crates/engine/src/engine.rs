@@ -3,8 +3,10 @@
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
+use isthmus_os::clock;
 use isthmus_shm::ring::Header;
 use isthmus_shm::{Offset, Segment, doorbell};
+use isthmus_transfer::copy::Copying;
 
 use crate::arena::{self, Arena};
 use crate::counters;
@@ -17,12 +19,15 @@ use crate::record::{
     Body, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, FullLine, Handler, ReadyToSend, Switch,
 };
 use crate::rendezvous::Pull;
-use crate::select::Learned;
+use crate::select::{self, Lessons, Way};
 use crate::tunables;
 use crate::types::ContextId;
 
 /// Rings that are looked at in every round of progress; the others ring the doorbell.
 const MAX_HOT: usize = 16;
+/// From this length on, reading and writing of a message overlap enough for the whole of it to be timed; of shorter ones,
+/// both copies of the first record are.
+const STREAMED: u64 = 16 << 10;
 /// Records taken from one ring before the next gets its turn.
 const BURST: usize = 32;
 
@@ -91,7 +96,7 @@ pub(crate) struct Engine {
     pub withdrawn: Vec<Offset>,
     pub reach: Vec<Reach>,
     /// What large messages from each peer taught us.
-    pub learned: Vec<Option<Box<Learned>>>,
+    pub learned: Vec<Option<Box<Lessons>>>,
     /// Unmatched payload kept here, in bytes.
     unexpected_bytes: u64,
     announce_only: bool,
@@ -386,7 +391,22 @@ impl Engine {
             }
         };
         self.set_incoming(peer, Some(incoming));
+        if first.ticks == 0 {
+            self.on_eager_more(peer, payload);
+            return;
+        }
+        let (began, copying) = (clock::ticks(), Copying::of(first.copying));
+        let is_streamed = first.total >= STREAMED && (payload.len() as u64) < first.total;
+        if is_streamed && let Some(inbound) = self.inbound[peer as usize].as_mut() {
+            inbound.timed = Some((began.wrapping_sub(u64::from(first.ticks)), copying));
+        }
         self.on_eager_more(peer, payload);
+        if !is_streamed && matches!(incoming, Incoming::Receive(_)) {
+            let took = clock::ticks()
+                .wrapping_sub(began)
+                .saturating_add(u64::from(first.ticks));
+            self.learn_from_eager(peer, copying, first.total, payload.len() as u64, took);
+        }
     }
 
     /// The next piece of a longer message.
@@ -407,8 +427,30 @@ impl Engine {
                 .is_none_or(|(_, early)| append(early, payload)),
             None => return,
         };
-        if whole {
-            self.set_incoming(peer, None);
+        if !whole {
+            return;
+        }
+        self.set_incoming(peer, None);
+        let timed = self.inbound[peer as usize]
+            .as_mut()
+            .and_then(|inbound| inbound.timed.take());
+        if let (Some((began, copying)), Some(Incoming::Receive(op))) = (timed, incoming) {
+            let (total, took) = (self.ops[op].wire, clock::ticks().wrapping_sub(began));
+            self.learn_from_eager(peer, copying, total, total, took);
+        }
+    }
+
+    /// `bytes` of a message of `total` bytes came so, and took so long to copy in and out: learn from it, and say how
+    /// the next ones of its size are to be copied.
+    #[cold]
+    fn learn_from_eager(&mut self, peer: u32, copying: Copying, total: u64, bytes: u64, took: u64) {
+        let eager = &mut self.learned(peer).eager;
+        eager.learn(Way::Ring(copying), total, bytes, took);
+        let Way::Ring(best) = eager.choose(total, select::ring_ways()) else {
+            return;
+        };
+        if let Some(inbound) = self.inbound[peer as usize].as_mut() {
+            inbound.wish(total, best);
         }
     }
 
@@ -420,9 +462,9 @@ impl Engine {
         if self.ops[op].to != peer {
             return;
         }
-        let (began, length) = (self.ops[op].began, self.ops[op].wire);
+        let (began, copying, length) = (self.ops[op].began, self.ops[op].copying, self.ops[op].wire);
         if self.store(op, data.offset, payload) {
-            self.learn_from_stream(peer, began, length);
+            self.learn_from_stream(peer, began, copying, length);
         }
     }
 

@@ -2,9 +2,11 @@
 
 use isthmus_shm::ring::{Consumer, Mapped, Record};
 use isthmus_shm::{Offset, Segment};
+use isthmus_transfer::copy::Copying;
 
 use crate::outbound::mapped;
 use crate::record::Switch;
+use crate::select;
 
 /// Where the pieces of a message go that came in several records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +29,10 @@ pub struct Inbound {
     first: Option<Consumer<Mapped>>,
     /// The message whose pieces are arriving.
     pub incoming: Option<Incoming>,
+    /// If it is one to learn from: when its first piece began, in ticks, and how it is copied.
+    pub timed: Option<(u64, Copying)>,
+    /// How the peer is to copy: see [`crate::select::wish`].
+    wishes: u32,
     /// Looked at in every round of progress.
     pub hot: bool,
     /// A record came since the last time somebody had to leave the hot ones.
@@ -45,8 +51,19 @@ impl Inbound {
             first_at: at,
             first: None,
             incoming: None,
+            timed: None,
+            wishes: 0,
             hot: false,
             active: false,
+        }
+    }
+
+    /// Messages of `length` bytes are to be copied so from now on.
+    pub fn wish(&mut self, length: u64, copying: Copying) {
+        let wishes = select::with_wish(self.wishes, length, copying);
+        if wishes != self.wishes {
+            self.wishes = wishes;
+            self.ring.set_wishes(wishes);
         }
     }
 
@@ -65,6 +82,7 @@ impl Inbound {
         };
         next.set_polled(self.hot);
         next.set_announce_only(announce_only);
+        next.set_wishes(self.wishes);
         // Everything in the old ring is taken; from now on it is its owner's.
         let left = std::mem::replace(&mut self.ring, next).leave(last);
         // Only the first ring is ever come back to; a large one that is met again was made anew for somebody else between.

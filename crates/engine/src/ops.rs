@@ -4,6 +4,7 @@ use std::ops::{Index, IndexMut};
 use std::time::Duration;
 
 use isthmus_shm::Offset;
+use isthmus_transfer::copy::Copying;
 
 use crate::types::{Arrival, ContextId, OpId, Outcome};
 
@@ -49,8 +50,9 @@ pub struct Op {
     pub length: usize,
     /// Receives: bytes that come in pieces before the message is whole; more than fit if it is truncated.
     pub wire: u64,
-    /// Receives that stream: when it began, to learn from it.
+    /// Receives that stream: when it began and how it is copied, to learn from it.
     pub began: Duration,
+    pub copying: Copying,
     /// Its message space. Receives: what to match.
     pub context: ContextId,
     pub from: Option<u32>,
@@ -104,6 +106,7 @@ impl Ops {
             length: 0,
             wire: 0,
             began: Duration::ZERO,
+            copying: Copying::Vector,
             context: ContextId(0),
             from: None,
             tag: None,

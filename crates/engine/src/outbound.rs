@@ -4,16 +4,19 @@
 //! (clear-to-send, finished, switch) have a queue of their own that goes first, and room in the ring that messages leave free.
 
 use std::collections::VecDeque;
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
+use isthmus_os::{clock, topology};
 use isthmus_shm::ring::{self, Header, Mapped, Producer};
 use isthmus_shm::{Offset, Segment, segment};
-use isthmus_transfer::copy::copy;
+use isthmus_transfer::copy::{Copying, copy, copy_by};
 
 use crate::arena::Arena;
 use crate::record::{
     ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, Fixed, FullLine, Handler, ReadyToSend, Switch,
 };
+use crate::select;
 use crate::types::ContextId;
 use crate::{counters, tunables};
 
@@ -21,21 +24,58 @@ use crate::{counters, tunables};
 const SMALL_RING: u64 = 4 << 10;
 /// Data of the largest ring that a streaming pair may lease.
 const LARGEST_RING: u64 = 4 << 20;
-/// Data of the ring that a streaming pair leases: the tunable, as a power of two within what rings can be.
-fn large_ring() -> u64 {
-    tunables::RING.get().clamp(SMALL_RING, LARGEST_RING).next_power_of_two()
-}
 /// Large rings that one process holds at a time.
 const MAX_LEASES: u32 = 16;
-/// Payload of the first and of the last record of a message in several: while one side copies it, the other can only wait.
-const EDGE: usize = 16 << 10;
 
-/// Payload of the next record of a message of `total` bytes, of which `rest` are to go.
+/// Data of the ring that a streaming pair leases: the tunable, as a power of two within what rings can be; or by the cache.
+fn large_ring() -> u64 {
+    static SIZE: OnceLock<u64> = OnceLock::new();
+    *SIZE.get_or_init(|| {
+        let bytes = match tunables::RING.get() {
+            0 => suitable_ring(),
+            bytes => bytes,
+        };
+        bytes.clamp(SMALL_RING, LARGEST_RING).next_power_of_two()
+    })
+}
+
+/// Twice the second-level cache: when the writer comes round, the lines that the reader took have left the reader's
+/// cache for the one behind it, from where they are had in half the time (docs/decisions/0009). A quarter of it where
+/// reader and writer may share it.
+fn suitable_ring() -> u64 {
+    let cpu = isthmus_os::cpu::affinity().first().copied();
+    let caches = topology::caches(cpu.unwrap_or(0));
+    let second = caches.into_iter().find(|cache| cache.level == 2);
+    match second {
+        Some(cache) if cache.shared_by.len() > 1 => cache.bytes / 4,
+        Some(cache) => 2 * cache.bytes,
+        None => 2 << 20,
+    }
+}
+
+/// Payload of the first and of the last record of a message in several, by string copies: while one side copies it, the
+/// other can only wait.
+const EDGE: usize = 16 << 10;
+/// Least and most payload of a record by vectors; an eighth of the message between.
+const VECTOR_PIECES: [usize; 2] = [2 << 10, 32 << 10];
+/// Least and most payload of a record by streaming stores; half of the message between.
+const STREAMING_PIECES: [usize; 2] = [4 << 10, 8 << 10];
+/// Longer messages that are measured after the receiver has changed its wishes...
+const MEASURED: u32 = 4;
+/// ...and one of so many later.
+const MEASURE_EVERY: u32 = 8;
+
+/// Payload of the next record of a message of `total` bytes, of which `rest` are to go (docs/decisions/0008, 0009).
 ///
-/// Between distant processors every copy pays for draining the lines it took, so few and long pieces win; but the last
-/// ones in flight are copied out with nobody helping, so a message is cut into at least four (measured at 128 KiB:
-/// 11.7 us in pieces of 4 KiB, 5.9 in 16, 5.5 in 32, 5.9 in 64).
-fn piece(total: usize, rest: usize) -> usize {
+/// Short pieces let both sides copy at the same time. But a string copy pays for draining the lines it took, so few and
+/// long pieces win there; and as the last ones in flight are copied out with nobody helping, a message is cut into at
+/// least four (measured on Zen 5 at 128 KiB: 11.7 us in pieces of 4 KiB, 5.9 in 16, 5.5 in 32, 5.9 in 64).
+fn piece(copying: Copying, total: usize, rest: usize) -> usize {
+    match copying {
+        Copying::Vector => return rest.min((total / 8).clamp(VECTOR_PIECES[0], VECTOR_PIECES[1])),
+        Copying::Streaming => return rest.min((total / 2).clamp(STREAMING_PIECES[0], STREAMING_PIECES[1])),
+        Copying::String => {}
+    }
     let middle = (total / 4).min(tunables::PIECE.get() as usize).max(EDGE);
     if rest == total || rest <= 2 * EDGE {
         rest.min(EDGE)
@@ -46,6 +86,10 @@ fn piece(total: usize, rest: usize) -> usize {
     }
 }
 
+/// Messages up to this length go in one record.
+const WHOLE: usize = 2 << 10;
+/// No payload.
+const NOTHING: (*const u8, usize) = (std::ptr::null(), 0);
 /// Messages below this length share their first line with the header.
 const SHORT: usize = 512;
 /// Bytes of the ring that only answers may use.
@@ -67,6 +111,8 @@ pub enum Queued {
     Eager {
         op: u32,
         message: Message,
+        /// And whether to measure it.
+        copying: (Copying, bool),
         begun: bool,
         sent: usize,
     },
@@ -76,6 +122,7 @@ pub enum Queued {
     Stream {
         op: u32,
         receive_op: u32,
+        copying: Copying,
         buffer: *const u8,
         next: usize,
         end: usize,
@@ -96,6 +143,9 @@ pub struct Outbound {
     /// The ring that is not in use: the small one while a large one is leased.
     parked: Option<Producer<Mapped>>,
     small_at: Offset,
+    /// What the receiver wished when last seen, and longer messages since.
+    wishes: u32,
+    unmeasured: u32,
     answers: VecDeque<Answer>,
     queue: VecDeque<Queued>,
 }
@@ -114,6 +164,8 @@ impl Outbound {
             ring,
             parked: None,
             small_at: at,
+            wishes: 0,
+            unmeasured: 0,
             answers: VecDeque::new(),
             queue: VecDeque::new(),
         })
@@ -147,10 +199,43 @@ impl Outbound {
         self.ring.memory().size()
     }
 
+    /// How to copy a message of `length` bytes into the ring, as its receiver wishes, and whether to measure it.
+    #[inline]
+    fn copying(&mut self, length: usize) -> (Copying, bool) {
+        let wishes = self.ring.wishes();
+        if wishes != self.wishes {
+            self.wishes = wishes;
+            self.unmeasured = 0;
+        }
+        self.unmeasured += 1;
+        let measure = self.unmeasured <= MEASURED || self.unmeasured.is_multiple_of(MEASURE_EVERY);
+        (select::wish(wishes, length), measure)
+    }
+
     /// Send a message in one record, if nothing is queued before it and there is room. The hot path.
     #[inline]
     pub fn try_eager(&mut self, message: Message) -> bool {
-        self.queue.is_empty() && message.length <= self.longest().min(EDGE) && self.put_whole(message)
+        self.queue.is_empty() && message.length <= WHOLE.min(self.longest()) && self.put_whole(message)
+    }
+
+    /// Write as much of the message of the send `op` as there is room for, if nothing is queued before it, and queue the
+    /// rest. (whether something was written, whether all of it was)
+    pub fn begin(&mut self, op: u32, message: Message) -> (bool, bool) {
+        let mut queued = Queued::Eager {
+            op,
+            message,
+            copying: self.copying(message.length),
+            begun: false,
+            sent: 0,
+        };
+        let (wrote, finished) = match self.queue.is_empty() {
+            true => self.advance(&mut queued),
+            false => (false, None),
+        };
+        if finished.is_none() {
+            self.queue.push_back(queued);
+        }
+        (wrote, finished.is_some())
     }
 
     /// One record for the whole message.
@@ -163,13 +248,30 @@ impl Outbound {
             length,
         } = message;
         if length < SHORT {
-            return self.put(Handler::Eager, context.0, envelope, buffer, length, RESERVED);
+            return self.put(Handler::Eager, context.0, envelope, (buffer, length), RESERVED);
         }
-        let first = FullLine::new(EagerFirst {
-            envelope,
-            total: length as u64,
-        });
-        self.put(Handler::EagerFirst, context.0, first, buffer, length, RESERVED)
+        let copying = self.copying(length);
+        self.put_first(copying, message, length)
+    }
+
+    /// The first record of a longer message, with `length` bytes of it.
+    #[inline]
+    fn put_first(&mut self, (copying, measure): (Copying, bool), message: Message, length: usize) -> bool {
+        self.put_with(Handler::EagerFirst, message.context.0, length, RESERVED, |to| {
+            let began = if measure { clock::ticks() } else { 0 };
+            // SAFETY: see `put_with`; the message is at least `length` bytes long, in the user's pending buffer.
+            unsafe { copy_by(copying, message.buffer, to, length) };
+            let ticks = match measure {
+                true => clock::ticks().wrapping_sub(began).clamp(1, u64::from(u32::MAX)),
+                false => 0,
+            };
+            FullLine::new(EagerFirst {
+                envelope: message.envelope,
+                total: message.length as u64,
+                copying: copying as u32,
+                ticks: ticks as u32,
+            })
+        })
     }
 
     /// Write one record: a fixed part, then payload. False: no room.
@@ -179,19 +281,44 @@ impl Outbound {
         handler: Handler,
         context: u32,
         fixed: T,
-        payload: *const u8,
+        payload: (*const u8, usize),
+        spare: u64,
+    ) -> bool {
+        self.put_with(handler, context, payload.1, spare, |to| {
+            // SAFETY: see `put_with`; the payload is the user's pending buffer.
+            unsafe { copy(payload.0, to, payload.1) };
+            fixed
+        })
+    }
+
+    /// As [`Self::put`], with the payload copied that way.
+    fn put_by<T: Fixed>(&mut self, copying: Copying, handler: Handler, fixed: T, payload: (*const u8, usize)) -> bool {
+        self.put_with(handler, 0, payload.1, RESERVED, |to| {
+            // SAFETY: as above.
+            unsafe { copy_by(copying, payload.0, to, payload.1) };
+            fixed
+        })
+    }
+
+    /// As [`Self::put`]; `fill` is told where to write the `length` bytes of payload, and answers with the fixed part.
+    #[inline]
+    fn put_with<T: Fixed>(
+        &mut self,
+        handler: Handler,
+        context: u32,
         length: usize,
         spare: u64,
+        fill: impl FnOnce(*mut u8) -> T,
     ) -> bool {
         let body = T::SIZE + length as u32;
         let Some(room) = self.ring.reserve(body, spare) else {
             return false;
         };
         let at = self.ring.memory().body(room.at);
-        // SAFETY: `reserve` gave room for `body` bytes; the payload is the user's pending buffer.
+        // SAFETY: `reserve` gave room for `body` bytes.
         unsafe {
             // The receiver polls the record's first line: touch it last, and once, so that it does not bounce.
-            copy(payload, at.add(T::SIZE as usize), length);
+            let fixed = fill(at.add(T::SIZE as usize));
             at.cast::<T>().write_unaligned(fixed);
         }
         self.ring.publish(Header {
@@ -252,8 +379,8 @@ impl Outbound {
         let mut wrote = false;
         while let Some(&answer) = self.answers.front() {
             let written = match answer {
-                Answer::ClearToSend(fixed) => self.put(Handler::ClearToSend, 0, fixed, std::ptr::null(), 0, 0),
-                Answer::Finished(fixed) => self.put(Handler::Finished, 0, fixed, std::ptr::null(), 0, 0),
+                Answer::ClearToSend(fixed) => self.put(Handler::ClearToSend, 0, fixed, NOTHING, 0),
+                Answer::Finished(fixed) => self.put(Handler::Finished, 0, fixed, NOTHING, 0),
             };
             if !written {
                 return wrote;
@@ -284,16 +411,17 @@ impl Outbound {
         let mut wrote = false;
         match queued {
             Queued::Announcement { context, record } => {
-                let put = self.put(Handler::ReadyToSend, context.0, *record, std::ptr::null(), 0, RESERVED);
+                let put = self.put(Handler::ReadyToSend, context.0, *record, NOTHING, RESERVED);
                 (put, put.then_some(None))
             }
             Queued::Eager {
                 op,
                 message,
+                copying,
                 begun,
                 sent,
             } => {
-                if !*begun && message.length <= longest.min(EDGE) {
+                if !*begun && message.length <= WHOLE.min(longest) {
                     let put = self.put_whole(*message);
                     return (put, put.then_some(Some(*op)));
                 }
@@ -302,25 +430,14 @@ impl Outbound {
                     if *begun && rest == 0 {
                         return (wrote, Some(Some(*op)));
                     }
-                    let now = piece(message.length, rest).min(longest);
+                    let now = piece(copying.0, message.length, rest).min(longest);
                     // SAFETY: `sent` is within the user's pending buffer.
                     let from = unsafe { message.buffer.add(*sent) };
-                    let context = message.context.0;
                     let put = if *begun {
-                        self.put(
-                            Handler::EagerMore,
-                            context,
-                            FullLine::new(EagerMore { zero: [0; 2] }),
-                            from,
-                            now,
-                            RESERVED,
-                        )
+                        let more = FullLine::new(EagerMore { zero: [0; 3] });
+                        self.put_by(copying.0, Handler::EagerMore, more, (from, now))
                     } else {
-                        let first = EagerFirst {
-                            envelope: message.envelope,
-                            total: message.length as u64,
-                        };
-                        self.put(Handler::EagerFirst, context, FullLine::new(first), from, now, RESERVED)
+                        self.put_first(*copying, *message, now)
                     };
                     if !put {
                         return (wrote, None);
@@ -333,20 +450,22 @@ impl Outbound {
             Queued::Stream {
                 op,
                 receive_op,
+                copying,
                 buffer,
                 next,
                 end,
             } => {
                 while next < end {
-                    let now = piece(*end, *end - *next).min(longest);
+                    let now = piece(*copying, *end, *end - *next).min(longest);
                     let fixed = FullLine::new(Data {
                         receive_op: *receive_op,
                         zero: 0,
                         offset: *next as u64,
+                        zero_too: 0,
                     });
                     // SAFETY: `next` is within the user's pending buffer.
                     let from = unsafe { buffer.add(*next) };
-                    if !self.put(Handler::Data, 0, fixed, from, now, RESERVED) {
+                    if !self.put_by(*copying, Handler::Data, fixed, (from, now)) {
                         return (wrote, None);
                     }
                     counters::RING_BYTES.add(now as u64);
@@ -366,7 +485,7 @@ impl Outbound {
     /// Would messages of `length` bytes gain from a large ring?
     #[inline]
     pub fn wants_lease(&self, length: usize) -> bool {
-        !self.is_leased() && length > self.longest().min(EDGE)
+        !self.is_leased() && length > WHOLE.min(self.longest())
     }
 
     /// Go on in a large ring. False: no room for the record that says so; the lease goes back.
@@ -380,7 +499,7 @@ impl Outbound {
         };
         // Made before the peer can see it.
         let large = Producer::anew(memory);
-        if !self.put(Handler::Switch, 0, switch, std::ptr::null(), 0, 0) {
+        if !self.put(Handler::Switch, 0, switch, NOTHING, 0) {
             return false;
         }
         counters::RINGS_LEASED.add(1);
@@ -397,7 +516,7 @@ impl Outbound {
             offset: self.small_at.0,
             size: SMALL_RING,
         };
-        if !self.put(Handler::Switch, 0, switch, std::ptr::null(), 0, 0) {
+        if !self.put(Handler::Switch, 0, switch, NOTHING, 0) {
             return None;
         }
         let small = self.parked.take()?;

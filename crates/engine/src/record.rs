@@ -62,13 +62,13 @@ pub unsafe trait Fixed: Copy {
 #[repr(C)]
 pub struct FullLine<T> {
     pub fixed: T,
-    pad: [u64; 5],
+    pad: [u64; 4],
 }
 
 impl<T: Fixed> FullLine<T> {
     pub fn new(fixed: T) -> Self {
         const { assert!(size_of::<Self>() == 56) };
-        Self { fixed, pad: [0; 5] }
+        Self { fixed, pad: [0; 4] }
     }
 }
 
@@ -86,12 +86,16 @@ pub struct EagerFirst {
     pub envelope: Envelope,
     /// Bytes of the whole message.
     pub total: u64,
+    /// How it is copied into the ring, by the number of [`isthmus_transfer::copy::Copying`].
+    pub copying: u32,
+    /// How long the copy of this record's payload took, in [`isthmus_os::clock::ticks`]; 0: not measured.
+    pub ticks: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct EagerMore {
-    pub zero: [u64; 2],
+    pub zero: [u64; 3],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,6 +125,8 @@ pub struct ClearToSend {
     pub limit: u64,
     /// As in the announcement.
     pub descriptor: u64,
+    /// How to copy into the ring, by the number of [`isthmus_transfer::copy::Copying`].
+    pub copying: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,6 +145,7 @@ pub struct Data {
     pub zero: u32,
     /// Where the payload belongs.
     pub offset: u64,
+    pub zero_too: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,8 +175,8 @@ unsafe impl Fixed for Finished {}
 unsafe impl Fixed for Data {}
 // SAFETY: as above.
 unsafe impl Fixed for Switch {}
-const _: () = assert!(Envelope::SIZE == 8 && EagerFirst::SIZE == 16 && ReadyToSend::SIZE == 40);
-const _: () = assert!(ClearToSend::SIZE == 32 && Finished::SIZE == 16 && Data::SIZE == 16 && Switch::SIZE == 16);
+const _: () = assert!(Envelope::SIZE == 8 && EagerFirst::SIZE == 24 && ReadyToSend::SIZE == 40);
+const _: () = assert!(ClearToSend::SIZE == 40 && Finished::SIZE == 16 && Data::SIZE == 24 && Switch::SIZE == 16);
 
 /// A body that arrived: where it is and how long.
 #[derive(Debug, Clone, Copy)]

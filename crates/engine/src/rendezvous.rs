@@ -14,6 +14,7 @@ use std::time::Duration;
 use isthmus_os::{Error as OsError, clock};
 use isthmus_shm::Offset;
 use isthmus_transfer::cma::{Cma, Refusal};
+use isthmus_transfer::copy::Copying;
 use isthmus_transfer::{Layout, Transfer};
 
 use crate::counters;
@@ -22,7 +23,7 @@ use crate::matching::Key;
 use crate::ops::Stage;
 use crate::outbound::{Answer, Queued};
 use crate::record::{ClearToSend, Finished, ReadyToSend};
-use crate::select::{Learned, Way};
+use crate::select::{self, Lessons, Way};
 use crate::tunables;
 use crate::types::{ContextId, OpId};
 
@@ -84,7 +85,7 @@ impl Engine {
         self.ops[op].began = clock::now();
         if expected == 0 {
             self.fetched(op, peer, record, 0);
-        } else if let Some(cma) = self.way(peer, expected) {
+        } else if let Some(cma) = self.way(op, peer, expected) {
             self.pulls.push(Pull {
                 cma,
                 op,
@@ -127,8 +128,10 @@ impl Engine {
                 at += 1;
                 continue;
             } else {
-                let took = clock::now() - self.ops[op].began;
-                self.learned(peer).learn(Way::SingleCopy, expected, took);
+                let took = (clock::now() - self.ops[op].began).as_nanos() as u64;
+                self.learned(peer)
+                    .announced
+                    .learn(Way::SingleCopy, expected, expected, took);
             }
             self.pulls.swap_remove(at);
             self.fetched(op, peer, record, done + got);
@@ -158,25 +161,36 @@ impl Engine {
             offset: done,
             limit: expected,
             descriptor: record.descriptor,
+            copying: self.ops[op].copying as u64,
         };
         self.answer(peer, Answer::ClearToSend(answer));
     }
 
     /// By what the message is to be pulled; `None`: let it come through the ring.
-    fn way(&mut self, peer: u32, length: u64) -> Option<&'static Cma> {
-        let Reach::Yes(cma) = self.reach(peer) else { return None };
-        (self.learned(peer).choose(length) == Way::SingleCopy).then_some(cma)
+    fn way(&mut self, op: u32, peer: u32, length: u64) -> Option<&'static Cma> {
+        let reach = self.reach(peer);
+        let single = matches!(reach, Reach::Yes(_)).then_some(Way::SingleCopy);
+        let open = single.into_iter().chain(select::ring_ways());
+        match (self.learned(peer).announced.choose(length, open), reach) {
+            (Way::SingleCopy, Reach::Yes(cma)) => Some(cma),
+            (Way::Ring(copying), _) => {
+                self.ops[op].copying = copying;
+                None
+            }
+            _ => None,
+        }
     }
 
-    fn learned(&mut self, peer: u32) -> &mut Learned {
+    pub(crate) fn learned(&mut self, peer: u32) -> &mut Lessons {
         self.learned[peer as usize].get_or_insert_default()
     }
 
-    /// A message of `length` bytes that began to stream at `began` has come whole.
-    pub(crate) fn learn_from_stream(&mut self, peer: u32, began: Duration, length: u64) {
-        if !matches!(self.reach[peer as usize], Reach::No) {
-            self.learned(peer).learn(Way::Ring, length, clock::now() - began);
-        }
+    /// The announced message that the receive `op` took, of `length` bytes, has streamed in whole.
+    pub(crate) fn learn_from_stream(&mut self, peer: u32, began: Duration, copying: Copying, length: u64) {
+        let took = (clock::now() - began).as_nanos() as u64;
+        self.learned(peer)
+            .announced
+            .learn(Way::Ring(copying), length, length, took);
     }
 
     /// May the peer's memory be read? Tried once per peer, for real.
@@ -244,6 +258,7 @@ impl Engine {
         let stream = Queued::Stream {
             op,
             receive_op: record.receive_op,
+            copying: Copying::of(record.copying as u32),
             buffer,
             next,
             end,

@@ -1,40 +1,59 @@
-//! Which way a large message takes: a single copy by the receiver, or two through the ring.
+//! Which way a longer message takes: a single copy, or two through the ring, and with which instructions.
 //!
 //! No table is right everywhere: `process_vm_readv` beats the ring by three on one machine and loses by four on the
-//! next, and whether buffers are in a cache changes the answer again. So each receiver learns, per peer and size class,
-//! from the transfers it really makes: a few by each way, then the faster one, and the other again now and then. It is
-//! the receiver's own choice, so nobody needs to agree (law 4).
+//! next, stores that pass the caches win on one processor and lose on its successor, and whether buffers are in a cache
+//! changes the answer again. So each receiver learns, per peer and size class, from the transfers it really makes: a few
+//! by each way, then the fastest one, and the others again now and then. It is the receiver's own choice, so nobody
+//! needs to agree (law 4): a sender does as it is told, by the answer to its announcement or by a word beside the ring's
+//! credit.
 
-use std::time::Duration;
+use isthmus_transfer::copy::{self, Copying};
 
-/// How the bytes of an announced message get here.
+/// How the bytes of a message get here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// The receiver pulls them from the sender's buffer.
+    /// Straight from the sender's buffer.
     SingleCopy,
-    /// The sender streams them through the ring.
-    Ring,
+    /// The sender streams them through the ring, copying so.
+    Ring(Copying),
+}
+
+impl Way {
+    const fn index(self) -> usize {
+        match self {
+            Self::Ring(copying) => copying as usize,
+            Self::SingleCopy => copy::WAYS,
+        }
+    }
+}
+
+/// The ways through the ring that are worth a try on this processor, the usual one first.
+pub fn ring_ways() -> impl Iterator<Item = Way> + Clone {
+    let usual = Copying::usual();
+    let others = [Copying::Vector, Copying::String, Copying::Streaming];
+    let others = others.into_iter().filter(move |&way| way != usual && way.is_sensible());
+    std::iter::once(usual).chain(others).map(Way::Ring)
 }
 
 /// Transfers by each way before the first judgement.
 const TRIALS: u32 = 3;
-/// After so many transfers the slower way gets another chance...
+/// After so many transfers a slower way gets another chance...
 const RETRY: u32 = 128;
 /// ...unless it was slower by more than this factor.
-const HOPELESS: u64 = 4;
+const HOPELESS: u64 = 16;
 /// Size classes: powers of two from 1 KiB.
 const CLASSES: usize = 20;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Estimate {
-    /// Picoseconds per byte, smoothed; the first trials keep the best, since they also pay for set-up.
+    /// Thousandths of the unit of time per byte, smoothed; the first trials keep the best, since they also pay for set-up.
     cost: u64,
     seen: u32,
 }
 
 impl Estimate {
-    fn add(&mut self, bytes: u64, took: Duration) {
-        let cost = (took.as_nanos() as u64).saturating_mul(1000) / bytes.max(1);
+    fn add(&mut self, bytes: u64, took: u64) {
+        let cost = took.saturating_mul(1000) / bytes.max(1);
         self.cost = match self.seen {
             0 => cost,
             seen if seen < TRIALS => self.cost.min(cost),
@@ -48,43 +67,69 @@ impl Estimate {
 /// What was learned of one peer.
 #[derive(Debug, Clone, Default)]
 pub struct Learned {
-    classes: [[Estimate; 2]; CLASSES],
-    turns: [u32; CLASSES],
+    classes: [Class; CLASSES],
 }
 
-fn class(bytes: u64) -> usize {
+#[derive(Debug, Clone, Copy, Default)]
+struct Class {
+    ways: [Estimate; copy::WAYS + 1],
+    turns: u32,
+}
+
+/// What was learned of one peer, by messages that it announced and by those that it sent at once.
+#[derive(Debug, Clone, Default)]
+pub struct Lessons {
+    pub announced: Learned,
+    pub eager: Learned,
+}
+
+/// What the receiver wishes for a message of `length` bytes, by the word that it wrote.
+pub fn wish(wishes: u32, length: usize) -> Copying {
+    match wishes >> wish_shift(length as u64) & 3 {
+        0 => Copying::usual(),
+        number => Copying::of(number - 1),
+    }
+}
+
+/// `wishes` with another one for messages of `length` bytes.
+pub fn with_wish(wishes: u32, length: u64, copying: Copying) -> u32 {
+    let shift = wish_shift(length);
+    wishes & !(3 << shift) | (copying as u32 + 1) << shift
+}
+
+fn wish_shift(length: u64) -> u32 {
+    2 * class(length).min(15) as u32
+}
+
+/// The size class of a message.
+pub fn class(bytes: u64) -> usize {
     (bytes.max(1).ilog2().saturating_sub(10) as usize).min(CLASSES - 1)
 }
 
 impl Learned {
-    /// The way to take for a message of `bytes`.
-    pub fn choose(&mut self, bytes: u64) -> Way {
-        let class = class(bytes);
-        let [single, ring] = self.classes[class];
-        if single.seen < TRIALS {
-            return Way::SingleCopy;
+    /// The way to take for a message of `bytes`, of those that are open; there is at least one.
+    pub fn choose(&mut self, bytes: u64, open: impl Iterator<Item = Way> + Clone) -> Way {
+        let class = &mut self.classes[class(bytes)];
+        let untried = open.clone().find(|way| class.ways[way.index()].seen < TRIALS);
+        if let Some(way) = untried {
+            return way;
         }
-        if ring.seen < TRIALS {
-            return Way::Ring;
+        let cost = |way: &Way| class.ways[way.index()].cost;
+        let best = open.clone().min_by_key(cost).expect("one way is always open");
+        class.turns += 1;
+        if class.turns < RETRY {
+            return best;
         }
-        let (best, other, cost, other_cost) = if single.cost <= ring.cost {
-            (Way::SingleCopy, Way::Ring, single.cost, ring.cost)
-        } else {
-            (Way::Ring, Way::SingleCopy, ring.cost, single.cost)
-        };
-        self.turns[class] += 1;
-        if self.turns[class] >= RETRY {
-            self.turns[class] = 0;
-            if other_cost < cost.saturating_mul(HOPELESS) {
-                return other;
-            }
-        }
-        best
+        class.turns = 0;
+        // The one that was not heard of for longest: whatever it was, the machine may have changed.
+        let limit = cost(&best).saturating_mul(HOPELESS);
+        let others = open.filter(|way| *way != best && class.ways[way.index()].cost < limit);
+        others.min_by_key(|way| class.ways[way.index()].seen).unwrap_or(best)
     }
 
-    /// A message of `bytes` went this way and took so long, from the match to the last byte.
-    pub fn learn(&mut self, way: Way, bytes: u64, took: Duration) {
-        self.classes[class(bytes)][way as usize].add(bytes, took);
+    /// `bytes` of a message of `total` went this way and took so long, in any unit that is always the same.
+    pub fn learn(&mut self, way: Way, total: u64, bytes: u64, took: u64) {
+        self.classes[class(total)].ways[way.index()].add(bytes, took);
     }
 }
 
@@ -92,44 +137,60 @@ impl Learned {
 mod tests {
     use super::*;
 
-    fn run(single_us: u64, ring_us: u64, rounds: u32) -> (Way, u32) {
+    const RING: Way = Way::Ring(Copying::Vector);
+
+    fn both() -> impl Iterator<Item = Way> + Clone {
+        [Way::SingleCopy, RING].into_iter()
+    }
+
+    fn run(single: u64, ring: u64, rounds: u32) -> (Way, u32) {
         let mut learned = Learned::default();
-        let mut single = 0;
+        let mut singles = 0;
         for _ in 0..rounds {
-            let way = learned.choose(100_000);
-            let took = if way == Way::SingleCopy { single_us } else { ring_us };
-            single += u32::from(way == Way::SingleCopy);
-            learned.learn(way, 100_000, Duration::from_micros(took));
+            let way = learned.choose(100_000, both());
+            let took = if way == Way::SingleCopy { single } else { ring };
+            singles += u32::from(way == Way::SingleCopy);
+            learned.learn(way, 100_000, 100_000, took);
         }
-        (learned.choose(100_000), single)
+        (learned.choose(100_000, both()), singles)
     }
 
     #[test]
     fn the_faster_way_wins_and_the_other_is_tried_again() {
-        let (way, single) = run(10, 20, 1000);
+        let (way, single) = run(10_000, 20_000, 1000);
         assert_eq!(way, Way::SingleCopy);
         assert!((980..997).contains(&single), "{single}");
-        let (way, single) = run(20, 10, 1000);
-        assert_eq!(way, Way::Ring);
+        let (way, single) = run(20_000, 10_000, 1000);
+        assert_eq!(way, RING);
         assert!((4..20).contains(&single), "{single}");
     }
 
     #[test]
     fn a_hopeless_way_is_left_alone() {
-        assert_eq!(run(100, 10, 2000), (Way::Ring, TRIALS));
+        assert_eq!(run(100_000, 1_000, 2000), (RING, TRIALS));
+    }
+
+    #[test]
+    fn wishes_are_kept_by_size() {
+        let wishes = with_wish(0, 20_000, Copying::Streaming);
+        assert_eq!(wish(wishes, 20_000), Copying::Streaming);
+        assert_eq!(wish(wishes, 100_000), Copying::usual());
+        let wishes = with_wish(with_wish(wishes, 100_000, Copying::String), 20_000, Copying::Vector);
+        assert_eq!(wish(wishes, 20_000), Copying::Vector);
+        assert_eq!(wish(wishes, 100_000), Copying::String);
     }
 
     #[test]
     fn sizes_learn_apart() {
         let mut learned = Learned::default();
         for _ in 0..TRIALS {
-            learned.learn(Way::SingleCopy, 1 << 20, Duration::from_micros(1));
-            learned.learn(Way::Ring, 1 << 20, Duration::from_micros(2));
-            learned.learn(Way::SingleCopy, 1 << 14, Duration::from_micros(2));
-            learned.learn(Way::Ring, 1 << 14, Duration::from_micros(1));
+            learned.learn(Way::SingleCopy, 1 << 20, 1 << 20, 100_000);
+            learned.learn(RING, 1 << 20, 1 << 20, 200_000);
+            learned.learn(Way::SingleCopy, 1 << 14, 1 << 14, 2_000);
+            learned.learn(RING, 1 << 14, 1 << 14, 1_000);
         }
-        assert_eq!(learned.choose(1 << 20), Way::SingleCopy);
-        assert_eq!(learned.choose(1 << 14), Way::Ring);
+        assert_eq!(learned.choose(1 << 20, both()), Way::SingleCopy);
+        assert_eq!(learned.choose(1 << 14, both()), RING);
         assert_eq!(class(u64::MAX), CLASSES - 1);
         assert_eq!(class(0), 0);
     }

@@ -61,17 +61,15 @@ impl Engine {
         counters::EAGER_SENT.add(1);
         self.lease_for(to, message.length);
         let op = self.new_send(Stage::Queued, to, message.context, message.buffer, message.length)?;
-        self.outbound(to)?.push(Queued::Eager {
-            op,
-            message,
-            begun: false,
-            sent: 0,
-        });
-        self.kick(to);
-        if self.ops[op].stage == Stage::Complete {
+        let (wrote, whole) = self.outbound(to)?.begin(op, message);
+        if wrote {
+            self.ring(to);
+        }
+        if whole {
             self.ops.release(op);
             return Ok(None);
         }
+        self.kick(to);
         Ok(Some(op))
     }
 

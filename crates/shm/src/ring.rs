@@ -48,6 +48,8 @@ pub struct Credit {
     polled: AtomicU32,
     /// Nonzero: no room for unmatched payload, announce messages instead of sending them.
     announce_only: AtomicU32,
+    /// How the consumer wants payload to be written; what it means is between the users of the ring. Zero: as usual.
+    wishes: AtomicU32,
 }
 
 impl Credit {
@@ -55,6 +57,7 @@ impl Credit {
         self.consumed.store(0, Ordering::Relaxed);
         self.polled.store(0, Ordering::Relaxed);
         self.announce_only.store(0, Ordering::Relaxed);
+        self.wishes.store(0, Ordering::Relaxed);
     }
 }
 
@@ -69,6 +72,11 @@ pub trait Memory {
     fn credit(&self) -> &Credit;
     /// First word of the line at byte `at`, which is below `size` and a multiple of [`LINE`].
     fn header(&self, at: u64) -> &AtomicU64;
+    /// The line at byte `at`, which is below `size`, will be read soon.
+    #[inline]
+    fn prefetch(&self, at: u64) {
+        let _ = at;
+    }
 }
 
 /// A record's header word.
@@ -236,6 +244,12 @@ impl<M: Memory> Producer<M> {
         self.memory.credit().announce_only.load(Ordering::Relaxed) != 0
     }
 
+    /// What the consumer wishes.
+    #[inline]
+    pub fn wishes(&self) -> u32 {
+        self.memory.credit().wishes.load(Ordering::Relaxed)
+    }
+
     #[inline]
     fn put(&mut self, header: Header, covers: u64) {
         let next = self.tail + covers;
@@ -320,6 +334,8 @@ impl<M: Memory> Consumer<M> {
     fn look(&mut self) -> Option<Record> {
         let size = self.memory.size();
         let at = self.head & (size - 1);
+        // A message of more than a line: the second comes while we still wait for the first.
+        self.memory.prefetch((self.head + LINE) & (size - 1));
         // SYNC: ring-record
         let word = self.memory.header(at).load(Ordering::Acquire);
         if word == 0 || self.broken {
@@ -368,6 +384,11 @@ impl<M: Memory> Consumer<M> {
     /// Tell the producer whether this ring is looked at without a doorbell. After `false`, fence and look once more.
     pub fn set_polled(&self, polled: bool) {
         self.memory.credit().polled.store(u32::from(polled), Ordering::Relaxed);
+    }
+
+    /// Tell the producer what we wish.
+    pub fn set_wishes(&self, wishes: u32) {
+        self.memory.credit().wishes.store(wishes, Ordering::Relaxed);
     }
 
     /// Tell the producer to announce only, or to send again.
@@ -427,6 +448,19 @@ impl Memory for Mapped {
         debug_assert!(at < self.size && at.is_multiple_of(LINE));
         // SAFETY: `at` lies in the data; header words are only touched as atomics while both sides can see them.
         unsafe { self.base.add(size_of::<Credit>() + at as usize).cast().as_ref() }
+    }
+
+    #[inline]
+    fn prefetch(&self, at: u64) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            let line = self.base.as_ptr().wrapping_add(size_of::<Credit>() + at as usize);
+            // SAFETY: a prefetch may name any address.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) };
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = at;
     }
 }
 

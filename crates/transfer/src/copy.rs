@@ -1,42 +1,189 @@
 //! Copying within one address space, for memory that another processor will read next or has written last.
 //!
-//! `rep movsb` owns whole lines without reading what they held: between two processors, which hand lines to and fro,
-//! that halves the traffic against vector loops (measured: 128 KiB through a ring in 16 KiB pieces, 2.8 us against
-//! 5.1 us on Zen 5). The C library turns to it only from 4 KiB or more, so the choice is made here. It wants a
-//! destination that begins on a line.
+//! Which instructions do that best depends on the processor, and between some pairs of processors on the length, by
+//! factors (docs/decisions/0008, 0009). So there are three ways; who streams through a ring learns which pays.
 
-/// From this length on `rep movsb` pays, where the processor is good at it.
-const STRING_COPY_FROM: usize = 1 << 10;
+/// Instructions that copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Copying {
+    /// Loads and stores of vectors.
+    Vector = 0,
+    /// `rep movsb`, which some processors do without reading the lines that they overwrite. It wants a destination that
+    /// begins on a line, and long pieces.
+    String = 1,
+    /// Stores that pass the caches: the reader finds the bytes in memory, and not in somebody else's cache.
+    Streaming = 2,
+}
 
-/// Copy `length` bytes.
+/// Ways to copy.
+pub const WAYS: usize = 3;
+
+impl Copying {
+    /// From its number, as a peer may name it; anything else is [`Self::Vector`].
+    pub fn of(number: u32) -> Self {
+        match number {
+            1 => Self::String,
+            2 => Self::Streaming,
+            _ => Self::Vector,
+        }
+    }
+
+    /// What to begin with on this processor.
+    #[inline]
+    pub fn usual() -> Self {
+        if has_fast_strings() { Self::String } else { Self::Vector }
+    }
+
+    /// Is it worth a try on this processor?
+    pub fn is_sensible(self) -> bool {
+        match self {
+            Self::Vector => true,
+            Self::String => has_fast_strings(),
+            Self::Streaming => has_vectors(),
+        }
+    }
+}
+
+/// From this length on it matters how.
+const LONG: usize = 1 << 10;
+
+/// Copy `length` bytes in the usual way.
 ///
 /// # Safety
 /// As for [`std::ptr::copy_nonoverlapping`]; the bytes may be changing at the source (another process's doing): then
 /// what is copied is any mixture, but nothing else goes wrong.
 #[inline]
 pub unsafe fn copy(from: *const u8, to: *mut u8, length: usize) {
+    if length < LONG {
+        // SAFETY: the caller vouches for both ranges.
+        unsafe { std::ptr::copy_nonoverlapping(from, to, length) }
+    } else {
+        // SAFETY: as above.
+        unsafe { copy_by(Copying::usual(), from, to, length) }
+    }
+}
+
+/// Copy `length` bytes, that way as far as the processor knows it.
+///
+/// # Safety
+/// As for [`copy`].
+pub unsafe fn copy_by(way: Copying, from: *const u8, to: *mut u8, length: usize) {
     #[cfg(target_arch = "x86_64")]
-    if length >= STRING_COPY_FROM && has_fast_strings() {
+    match way {
+        // SAFETY: the caller vouches for both ranges.
+        Copying::String => return unsafe { x86::string(from, to, length) },
+        // SAFETY: as above, and the processor has vectors.
+        Copying::Vector if has_vectors() => return unsafe { x86::vector(from, to, length) },
+        // SAFETY: as above.
+        Copying::Streaming if has_vectors() => return unsafe { x86::streaming(from, to, length) },
+        _ => {}
+    }
+    let _ = way;
+    // SAFETY: as above.
+    unsafe { std::ptr::copy_nonoverlapping(from, to, length) };
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::{
+        __m256i, _MM_HINT_T0, _mm_prefetch, _mm_sfence, _mm256_loadu_si256, _mm256_store_si256, _mm256_storeu_si256,
+        _mm256_stream_si256,
+    };
+
+    /// Bytes per round of the loops.
+    const ROUND: usize = 128;
+    const VECTOR: usize = size_of::<__m256i>();
+    /// How far ahead of the loads lines are asked for.
+    const AHEAD: usize = 1 << 10;
+
+    /// # Safety
+    /// As for [`super::copy`].
+    #[inline]
+    pub unsafe fn string(from: *const u8, to: *mut u8, length: usize) {
         // SAFETY: the caller vouches for both ranges; the direction flag is clear by the calling convention.
         unsafe {
             std::arch::asm!("rep movsb", inout("rcx") length => _, inout("rsi") from => _, inout("rdi") to => _,
                 options(nostack, preserves_flags));
         }
-        return;
     }
-    // SAFETY: as above.
-    unsafe { std::ptr::copy_nonoverlapping(from, to, length) };
+
+    /// # Safety
+    /// As for [`super::copy`]; the processor has AVX.
+    #[target_feature(enable = "avx")]
+    pub unsafe fn vector(from: *const u8, to: *mut u8, length: usize) {
+        let mut done = 0;
+        while length - done >= ROUND {
+            // SAFETY: a whole round lies within both ranges.
+            unsafe {
+                let (from, to) = (from.add(done).cast::<__m256i>(), to.add(done).cast::<__m256i>());
+                if length - done > AHEAD + ROUND {
+                    // Not beyond the end: the line after a record is one that its writer is about to write.
+                    _mm_prefetch::<_MM_HINT_T0>(from.cast::<i8>().add(AHEAD));
+                    _mm_prefetch::<_MM_HINT_T0>(from.cast::<i8>().add(AHEAD + ROUND / 2));
+                }
+                let round = [from, from.add(1), from.add(2), from.add(3)].map(|at| _mm256_loadu_si256(at));
+                _mm256_storeu_si256(to, round[0]);
+                _mm256_storeu_si256(to.add(1), round[1]);
+                _mm256_storeu_si256(to.add(2), round[2]);
+                _mm256_storeu_si256(to.add(3), round[3]);
+            }
+            done += ROUND;
+        }
+        // SAFETY: what is left of both ranges.
+        unsafe { std::ptr::copy_nonoverlapping(from.add(done), to.add(done), length - done) };
+    }
+
+    /// # Safety
+    /// As for [`super::copy`]; the processor has AVX.
+    #[target_feature(enable = "avx")]
+    pub unsafe fn streaming(from: *const u8, to: *mut u8, length: usize) {
+        let mut done = to.align_offset(VECTOR).min(length);
+        // SAFETY: the beginning of both ranges.
+        unsafe { std::ptr::copy_nonoverlapping(from, to, done) };
+        while length - done >= ROUND {
+            // SAFETY: a whole round lies within both ranges, and `to + done` is aligned.
+            unsafe {
+                let (from, to) = (from.add(done).cast::<__m256i>(), to.add(done).cast::<__m256i>());
+                let round = [from, from.add(1), from.add(2), from.add(3)].map(|at| _mm256_loadu_si256(at));
+                _mm256_stream_si256(to, round[0]);
+                _mm256_stream_si256(to.add(1), round[1]);
+                _mm256_stream_si256(to.add(2), round[2]);
+                _mm256_stream_si256(to.add(3), round[3]);
+            }
+            done += ROUND;
+        }
+        while length - done >= VECTOR {
+            // SAFETY: a vector lies within both ranges, and `to + done` is aligned. An ordinary store: less than a line
+            // that passes the caches is slow.
+            unsafe { _mm256_store_si256(to.add(done).cast(), _mm256_loadu_si256(from.add(done).cast())) };
+            done += VECTOR;
+        }
+        // SAFETY: what is left of both ranges.
+        unsafe { std::ptr::copy_nonoverlapping(from.add(done), to.add(done), length - done) };
+        // Streaming stores are ordered with the flag that announces them only by this.
+        _mm_sfence();
+    }
 }
 
-/// "Enhanced rep movsb": CPUID leaf 7, EBX bit 9.
-#[cfg(target_arch = "x86_64")]
+/// Does the processor have vectors of 32 bytes?
+#[inline]
+fn has_vectors() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("avx");
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
+/// Is `rep movsb` good at everything? CPUID leaf 7, EBX bit 9 promises it; but on AMD before family 1Ah it falls to
+/// 2 GB/s where source and destination lie close modulo 4096 (glibc bug 30994).
 #[inline]
 fn has_fast_strings() -> bool {
     use std::sync::atomic::{AtomicU8, Ordering};
     static KNOWN: AtomicU8 = AtomicU8::new(0);
     match KNOWN.load(Ordering::Relaxed) {
         0 => {
-            let has = std::arch::x86_64::__cpuid_count(7, 0).ebx & (1 << 9) != 0;
+            let has = look_for_fast_strings();
             KNOWN.store(1 + u8::from(has), Ordering::Relaxed);
             has
         }
@@ -44,26 +191,54 @@ fn has_fast_strings() -> bool {
     }
 }
 
+#[cfg(target_arch = "x86_64")]
+fn look_for_fast_strings() -> bool {
+    use std::arch::x86_64::{__cpuid, __cpuid_count};
+    let vendor = __cpuid(0);
+    if vendor.eax < 7 || __cpuid_count(7, 0).ebx & (1 << 9) == 0 {
+        return false;
+    }
+    let signature = __cpuid(1).eax;
+    let family = match signature >> 8 & 0xf {
+        0xf => 0xf + (signature >> 20 & 0xff),
+        family => family,
+    };
+    let is_amd = vendor.ebx == u32::from_le_bytes(*b"Auth");
+    !is_amd || family >= 0x1a
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn look_for_fast_strings() -> bool {
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn every_length_and_alignment() {
+    fn every_way_length_and_alignment() {
         let source: Vec<u8> = (0..5000u32).map(|i| (i * 7) as u8).collect();
-        for length in [0, 1, 63, 64, 1023, 1024, 1025, 4096] {
-            for (from, to) in [(0, 0), (1, 0), (0, 3), (5, 7)] {
-                let mut target = vec![0xee; length + 16];
-                // SAFETY: both ranges lie within the vectors.
-                unsafe { copy(source.as_ptr().add(from), target.as_mut_ptr().add(to), length) };
-                assert_eq!(target[to..to + length], source[from..from + length]);
-                assert!(
-                    target[..to]
-                        .iter()
-                        .chain(&target[to + length..])
-                        .all(|&byte| byte == 0xee)
-                );
+        for way in [Copying::Vector, Copying::String, Copying::Streaming] {
+            for length in [0, 1, 31, 63, 64, 127, 128, 200, 1023, 1024, 1025, 4096] {
+                for (from, to) in [(0, 0), (1, 0), (0, 3), (5, 7), (0, 31)] {
+                    let mut target = vec![0xee; length + 64];
+                    // SAFETY: both ranges lie within the vectors.
+                    unsafe { copy_by(way, source.as_ptr().add(from), target.as_mut_ptr().add(to), length) };
+                    assert_eq!(target[to..to + length], source[from..from + length], "{way:?}");
+                    let around = target[..to].iter().chain(&target[to + length..]);
+                    assert!(around.into_iter().all(|&byte| byte == 0xee), "{way:?} wrote beside");
+                }
             }
         }
+    }
+
+    #[test]
+    fn numbers_name_ways() {
+        for way in [Copying::Vector, Copying::String, Copying::Streaming] {
+            assert_eq!(Copying::of(way as u32), way);
+        }
+        assert_eq!(Copying::of(77), Copying::Vector);
+        assert!(Copying::usual().is_sensible());
     }
 }
