@@ -274,3 +274,58 @@ fn as_other_users(open: &Path) -> Result<()> {
     }
     Ok(())
 }
+
+/// The others go on where their error handlers return; the job's exit code stays that of the first failure.
+#[test]
+fn survivors_go_on() -> Result<()> {
+    let program = compile("survive")?;
+    for (scenario, ranks) in [
+        ("point_to_point", 2),
+        ("point_to_point", 4),
+        ("anybody", 4),
+        ("collectives", 2),
+        ("collectives", 5),
+        ("collectives", 8),
+        ("revoked", 2),
+        ("revoked", 4),
+        ("cascade", 4),
+    ] {
+        let run = Run::mpiexec("-n").arg(ranks.to_string()).arg(&program).arg(scenario);
+        let run = run.limit(Duration::from_secs(30)).finish()?;
+        let what = format!("{scenario} on {ranks}: {:?}\n{}{}", run.code, run.out, run.err);
+        ensure!(run.code == Some(137), "{what}");
+        let deaths = run
+            .err
+            .lines()
+            .filter(|line| line.contains("killed by signal 9"))
+            .count();
+        let survivors = run.out.lines().filter(|line| *line == "survived").count();
+        ensure!(deaths + survivors == ranks && survivors > 0, "{what}");
+        ensure!(run.err.lines().count() == deaths, "{what}");
+    }
+    within(Duration::from_secs(1), "all processes gone", || {
+        named("programs/survive").is_empty()
+    })
+}
+
+/// Where one rank does not want to go on, or meets the failure with a handler that ends the job, it ends.
+#[test]
+fn one_who_does_not_go_on_ends_the_job() -> Result<()> {
+    for (scenario, said) in [
+        ("unwilling", "ending the job"),
+        ("fatal", "rank 0: MPI_Recv: MPIX_ERR_PROC_FAILED"),
+    ] {
+        let run = Run::mpiexec("-n 4").arg(compile("survive")?).arg(scenario);
+        let run = run.limit(Duration::from_secs(20)).finish()?;
+        ensure!(
+            run.code == Some(137) && run.out.is_empty(),
+            "{scenario}: {:?}\n{}",
+            run.code,
+            run.out
+        );
+        ensure!(run.err.contains(said), "{scenario}: {}", run.err);
+    }
+    within(Duration::from_secs(1), "all processes gone", || {
+        named("programs/survive").is_empty()
+    })
+}

@@ -30,6 +30,14 @@ P\name:
 .endm
 
     .text
+    entry MPIX_Comm_ack_failed
+    entry MPIX_Comm_agree
+    entry MPIX_Comm_failure_ack
+    entry MPIX_Comm_failure_get_acked
+    entry MPIX_Comm_get_failed
+    entry MPIX_Comm_is_revoked
+    entry MPIX_Comm_revoke
+    entry MPIX_Comm_shrink
     entry MPI_Abi_get_fortran_booleans
     entry MPI_Abi_get_fortran_info
     entry MPI_Abi_get_info

@@ -59,7 +59,7 @@ impl Consensus {
         let failures = inside.failures();
         let engine = inside.engine();
         let has_failed = |member: usize, from: u32| {
-            let failed = |index: u32| engine.segment.failure(index) == self.members[member].0;
+            let failed = |index: u32| engine.segment.failure(index).rank == self.members[member].0;
             from < failures && engine.has_failed(self.members[member].0) && (from..failures).any(failed)
         };
         let (decision, made) = self.board.decide(self.turn, failures, has_failed, combine)?;

@@ -12,11 +12,12 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use isthmus_shm::revocation;
+use isthmus_shm::segment::Failure;
 
 use crate::engine::{Early, Engine, Reach};
 use crate::inbound::Incoming;
 use crate::ops::Stage;
-use crate::types::{Arrival, ContextId, Outcome, Peer};
+use crate::types::{Arrival, ContextId, OpId, Outcome, Peer};
 use crate::{Entered, Result};
 
 /// Failures and revocations that this process knows of.
@@ -93,7 +94,7 @@ impl Engine {
         self.segment.attention(self.me).swap(0, Ordering::SeqCst);
         let before = wounds();
         while self.wounds.known < self.segment.failed() {
-            let peer = self.segment.failure(self.wounds.known);
+            let peer = self.segment.failure(self.wounds.known).rank;
             self.wounds.known += 1;
             if peer != self.me && !self.has_failed(peer) {
                 self.lose(peer);
@@ -206,20 +207,31 @@ impl Engine {
 const MOST_CONTEXTS: u32 = 16;
 
 impl Entered {
-    /// How many failures this process knows of.
+    /// How many processes this one knows to be no more.
     pub fn failures(&mut self) -> u32 {
         self.engine().wounds.known
     }
 
-    /// The `index`-th process that failed, counted from 0.
-    pub fn failure(&mut self, index: u32) -> Option<Peer> {
+    /// The `index`-th process that went, counted from 0; true beside it: in peace, after `MPI_Finalize`.
+    pub fn failure(&mut self, index: u32) -> Option<(Peer, bool)> {
         let engine = self.engine();
-        (index < engine.wounds.known).then(|| Peer(engine.segment.failure(index)))
+        if index >= engine.wounds.known {
+            return None;
+        }
+        let Failure { rank, in_peace } = engine.segment.failure(index);
+        Some((Peer(rank), in_peace))
     }
 
-    /// Has this process failed?
+    /// Is this process no more?
     pub fn has_failed(&mut self, peer: Peer) -> bool {
         self.engine().has_failed(peer.0)
+    }
+
+    /// The message space of the receive `op`, if it has not matched and anybody may send to it.
+    pub fn awaits_anybody(&mut self, op: OpId) -> Option<ContextId> {
+        let engine = self.engine();
+        let op = &engine.ops[engine.ops.find(op)?];
+        (op.stage == Stage::Posted && op.from.is_none()).then_some(op.context)
     }
 
     /// Is this message space revoked?

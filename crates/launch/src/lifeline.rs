@@ -85,6 +85,7 @@ impl Visitor {
             process: PidFd::open(self.pid).ok(),
             socket: self.socket,
             pid: self.pid,
+            gone: false,
             finalized: false,
             ended: None,
         }
@@ -108,6 +109,8 @@ pub struct Lifeline {
     socket: OwnedFd,
     /// Says that the process has ended even where a child made by `fork` holds the socket open. Absent on old kernels.
     process: Option<PidFd>,
+    /// It has said so.
+    gone: bool,
     /// The process that called `MPI_Init`: the one we started, or one below it.
     pub pid: u32,
     /// MPI is finalized: the end of the process is no death.
@@ -128,14 +131,11 @@ pub struct Abort {
 impl Lifeline {
     /// Take in all that the rank has said; an abort ends that. Does not block.
     pub fn attend(&mut self) -> Option<Abort> {
+        // Looked at first: what a process said before it ended can be read after it has.
+        self.gone = self.gone || self.process.as_ref().is_some_and(has_ended);
         if self.ended.is_some() {
             return None;
         }
-        // Looked at first: what a process said before it ended can be read after it has.
-        let gone = self.process.as_ref().is_some_and(|process| {
-            let polled = isthmus_os::poll::readable(&[process.as_fd()], Some(std::time::Duration::ZERO));
-            polled.is_ok_and(|ready| ready == [true])
-        });
         loop {
             match receive(&self.socket) {
                 None => break,
@@ -149,10 +149,20 @@ impl Lifeline {
                 }
             }
         }
-        if gone {
+        if self.gone {
             self.ended = Some(Instant::now());
         }
         None
+    }
+
+    /// Had its process ended when it was last attended to, as far as the kernel tells?
+    pub fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    /// Does the kernel tell when its process has ended?
+    pub fn can_tell(&self) -> bool {
+        self.process.is_some()
     }
 
     /// How its process ended, if the kernel tells.
@@ -160,12 +170,17 @@ impl Lifeline {
         self.process.as_ref()?.exit_status()
     }
 
-    /// The descriptors to wait for, until the end is seen.
+    /// The descriptors to wait for, until the ends of both connection and process are seen.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let live = self.ended.is_none();
-        let both = [Some(self.socket.as_fd()), self.process.as_ref().map(PidFd::as_fd)];
-        both.into_iter().flatten().filter(move |_| live)
+        let socket = self.ended.is_none().then(|| self.socket.as_fd());
+        let process = self.process.as_ref().filter(|_| !self.gone).map(PidFd::as_fd);
+        socket.into_iter().chain(process)
     }
+}
+
+fn has_ended(process: &PidFd) -> bool {
+    let polled = isthmus_os::poll::readable(&[process.as_fd()], Some(std::time::Duration::ZERO));
+    polled.is_ok_and(|ready| ready == [true])
 }
 
 /// The next packet: `None` if there is none yet, `Some(None)` at the end of the connection or of good manners.

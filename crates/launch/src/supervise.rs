@@ -1,6 +1,7 @@
 //! Staying with the ranks of a job from start to end: one loop that waits for signals, lifelines and pipes.
 
 mod signals;
+mod survivors;
 mod verdict;
 
 use std::collections::HashSet;
@@ -9,6 +10,7 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use isthmus_engine::control::Nonce;
+use isthmus_engine::job::{self, Overview};
 use isthmus_os::child;
 use isthmus_os::signal::Signals;
 use isthmus_os::{limits, poll, random};
@@ -55,7 +57,7 @@ pub fn run(job: &Job) -> Result<u8> {
     let mut supervisor = Supervisor {
         door: Door::open(nonce, size)?,
         signals: Signals::take_over(&signals::TAKEN).map_err(|error| Failure::machine("take over signals", error))?,
-        segments: vec![segment(size, nonce)?],
+        turns: vec![Turn::begin(size, nonce)?],
         job,
         nonce,
         size,
@@ -79,8 +81,19 @@ pub fn run(job: &Job) -> Result<u8> {
     Ok(supervisor.verdict.unwrap_or(0))
 }
 
-fn segment(size: u32, nonce: Nonce) -> Result<OwnedFd> {
-    isthmus_engine::job::create(size, nonce).map_err(|error| Failure::machine("make the job's shared memory", error))
+/// One program that a rank runs after the other (`sh -c './a; ./b'`): those of the same turn share a world.
+struct Turn {
+    segment: OwnedFd,
+    overview: Overview,
+}
+
+impl Turn {
+    fn begin(size: u32, nonce: Nonce) -> Result<Self> {
+        let failed = |error| Failure::machine("make the job's shared memory", error);
+        let segment = job::create(size, nonce).map_err(failed)?;
+        let overview = Overview::of(&segment, nonce).map_err(failed)?;
+        Ok(Self { segment, overview })
+    }
 }
 
 struct Supervisor<'a> {
@@ -89,8 +102,7 @@ struct Supervisor<'a> {
     size: u32,
     door: Door,
     signals: Signals,
-    /// One per program that a rank runs one after the other (`sh -c './a; ./b'`): those of the same turn share a world.
-    segments: Vec<OwnedFd>,
+    turns: Vec<Turn>,
     /// Children that we were born with.
     strangers: HashSet<u32>,
     visitors: Vec<Visitor>,
@@ -117,6 +129,8 @@ struct Rank {
     lifeline: Option<Lifeline>,
     /// Programs that have joined as this rank and left in peace.
     left: usize,
+    /// It has failed, and the others go on without it.
+    lost: bool,
 }
 
 struct Told {
@@ -148,6 +162,7 @@ impl Supervisor<'_> {
                     ended: None,
                     lifeline: None,
                     left: 0,
+                    lost: false,
                 });
             }
         }
@@ -229,10 +244,18 @@ impl Supervisor<'_> {
             .as_ref()
             .filter(|told| !told.reminded)
             .map(|told| told.at + REMIND);
+        let now = Instant::now();
+        let learned = |ended: Instant| {
+            if ended + LEARN > now {
+                ended + LEARN
+            } else {
+                now + SWEEP
+            }
+        };
         let learning = self
             .ranks
             .iter()
-            .filter_map(|rank| Some(rank.lifeline.as_ref()?.ended? + LEARN))
+            .filter_map(|rank| rank.lifeline.as_ref()?.ended.map(learned))
             .min();
         [self.deadline, reminder, learning].into_iter().flatten().min()
     }
@@ -278,19 +301,21 @@ impl Supervisor<'_> {
         let Some(joining) = self.ranks.get_mut(rank).filter(|_| self.ending.is_none()) else {
             return;
         };
-        if joining.lifeline.is_some() {
+        if joining.lifeline.is_some() || joining.lost {
             return visitor.refuse();
         }
-        if joining.left == self.segments.len() {
-            match segment(self.size, self.nonce) {
-                Ok(segment) => self.segments.push(segment),
+        let turn = joining.left;
+        if turn == self.turns.len() {
+            match Turn::begin(self.size, self.nonce) {
+                Ok(turn) => self.turns.push(turn),
                 Err(failure) => {
                     say(&failure.message);
                     return visitor.refuse();
                 }
             }
+            self.tell_of_the_lost(turn);
         }
-        joining.lifeline = Some(visitor.welcome(self.size, &self.segments[joining.left]));
+        self.ranks[rank].lifeline = Some(visitor.welcome(self.size, &self.turns[turn].segment));
     }
 
     fn attend_rank(&mut self, rank: usize) {

@@ -2,7 +2,7 @@
 
 mod agreement;
 mod attributes;
-mod context;
+pub(crate) mod context;
 mod create;
 mod idup;
 mod inter;
@@ -24,11 +24,13 @@ use crate::fail;
 use crate::group::{self, Group, Members};
 use crate::handle::{Handle, Kind, Object, Table};
 use crate::info::Info;
+use crate::liveness::{self, Health};
 use crate::topology::Topology;
 
 pub use attributes::{
     comm_create_keyval, comm_delete_attr, comm_free_keyval, comm_get_attr, comm_get_info, comm_set_attr, comm_set_info,
 };
+pub(crate) use create::digest;
 pub use create::{
     comm_create, comm_create_from_group, comm_create_group, comm_disconnect, comm_dup, comm_dup_with_info, comm_free,
 };
@@ -65,6 +67,9 @@ pub struct Comm {
     persistents: AtomicU32,
     /// Shared control of barriers.
     pub(crate) barriers: Barriers,
+    health: Health,
+    /// Of the local part of an intercommunicator: the remote group, without which it is of no use.
+    beyond: Option<Members>,
     handle: OnceLock<Handle<Comm>>,
 }
 
@@ -116,7 +121,11 @@ impl Comm {
     fn inter(context: ContextId, group: Arc<Group>, remote: Arc<Group>, errhandler: Arc<Errhandler>) -> Self {
         let targets = remote.members().clone();
         let local_context = ContextId(context.0 + 2);
-        let local = Arc::new(Self::intra(local_context, Arc::clone(&group), Arc::clone(&errhandler)));
+        let local = Self {
+            beyond: Some(targets.clone()),
+            ..Self::intra(local_context, Arc::clone(&group), Arc::clone(&errhandler))
+        };
+        let local = Arc::new(local);
         let remote = Remote { group: remote, local };
         Self::new(context, group, Some(Box::new(remote)), targets, errhandler)
     }
@@ -144,6 +153,8 @@ impl Comm {
             immediates: AtomicU32::new(0),
             persistents: AtomicU32::new(0),
             barriers: Barriers::default(),
+            health: Health::default(),
+            beyond: None,
             handle: OnceLock::new(),
         }
     }
@@ -237,6 +248,16 @@ impl Comm {
         self.targets.peer(rank)
     }
 
+    /// What it knows of its dead.
+    pub(crate) fn health(&self) -> &Health {
+        &self.health
+    }
+
+    /// The group beyond its own without which it is of no use.
+    pub(crate) fn beyond(&self) -> Option<&Members> {
+        self.beyond.as_ref()
+    }
+
     /// The handle by which users hold it; the null handle if it is the library's own.
     pub fn handle(&self) -> Handle<Comm> {
         self.handle.get().copied().unwrap_or(Handle::NULL)
@@ -280,7 +301,9 @@ pub(crate) fn retire_world() -> Result<()> {
     COMM_SELF.resolve("comm")?.attributes.clear(COMM_SELF)?;
     // Before we wait, so that everyone is still there to take it; after, for the messages of the waiting.
     environment::drain()?;
-    create::wait_for_all(COMM_WORLD.resolve("comm")?)?;
+    if isthmus_engine::enter().failures() == 0 {
+        liveness::forgive(create::wait_for_all(COMM_WORLD.resolve("comm")?))?;
+    }
     environment::drain()?;
     TABLE.set_predefined(Vec::new());
     Ok(())

@@ -7,6 +7,7 @@ use crate::environment::{self, codes};
 use crate::error::{Class, Error, Result};
 use crate::fail;
 use crate::handle::{Handle, Kind, Object, Table};
+use crate::liveness;
 use crate::session::Session;
 
 /// A user's error handler: (canonical raw handle of the object, canonical error code).
@@ -104,6 +105,11 @@ impl Errhandler {
             Action::Return => Some(ERRORS_RETURN),
             Action::User(..) => None,
         }
+    }
+
+    /// Does the call that failed go on, so that the program hears of it?
+    pub(crate) fn returns(&self) -> bool {
+        matches!(self.action, Action::Return | Action::User(..))
     }
 
     /// A reference that outlives the handle.
@@ -245,12 +251,14 @@ pub fn call_for_files(code: i32) -> Result<()> {
 /// `MPI_Comm_set_errhandler`: whom errors on `comm` go to from now on.
 pub fn comm_set_errhandler(comm: &Comm, errhandler: &Errhandler) -> Result<()> {
     comm.set_errhandler(errhandler.share_for(Target::Comm)?);
+    liveness::attach(errhandler);
     Ok(())
 }
 
 /// `MPI_Session_set_errhandler`: whom errors on `session` go to from now on.
 pub fn session_set_errhandler(session: &Session, errhandler: &Errhandler) -> Result<()> {
     session.set_errhandler(errhandler.share_for(Target::Session)?);
+    liveness::attach(errhandler);
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::comm::Comm;
 use crate::status::Status;
 
-/// The error classes of MPI 5.0 §9.4, with the standard ABI's values.
+/// The error classes of MPI 5.0 §9.4, with the standard ABI's values, and those of process failures, which are ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(i32)]
 #[allow(missing_docs)] // The names are the standard's.
@@ -74,6 +74,9 @@ pub enum Class {
     Session = 60,
     Errhandler = 61,
     Abi = 62,
+    ProcFailed = 101,
+    ProcFailedPending = 102,
+    Revoked = 103,
 }
 
 /// An error on its way to an error handler.
@@ -139,6 +142,11 @@ impl Error {
         self.code
     }
 
+    /// Is it because a process has failed, or because somebody revoked the communicator?
+    pub fn is_failure(&self) -> bool {
+        (Class::ProcFailed as i32..=Class::Revoked as i32).contains(&self.code)
+    }
+
     /// Argument and value.
     pub fn detail(&self) -> &str {
         &self.detail
@@ -174,7 +182,7 @@ impl From<isthmus_engine::Error> for Error {
     fn from(error: isthmus_engine::Error) -> Self {
         let class = match error {
             isthmus_engine::Error::NoMemory(_) => Class::NoMem,
-            isthmus_engine::Error::PeerFailed { .. } => Class::ProcAborted,
+            isthmus_engine::Error::PeerFailed { .. } => Class::ProcFailed,
             _ => Class::Other,
         };
         Self::new(class, error.to_string())

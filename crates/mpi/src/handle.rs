@@ -215,6 +215,23 @@ impl<T: Object> Table<T> {
         Ok(Handle::from_raw(compose(T::KIND, generation, index)))
     }
 
+    /// A live object, predefined or not. Slow.
+    pub fn find(&self, wanted: impl Fn(&T) -> bool) -> Option<Arc<T>> {
+        // SYNC: table-predefined
+        // SAFETY: null or a list that is never freed.
+        let predefined = unsafe { self.predefined.load(Ordering::Acquire).as_ref() };
+        if let Some(found) = predefined.into_iter().flatten().flatten().find(|object| wanted(object)) {
+            return Some(Arc::clone(found));
+        }
+        let free = self.free.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        (1..free.next).find_map(|index| {
+            let slot = self.slot_or_make(index);
+            // SAFETY: we hold the lock, under which objects come and go.
+            let object = unsafe { (*slot).object.as_ref() };
+            object.filter(|object| wanted(object)).cloned()
+        })
+    }
+
     /// Every live dynamic object, for finalize and for leak reports.
     pub fn live(&self) -> usize {
         let free = self.free.lock().unwrap_or_else(|poisoned| poisoned.into_inner());

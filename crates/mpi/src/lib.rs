@@ -17,6 +17,7 @@ pub mod error;
 pub mod group;
 pub mod handle;
 pub mod info;
+pub mod liveness;
 pub mod op;
 pub mod p2p;
 pub mod probe;
@@ -67,6 +68,14 @@ pub mod procedures {
     pub use crate::group::{
         group_compare, group_difference, group_excl, group_free, group_incl, group_intersection, group_range_excl,
         group_range_incl, group_rank, group_size, group_translate_ranks, group_union,
+    };
+
+    // Going on after failures: liveness.rs.
+    pub use crate::liveness::{
+        comm_ack_failed as mpix_comm_ack_failed, comm_agree as mpix_comm_agree,
+        comm_failure_ack as mpix_comm_failure_ack, comm_failure_get_acked as mpix_comm_failure_get_acked,
+        comm_get_failed as mpix_comm_get_failed, comm_is_revoked as mpix_comm_is_revoked,
+        comm_revoke as mpix_comm_revoke, comm_shrink as mpix_comm_shrink,
     };
 
     // Datatypes, operations, collectives: datatype.rs, op.rs, coll.rs.

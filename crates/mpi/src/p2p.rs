@@ -16,9 +16,9 @@ mod staging;
 use isthmus_engine::{Entered, OpId, Outcome, enter, wait_until};
 
 use crate::error::{Error, Result};
-use crate::fail;
 use crate::request::{self, of_operation};
 use crate::status::Status;
+use crate::{fail, liveness};
 
 pub(crate) use arguments::{Incoming, Outgoing, Source, any_tag};
 pub use blocking::{recv, rsend, send, sendrecv, sendrecv_replace, ssend};
@@ -150,6 +150,7 @@ impl Incoming<'_> {
         // SAFETY: the operation is complete when this returns.
         match unsafe { self.post(&mut enter(), self.buf) }? {
             None => Ok(Status::NO_PROCESS),
+            Some(op) if self.from == Source::Any => await_anybody(op),
             Some(op) => await_receive(op),
         }
     }
@@ -160,7 +161,10 @@ impl Incoming<'_> {
     unsafe fn accept_staged(self) -> Result<Status> {
         // SAFETY: the flight is over when this returns.
         let mut flight = unsafe { self.begin(&mut enter()) }?;
-        let outcome = flight.land();
+        let outcome = match flight.op {
+            Some(op) if self.from == Source::Any => Some(liveness::await_anybody(op)),
+            _ => flight.land(),
+        };
         // SAFETY: as above, and the operation is complete.
         unsafe { self.settle(&flight, outcome) }
     }
@@ -229,6 +233,11 @@ fn await_receive(op: OpId) -> Result<Status> {
     Ok(status)
 }
 
+/// As [`await_receive`], where anybody may send. Gives up if somebody who might have sent has failed.
+fn await_anybody(op: OpId) -> Result<Status> {
+    received(&liveness::await_anybody(op)?)
+}
+
 #[cold]
 fn take_failure(op: OpId) -> Result<Status> {
     let outcome = wait_until(|inside| inside.take(op))?;
@@ -259,7 +268,11 @@ unsafe fn exchange(outgoing: &Outgoing<'_>, incoming: &Incoming<'_>) -> Result<S
     if let Err(error) = sent {
         return Err(give_up(receive, error));
     }
-    receive.map_or(Ok(Status::NO_PROCESS), await_receive)
+    match receive {
+        None => Ok(Status::NO_PROCESS),
+        Some(op) if incoming.from == Source::Any => await_anybody(op),
+        Some(op) => await_receive(op),
+    }
 }
 
 /// A send failed: the receive that goes with it may never match.
@@ -291,7 +304,10 @@ unsafe fn complete_both(
     if let (Err(_), Some(op)) = (&delivered, arriving.op) {
         enter().cancel(op);
     }
-    let outcome = arriving.land();
+    let outcome = match arriving.op {
+        Some(op) if incoming.from == Source::Any => Some(liveness::await_anybody(op)),
+        _ => arriving.land(),
+    };
     // SAFETY: the caller's promise; the receive is over.
     let status = unsafe { incoming.settle(&arriving, outcome) };
     delivered.and(status)
@@ -312,14 +328,14 @@ pub(crate) fn sent(outcome: &Outcome) -> Result<Status> {
         ..Status::SENT
     };
     if outcome.peer_failed {
-        return Err(of_operation(not_sent(), status));
+        return Err(of_operation(not_sent(outcome), status));
     }
     Ok(status)
 }
 
 #[cold]
-fn not_sent() -> Error {
-    fail!(ProcAborted, "the receiving process died before it had the message")
+fn not_sent(outcome: &Outcome) -> Error {
+    liveness::error_of(outcome, "the receiving process died before it had the message")
 }
 
 /// How a receive ended.
@@ -336,7 +352,7 @@ pub(crate) fn received(outcome: &Outcome) -> Result<Status> {
 fn not_received(outcome: &Outcome) -> Error {
     let arrival = outcome.arrival;
     if outcome.peer_failed {
-        return fail!(ProcAborted, "the sending process died before its message had arrived");
+        return liveness::error_of(outcome, "the sending process died before its message had arrived");
     }
     fail!(
         Truncate,

@@ -3,16 +3,16 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use isthmus_engine::{Entered, Guarded, MessageId, Peer, enter, wait_until};
+use isthmus_engine::{Entered, Guarded, MessageId, Peer, enter, wait_until, wounds};
 
 use crate::comm::Comm;
 use crate::datatype::Datatype;
-use crate::error::Result;
-use crate::fail;
+use crate::error::{Error, Result};
 use crate::handle::{Handle, Kind};
 use crate::p2p::{Incoming, Source, any_tag};
 use crate::request::{Request, Slab, blame, try_twice};
 use crate::status::Status;
+use crate::{fail, liveness};
 
 /// What a [`Handle<Message>`] names: a message that no other receive can match any more.
 pub enum Message {}
@@ -46,12 +46,29 @@ struct Wanted {
     tag: Option<i32>,
 }
 
+impl Wanted {
+    /// There is no such message, and it may be that none will come.
+    fn in_vain(self, inside: &mut Entered, comm: &Comm) -> Option<Error> {
+        if wounds() == 0 {
+            return None;
+        }
+        match self.from {
+            _ if inside.is_revoked(comm.context()) => Some(liveness::revoked()),
+            Some(peer) => inside.has_failed(peer).then(|| liveness::failed(peer)),
+            None => comm.unacknowledged(inside).map(liveness::unanswered),
+        }
+    }
+}
+
 /// `MPI_Probe`: blocks until a message can be received.
 pub fn probe(source: i32, tag: i32, comm: &'static Comm) -> Result<Status> {
     let Some(wanted) = check(source, tag, comm)? else {
         return Ok(Status::NO_PROCESS);
     };
-    let arrival = wait_until(|inside| inside.probe(wanted.from, comm.context(), wanted.tag))?;
+    let arrival = wait_until(|inside| {
+        let found = inside.probe(wanted.from, comm.context(), wanted.tag);
+        found.map(Ok).or_else(|| wanted.in_vain(inside, comm).map(Err))
+    })??;
     Ok(Status::from(&arrival))
 }
 
@@ -60,7 +77,11 @@ pub fn iprobe(source: i32, tag: i32, comm: &'static Comm) -> Result<(bool, Statu
     let Some(wanted) = check(source, tag, comm)? else {
         return Ok((true, Status::NO_PROCESS));
     };
-    let arrival = try_twice(|inside| inside.probe(wanted.from, comm.context(), wanted.tag));
+    let arrival = try_twice(|inside| {
+        let found = inside.probe(wanted.from, comm.context(), wanted.tag);
+        found.map(Ok).or_else(|| wanted.in_vain(inside, comm).map(Err))
+    })
+    .transpose()?;
     Ok(arrival.map_or((false, Status::EMPTY), |arrival| (true, Status::from(&arrival))))
 }
 
@@ -133,7 +154,9 @@ fn take(inside: &mut Entered, wanted: Wanted, comm: &Comm) -> Option<Result<(Han
     if let Err(error) = MESSAGES.get(inside).reserve() {
         return Some(Err(error));
     }
-    let (id, arrival) = inside.matched_probe(wanted.from, comm.context(), wanted.tag)?;
+    let Some((id, arrival)) = inside.matched_probe(wanted.from, comm.context(), wanted.tag) else {
+        return wanted.in_vain(inside, comm).map(Err);
+    };
     let comm = match comm.handle().share("comm") {
         Ok(comm) => comm,
         Err(error) => return Some(Err(error)),

@@ -17,12 +17,13 @@ mod slab;
 use std::any::Any;
 use std::sync::Arc;
 
-use isthmus_engine::{Entered, Guarded, OpId, Outcome, enter};
+use isthmus_engine::{ContextId, Entered, Guarded, OpId, Outcome, enter};
 
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::fail;
-use crate::handle::{Handle, Kind};
+use crate::handle::{Handle, Kind, Object};
+use crate::liveness;
 use crate::status::Status;
 
 pub(crate) use complete::try_twice;
@@ -110,8 +111,11 @@ pub(crate) enum Look {
     Pending,
     /// Complete.
     Complete,
-    /// Complete, because the process on the other side died.
+    /// Complete, because the process on the other side died, or the communicator is revoked.
     PeerFailed,
+    /// A receive from anybody that may wait for somebody who died: not complete, but the call that waits ends
+    /// (`MPIX_ERR_PROC_FAILED_PENDING`).
+    Disturbed,
 }
 
 impl Look {
@@ -120,6 +124,15 @@ impl Look {
             None => Self::Pending,
             Some(outcome) if outcome.peer_failed => Self::PeerFailed,
             Some(_) => Self::Complete,
+        }
+    }
+
+    /// How far the receive `op` is that may be from anybody.
+    #[inline]
+    pub(crate) fn at_receive(inside: &mut Entered, op: OpId) -> Self {
+        match Self::at(inside.peek(op)) {
+            Self::Pending if liveness::disturbs(inside, op).is_some() => Self::Disturbed,
+            look => look,
         }
     }
 
@@ -224,6 +237,13 @@ pub(crate) fn launch_plain<'a>(
     Ok(REQUESTS.get(&mut inside).insert(comm.into(), || work(op)))
 }
 
+/// The communicator whose point-to-point message space this is, if it has requests or a handle.
+pub(crate) fn comm_of(inside: &mut Entered, context: ContextId) -> Option<Arc<Comm>> {
+    let requests = REQUESTS.get(inside);
+    let held = requests.scopes.find(|comm| comm.context() == context);
+    held.or_else(|| Comm::table().find(|comm| comm.context() == context))
+}
+
 /// The communicator of a live request: its error handler is the one for errors of the request.
 pub fn scope(request: Handle<Request>) -> Option<Arc<Comm>> {
     let mut inside = enter();
@@ -249,7 +269,8 @@ impl Work {
     fn look(&mut self, inside: &mut Entered) -> Look {
         match self {
             Self::Complete | Self::NoProcess => Look::Complete,
-            Self::Send(op) | Self::Receive(op) => Look::at(inside.peek(*op)),
+            Self::Send(op) => Look::at(inside.peek(*op)),
+            Self::Receive(op) => Look::at_receive(inside, *op),
             Self::Other(operation) => operation.advance(inside),
             Self::Persistent(persistent) => match &mut persistent.current {
                 Some(work) => work.look(inside),
@@ -264,7 +285,8 @@ impl Work {
 #[inline]
 fn look(inside: &mut Entered, request: Handle<Request>) -> Result<Look> {
     match REQUESTS.get(inside).entry(request)?.work {
-        Work::Send(op) | Work::Receive(op) => Ok(Look::at(inside.peek(op))),
+        Work::Send(op) => Ok(Look::at(inside.peek(op))),
+        Work::Receive(op) => Ok(Look::at_receive(inside, op)),
         Work::Complete | Work::NoProcess => Ok(Look::Complete),
         _ => look_at_boxed(inside, request),
     }

@@ -12,7 +12,7 @@ use crate::fail;
 use crate::group::{Group, Members, publish};
 use crate::handle::{Handle, Kind, Object, Table};
 use crate::info::Info;
-use crate::p2p;
+use crate::{liveness, p2p};
 
 /// Tells a session from all others that the process has had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +89,7 @@ pub fn session_init(info: Option<&Info>, errhandler: &Errhandler) -> Result<Hand
         }
     };
     environment::join()?;
+    liveness::attach(&errhandler);
     static SESSIONS: AtomicU64 = AtomicU64::new(0);
     let session = Arc::new(Session {
         id: SessionId(SESSIONS.fetch_add(1, Ordering::Relaxed)),

@@ -7,7 +7,8 @@
 //! bitmaps    ranks x whole pairs of lines              bit s of bitmap r: sender s has something for receiver r; then
 //!                                                      the attention word
 //! inboxes    ranks x ranks x u64                       offset of the ring from s to r, 0 while there is none
-//! failures   ranks x u32                               ranks that have failed, in the order of their failures
+//! failures   ranks x u32                               ranks that are no more, in the order in which they went; the
+//!                                                      highest bit: in peace
 //! arena      everything else: rings, descriptors, revocations, agreements
 //! ```
 //!
@@ -85,7 +86,7 @@ struct Header {
     limit: AtomicU64,
     /// First byte of the arena that belongs to nobody.
     next: AtomicU64,
-    /// How many ranks have failed.
+    /// How many ranks are no more.
     failed: AtomicU32,
     pad: u32,
     /// Offset of the latest revocation, 0 while there is none.
@@ -103,6 +104,18 @@ pub struct Segment {
     cpus: u32,
     /// Bytes asked for since somebody last looked how many are left.
     unseen: AtomicU64,
+}
+
+/// Of an entry in the list of failures.
+const IN_PEACE: u32 = 1 << 31;
+
+/// A rank that is no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failure {
+    /// Which.
+    pub rank: u32,
+    /// It had finalized, and left a job in which another had failed.
+    pub in_peace: bool,
 }
 
 struct Plan {
@@ -332,23 +345,28 @@ impl Segment {
         }
     }
 
-    /// Ranks that have failed so far.
+    /// How many ranks are no more.
     #[inline]
     pub fn failed(&self) -> u32 {
         // SYNC: failures
         self.header().failed.load(Ordering::Acquire).min(self.ranks)
     }
 
-    /// The `index`-th rank that failed, counted from 0; there must have been so many.
-    pub fn failure(&self, index: u32) -> u32 {
-        self.failure_word(index).load(Ordering::Relaxed).min(self.ranks - 1)
+    /// The `index`-th rank that went, counted from 0; there must have been so many.
+    pub fn failure(&self, index: u32) -> Failure {
+        let word = self.failure_word(index).load(Ordering::Relaxed);
+        Failure {
+            rank: (word & !IN_PEACE).min(self.ranks - 1),
+            in_peace: word & IN_PEACE != 0,
+        }
     }
 
-    /// `rank` has failed: its process is no more, and touches no memory any more. By the launcher only, once per rank.
-    pub fn declare_failed(&self, rank: u32) {
+    /// A rank is no more: its process has ended, and touches no memory any more. By the launcher only, once per rank.
+    pub fn declare_failed(&self, failure: Failure) {
         let count = self.failed();
         if count < self.ranks {
-            self.failure_word(count).store(rank, Ordering::Relaxed);
+            let word = failure.rank | if failure.in_peace { IN_PEACE } else { 0 };
+            self.failure_word(count).store(word, Ordering::Relaxed);
             // SYNC: failures
             self.header().failed.store(count + 1, Ordering::Release);
         }

@@ -100,6 +100,7 @@ impl Standard {
         let folder = root.join("standard");
         let mut all: Vec<Procedure> = json(&folder.join("apis.json"))?;
         all.extend(json::<Vec<Procedure>>(&folder.join("removed.json"))?);
+        all.extend(json::<Vec<Procedure>>(&folder.join("extensions.json"))?);
         let (callbacks, mut procedures): (Vec<_>, Vec<_>) = all.into_iter().partition(|procedure| procedure.callback);
         procedures.sort_by_key(|procedure| (procedure.chapter.clone(), procedure.name.to_lowercase()));
         let standard = Self {
@@ -264,7 +265,8 @@ mod tests {
 
     #[test]
     fn the_standard_abi_has_662_functions() {
-        assert_eq!(standard().functions(Library::Standard).len(), 662);
+        let names = standard().functions(Library::Standard);
+        assert_eq!(names.iter().filter(|name| name.starts_with("MPI_")).count(), 662);
     }
 
     #[test]

@@ -66,6 +66,7 @@ pub fn title(chapter: &str) -> &str {
         "datatype" => "Datatypes",
         "deprecated" => "Deprecated",
         "environment" => "Environment, memory, error handling",
+        "failures" => "Going on after failures (beside the standard)",
         "external" => "External interfaces",
         "info" => "Info objects",
         "io" => "Files",

@@ -13,6 +13,7 @@ mod datatype;
 mod deprecated;
 mod environment;
 mod external;
+mod failures;
 mod info;
 mod io;
 mod partitioned;

@@ -16,7 +16,10 @@ fn pair() -> (Engine, Engine) {
 }
 
 fn die(who: &Engine) {
-    who.segment.declare_failed(who.me);
+    who.segment.declare_failed(Failure {
+        rank: who.me,
+        in_peace: false,
+    });
     (0..who.segment.ranks()).for_each(|rank| who.segment.alert(rank));
 }
 

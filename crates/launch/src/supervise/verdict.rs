@@ -18,6 +18,9 @@ impl Supervisor<'_> {
         let Some(rank) = self.ranks.get_mut(index).filter(|_| self.ending.is_none()) else {
             return;
         };
+        if rank.lost && rank.lifeline.is_none() {
+            return;
+        }
         if let Some(lifeline) = &mut rank.lifeline {
             let is_ours = lifeline.pid == rank.pid;
             if is_ours && rank.ended.is_some() {
@@ -27,8 +30,14 @@ impl Supervisor<'_> {
                 Some(_) if lifeline.finalized => {
                     rank.lifeline = None;
                     rank.left += 1;
+                    self.part_from(index);
                 }
                 Some(since) => {
+                    if !self.let_others_go_on(index) {
+                        return;
+                    }
+                    let Some((rank, lifeline)) = self.of(index) else { return };
+                    let is_ours = lifeline.pid == rank.pid;
                     let pid = lifeline.pid;
                     let status = if is_ours {
                         rank.ended
@@ -47,6 +56,7 @@ impl Supervisor<'_> {
                 None => {}
             }
         }
+        let rank = &self.ranks[index];
         let Some(status) = rank.ended.filter(|status| !status.success()) else {
             return;
         };
@@ -69,21 +79,29 @@ impl Supervisor<'_> {
     }
 
     pub(super) fn fail(&mut self, rank: usize, pid: u32, status: ExitStatus, stage: Stage) {
-        say(&format!(
-            "{} {}; ending the job",
-            self.name(rank, pid),
-            report::describe(status, stage)
-        ));
-        self.end(report::exit_code(status));
+        let how = report::describe(status, stage);
+        self.conclude(rank, pid, &how, report::exit_code(status));
+    }
+
+    /// A rank has failed: say how, and end the job, unless the others go on.
+    fn conclude(&mut self, rank: usize, pid: u32, how: &str, code: u8) {
+        let name = self.name(rank, pid);
+        if self.ranks[rank].lost {
+            say(&format!(
+                "{name} {how}; the others go on, since their error handlers return"
+            ));
+            self.verdict.get_or_insert(code);
+            self.ranks[rank].lifeline = None;
+        } else {
+            say(&format!("{name} {how}; ending the job"));
+            self.end(code);
+        }
     }
 
     /// The connection has ended and nobody can say how the process did.
     pub(super) fn fail_silently(&mut self, rank: usize, pid: u32) {
-        say(&format!(
-            "{} ended, or closed its connection to mpiexec, without calling MPI_Finalize; ending the job",
-            self.name(rank, pid)
-        ));
-        self.end(1);
+        let how = "ended, or closed its connection to mpiexec, without calling MPI_Finalize";
+        self.conclude(rank, pid, how, 1);
     }
 
     pub(super) fn abort(&mut self, rank: usize, abort: &Abort) {
@@ -93,11 +111,14 @@ impl Supervisor<'_> {
                 .as_ref()
                 .is_some_and(|lifeline| lifeline.ended.is_some() && !lifeline.finalized)
         });
+        if let Some(dead) = dead {
+            self.consider(dead);
+            if !self.ranks[dead].lost && !self.others_endure(dead) {
+                return;
+            }
+        }
         if self.ending.is_some() {
             return;
-        }
-        if let Some(dead) = dead {
-            return self.consider(dead);
         }
         match abort.message.trim_end() {
             "" => {

@@ -11,13 +11,13 @@
 use std::cell::{Cell, RefCell};
 use std::mem::MaybeUninit;
 
-use isthmus_engine::{Entered, Mode, OpId, Outcome, Peer, Posting, enter, wait_until};
+use isthmus_engine::{Entered, Mode, OpId, Outcome, Peer, Posting, enter};
 
 use super::elements::Elements;
 use super::operand::Operand;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
-use crate::fail;
+use crate::{fail, liveness};
 
 /// Bytes to receive. `from` is a rank, or what [`Link::across`] says.
 #[derive(Clone, Copy)]
@@ -167,9 +167,11 @@ impl<'a> Call<'a> {
     /// Begin. Even a call whose arguments turn out to be wrong counts, so that this rank stays in step with those whose
     /// arguments are right.
     pub fn new(comm: &'a Comm) -> Result<Self> {
+        let tag = comm.next_collective();
+        comm.check_whole(&mut enter())?;
         Ok(Self {
             comm,
-            tag: comm.next_collective(),
+            tag,
             fault: RefCell::new(None),
         })
     }
@@ -277,7 +279,10 @@ pub(super) fn check(
     mismatch: impl FnOnce(usize, usize, usize),
 ) -> Result<()> {
     if outcome.peer_failed {
-        return Err(fail!(ProcAborted, "a process of the communicator died in the call"));
+        return Err(liveness::error_of(
+            outcome,
+            "a process of the communicator died in the call",
+        ));
     }
     if let Some(receive) = receive {
         let got = outcome.arrival.bytes as usize;
@@ -344,15 +349,12 @@ impl Link for Call<'_> {
             tag: self.tag,
         };
         // SAFETY: the caller's promise; all that was started is over when this returns.
-        let mut result = unsafe { lane.start_all(&mut enter(), receives, sends, ops) };
-        for (i, op) in ops.iter().enumerate() {
-            let Some(op) = *op else { continue };
-            let outcome: Outcome = wait_until(|inside| inside.take(op))?;
-            let checked = check(&outcome, receives.get(i), |from, got, expected| {
+        let started = unsafe { lane.start_all(&mut enter(), receives, sends, ops) };
+        let settled = self.comm.settle(ops, |i, outcome| {
+            check(outcome, receives.get(i), |from, got, expected| {
                 self.mismatch(from, got, expected);
-            });
-            result = result.and(checked);
-        }
-        result
+            })
+        });
+        started.and(settled)
     }
 }

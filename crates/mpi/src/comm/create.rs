@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::sync::Arc;
 
-use isthmus_engine::ContextId;
+use isthmus_engine::{ContextId, Peer};
 
 use super::agreement::{gather, tagged};
 use super::inter::gather_both;
@@ -14,11 +14,11 @@ use crate::error::Result;
 use crate::group::{Group, Members};
 use crate::handle::Handle;
 use crate::info::Info;
-use crate::{fail, p2p};
+use crate::{fail, liveness, p2p};
 
 impl Comm {
     /// A communicator over these groups with our error handler, once everyone's proposals are known.
-    pub(super) fn derive(
+    pub(crate) fn derive(
         &self,
         proposals: impl Iterator<Item = u32>,
         group: Arc<Group>,
@@ -69,8 +69,13 @@ pub fn comm_dup_with_info(comm: &Comm, info: Option<&Info>) -> Result<Handle<Com
 }
 
 /// A number that tells groups apart, never 0.
-fn digest(members: &Members) -> u32 {
-    fnv(members.iter().flat_map(|peer| peer.0.to_ne_bytes())) | 1
+fn digest_of(group: &Group) -> u32 {
+    digest(group.members().iter())
+}
+
+/// A number that tells ordered sets of processes apart, never 0.
+pub(crate) fn digest(members: impl Iterator<Item = Peer>) -> u32 {
+    fnv(members.flat_map(|peer| peer.0.to_ne_bytes())) | 1
 }
 
 /// FNV-1a, 32 bits (draft-eastlake-fnv).
@@ -89,7 +94,7 @@ fn is_subset(group: &Group, of: &Group) -> bool {
 pub fn comm_create(comm: &Comm, group: &Group) -> Result<Handle<Comm>> {
     group.common_session(&comm.group)?;
     let valid = is_subset(group, &comm.group);
-    let own = if valid { digest(group.members()) } else { 0 };
+    let own = if valid { digest_of(group) } else { 0 };
     let place = group.rank();
     let (ours, theirs) = gather_both(comm, [context::proposal(), own, place as u32])?;
     let remote = comm.remote_group().map(|remote| {
@@ -124,7 +129,7 @@ pub fn comm_create(comm: &Comm, group: &Group) -> Result<Handle<Comm>> {
 fn among(group: &Group, meeting: ContextId, tag: i32, word: u32, errhandler: Arc<Errhandler>) -> Result<Comm> {
     let group = group.with(group.members().clone());
     let place = Comm::intra(meeting, Arc::clone(&group), Arc::clone(&errhandler));
-    let own = digest(group.members());
+    let own = digest_of(&group);
     let all = gather(
         &place,
         place.collective_context(),
@@ -188,6 +193,7 @@ pub fn comm_create_from_group(
     if group.rank() == UNDEFINED {
         return Err(fail!(Group, "the calling process is not in group"));
     }
+    liveness::attach(&errhandler);
     let new = among(group, context::MEETING, tag, word, errhandler)?;
     super::comm_set_info(&new, info)?;
     new.publish()

@@ -79,9 +79,16 @@ fn connect(side: &Side<'_>, bridge: Option<Result<Bridge<'_>>>, errhandler: Arc<
             let other = |words: &[u32], theirs: &mut [u32]| {
                 swap(bridge.comm, bridge.context, bridge.tag, bridge.leader, words, theirs)
             };
-            other(&[1, local.size() as u32, ours], &mut header)?;
-            members = vec![0; header[1] as usize];
-            other(&own, &mut members)?;
+            let mut meet = || {
+                other(&[1, local.size() as u32, ours], &mut header)?;
+                members = vec![0; header[1] as usize];
+                other(&own, &mut members)
+            };
+            // Our side waits for what we say, whatever became of the other leader.
+            if let Err(error) = meet() {
+                header = [0, error.code() as u32, 0];
+                wrong = Some(error);
+            }
         }
         Some(Err(error)) => wrong = Some(error),
         None => {}
@@ -89,7 +96,13 @@ fn connect(side: &Side<'_>, bridge: Option<Result<Bridge<'_>>>, errhandler: Arc<
     broadcast(local, context, tag, leader, &mut header)?;
     let [reached, size, theirs] = header;
     if reached == 0 {
-        return Err(wrong.unwrap_or_else(|| fail!(Arg, "the leader (rank {leader}) gave wrong arguments")));
+        return Err(wrong.unwrap_or_else(|| match size {
+            0 => fail!(Arg, "the leader (rank {leader}) gave wrong arguments"),
+            code => Error::from_code(
+                code as i32,
+                format!("the leader (rank {leader}) did not reach the other one"),
+            ),
+        }));
     }
     members.resize(size as usize, 0);
     broadcast(local, context, tag, leader, &mut members)?;

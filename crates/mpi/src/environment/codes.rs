@@ -73,6 +73,13 @@ const CLASSES: &[(i32, &str, &str)] = &[
     (60, "MPI_ERR_SESSION", "invalid session"),
     (61, "MPI_ERR_ERRHANDLER", "invalid error handler"),
     (62, "MPI_ERR_ABI", "ABI mismatch"),
+    (101, "MPIX_ERR_PROC_FAILED", "a process has failed"),
+    (
+        102,
+        "MPIX_ERR_PROC_FAILED_PENDING",
+        "a process that might have sent has failed",
+    ),
+    (103, "MPIX_ERR_REVOKED", "the communicator is revoked"),
     (1001, "MPI_T_ERR_CANNOT_INIT", "tool interface cannot be initialized"),
     (1002, "MPI_T_ERR_NOT_ACCESSIBLE", "tool interface not accessible"),
     (1003, "MPI_T_ERR_NOT_INITIALIZED", "tool interface not initialized"),

@@ -213,6 +213,7 @@ impl Operation for Exchange {
             (Look::Complete, arriving) => arriving,
             (leaving, Look::Complete) => leaving,
             (Look::PeerFailed, Look::PeerFailed) => Look::PeerFailed,
+            (Look::PeerFailed, Look::Disturbed) => Look::Disturbed,
             _ => Look::Pending,
         }
     }

@@ -11,7 +11,7 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Weak};
 
-use isthmus_engine::{ContextId, Entered, Guarded, Mode, Peer, Posting, enter};
+use isthmus_engine::{ContextId, Entered, Guarded, Mode, Peer, Posting, enter, wounds};
 
 use super::staging::{Arriving, Leaving};
 use super::{Incoming, Outgoing, Source, buffered};
@@ -19,11 +19,11 @@ use crate::comm::Comm;
 use crate::constants::ANY_TAG;
 use crate::datatype::Datatype;
 use crate::error::{Error, Result};
-use crate::fail;
 use crate::handle::Handle;
 use crate::info::Info;
 use crate::request::{self, Look, Operation, REQUEST_NULL, Request, Work, lend, prepare};
 use crate::status::Status;
+use crate::{fail, liveness};
 
 /// The tag of announcements; the messages of channel `n` have the tag `FIRST_CHANNEL - n`.
 const ANNOUNCEMENT: i32 = -1;
@@ -330,7 +330,11 @@ impl Operation for Receiving {
         {
             self.failed = Some(error);
         }
+        if self.arriving.is_none() && wounds() > 0 && inside.has_failed(from) {
+            self.failed = Some(liveness::failed(from));
+        }
         match &mut self.arriving {
+            _ if self.failed.as_ref().is_some_and(Error::is_failure) => Look::PeerFailed,
             _ if self.failed.is_some() => Look::Complete,
             None => Look::Pending,
             Some(arriving) => arriving.advance(inside),

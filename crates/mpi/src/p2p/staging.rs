@@ -136,7 +136,10 @@ impl Leg {
         if self.outcome.is_none() {
             self.outcome = inside.take(self.op);
         }
-        Look::at(self.outcome.as_ref())
+        match &self.outcome {
+            None => Look::at_receive(inside, self.op),
+            outcome => Look::at(outcome.as_ref()),
+        }
     }
 
     fn cancel(&self) {

@@ -110,7 +110,7 @@ pub(super) fn all_complete(
         if *request != REQUEST_NULL {
             match look(inside, *request).map_err(|error| in_array(&error, *complete))? {
                 Look::Pending => return Ok(None),
-                Look::PeerFailed => return Ok(Some(())),
+                Look::PeerFailed | Look::Disturbed => return Ok(Some(())),
                 Look::Complete | Look::Inactive => {}
             }
         }
@@ -138,7 +138,7 @@ pub(super) fn search(inside: &mut Entered, requests: &[Handle<Request>]) -> Resu
         match look(inside, *request).map_err(|error| in_array(&error, at))? {
             Look::Inactive => {}
             Look::Pending => active = true,
-            Look::Complete | Look::PeerFailed => return Ok(Some(Found::Complete(at))),
+            Look::Complete | Look::PeerFailed | Look::Disturbed => return Ok(Some(Found::Complete(at))),
         }
     }
     Ok((!active).then_some(Found::NoneActive))

@@ -11,8 +11,8 @@ use crate::comm::Comm;
 use crate::error::{Class, Completion, Error, Result};
 use crate::fail;
 use crate::handle::Handle;
-use crate::p2p;
 use crate::status::Status;
+use crate::{liveness, p2p};
 
 /// Complete a request that is complete, inactive or null: its status, or the error of its operation. The handle becomes
 /// null, unless the request is persistent. A pending request stays as it is, which is an error. Outside the engine.
@@ -39,11 +39,21 @@ pub(super) fn finish(request: &mut Handle<Request>) -> Result<Status> {
             cancelled: outcome.cancelled,
             ..Status::SENT
         },
+        None if receives => return finish_any(request),
         None => return Err(pending(*request)),
     };
     inside.detach(op);
     forget(&mut inside, request);
     Ok(status)
+}
+
+/// The error of a receive that may wait for somebody who died. The request stays active.
+#[cold]
+pub(super) fn disturbed(inside: &mut Entered, request: Handle<Request>) -> Error {
+    let comm = scope(request);
+    let dead = comm.as_ref().and_then(|comm| comm.unacknowledged(inside));
+    let error = dead.map_or_else(|| pending(request), liveness::pending);
+    blame(error, comm)
 }
 
 #[inline(never)]
@@ -52,6 +62,7 @@ fn finish_any(request: &mut Handle<Request>) -> Result<Status> {
     match look(&mut inside, *request)? {
         Look::Pending => return Err(pending(*request)),
         Look::Inactive => return Ok(Status::EMPTY),
+        Look::Disturbed => return Err(disturbed(&mut inside, *request)),
         Look::Complete | Look::PeerFailed => {}
     }
     let (scope, ended) = (scope(*request), *request);

@@ -3,6 +3,7 @@
 use isthmus_engine::enter;
 
 use super::complete::{Found, Several, all_complete, complete, is_complete, search, try_twice};
+use super::finish::disturbed;
 use super::finish::{at_index, pending};
 use super::{Look, REQUEST_NULL, Request, Work, blame, lend, look, scope};
 use crate::constants::UNDEFINED;
@@ -80,6 +81,7 @@ fn observe(request: Handle<Request>) -> Result<Status> {
     match look(&mut enter(), request)? {
         Look::Inactive => Ok(Status::EMPTY),
         Look::Pending => Err(pending(request)),
+        Look::Disturbed => Err(disturbed(&mut enter(), request)),
         Look::Complete | Look::PeerFailed => {
             let outcome = lend(request, outcome)?.unwrap_or_else(|| Err(pending(request)));
             outcome.map_err(|error| blame(error, scope(request)))

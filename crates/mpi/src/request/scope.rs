@@ -85,6 +85,12 @@ impl Scopes {
         }
     }
 
+    /// A communicator with live requests.
+    pub fn find(&self, wanted: impl Fn(&Comm) -> bool) -> Option<Arc<Comm>> {
+        let found = self.held.iter().find(|held| held.requests > 0 && wanted(&held.comm))?;
+        Some(Arc::clone(&found.comm))
+    }
+
     /// The communicator.
     pub fn comm(&self, scope: Scope) -> Option<Arc<Comm>> {
         self.held.get(scope.0 as usize).map(|held| Arc::clone(&held.comm))

@@ -9,7 +9,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use isthmus_engine::{Flags, enter, wait_until};
+use isthmus_engine::{Flags, enter};
 
 use super::dissemination;
 use crate::coll::link::{Call, Link};
@@ -55,7 +55,7 @@ pub fn run(comm: &Comm, link: &Call<'_>) -> Result<()> {
         return dissemination::run(link);
     };
     flags.raise(&mut enter(), call);
-    Ok(wait_until(|_| flags.all_reached(call).then_some(()))?)
+    comm.wait_until(|_| flags.all_reached(call).then_some(()))
 }
 
 /// Rank 0 takes the memory and tells the others; all have flags, or none.

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use isthmus_engine::{Entered, OpId};
+use isthmus_engine::{Entered, OpId, Outcome, wounds};
 
 use super::program::{Program, Step};
 use crate::coll::link::{Lane, check, mismatched};
 use crate::comm::Comm;
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
 use crate::request::{Look, Operation, Work};
 use crate::status::Status;
 
@@ -56,7 +56,9 @@ impl Running {
     fn settle(&mut self, inside: &mut Entered) -> bool {
         while let Some(op) = self.ops.get(self.over) {
             if let Some(op) = *op {
-                let Some(outcome) = inside.take(op) else { return false };
+                let Some(outcome) = self.outcome_of(inside, op) else {
+                    return false;
+                };
                 let Some(Step::Messages { receives, .. }) = self.program.steps.get(self.next - 1) else {
                     unreachable!("messages are of the step before the next")
                 };
@@ -77,21 +79,42 @@ impl Running {
     fn error(&self) -> Option<&Error> {
         self.broken.as_ref().or(self.fault.as_ref())
     }
+
+    /// How a message ended. Where a member of the communicator has failed, what can be withdrawn is.
+    fn outcome_of(&mut self, inside: &mut Entered, op: OpId) -> Option<Outcome> {
+        if let Some(outcome) = inside.take(op) {
+            return Some(outcome);
+        }
+        if wounds() > 0
+            && self.broken.is_none()
+            && let Err(error) = self.comm.check_whole(inside)
+        {
+            self.broken = Some(error);
+            for op in self.ops[self.over..].iter().flatten() {
+                inside.cancel(*op);
+            }
+            return inside.take(op);
+        }
+        None
+    }
 }
 
 impl Operation for Running {
     fn advance(&mut self, inside: &mut Entered) -> Look {
         let program = Arc::clone(&self.program);
+        if self.next == 0
+            && self.broken.is_none()
+            && let Err(error) = self.comm.check_whole(inside)
+        {
+            self.broken = Some(error);
+        }
         while self.settle(inside) {
             if self.broken.is_some() {
                 self.next = program.steps.len();
             }
             match program.steps.get(self.next) {
                 None => {
-                    let died = self
-                        .broken
-                        .as_ref()
-                        .is_some_and(|error| error.code() == Class::ProcAborted as i32);
+                    let died = self.broken.as_ref().is_some_and(Error::is_failure);
                     return if died { Look::PeerFailed } else { Look::Complete };
                 }
                 Some(Step::Messages { receives, sends }) => {

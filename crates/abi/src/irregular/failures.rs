@@ -1,0 +1,31 @@
+//! Going on after failures.
+
+use std::ffi::c_int;
+
+use isthmus_mpi::comm::Comm;
+use isthmus_mpi::{fail, procedures};
+
+use crate::abi::Abi;
+use crate::argument;
+use crate::entry::{self, CHandle};
+
+/// `MPIX_Comm_agree`
+///
+/// # Safety
+/// As for the C function.
+pub unsafe fn mpix_comm_agree<A: Abi>(comm: CHandle<A>, flag: *mut c_int) -> c_int {
+    entry::enter::<A>("MPIX_Comm_agree", entry::on_comm::<A>(comm), || {
+        let place = argument::place(flag, "flag")?;
+        let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+        let (agreed, unacknowledged) = procedures::mpix_comm_agree(comm, place.get())?;
+        // Everybody has the same, even where the call fails.
+        place.put(agreed);
+        if unacknowledged {
+            return Err(fail!(
+                ProcFailed,
+                "a member has failed, and not everybody has acknowledged that"
+            ));
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,91 @@
+//! Going on without a rank that has failed: docs/decisions/0009.
+
+use isthmus_os::signal;
+
+use super::{LEARN, Rank, Supervisor};
+use crate::lifeline::Lifeline;
+
+impl Supervisor<'_> {
+    /// A rank and its connection.
+    pub(super) fn of(&self, index: usize) -> Option<(&Rank, &Lifeline)> {
+        let rank = self.ranks.get(index)?;
+        Some((rank, rank.lifeline.as_ref()?))
+    }
+
+    /// The connection of a rank has ended without a goodbye. If the others want to go on, declare it failed as soon as its
+    /// process is no more. False: not yet.
+    pub(super) fn let_others_go_on(&mut self, index: usize) -> bool {
+        if self.ranks[index].lost || !self.others_endure(index) {
+            return true;
+        }
+        let rank = &mut self.ranks[index];
+        let reaped = rank.ended.is_some();
+        let Some(lifeline) = &mut rank.lifeline else {
+            return true;
+        };
+        let is_ours = lifeline.pid == rank.pid;
+        let waited = lifeline.ended.is_some_and(|since| since.elapsed() >= LEARN);
+        let gone = lifeline.is_gone() || is_ours && reaped;
+        if !gone {
+            if !waited {
+                return false;
+            }
+            // It has closed its connection and lives on. Those who are told that it is dead will use its memory.
+            let _ = signal::send(lifeline.pid, libc::SIGKILL); // It may end at any moment.
+            if lifeline.can_tell() {
+                return false;
+            }
+        }
+        rank.lost = true;
+        let turn = rank.left;
+        let overview = &self.turns[turn].overview;
+        overview.declare_failed(index as u32, false);
+        if self.ranks.iter().filter(|rank| rank.lost && rank.left == turn).count() == 1 {
+            let gone = self
+                .ranks
+                .iter()
+                .enumerate()
+                .filter(|(_, rank)| rank.left > turn && !rank.lost);
+            gone.for_each(|(rank, _)| overview.declare_failed(rank as u32, true));
+        }
+        true
+    }
+
+    /// Somebody else is in the job, and everybody who is wants to go on.
+    pub(super) fn others_endure(&self, index: usize) -> bool {
+        let turn = self.ranks[index].left;
+        let mut others = 0;
+        for (other, rank) in self.ranks.iter().enumerate() {
+            match &rank.lifeline {
+                _ if other == index || rank.lost => {}
+                Some(lifeline) if lifeline.finalized || lifeline.ended.is_some() => {}
+                Some(_) => {
+                    if rank.left != turn || !self.turns[turn].overview.endures(other as u32) {
+                        return false;
+                    }
+                    others += 1;
+                }
+                // It has not come yet, and may fail before it can say what it wants.
+                None if rank.ended.is_none() && rank.left <= turn => return false,
+                None => {}
+            }
+        }
+        others > 0
+    }
+
+    /// A rank has left in peace. Where others have failed, nobody waited for it, and somebody may still wait for it.
+    pub(super) fn part_from(&mut self, index: usize) {
+        let turn = self.ranks[index].left - 1;
+        let same = |rank: &Rank| rank.lost && rank.left == turn;
+        if self.ranks.iter().any(same) {
+            self.turns[turn].overview.declare_failed(index as u32, true);
+        }
+    }
+
+    /// A turn begins without those who were lost in the turns before.
+    pub(super) fn tell_of_the_lost(&mut self, turn: usize) {
+        for (rank, _) in self.ranks.iter().enumerate().filter(|(_, rank)| rank.lost) {
+            self.turns[turn].overview.declare_failed(rank as u32, false);
+        }
+    }
+}
