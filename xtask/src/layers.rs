@@ -15,7 +15,7 @@ const LAYERS: &[&[&str]] = &[
     &["mpi"],
     &["abi"],
     &["launch", "cli"],
-    &["tests"],
+    &["conformance", "tests"],
 ];
 
 #[derive(Deserialize)]

@@ -25,7 +25,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     };
     tools::need(&[Tool::C, Tool::Cxx, Tool::CMake, Tool::PkgConfig, Tool::Python])?;
     let mut suite = Suite::default();
-    sources(&mut suite);
+    sources(&mut suite, full);
     let prefix = target().join("test/prefix");
     if suite.step("install into target/test/prefix", || install_quietly(&prefix)) {
         let mut ranks = cargo();
@@ -48,7 +48,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
 }
 
 /// What needs no installation.
-fn sources(suite: &mut Suite) {
+fn sources(suite: &mut Suite, full: bool) {
     suite.step("rustfmt", || {
         quiet(cargo().args(["fmt", "--all", "--check"]), BUILD).map(drop)
     });
@@ -59,7 +59,12 @@ fn sources(suite: &mut Suite) {
     suite.step("dependencies point downward", || layers::run(&[]));
     suite.step("generated files are current", || generate::run(&["--check".into()]));
     let units = ["test", "--workspace", "--exclude", "isthmus-tests", "--no-fail-fast"];
-    suite.cargo_tests("unit tests", cargo().args(units), BUILD);
+    let mut unit_tests = cargo();
+    unit_tests.args(units);
+    if full {
+        unit_tests.env("ISTHMUS_TEST_FULL", "1");
+    }
+    suite.cargo_tests("unit tests and conformance kits", &mut unit_tests, BUILD);
     let loom = ["test", "-p", "isthmus-shm", "--release", "--lib", "loom"];
     let mut loom_tests = cargo();
     // A directory of its own: the flag would make cargo build everything again, twice.

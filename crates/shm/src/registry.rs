@@ -70,6 +70,15 @@ impl Registry {
         })
     }
 
+    /// Bytes that there are from `place` on, at least until what its segment has taken ends.
+    #[inline]
+    pub fn available(&self, place: Place) -> u64 {
+        let segment = self.segments.get(place.segment()).and_then(OnceLock::get);
+        segment
+            .and_then(|segment| segment.available(place.offset()))
+            .unwrap_or(0)
+    }
+
     /// Address in this process of `length` bytes that are, or are said to be, at `place`.
     #[inline]
     pub fn at(&self, place: Place, length: u64) -> Option<NonNull<u8>> {
@@ -128,6 +137,10 @@ mod tests {
         let place = registry.find(first, 4096).expect("in the segment");
         assert!(registry.at(place, 4096).is_some());
         assert!(registry.at(place, 4097).is_none(), "beyond what was taken");
+        assert_eq!(
+            [0, 4095, 4096, 4097].map(|at| registry.available(Place(place.0 + at))),
+            [4096, 1, 0, 0]
+        );
         assert!(
             registry.at(Place(place.0 - 4097), 1).is_none(),
             "the fixed part is nobody's"

@@ -488,13 +488,14 @@ impl Segment {
 
     /// As [`Self::at`], for bytes that may begin anywhere: users' data.
     pub fn range(&self, offset: u64, length: u64) -> Option<NonNull<u8>> {
-        let end = offset.checked_add(length)?;
-        let taken = self
-            .header()
-            .next
-            .load(Ordering::Relaxed)
-            .min(self.mapping.len() as u64);
-        (offset >= plan(self.ranks).arena && end <= taken).then(|| self.pointer(offset))
+        (length <= self.available(offset)?).then(|| self.pointer(offset))
+    }
+
+    /// Bytes that were taken from `offset` on; `None`: it is not within what can be taken.
+    pub fn available(&self, offset: u64) -> Option<u64> {
+        let next = self.header().next.load(Ordering::Relaxed);
+        let taken = next.min(self.mapping.len() as u64);
+        taken.checked_sub(offset).filter(|_| offset >= plan(self.ranks).arena)
     }
 
     /// Address of its first byte, here.

@@ -5,8 +5,8 @@
 //! buffer's place beside its address, and a layout whose numbers are places instead of addresses. Nobody can refuse, and
 //! there is no identity to prove: a place means the same bytes to all.
 //!
-//! Places are the peer's word, so each block is looked up before it is touched: outside what was taken from a segment it
-//! is a hole (`EFAULT`). Memory of a segment never goes away below somebody's feet: the file cannot shrink, and a page
+//! Places are the peer's word, so they are looked up before they are touched: outside what was taken from a segment is a
+//! hole (`EFAULT`). Memory of a segment never goes away below somebody's feet: the file cannot shrink, and a page
 //! that was given back reads as zeros.
 
 use std::ops::Range;
@@ -36,42 +36,6 @@ impl Mapped {
         Self { registry }
     }
 
-    /// The layout in addresses of this process.
-    fn translate<'a>(&self, remote: &Layout<'a>, room: &'a mut Vec<Span>) -> Option<Layout<'a>> {
-        match *remote {
-            Layout::Contiguous(span) => Some(Layout::contiguous(self.address(span)?, span.length)),
-            Layout::Strided { base, block, levels } => {
-                let extent = remote.extent()?;
-                let low = self.address(Span {
-                    address: extent.start,
-                    length: extent.end - extent.start,
-                });
-                // No bytes, no addresses.
-                let base = match low {
-                    Some(low) => low.wrapping_add(base.wrapping_sub(extent.start)),
-                    None if extent.is_empty() => 0,
-                    None => return None,
-                };
-                Some(Layout::Strided { base, block, levels })
-            }
-            Layout::Spans(spans) => {
-                room.clear();
-                for &span in spans.iter().filter(|span| span.length > 0) {
-                    room.push(Span {
-                        address: self.address(span)?,
-                        length: span.length,
-                    });
-                }
-                Some(Layout::Spans(room))
-            }
-        }
-    }
-
-    fn address(&self, span: Span) -> Option<u64> {
-        let pointer = self.registry.at(Place(span.address), span.length)?;
-        Some(pointer.as_ptr().expose_provenance() as u64)
-    }
-
     /// # Safety
     /// As for [`Transfer::pull`] and [`Transfer::push`].
     unsafe fn copy(
@@ -82,13 +46,79 @@ impl Mapped {
         push: bool,
     ) -> Result<(), Interrupted> {
         transfer::check(CALL, local, remote, &range)?;
-        let mut room = Vec::new();
-        let remote = self
-            .translate(remote, &mut room)
-            .ok_or(Interrupted::at_once(CALL, errno::EFAULT))?;
-        let (from, to) = if push { (local, &remote) } else { (&remote, local) };
-        // SAFETY: the caller vouches for the local side; the remote one lies in segments, which stay mapped.
-        unsafe { local::copy_range(from, to, range) };
+        if let Some(known) = self.translate(remote) {
+            let (from, to) = if push { (local, &known) } else { (&known, local) };
+            // SAFETY: the caller vouches for the local side; the remote one lies in a segment, which stays mapped.
+            unsafe { local::copy_range(from, to, range) };
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.copy_by_blocks(local, remote, range, push) }
+    }
+
+    /// A remote layout that lies in one segment as a whole, in addresses of this process.
+    fn translate<'a>(&self, remote: &Layout<'a>) -> Option<Layout<'a>> {
+        match *remote {
+            Layout::Contiguous(span) => Some(Layout::contiguous(self.address(span)?, span.length)),
+            Layout::Strided { base, block, levels } => {
+                let extent = remote.extent()?;
+                let low = self.address(Span {
+                    address: extent.start,
+                    length: extent.end - extent.start,
+                })?;
+                Some(Layout::Strided {
+                    base: low.wrapping_add(base - extent.start),
+                    block,
+                    levels,
+                })
+            }
+            Layout::Spans(_) => None,
+        }
+    }
+
+    fn address(&self, span: Span) -> Option<u64> {
+        let pointer = self.registry.at(Place(span.address), span.length)?;
+        Some(pointer.as_ptr().expose_provenance() as u64)
+    }
+
+    /// Look up each block by itself, and stop at the first byte that is not there.
+    ///
+    /// # Safety
+    /// As for [`Self::copy`].
+    unsafe fn copy_by_blocks(
+        &self,
+        local: &Layout<'_>,
+        remote: &Layout<'_>,
+        range: Range<u64>,
+        push: bool,
+    ) -> Result<(), Interrupted> {
+        let (mut here, mut there) = (local.cursor(range.start), remote.cursor(range.start));
+        let mut at = range.start;
+        while at < range.end {
+            let block = there.block();
+            let length = block
+                .length
+                .min(range.end - at)
+                .min(self.registry.available(Place(block.address)));
+            let piece = Span { length, ..block };
+            let Some(address) = self.address(piece).filter(|_| length > 0) else {
+                return Err(Interrupted {
+                    done: at - range.start,
+                    ..Interrupted::at_once(CALL, errno::EFAULT)
+                });
+            };
+            let mut known = Layout::contiguous(address, length).cursor(0);
+            // SAFETY: the caller vouches for the local side; the piece lies in a segment, which stays mapped.
+            unsafe {
+                if push {
+                    local::copy_on(&mut here, &mut known, length);
+                } else {
+                    local::copy_on(&mut known, &mut here, length);
+                }
+            }
+            there.advance(length);
+            at += length;
+        }
         Ok(())
     }
 }
@@ -224,19 +254,19 @@ mod tests {
                 length: 32,
             },
         ];
-        for remote in [
-            Layout::contiguous(place + 4096 - 63, 64),
-            Layout::contiguous(u64::MAX - 8, 64),
-            Layout::strided(place, 8, &away),
-            Layout::strided(place, 8, &back),
-            Layout::Spans(&pieces),
+        for (remote, before) in [
+            (Layout::contiguous(place + 4096 - 63, 64), 63),
+            (Layout::contiguous(u64::MAX - 8, 64), 0),
+            (Layout::strided(place, 8, &away), 8),
+            (Layout::strided(place, 8, &back), 8),
+            (Layout::Spans(&pieces), 32),
         ] {
-            // SAFETY: the buffer is as long as we say; the remote side is refused.
+            // SAFETY: the buffer is as long as we say; the page is nobody else's.
             let moved = unsafe { [mapped.pull(&remote, &local, 0..64), mapped.push(&local, &remote, 0..64)] };
             for result in moved {
                 assert_eq!(
                     result.map_err(|stopped| (stopped.done, stopped.cause())),
-                    Err((0, Cause::Hole)),
+                    Err((before, Cause::Hole)),
                     "{remote:?}"
                 );
             }
