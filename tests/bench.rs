@@ -95,13 +95,20 @@ fn what_is_no_matter_of_size() -> Result<()> {
 }
 
 #[test]
-fn results_are_written_as_json() -> Result<()> {
-    let file = scratch("bench")?.join("results.json");
-    let run = Run::program(command("isthmus")).words("bench barrier --quick --json");
-    run.arg(&file).succeed()?;
-    let text = std::fs::read_to_string(&file)?;
-    for part in ["\"name\": \"barrier\"", "\"library\": \"isthmus\"", "\"launches\""] {
+fn results_are_written_as_json_and_as_a_page() -> Result<()> {
+    let folder = scratch("bench")?;
+    let (json, html) = (folder.join("results.json"), folder.join("report.html"));
+    let run = Run::program(command("isthmus")).words("bench exchange --launches 1 --ranks 2 --sizes 8,64,4K,8K,16K");
+    run.words("--json").arg(&json).words("--html").arg(&html).succeed()?;
+    let text = std::fs::read_to_string(&json)?;
+    for part in ["\"name\": \"exchange\"", "\"library\": \"isthmus\"", "\"launches\""] {
         ensure!(text.contains(part), "no {part} in {text}");
+    }
+    let page = std::fs::read_to_string(&html)?;
+    ensure!(page.starts_with("<!DOCTYPE html>") && page.trim_end().ends_with("</html>"));
+    ensure!(page.contains("<h2>exchange</h2>") && page.contains("<svg"));
+    for outside in ["<script", "<link", "<img", "@import", "url("] {
+        ensure!(!page.contains(outside), "the page has {outside}");
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
@@ -17,8 +17,10 @@ mod catalogue;
 mod experiment;
 mod library;
 mod peers;
+mod plot;
 mod process;
 mod quantity;
+mod report;
 mod samples;
 mod series;
 mod size;
@@ -59,6 +61,9 @@ struct Options {
     /// Write the results, launch by launch, to FILE
     #[arg(long, value_name = "FILE", global = true)]
     json: Option<PathBuf>,
+    /// Write a report with plots to FILE; it needs no network
+    #[arg(long, value_name = "FILE", global = true)]
+    html: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
@@ -232,17 +237,27 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         let table = series::measure(experiment, &libraries, &workshop)?;
         println!("{}", table.text());
         tables.push(table);
-    }
-    if let Some(file) = &options.json {
-        let report = Report {
-            version: env!("CARGO_PKG_VERSION"),
-            cpus: &cpus,
-            experiments: tables.iter().map(Table::record).collect(),
-        };
-        let text = serde_json::to_string_pretty(&report)?;
-        fs::write(file, text + "\n").with_context(|| format!("cannot write {}", file.display()))?;
+        // After each experiment: what was measured is not lost if the next is interrupted.
+        write(options, &tables, &cpus)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn write(options: &Options, tables: &[Table], cpus: &str) -> Result<()> {
+    let save =
+        |file: &Path, text: String| fs::write(file, text).with_context(|| format!("cannot write {}", file.display()));
+    if let Some(file) = &options.json {
+        let record = Report {
+            version: env!("CARGO_PKG_VERSION"),
+            cpus,
+            experiments: tables.iter().map(Table::record).collect(),
+        };
+        save(file, serde_json::to_string_pretty(&record)? + "\n")?;
+    }
+    if let Some(file) = &options.html {
+        save(file, report::page(tables, cpus)?)?;
+    }
+    Ok(())
 }
 
 /// Those to compare, ours first. A peer that cannot be had is left out with a line.

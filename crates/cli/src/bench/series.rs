@@ -116,6 +116,7 @@ fn one_launch(
         ) {
             Ok(finished) => {
                 let readings = experiment.read(&finished, run);
+                contender.column.version = finished.library().map(str::to_owned);
                 for reading in &readings {
                     contender.column.values.set(reading.cell, round, reading.value);
                     if let Some(floor) = reading.floor {

@@ -11,7 +11,7 @@ use super::target::{Target, Verdict};
 use crate::show;
 
 /// A cell in which we are slower than this against the best peer counts as lost.
-const LOST: f64 = 0.9;
+pub const LOST: f64 = 0.9;
 
 /// What one experiment gave.
 pub struct Table<'a> {
@@ -25,6 +25,8 @@ pub struct Table<'a> {
 pub struct Column {
     /// Which.
     pub library: Name,
+    /// What it calls itself.
+    pub version: Option<String>,
     /// What was measured.
     pub values: Samples,
     /// What the programs themselves compared it with.
@@ -38,6 +40,7 @@ impl Column {
     pub fn new(library: Name) -> Self {
         Self {
             library,
+            version: None,
             values: Samples::default(),
             floor: Samples::default(),
             line: Vec::new(),
@@ -55,16 +58,31 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// The experiment.
+    pub fn experiment(&self) -> &'a Experiment {
+        self.experiment
+    }
+
+    /// One per library.
+    pub fn columns(&self) -> &[Column] {
+        &self.libraries
+    }
+
     /// Those that any library has a number for, in order.
     pub fn cells(&self) -> Vec<Cell> {
         let cells = self.libraries.iter().flat_map(|column| column.values.cells());
         cells.collect::<BTreeSet<Cell>>().into_iter().collect()
     }
 
-    /// For the terminal.
-    pub fn text(&self) -> String {
+    /// The numbers alone.
+    pub fn numbers(&self) -> String {
         let mut rows = vec![self.header()];
         rows.extend(self.cells().into_iter().map(|cell| self.row(cell)));
+        show::columns(&rows, usize::from(self.has_groups()))
+    }
+
+    /// For the terminal.
+    pub fn text(&self) -> String {
         let launches = match self.rounds() {
             1 => "one launch".to_owned(),
             rounds => format!("median of {rounds} launches"),
@@ -74,7 +92,7 @@ impl<'a> Table<'a> {
             self.experiment.name,
             self.experiment.title,
             self.unit(),
-            show::columns(&rows, usize::from(self.has_groups())),
+            self.numbers(),
             self.notes()
         )
     }
@@ -267,27 +285,36 @@ impl<'a> Table<'a> {
             text += &format!("note: {unsteady}\n");
         }
         if let Some(summary) = self.summary() {
-            text += &format!("{summary}\n");
+            let Summary {
+                cells,
+                mean,
+                lost,
+                worst,
+            } = summary;
+            text += &format!(
+                "all {cells} cells: speed-up {mean:.2} in the geometric mean, {lost} under {LOST}, worst {:.2} at {}\n",
+                worst.1,
+                self.label(worst.0)
+            );
         }
         for verdict in self.verdicts() {
-            text += &format!("target: {}\n", verdict.text);
+            let met = if verdict.met { "met" } else { "MISSED" };
+            text += &format!("target: {}: {met}\n", verdict.text);
         }
         text
     }
 
-    /// The geometric mean of the speed-ups, the worst, and how many are lost.
-    pub fn summary(&self) -> Option<String> {
+    /// How it went against the peers altogether.
+    pub fn summary(&self) -> Option<Summary> {
         let cells = self.cells().into_iter();
         let cells: Vec<(Cell, f64)> = cells.filter_map(|cell| Some((cell, self.speed_up(cell)?))).collect();
         let values: Vec<f64> = cells.iter().map(|(_, value)| *value).collect();
-        let (cell, worst) = cells.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
-        Some(format!(
-            "all {} cells: speed-up {:.2} in the geometric mean, {} under {LOST}, worst {worst:.2} at {}",
-            cells.len(),
-            geometric_mean(&values)?,
-            values.iter().filter(|value| **value < LOST).count(),
-            self.label(*cell)
-        ))
+        Some(Summary {
+            cells: cells.len(),
+            mean: geometric_mean(&values)?,
+            lost: values.iter().filter(|value| **value < LOST).count(),
+            worst: *cells.iter().min_by(|a, b| a.1.total_cmp(&b.1))?,
+        })
     }
 
     /// Whether the targets are met, as far as can be told from what was measured.
@@ -324,6 +351,7 @@ impl<'a> Table<'a> {
                 .iter()
                 .map(|column| Numbers {
                     library: column.library.to_string(),
+                    version: &column.version,
                     values: &column.values,
                     floor: &column.floor,
                     line: &column.line,
@@ -338,6 +366,19 @@ impl<'a> Table<'a> {
             targets: self.verdicts(),
         }
     }
+}
+
+/// The speed-ups of a table.
+#[derive(Debug, PartialEq)]
+pub struct Summary {
+    /// How many there are.
+    pub cells: usize,
+    /// Geometric mean.
+    pub mean: f64,
+    /// How many are lost.
+    pub lost: usize,
+    /// The least.
+    pub worst: (Cell, f64),
 }
 
 /// A table as JSON.
@@ -359,6 +400,7 @@ pub struct Record<'a> {
 #[derive(Serialize)]
 struct Numbers<'a> {
     library: String,
+    version: &'a Option<String>,
     values: &'a Samples,
     floor: &'a Samples,
     /// Hand-over of a cache line before each launch, in microseconds.

@@ -138,7 +138,7 @@ impl Target {
         let met = met && failed.is_none();
         let range = self.range(table, &cells);
         Some(Verdict {
-            text: format!("{range}{wanted}: {is}: {}", if met { "met" } else { "MISSED" }),
+            text: format!("{range}{wanted}: {is}"),
             met,
         })
     }
