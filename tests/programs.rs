@@ -1,10 +1,11 @@
-//! Every program of `tests/programs` whose first line says `// ranks: 1 2 4`, on so many ranks each. A program checks
-//! itself: it exits with 0, or says what is wrong.
+//! Every program of `tests/programs` whose first line says `// ranks: 1 2 4`, on so many ranks each; on those of the
+//! second line (`// more ranks: 17`) too where tests are to take their time. A program checks itself: it exits with 0, or
+//! says what is wrong.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-use isthmus_tests::{Run, compile, folder};
+use isthmus_tests::{Run, compile, folder, full};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> ExitCode {
@@ -26,7 +27,9 @@ fn main() -> ExitCode {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        for ranks in ranks.split_whitespace() {
+        let more = text.lines().nth(1).and_then(|line| line.strip_prefix("// more ranks:"));
+        let more = more.filter(|_| full()).unwrap_or_default();
+        for ranks in ranks.split_whitespace().chain(more.split_whitespace()) {
             let (name, ranks) = (name.clone(), ranks.to_owned());
             trials.push(Trial::test(format!("{name} on {ranks}"), move || run(&name, &ranks)));
         }
@@ -39,6 +42,6 @@ fn run(name: &str, ranks: &str) -> Result<(), Failed> {
     let run = Run::mpiexec("-n")
         .words(ranks)
         .arg(program)
-        .limit(Duration::from_secs(90));
+        .limit(Duration::from_secs(if full() { 900 } else { 90 }));
     run.succeed().map(drop).map_err(|error| format!("{error:#}").into())
 }
