@@ -1,20 +1,26 @@
 /* What the machine itself can do: the hand-over of a cache line between two CPUs, and memcpy by size, by one CPU. (A
- * library in which both ends copy at once can be faster than the latter.)
+ * library in which both ends copy at once can be faster than the latter.) Or how long a sleeper takes to wake.
  *
  *   floors [--real] [--shared] [--seconds S] [SIZE ...]
+ *   floors --wake [--seconds S] MS ...
  *
  * Needs no MPI; run in turn with the libraries, on the same CPUs.
  *   line      one way of a line bounced between two pinned threads; the cheaper of two layouts: both write one
  *             line, or each writes its own
  *   memcpy    clean: one thread copies between two buffers of its own. --real: as the ping-pong with --real, but
  *             through memory that both sides map: the sender rewrites, the receiver copies and reads. --shared: clean,
- *             in memory that is mapped shared, as what MPI_Alloc_mem gives may be. */
+ *             in memory that is mapped shared, as what MPI_Alloc_mem gives may be.
+ *   futex     from just before a thread sets a word and wakes the one that has been asleep on it for so many
+ *             milliseconds, on another CPU, until that one sees it */
 #define _GNU_SOURCE
 #include "measure.h"
 #include "touch.h"
 #include <pthread.h>
 #include <stdatomic.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 struct line {
     _Alignas(128) _Atomic uint64_t value;
@@ -147,11 +153,58 @@ static char *shared_buffer(int size)
     return at;
 }
 
+/* ---- waking ---- */
+
+static _Atomic uint32_t bell;  /* counts the wakes */
+static _Atomic uint32_t ready; /* counts how often the sleeper went to sleep */
+static double rung_us;         /* when; published by the bell */
+static int asleep_ms;
+
+static void *ring(void *argument)
+{
+    uint32_t wakes = *(const uint32_t *)argument;
+    pin(1);
+    for (uint32_t i = 1; i <= wakes; i++) {
+        while (atomic_load_explicit(&ready, memory_order_acquire) != i)
+            sched_yield();
+        sleep_us(asleep_ms * 1e3);
+        rung_us = now_us();
+        atomic_store_explicit(&bell, i, memory_order_release);
+        syscall(SYS_futex, &bell, FUTEX_WAKE, 1, NULL, NULL, 0);
+    }
+    return NULL;
+}
+
+static void time_wakes(int ms, double budget_us)
+{
+    pthread_t ringer;
+    uint32_t wakes = (uint32_t)wakes_within(ms, budget_us);
+    asleep_ms = ms;
+    bell = ready = 0;
+    samples.count = (int)wakes;
+    if (pthread_create(&ringer, NULL, ring, &wakes) != 0)
+        abort();
+    for (uint32_t i = 1; i <= wakes; i++) {
+        atomic_store_explicit(&ready, i, memory_order_release);
+        while (atomic_load_explicit(&bell, memory_order_acquire) != i)
+            syscall(SYS_futex, &bell, FUTEX_WAIT, i - 1, NULL, NULL, 0);
+        samples.us[i - 1] = now_us() - rung_us;
+    }
+    pthread_join(ringer, NULL);
+    printf("result futex ms=%d ", ms);
+    print_samples(&samples);
+}
+
 int main(int argc, char **argv)
 {
     struct arguments a = arguments(argc, argv);
     int real = has_option(argc, argv, "--real"), shared = has_option(argc, argv, "--shared");
     pin(0);
+    if (has_option(argc, argv, "--wake")) {
+        for (int i = 0; i < a.count; i++)
+            time_wakes(cell_size(a.cells[i]), a.seconds * 1e6 / a.count);
+        return 0;
+    }
     double budget_us = a.seconds * 1e6 / (a.count + 2);
 
     time_between_threads(ONE_LINE, -1, budget_us);

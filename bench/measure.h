@@ -28,6 +28,12 @@ static inline double now_us(void)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
+static inline void sleep_us(double us)
+{
+    struct timespec length = {(time_t)(us / 1e6), (long)(us - (double)(time_t)(us / 1e6) * 1e6) * 1000};
+    nanosleep(&length, NULL);
+}
+
 /* The CPUs in ISTHMUS_BENCH_CPUS ("0,2,3"); how many. */
 enum { MAX_CPUS = 1024 };
 
@@ -107,6 +113,13 @@ static inline struct plan plan_for(double operation_us, double budget_us)
     double batches = budget_us / (operation_us * p.batch);
     p.batches = batches > MAX_SAMPLES ? MAX_SAMPLES : batches < 5 ? 5 : (int)batches;
     return p;
+}
+
+/* How often something that was asleep for so many milliseconds can be woken within the budget. */
+static inline int wakes_within(int ms, double budget_us)
+{
+    double fit = budget_us / (ms * 1e3 + 50);
+    return fit < 5 ? 5 : fit > MAX_SAMPLES ? MAX_SAMPLES : (int)fit;
 }
 
 /* The command line. */

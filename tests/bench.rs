@@ -91,7 +91,8 @@ fn what_is_no_matter_of_size() -> Result<()> {
     shows("barrier", "barrier", 3)?;
     shows("launch", "launch", 1)?;
     shows("memory", "memory", 1)?;
-    shows("blocked", "blocked", 1)
+    shows("blocked", "blocked", 1)?;
+    shows("blocked", "wake", 2)
 }
 
 #[test]

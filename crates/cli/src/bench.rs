@@ -134,7 +134,7 @@ enum What {
     },
     /// Launch, initialise and finalize 4 ranks
     Launch,
-    /// CPU time of a rank that is blocked in MPI_Recv for 4 seconds
+    /// CPU time of a rank that is blocked in MPI_Recv for 4 seconds, and how long it takes to wake
     Blocked,
     /// Proportional set size per rank, of 4 ranks that have all talked
     Memory,
@@ -175,7 +175,7 @@ impl What {
             What::Messagerate { lengths } => catalogue::messagerate(lengths),
             What::Datatypes { of, sizes } => catalogue::datatypes(of, &sizes.sizes),
             What::Launch => catalogue::launch(),
-            What::Blocked => catalogue::blocked(),
+            What::Blocked => return vec![catalogue::blocked(), catalogue::wake()],
             What::Memory => catalogue::memory(),
             What::Barrier => catalogue::barrier(),
         };
@@ -202,6 +202,7 @@ fn everything() -> Vec<Experiment> {
         catalogue::launch(),
         catalogue::memory(),
         catalogue::blocked(),
+        catalogue::wake(),
     ]);
     all
 }

@@ -330,6 +330,30 @@ pub fn blocked() -> Experiment {
     }
 }
 
+/// How long a waiting rank takes to wake.
+pub fn wake() -> Experiment {
+    Experiment {
+        rows: Rows {
+            heading: "asleep ms",
+            field: "ms",
+            label: |ms| ms.to_string(),
+        },
+        result: "wake",
+        runs: vec![Run {
+            ranks: 2,
+            options: vec![],
+            cells: ["2", "20", "100"].map(str::to_owned).into(),
+        }],
+        floor: Floor::Only("futex", vec!["--wake".to_owned()]),
+        targets: vec![Target::all(Demand::TimesFloor(1.5))],
+        ..by_size(
+            "wake",
+            "from MPI_Send until a rank that was blocked has the message",
+            "blocked",
+        )
+    }
+}
+
 /// A row per size, in microseconds: what most experiments are.
 fn by_size(name: &str, title: &str, program: &'static str) -> Experiment {
     Experiment {
