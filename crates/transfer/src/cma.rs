@@ -8,9 +8,15 @@
 //! The kernel knows the peer by a number that it gives to another process some time after the peer's end: at the
 //! earliest when it has counted through all the others. So the peer's secret, which no other process has, is read before
 //! the first transfer, and again before one that comes more than [`FRESH`] after the last proof.
+//!
+//! # Small blocks
+//! The kernel takes its time for each span, several times longer for one of the peer's than for one of ours, so small
+//! blocks go by way of a buffer (`cma/staged.rs`) where probes say that this is faster.
+
+mod facts;
+mod staged;
 
 use std::ops::Range;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -19,6 +25,8 @@ use isthmus_os::{Error, clock, errno};
 
 use crate::layout::{Cursor, Layout};
 use crate::transfer::{self, Capabilities, Interrupted, Shape, Transfer};
+
+pub use facts::{Facts, facts};
 
 /// A proof of identity holds for so long: counting through all process ids takes longer.
 const FRESH: Duration = Duration::from_millis(100);
@@ -103,7 +111,13 @@ impl Cma {
             return unsafe { self.copy_block(direction, here.address, there.address, range) };
         }
         // SAFETY: the caller's promise.
-        unsafe { self.copy_spans(direction, local, remote, range) }
+        unsafe {
+            match direction {
+                Direction::Read if staged::pays_to_pull(local, remote) => self.pull_staged(local, remote, range),
+                Direction::Write if staged::pays_to_push(local) => self.push_staged(local, remote, range),
+                _ => self.copy_spans(direction, local, remote, range),
+            }
+        }
     }
 
     /// # Safety
@@ -250,99 +264,6 @@ impl Transfer for Cma {
     }
 }
 
-/// What the kernel takes on this machine, for buffers that are in a cache, in picoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Facts {
-    /// Per call.
-    pub call: u64,
-    /// Per byte, pages and all.
-    pub byte: u64,
-    /// Per span of ours after the first.
-    pub local_span: u64,
-    /// Per span of the peer's after the first.
-    pub remote_span: u64,
-}
-
-impl Facts {
-    /// How long a transfer takes.
-    pub fn cost(&self, shape: Shape) -> Duration {
-        let spans = shape.local_blocks.max(shape.remote_blocks).max(1);
-        let calls = spans.div_ceil(MAX_SPANS as u64).max(shape.bytes.div_ceil(MAX_BYTES));
-        let picoseconds = calls
-            .saturating_mul(self.call)
-            .saturating_add(shape.bytes.saturating_mul(self.byte))
-            .saturating_add(shape.local_blocks.saturating_sub(1).saturating_mul(self.local_span))
-            .saturating_add(shape.remote_blocks.saturating_sub(1).saturating_mul(self.remote_span));
-        Duration::from_nanos(picoseconds / 1000)
-    }
-}
-
-/// Probed at first use, on this process's own memory, which the kernel treats as any other's. Takes some 100 us.
-pub fn facts() -> Facts {
-    static FACTS: OnceLock<Facts> = OnceLock::new();
-    *FACTS.get_or_init(measure)
-}
-
-/// Bytes of the probe for the cost per byte.
-const PROBE: usize = 64 << 10;
-/// Spans of the probe for the cost per span.
-const PROBE_SPANS: u64 = 64;
-
-#[cold]
-fn measure() -> Facts {
-    // As probed on Sapphire Rapids, Linux 6.18: should the probe be refused, nothing will be copied either.
-    const USUAL: Facts = Facts {
-        call: 420_000,
-        byte: 36,
-        local_span: 19_000,
-        remote_span: 125_000,
-    };
-    let (source, mut target) = (vec![1u8; PROBE], vec![2u8; PROBE]);
-    let (from, to) = (
-        source.as_ptr().expose_provenance() as u64,
-        target.as_mut_ptr().expose_provenance() as u64,
-    );
-    let whole = |address: u64, length: usize| {
-        vec![Span {
-            address,
-            length: length as u64,
-        }]
-    };
-    let cut = |address: u64| -> Vec<Span> {
-        let parts = (0..PROBE_SPANS).map(|index| Span {
-            address: address + 128 * index,
-            length: 64,
-        });
-        parts.collect()
-    };
-    let cut_bytes = 64 * PROBE_SPANS as usize;
-    let time = |local: &[Span], remote: &[Span]| -> Option<u64> {
-        let rounds = (0..8).map(|_| {
-            let before = nanoseconds();
-            // SAFETY: all spans lie in the two vectors; only `target` is written.
-            let copied = unsafe { process_vm::copy(Direction::Read, isthmus_os::process::id(), local, remote) };
-            copied.ok().map(|_| (nanoseconds() - before) * 1000)
-        });
-        rounds.flatten().min()
-    };
-    let times = (
-        time(&whole(to, 16), &whole(from, 16)),
-        time(&whole(to, PROBE), &whole(from, PROBE)),
-        time(&whole(to, cut_bytes), &whole(from, cut_bytes)),
-        time(&cut(to), &whole(from, cut_bytes)),
-        time(&whole(to, cut_bytes), &cut(from)),
-    );
-    let (Some(call), Some(bulk), Some(uncut), Some(cut_here), Some(cut_there)) = times else {
-        return USUAL;
-    };
-    Facts {
-        call,
-        byte: (bulk.saturating_sub(call) / PROBE as u64).max(1),
-        local_span: cut_here.saturating_sub(uncut) / (PROBE_SPANS - 1),
-        remote_span: cut_there.saturating_sub(uncut) / (PROBE_SPANS - 1),
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -428,28 +349,5 @@ pub(crate) mod tests {
         }
         // SAFETY: nothing is copied.
         assert_eq!(unsafe { myself().pull(&there, &here, 4..4) }, Ok(()));
-    }
-
-    #[test]
-    fn costs_follow_the_facts() {
-        let facts = Facts {
-            call: 400_000,
-            byte: 10,
-            local_span: 20_000,
-            remote_span: 120_000,
-        };
-        assert_eq!(facts.cost(Shape::contiguous(0)), Duration::from_nanos(400));
-        assert_eq!(
-            facts.cost(Shape::contiguous(1 << 20)),
-            Duration::from_nanos(400 + 10_485)
-        );
-        let cut = |local_blocks, remote_blocks| Shape {
-            bytes: 1000,
-            local_blocks,
-            remote_blocks,
-        };
-        assert_eq!(facts.cost(cut(11, 1)), Duration::from_nanos(400 + 10 + 200));
-        assert_eq!(facts.cost(cut(1, 11)), Duration::from_nanos(400 + 10 + 1200));
-        assert!(super::facts().call > 0);
     }
 }

@@ -119,6 +119,7 @@ impl<'a> Layout<'a> {
             current: Span { address: 0, length: 0 },
             next: 0,
             run: 0,
+            shift: 0,
         };
         cursor.seek(at);
         cursor
@@ -156,13 +157,24 @@ pub struct Cursor<'a> {
     next: u64,
     /// Blocks of the innermost level that follow it with that level's stride.
     run: u64,
+    /// Added to all addresses.
+    shift: u64,
 }
 
 impl Cursor<'_> {
     /// What is left of the block we are in: never empty before the end of the stream.
     #[inline]
     pub fn block(&self) -> Span {
-        self.current
+        Span {
+            address: self.current.address.wrapping_add(self.shift),
+            length: self.current.length,
+        }
+    }
+
+    /// From here on, answer addresses that are higher by this (which wraps): for a copy of the bytes elsewhere.
+    #[inline]
+    pub fn shift(&mut self, by: u64) {
+        self.shift = by;
     }
 
     /// Go on by `bytes`, which must be within the block.
