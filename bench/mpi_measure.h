@@ -43,12 +43,17 @@ enum { WARM_UP = 8 };
  * allows for this many. */
 enum { LONG_BATCHES = 9 };
 
-static inline struct plan plan_together(double operation_us, double budget_us)
+static inline int more_ranks_than_cpus(void)
 {
     int cpus[MAX_CPUS], available = read_cpus(cpus), ranks;
-    struct plan plan = plan_for(operation_us, budget_us);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (available > 0 && ranks > available && plan.batches > LONG_BATCHES) {
+    return available > 0 && ranks > available;
+}
+
+static inline struct plan plan_together(double operation_us, double budget_us, int long_batches)
+{
+    struct plan plan = plan_for(operation_us, budget_us);
+    if (long_batches && plan.batches > LONG_BATCHES) {
         plan.batch = (int)((double)plan.batch * plan.batches / LONG_BATCHES);
         plan.batches = LONG_BATCHES;
     }
@@ -59,7 +64,7 @@ static inline struct plan plan_together(double operation_us, double budget_us)
 
 /* Times operations on rank 0, in about `budget_us` whatever they cost: one library can need ten thousand times as long
  * as another. Each consists of `parts` equal ones, which is what the samples are about. Called by all ranks. */
-static inline struct samples *time_operations(operations *work, int parts, double budget_us)
+static inline struct samples *time_in_batches(operations *work, int parts, double budget_us, int long_batches)
 {
     static struct samples samples;
     enum { MORE, ENOUGH, TOO_SLOW } next = MORE;
@@ -81,7 +86,7 @@ static inline struct samples *time_operations(operations *work, int parts, doubl
         samples.us[0] = one / parts;
         return &samples;
     }
-    struct plan plan = plan_together(one, budget_us);
+    struct plan plan = plan_together(one, budget_us, long_batches);
     samples.count = plan.batches;
     for (int i = 0; i < samples.count; i++) {
         double start = now_us();
@@ -89,6 +94,11 @@ static inline struct samples *time_operations(operations *work, int parts, doubl
         samples.us[i] = (now_us() - start) / plan.batch / parts;
     }
     return &samples;
+}
+
+static inline struct samples *time_operations(operations *work, int parts, double budget_us)
+{
+    return time_in_batches(work, parts, budget_us, more_ranks_than_cpus());
 }
 
 #endif

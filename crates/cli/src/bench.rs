@@ -9,7 +9,6 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, ensure};
 use clap::{Args, Subcommand};
 use isthmus_os::{cpu, interrupt, topology};
-use serde::Serialize;
 
 use crate::prefix::Prefix;
 
@@ -20,6 +19,7 @@ mod peers;
 mod plot;
 mod process;
 mod quantity;
+mod record;
 mod report;
 mod samples;
 mod series;
@@ -30,8 +30,9 @@ mod workshop;
 
 use experiment::Experiment;
 use library::{Library, Name};
+use record::Record;
 use size::Size;
-use table::{Record, Table};
+use table::Table;
 use workshop::Workshop;
 
 /// `isthmus bench ...`
@@ -111,6 +112,8 @@ enum What {
         #[arg(long, value_name = "LENGTHS", value_delimiter = ',')]
         lengths: Vec<Size>,
     },
+    /// What MPI_THREAD_MULTIPLE costs, and the time per message between two ranks of several threads
+    Threads,
     /// MPI_Pack and MPI_Unpack beside a loop by hand, by size
     Datatypes {
         /// These layouts only
@@ -175,6 +178,7 @@ impl What {
             What::Messagerate { lengths } => catalogue::messagerate(lengths),
             What::Datatypes { of, sizes } => catalogue::datatypes(of, &sizes.sizes),
             What::Launch => catalogue::launch(),
+            What::Threads => return catalogue::threads(),
             What::Blocked => return vec![catalogue::blocked(), catalogue::wake()],
             What::Memory => catalogue::memory(),
             What::Barrier => catalogue::barrier(),
@@ -195,6 +199,7 @@ fn everything() -> Vec<Experiment> {
         catalogue::alloc(&[]),
     ];
     all.extend([catalogue::messagerate(&[]), catalogue::datatypes(&[], &[])]);
+    all.extend(catalogue::threads());
     all.extend(catalogue::collectives(false, &[], &[], &[]));
     all.extend(catalogue::collectives(true, &[], &[], &[]));
     all.extend([
@@ -205,14 +210,6 @@ fn everything() -> Vec<Experiment> {
         catalogue::wake(),
     ]);
     all
-}
-
-/// What `--json` writes.
-#[derive(Serialize)]
-struct Report<'a> {
-    version: &'static str,
-    cpus: &'a str,
-    experiments: Vec<Record<'a>>,
 }
 
 /// Measure, print, and write.
@@ -248,12 +245,7 @@ fn write(options: &Options, tables: &[Table], cpus: &str) -> Result<()> {
     let save =
         |file: &Path, text: String| fs::write(file, text).with_context(|| format!("cannot write {}", file.display()));
     if let Some(file) = &options.json {
-        let record = Report {
-            version: env!("CARGO_PKG_VERSION"),
-            cpus,
-            experiments: tables.iter().map(Table::record).collect(),
-        };
-        save(file, serde_json::to_string_pretty(&record)? + "\n")?;
+        save(file, serde_json::to_string_pretty(&Record::new(tables, cpus))? + "\n")?;
     }
     if let Some(file) = &options.html {
         save(file, report::page(tables, cpus)?)?;

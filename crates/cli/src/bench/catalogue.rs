@@ -188,6 +188,56 @@ pub fn messagerate(lengths: &[Size]) -> Experiment {
     }
 }
 
+/// What thread support costs, and how fast several threads send at once.
+pub fn threads() -> Vec<Experiment> {
+    let latency = |options: &[&str]| Run {
+        cells: products(&["latency".to_owned()], &cells(&[], "8,1K,8K,64K")),
+        ..alone(2, options)
+    };
+    let levels = Experiment {
+        groups: Groups {
+            heading: "level",
+            field: "level",
+            names: ["single", "multiple"].map(str::to_owned).into(),
+        },
+        result: "latency",
+        runs: vec![latency(&["--single"]), latency(&[])],
+        seconds: 1.0,
+        floor: Floor::Steadiness,
+        targets: vec![Target::all(Demand::TimesGroup(0, 1.1)).of(1)],
+        ..by_size(
+            "threads-latency",
+            "half round trip by the level of thread support",
+            "threads",
+        )
+    };
+    let communicators = ["own", "shared"].map(str::to_owned);
+    let rate = Experiment {
+        rows: Rows {
+            heading: "threads",
+            field: "threads",
+            label: |threads| threads.to_string(),
+        },
+        result: "rate",
+        runs: vec![Run {
+            cells: products(&communicators, &cells(&[], "1,2,4")),
+            ..alone(2, &[])
+        }],
+        groups: Groups {
+            heading: "communicator",
+            field: "communicator",
+            names: communicators.into(),
+        },
+        targets: vec![Target::rows(2, 2, against_peers(1.0, 1.0))],
+        ..by_size(
+            "threads-rate",
+            "time per message of 8 bytes between two ranks of so many threads",
+            "threads",
+        )
+    };
+    vec![levels, rate]
+}
+
 /// What `--of` may name.
 pub const LAYOUTS: [&str; 5] = ["vector", "face2d", "face3d", "indexed", "structs"];
 

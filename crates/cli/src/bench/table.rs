@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
-
 use super::experiment::Experiment;
 use super::library::Name;
 use super::samples::{Cell, Samples, geometric_mean, median};
@@ -18,7 +16,7 @@ pub struct Table<'a> {
     experiment: &'a Experiment,
     libraries: Vec<Column>,
     /// What the machine can do, by cell without group; empty where there is nothing of the kind.
-    floor: Samples,
+    pub floor: Samples,
 }
 
 /// The numbers of one library.
@@ -208,6 +206,14 @@ impl<'a> Table<'a> {
         Some(self.value(cell)? / self.value(base)?)
     }
 
+    /// The first library's value over that in the same row of another group, in the same round; the median over rounds.
+    pub fn to_group(&self, cell: Cell, group: usize) -> Option<f64> {
+        let values = &self.first().values;
+        let base = Cell { group, ..cell };
+        let ratios = (0..self.rounds()).filter_map(|round| Some(values.at(cell, round)? / values.at(base, round)?));
+        median(ratios)
+    }
+
     fn has_groups(&self) -> bool {
         !self.experiment.groups.names.is_empty()
     }
@@ -337,35 +343,6 @@ impl<'a> Table<'a> {
             )
         })
     }
-
-    /// For `--json`.
-    pub fn record(&self) -> Record<'_> {
-        Record {
-            name: &self.experiment.name,
-            title: &self.experiment.title,
-            unit: self.unit(),
-            groups: &self.experiment.groups.names,
-            rows: self.experiment.rows.heading,
-            libraries: self
-                .libraries
-                .iter()
-                .map(|column| Numbers {
-                    library: column.library.to_string(),
-                    version: &column.version,
-                    values: &column.values,
-                    floor: &column.floor,
-                    line: &column.line,
-                })
-                .collect(),
-            floor: &self.floor,
-            speed_ups: self
-                .cells()
-                .into_iter()
-                .filter_map(|cell| Some((self.label(cell), self.speed_up(cell)?)))
-                .collect(),
-            targets: self.verdicts(),
-        }
-    }
 }
 
 /// The speed-ups of a table.
@@ -379,32 +356,6 @@ pub struct Summary {
     pub lost: usize,
     /// The least.
     pub worst: (Cell, f64),
-}
-
-/// A table as JSON.
-#[derive(Serialize)]
-pub struct Record<'a> {
-    name: &'a str,
-    title: &'a str,
-    unit: &'static str,
-    /// What `group` in the numbers is an index of.
-    groups: &'a [String],
-    /// What `at` in the numbers is.
-    rows: &'static str,
-    libraries: Vec<Numbers<'a>>,
-    floor: &'a Samples,
-    speed_ups: Vec<(String, f64)>,
-    targets: Vec<Verdict>,
-}
-
-#[derive(Serialize)]
-struct Numbers<'a> {
-    library: String,
-    version: &'a Option<String>,
-    values: &'a Samples,
-    floor: &'a Samples,
-    /// Hand-over of a cache line before each launch, in microseconds.
-    line: &'a [f64],
 }
 
 #[cfg(test)]
@@ -516,5 +467,13 @@ mod tests {
             !verdicts[0].met && verdicts[0].text.contains("failed at 16"),
             "{verdicts:?}"
         );
+        // Also where nothing is left that could be judged.
+        experiment.floor = Floor::None;
+        experiment.targets = vec![Target::rows(16, 16, Demand::Under(1.0))];
+        let mut peer = Column::new(Name::Mpich);
+        peer.values.set(other, 0, 1.0);
+        let columns = vec![Column::new(Name::Isthmus), peer];
+        let verdicts = Table::new(&experiment, columns, Samples::default()).verdicts();
+        assert!(verdicts.len() == 1 && !verdicts[0].met, "{verdicts:?}");
     }
 }

@@ -1,7 +1,5 @@
 //! What an experiment must reach, and whether it does.
 
-use std::fmt::Write;
-
 use serde::Serialize;
 
 use super::samples::{Cell, geometric_mean};
@@ -40,6 +38,8 @@ pub enum Demand {
     AtLeast(f64),
     /// Less than this, as it is shown.
     Under(f64),
+    /// At most so many times the value in the same row of the group at this index.
+    TimesGroup(usize, f64),
     /// In each group no row more than so many times the first of these rows.
     Flat(f64),
 }
@@ -86,61 +86,67 @@ impl Target {
         let cells: Vec<Cell> = table.cells().into_iter().filter(|cell| self.covers(*cell)).collect();
         // A cell that a peer has and we have not is a cell we failed in.
         let failed = cells.iter().find(|cell| table.value(**cell).is_none());
-        let (wanted, mut is, met) = match self.demand {
-            Demand::SpeedUp { mean, least, but } => speed_up(table, &cells, mean, least, but)?,
-            Demand::TimesFloor(times) => {
-                let (cell, worst) = worst(&cells, |cell| table.to_floor(cell))?;
-                (
-                    format!("at most {times:.2} x floor"),
-                    format!("worst {worst:.2} at {}", table.label(cell)),
-                    worst <= times,
-                )
-            }
-            Demand::AboveFloor(much) => {
-                let (cell, worst) = worst(&cells, |cell| table.above_floor(cell))?;
-                let unit = table.unit();
-                (
-                    format!("at most {} {unit} above the floor", show::significant(much)),
-                    format!("worst {} {unit} at {}", show::significant(worst), table.label(cell)),
-                    worst <= much,
-                )
-            }
-            Demand::AtLeast(bound) => {
-                let (cell, worst) = worst(&cells, |cell| table.value(cell).map(|value| -value))?;
-                let unit = table.unit();
-                (
-                    format!("at least {bound} {unit}"),
-                    format!("worst {} {unit} at {}", show::significant(-worst), table.label(cell)),
-                    -worst >= bound,
-                )
-            }
-            Demand::Under(bound) => {
-                let (cell, worst) = worst(&cells, |cell| table.value(cell))?;
-                let unit = table.unit();
-                (
-                    format!("under {bound} {unit}"),
-                    format!("worst {} {unit} at {}", show::significant(worst), table.label(cell)),
-                    worst < bound,
-                )
-            }
-            Demand::Flat(times) => {
-                let (cell, worst) = worst(&cells, |cell| table.to_first_row(cell, self.from))?;
-                (
-                    format!("at most {times:.2} times what it is at {}", table.row_label(self.from)),
-                    format!("worst {worst:.2} at {}", table.label(cell)),
-                    worst <= times,
-                )
-            }
+        let failed = failed.map(|cell| format!("failed at {}", table.label(*cell)));
+        let met = failed.is_none();
+        let (is, met) = match (self.reached(table, &cells), failed) {
+            (Some((is, enough)), None) => (is, enough),
+            (Some((is, _)), Some(failed)) => (format!("{is}, {failed}"), met),
+            (None, Some(failed)) => (failed, met),
+            (None, None) => return None,
         };
-        if let Some(cell) = failed {
-            let _ = write!(is, ", failed at {}", table.label(*cell));
+        let text = format!("{}{}: {is}", self.range(table, &cells), self.wanted(table));
+        Some(Verdict { text, met })
+    }
+
+    fn wanted(&self, table: &Table) -> String {
+        let unit = table.unit();
+        match self.demand {
+            Demand::SpeedUp { mean, least, but } => {
+                let each = match (least > 0.0, but > 0.0) {
+                    (false, _) => String::new(),
+                    (true, false) => format!(", no cell under {least:.2}"),
+                    (true, true) => format!(", at most one cell in {:.0} under {least:.2}", 1.0 / but),
+                };
+                format!("speed-up {mean:.2} in the geometric mean{each}")
+            }
+            Demand::TimesFloor(times) => format!("at most {times:.2} x floor"),
+            Demand::AboveFloor(much) => format!("at most {} {unit} above the floor", show::significant(much)),
+            Demand::AtLeast(bound) => format!("at least {bound} {unit}"),
+            Demand::Under(bound) => format!("under {bound} {unit}"),
+            Demand::TimesGroup(group, times) => {
+                format!("at most {times:.2} x {}", table.group(group).unwrap_or_default())
+            }
+            Demand::Flat(times) => format!("at most {times:.2} times what it is at {}", table.row_label(self.from)),
         }
-        let met = met && failed.is_none();
-        let range = self.range(table, &cells);
-        Some(Verdict {
-            text: format!("{range}{wanted}: {is}"),
-            met,
-        })
+    }
+
+    /// What is, and whether it is enough.
+    fn reached(&self, table: &Table, cells: &[Cell]) -> Option<(String, bool)> {
+        let with_unit = |value: f64| format!("{} {}", show::significant(value), table.unit());
+        let factor = |value: f64| format!("{value:.2}");
+        let at_worst =
+            |of: &dyn Fn(Cell) -> Option<f64>, text: &dyn Fn(f64) -> String, enough: &dyn Fn(f64) -> bool| {
+                let (cell, worst) = worst(cells, of)?;
+                let text = format!("worst {} at {}", text(worst), table.label(cell));
+                Some((text, enough(worst)))
+            };
+        match self.demand {
+            Demand::SpeedUp { mean, least, but } => speed_up(table, cells, mean, least, but),
+            Demand::TimesFloor(times) => at_worst(&|cell| table.to_floor(cell), &factor, &|value| value <= times),
+            Demand::AboveFloor(much) => at_worst(&|cell| table.above_floor(cell), &with_unit, &|value| value <= much),
+            Demand::AtLeast(bound) => at_worst(
+                &|cell| table.value(cell).map(|value| -value),
+                &|negative| with_unit(-negative),
+                &|negative| -negative >= bound,
+            ),
+            Demand::Under(bound) => at_worst(&|cell| table.value(cell), &with_unit, &|value| value < bound),
+            Demand::TimesGroup(group, times) => {
+                at_worst(&|cell| table.to_group(cell, group), &factor, &|value| value <= times)
+            }
+            Demand::Flat(times) => at_worst(&|cell| table.to_first_row(cell, self.from), &factor, &|value| {
+                value <= times
+            }),
+        }
     }
 
     /// `8K to 4M: `, or nothing if all rows are meant.
@@ -158,7 +164,7 @@ impl Target {
     }
 }
 
-fn speed_up(table: &Table, cells: &[Cell], mean: f64, least: f64, but: f64) -> Option<(String, String, bool)> {
+fn speed_up(table: &Table, cells: &[Cell], mean: f64, least: f64, but: f64) -> Option<(String, bool)> {
     let cells: Vec<(Cell, f64)> = cells
         .iter()
         .filter_map(|cell| Some((*cell, table.speed_up(*cell)?)))
@@ -168,28 +174,16 @@ fn speed_up(table: &Table, cells: &[Cell], mean: f64, least: f64, but: f64) -> O
     let (cell, worst) = cells.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
     let low = values.iter().filter(|value| **value < least).count();
     let allowed = (values.len() as f64 * but) as usize;
-    let each = match (least > 0.0, but > 0.0) {
-        (false, _) => String::new(),
-        (true, false) => format!(", no cell under {least:.2}"),
-        (true, true) => format!(", at most one cell in {:.0} under {least:.2}", 1.0 / but),
+    let under = match low {
+        0 => String::new(),
+        _ => format!("{low} of {} under, ", values.len()),
     };
-    Some((
-        format!("speed-up {mean:.2} in the geometric mean{each}"),
-        format!(
-            "mean {is_mean:.2}, {}worst {worst:.2} at {}",
-            if low > 0 {
-                format!("{low} of {} under, ", values.len())
-            } else {
-                String::new()
-            },
-            table.label(*cell)
-        ),
-        is_mean >= mean && low <= allowed,
-    ))
+    let text = format!("mean {is_mean:.2}, {under}worst {worst:.2} at {}", table.label(*cell));
+    Some((text, is_mean >= mean && low <= allowed))
 }
 
 /// The cell in which `of` is largest.
-fn worst(cells: &[Cell], of: impl Fn(Cell) -> Option<f64>) -> Option<(Cell, f64)> {
+fn worst(cells: &[Cell], of: &dyn Fn(Cell) -> Option<f64>) -> Option<(Cell, f64)> {
     let values = cells.iter().filter_map(|cell| Some((*cell, of(*cell)?)));
     values.max_by(|a, b| a.1.total_cmp(&b.1))
 }

@@ -1,0 +1,76 @@
+//! What `--json` writes.
+
+use serde::Serialize;
+
+use super::samples::Samples;
+use super::table::Table;
+use super::target::Verdict;
+
+/// All of it.
+#[derive(Serialize)]
+pub struct Record<'a> {
+    version: &'static str,
+    cpus: &'a str,
+    experiments: Vec<Entry<'a>>,
+}
+
+/// A table.
+#[derive(Serialize)]
+struct Entry<'a> {
+    name: &'a str,
+    title: &'a str,
+    unit: &'static str,
+    /// What `group` in the numbers is an index of.
+    groups: &'a [String],
+    /// What `at` in the numbers is.
+    rows: &'static str,
+    libraries: Vec<Numbers<'a>>,
+    floor: &'a Samples,
+    speed_ups: Vec<(String, f64)>,
+    targets: Vec<Verdict>,
+}
+
+#[derive(Serialize)]
+struct Numbers<'a> {
+    library: String,
+    version: &'a Option<String>,
+    values: &'a Samples,
+    floor: &'a Samples,
+    /// Hand-over of a cache line before each launch, in microseconds.
+    line: &'a [f64],
+}
+
+impl<'a> Record<'a> {
+    /// Of `tables`, measured on `cpus`.
+    pub fn new(tables: &'a [Table], cpus: &'a str) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            cpus,
+            experiments: tables.iter().map(entry).collect(),
+        }
+    }
+}
+
+fn entry<'a>(table: &'a Table) -> Entry<'a> {
+    let experiment = table.experiment();
+    let libraries = table.columns().iter().map(|column| Numbers {
+        library: column.library.to_string(),
+        version: &column.version,
+        values: &column.values,
+        floor: &column.floor,
+        line: &column.line,
+    });
+    let cells = table.cells().into_iter();
+    let speed_ups = cells.filter_map(|cell| Some((table.label(cell), table.speed_up(cell)?)));
+    Entry {
+        name: &experiment.name,
+        title: &experiment.title,
+        unit: table.unit(),
+        groups: &experiment.groups.names,
+        rows: experiment.rows.heading,
+        libraries: libraries.collect(),
+        floor: &table.floor,
+        speed_ups: speed_ups.collect(),
+        targets: table.verdicts(),
+    }
+}
