@@ -1,5 +1,7 @@
-//! This process's own part of the job segment: small pieces cut from larger ones.
+//! This process's own part of the job segment: small pieces cut from larger ones. What is released serves again for
+//! pieces of the same length.
 
+use std::collections::HashMap;
 use std::ptr::NonNull;
 
 use isthmus_shm::{Descriptor, Offset, Segment, segment};
@@ -13,12 +15,21 @@ pub struct Arena {
     next: u64,
     end: u64,
     descriptors: Vec<Offset>,
+    /// What was released, by length.
+    released: HashMap<u64, Vec<Offset>>,
 }
 
 impl Arena {
     /// `length` bytes, zeroed, aligned to 128.
     pub fn allocate(&mut self, segment: &Segment, length: u64) -> Result<Offset, segment::Error> {
         let length = length.next_multiple_of(128);
+        if let Some(offset) = self.released.get_mut(&length).and_then(Vec::pop)
+            && let Some(base) = segment.at(offset, length)
+        {
+            // SAFETY: whoever released it vouched that nobody uses it.
+            unsafe { base.write_bytes(0, length as usize) };
+            return Ok(offset);
+        }
         if length > CHUNK / 4 {
             return segment.allocate(length);
         }
@@ -28,6 +39,12 @@ impl Arena {
         }
         self.next += length;
         Ok(Offset(self.next - length))
+    }
+
+    /// Nobody, in any process, uses the `length` bytes at `offset` any more, which [`Self::allocate`] gave out.
+    pub fn release(&mut self, offset: Offset, length: u64) {
+        let length = length.next_multiple_of(128);
+        self.released.entry(length).or_default().push(offset);
     }
 
     /// A descriptor that nobody uses.

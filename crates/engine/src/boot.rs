@@ -57,7 +57,7 @@ pub(crate) fn world() -> Option<&'static World> {
 
 /// Do the ranks of this node outnumber the CPUs that they may use?
 #[inline]
-pub(crate) fn is_crowded() -> bool {
+pub fn is_crowded() -> bool {
     CROWDED.load(Ordering::Relaxed)
 }
 

@@ -20,6 +20,7 @@ use crate::record::{
 };
 use crate::rendezvous::Pull;
 use crate::select::{self, Lessons, Way};
+use crate::staging::Staging;
 use crate::tunables;
 use crate::types::ContextId;
 
@@ -91,6 +92,7 @@ pub(crate) struct Engine {
     /// Peers with something queued.
     pub backlog: Vec<u32>,
     pub arena: Arena,
+    pub staging: Staging,
     pub leases: Leases,
     /// Descriptors of sends that were withdrawn, until their receivers have seen it.
     pub withdrawn: Vec<Offset>,
@@ -128,6 +130,7 @@ impl Engine {
             hot: Vec::new(),
             backlog: Vec::new(),
             arena: Arena::default(),
+            staging: Staging::default(),
             leases: Leases::default(),
             withdrawn: Vec::new(),
             reach: vec![Reach::Unknown; ranks],
@@ -176,6 +179,11 @@ impl Engine {
             }
         }
         moved
+    }
+
+    /// Must this process fence between publishing something and looking whether a peer sleeps?
+    pub fn fence_needed(&self) -> bool {
+        self.fence_needed
     }
 
     /// Rounds of progress in a row that moved nothing, roughly: it wraps.

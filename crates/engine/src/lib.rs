@@ -9,13 +9,13 @@
 
 mod arena;
 mod background;
+mod board;
 mod boot;
 mod consensus;
 pub mod control;
 pub mod counters;
 mod engine;
 mod error;
-mod flags;
 pub mod heap;
 #[cfg(test)]
 mod hostile;
@@ -31,6 +31,7 @@ mod record;
 mod rendezvous;
 mod select;
 mod send;
+mod staging;
 pub mod tunables;
 mod types;
 mod wait;
@@ -41,13 +42,15 @@ use engine::Engine;
 use matching::Pattern;
 
 pub use background::{Background, progress};
-pub use boot::{State, abort, boot, leave, resume, state};
+pub use board::{Board, INLINE, MOST_MEMBERS, MOST_STEPS, Posted, Step};
+pub use boot::{State, abort, boot, is_crowded, leave, resume, state};
 pub use consensus::{Agreed, Consensus};
 pub use error::{Error, Result};
-pub use flags::Flags;
 pub use isthmus_os::topology::{Level, Place};
+pub use isthmus_transfer::copy::copy;
 pub use liveness::wounds;
 pub use place::here;
+pub use staging::{LONGEST, Staged};
 pub use types::{Arrival, ContextId, MessageId, Mode, OpId, Outcome, Peer, Posting, World};
 pub use wait::wait_until;
 

@@ -42,7 +42,7 @@ fn large_ring() -> u64 {
 /// Twice the second-level cache: when the writer comes round, the lines that the reader took have left the reader's
 /// cache for the one behind it, from where they are had in half the time (docs/decisions/0009). A quarter of it where
 /// reader and writer may share it.
-fn suitable_ring() -> u64 {
+pub(crate) fn suitable_ring() -> u64 {
     let cpu = isthmus_os::cpu::affinity().first().copied();
     let caches = topology::caches(cpu.unwrap_or(0));
     let second = caches.into_iter().find(|cache| cache.level == 2);

@@ -22,6 +22,7 @@ mod reduce_scatter;
 mod scan;
 mod scatter;
 mod schedule;
+mod shared;
 
 #[cfg(test)]
 mod tests;
@@ -32,7 +33,6 @@ pub use allreduce::{allreduce, allreduce_init, iallreduce};
 pub use alltoall::{
     alltoall, alltoall_init, alltoallv, alltoallv_init, alltoallw, alltoallw_init, ialltoall, ialltoallv, ialltoallw,
 };
-pub(crate) use barrier::Barriers;
 pub use barrier::{barrier, barrier_init, ibarrier};
 pub use bcast::{bcast, bcast_init, ibcast};
 pub use gather::{gather, gather_init, gatherv, gatherv_init, igather, igatherv};
@@ -48,3 +48,4 @@ pub use reduce_scatter::{
 };
 pub use scan::{exscan, exscan_init, iexscan, iscan, scan, scan_init};
 pub use scatter::{iscatter, iscatterv, scatter, scatter_init, scatterv, scatterv_init};
+pub(crate) use shared::Control;

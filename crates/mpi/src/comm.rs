@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use isthmus_engine::{ContextId, Peer};
 
 use crate::attribute::{Attributes, Cached, Keyvals};
-use crate::coll::Barriers;
+use crate::coll::Control;
 use crate::constants::{CONGRUENT, IDENT, MAX_OBJECT_NAME, SIMILAR, TAG_UB, UNEQUAL};
 use crate::environment;
 use crate::errhandler::{ERRORS_ARE_FATAL, Errhandler};
@@ -65,8 +65,8 @@ pub struct Comm {
     immediates: AtomicU32,
     /// Persistent collectives made so far.
     persistents: AtomicU32,
-    /// Shared control of barriers.
-    pub(crate) barriers: Barriers,
+    /// Shared control of blocking collectives.
+    pub(crate) shared: Control,
     health: Health,
     /// Of the local part of an intercommunicator: the remote group, without which it is of no use.
     beyond: Option<Members>,
@@ -152,7 +152,7 @@ impl Comm {
             collectives: AtomicU32::new(0),
             immediates: AtomicU32::new(0),
             persistents: AtomicU32::new(0),
-            barriers: Barriers::default(),
+            shared: Control::default(),
             health: Health::default(),
             beyond: None,
             handle: OnceLock::new(),

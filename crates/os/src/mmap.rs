@@ -59,6 +59,17 @@ impl Mapping {
         }
     }
 
+    /// Make pages present that will be written soon, rather than one by one when they are. A kernel that cannot leaves it
+    /// at that.
+    pub fn populate(&self, offset: usize, length: usize) {
+        assert!(offset.checked_add(length).is_some_and(|end| end <= self.length));
+        // SAFETY: the range is within ours; the advice changes no byte of it.
+        unsafe {
+            let first = self.base.as_ptr().add(offset).cast();
+            libc::madvise(first, length, libc::MADV_POPULATE_WRITE);
+        }
+    }
+
     /// First byte.
     pub fn base(&self) -> NonNull<u8> {
         self.base

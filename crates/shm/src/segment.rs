@@ -480,6 +480,11 @@ impl Segment {
             .compare_exchange(at + length, at, Ordering::SeqCst, Ordering::Relaxed);
     }
 
+    /// The `length` bytes at `offset`, which [`Self::allocate`] gave out, will be written soon.
+    pub fn populate(&self, offset: Offset, length: u64) {
+        self.mapping.populate(offset.0 as usize, length as usize);
+    }
+
     /// Address of `length` bytes at `offset`, or `None` if that is not within memory that was taken: offsets come from
     /// peers too.
     pub fn at(&self, offset: Offset, length: u64) -> Option<NonNull<u8>> {

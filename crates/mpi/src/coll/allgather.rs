@@ -3,6 +3,7 @@
 mod bruck;
 mod direct;
 mod inter;
+mod shared;
 
 use std::ffi::c_void;
 
@@ -97,6 +98,9 @@ pub(super) unsafe fn run(link: &impl Link, own: Option<Elements<'_>>, one: Eleme
         if link.remote_size() > 0 {
             return inter::run(link, own, block);
         }
+        if let Some(access) = link.shared() {
+            return shared::run(link, access, own, block);
+        }
         if link.size() >= MANY_RANKS && one.bytes() <= SMALL && one.bytes() > 0 {
             return bruck::run(link, own, one);
         }
@@ -118,6 +122,9 @@ pub(super) unsafe fn run_v<'a>(
         if link.remote_size() > 0 {
             return inter::run(link, own, block);
         }
-        direct::run(link, own, block)
+        match link.shared() {
+            Some(access) => shared::run(link, access, own, block),
+            None => direct::run(link, own, block),
+        }
     }
 }

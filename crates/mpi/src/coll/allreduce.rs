@@ -2,6 +2,8 @@
 
 mod inter;
 mod recursive_doubling;
+mod shared_flat;
+mod shared_sliced;
 mod sliced;
 
 use std::ffi::c_void;
@@ -72,6 +74,12 @@ pub(super) unsafe fn run(
             inter::run(link, operand, input, output, count)?;
         } else if count == 0 || link.size() == 1 {
             operand.copy(link, input, output, count)?;
+        } else if let Some(access) = operand.shared(link) {
+            if link.size() > 2 && bytes > 8192 && operand.datatype.is_contiguous() && count >= link.size() as i64 {
+                shared_sliced::run(link, access, operand, input, output, count)?;
+            } else {
+                shared_flat::run(link, access, operand, input, output, count)?;
+            }
         } else if short {
             direct::run(link, operand, input, output, |_| (0, count))?;
         } else if !long {

@@ -2,6 +2,7 @@
 
 mod direct;
 mod inter;
+mod shared;
 
 use std::ffi::c_void;
 
@@ -126,7 +127,10 @@ pub(super) unsafe fn run<'a>(
         if link.remote_size() > 0 {
             return inter::run(link, from, to);
         }
-        direct::run(link, from, to)
+        match link.shared() {
+            Some(access) => shared::run(link, access, from, to),
+            None => direct::run(link, from, to),
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! `MPI_Barrier` (MPI-5.0 §6.3).
 
 mod dissemination;
-mod flags;
 mod inter;
+mod shared;
 
 use super::form::{Form, Immediate, Persistent};
 use super::link::{Call, Link};
@@ -11,30 +11,23 @@ use crate::error::Result;
 use crate::handle::Handle;
 use crate::info::Info;
 use crate::request::Request;
-pub(crate) use flags::Barriers;
 
 /// `MPI_Barrier`: return when every process of the communicator (of the other group, if there is one) has called it.
 pub fn barrier(comm: &'static Comm) -> Result<()> {
-    let call = Call::new(comm)?;
-    let result = if flags::serves(comm) {
-        flags::run(comm, &call)
-    } else {
-        run(&call)
-    };
-    call.finish(result)
+    any_barrier::<Call<'static>>(comm)
 }
 
 /// `MPI_Ibarrier`: as [`barrier`], completed by the request.
 pub fn ibarrier(comm: &'static Comm) -> Result<Handle<Request>> {
-    by_messages::<Immediate>(comm)
+    any_barrier::<Immediate>(comm)
 }
 
 /// `MPI_Barrier_init`: as [`barrier`], by a request that can be started again and again.
 pub fn barrier_init(comm: &'static Comm, _info: Option<&Info>) -> Result<Handle<Request>> {
-    by_messages::<Persistent>(comm)
+    any_barrier::<Persistent>(comm)
 }
 
-fn by_messages<F: Form>(comm: &'static Comm) -> Result<F::Done> {
+fn any_barrier<F: Form>(comm: &'static Comm) -> Result<F::Done> {
     let call = F::begin(comm)?;
     let result = run(call.link());
     call.finish(result)
@@ -44,5 +37,8 @@ pub(super) fn run(link: &impl Link) -> Result<()> {
     if link.remote_size() > 0 {
         return inter::run(link);
     }
-    dissemination::run(link)
+    match link.shared() {
+        Some(access) => shared::run(access, link.rank(), link.size()),
+        None => dissemination::run(link),
+    }
 }

@@ -2,6 +2,7 @@
 
 pub(super) mod binomial;
 pub(super) mod inter;
+mod shared;
 
 use std::ffi::c_void;
 
@@ -48,6 +49,10 @@ forms! {
 pub(super) unsafe fn run(link: &impl Link, elements: Elements<'_>, root: usize) -> Result<()> {
     if elements.bytes() == 0 || link.size() == 1 {
         return Ok(());
+    }
+    if let Some(access) = link.shared() {
+        // SAFETY: the caller's promise.
+        return unsafe { shared::run(link, access, elements, root) };
     }
     // SAFETY: the caller's promise; nothing writes to the root's elements.
     unsafe {

@@ -85,6 +85,62 @@ impl<'a> Elements<'a> {
     }
 }
 
+impl Elements<'_> {
+    /// Write `len` bytes of the packed form, from byte `from` on, to memory that other processes will read.
+    ///
+    /// # Safety
+    /// As for [`Self::pack`]; the packed form has that part.
+    #[inline]
+    pub unsafe fn pack_part(self, from: usize, len: usize, to: *mut u8) {
+        // SAFETY: the caller's promise; contiguous elements are bytes in a row.
+        unsafe {
+            if self.datatype.is_contiguous() {
+                isthmus_engine::copy(self.address.add(from), to, len);
+            } else if len > 0 {
+                let end = (from + len) as i64;
+                self.datatype.pack_range(self.address, self.count, from as i64, end, to);
+            }
+        }
+    }
+
+    /// Take `len` bytes of the packed form, from byte `at` on, from memory that another process has written.
+    ///
+    /// # Safety
+    /// As for [`Self::unpack`]; the packed form has that part.
+    #[inline]
+    pub unsafe fn unpack_part(self, at: usize, len: usize, from: *const u8) {
+        // SAFETY: the caller's promise; contiguous elements are bytes in a row.
+        unsafe {
+            if self.datatype.is_contiguous() {
+                isthmus_engine::copy(from, self.address.add(at), len);
+            } else if len > 0 {
+                let end = (at + len) as i64;
+                self.datatype
+                    .unpack_range(from, self.address, self.count, at as i64, end);
+            }
+        }
+    }
+
+    /// From byte `at` on the packed form has other than `len` bytes: take what fits, and zeros for what is missing.
+    ///
+    /// # Safety
+    /// As for [`Self::unpack`].
+    #[cold]
+    pub unsafe fn unpack_short(self, at: usize, from: *const u8, len: usize) {
+        let rest = self.bytes() - at;
+        let fits = len.min(rest);
+        // SAFETY: the caller's promise; `fits + (rest - fits)` bytes are left from `at` on.
+        unsafe {
+            self.unpack_part(at, fits, from);
+            let zeros = vec![0; (rest - fits).min(1 << 16)];
+            for missing in (at + fits..at + rest).step_by(1 << 16) {
+                let len = zeros.len().min(at + rest - missing);
+                self.unpack_part(missing, len, zeros.as_ptr());
+            }
+        }
+    }
+}
+
 /// The packed form of elements: they themselves where they are contiguous.
 pub(super) struct Packed<'l> {
     pub data: *mut u8,

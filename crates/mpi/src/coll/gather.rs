@@ -2,6 +2,7 @@
 
 mod inter;
 mod linear;
+mod shared;
 
 use std::ffi::c_void;
 
@@ -108,8 +109,9 @@ pub(super) unsafe fn run<'a>(
 ) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe {
-        match root {
-            Root::Rank(root) => linear::run(link, own, block, root),
+        match (root, link.shared()) {
+            (Root::Rank(root), Some(access)) => shared::run(link, access, own, block, root),
+            (Root::Rank(root), None) => linear::run(link, own, block, root),
             _ => inter::run(link, own, block, root),
         }
     }

@@ -15,6 +15,7 @@ use isthmus_engine::{Entered, Mode, OpId, Outcome, Peer, Posting, enter};
 
 use super::elements::Elements;
 use super::operand::Operand;
+use super::shared::{self, Access};
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::{fail, liveness};
@@ -61,6 +62,12 @@ pub(super) trait Link {
     /// A message of `got` bytes came from `from` where `expected` were due.
     fn mismatch(&self, from: usize, got: usize, expected: usize) {
         self.fault(mismatched(from, self.size(), got, expected));
+    }
+
+    /// The memory that all ranks share, if there is any, and it may be used now.
+    #[inline]
+    fn shared(&self) -> Option<&Access<'_>> {
+        None
     }
 
     /// Do all of it, in any order, before anything that is asked for later. Messages to oneself are not allowed.
@@ -161,19 +168,23 @@ pub(super) struct Call<'a> {
     tag: i32,
     /// The first one.
     fault: RefCell<Option<Error>>,
+    access: Option<Access<'a>>,
 }
 
 impl<'a> Call<'a> {
     /// Begin. Even a call whose arguments turn out to be wrong counts, so that this rank stays in step with those whose
     /// arguments are right.
+    #[inline]
     pub fn new(comm: &'a Comm) -> Result<Self> {
-        let tag = comm.next_collective();
-        comm.check_whole(&mut enter())?;
-        Ok(Self {
+        let mut call = Self {
             comm,
-            tag,
+            tag: comm.next_collective(),
             fault: RefCell::new(None),
-        })
+            access: None,
+        };
+        call.access = shared::begin(comm, &call)?;
+        comm.check_whole(&mut enter())?;
+        Ok(call)
     }
 
     /// How the call went, all in all.
@@ -326,6 +337,11 @@ impl Link for Call<'_> {
 
     fn remote_size(&self) -> usize {
         self.comm.remote_group().map_or(0, |group| group.size() as usize)
+    }
+
+    #[inline]
+    fn shared(&self) -> Option<&Access<'_>> {
+        self.access.as_ref()
     }
 
     #[cold]

@@ -42,6 +42,12 @@ impl<'a> Operand<'a> {
         self.commutative
     }
 
+    /// Do elements cross packed, rather than as they lie in memory?
+    #[inline]
+    pub fn crosses_packed(&self) -> bool {
+        self.packed
+    }
+
     /// The address of the element at `index`.
     pub fn at(&self, address: *const u8, index: i64) -> *mut u8 {
         let distance = index.wrapping_mul(self.datatype.extent());

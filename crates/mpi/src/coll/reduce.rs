@@ -2,6 +2,7 @@
 
 pub(super) mod binomial;
 pub(super) mod inter;
+mod shared;
 
 use std::ffi::c_void;
 
@@ -85,6 +86,9 @@ pub(super) unsafe fn run(
     unsafe {
         if count == 0 {
             return Ok(());
+        }
+        if let Some(access) = operand.shared(link) {
+            return shared::run(link, access, operand, input, output, count, root);
         }
         let (result, _scratch) = binomial::run(link, operand, input, count, top)?;
         if top != root {

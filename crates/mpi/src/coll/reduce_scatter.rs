@@ -2,6 +2,7 @@
 
 pub(super) mod direct;
 mod inter;
+mod shared;
 
 use std::ffi::c_void;
 
@@ -93,6 +94,9 @@ pub(super) unsafe fn run(
         if link.remote_size() > 0 {
             return inter::run(link, operand, input, output, block);
         }
-        direct::run(link, operand, input, output, block)
+        match operand.shared(link) {
+            Some(access) => shared::run(link, access, operand, input, output, block),
+            None => direct::run(link, operand, input, output, block),
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! `MPI_Scan` and `MPI_Exscan` (MPI-5.0 §6.11).
 
 mod recursive_doubling;
+mod shared;
 
 use std::ffi::c_void;
 
@@ -91,5 +92,10 @@ pub(super) unsafe fn run(
         return Ok(());
     }
     // SAFETY: the caller's promise.
-    unsafe { recursive_doubling::run(link, operand, input, output, count, inclusive) }
+    unsafe {
+        if let Some(access) = operand.shared(link) {
+            return shared::run(link, access, operand, input, output, count, inclusive);
+        }
+        recursive_doubling::run(link, operand, input, output, count, inclusive)
+    }
 }

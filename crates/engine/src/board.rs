@@ -1,0 +1,379 @@
+//! What a group of ranks posts for each other: shared control of collectives.
+//!
+//! A group goes through *steps*, numbered alike everywhere: the number of a call, and an index within it. In a step a
+//! member may post something, once, and any member may read it. Nothing is reset between steps: a step's number is its
+//! mark.
+//!
+//! # Layout
+//! ```text
+//! per member  State                              128 bytes
+//!             CALLS x DEPTH x Cell               128 bytes each: mark, what, and up to INLINE bytes of payload
+//! ```
+//! A step uses the cell `(call % CALLS, index % DEPTH)`.
+//!
+//! # Fields
+//! All of a member's lines are written by that member only. `finished` is the first step that it has not done with:
+//! before it, it needs nobody's posts any more. It only grows. `left` is raised when the member gives up the board.
+//!
+//! # Ordering
+//! A post's mark is stored with release after its content, and loaded with acquire before it (`SYNC: board-post`).
+//! `finished` is stored with release after the last read of a step, and loaded with acquire before its cell, or the
+//! memory that its post named, is written again (`SYNC: board-finished`). Who waits does so on the rank's one doorbell, so
+//! who posts or finishes rings the others'.
+//!
+//! # Safety
+//! What a peer posts is data: a place is checked against the segment, a length by the reader. A member that dies leaves its
+//! marks where they are; those who wait for it find out as all waits do.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use isthmus_shm::{Offset, Segment};
+
+use crate::types::Peer;
+use crate::{Entered, Result};
+
+/// Between what different members write, and between cells.
+const LINE: usize = 128;
+/// Calls that a member may be ahead of another before it has to look how far that is.
+const CALLS: u64 = 8;
+/// The same for steps of one call.
+const DEPTH: u64 = 4;
+/// Bytes of one member's part.
+const MEMBER: usize = LINE * (1 + (CALLS * DEPTH) as usize);
+/// Bits of a step's index in its call.
+const INDEX_BITS: u32 = 20;
+
+/// Bytes of payload that fit into a post itself.
+pub const INLINE: usize = LINE - 16;
+/// Steps that a call can have.
+pub const MOST_STEPS: u64 = (1 << INDEX_BITS) - 1;
+
+/// A step: the number of its call, from 1, and its index there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Step(u64);
+
+impl Step {
+    /// The first step of a call.
+    #[inline]
+    pub fn first_of(call: u64) -> Self {
+        Self(call << INDEX_BITS)
+    }
+
+    /// The step after it, in the same call.
+    #[inline]
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+
+    fn call(self) -> u64 {
+        self.0 >> INDEX_BITS
+    }
+
+    fn index(self) -> u64 {
+        self.0 & MOST_STEPS
+    }
+
+    /// The cell it uses.
+    #[inline]
+    fn cell(self) -> usize {
+        (self.call() % CALLS * DEPTH + self.index() % DEPTH) as usize
+    }
+
+    /// What everyone must have finished before the cell may be written: everything before this.
+    #[inline]
+    fn needs(self) -> Self {
+        if self.index() >= DEPTH {
+            Self(self.0 - DEPTH + 1)
+        } else {
+            Self::first_of((self.call() + 1).saturating_sub(CALLS))
+        }
+    }
+}
+
+#[repr(C, align(128))]
+struct State {
+    finished: AtomicU64,
+    left: AtomicU64,
+}
+
+#[repr(C, align(128))]
+struct Cell {
+    mark: AtomicU64,
+    what: AtomicU64,
+    payload: [AtomicU64; INLINE / 8],
+}
+
+const _: () = assert!(size_of::<State>() == LINE && size_of::<Cell>() == LINE);
+
+/// In `what`, beside the length: the payload names a place in the segment.
+const ELSEWHERE: u64 = 1 << 63;
+/// In `what`: what the poster wants its readers to know.
+const REMARK: u64 = 1 << 62;
+
+/// The board of one group, as one member sees it.
+#[derive(Debug)]
+pub struct Board {
+    segment: &'static Segment,
+    fence_needed: bool,
+    base: NonNull<u8>,
+    offset: u64,
+    members: Box<[u32]>,
+    me: usize,
+    /// What everyone is known to have finished.
+    all_finished: AtomicU64,
+    /// Members that have failed: nobody waits for them.
+    dead: AtomicU64,
+}
+
+/// Members that a board can have.
+pub const MOST_MEMBERS: usize = 64;
+
+// SAFETY: the memory is atomics in the job segment, which stays mapped until the process exits; payloads are handed from
+// writer to readers by their marks.
+unsafe impl Send for Board {}
+// SAFETY: as above.
+unsafe impl Sync for Board {}
+
+/// Boards that this process took memory for and has given up, until everyone has: (offset, members).
+static GIVEN_UP: Mutex<Vec<(u64, usize)>> = Mutex::new(Vec::new());
+
+/// Something posted.
+#[derive(Debug, Clone, Copy)]
+pub struct Posted {
+    /// Where it lies, in memory that its writer leaves alone until the reader has finished the step.
+    pub data: *const u8,
+    /// Its bytes.
+    pub length: usize,
+    /// What the poster wanted to be known.
+    pub remark: bool,
+}
+
+impl Board {
+    /// Take memory for a board of `members` ranks. One of them does, and tells the others the number that comes back, which
+    /// is never zero.
+    pub fn allocate(inside: &mut Entered, members: usize) -> Result<u64> {
+        inside.settle_staged();
+        let engine = inside.engine();
+        let mut given_up = GIVEN_UP.lock().unwrap_or_else(PoisonError::into_inner);
+        given_up.retain(|&(offset, members)| {
+            let length = (members * MEMBER) as u64;
+            let everyone_left = engine.segment.at(Offset(offset), length).is_some_and(|base| {
+                // SYNC: board-left
+                (0..members).all(|member| state(base, member).left.load(Ordering::Acquire) != 0)
+            });
+            if everyone_left {
+                engine.arena.release(Offset(offset), length);
+            }
+            !everyone_left
+        });
+        let Offset(offset) = engine.arena.allocate(engine.segment, (members * MEMBER) as u64)?;
+        Ok(offset)
+    }
+
+    /// The board at `offset`, as member `me` of `members` sees it; `owner` says that this process allocated it. `None` if
+    /// there is no such memory.
+    pub fn attach(inside: &mut Entered, offset: u64, members: &[Peer], me: usize) -> Option<Self> {
+        let engine = inside.engine();
+        let base = engine
+            .segment
+            .at(Offset(offset), (members.len() * MEMBER) as u64)
+            .filter(|_| me < members.len() && members.len() <= MOST_MEMBERS && offset.is_multiple_of(LINE as u64))?;
+        Some(Self {
+            segment: engine.segment,
+            fence_needed: engine.fence_needed(),
+            base,
+            offset,
+            members: members.iter().map(|peer| peer.0).collect(),
+            me,
+            all_finished: AtomicU64::new(0),
+            dead: AtomicU64::new(0),
+        })
+    }
+
+    /// Members of the group.
+    #[inline]
+    pub fn members(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Which of them we are.
+    #[inline]
+    pub fn me(&self) -> usize {
+        self.me
+    }
+
+    #[inline]
+    fn state(&self, member: usize) -> &State {
+        assert!(member < self.members.len());
+        state(self.base, member)
+    }
+
+    #[inline]
+    fn cell(&self, member: usize, step: Step) -> &Cell {
+        assert!(member < self.members.len());
+        // SAFETY: `attach` checked that every member's part lies in memory that was taken; cells are atomics.
+        unsafe {
+            self.base
+                .add(member * MEMBER + LINE * (1 + step.cell()))
+                .cast()
+                .as_ref()
+        }
+    }
+
+    /// Is our cell for this step free: has everyone read what it held?
+    #[inline]
+    pub fn is_free(&self, step: Step) -> bool {
+        self.is_finished_before(step.needs())
+    }
+
+    /// Has everyone finished everything before `step`?
+    #[inline]
+    pub(crate) fn is_finished_before(&self, step: Step) -> bool {
+        self.all_finished.load(Ordering::Relaxed) >= step.0 || self.look_round() >= step.0
+    }
+
+    /// Has everyone finished `step`?
+    pub(crate) fn is_finished(&self, step: Step) -> bool {
+        self.is_finished_before(step.next())
+    }
+
+    #[cold]
+    fn look_round(&self) -> u64 {
+        // SYNC: board-finished
+        let finished = |member| self.state(member).finished.load(Ordering::Acquire);
+        let gone = self.dead.load(Ordering::Relaxed) | 1 << self.me;
+        let others = (0..self.members.len()).filter(|&member| gone & 1 << member == 0);
+        let all = others.map(finished).min().unwrap_or(u64::MAX);
+        self.all_finished.fetch_max(all, Ordering::Relaxed);
+        all
+    }
+
+    /// From now on wait for no member that has failed.
+    #[cold]
+    pub(crate) fn bury(&self, has_failed: impl Fn(u32) -> bool) {
+        let dead = (0..self.members.len()).filter(|&member| has_failed(self.members[member]));
+        self.dead
+            .fetch_or(dead.fold(0, |bits, member| bits | 1 << member), Ordering::Relaxed);
+    }
+
+    /// Everyone has come to `step`, as its posts show, and so has finished all calls before.
+    #[inline]
+    pub fn everyone_came_to(&self, step: Step) {
+        let known = step.0 & !MOST_STEPS;
+        if self.all_finished.load(Ordering::Relaxed) < known {
+            self.all_finished.store(known, Ordering::Relaxed);
+        }
+    }
+
+    /// Where the payload of our post for `step` goes, up to [`INLINE`] bytes. The cell must be free.
+    #[inline]
+    pub fn payload(&self, step: Step) -> *mut u8 {
+        self.cell(self.me, step).payload.as_ptr().cast_mut().cast()
+    }
+
+    /// Post for `step` the payload of `length` bytes that was written to [`Self::payload`], or what lies at this offset in
+    /// the segment. The cell must be free. Rings nobody.
+    #[inline]
+    pub fn post(&self, step: Step, length: usize, elsewhere: Option<u64>, remark: bool) {
+        let cell = self.cell(self.me, step);
+        let mut what = length as u64 | if remark { REMARK } else { 0 };
+        match elsewhere {
+            None => debug_assert!(length <= INLINE),
+            Some(offset) => {
+                cell.payload[0].store(offset, Ordering::Relaxed);
+                what |= ELSEWHERE;
+            }
+        }
+        cell.what.store(what, Ordering::Relaxed);
+        // SYNC: board-post
+        cell.mark.store(step.0, Ordering::Release);
+    }
+
+    /// Ring the doorbell of a member, after posting something that it waits for.
+    #[inline]
+    pub fn ring(&self, member: usize) {
+        isthmus_shm::doorbell::order(self.fence_needed);
+        self.wake(member);
+    }
+
+    /// Ring everyone's doorbell.
+    #[inline]
+    pub fn ring_all(&self) {
+        isthmus_shm::doorbell::order(self.fence_needed);
+        for member in (0..self.members.len()).filter(|&member| member != self.me) {
+            self.wake(member);
+        }
+    }
+
+    #[inline]
+    fn wake(&self, member: usize) {
+        let bell = self.segment.slot(self.members[member]).doorbell();
+        if bell.ring() {
+            crate::counters::WAKES.add(1);
+            bell.wake();
+        }
+    }
+
+    /// Has `member` posted for `step`?
+    #[inline]
+    pub fn has_posted(&self, member: usize, step: Step) -> bool {
+        // SYNC: board-post
+        self.cell(member, step).mark.load(Ordering::Acquire) == step.0
+    }
+
+    /// What `member` has posted for `step`, which it has; `None` if that makes no sense.
+    #[inline]
+    pub fn posted(&self, member: usize, step: Step) -> Option<Posted> {
+        let cell = self.cell(member, step);
+        let what = cell.what.load(Ordering::Relaxed);
+        let length = what & !(ELSEWHERE | REMARK);
+        let data = if what & ELSEWHERE == 0 {
+            (length <= INLINE as u64).then(|| cell.payload.as_ptr().cast())?
+        } else {
+            let offset = cell.payload[0].load(Ordering::Relaxed);
+            self.segment.at(Offset(offset), length)?.as_ptr().cast_const()
+        };
+        Some(Posted {
+            data,
+            length: length as usize,
+            remark: what & REMARK != 0,
+        })
+    }
+
+    /// Has `member` gone past `step`, and never posted for it?
+    pub fn has_skipped(&self, member: usize, step: Step) -> bool {
+        // SYNC: board-finished
+        self.state(member).finished.load(Ordering::Acquire) > step.0 && !self.has_posted(member, step)
+    }
+
+    /// We are done with everything before `step`, and will read no such post again. Rings nobody.
+    #[inline]
+    pub fn finish_before(&self, step: Step) {
+        // SYNC: board-finished
+        self.state(self.me).finished.store(step.0, Ordering::Release);
+    }
+}
+
+/// # Panics
+/// Never: the caller has checked the member.
+#[inline]
+fn state<'a>(base: NonNull<u8>, member: usize) -> &'a State {
+    // SAFETY: whoever has a base checked that all members' parts lie in memory that was taken, which stays mapped; a State
+    // is only atomics.
+    unsafe { base.add(member * MEMBER).cast().as_ref() }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        // Nothing that was to be read by others is left: whoever stages for a board holds it until then.
+        // SYNC: board-left
+        self.state(self.me).left.store(1, Ordering::Release);
+        if self.me == 0 {
+            let mut given_up = GIVEN_UP.lock().unwrap_or_else(PoisonError::into_inner);
+            given_up.push((self.offset, self.members.len()));
+        }
+    }
+}

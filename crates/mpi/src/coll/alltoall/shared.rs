@@ -1,0 +1,48 @@
+//! Everyone copies what it has for the others to shared memory, segment by segment, and copies out what they have for it,
+//! beginning with the next rank.
+//!
+//! Source: rotated direct reads (Chakraborty, Subramoni, Panda, "Contention-aware kernel-assisted MPI collectives",
+//! CLUSTER 2017), with copies through shared memory. Cost: (p - 1) n bytes in and as many out at each rank; one step per
+//! segment, in which each rank is scheduled once.
+//! Preconditions: a board. Blocks of any lengths: each rank takes the steps that its own longest block needs.
+
+use crate::coll::elements::{self, Elements};
+use crate::coll::link::Link;
+use crate::coll::shared::Access;
+use crate::error::Result;
+
+/// # Safety
+/// What `from` says must be readable, what `to` says writable.
+pub unsafe fn run<'a>(
+    link: &impl Link,
+    access: &Access<'_>,
+    from: impl Fn(usize) -> Elements<'a>,
+    to: impl Fn(usize) -> Elements<'a>,
+) -> Result<()> {
+    let (rank, size) = (link.rank(), link.size());
+    let segment = access.longest_part();
+    let others = || (1..size).map(|i| (rank + i) % size);
+    let longest_out = others().map(|other| from(other).bytes()).max().unwrap_or(0);
+    let longest_in = others().map(|other| to(other).bytes()).max().unwrap_or(0);
+    // SAFETY: the caller's promise; parts have room for what they are made for.
+    unsafe {
+        for done in (0..longest_out.max(longest_in)).step_by(segment) {
+            let step = access.step();
+            if longest_out > done {
+                let length = |other: usize| from(other).bytes().saturating_sub(done).min(segment);
+                access.post_parts(step, length, |other, draft| {
+                    from(other).pack_part(done, length(other), draft);
+                })?;
+            }
+            for other in others() {
+                let block = to(other);
+                if block.bytes() > done {
+                    let part = access.read_part(other, step)?;
+                    access.take(link, other, part, block, done, segment);
+                }
+            }
+            access.finish(step);
+        }
+        elements::copy(link, from(rank), to(rank))
+    }
+}

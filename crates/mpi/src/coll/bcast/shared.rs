@@ -1,0 +1,44 @@
+//! The root copies its bytes to shared memory, segment by segment, and everyone copies them out.
+//!
+//! Source: copy-in-copy-out of XHC (Katevenis et al., "XHC: hierarchical collectives", EuroMPI/USA 2022) and the
+//! release-gather of MPICH's `ch4/shm/posix`, flat: whoever is scheduled finds all that the root has posted.
+//! Cost: n bytes in at the root, n bytes out elsewhere, overlapped from the second segment on. The root waits for nobody
+//! until it is several segments or calls ahead.
+//! Preconditions: a board.
+
+use crate::coll::elements::Elements;
+use crate::coll::link::Link;
+use crate::coll::shared::Access;
+use crate::error::Result;
+
+/// # Safety
+/// The elements must be readable at the root, and writable elsewhere.
+pub unsafe fn run(link: &impl Link, access: &Access<'_>, elements: Elements<'_>, root: usize) -> Result<()> {
+    let (total, segment) = (elements.bytes(), access.segment());
+    let mut done = 0;
+    while done < total {
+        let step = access.step();
+        let length = segment.min(total - done);
+        // SAFETY: the caller's promise; drafts have room for what they are made for.
+        unsafe {
+            if link.rank() == root {
+                let draft = access.draft(step, length)?;
+                elements.pack_part(done, length, draft.data);
+                access.post(&draft);
+            } else {
+                let posted = access.read(root, step)?;
+                if posted.length != length {
+                    link.mismatch(root, done + posted.length, total);
+                    elements.unpack_short(done, posted.data, posted.length);
+                    return Ok(());
+                }
+                elements.unpack_part(done, length, posted.data);
+            }
+        }
+        done += length;
+        if done < total {
+            access.finish(step);
+        }
+    }
+    Ok(())
+}

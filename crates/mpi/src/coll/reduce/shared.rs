@@ -1,0 +1,54 @@
+//! Everyone copies its elements to shared memory, segment by segment, and the root combines them there.
+//!
+//! Source: the flat form of the shared-memory reduce of Graham, Shipman, "MPI support for multi-core architectures:
+//! optimized shared memory collectives", EuroPVM/MPI 2008. Cost: n bytes in at each rank but the root, which reads
+//! (p - 1) n and combines as many, overlapped. Only the root waits, until the others are several segments or calls ahead.
+//! Preconditions: a board. Any operation, any type.
+
+use crate::coll::link::Link;
+use crate::coll::operand::Operand;
+use crate::coll::shared::Access;
+use crate::coll::shared::fold::{Part, fold};
+use crate::error::Result;
+
+/// `output` matters at the root, and may be `input`.
+///
+/// # Safety
+/// `input` must hold `count` elements and, at the root, `output` have room for them.
+pub unsafe fn run(
+    link: &impl Link,
+    access: &Access<'_>,
+    operand: &Operand<'_>,
+    input: *const u8,
+    output: *mut u8,
+    count: i64,
+    root: usize,
+) -> Result<()> {
+    let (rank, size) = (link.rank(), link.size());
+    let at_once = access.elements_at_once(operand);
+    let mut parts = Vec::with_capacity(if rank == root { size } else { 0 });
+    for done in (0..count).step_by(at_once as usize) {
+        let step = access.step();
+        let now = at_once.min(count - done);
+        let own = operand.at(input, done);
+        // SAFETY: the caller's promise; drafts have room for what they are made for.
+        unsafe {
+            if rank == root {
+                parts.clear();
+                for other in 0..size {
+                    parts.push(match other == rank {
+                        true => Part::Own(own),
+                        false => Part::Shared(access.read_operands(operand, other, step, now)?),
+                    });
+                }
+                fold(link, operand, &parts, operand.at(output, done), now)?;
+            } else {
+                let draft = access.draft(step, operand.crossing(now))?;
+                operand.put(own, now, draft.data);
+                access.post_to(root, &draft);
+            }
+        }
+        access.finish(step);
+    }
+    Ok(())
+}
