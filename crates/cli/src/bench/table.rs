@@ -266,8 +266,8 @@ impl<'a> Table<'a> {
         self.experiment.floor.shows_line() || self.experiment.floor.name().is_some()
     }
 
-    /// With a line and something else, the larger of the two is what counts.
-    fn times_floor(&self) -> String {
+    /// What a value is so many times of: with a line and something else, the slower of the two is what counts.
+    pub fn times_floor(&self) -> String {
         match self.experiment.floor.name() {
             Some(name) if !self.experiment.floor.shows_line() => format!("x {name}"),
             _ => "x floor".to_owned(),

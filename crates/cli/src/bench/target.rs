@@ -109,7 +109,7 @@ impl Target {
                 };
                 format!("speed-up {mean:.2} in the geometric mean{each}")
             }
-            Demand::TimesFloor(times) => format!("at most {times:.2} x floor"),
+            Demand::TimesFloor(times) => format!("at most {times:.2} {}", table.times_floor()),
             Demand::AboveFloor(much) => format!("at most {} {unit} above the floor", show::significant(much)),
             Demand::AtLeast(bound) => format!("at least {bound} {unit}"),
             Demand::Under(bound) => format!("under {bound} {unit}"),
@@ -155,6 +155,7 @@ impl Target {
         let group = self.group.and_then(|group| table.group(group));
         let rows = || cells.iter().map(|cell| cell.at);
         match (all, group, rows().min(), rows().max()) {
+            (false, None, Some(from), Some(to)) if from == to => format!("{}: ", table.row_label(from)),
             (false, None, Some(from), Some(to)) => {
                 format!("{} to {}: ", table.row_label(from), table.row_label(to))
             }
