@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use anyhow::Result;
-use isthmus_tests::{Finished, Run, children, command, compile, named, scratch, signal};
+use isthmus_tests::{Finished, Run, children, command, compile, cpu_time, named, scratch, signal};
 
 /// `act` on so many ranks: `act("2", "1 exit=3")`.
 fn act(ranks: &str, action: &str) -> Result<Finished> {
@@ -503,5 +503,69 @@ fn wrong_libraries() -> Result<()> {
 fn answers() -> Result<()> {
     assert!(Run::mpiexec("--help").succeed()?.out.contains("--bind-to"));
     assert!(Run::mpiexec("--version").succeed()?.out.contains("Isthmus"));
+    Ok(())
+}
+
+/// A rank that leaves early (here: by a session of its own) is named when the others had to be stopped.
+#[test]
+fn who_left_is_said_when_the_job_hangs() -> Result<()> {
+    let run = Run::mpiexec("-n 3 --timeout 1")
+        .arg(compile("act")?)
+        .words("1 leave=3")
+        .limit(Duration::from_secs(20))
+        .finish()?;
+    let said = own_lines(&run).join("\n");
+    assert_eq!(run.code, Some(3), "{said}");
+    assert!(said.contains("rank 1 had ended before; ranks 0, 2 had not"), "{said}");
+    Ok(())
+}
+
+/// Address space: a rank that may map less than the others makes all use less. Files: the job's memory is none, as long as
+/// mpiexec may make large ones; else the limit is named.
+#[test]
+fn limits_of_the_shell() -> Result<()> {
+    let program = compile("collectives")?.display().to_string();
+    for limit in [
+        "ulimit -v 20000000",
+        "ulimit -v 3000000",
+        "ulimit -f 100",
+        "ulimit -Sf 0",
+    ] {
+        // For everybody.
+        let line = format!("{limit} && exec {} -n 4 {program}", command("mpiexec").display());
+        let run = Run::program("sh").arg("-c").arg(line).finish()?;
+        if limit == "ulimit -f 100" {
+            assert!(
+                run.code != Some(0) && run.err.contains("ulimit -f"),
+                "{:?}: {}",
+                run.code,
+                run.err
+            );
+        } else {
+            assert_eq!(run.code, Some(0), "{limit}: {}", run.err);
+        }
+        // For some ranks, whose mpiexec has none.
+        let line = format!("{limit} && exec {program}");
+        let mixed = Run::mpiexec("-n 2").arg(&program).words(": -n 2 sh -c").arg(line);
+        mixed.succeed()?;
+    }
+    Ok(())
+}
+
+/// Those who connect to the job's socket and say nothing keep nobody out, and mpiexec does not burn a CPU over them.
+#[test]
+fn silent_visitors_keep_nobody_out() -> Result<()> {
+    // Rank 0 brings a crowd, more than mpiexec may have open; the others come once it is there.
+    let (program, knock) = (compile("collectives")?.display().to_string(), compile("knock")?);
+    let (mpiexec, knock) = (command("mpiexec").display().to_string(), knock.display());
+    let crowd = format!("-n 1 sh -c '{knock} 60 2 & sleep 0.5; exec {program}'");
+    let script = format!("ulimit -n 90; exec {mpiexec} {crowd} : -n 2 sh -c 'sleep 0.6; exec {program}'");
+    let running = Run::program("sh").arg("-c").arg(script).start()?;
+    let pid = running.pid();
+    std::thread::sleep(Duration::from_millis(1500));
+    let used = cpu_time(pid).unwrap_or_default();
+    let run = running.finish()?;
+    assert_eq!(run.code, Some(0), "{}{}", run.out, run.err);
+    assert!(used < Duration::from_millis(500), "mpiexec used {used:?}");
     Ok(())
 }

@@ -3,6 +3,7 @@
  * early=N      exits with N before MPI_Init           abort=N      calls MPI_Abort with N
  * signal=N     sends itself the signal                wrong        sends to a rank that does not exist
  * hang         waits too                              hold=N       finalizes, then sleeps N seconds
+ * leave=N      uses MPI by a session alone, then exits with N
  * With RANK "all", all do. */
 #include "check.h"
 
@@ -15,6 +16,12 @@ int main(int argc, char **argv) {
     const char *equals = strchr(action, '=');
     int number = equals ? atoi(equals + 1) : 0, value = 0;
     if (chosen && strncmp(action, "early=", 6) == 0) return number;
+    if (chosen && strncmp(action, "leave=", 6) == 0) {
+        MPI_Session session;
+        OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session));
+        OK(MPI_Session_finalize(&session));
+        return number;
+    }
     begin(&argc, &argv);
     printf("joined as %d\n", rank);
     fflush(stdout);

@@ -8,7 +8,7 @@ use isthmus_engine::control::{MAX_PACKET, Nonce, ToLauncher, ToRank};
 use isthmus_os::pidfd::PidFd;
 use isthmus_os::socket::{self, Received};
 
-use crate::failure::{Failure, Result};
+use crate::failure::{self, Failure};
 use crate::family;
 
 /// The socket that ranks connect to. It has a name, but in no file system.
@@ -21,23 +21,25 @@ pub struct Door {
 
 impl Door {
     /// Open the door of a job.
-    pub fn open(nonce: Nonce, ranks: u32) -> Result<Self> {
+    pub fn open(nonce: Nonce, ranks: u32) -> failure::Result<Self> {
         let listener =
             socket::listen(&nonce.socket_name()).map_err(|error| Failure::machine("listen to the ranks", error))?;
         Ok(Self { listener, nonce, ranks })
     }
 
-    /// Somebody who has come, if we let them in. Does not block.
-    pub fn visitor(&self) -> Option<Visitor> {
+    /// Somebody who has come, if we let them in. Does not block. Fails where no descriptor is left: then they go on waiting.
+    pub fn visitor(&self) -> Result<Option<Visitor>, Full> {
         loop {
-            let socket = socket::accept(&self.listener).ok()??;
+            let Some(socket) = socket::accept(&self.listener).map_err(|_| Full)? else {
+                return Ok(None);
+            };
             let Ok(credentials) = socket::credentials(&socket) else {
                 continue;
             };
             // Socket names can be listed by anybody; a wrapper may have changed a rank's user.
             if credentials.uid == socket::own_uid() || family::is_descendant(credentials.pid) {
                 let pid = credentials.pid;
-                return Some(Visitor { socket, pid });
+                return Ok(Some(Visitor { socket, pid }));
             }
         }
     }
@@ -57,6 +59,10 @@ impl Door {
         self.listener.as_fd()
     }
 }
+
+/// There is no room for visitors.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Full;
 
 /// A process that has connected and not yet said who it is.
 #[derive(Debug)]

@@ -32,6 +32,21 @@ pub fn describe(status: ExitStatus, stage: Stage) -> String {
     }
 }
 
+/// `rank 3`, `ranks 0, 2-5`; `None` if there is none. In increasing order.
+pub fn list(ranks: impl Iterator<Item = usize>) -> Option<String> {
+    let ranks: Vec<usize> = ranks.collect();
+    let runs: Vec<String> = ranks
+        .chunk_by(|one, next| one + 1 == *next)
+        .map(|run| match run {
+            [one] => one.to_string(),
+            [first, .., last] => format!("{first}-{last}"),
+            [] => String::new(),
+        })
+        .collect();
+    let word = if ranks.len() == 1 { "rank" } else { "ranks" };
+    (!ranks.is_empty()).then(|| format!("{word} {}", runs.join(", ")))
+}
+
 /// As shells have it: the code itself, or 128 + the signal. Never 0: this is for failures.
 pub fn exit_code(status: ExitStatus) -> u8 {
     let code = status
@@ -43,6 +58,14 @@ pub fn exit_code(status: ExitStatus) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lists_of_ranks() {
+        let list = |ranks: &[usize]| list(ranks.iter().copied());
+        assert_eq!(list(&[]), None);
+        assert_eq!(list(&[3]).as_deref(), Some("rank 3"));
+        assert_eq!(list(&[0, 2, 3, 4, 9]).as_deref(), Some("ranks 0, 2-4, 9"));
+    }
 
     #[test]
     fn ends_of_ranks() {

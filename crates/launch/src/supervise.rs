@@ -17,7 +17,7 @@ use isthmus_os::{limits, poll, random};
 
 use crate::failure::{Failure, Result, say};
 use crate::family;
-use crate::lifeline::{Asks, Door, Lifeline, Visitor};
+use crate::lifeline::{Asks, Door, Full, Lifeline, Visitor};
 use crate::options::Job;
 use crate::output::Pipe;
 use crate::program::{self, Program};
@@ -63,6 +63,7 @@ pub fn run(job: &Job) -> Result<u8> {
         size,
         strangers: strangers.into_iter().collect(),
         visitors: Vec::new(),
+        closed_until: None,
         ranks: Vec::new(),
         pipes: Vec::new(),
         childless: false,
@@ -106,6 +107,8 @@ struct Supervisor<'a> {
     /// Children that we were born with.
     strangers: HashSet<u32>,
     visitors: Vec<Visitor>,
+    /// There was no room for those who come: they wait until then.
+    closed_until: Option<Instant>,
     ranks: Vec<Rank>,
     pipes: Vec<Pipe>,
     /// The kernel says that no child is left.
@@ -204,8 +207,11 @@ impl Supervisor<'_> {
             sources.push(Source::Pipe(index));
         }
         if self.ending.is_none() {
-            descriptors.push(self.door.as_fd());
-            sources.push(Source::Door);
+            if self.closed_until.is_none_or(|until| until <= Instant::now()) {
+                self.closed_until = None;
+                descriptors.push(self.door.as_fd());
+                sources.push(Source::Door);
+            }
             for visitor in &self.visitors {
                 descriptors.push(visitor.as_fd());
                 sources.push(Source::Visitor);
@@ -257,7 +263,10 @@ impl Supervisor<'_> {
             .iter()
             .filter_map(|rank| rank.lifeline.as_ref()?.ended.map(learned))
             .min();
-        [self.deadline, reminder, learning].into_iter().flatten().min()
+        [self.deadline, self.closed_until, reminder, learning]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Every rank has ended, and whatever it left.
@@ -283,8 +292,17 @@ impl Supervisor<'_> {
     }
 
     fn attend_visitors(&mut self) {
-        while let Some(visitor) = self.door.visitor() {
-            self.visitors.push(visitor);
+        loop {
+            match self.door.visitor() {
+                Ok(None) => break,
+                Ok(Some(visitor)) => self.visitors.push(visitor),
+                // Those who have come first and say nothing make room for those who have something to say.
+                Err(Full) if !self.visitors.is_empty() => self.visitors.remove(0).refuse(),
+                Err(Full) => {
+                    self.closed_until = Some(Instant::now() + LEARN);
+                    break;
+                }
+            }
         }
         for visitor in std::mem::take(&mut self.visitors) {
             match self.door.listen(&visitor) {
@@ -366,6 +384,7 @@ impl Supervisor<'_> {
         if self.ending.is_none() && self.deadline.is_some_and(|deadline| now >= deadline) {
             let limit = self.job.timeout.unwrap_or_default().as_secs_f64();
             say(&format!("the job has not ended within {limit} s; ending it"));
+            self.say_who_left();
             self.end(TIMED_OUT);
         }
     }

@@ -14,7 +14,9 @@ pub struct Error {
 
 /// The numbers that callers tell apart.
 pub mod errno {
-    pub use libc::{EACCES, EFAULT, EINVAL, EIO, ENODEV, ENOENT, ENOMEM, ENOSYS, ENOTTY, EPERM, ESRCH};
+    pub use libc::{
+        EACCES, EFAULT, EFBIG, EINVAL, EIO, EMFILE, ENFILE, ENODEV, ENOENT, ENOMEM, ENOSYS, ENOTTY, EPERM, ESRCH,
+    };
 }
 
 /// Result of system calls.

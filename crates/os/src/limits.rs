@@ -35,6 +35,30 @@ pub fn allow_open_files(wanted: u64) -> Result<(), u64> {
     Ok(())
 }
 
+/// Do something with the limit on files (`ulimit -f`) as high as it may be.
+pub fn with_largest_files<R>(act: impl FnOnce() -> R) -> R {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the structures are ours. The soft limit may always be raised up to the hard one, and lowered again.
+    unsafe {
+        let known = libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) == 0 && limit.rlim_cur != limit.rlim_max;
+        if known {
+            let raised = libc::rlimit {
+                rlim_cur: limit.rlim_max,
+                ..limit
+            };
+            libc::setrlimit(libc::RLIMIT_FSIZE, &raised);
+        }
+        let answer = act();
+        if known {
+            libc::setrlimit(libc::RLIMIT_FSIZE, &limit);
+        }
+        answer
+    }
+}
+
 fn soft(resource: libc::__rlimit_resource_t) -> Option<u64> {
     let mut limit = libc::rlimit {
         rlim_cur: libc::RLIM_INFINITY,

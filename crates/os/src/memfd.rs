@@ -4,6 +4,7 @@ use std::ffi::CStr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::error::{Result, check};
+use crate::signal;
 
 /// New, empty, close-on-exec; can grow, never shrink (so a mapped page never goes away below somebody's feet).
 pub fn create(name: &CStr) -> Result<OwnedFd> {
@@ -21,16 +22,31 @@ pub fn create(name: &CStr) -> Result<OwnedFd> {
 }
 
 /// Back `[offset, offset + length)` with memory now, growing the file as needed, so that touching it later cannot
-/// fail: a full machine is an error here, never a SIGBUS there.
+/// fail: a full machine is an error here, never a SIGBUS there. Beyond the limit on files (`ulimit -f`) the file does not
+/// grow (`EFBIG`).
 pub fn reserve(fd: &OwnedFd, offset: u64, length: u64) -> Result<()> {
     loop {
         // SAFETY: fallocate on an open descriptor.
-        let result = unsafe { libc::fallocate(fd.as_raw_fd(), 0, offset as libc::off_t, length as libc::off_t) };
-        match check("fallocate", result) {
+        let result = signal::without(libc::SIGXFSZ, || unsafe {
+            let result = libc::fallocate(fd.as_raw_fd(), 0, offset as libc::off_t, length as libc::off_t);
+            check("fallocate", result)
+        });
+        match result {
             Err(error) if error.errno == libc::EINTR => {}
             other => return other.map(drop),
         }
     }
+}
+
+/// Let the file be `length` bytes long, of which what is not reserved costs nothing: then [`reserve`] need not make it grow,
+/// and works whatever the caller's limit on files. Fails (`EFBIG`) if our own limit, hard or soft, is lower.
+pub fn extend(fd: &OwnedFd, length: u64) -> Result<()> {
+    // SAFETY: ftruncate on an open descriptor.
+    let result = signal::without(libc::SIGXFSZ, || unsafe {
+        let result = libc::ftruncate(fd.as_raw_fd(), length as libc::off_t);
+        check("ftruncate", result)
+    });
+    result.map(drop)
 }
 
 /// Give the memory behind `[offset, offset + length)`, whole pages, back to the machine. The bytes read as zeros; writing

@@ -32,6 +32,28 @@ impl Mask {
     }
 }
 
+/// Do what may bring the calling thread `signal`, which would kill the process, and keep the signal from it. What comes from
+/// elsewhere meanwhile comes afterwards.
+pub fn without<R>(signal: i32, act: impl FnOnce() -> R) -> R {
+    // SAFETY: all-zero sets are valid to initialise, and all of them are ours; the calls cannot fail with these arguments.
+    unsafe {
+        let (mut set, mut before, mut pending): (libc::sigset_t, libc::sigset_t, libc::sigset_t) =
+            (zeroed(), zeroed(), zeroed());
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, signal);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, &mut before);
+        libc::sigpending(&mut pending);
+        let was_pending = libc::sigismember(&pending, signal) == 1;
+        let answer = act();
+        let no_time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        if !was_pending {
+            libc::sigtimedwait(&set, std::ptr::null_mut(), &no_time);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        answer
+    }
+}
+
 /// One signal that came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrived {

@@ -51,7 +51,8 @@ pub fn listen(name: &str) -> Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Take a connection; `None` if none waits. The new socket is non-blocking.
+/// Take a connection; `None` if none waits. The new socket is non-blocking. Where no descriptor is left (`EMFILE`), the
+/// connection goes on waiting.
 pub fn accept(listener: &OwnedFd) -> Result<Option<OwnedFd>> {
     // SAFETY: we ask for no address.
     let fd = unsafe {
@@ -204,8 +205,13 @@ pub fn receive(fd: &OwnedFd, buffer: &mut [u8]) -> Result<Received> {
         let mut header = libc::CMSG_FIRSTHDR(&message);
         while !header.is_null() {
             if (*header).cmsg_level == libc::SOL_SOCKET && (*header).cmsg_type == libc::SCM_RIGHTS {
-                let descriptor = libc::CMSG_DATA(header).cast::<RawFd>().read_unaligned();
-                handed = Some(OwnedFd::from_raw_fd(descriptor));
+                let bytes = (*header).cmsg_len as usize - libc::CMSG_LEN(0) as usize;
+                let first = libc::CMSG_DATA(header).cast::<RawFd>();
+                // All that came are open here now; those that nobody asked for are closed again.
+                for index in 0..bytes / size_of::<RawFd>() {
+                    let descriptor = OwnedFd::from_raw_fd(first.add(index).read_unaligned());
+                    handed.get_or_insert(descriptor);
+                }
             }
             header = libc::CMSG_NXTHDR(&message, header);
         }
@@ -250,4 +256,56 @@ pub fn set_receive_limit(fd: &OwnedFd, limit: Duration) -> Result<()> {
             call: "setsockopt",
             ..error
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open_descriptors() -> usize {
+        std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
+    }
+
+    /// Whoever sends more descriptors than are wanted fills nobody's table.
+    #[test]
+    fn descriptors_that_nobody_wants_are_closed() {
+        let mut ends = [0; 2];
+        // SAFETY: the array takes two descriptors, which are ours then.
+        let [ours, theirs] = unsafe {
+            assert_eq!(
+                libc::socketpair(libc::AF_UNIX, libc::SOCK_SEQPACKET, 0, ends.as_mut_ptr()),
+                0
+            );
+            ends.map(|end| OwnedFd::from_raw_fd(end))
+        };
+        let before = open_descriptors();
+        let mut control = ControlBuffer([0; 64]);
+        let mut byte = 7u8;
+        let mut part = libc::iovec {
+            iov_base: (&raw mut byte).cast(),
+            iov_len: 1,
+        };
+        // SAFETY: everything the message points at lives here and is consistent.
+        unsafe {
+            let mut message: libc::msghdr = zeroed();
+            message.msg_iov = &mut part;
+            message.msg_iovlen = 1;
+            message.msg_control = control.0.as_mut_ptr().cast();
+            message.msg_controllen = libc::CMSG_SPACE(5 * 4) as usize;
+            let header = libc::CMSG_FIRSTHDR(&message);
+            (*header).cmsg_level = libc::SOL_SOCKET;
+            (*header).cmsg_type = libc::SCM_RIGHTS;
+            (*header).cmsg_len = libc::CMSG_LEN(5 * 4) as usize;
+            for index in 0..5 {
+                let place = libc::CMSG_DATA(header).cast::<RawFd>().add(index);
+                place.write_unaligned(theirs.as_raw_fd());
+            }
+            assert_eq!(libc::sendmsg(theirs.as_raw_fd(), &message, 0), 1);
+        }
+        let received = receive(&ours, &mut [0; 8]).expect("a packet");
+        assert!(matches!(received, Received::Packet(1, Some(_))));
+        assert_eq!(open_descriptors(), before + 1);
+        drop(received);
+        assert_eq!(open_descriptors(), before);
+    }
 }

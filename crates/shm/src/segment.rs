@@ -28,8 +28,9 @@
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 
+use isthmus_os::error::errno;
 use isthmus_os::mmap::Mapping;
-use isthmus_os::{cpu, memfd, memory};
+use isthmus_os::{cpu, limits, memfd, memory};
 
 use crate::slot::Slot;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -160,8 +161,12 @@ pub fn create(ranks: u32, nonce: [u8; 16]) -> Result<OwnedFd, Error> {
     let fd = memfd::create(c"isthmus-job")?;
     let plan = plan(ranks);
     refuse_if_short(plan.arena)?;
-    memfd::reserve(&fd, 0, plan.arena)?;
     let limit = largest_mapping(&fd, LIMITS[0])?;
+    limits::with_largest_files(|| {
+        // Where our limit on files is too low even so, a rank will hear of it that needs more than it allows.
+        let _ = memfd::extend(&fd, limit);
+        reserve(&fd, 0, plan.arena)
+    })?;
     let mapping = Mapping::shared(&fd, PAGE as usize)?;
     let cpus = cpu::usable() as u64;
     let header = Header {
@@ -193,6 +198,18 @@ fn largest_mapping(fd: &OwnedFd, most: u64) -> Result<u64, Error> {
         }
     }
     Err(last.map_or(Error::Foreign, Error::Os))
+}
+
+/// Back a part of the file with memory.
+fn reserve(fd: &OwnedFd, at: u64, length: u64) -> Result<(), Error> {
+    memfd::reserve(fd, at, length).map_err(|error| match error.errno {
+        errno::EFBIG => Error::Exhausted {
+            wanted: length,
+            left: memfd::length(fd).unwrap_or(at).saturating_sub(at),
+            limit: "size of files, `ulimit -f`",
+        },
+        _ => error.into(),
+    })
 }
 
 fn refuse_if_short(wanted: u64) -> Result<(), Error> {
@@ -405,7 +422,7 @@ impl Segment {
         let length = length.next_multiple_of(PAGE);
         self.refuse_if_short(length)?;
         let at = self.advance(length)?;
-        memfd::reserve(&self.fd, at, length).inspect_err(|_| self.retreat(at, length))?;
+        reserve(&self.fd, at, length).inspect_err(|_| self.retreat(at, length))?;
         Ok(Offset(at))
     }
 
@@ -414,7 +431,7 @@ impl Segment {
         let length = length.next_multiple_of(PAGE);
         let at = self.advance(length)?;
         // With its last page the file is long enough, so that no access in between can be a SIGBUS.
-        memfd::reserve(&self.fd, at + length - PAGE, PAGE).inspect_err(|_| self.retreat(at, length))?;
+        reserve(&self.fd, at + length - PAGE, PAGE).inspect_err(|_| self.retreat(at, length))?;
         Ok(Offset(at))
     }
 
@@ -422,7 +439,7 @@ impl Segment {
     /// find the memory; on an error, some may have been found.
     pub fn back(&self, at: Offset, length: u64) -> Result<(), Error> {
         self.refuse_if_short(length)?;
-        Ok(memfd::reserve(&self.fd, at.0, length)?)
+        reserve(&self.fd, at.0, length)
     }
 
     /// Give the memory behind whole pages back to the machine; their addresses stay taken, and read as zeros. False: the

@@ -87,6 +87,7 @@ impl Supervisor<'_> {
                 Some(told) if told.at.elapsed() < SAME_WISH => {}
                 Some(_) => {
                     say("ending the job");
+                    self.say_who_left();
                     self.end(128 + signal as u8);
                 }
                 None => {

@@ -137,6 +137,20 @@ impl Supervisor<'_> {
         self.end(isthmus_engine::control::exit_code(abort.code));
     }
 
+    /// A job hangs where somebody waits for a rank that has left, and nothing else says so.
+    pub(super) fn say_who_left(&self) {
+        let of = |left: bool| {
+            let all = self.ranks.iter().enumerate();
+            let chosen = all.filter(|(_, rank)| (rank.ended.is_some() && rank.lifeline.is_none()) == left);
+            report::list(chosen.map(|(rank, _)| rank))
+        };
+        if let (Some(left), Some(there)) = (of(true), of(false)) {
+            say(&format!(
+                "{left} had ended before; {there} had not, and may have waited for them"
+            ));
+        }
+    }
+
     pub(super) fn name(&self, rank: usize, pid: u32) -> String {
         let program = self.job.commands[self.ranks[rank].command].program.display();
         format!("rank {rank} (pid {pid}, {program})")
