@@ -5,7 +5,7 @@
 //! processes; a receive from anybody is not sure to be answered any more. Until a failure is known, nothing here costs more
 //! than one load.
 //!
-//! The procedures ([`recovery`]) are those of the User Level Failure Mitigation proposal (Bland et al., "Post-failure
+//! The procedures (`recovery`) are those of the User Level Failure Mitigation proposal (Bland et al., "Post-failure
 //! recovery of MPI communication capability", IJHPCA 27(3), 2013), under the names that MPICH and Open MPI give them.
 
 mod recovery;

@@ -1,8 +1,8 @@
 //! Point-to-point communication (MPI-5.0 §3).
 //!
-//! A call checks its arguments into an [`Outgoing`] or an [`Incoming`], which then start on the engine. Contiguous data
+//! A call checks its arguments into an `Outgoing` or an `Incoming`, which then start on the engine. Contiguous data
 //! goes straight from and to the user's buffer: no request, no allocation, no lock. Anything else is packed into, or
-//! unpacked from, a staging buffer that lives as long as the operation ([`staging`]).
+//! unpacked from, a staging buffer that lives as long as the operation (`staging`).
 
 mod arguments;
 mod blocking;

@@ -2,7 +2,7 @@
 //!
 //! One representation serves every kind of operation. A contiguous send or receive is the engine's [`OpId`] and
 //! nothing else, so that starting and completing one allocates nothing; whatever needs more (staging buffers, several
-//! transfers, user callbacks; later schedules of collectives, windows, files) is a boxed [`Operation`].
+//! transfers, user callbacks; later schedules of collectives, windows, files) is a boxed `Operation`.
 
 mod background;
 mod complete;

@@ -6,7 +6,7 @@
 //! # Layout
 //! One credit block of 128 bytes, then `size` bytes of data in lines of 64, `size` a power of two. A record starts on
 //! a line; its first word is the header `handler 8 | length 24 | context 32`, its body follows at once, and it covers
-//! as many lines as it needs, never wrapping: a [`SKIP`] record fills the end of the ring.
+//! as many lines as it needs, never wrapping: a `SKIP` record fills the end of the ring.
 //!
 //! # Fields (who may touch what, when)
 //! - lines in `[consumed, tail)`: written by the producer before the header is published, read by the consumer after;

@@ -8,7 +8,7 @@
 //!
 //! # Ordering
 //! `state` is claimed by compare-and-swap and published by a release store; read the rest only after an acquire load
-//! that shows [`READY`].
+//! that shows `READY`.
 
 use crate::doorbell::Doorbell;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};

@@ -7,7 +7,7 @@
 //! # Who is that?
 //! The kernel knows the peer by a number that it gives to another process some time after the peer's end: at the
 //! earliest when it has counted through all the others. So the peer's secret, which no other process has, is read before
-//! the first transfer, and again before one that comes more than [`FRESH`] after the last proof.
+//! the first transfer, and again before one that comes more than `FRESH` after the last proof.
 //!
 //! # Small blocks
 //! The kernel takes its time for each span, several times longer for one of the peer's than for one of ours, so small
