@@ -19,8 +19,9 @@ impl Cartesian {
     fn new(dims: &[i32], periods: &[i32], room: i32) -> Result<Self> {
         let mut size = 1_i64;
         for (i, &dim) in dims.iter().enumerate() {
-            if dim <= 0 {
-                return Err(fail!(Dims, "dims[{i}]={dim} is not positive"));
+            // A grid without places is none that is too large: nobody finds a place in it.
+            if dim < 0 {
+                return Err(fail!(Dims, "dims[{i}]={dim} is negative"));
             }
             size = size.saturating_mul(dim.into());
         }
@@ -38,6 +39,9 @@ impl Cartesian {
 
     /// Number of places.
     fn size(&self) -> i32 {
+        if self.dims.contains(&0) {
+            return 0;
+        }
         self.dims.iter().product()
     }
 
@@ -305,9 +309,14 @@ mod tests {
     }
 
     #[test]
+    fn nobody_is_in_a_grid_without_places() {
+        let grid = Cartesian::new(&[i32::MAX, i32::MAX, 0], &[0; 3], 4).unwrap();
+        assert_eq!(grid.size(), 0);
+    }
+
+    #[test]
     fn grids_that_cannot_be() {
         let class = |dims: &[i32]| Cartesian::new(dims, &vec![0; dims.len()], 4).unwrap_err().code();
-        assert_eq!(class(&[2, 0]), Class::Dims as i32);
         assert_eq!(class(&[-2, -2]), Class::Dims as i32);
         assert_eq!(class(&[5]), Class::Dims as i32);
         assert_eq!(class(&[i32::MAX; 9]), Class::Dims as i32);
