@@ -52,6 +52,36 @@ const HANDLES: [&str; 11] = [
     "Win",
 ];
 
+/// The beginning of what is compiled into programs; see docs/decisions.
+const FORTRAN: &str = "
+/* Handles and statuses for Fortran (MPI-5.0 19.3.4, 19.3.5). They are no part of the ABI, so no library has them: programs
+ * carry their own. */
+typedef int MPI_Fint;
+#define MPI_F_STATUS_SIZE 8
+#define MPI_F_SOURCE 0
+#define MPI_F_TAG 1
+#define MPI_F_ERROR 2
+";
+
+const STATUSES: &str = "\
+static __inline__ int MPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status) {
+    int i;
+    f_status[MPI_F_SOURCE] = c_status->MPI_SOURCE;
+    f_status[MPI_F_TAG] = c_status->MPI_TAG;
+    f_status[MPI_F_ERROR] = c_status->MPI_ERROR;
+    for (i = 0; i < 5; i++) f_status[3 + i] = c_status->MPI_internal[i];
+    return MPI_SUCCESS;
+}
+static __inline__ int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status) {
+    int i;
+    c_status->MPI_SOURCE = f_status[MPI_F_SOURCE];
+    c_status->MPI_TAG = f_status[MPI_F_TAG];
+    c_status->MPI_ERROR = f_status[MPI_F_ERROR];
+    for (i = 0; i < 5; i++) c_status->MPI_internal[i] = f_status[3 + i];
+    return MPI_SUCCESS;
+}
+";
+
 const TOOL_HANDLES: [&str; 6] = [
     "cvar_handle",
     "enum",
@@ -103,8 +133,28 @@ pub fn render(standard: &Standard) -> Result<String> {
     prototypes(standard, "", &mut text)?;
     text.push_str("\n/* The same under the names of the profiling interface. */\n");
     prototypes(standard, "P", &mut text)?;
+    fortran(&mut text)?;
     text.push_str(BOTTOM);
     Ok(text)
+}
+
+/// Conversions by way of the ABI's own.
+fn fortran(text: &mut String) -> Result<()> {
+    text.push_str(FORTRAN);
+    for name in HANDLES {
+        // Only datatypes have functions of another name than their own.
+        let (function, variable) = (name.replace("Datatype", "Type"), name.to_lowercase());
+        writeln!(
+            text,
+            "static __inline__ MPI_Fint MPI_{function}_c2f(MPI_{name} {variable}) {{ return MPI_{function}_toint({variable}); }}"
+        )?;
+        writeln!(
+            text,
+            "static __inline__ MPI_{name} MPI_{function}_f2c(MPI_Fint {variable}) {{ return MPI_{function}_fromint({variable}); }}"
+        )?;
+    }
+    text.push_str(STATUSES);
+    Ok(())
 }
 
 /// Constants of the two enumerations, which C++ does not make from integers.
