@@ -122,7 +122,13 @@ mod x86 {
                     _mm_prefetch::<_MM_HINT_T0>(from.cast::<i8>().add(AHEAD));
                     _mm_prefetch::<_MM_HINT_T0>(from.cast::<i8>().add(AHEAD + ROUND / 2));
                 }
-                let round = [from, from.add(1), from.add(2), from.add(3)].map(|at| _mm256_loadu_si256(at));
+                // One by one: a closure need not be inlined, and then passes vectors through memory.
+                let round = [
+                    _mm256_loadu_si256(from),
+                    _mm256_loadu_si256(from.add(1)),
+                    _mm256_loadu_si256(from.add(2)),
+                    _mm256_loadu_si256(from.add(3)),
+                ];
                 _mm256_storeu_si256(to, round[0]);
                 _mm256_storeu_si256(to.add(1), round[1]);
                 _mm256_storeu_si256(to.add(2), round[2]);
@@ -145,7 +151,13 @@ mod x86 {
             // SAFETY: a whole round lies within both ranges, and `to + done` is aligned.
             unsafe {
                 let (from, to) = (from.add(done).cast::<__m256i>(), to.add(done).cast::<__m256i>());
-                let round = [from, from.add(1), from.add(2), from.add(3)].map(|at| _mm256_loadu_si256(at));
+                // One by one: a closure need not be inlined, and then passes vectors through memory.
+                let round = [
+                    _mm256_loadu_si256(from),
+                    _mm256_loadu_si256(from.add(1)),
+                    _mm256_loadu_si256(from.add(2)),
+                    _mm256_loadu_si256(from.add(3)),
+                ];
                 _mm256_stream_si256(to, round[0]);
                 _mm256_stream_si256(to.add(1), round[1]);
                 _mm256_stream_si256(to.add(2), round[2]);
