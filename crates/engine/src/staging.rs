@@ -6,6 +6,8 @@
 //! lines that a reader still holds there are slow to write again: twice that size was measured to be two to five times as
 //! fast from 4 KiB on (Zen 4). Nothing is taken before it is needed.
 
+mod publish;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -15,6 +17,8 @@ use crate::arena::Arena;
 use crate::board::{Board, Step};
 use crate::outbound::suitable_ring;
 use crate::{Entered, Result, tunables};
+
+pub use publish::copy_for_others;
 
 /// Pieces up to so many bytes are short.
 const SHORT: usize = 2 << 10;

@@ -95,7 +95,7 @@ impl Elements<'_> {
         // SAFETY: the caller's promise; contiguous elements are bytes in a row.
         unsafe {
             if self.datatype.is_contiguous() {
-                isthmus_engine::copy(self.address.add(from), to, len);
+                isthmus_engine::copy_for_others(self.address.add(from), to, len);
             } else if len > 0 {
                 let end = (from + len) as i64;
                 self.datatype.pack_range(self.address, self.count, from as i64, end, to);

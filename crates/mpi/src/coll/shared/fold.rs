@@ -134,7 +134,7 @@ impl Operand<'_> {
             if self.crosses_packed() {
                 Elements::new(from.cast(), count, self.datatype).pack(to);
             } else {
-                isthmus_engine::copy(from, to, self.crossing(count));
+                isthmus_engine::copy_for_others(from, to, self.crossing(count));
             }
         }
     }
