@@ -1,6 +1,6 @@
-//! Every program of `tests/programs` whose first line says `// ranks: 1 2 4`, on so many ranks each; on those of the
-//! second line (`// more ranks: 17`) too where tests are to take their time. A program checks itself: it exits with 0, or
-//! says what is wrong.
+//! Every program of `tests/programs` whose first line says `// ranks: 1 2 4`, on so many ranks each; in the full test also on
+//! those of `// more ranks:`. If a line says `// mpiexec: OPTIONS`, it is started with these. A program checks itself: it exits
+//! with 0, or says what is wrong.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -27,20 +27,28 @@ fn main() -> ExitCode {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        let more = text.lines().nth(1).and_then(|line| line.strip_prefix("// more ranks:"));
-        let more = more.filter(|_| full()).unwrap_or_default();
+        let line = |what: &str| {
+            text.lines()
+                .take(3)
+                .find_map(|line| line.strip_prefix(what))
+                .unwrap_or_default()
+        };
+        let more = if full() { line("// more ranks:") } else { "" };
+        let options = line("// mpiexec:");
         for ranks in ranks.split_whitespace().chain(more.split_whitespace()) {
-            let (name, ranks) = (name.clone(), ranks.to_owned());
-            trials.push(Trial::test(format!("{name} on {ranks}"), move || run(&name, &ranks)));
+            let (name, ranks, options) = (name.clone(), ranks.to_owned(), options.to_owned());
+            let title = format!("{name} on {ranks}");
+            trials.push(Trial::test(title, move || run(&name, &ranks, &options)));
         }
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-fn run(name: &str, ranks: &str) -> Result<(), Failed> {
+fn run(name: &str, ranks: &str, options: &str) -> Result<(), Failed> {
     let program = compile(name)?;
     let run = Run::mpiexec("-n")
         .words(ranks)
+        .words(options)
         .arg(program)
         .limit(Duration::from_secs(if full() { 900 } else { 90 }));
     run.succeed().map(drop).map_err(|error| format!("{error:#}").into())

@@ -1,6 +1,6 @@
 //! The communication engine of one process, free of any API.
 //!
-//! One [`Engine`] lives per process, from [`boot`] until the process exits (initialising again after
+//! One `Engine` lives per process, from [`boot`] until the process exits (initialising again after
 //! finalizing just works). The API layers reach it through [`enter`], whose [`Entered`] token proves
 //! that no other thread is inside; the token is never held across a user callback.
 //!
@@ -46,10 +46,11 @@ pub use board::{Board, INLINE, MOST_MEMBERS, MOST_STEPS, Posted, Step};
 pub use boot::{State, abort, boot, is_crowded, leave, resume, state};
 pub use consensus::{Agreed, Consensus};
 pub use error::{Error, Result};
-pub use isthmus_os::topology::{Level, Place};
+pub use isthmus_os::topology::{Level, MadeUp, Place};
 pub use isthmus_transfer::copy::copy;
 pub use liveness::wounds;
-pub use place::here;
+pub use place::{hardware, here};
+pub use staging::{LONGEST, Staged};
 pub use staging::{LONGEST, Staged, copy_for_others};
 pub use types::{Arrival, ContextId, MessageId, Mode, OpId, Outcome, Peer, Posting, World};
 pub use wait::wait_until;

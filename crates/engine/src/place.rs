@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use isthmus_os::cpu;
 use isthmus_os::process::say;
-use isthmus_os::topology::{MadeUp, Place};
+use isthmus_os::topology::{Level, MadeUp, Place, unit};
 
 use crate::types::Peer;
 use crate::{Entered, boot, tunables};
@@ -38,6 +38,19 @@ pub(crate) fn of_rank(rank: u32) -> Place {
 pub fn here() -> Place {
     let world = boot::world().expect("MPI procedures check that the engine has booted");
     of_rank(world.rank)
+}
+
+/// The kinds of hardware that are known of, with whether the calling process may only run in one unit of it at this moment.
+/// Only after [`crate::boot`].
+pub fn hardware() -> Vec<(Level, bool)> {
+    let place = here();
+    let cpus = cpu::affinity();
+    let is_known = |level: Level| {
+        let told = || cpus.first().is_some_and(|cpu| unit(*cpu, level).is_some());
+        place.unit(level).is_some() || made_up().is_some() || told()
+    };
+    let known = Level::ALL.into_iter().filter(|level| is_known(*level));
+    known.map(|level| (level, place.unit(level).is_some())).collect()
 }
 
 impl Entered {

@@ -107,15 +107,18 @@ fn variable(name: &str) -> String {
     format!("ISTHMUS_{}", name.to_ascii_uppercase())
 }
 
-/// A machine made up for tests: see [`isthmus_os::topology::MadeUp`].
-pub static TOPOLOGY: Text = Text {
-    name: "topology",
-    doc: "The machine to believe in, for tests: 2x4 is 2 packages of 4 cores, 0,1,0,1 each rank's package.",
-    value: OnceLock::new(),
-};
+macro_rules! texts {
+    ($($ident:ident = $name:literal, $doc:literal;)*) => {
+        $(#[doc = $doc] pub static $ident: Text = Text { name: $name, doc: $doc, value: OnceLock::new() };)*
+        /// Every tunable that is no number.
+        pub static TEXTS: &[&Text] = &[$(&$ident),*];
+    };
+}
 
-/// Every tunable that is no number.
-pub static TEXTS: &[&Text] = &[&TOPOLOGY];
+texts! {
+    TOPOLOGY = "topology", "The machine to believe in, for tests: 2x4 is 2 packages of 4 cores, 0,1,0,1 each rank's package.";
+    MEMORY_ALLOC_KINDS = "memory_alloc_kinds", "Kinds of memory that the program asks support for, as system,mpi:alloc_mem (mpiexec -memory-alloc-kinds).";
+}
 
 /// Numbers may carry `K`, `M` or `G` (powers of 1024).
 fn parse(text: &str) -> Option<u64> {

@@ -65,6 +65,8 @@ usage: mpiexec [-n RANKS] [options] PROGRAM [arguments] [: [-n RANKS] [options] 
   -genv NAME VALUE       set it for all commands
   -x NAME[=VALUE]        as -env; without a value, pass it on (all variables are)
   --set NAME=VALUE       set a tunable for all commands (see: isthmus info)
+  -memory-alloc-kinds LIST
+                         kinds of memory that the program asks support for (MPI-5.0 11.4.3)
   --wdir DIR             run this command in DIR
   --bind-to none|core    leave placement to the kernel (default), or give each rank a core
   -l, --tag-output       start each line of output with its rank: [3] ...
@@ -228,6 +230,11 @@ impl Parser {
                 };
                 self.everywhere.push((tunable_variable(tunable)?.into(), value.into()));
             }
+            "memory-alloc-kinds" | "memory-allocation-kinds" => {
+                let variable = isthmus_engine::tunables::MEMORY_ALLOC_KINDS.variable();
+                let kinds = self.value(name)?;
+                self.everywhere.push((variable.into(), kinds));
+            }
             "wdir" | "wd" => command.directory = Some(self.value(name)?.into()),
             "bind-to" => {
                 let text = self.text(name)?;
@@ -313,11 +320,17 @@ fn option_name(argument: &OsString) -> Option<&str> {
 /// `eager_limit` is set by `ISTHMUS_EAGER_LIMIT`. A name that no tunable has is an error, not silence.
 fn tunable_variable(name: &str) -> Result<String> {
     let wanted = name.to_ascii_lowercase().replace('-', "_");
-    let table = isthmus_engine::tunables::TABLE;
-    match table.iter().find(|tunable| tunable.name == wanted) {
-        Some(tunable) => Ok(tunable.variable()),
+    let numbers = isthmus_engine::tunables::TABLE
+        .iter()
+        .map(|tunable| (tunable.name, tunable.variable()));
+    let texts = isthmus_engine::tunables::TEXTS
+        .iter()
+        .map(|tunable| (tunable.name, tunable.variable()));
+    let all: Vec<_> = numbers.chain(texts).collect();
+    match all.iter().find(|(name, _)| *name == wanted) {
+        Some((_, variable)) => Ok(variable.clone()),
         None => {
-            let known: Vec<&str> = table.iter().map(|tunable| tunable.name).collect();
+            let known: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
             Err(Failure::usage(format!(
                 "--set {name}: no such tunable; there are: {}",
                 known.join(", ")
@@ -416,7 +429,8 @@ mod tests {
         ] {
             refused(line);
         }
-        assert!(refused("--set nonsense=1 a").contains("eager_limit"));
+        let named = refused("--set nonsense=1 a");
+        assert!(named.contains("eager_limit") && named.contains("topology"));
         assert!(refused("-n 1 -host far a").contains("far"));
         assert!(refused("-n 60000 a : -n 60000 a").contains("ranks"));
     }

@@ -4,6 +4,7 @@ mod agreement;
 mod attributes;
 pub(crate) mod context;
 mod create;
+mod hints;
 mod idup;
 mod inter;
 mod split;
@@ -23,21 +24,19 @@ use crate::error::{Class, Result};
 use crate::fail;
 use crate::group::{self, Group, Members};
 use crate::handle::{Handle, Kind, Object, Table};
-use crate::info::Info;
 use crate::liveness::{self, Health};
 use crate::topology::Topology;
 
-pub use attributes::{
-    comm_create_keyval, comm_delete_attr, comm_free_keyval, comm_get_attr, comm_get_info, comm_set_attr, comm_set_info,
-};
+pub use attributes::{comm_create_keyval, comm_delete_attr, comm_free_keyval, comm_get_attr, comm_set_attr};
 pub(crate) use create::digest;
 pub use create::{
     comm_create, comm_create_from_group, comm_create_group, comm_disconnect, comm_dup, comm_dup_with_info, comm_free,
 };
+pub use hints::{Hints, Promise, comm_get_info, comm_set_info};
 pub use idup::{comm_idup, comm_idup_with_info};
 pub use inter::{intercomm_create, intercomm_create_from_groups, intercomm_merge};
 pub(crate) use split::split;
-pub use split::{SHARED_MEMORY, comm_split, comm_split_type};
+pub use split::{SHARED_MEMORY, comm_split, comm_split_type, resource_type};
 
 /// A group of processes and a message space of their own.
 pub struct Comm {
@@ -49,8 +48,8 @@ pub struct Comm {
     pub attributes: Attributes<Comm>,
     errhandler: Mutex<Arc<Errhandler>>,
     name: Mutex<String>,
-    /// The hints in use.
-    hints: Info,
+    /// What was promised.
+    pub hints: Hints,
     /// The other side of an intercommunicator.
     remote: Option<Box<Remote>>,
     /// Whom ranks name in point-to-point calls: the remote group if there is one, else the local.
@@ -145,7 +144,7 @@ impl Comm {
             attributes: Attributes::new(),
             errhandler: Mutex::new(errhandler),
             name: Mutex::default(),
-            hints: Info::default(),
+            hints: Hints::default(),
             remote,
             targets,
             topology: None,

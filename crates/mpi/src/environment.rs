@@ -1,6 +1,7 @@
 //! Starting and ending MPI, and what a process may ask about its surroundings (MPI-5.0 §9, §11).
 
 pub mod codes;
+pub mod kinds;
 pub mod memory;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -254,9 +255,13 @@ pub fn pcontrol(_level: i32) -> Result<()> {
 }
 
 /// `MPI_Get_hw_resource_info`: the resource types that `MPI_Comm_split_type` knows, and whether this process is confined to
-/// one instance of each.
+/// one instance of each at this moment.
 pub fn get_hw_resource_info() -> Result<Handle<Info>> {
-    Info::from_pairs([(comm::SHARED_MEMORY, "true")]).publish()
+    let types = isthmus_engine::hardware()
+        .into_iter()
+        .map(|(level, confined)| (comm::resource_type(level), confined.to_string()));
+    let memory = (comm::SHARED_MEMORY.to_owned(), true.to_string());
+    Info::from_pairs(std::iter::once(memory).chain(types)).publish()
 }
 
 /// What is known of how a program with these arguments was started, as `MPI_INFO_ENV` tells it.
@@ -273,6 +278,7 @@ pub(crate) fn env_pairs(arguments: &[String]) -> Vec<(String, String)> {
     if me().is_some() {
         tell("maxprocs", world().size.to_string());
     }
+    tell("mpi_memory_alloc_kinds", kinds::supported(kinds::asked_at_start()));
     tell("host", isthmus_os::host::name());
     tell("arch", std::env::consts::ARCH.to_owned());
     if let Ok(directory) = std::env::current_dir() {

@@ -31,7 +31,7 @@ static MESSAGES: Guarded<Slab<Found>> = Guarded::new(Slab::new(Kind::Message));
 
 /// The arguments of a probe, checked; `None`: from `MPI_PROC_NULL`.
 fn check(source: i32, tag: i32, comm: &Comm) -> Result<Option<Wanted>> {
-    let tag = any_tag(tag)?;
+    let tag = any_tag(tag, comm)?;
     let from = match Source::check(source, comm)? {
         Source::Peer(peer) => Some(peer),
         Source::Any | Source::Matched(_) => None,

@@ -2,10 +2,10 @@
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::constants::THREAD_SERIALIZED;
-use crate::environment;
+use crate::environment::{self, kinds};
 use crate::errhandler::Errhandler;
 use crate::error::{Class, Result};
 use crate::fail;
@@ -25,6 +25,20 @@ pub struct Session {
     handle: OnceLock<Handle<Session>>,
     /// The thread level granted.
     level: i32,
+}
+
+/// What sessions asked for that are not finalized, if it is not what was asked for at the start.
+static KINDS: Mutex<Vec<(SessionId, String)>> = Mutex::new(Vec::new());
+
+fn asked_kinds() -> MutexGuard<'static, Vec<(SessionId, String)>> {
+    KINDS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The kinds of memory that are supported on what is derived from a session, or (`None`) from the world.
+pub(crate) fn memory_alloc_kinds(session: Option<SessionId>) -> String {
+    let all = asked_kinds();
+    let own = all.iter().find(|(id, _)| Some(*id) == session);
+    kinds::supported(own.map(|(_, asked)| asked.as_str()).or(kinds::asked_at_start()))
 }
 
 impl Object for Session {
@@ -91,8 +105,12 @@ pub fn session_init(info: Option<&Info>, errhandler: &Errhandler) -> Result<Hand
     environment::join()?;
     liveness::attach(&errhandler);
     static SESSIONS: AtomicU64 = AtomicU64::new(0);
+    let id = SessionId(SESSIONS.fetch_add(1, Ordering::Relaxed));
+    if let Some(kinds) = info.and_then(|info| info.value("mpi_memory_alloc_kinds")) {
+        asked_kinds().push((id, kinds));
+    }
     let session = Arc::new(Session {
-        id: SessionId(SESSIONS.fetch_add(1, Ordering::Relaxed)),
+        id,
         errhandler: Mutex::new(errhandler),
         handle: OnceLock::new(),
         level,
@@ -108,6 +126,7 @@ pub fn session_finalize(handle: Handle<Session>) -> Result<()> {
     let session = handle.remove("session")?;
     let drained = environment::drain();
     p2p::forget_session(session.id);
+    asked_kinds().retain(|(id, _)| *id != session.id);
     environment::part();
     drained
 }
@@ -115,8 +134,8 @@ pub fn session_finalize(handle: Handle<Session>) -> Result<()> {
 /// `MPI_Session_get_info`: the hints in use.
 pub fn session_get_info(session: &Session) -> Result<Handle<Info>> {
     Info::from_pairs([
-        ("thread_level", environment::thread_level_name(session.level)),
-        ("mpi_memory_alloc_kinds", "mpi,system"),
+        ("thread_level", environment::thread_level_name(session.level).to_owned()),
+        ("mpi_memory_alloc_kinds", memory_alloc_kinds(Some(session.id))),
     ])
     .publish()
 }

@@ -1,4 +1,4 @@
-//! What users attach to communicators: attributes (MPI-5.0 §7.7.2) and hints (§7.4.4), and what we attach.
+//! Attributes of communicators (MPI-5.0 §7.7.2), those that we attach among them.
 
 use std::ffi::c_void;
 
@@ -7,17 +7,6 @@ use crate::attribute::{Cached, Copy, Delete, Value};
 use crate::constants::{ANY_SOURCE, PROC_NULL, TAG_UB};
 use crate::environment::{self, codes};
 use crate::error::Result;
-use crate::handle::Handle;
-use crate::info::Info;
-
-/// The hints that a communicator keeps. None of them changes what we do.
-const HINTS: [&str; 5] = [
-    "mpi_assert_no_any_tag",
-    "mpi_assert_no_any_source",
-    "mpi_assert_exact_length",
-    "mpi_assert_allow_overtaking",
-    "mpi_assert_memory_alloc_kinds",
-];
 
 /// Values of the keys that every communicator has; `None` if `keyval` is none of them or has no value here.
 fn predefined(keyval: i32) -> Option<i32> {
@@ -68,19 +57,4 @@ pub fn comm_get_attr(comm: &Comm, comm_keyval: i32) -> Result<Option<Value>> {
 /// `MPI_Comm_delete_attr`. If the delete callback refuses, the attribute stays.
 pub fn comm_delete_attr(comm: &Comm, comm_keyval: i32) -> Result<()> {
     comm.attributes.delete(comm.handle(), comm_keyval)
-}
-
-/// `MPI_Comm_set_info`: hints that we do not know are ignored.
-pub fn comm_set_info(comm: &Comm, info: Option<&Info>) -> Result<()> {
-    for (key, value) in info.map(Info::pairs).unwrap_or_default() {
-        if HINTS.iter().any(|hint| hint.as_bytes() == key) {
-            comm.hints.set(&key, &value);
-        }
-    }
-    Ok(())
-}
-
-/// `MPI_Comm_get_info`: the hints in use.
-pub fn comm_get_info(comm: &Comm) -> Result<Handle<Info>> {
-    Info::from_pairs(comm.hints.pairs()).publish()
 }

@@ -1,5 +1,7 @@
 //! Splitting communicators (MPI-5.0 §7.4.2).
 
+use isthmus_engine::{Level, Place};
+
 use super::inter::gather_both;
 use super::{Comm, context};
 use crate::constants::{
@@ -11,8 +13,21 @@ use crate::group::{Group, Members};
 use crate::handle::Handle;
 use crate::info::Info;
 
-/// The one resource type that the standard names: what `COMM_TYPE_SHARED` splits by.
+/// The resource type that the standard names: what `COMM_TYPE_SHARED` splits by.
 pub const SHARED_MEMORY: &str = "mpi_shared_memory";
+const TYPE_KEY: &str = "mpi_hw_resource_type";
+const PSET_KEY: &str = "mpi_pset_name";
+const SCHEME: &str = "hwloc://";
+
+/// The name of a kind of hardware as a resource type.
+pub fn resource_type(level: Level) -> String {
+    format!("{SCHEME}{}", level.name())
+}
+
+/// The kind of hardware that a resource type names, with or without the scheme.
+fn level_of(name: &str) -> Option<Level> {
+    Level::of_name(name.strip_prefix(SCHEME).unwrap_or(name))
+}
 
 /// `MPI_Comm_split`: a communicator for each colour, ranked by key, then by rank in `comm`; the null handle for the colour
 /// `UNDEFINED`. Collective; one whose colour is wrong gets an error, and the others do without it.
@@ -25,25 +40,85 @@ pub fn comm_split(comm: &Comm, color: i32, key: i32) -> Result<Handle<Comm>> {
     publish(new)
 }
 
-/// `MPI_Comm_split_type`: by what processes share. All processes of a job share memory, and no smaller unit of hardware is
-/// told apart: `COMM_TYPE_HW_UNGUIDED` finds nothing. Collective.
+/// What a process is split by.
+enum Way {
+    /// By a number that it knows by itself.
+    Color(i32),
+    /// By the largest kind of hardware that tells processes apart.
+    Largest,
+}
+
+/// `MPI_Comm_split_type`: by what processes share. Where a process may run at this moment decides; one that may leave the
+/// unit of hardware gets the null handle. Collective.
 pub fn comm_split_type(comm: &Comm, split_type: i32, key: i32, info: Option<&Info>) -> Result<Handle<Comm>> {
-    let hint = |name: &str| info.and_then(|info| info.value(name));
-    let shared_memory = || hint("mpi_hw_resource_type").is_some_and(|name| name == SHARED_MEMORY);
-    let color = match split_type {
-        COMM_TYPE_SHARED => Ok(0),
-        COMM_TYPE_HW_GUIDED | COMM_TYPE_RESOURCE_GUIDED if shared_memory() => Ok(0),
-        COMM_TYPE_RESOURCE_GUIDED => Ok(match hint("mpi_pset_name").as_deref() {
-            Some("mpi://WORLD") => 0,
-            Some("mpi://SELF") => comm.rank(),
-            _ => UNDEFINED,
-        }),
-        COMM_TYPE_HW_GUIDED | COMM_TYPE_HW_UNGUIDED | UNDEFINED => Ok(UNDEFINED),
-        _ => Err(fail!(Arg, "split_type={split_type} is not a way to split")),
+    let place = isthmus_engine::here();
+    let way = way(comm, split_type, info, place);
+    // Those whose arguments are wrong are waited for all the same.
+    let unguided = split_type == COMM_TYPE_HW_UNGUIDED;
+    let chosen = if unguided { largest(comm, place)? } else { None };
+    let color = match &way {
+        Ok(Way::Color(color)) => *color,
+        Ok(Way::Largest) => chosen.map_or(UNDEFINED, |(_, color)| color),
+        Err(_) => UNDEFINED,
     };
-    let new = split(comm, *color.as_ref().unwrap_or(&UNDEFINED), key)?;
-    color?;
+    let new = split(comm, color, key)?;
+    way?;
+    if let (Some((level, _)), Some(info), Some(_)) = (chosen, info, &new) {
+        info.set(TYPE_KEY.as_bytes(), resource_type(level).as_bytes());
+    }
     publish(new)
+}
+
+fn way(comm: &Comm, split_type: i32, info: Option<&Info>, place: Place) -> Result<Way> {
+    let hint = |name: &str| info.and_then(|info| info.value(name));
+    // Units of different kinds must not meet.
+    let unit = |level: Level| {
+        let unit = place.unit(level).map(i32::from);
+        unit.map_or(UNDEFINED, |unit| unit * Level::ALL.len() as i32 + level as i32)
+    };
+    let resource = |name: String| match name.as_str() {
+        SHARED_MEMORY => unit(Level::Machine),
+        name => level_of(name).map_or(UNDEFINED, unit),
+    };
+    let pset = |name: String| match name.as_str() {
+        "mpi://WORLD" => 0,
+        "mpi://SELF" => comm.rank(),
+        _ => UNDEFINED,
+    };
+    let color = match split_type {
+        UNDEFINED => UNDEFINED,
+        COMM_TYPE_SHARED => unit(Level::Machine),
+        COMM_TYPE_HW_UNGUIDED => return Ok(Way::Largest),
+        COMM_TYPE_HW_GUIDED => hint(TYPE_KEY).map_or(UNDEFINED, resource),
+        COMM_TYPE_RESOURCE_GUIDED => match (hint(TYPE_KEY), hint(PSET_KEY)) {
+            (Some(_), Some(_)) => return Err(fail!(Info, "info has both {TYPE_KEY} and {PSET_KEY}")),
+            (Some(name), None) => resource(name),
+            (None, name) => name.map_or(UNDEFINED, pset),
+        },
+        _ => return Err(fail!(Arg, "split_type={split_type} is not a way to split")),
+    };
+    Ok(Way::Color(color))
+}
+
+/// The largest kind of hardware of which not all processes use the same unit, and which unit the calling process uses.
+/// Collective.
+fn largest(comm: &Comm, own: Place) -> Result<Option<(Level, i32)>> {
+    let bits = own.bits();
+    let (ours, theirs) = gather_both(comm, [bits as u32, (bits >> 32) as u32])?;
+    let all = ours.iter().chain(&theirs);
+    let places: Vec<Place> = all
+        .map(|[low, high]| Place::from_bits(u64::from(*low) | u64::from(*high) << 32))
+        .collect();
+    let level = telling_apart(&places);
+    Ok(level.and_then(|level| Some((level, i32::from(own.unit(level)?)))))
+}
+
+fn telling_apart(places: &[Place]) -> Option<Level> {
+    Level::ALL.into_iter().find(|level| {
+        let mut units = places.iter().map(|place| place.unit(*level));
+        let first = units.next().flatten();
+        units.any(|unit| unit != first)
+    })
 }
 
 fn publish(new: Option<Comm>) -> Result<Handle<Comm>> {
@@ -83,6 +158,28 @@ fn by_key(said: &[[u32; 3]], color: i32) -> impl Iterator<Item = i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_largest_unit_that_not_all_share() {
+        let place = |text: &str, rank| isthmus_engine::MadeUp::parse(text).expect("a machine").place(rank);
+        let places = |ranks: std::ops::Range<usize>| ranks.map(|rank| place("2x2x2", rank)).collect::<Vec<_>>();
+        assert_eq!(telling_apart(&places(0..8)), Some(Level::Package));
+        assert_eq!(telling_apart(&places(0..4)), Some(Level::Numa));
+        assert_eq!(telling_apart(&places(2..4)), Some(Level::L2));
+        assert_eq!(telling_apart(&places(0..1)), None);
+        assert_eq!(telling_apart(&[places(0..1), places(8..9)].concat()), None);
+        // One may run anywhere.
+        let free = [places(0..2), vec![Place::default()]].concat();
+        assert_eq!(telling_apart(&free), Some(Level::Machine));
+    }
+
+    #[test]
+    fn resource_types_by_both_names() {
+        assert_eq!(resource_type(Level::Numa), "hwloc://NUMANode");
+        assert_eq!(level_of("hwloc://L3Cache"), Some(Level::L3));
+        assert_eq!(level_of("L3Cache"), Some(Level::L3));
+        assert_eq!(level_of("l4cache"), None);
+    }
 
     #[test]
     fn keys_order_and_ranks_break_ties() {

@@ -106,7 +106,7 @@ impl<'a> Incoming<'a> {
             bytes: span(buf, count, datatype)?,
             from: Source::check(source, comm)?,
             context: comm.context(),
-            tag: any_tag(tag)?,
+            tag: any_tag(tag, comm)?,
             buf: buf.cast(),
             count,
             layout: layout(datatype),
@@ -140,7 +140,7 @@ impl Source {
             return Ok(Self::Peer(peer));
         }
         match source {
-            ANY_SOURCE => Ok(Self::Any),
+            ANY_SOURCE => comm.check_wildcards(true, false).map(|()| Self::Any),
             PROC_NULL => Ok(Self::Nobody),
             _ => Err(wrong_rank("source", source, comm)),
         }
@@ -158,9 +158,9 @@ pub fn destination(comm: &Comm, dest: i32) -> Result<Option<Peer>> {
 
 /// The tag of a receive or probe; `None`: any.
 #[inline(always)]
-pub fn any_tag(tag: i32) -> Result<Option<i32>> {
+pub fn any_tag(tag: i32, comm: &Comm) -> Result<Option<i32>> {
     match tag {
-        ANY_TAG => Ok(None),
+        ANY_TAG => comm.check_wildcards(false, true).map(|()| None),
         0..=TAG_UB => Ok(Some(tag)),
         _ => Err(wrong_tag(tag)),
     }

@@ -29,6 +29,11 @@ impl Level {
     /// All, the largest first.
     pub const ALL: [Self; 6] = [Self::Machine, Self::Package, Self::Numa, Self::L3, Self::L2, Self::Core];
 
+    /// The level that hwloc calls so.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.name() == name)
+    }
+
     /// What hwloc calls it.
     pub fn name(self) -> &'static str {
         match self {

@@ -1,0 +1,65 @@
+//! Kinds of memory by how it was allocated (MPI-5.0 §11.4.3): what programs ask for, and what there is.
+//!
+//! A kind is a name with restrictors behind it (`mpi:alloc_mem`); a list of them stands between commas.
+
+use isthmus_engine::tunables;
+
+/// What is supported whether somebody asks or not: all that the system allocates, all that MPI allocates.
+const ALWAYS: [&str; 2] = ["mpi", "system"];
+/// The ways in which MPI allocates, all of them supported.
+const OF_MPI: [&str; 3] = ["alloc_mem", "win_allocate", "win_allocate_shared"];
+
+/// What the user asked for when the job was started (`mpiexec -memory-alloc-kinds`).
+pub(crate) fn asked_at_start() -> Option<&'static str> {
+    tunables::MEMORY_ALLOC_KINDS.get()
+}
+
+fn is_supported(kind: &str) -> bool {
+    let mut parts = kind.split(':');
+    match parts.next() {
+        Some("system") => parts.next().is_none(),
+        Some("mpi") => parts.all(|restrictor| OF_MPI.contains(&restrictor)),
+        _ => false,
+    }
+}
+
+fn kinds(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',').map(str::trim).filter(|kind| !kind.is_empty())
+}
+
+/// What is supported, as a list: what always is, and in their own words those that were asked for and are.
+pub(crate) fn supported(asked: Option<&str>) -> String {
+    let mut all = ALWAYS.to_vec();
+    for kind in kinds(asked.unwrap_or_default()).filter(|kind| is_supported(kind)) {
+        if !all.contains(&kind) {
+            all.push(kind);
+        }
+    }
+    all.join(",")
+}
+
+/// May a program promise to use these alone? Only if all of them are supported.
+pub(crate) fn are_supported(list: &str) -> bool {
+    kinds(list).all(is_supported)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_and_there_is_told() {
+        assert_eq!(supported(None), "mpi,system");
+        assert_eq!(
+            supported(Some("system,cuda:device,mpi:alloc_mem, mpi")),
+            "mpi,system,mpi:alloc_mem"
+        );
+        assert_eq!(supported(Some("mpi:cuda,system:numa,,")), "mpi,system");
+    }
+
+    #[test]
+    fn promises_are_about_what_there_is() {
+        assert!(are_supported("") && are_supported("system,mpi:win_allocate:alloc_mem"));
+        assert!(!are_supported("system,rocm"));
+    }
+}
