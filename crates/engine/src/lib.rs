@@ -50,7 +50,6 @@ pub use isthmus_os::topology::{Level, MadeUp, Place};
 pub use isthmus_transfer::copy::copy;
 pub use liveness::wounds;
 pub use place::{hardware, here};
-pub use staging::{LONGEST, Staged};
 pub use staging::{LONGEST, Staged, copy_for_others};
 pub use types::{Arrival, ContextId, MessageId, Mode, OpId, Outcome, Peer, Posting, World};
 pub use wait::wait_until;
