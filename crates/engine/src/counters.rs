@@ -43,6 +43,7 @@ table! {
     CMA_BYTES = "cma_bytes", "Bytes copied by process_vm_readv.";
     RING_BYTES = "ring_bytes", "Bytes of rendezvous that streamed through a ring.";
     RINGS_LEASED = "rings_leased", "Times a pair was given a large ring.";
+    MAPPED_BYTES = "mapped_bytes", "Bytes copied straight from or to a peer's buffer in memory that both map.";
     HEAP_BYTES = "heap_bytes", "Bytes given to this rank's program in memory that its peers map.";
     SLEEPS = "sleeps", "Times this rank went to sleep on its doorbell.";
     WAKES = "wakes", "Times this rank woke another.";

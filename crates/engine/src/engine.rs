@@ -16,10 +16,10 @@ use crate::matching::{Key, Pattern, Posted, Unexpected};
 use crate::ops::{Ops, Stage};
 use crate::outbound::{self, Leases, Outbound};
 use crate::record::{
-    Body, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, FullLine, Handler, ReadyToSend, Switch,
+    Body, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, FullLine, Handler, Help, ReadyToSend, Switch,
 };
-use crate::rendezvous::Pull;
 use crate::select::{self, Lessons, Way};
+use crate::single_copy::{Pull, Push};
 use crate::staging::Staging;
 use crate::tunables;
 use crate::types::ContextId;
@@ -71,7 +71,7 @@ impl Early {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Reach {
     Unknown,
-    Yes(&'static isthmus_transfer::cma::Cma),
+    Yes(&'static dyn isthmus_transfer::Transfer),
     No,
 }
 
@@ -104,6 +104,10 @@ pub(crate) struct Engine {
     announce_only: bool,
     /// Single copies that are under way.
     pub pulls: Vec<Pull>,
+    /// Help that receivers asked for.
+    pub pushes: Vec<Push>,
+    /// Which peers' receives we help with.
+    pub helps: Vec<bool>,
     fruitless: u16,
     pub wounds: Wounds,
     /// The connection to the launcher.
@@ -138,6 +142,8 @@ impl Engine {
             unexpected_bytes: 0,
             announce_only: false,
             pulls: Vec::new(),
+            pushes: Vec::new(),
+            helps: vec![true; ranks],
             fruitless: 0,
             wounds: Wounds::default(),
             lifeline,
@@ -171,6 +177,9 @@ impl Engine {
         }
         if !self.pulls.is_empty() {
             moved |= self.pull_on();
+        }
+        if !self.pushes.is_empty() {
+            moved |= self.push_on();
         }
         if !moved {
             self.fruitless = self.fruitless.wrapping_add(1);
@@ -207,6 +216,7 @@ impl Engine {
             .bitmap(self.me)
             .iter()
             .any(|word| word.load(Ordering::Acquire) != 0)
+            || self.has_copies_to_do()
             || self.segment.attention(self.me).load(Ordering::Acquire) != 0
             || self.is_behind()
     }
@@ -341,6 +351,7 @@ impl Engine {
                 let (data, payload) = body.split::<FullLine<Data>>()?;
                 self.on_data(peer, data.fixed, payload);
             }
+            Handler::Help => self.on_help(peer, body.split::<Help>()?.0),
             Handler::Switch => {}
         }
         Some(())

@@ -149,6 +149,7 @@ impl Engine {
         }
         self.leases.reclaim(peer);
         self.pulls.retain(|pull| pull.peer() != peer);
+        self.pushes.retain(|push| push.peer() != peer);
     }
 
     /// Messages of which a part is in the dead process.

@@ -14,7 +14,7 @@ use isthmus_transfer::copy::{Copying, copy, copy_by};
 
 use crate::arena::Arena;
 use crate::record::{
-    ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, Fixed, FullLine, Handler, ReadyToSend, Switch,
+    ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, Fixed, FullLine, Handler, Help, ReadyToSend, Switch,
 };
 use crate::select;
 use crate::types::ContextId;
@@ -134,6 +134,7 @@ pub enum Queued {
 pub enum Answer {
     ClearToSend(ClearToSend),
     Finished(Finished),
+    Help(Help),
 }
 
 /// The ring to one peer and what waits for room in it.
@@ -380,6 +381,7 @@ impl Outbound {
         while let Some(&answer) = self.answers.front() {
             let written = match answer {
                 Answer::ClearToSend(fixed) => self.put(Handler::ClearToSend, 0, fixed, NOTHING, 0),
+                Answer::Help(fixed) => self.put(Handler::Help, 0, fixed, NOTHING, 0),
                 Answer::Finished(fixed) => self.put(Handler::Finished, 0, fixed, NOTHING, 0),
             };
             if !written {

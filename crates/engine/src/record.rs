@@ -27,6 +27,8 @@ pub enum Handler {
     Data = 7,
     /// The next record is in another ring: [`Switch`].
     Switch = 8,
+    /// The receiver of an offered message fetches it, and asks the sender to do a part: [`Help`].
+    Help = 9,
 }
 
 impl Handler {
@@ -42,6 +44,7 @@ impl Handler {
             6 => Self::Finished,
             7 => Self::Data,
             8 => Self::Switch,
+            9 => Self::Help,
             _ => return None,
         })
     }
@@ -106,6 +109,8 @@ pub struct ReadyToSend {
     pub total: u64,
     /// Where it lies in the sender's address space.
     pub address: u64,
+    /// Its place in memory that everybody maps; 0: it is not there.
+    pub place: u64,
     /// Offset of the descriptor in the job segment.
     pub descriptor: u64,
     /// The sender's operation, to be named in the answer.
@@ -136,6 +141,23 @@ pub struct Finished {
     pub zero: u32,
     /// As in the announcement.
     pub descriptor: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Help {
+    pub send_op: u32,
+    pub zero: u32,
+    /// As in the announcement.
+    pub descriptor: u64,
+    /// Where the receiver's buffer lies in its address space.
+    pub address: u64,
+    /// Its place in memory that everybody maps; 0: it is not there.
+    pub place: u64,
+    /// Bytes of the message that are wanted.
+    pub length: u64,
+    /// Bytes of a chunk.
+    pub chunk: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,9 +196,13 @@ unsafe impl Fixed for Finished {}
 // SAFETY: as above.
 unsafe impl Fixed for Data {}
 // SAFETY: as above.
+unsafe impl Fixed for Help {}
+// SAFETY: as above.
 unsafe impl Fixed for Switch {}
-const _: () = assert!(Envelope::SIZE == 8 && EagerFirst::SIZE == 24 && ReadyToSend::SIZE == 40);
-const _: () = assert!(ClearToSend::SIZE == 40 && Finished::SIZE == 16 && Data::SIZE == 24 && Switch::SIZE == 16);
+const _: () = assert!(Envelope::SIZE == 8 && EagerFirst::SIZE == 24 && ReadyToSend::SIZE == 48);
+const _: () = assert!(
+    ClearToSend::SIZE == 40 && Finished::SIZE == 16 && Data::SIZE == 24 && Switch::SIZE == 16 && Help::SIZE == 48
+);
 
 /// A body that arrived: where it is and how long.
 #[derive(Debug, Clone, Copy)]

@@ -3,50 +3,31 @@
 //! ```text
 //! sender                      receiver
 //! offer, ReadyToSend   ->     matched: take the offer
-//!                             pull by process_vm_readv
+//!                             pull: process_vm_readv, or loads if it lies in memory that both map
+//!                      <-     Help                          (push from the other end, see `single_copy`)
 //!                      <-     Finished                      (all of it is there)
-//!                      <-     ClearToSend {offset}          (no permission, or it failed from `offset` on)
+//!                      <-     ClearToSend {offset, limit}   (no permission, or it failed and this part is missing)
 //! Data ...             ->     complete
 //! ```
 
+use std::ops::Range;
 use std::time::Duration;
 
 use isthmus_os::{Error as OsError, clock};
 use isthmus_shm::Offset;
 use isthmus_transfer::cma::{Cma, Refusal};
 use isthmus_transfer::copy::Copying;
-use isthmus_transfer::{Layout, Transfer};
 
-use crate::counters;
 use crate::engine::{Early, Engine, Reach};
 use crate::matching::Key;
+use crate::mechanism;
 use crate::ops::Stage;
 use crate::outbound::{Answer, Queued};
 use crate::record::{ClearToSend, Finished, ReadyToSend};
 use crate::select::{self, Lessons, Way};
+use crate::single_copy::Access;
 use crate::tunables;
 use crate::types::{ContextId, OpId};
-
-/// Bytes of a single copy between two looks at everything else.
-const SLICE: u64 = 4 << 20;
-
-/// A single copy that is under way.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Pull {
-    cma: &'static Cma,
-    op: u32,
-    peer: u32,
-    record: ReadyToSend,
-    done: u64,
-    expected: u64,
-}
-
-impl Pull {
-    /// From whom.
-    pub fn peer(&self) -> u32 {
-        self.peer
-    }
-}
 
 impl Engine {
     /// A peer offers a message.
@@ -84,82 +65,35 @@ impl Engine {
         self.ops[op].to = peer;
         self.ops[op].began = clock::now();
         if expected == 0 {
-            self.fetched(op, peer, record, 0);
-        } else if let Some(cma) = self.way(op, peer, expected) {
-            self.pulls.push(Pull {
-                cma,
-                op,
-                peer,
-                record,
-                done: 0,
-                expected,
-            });
-            self.pull_on();
+            self.fetched(op, peer, record, 0..0);
+        } else if let Some(access) = self.way(op, peer, record, expected) {
+            self.start_pull(access, op, peer, record, expected);
         } else {
-            self.fetched(op, peer, record, 0);
+            self.fetched(op, peer, record, 0..expected);
         }
     }
 
-    /// A slice of every single copy that is under way: nothing else moves meanwhile. True: there was one.
-    pub(crate) fn pull_on(&mut self) -> bool {
-        let any = !self.pulls.is_empty();
-        let mut at = 0;
-        while at < self.pulls.len() {
-            let Pull {
-                cma,
-                op,
-                peer,
-                record,
-                done,
-                expected,
-            } = self.pulls[at];
-            let length = (expected - done).min(SLICE);
-            let from = Layout::contiguous(record.address, expected);
-            let to = Layout::local(self.ops[op].buffer, expected);
-            // SAFETY: the receive's pending buffer has room for `expected` bytes.
-            let pulled = unsafe { cma.pull(&from, &to, done..done + length) };
-            let got = pulled.map_or_else(|stopped| stopped.done, |()| length);
-            counters::CMA_BYTES.add(got);
-            self.pulls[at].done = done + got;
-            if let Err(stopped) = pulled {
-                self.reach[peer as usize] = Reach::No;
-                report(peer, &Refusal::Os(stopped.error));
-            } else if done + got < expected {
-                at += 1;
-                continue;
-            } else {
-                let took = (clock::now() - self.ops[op].began).as_nanos() as u64;
-                self.learned(peer)
-                    .announced
-                    .learn(Way::SingleCopy, expected, expected, took);
-            }
-            self.pulls.swap_remove(at);
-            self.fetched(op, peer, record, done + got);
-        }
-        any
-    }
-
-    /// The first `done` bytes of the message are here, and no more will be pulled: it is complete, or the rest is asked
-    /// for through the ring.
-    fn fetched(&mut self, op: u32, peer: u32, record: ReadyToSend, done: u64) {
+    /// All of the message but `missing` is here, and no more will be pulled: it is complete, or the rest is asked for
+    /// through the ring.
+    pub(crate) fn fetched(&mut self, op: u32, peer: u32, record: ReadyToSend, missing: Range<u64>) {
         let Stage::Receiving { expected, .. } = self.ops[op].stage else {
             return;
         };
-        if done == expected {
+        if missing.is_empty() {
             self.finish(peer, record);
             self.ops.complete_as_is(op);
             return;
         }
         self.ops[op].stage = Stage::Receiving {
-            received: done,
+            received: expected - (missing.end - missing.start),
             expected,
         };
         self.ops[op].wire = expected;
         let answer = ClearToSend {
             send_op: record.send_op,
             receive_op: self.ops.id(op).0,
-            offset: done,
-            limit: expected,
+            offset: missing.start,
+            limit: missing.end,
             descriptor: record.descriptor,
             copying: self.ops[op].copying as u64,
         };
@@ -167,18 +101,21 @@ impl Engine {
     }
 
     /// By what the message is to be pulled; `None`: let it come through the ring.
-    fn way(&mut self, op: u32, peer: u32, length: u64) -> Option<&'static Cma> {
-        let reach = self.reach(peer);
-        let single = matches!(reach, Reach::Yes(_)).then_some(Way::SingleCopy);
-        let open = single.into_iter().chain(select::ring_ways());
-        match (self.learned(peer).announced.choose(length, open), reach) {
-            (Way::SingleCopy, Reach::Yes(cma)) => Some(cma),
-            (Way::Ring(copying), _) => {
-                self.ops[op].copying = copying;
-                None
-            }
-            _ => None,
+    fn way(&mut self, op: u32, peer: u32, record: ReadyToSend, length: u64) -> Option<Access> {
+        let open = |access: &Access| mechanism::is_open(access.way);
+        let mapped = self.mapped_access(record.place, length).filter(open);
+        let single = self.single_access(peer, record.address).filter(open);
+        let ring = select::ring_ways().filter(|&way| {
+            let needed = mapped.is_none() && single.is_none();
+            needed || mechanism::is_open(way)
+        });
+        let accesses = mapped.into_iter().chain(single);
+        let ways = accesses.clone().map(|access| access.way).chain(ring);
+        let way = self.learned(peer).announced.choose(length, ways);
+        if let Way::Ring(copying) = way {
+            self.ops[op].copying = copying;
         }
+        accesses.into_iter().find(|access| access.way == way)
     }
 
     pub(crate) fn learned(&mut self, peer: u32) -> &mut Lessons {
@@ -194,7 +131,7 @@ impl Engine {
     }
 
     /// May the peer's memory be read? Tried once per peer, for real.
-    fn reach(&mut self, peer: u32) -> Reach {
+    pub(crate) fn reach(&mut self, peer: u32) -> Reach {
         if matches!(self.reach[peer as usize], Reach::Unknown) {
             self.reach[peer as usize] = self.probe_reach(peer);
         }
@@ -210,13 +147,18 @@ impl Engine {
             return Reach::No;
         };
         match Cma::probe(identity.pid, identity.nonce, identity.nonce_address) {
-            // As long as the engine: until the process exits.
-            Ok(cma) => Reach::Yes(Box::leak(Box::new(cma))),
+            Ok(cma) => Reach::Yes(mechanism::keep(cma)),
             Err(refusal) => {
-                report(peer, &refusal);
+                report("read", peer, &refusal);
                 Reach::No
             }
         }
+    }
+
+    /// The kernel refused, or an address was bad: no more single copies with this peer.
+    pub(crate) fn refused(&mut self, peer: u32, error: OsError) {
+        self.reach[peer as usize] = Reach::No;
+        report("read", peer, &Refusal::Os(error));
     }
 
     fn finish(&mut self, peer: u32, record: ReadyToSend) {
@@ -230,7 +172,7 @@ impl Engine {
         );
     }
 
-    fn answer(&mut self, peer: u32, answer: Answer) {
+    pub(crate) fn answer(&mut self, peer: u32, answer: Answer) {
         match self.outbound(peer) {
             Ok(outbound) => {
                 outbound.answer(answer);
@@ -283,12 +225,13 @@ impl Engine {
     }
 
     /// The announced send that `peer` names, if it is one.
-    fn offered_to(&self, peer: u32, send_op: u32) -> Option<u32> {
+    pub(crate) fn offered_to(&self, peer: u32, send_op: u32) -> Option<u32> {
         let op = self.ops.find(OpId(send_op))?;
         (self.ops[op].stage == Stage::Offered && self.ops[op].to == peer).then_some(op)
     }
 
     fn reclaim(&mut self, op: u32, descriptor: u64) {
+        self.pushes.retain(|push| push.op() != op);
         if self.ops[op].descriptor.take_if(|own| own.0 == descriptor).is_some() {
             self.arena.give_back(Offset(descriptor));
         }
@@ -302,7 +245,7 @@ impl Engine {
 }
 
 /// One line, once per process: cause and cure.
-fn report(peer: u32, refusal: &Refusal) {
+pub(crate) fn report(what: &str, peer: u32, refusal: &Refusal) {
     // ESRCH: the peer has died. The launcher reports that.
     if matches!(refusal, Refusal::Os(OsError { errno: 3, .. })) {
         return;
@@ -318,7 +261,7 @@ fn report(peer: u32, refusal: &Refusal) {
             _ => "see `isthmus doctor`",
         };
         isthmus_os::process::say(&format!(
-            "isthmus: cannot read the memory of rank {peer} ({refusal}); large messages take two copies instead of one. \
+            "isthmus: cannot {what} the memory of rank {peer} ({refusal}); large messages take two copies instead of one. \
              Cure: {cure}; or silence this with ISTHMUS_CMA=0."
         ));
     });

@@ -12,17 +12,29 @@ use isthmus_transfer::copy::{self, Copying};
 /// How the bytes of a message get here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// Straight from the sender's buffer.
+    /// Straight from the sender's buffer, by the kernel.
     SingleCopy,
+    /// Straight from the sender's buffer, which both sides map.
+    Mapped,
     /// The sender streams them through the ring, copying so.
     Ring(Copying),
 }
 
 impl Way {
+    /// The mechanism's name, as in tunables.
+    pub fn mechanism(self) -> &'static str {
+        match self {
+            Self::SingleCopy => "cma",
+            Self::Mapped => "mapped",
+            Self::Ring(_) => "ring",
+        }
+    }
+
     const fn index(self) -> usize {
         match self {
             Self::Ring(copying) => copying as usize,
             Self::SingleCopy => copy::WAYS,
+            Self::Mapped => copy::WAYS + 1,
         }
     }
 }
@@ -72,7 +84,7 @@ pub struct Learned {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Class {
-    ways: [Estimate; copy::WAYS + 1],
+    ways: [Estimate; copy::WAYS + 2],
     turns: u32,
 }
 

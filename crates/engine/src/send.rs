@@ -4,12 +4,16 @@ use isthmus_shm::Offset;
 
 use crate::counters;
 use crate::engine::{Early, Engine};
+use crate::heap;
 use crate::matching::Key;
 use crate::ops::Stage;
 use crate::outbound::{Message, Queued};
 use crate::record::{Envelope, ReadyToSend};
 use crate::types::{ContextId, Mode, Outcome, Posting};
 use crate::{Error, Result};
+
+/// From this length on a message in memory that its receiver maps is announced: one copy instead of two.
+const MAPPED_FROM: usize = 32 << 10;
 
 impl Engine {
     /// Start a send. `None`: it is complete.
@@ -33,7 +37,9 @@ impl Engine {
         if to == self.me {
             return self.send_to_self(mode, posting, buffer, length);
         }
-        let eager = mode == Mode::Standard && length <= self.eager_limit;
+        let eager = mode == Mode::Standard
+            && length <= self.eager_limit
+            && (length < MAPPED_FROM || heap::place_of(buffer, length as u64).is_none());
         let outbound = self.outbound(to)?;
         let message = Message {
             context: posting.context,
@@ -121,6 +127,7 @@ impl Engine {
             envelope: message.envelope,
             total: message.length as u64,
             address: message.buffer as u64,
+            place: heap::place_of(message.buffer, message.length as u64).map_or(0, |place| place.0),
             descriptor: descriptor.0,
             send_op: self.ops.id(op).0,
             zero: 0,

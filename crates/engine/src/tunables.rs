@@ -118,6 +118,8 @@ macro_rules! texts {
 texts! {
     TOPOLOGY = "topology", "The machine to believe in, for tests: 2x4 is 2 packages of 4 cores, 0,1,0,1 each rank's package.";
     MEMORY_ALLOC_KINDS = "memory_alloc_kinds", "Kinds of memory that the program asks support for, as system,mpi:alloc_mem (mpiexec -memory-alloc-kinds).";
+    MECHANISM = "mechanism", "How large messages travel where they can: ring, cma or mapped; not set: what is learned to be fastest.";
+    FAULT = "fault", "What is to go wrong, for tests: rules such as push:EPERM or cma.pull:EFAULT:after=7 (isthmus_transfer::fault).";
 }
 
 /// Numbers may carry `K`, `M` or `G` (powers of 1024).
@@ -149,6 +151,7 @@ table! {
     PIECE = "piece", 64 << 10, "bytes", "Longest payload of one record; a long message is copied in by pieces while earlier ones are copied out.";
     SHARED_FROM = "shared_from", 4 << 10, "bytes", "MPI_Alloc_mem of so much or more gives memory that the other ranks of the node map, too.";
     STAGING = "staging", 0, "bytes", "Ring in which a process shows others data of collectives, rounded up to a power of two, at least 1M; 0: twice the second-level cache.";
+    TRACE = "trace", 0, "0/1", "Tell of every single copy, one line each.";
     UNEXPECTED_LIMIT = "unexpected_limit", 64 << 20, "bytes", "Unmatched payload kept at a receiver; beyond it senders only announce.";
 }
 

@@ -1,0 +1,79 @@
+//! The mechanisms that this process uses, wrapped for tests and traces as the tunables say, and which of them is forced.
+
+use std::sync::OnceLock;
+
+use isthmus_os::process;
+use isthmus_transfer::Transfer;
+use isthmus_transfer::fault::{Fault, Plan};
+use isthmus_transfer::mapped::Mapped;
+use isthmus_transfer::trace::{Event, Trace};
+
+use crate::boot;
+use crate::heap::REGISTRY;
+use crate::select::Way;
+use crate::tunables;
+
+/// Any mechanism, for as long as the process lives. Each call leaks a little memory: once per peer.
+pub(crate) fn keep(transfer: impl Transfer + 'static) -> &'static dyn Transfer {
+    let mut kept: &'static dyn Transfer = Box::leak(Box::new(transfer));
+    if let Some(plan) = plan() {
+        kept = Box::leak(Box::new(Fault::new(kept, plan)));
+    }
+    if tunables::TRACE.get() != 0 {
+        kept = Box::leak(Box::new(Trace::new(kept, tell)));
+    }
+    kept
+}
+
+/// Memory that both sides map.
+pub(crate) fn mapped() -> &'static dyn Transfer {
+    static MAPPED: OnceLock<&'static dyn Transfer> = OnceLock::new();
+    *MAPPED.get_or_init(|| keep(Mapped::new(&REGISTRY)))
+}
+
+/// What is to go wrong in this process.
+fn plan() -> Option<&'static Plan> {
+    static PLAN: OnceLock<Plan> = OnceLock::new();
+    let plan = PLAN.get_or_init(|| {
+        let rules = tunables::FAULT.get().unwrap_or_default();
+        let plan = Plan::parse(rules).unwrap_or_else(|unclear| {
+            process::say(&format!("isthmus: {}: {unclear}", tunables::FAULT.variable()));
+            Plan::default()
+        });
+        plan.of_rank(boot::world().map_or(0, |world| world.rank))
+    });
+    (!plan.is_empty()).then_some(plan)
+}
+
+fn tell(event: &Event) {
+    let Event {
+        mechanism,
+        direction,
+        shape,
+        took,
+        outcome,
+    } = event;
+    let how = outcome.map_or_else(|stopped| stopped.to_string(), |()| "done".into());
+    process::say(&format!(
+        "isthmus: rank {}: {mechanism} {direction:?} of {} bytes took {took:?}: {how}",
+        boot::world().map_or(0, |world| world.rank),
+        shape.bytes
+    ));
+}
+
+/// The mechanism that large messages must take where they can, if the user names one.
+pub(crate) fn is_open(way: Way) -> bool {
+    static FORCED: OnceLock<Option<&'static str>> = OnceLock::new();
+    let forced = FORCED.get_or_init(|| {
+        let text = tunables::MECHANISM.get()?;
+        let known = ["ring", "cma", "mapped"].into_iter().find(|name| *name == text);
+        if known.is_none() {
+            process::say(&format!(
+                "isthmus: {}={text} is none of ring, cma and mapped; ignored",
+                tunables::MECHANISM.variable()
+            ));
+        }
+        known
+    });
+    forced.is_none_or(|name| name == way.mechanism())
+}

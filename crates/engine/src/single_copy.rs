@@ -1,0 +1,360 @@
+//! Single copies: the receiver pulls an announced message out of the sender's buffer, and where a CPU is to spare the
+//! sender, if it is inside the library, pushes from the other end at the same time.
+//!
+//! The two claim chunks in the transfer's [`Descriptor`](isthmus_shm::Descriptor), the receiver from the front and the
+//! sender from the back, so what is not done lies in one piece at any time. Should either be refused, that piece is done
+//! by the other one, or through the ring. Sources: blueprint section 5; "Intra-node MPI communication with Cross Memory
+//! Attach" (XSEDE'14) for one side.
+
+use std::ops::Range;
+
+use isthmus_os::clock;
+use isthmus_shm::Place;
+use isthmus_transfer::cma::Refusal;
+use isthmus_transfer::{Interrupted, Layout, Transfer};
+
+use crate::counters;
+use crate::engine::{Engine, Reach};
+use crate::heap::{self, REGISTRY};
+use crate::mechanism;
+use crate::outbound::Answer;
+use crate::record::{Help, ReadyToSend};
+use crate::rendezvous::report;
+use crate::select::Way;
+
+/// Bytes of a single copy between two looks at everything else.
+const SLICE: u64 = 4 << 20;
+/// Shorter messages are not worth asking for help.
+const SHARED_FROM: u64 = 64 << 10;
+/// The least and the most that one side claims at a time; an eighth of the message between.
+const CHUNKS: [u64; 2] = [16 << 10, 512 << 10];
+/// Chunks begin on pages of the message.
+const PAGE: u64 = 4 << 10;
+
+/// How one side reaches the other's buffer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Access {
+    pub way: Way,
+    pub transfer: &'static dyn Transfer,
+    /// Where the peer's buffer begins, in the numbers of the mechanism.
+    pub base: u64,
+}
+
+impl Access {
+    /// # Safety
+    /// `buffer` must be writable for `length` bytes, and `range` lie within them.
+    unsafe fn pull(self, buffer: *mut u8, length: u64, range: Range<u64>) -> Result<(), Interrupted> {
+        let (remote, local) = (Layout::contiguous(self.base, length), Layout::local(buffer, length));
+        // SAFETY: the caller's promise.
+        unsafe { self.transfer.pull(&remote, &local, range) }
+    }
+
+    /// # Safety
+    /// `buffer` must be readable for `length` bytes, and `range` lie within them; the peer has given us its own.
+    unsafe fn push(self, buffer: *mut u8, length: u64, range: Range<u64>) -> Result<(), Interrupted> {
+        let (remote, local) = (Layout::contiguous(self.base, length), Layout::local(buffer, length));
+        // SAFETY: the caller's promise.
+        unsafe { self.transfer.push(&local, &remote, range) }
+    }
+
+    fn count(self, bytes: u64) {
+        match self.way {
+            Way::Mapped => counters::MAPPED_BYTES.add(bytes),
+            _ => counters::CMA_BYTES.add(bytes),
+        }
+    }
+}
+
+/// A receiver's single copy that is under way.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pull {
+    access: Access,
+    op: u32,
+    peer: u32,
+    record: ReadyToSend,
+    /// Everything before this is here.
+    done: u64,
+    /// And everything from here on, once nothing is shared any more.
+    end: u64,
+    /// Bytes of the message that the receive takes.
+    expected: u64,
+    /// Bytes of a chunk; zero: not shared, or not any more.
+    chunk: u64,
+    failed: bool,
+}
+
+impl Pull {
+    /// From whom.
+    pub fn peer(&self) -> u32 {
+        self.peer
+    }
+}
+
+/// A sender's help for a receiver that pulls.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Push {
+    access: Access,
+    op: u32,
+    peer: u32,
+    descriptor: u64,
+    chunk: u64,
+    length: u64,
+}
+
+impl Push {
+    /// To whom.
+    pub fn peer(&self) -> u32 {
+        self.peer
+    }
+
+    /// Of which send.
+    pub fn op(&self) -> u32 {
+        self.op
+    }
+}
+
+/// How a step went.
+enum Step {
+    Moved,
+    /// For the other side.
+    Waiting,
+    Over,
+}
+
+impl Engine {
+    // ---- the receiver ----
+
+    /// Pull the first `expected` bytes of an announced message into the receive `op`.
+    pub(crate) fn start_pull(&mut self, access: Access, op: u32, peer: u32, record: ReadyToSend, expected: u64) {
+        let chunk = self.share(op, peer, record, expected);
+        self.pulls.push(Pull {
+            access,
+            op,
+            peer,
+            record,
+            done: 0,
+            end: expected,
+            expected,
+            chunk,
+            failed: false,
+        });
+        self.pull_on();
+    }
+
+    /// Ask the sender to help, if there is a CPU for it: the bytes of a chunk, or zero. A claimer that has lost its CPU
+    /// would stall its peer.
+    fn share(&mut self, op: u32, peer: u32, record: ReadyToSend, expected: u64) -> u64 {
+        if expected < SHARED_FROM || crate::boot::is_crowded() {
+            return 0;
+        }
+        let Some(descriptor) = self.descriptor(record.descriptor) else {
+            return 0;
+        };
+        // Larger for messages beyond 2 PiB, so that their number fits.
+        let chunk = (expected / 8).clamp(CHUNKS[0], CHUNKS[1]).max(expected >> 32);
+        let chunk = chunk.next_multiple_of(PAGE);
+        descriptor.share(expected.div_ceil(chunk) as u32);
+        let buffer = self.ops[op].buffer;
+        let help = Help {
+            send_op: record.send_op,
+            zero: 0,
+            descriptor: record.descriptor,
+            address: buffer.expose_provenance() as u64,
+            place: heap::place_of(buffer, expected).map_or(0, |place| place.0),
+            length: expected,
+            chunk,
+        };
+        self.answer(peer, Answer::Help(help));
+        chunk
+    }
+
+    /// A slice of every single copy that is under way: nothing else moves meanwhile. True: something moved.
+    pub(crate) fn pull_on(&mut self) -> bool {
+        let mut moved = false;
+        let mut at = 0;
+        while at < self.pulls.len() {
+            let mut pull = self.pulls[at];
+            let step = self.step(&mut pull);
+            self.pulls[at] = pull;
+            match step {
+                Step::Waiting => at += 1,
+                Step::Moved => {
+                    moved = true;
+                    at += 1;
+                }
+                Step::Over => {
+                    moved = true;
+                    self.pulls.swap_remove(at);
+                    self.pulled(pull);
+                }
+            }
+        }
+        moved
+    }
+
+    fn step(&mut self, pull: &mut Pull) -> Step {
+        if pull.chunk > 0
+            && let Some(descriptor) = self.descriptor(pull.record.descriptor)
+        {
+            if let Some(chunk) = descriptor.claim_front() {
+                let end = (u64::from(chunk) + 1).saturating_mul(pull.chunk).min(pull.expected);
+                if !self.copy(pull, end) {
+                    descriptor.close();
+                }
+                return Step::Moved;
+            }
+            let Some(from) = descriptor.settled() else {
+                return Step::Waiting;
+            };
+            pull.end = u64::from(from)
+                .saturating_mul(pull.chunk)
+                .clamp(pull.done, pull.expected);
+            pull.chunk = 0;
+        }
+        if pull.done < pull.end && !pull.failed {
+            self.copy(pull, pull.end.min(pull.done + SLICE));
+        }
+        if pull.done == pull.end || pull.failed {
+            Step::Over
+        } else {
+            Step::Moved
+        }
+    }
+
+    /// Pull up to `end`. False: it failed.
+    fn copy(&mut self, pull: &mut Pull, end: u64) -> bool {
+        let length = end.saturating_sub(pull.done);
+        let buffer = self.ops[pull.op].buffer;
+        // SAFETY: the receive's pending buffer has room for `expected` bytes, and `end` is at most that.
+        let pulled = unsafe { pull.access.pull(buffer, pull.expected, pull.done..pull.done + length) };
+        let got = pulled.map_or_else(|stopped| stopped.done, |()| length);
+        pull.access.count(got);
+        pull.done += got;
+        if let Err(stopped) = pulled {
+            pull.failed = true;
+            self.refused(pull.peer, stopped.error);
+        }
+        pulled.is_ok()
+    }
+
+    /// No more will be pulled.
+    fn pulled(&mut self, pull: Pull) {
+        if pull.done == pull.end {
+            let took = (clock::now() - self.ops[pull.op].began).as_nanos() as u64;
+            let lessons = &mut self.learned(pull.peer).announced;
+            lessons.learn(pull.access.way, pull.expected, pull.expected, took);
+        }
+        self.fetched(pull.op, pull.peer, pull.record, pull.done..pull.end);
+    }
+
+    /// Has a single copy something to do?
+    pub(crate) fn has_copies_to_do(&self) -> bool {
+        let is_due = |pull: &Pull| {
+            let descriptor = self.descriptor(pull.record.descriptor);
+            pull.chunk == 0 || descriptor.is_none_or(|descriptor| descriptor.settled().is_some())
+        };
+        !self.pushes.is_empty() || self.pulls.iter().any(is_due)
+    }
+
+    /// The peer's buffer of `length` bytes, by its place in mapped memory if it has one, by its address if not.
+    fn access(&mut self, peer: u32, address: u64, place: u64, length: u64) -> Option<Access> {
+        self.mapped_access(place, length)
+            .or_else(|| self.single_access(peer, address))
+    }
+
+    /// A buffer at that place, if the place makes sense.
+    pub(crate) fn mapped_access(&self, place: u64, length: u64) -> Option<Access> {
+        (place != 0 && REGISTRY.at(Place(place), length).is_some()).then(|| Access {
+            way: Way::Mapped,
+            transfer: mechanism::mapped(),
+            base: place,
+        })
+    }
+
+    /// A buffer at that address of the peer, if its memory may be reached.
+    pub(crate) fn single_access(&mut self, peer: u32, address: u64) -> Option<Access> {
+        let Reach::Yes(transfer) = self.reach(peer) else {
+            return None;
+        };
+        Some(Access {
+            way: Way::SingleCopy,
+            transfer,
+            base: address,
+        })
+    }
+
+    // ---- the sender ----
+
+    /// The receiver of an announced send pulls, and asks for help.
+    pub(crate) fn on_help(&mut self, peer: u32, help: Help) {
+        let Some(op) = self.offered_to(peer, help.send_op) else {
+            return;
+        };
+        if !self.helps[peer as usize] {
+            return;
+        }
+        let ours = self.ops[op].descriptor.is_some_and(|own| own.0 == help.descriptor);
+        if !ours || help.chunk == 0 || help.length > self.ops[op].length as u64 {
+            return;
+        }
+        let Some(access) = self.access(peer, help.address, help.place, help.length) else {
+            return;
+        };
+        self.pushes.push(Push {
+            access,
+            op,
+            peer,
+            descriptor: help.descriptor,
+            chunk: help.chunk,
+            length: help.length,
+        });
+    }
+
+    /// A chunk of every message whose receiver asked for help. True: there was one.
+    pub(crate) fn push_on(&mut self) -> bool {
+        let mut moved = false;
+        let mut at = 0;
+        while at < self.pushes.len() {
+            let push = self.pushes[at];
+            if self.push_chunk(push) {
+                moved = true;
+                at += 1;
+            } else {
+                self.pushes.swap_remove(at);
+                // It may sleep until our last claim has retired.
+                self.order();
+                self.wake(push.peer);
+            }
+        }
+        moved
+    }
+
+    /// False: there are no more, or it failed.
+    fn push_chunk(&mut self, push: Push) -> bool {
+        let Some(descriptor) = self.descriptor(push.descriptor) else {
+            return false;
+        };
+        let Some(chunk) = descriptor.claim_back() else {
+            return false;
+        };
+        let start = u64::from(chunk).saturating_mul(push.chunk).min(push.length);
+        let end = start.saturating_add(push.chunk).min(push.length);
+        // SAFETY: `on_help` checked the length against our pending buffer; the receiver has given us its own for as long
+        // as our claim has not retired.
+        let pushed = unsafe { push.access.push(self.ops[push.op].buffer, push.length, start..end) };
+        match pushed {
+            Ok(()) => {
+                push.access.count(end - start);
+                descriptor.retire();
+                true
+            }
+            Err(stopped) => {
+                // Its pulls may go on.
+                descriptor.refuse();
+                self.helps[push.peer as usize] = false;
+                report("write to", push.peer, &Refusal::Os(stopped.error));
+                false
+            }
+        }
+    }
+}
