@@ -357,3 +357,12 @@ fn mechanisms_refused_in_the_middle_are_replaced() -> Result<()> {
     }
     Ok(())
 }
+
+/// Rank 0 keeps no more of what it does not receive than it was allowed.
+#[test]
+fn a_flood_stays_within_a_small_budget() -> Result<()> {
+    let run = Run::mpiexec("--set unexpected_limit=2M -n 8")
+        .arg(compile("flood")?)
+        .arg("2");
+    run.limit(Duration::from_secs(90)).succeed().map(drop)
+}

@@ -569,3 +569,25 @@ fn silent_visitors_keep_nobody_out() -> Result<()> {
     assert!(used < Duration::from_millis(500), "mpiexec used {used:?}");
     Ok(())
 }
+
+/// What docs/memory.md promises: the same descriptors whatever the number of ranks, and a budget of memory per rank where
+/// everybody talks to everybody.
+#[test]
+fn two_hundred_and_fifty_six_ranks() -> Result<()> {
+    let facts = |ranks: u64| -> Result<[u64; 3]> {
+        let run = Run::mpiexec("-n").arg(ranks.to_string()).arg(compile("many")?);
+        let out = run.succeed()?.out;
+        let numbers: Vec<u64> = out
+            .split([' ', ',', '\n'])
+            .filter_map(|word| word.parse().ok())
+            .collect();
+        numbers.try_into().map_err(|_| anyhow::anyhow!("{out}"))
+    };
+    let [few, ..] = facts(2)?;
+    let [descriptors, private, shared] = facts(256)?;
+    assert_eq!(descriptors, few, "descriptors grow with the ranks");
+    assert!(shared > 0, "the job's memory was not found");
+    let per_rank = private + shared / 256;
+    assert!(per_rank < 3 << 10, "{per_rank} KiB per rank");
+    Ok(())
+}

@@ -1,0 +1,70 @@
+/* many: everybody sends 8 bytes to everybody. Rank 0 prints "descriptors MOST, private MOST, shared ALL": the most
+ * descriptors that a rank has open, the most private memory of a rank, and the job's shared memory, in KiB. */
+#include "check.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static long descriptors(void) {
+    long count = -3; /* ".", ".." and the folder itself */
+    DIR *folder = opendir("/proc/self/fd");
+    CHECK(folder, "no /proc");
+    while (readdir(folder)) count++;
+    closedir(folder);
+    return count;
+}
+
+/* KiB that no other process has. */
+static long private_memory(void) {
+    char line[256];
+    long sum = 0;
+    FILE *maps = fopen("/proc/self/smaps_rollup", "r");
+    while (maps && fgets(line, sizeof line, maps))
+        if (strncmp(line, "Private_", 8) == 0 && strncmp(line, "Private_Hugetlb", 15) != 0) sum += atol(strchr(line, ':') + 1);
+    if (maps) fclose(maps);
+    return sum;
+}
+
+/* KiB of the job's memory that are in use. */
+static long shared_memory(void) {
+    DIR *folder = opendir("/proc/self/map_files");
+    char path[600], target[256];
+    long found = 0;
+    for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
+        struct stat facts;
+        snprintf(path, sizeof path, "/proc/self/map_files/%s", entry->d_name);
+        memset(target, 0, sizeof target);
+        if (readlink(path, target, sizeof target - 1) > 0 && strstr(target, "memfd:isthmus-job") && stat(path, &facts) == 0)
+            found = facts.st_blocks / 2;
+    }
+    if (folder) closedir(folder);
+    return found;
+}
+
+int main(int argc, char **argv) {
+    begin(&argc, &argv);
+    unsigned long *out = malloc(8 * (size_t)size), *in = malloc(8 * (size_t)size);
+    for (int i = 0; i < size; i++) out[i] = (unsigned long)rank << 32 | (unsigned long)i;
+    for (int round = 0; round < 2; round++) {
+        memset(in, 0, 8 * (size_t)size);
+        OK(MPI_Alltoall(out, 8, MPI_BYTE, in, 8, MPI_BYTE, MPI_COMM_WORLD));
+        for (int i = 0; i < size; i++) CHECK(in[i] == ((unsigned long)i << 32 | (unsigned long)rank), "%lx from %d", in[i], i);
+    }
+    /* The same by messages, so that every pair has its ring. */
+    MPI_Request *requests = malloc(sizeof *requests * (size_t)size * 2);
+    memset(in, 0, 8 * (size_t)size);
+    for (int i = 0; i < size; i++) OK(MPI_Irecv(&in[i], 8, MPI_BYTE, i, 1, MPI_COMM_WORLD, &requests[i]));
+    for (int i = 0; i < size; i++) {
+        int to = (rank + i) % size;
+        OK(MPI_Isend(&out[to], 8, MPI_BYTE, to, 1, MPI_COMM_WORLD, &requests[size + i]));
+    }
+    OK(MPI_Waitall(2 * size, requests, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < size; i++) CHECK(in[i] == ((unsigned long)i << 32 | (unsigned long)rank), "%lx from %d", in[i], i);
+    long own[2] = {descriptors(), private_memory()}, most[2];
+    OK(MPI_Reduce(own, most, 2, MPI_LONG, MPI_MAX, 0, MPI_COMM_WORLD));
+    if (rank == 0) printf("descriptors %ld, private %ld, shared %ld\n", most[0], most[1], shared_memory());
+    free(out), free(in), free(requests);
+    end();
+    return 0;
+}
