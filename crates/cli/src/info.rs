@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use isthmus_engine::{counters, tunables};
+use isthmus_engine::{counters, protocols, tunables};
 use isthmus_os::{cgroup, cma_probe, cpu, membarrier, memfd, memory, topology, yama};
 use serde::Serialize;
 
@@ -91,6 +91,36 @@ struct Mechanisms {
     yama_scope: Option<u32>,
     membarrier: bool,
     memfd: String,
+}
+
+/// Print which protocol should win at which size, and why.
+pub fn protocols() -> ExitCode {
+    let cma = cma_probe::siblings();
+    println!("bytes   protocol  model (us)  how");
+    for exponent in (6..=26).step_by(2) {
+        let bytes = 1u64 << exponent;
+        let mut size = show::bytes(bytes);
+        for protocol in protocols::for_message(bytes, cma.is_ok()) {
+            let note = if protocol.needs_two_cpus {
+                " (a CPU for each rank)"
+            } else {
+                ""
+            };
+            let us = protocol.cost.as_secs_f64() * 1e6;
+            println!("{size:<7} {:<8} {us:>11.2}  {}{note}", protocol.mechanism, protocol.how);
+            size.clear();
+        }
+    }
+    if let Err(error) = cma {
+        println!("cma is closed: {error}; see `isthmus doctor`");
+    }
+    println!(
+        "The cheapest is first, by a model of two idle ranks with warm buffers. Each pair tries what is open to it three times"
+    );
+    println!(
+        "per size, keeps the fastest and looks again now and then; ISTHMUS_MECHANISM=ring, cma or mapped forces one."
+    );
+    ExitCode::SUCCESS
 }
 
 /// Print it all.

@@ -25,6 +25,9 @@ enum Command {
         /// Print JSON
         #[arg(long)]
         json: bool,
+        /// Print which protocol should win at which size, and why
+        #[arg(long, conflicts_with = "json")]
+        protocols: bool,
     },
     /// Test what this machine and container allow, and say what to change
     Doctor {
@@ -38,7 +41,8 @@ enum Command {
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
-        Command::Info { json } => info::run(json),
+        Command::Info { protocols: true, .. } => Ok(info::protocols()),
+        Command::Info { json, .. } => info::run(json),
         Command::Doctor { json } => doctor::run(json),
         Command::Bench(arguments) => bench::run(&arguments),
     };

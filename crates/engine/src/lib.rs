@@ -27,6 +27,7 @@ mod mechanism;
 mod ops;
 mod outbound;
 mod place;
+pub mod protocols;
 mod receive;
 mod record;
 mod rendezvous;

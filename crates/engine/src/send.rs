@@ -13,7 +13,7 @@ use crate::types::{ContextId, Mode, Outcome, Posting};
 use crate::{Error, Result};
 
 /// From this length on a message in memory that its receiver maps is announced: one copy instead of two.
-const MAPPED_FROM: usize = 32 << 10;
+pub(crate) const MAPPED_FROM: usize = 32 << 10;
 
 impl Engine {
     /// Start a send. `None`: it is complete.

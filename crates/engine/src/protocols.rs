@@ -1,0 +1,95 @@
+//! What a message between two idle ranks of this machine should cost by each protocol, from probed facts: a table to look at
+//! (`isthmus info --protocols`). Nothing is decided by it: a receiver tries the ways that are open and keeps what is
+//! fastest ([`crate::select`]), since no model knows where two CPUs are and whether a buffer is in a cache.
+
+use std::time::Duration;
+
+use isthmus_transfer::{Shape, cma, mapped};
+
+use crate::tunables;
+
+/// One way of sending a message.
+#[derive(Debug, Clone, Copy)]
+pub struct Protocol {
+    /// As in the tunable `mechanism`.
+    pub mechanism: &'static str,
+    /// What happens.
+    pub how: &'static str,
+    /// From the send to the last byte, by the model.
+    pub cost: Duration,
+    /// Needs a CPU for both ranks.
+    pub needs_two_cpus: bool,
+}
+
+/// A record to the other side: two hand-overs of a line, the code around them.
+const RECORD: Duration = Duration::from_nanos(200);
+/// The last piece in a ring is copied out with nobody helping.
+const LAST_PIECE: u64 = 16 << 10;
+
+/// The protocols open to a message of `bytes`, the cheapest first. `cma`: processes may read each other's memory; the
+/// mapped way is there for messages in memory from `MPI_Alloc_mem`. Takes some 200 us at first use, for the probes.
+pub fn for_message(bytes: u64, cma: bool) -> Vec<Protocol> {
+    let shape = Shape::contiguous(bytes);
+    let copy = mapped::facts().cost(shape);
+    let last = mapped::facts().cost(Shape::contiguous(bytes.min(LAST_PIECE)));
+    let eager = bytes <= tunables::EAGER_LIMIT.get();
+    let streamed = RECORD + copy + last;
+    let mut protocols = vec![match eager {
+        true => Protocol {
+            mechanism: "ring",
+            how: "at once, in pieces that both sides copy at the same time",
+            cost: streamed,
+            needs_two_cpus: false,
+        },
+        false => Protocol {
+            mechanism: "ring",
+            how: "announced, then in pieces that both sides copy at the same time",
+            cost: streamed + 2 * RECORD,
+            needs_two_cpus: false,
+        },
+    }];
+    if !eager && cma {
+        let one = cma::facts().cost(shape);
+        let both = cma::facts().cost(Shape::contiguous(bytes / 2));
+        protocols.push(Protocol {
+            mechanism: "cma",
+            how: "announced, pulled by the receiver",
+            cost: 2 * RECORD + one,
+            needs_two_cpus: false,
+        });
+        protocols.push(Protocol {
+            mechanism: "cma",
+            how: "announced, pulled by the receiver and pushed by the sender from the other end",
+            cost: 3 * RECORD + both,
+            needs_two_cpus: true,
+        });
+    }
+    if bytes >= crate::send::MAPPED_FROM as u64 {
+        protocols.push(Protocol {
+            mechanism: "mapped",
+            how: "announced, copied once out of memory that both map",
+            cost: 2 * RECORD + copy,
+            needs_two_cpus: false,
+        });
+    }
+    protocols.sort_by_key(|protocol| protocol.cost);
+    protocols
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_closed_is_not_offered() {
+        let names = |bytes, cma| -> Vec<&str> {
+            let protocols = for_message(bytes, cma);
+            assert!(protocols.is_sorted_by_key(|protocol| protocol.cost));
+            protocols.iter().map(|protocol| protocol.mechanism).collect()
+        };
+        assert_eq!(names(8, true), ["ring"]);
+        assert!(!names(64 << 20, false).contains(&"cma"));
+        assert_eq!(names(64 << 20, true).iter().filter(|name| **name == "cma").count(), 2);
+        assert!(names(64 << 20, true).contains(&"mapped"));
+    }
+}
