@@ -330,34 +330,6 @@ fn one_who_does_not_go_on_ends_the_job() -> Result<()> {
     })
 }
 
-/// Single copies from both ends, forced, denied from the start, for one direction, after a while, and in the middle: the
-/// data is right, and one line says why it is slower.
-#[test]
-fn mechanisms_refused_in_the_middle_are_replaced() -> Result<()> {
-    let program = compile("large_messages")?;
-    let days = [
-        ("mechanism=cma", ""),
-        ("mechanism=mapped", ""),
-        ("mechanism=ring", ""),
-        ("fault=any:EPERM", "Cure:"),
-        ("fault=pull:EPERM", "cannot read"),
-        ("fault=push:EPERM", "cannot write"),
-        ("fault=any:EPERM:after=50", "Cure:"),
-        ("fault=cma.pull:EFAULT:after=7:at=5000", "cannot read"),
-        ("fault=push:EFAULT:after=3:at=4096", "cannot write"),
-        ("fault=any:ENOSYS:after=1:rank=0", "Cure:"),
-    ];
-    for (setting, said) in days {
-        let run = Run::mpiexec("-n 2 --set mechanism=cma --set")
-            .arg(setting)
-            .arg(&program);
-        let run = run.finish()?;
-        ensure!(run.code == Some(0), "{setting}: {:?}\n{}", run.code, run.err);
-        ensure!(run.err.contains(said), "{setting}: not a word of it: {}", run.err);
-    }
-    Ok(())
-}
-
 /// Rank 0 keeps no more of what it does not receive than it was allowed.
 #[test]
 fn a_flood_stays_within_a_small_budget() -> Result<()> {

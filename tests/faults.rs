@@ -1,0 +1,329 @@
+//! Single copies that are refused, interrupted, stopped and killed: the data is right all the same, and one line says why
+//! it came more slowly.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use isthmus_tests::{Finished, Run, Running, children, compile, full, named, signal};
+
+const STRUCK: &str = "injected fault";
+
+/// What is injected, and what the one line of each process that meets it says; `None`: nothing.
+type Case = (&'static str, Option<&'static str>);
+
+/// Each rank tells of every copy, so that it is known that the fault struck.
+fn with_fault(ranks: u32, program: &str, mechanism: &str, fault: &str) -> Result<Finished> {
+    Run::mpiexec("-n")
+        .arg(ranks.to_string())
+        .arg(compile(program)?)
+        .env("ISTHMUS_MECHANISM", mechanism)
+        .env("ISTHMUS_FAULT", fault)
+        .env("ISTHMUS_TRACE", "1")
+        .limit(Duration::from_secs(120))
+        .succeed()
+        .with_context(|| format!("{program} on {ranks}, {mechanism}, {fault}"))
+}
+
+/// A line of the trace, and not one that is for the user.
+fn is_trace(line: &&str) -> bool {
+    line.contains(" bytes took ")
+}
+
+/// Faults that struck, by rank.
+fn struck(run: &Finished) -> BTreeMap<&str, usize> {
+    let lines = run.err.lines().filter(is_trace).filter(|line| line.contains(STRUCK));
+    lines.fold(BTreeMap::new(), |mut counts, line| {
+        let rank = line.split(':').nth(1).unwrap_or_default();
+        *counts.entry(rank).or_default() += 1;
+        counts
+    })
+}
+
+/// The fault strikes, is told of once per process that meets it, and nothing else is said.
+fn check(run: &Finished, (fault, line): Case, ranks: u32) -> Result<()> {
+    let what = || {
+        let telling = |line: &&str| line.contains(STRUCK) || !is_trace(line);
+        let lines: Vec<&str> = run.err.lines().filter(telling).collect();
+        format!("{fault} on {ranks}:\n{}", lines.join("\n"))
+    };
+    ensure!(!struck(run).is_empty(), "nothing was injected: {}", what());
+    let said: Vec<&str> = run.err.lines().filter(|line| !is_trace(line)).collect();
+    match line {
+        Some(line) => {
+            ensure!(!said.is_empty() && said.len() <= ranks as usize, "{}", what());
+            ensure!(said.iter().all(|one| one.contains(line)), "{}", what());
+        }
+        None => ensure!(said.is_empty(), "{}", what()),
+    }
+    Ok(())
+}
+
+/// From the start, in one direction or both, after many transfers, once, and in the middle of a copy.
+#[test]
+fn refusals_and_holes_change_speed_only() -> Result<()> {
+    let cases: [Case; 9] = [
+        ("any:EPERM", Some("Operation not permitted")),
+        ("pull:ENOSYS", Some("Function not implemented")),
+        ("pull:EPERM:rank=1", Some("Operation not permitted")),
+        ("any:EPERM:after=40", Some("Operation not permitted")),
+        ("pull:EFAULT:at=5000:after=7", Some("Bad address")),
+        ("pull:EFAULT:at=5001:after=3:times=1", Some("Bad address")),
+        ("any:ENOMEM:at=1:after=20:rank=0", Some("Cannot allocate memory")),
+        ("pull:EFAULT:at=1G:after=2", Some("Bad address")),
+        // What a dead peer's memory says: the launcher knows better, so nothing is said.
+        ("pull:ESRCH:at=70000:after=5:times=1:rank=0", None),
+    ];
+    for case in cases {
+        for ranks in [2, 3] {
+            let run = with_fault(ranks, "large_messages", "cma", case.0)?;
+            check(&run, case, ranks)?;
+        }
+    }
+    Ok(())
+}
+
+/// Where nothing goes wrong nothing is said, and what is asked for is used.
+#[test]
+fn each_mechanism_by_itself() -> Result<()> {
+    for mechanism in ["cma", "mapped"] {
+        let run = with_fault(2, "large_messages", mechanism, "")?;
+        ensure!(run.err.lines().all(|line| is_trace(&line)), "{mechanism}: {}", run.err);
+        ensure!(
+            run.err.contains(&format!(": {mechanism} Pull")),
+            "{mechanism} is not used"
+        );
+    }
+    let run = with_fault(2, "large_messages", "ring", "")?;
+    ensure!(run.err.is_empty(), "ring: {}", run.err);
+    Ok(())
+}
+
+/// Nobody asks a machine again that has refused.
+#[test]
+fn a_refusal_is_met_once_per_peer() -> Result<()> {
+    let run = with_fault(3, "large_messages", "cma", "pull:EPERM")?;
+    let met = struck(&run);
+    // Everybody receives from one neighbour only.
+    ensure!(met.len() == 3 && met.values().all(|&times| times == 1), "{met:?}");
+    Ok(())
+}
+
+/// The sender may not write where the receiver may read.
+#[test]
+fn pushes_alone_are_refused() -> Result<()> {
+    for fault in ["push:EPERM", "push:EFAULT:at=10000:after=2", "push:EPERM:after=100"] {
+        let run = with_fault(2, "large_messages", "cma", fault)?;
+        let pushes = run.err.lines().filter(|line| line.contains("Push")).count();
+        // With too few CPUs nobody pushes, and nothing can be refused.
+        if pushes > 0 && !fault.contains("after=100") {
+            check(&run, (fault, Some("cannot write")), 2)?;
+        }
+        ensure!(struck(&run).values().all(|&times| times <= 1), "{}", run.err);
+    }
+    Ok(())
+}
+
+/// Memory that both map cannot be refused, but an address may be wrong.
+#[test]
+fn holes_in_mapped_memory() -> Result<()> {
+    for fault in [
+        "mapped.pull:EFAULT:at=30000:after=3",
+        "mapped.any:EFAULT:after=1:times=1",
+    ] {
+        let run = with_fault(2, "large_messages", "mapped", fault)?;
+        ensure!(!struck(&run).is_empty(), "{fault}: nothing was injected");
+    }
+    Ok(())
+}
+
+/// Without any forced mechanism, other programs.
+#[test]
+fn everything_goes_wrong_now_and_then() -> Result<()> {
+    let fault = "pull:EFAULT:at=3000:after=5:times=1,push:EPERM:after=4,pull:EPERM:after=60:rank=1";
+    for (program, ranks) in [
+        ("large_messages", 3),
+        ("point_to_point", 4),
+        ("collectives", 4),
+        ("derived", 2),
+    ] {
+        Run::mpiexec("-n")
+            .arg(ranks.to_string())
+            .arg(compile(program)?)
+            .env("ISTHMUS_FAULT", fault)
+            .limit(Duration::from_secs(120))
+            .succeed()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_plan_that_makes_no_sense_is_said_so() -> Result<()> {
+    let run = Run::mpiexec("-n 2")
+        .arg(compile("large_messages")?)
+        .env("ISTHMUS_FAULT", "shove:EPERM")
+        .succeed()?;
+    ensure!(
+        run.err.contains("ISTHMUS_FAULT") && run.err.contains("shove"),
+        "{}",
+        run.err
+    );
+    Ok(())
+}
+
+/// MiB of the long messages: larger than any cache, and of many chunks.
+fn long() -> String {
+    if full() { "1024".into() } else { "128".into() }
+}
+
+fn bulk(mechanism: &str, rounds: &str, fault: &str) -> Result<Running> {
+    let run = Run::mpiexec("-n 2")
+        .arg(compile("bulk")?)
+        .arg(long())
+        .arg(rounds)
+        .env("ISTHMUS_MECHANISM", mechanism)
+        .env("ISTHMUS_FAULT", fault)
+        .limit(Duration::from_secs(120));
+    let run = if mechanism == "mapped" { run.arg("mapped") } else { run };
+    run.start()
+}
+
+fn state(pid: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat[stat.rfind(')')? + 2..].chars().next()
+}
+
+/// A rank that stops in the middle of its copy only delays, whoever waits for its chunk.
+#[test]
+fn stopped_in_the_middle_of_a_copy() -> Result<()> {
+    for (mechanism, fault) in [
+        ("cma", "cma.pull:STOP:after=3:at=100000:times=1:rank=1"),
+        ("cma", "cma.push:STOP:after=3:at=100000:times=1:rank=0"),
+        ("mapped", "mapped.pull:STOP:after=3:at=100000:times=1:rank=1"),
+        ("mapped", "mapped.push:STOP:after=3:at=100000:times=1:rank=0"),
+    ] {
+        let running = bulk(mechanism, "4", fault)?;
+        let begun = Instant::now();
+        let mut stopped = 0;
+        // A push may never be asked for: then nobody stops, and the run ends.
+        while let ranks = children(running.pid())
+            && begun.elapsed() < Duration::from_secs(60)
+            && (stopped == 0 || !ranks.is_empty())
+        {
+            for rank in ranks.into_iter().filter(|&rank| state(rank) == Some('T')) {
+                std::thread::sleep(Duration::from_millis(200));
+                signal(rank, "CONT");
+                stopped += 1;
+            }
+            if state(running.pid()).is_none_or(|state| state == 'Z') {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let run = running.finish()?;
+        ensure!(run.code == Some(0), "{fault}: {:?} {}", run.code, run.err);
+        ensure!(stopped == 1 || fault.contains("push"), "{fault}: nobody stopped");
+    }
+    Ok(())
+}
+
+fn ended_by_a_kill(running: Running, what: &str) -> Result<()> {
+    let run = running.finish()?;
+    ensure!(run.code == Some(137), "{what}: {:?} {}", run.code, run.err);
+    ensure!(
+        run.err.lines().count() == 1 && run.err.contains("signal 9"),
+        "{what}: {}",
+        run.err
+    );
+    ensure!(named("programs/bulk").is_empty(), "{what}: a rank lives on");
+    Ok(())
+}
+
+/// At an exact moment: with a chunk claimed and half of it moved.
+#[test]
+fn killed_in_the_middle_of_a_copy() -> Result<()> {
+    for (mechanism, fault) in [
+        ("cma", "cma.pull:KILL:after=3:at=100000"),
+        ("cma", "cma.any:KILL:after=30:at=1:rank=0"),
+        ("mapped", "mapped.pull:KILL:after=3:at=100000"),
+        ("mapped", "mapped.any:KILL:after=30:at=1:rank=1"),
+    ] {
+        let running = bulk(mechanism, "0", fault)?;
+        ended_by_a_kill(running, fault)?;
+    }
+    Ok(())
+}
+
+/// At any moment, from outside, on each way that a long message can take.
+#[test]
+fn killed_and_stopped_at_any_moment() -> Result<()> {
+    let mut moment = 37;
+    for mechanism in ["cma", "mapped", "ring"] {
+        for victim in [0, 1] {
+            let running = bulk(mechanism, "0", "")?;
+            let begun = Instant::now();
+            while children(running.pid()).len() < 2 && begun.elapsed() < Duration::from_secs(20) {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            let ranks = children(running.pid());
+            ensure!(ranks.len() == 2, "two ranks: {ranks:?}");
+            for stopped in [ranks[victim], ranks[1 - victim]] {
+                moment = (moment * 7 + 11) % 400;
+                std::thread::sleep(Duration::from_millis(moment));
+                signal(stopped, "STOP");
+                std::thread::sleep(Duration::from_millis(50));
+                signal(stopped, "CONT");
+            }
+            std::thread::sleep(Duration::from_millis(moment));
+            signal(ranks[victim], "KILL");
+            ended_by_a_kill(running, &format!("{mechanism}, victim {victim}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// A mechanism that is asked for and not there: said once per process, and done without.
+#[test]
+fn without_xpmem() -> Result<()> {
+    let run = Run::mpiexec("-n 2 --set xpmem=1")
+        .arg(compile("large_messages")?)
+        .succeed()?;
+    let has_it = std::path::Path::new("/dev/xpmem").exists();
+    let said = run.err.lines().filter(|line| line.contains("no XPMEM: ")).count();
+    ensure!(has_it || (said == 2 && run.err.lines().count() == 2), "{}", run.err);
+    Ok(())
+}
+
+/// Process ids that mean something else there, users that are others, file systems of one's own. Only root can try that
+/// everywhere.
+#[test]
+fn namespaces_change_speed_only() -> Result<()> {
+    let program = compile("large_messages")?;
+    for namespace in [
+        "--pid --fork",
+        "--user --map-root-user",
+        "--mount --ipc",
+        "--user --map-root-user --pid --fork",
+    ] {
+        let allowed = Run::program("unshare").words(namespace).arg("true").finish();
+        if !allowed.is_ok_and(|probe| probe.code == Some(0)) {
+            println!("not tried: unshare {namespace}");
+            continue;
+        }
+        for others in ["", "unshare"] {
+            let run = match others {
+                "" => Run::mpiexec("-n 1").arg(&program).words(": -n 2 unshare"),
+                _ => Run::mpiexec("-n 3 unshare"),
+            };
+            let run = run.words(namespace).arg(&program).succeed()?;
+            let refused = |line: &str| line.contains("cannot read") && line.contains("Cure: ");
+            ensure!(run.err.lines().all(refused), "{namespace}: {}", run.err);
+            ensure!(
+                !namespace.contains("--mount") || run.err.is_empty(),
+                "{namespace}: {}",
+                run.err
+            );
+        }
+    }
+    Ok(())
+}
