@@ -12,7 +12,7 @@ use isthmus_shm::slot::Identity;
 use crate::control::{self, Nonce, ToLauncher, ToRank};
 use crate::engine::Engine;
 use crate::types::World;
-use crate::{ENGINE, Error, Result, enter, heap, job, place};
+use crate::{ENGINE, Error, Result, enter, heap, job, mechanism, place};
 
 /// Life of the engine in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -233,6 +233,7 @@ fn settle(place: Place) -> Result<()> {
         nonce: secret,
         nonce_address: SECRET.as_ptr() as u64,
         place: place::of_rank(world.rank).bits(),
+        xpmem: mechanism::exposed(),
     });
     CROWDED.store(world.size > segment.cpus(), Ordering::Relaxed);
     LIFELINE.store(lifeline.as_ref().map_or(-1, |fd| fd.as_raw_fd()), Ordering::Relaxed);

@@ -3,7 +3,11 @@
 use std::sync::OnceLock;
 
 use isthmus_os::process;
+use isthmus_os::xpmem::{self, Device};
+use isthmus_shm::slot::Identity;
 use isthmus_transfer::Transfer;
+use isthmus_transfer::attached::Xpmem;
+use isthmus_transfer::cma::{Cma, Refusal};
 use isthmus_transfer::fault::{Fault, Plan};
 use isthmus_transfer::mapped::Mapped;
 use isthmus_transfer::trace::{Event, Trace};
@@ -23,6 +27,37 @@ pub(crate) fn keep(transfer: impl Transfer + 'static) -> &'static dyn Transfer {
         kept = Box::leak(Box::new(Trace::new(kept, tell)));
     }
     kept
+}
+
+/// The peer's own memory, tried for real.
+pub(crate) fn reach(peer: &Identity) -> Result<&'static dyn Transfer, Refusal> {
+    // What XPMEM refuses is worth a second try.
+    if let Some((device, _)) = xpmem()
+        && peer.xpmem != 0
+        && let Ok(attached) = Xpmem::probe(device, peer.xpmem as i64, peer.pid, peer.nonce, peer.nonce_address)
+    {
+        return Ok(keep(attached));
+    }
+    Cma::probe(peer.pid, peer.nonce, peer.nonce_address).map(keep)
+}
+
+/// The id by which peers get access to our memory by XPMEM; 0: they do not.
+pub(crate) fn exposed() -> u64 {
+    xpmem().map_or(0, |&(_, id)| id as u64)
+}
+
+/// The device and our id, if it is wanted and the machine has it.
+fn xpmem() -> Option<&'static (Device, i64)> {
+    static DEVICE: OnceLock<Option<(Device, i64)>> = OnceLock::new();
+    let open = || {
+        let device = Device::open(xpmem::DEVICE).and_then(|device| device.expose().map(|id| (device, id)));
+        device
+            .map_err(|error| process::say(&format!("isthmus: no XPMEM: {error}")))
+            .ok()
+    };
+    DEVICE
+        .get_or_init(|| (tunables::XPMEM.get() != 0).then(open).flatten())
+        .as_ref()
 }
 
 /// Memory that both sides map.

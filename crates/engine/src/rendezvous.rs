@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use isthmus_os::{Error as OsError, clock};
 use isthmus_shm::Offset;
-use isthmus_transfer::cma::{Cma, Refusal};
+use isthmus_transfer::cma::Refusal;
 use isthmus_transfer::copy::Copying;
 
 use crate::engine::{Early, Engine, Reach};
@@ -146,8 +146,8 @@ impl Engine {
         let Some(identity) = self.segment.slot(peer).identity() else {
             return Reach::No;
         };
-        match Cma::probe(identity.pid, identity.nonce, identity.nonce_address) {
-            Ok(cma) => Reach::Yes(mechanism::keep(cma)),
+        match mechanism::reach(&identity) {
+            Ok(transfer) => Reach::Yes(transfer),
             Err(refusal) => {
                 report("read", peer, &refusal);
                 Reach::No

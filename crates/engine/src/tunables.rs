@@ -147,6 +147,7 @@ table! {
     SPIN_US = "spin_us", 20, "us", "How long a rank with a CPU of its own spins before it yields and sleeps.";
     YIELD_US = "yield_us", 1000, "us", "How long a waiting rank yields its CPU before it sleeps.";
     CMA = "cma", 1, "0/1", "Use process_vm_readv where a probe shows that it works and transfers show that it is faster.";
+    XPMEM = "xpmem", 0, "0/1", "Map peers' memory by /dev/xpmem, and leave process_vm_readv to those that have none. Not tried on machines that have it.";
     RING = "ring", 0, "bytes", "Data of the ring that a streaming pair leases, rounded up to a power of two from 4K to 4M; 0: twice the second-level cache.";
     PIECE = "piece", 64 << 10, "bytes", "Longest payload of one record; a long message is copied in by pieces while earlier ones are copied out.";
     SHARED_FROM = "shared_from", 4 << 10, "bytes", "MPI_Alloc_mem of so much or more gives memory that the other ranks of the node map, too.";

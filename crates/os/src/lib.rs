@@ -10,6 +10,7 @@ pub mod cma_probe;
 pub mod cpu;
 pub mod error;
 pub mod futex;
+pub mod guarded;
 pub mod host;
 pub mod interrupt;
 pub mod limits;
@@ -25,6 +26,7 @@ pub mod random;
 pub mod signal;
 pub mod socket;
 pub mod topology;
+pub mod xpmem;
 pub mod yama;
 
 pub use error::{Error, Result, errno};

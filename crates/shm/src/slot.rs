@@ -28,6 +28,7 @@ pub struct Slot {
     nonce: [AtomicU64; 2],
     nonce_address: AtomicU64,
     place: AtomicU64,
+    xpmem: AtomicU64,
     /// Nonzero: the rank wants to go on when others fail. Read by the launcher.
     endures: AtomicU32,
     doorbell: Doorbell,
@@ -44,6 +45,8 @@ pub struct Identity {
     pub nonce_address: u64,
     /// Where on the machine it runs, as a number that only those who use it understand.
     pub place: u64,
+    /// The id by which XPMEM gives access to its memory; 0: it does not.
+    pub xpmem: u64,
 }
 
 impl Slot {
@@ -61,6 +64,7 @@ impl Slot {
         self.nonce[1].store(identity.nonce[1], Ordering::Relaxed);
         self.nonce_address.store(identity.nonce_address, Ordering::Relaxed);
         self.place.store(identity.place, Ordering::Relaxed);
+        self.xpmem.store(identity.xpmem, Ordering::Relaxed);
         // SYNC: slot-state
         self.state.store(READY, Ordering::Release);
     }
@@ -79,6 +83,7 @@ impl Slot {
             ],
             nonce_address: self.nonce_address.load(Ordering::Relaxed),
             place: self.place.load(Ordering::Relaxed),
+            xpmem: self.xpmem.load(Ordering::Relaxed),
         })
     }
 

@@ -72,8 +72,14 @@ impl Cma {
         let length = size_of_val(&found);
         // SAFETY: `found` is ours and as long as we say.
         let copied = unsafe { process_vm::read(self.pid, self.secret_address, found.as_mut_ptr().cast(), length) };
-        if copied? != length || found != self.secret {
-            return Err(Refusal::Stranger(self.pid));
+        match copied {
+            Ok(copied) if copied == length && found == self.secret => {}
+            // Others may have nothing at that address.
+            Ok(_)
+            | Err(Error {
+                errno: errno::EFAULT, ..
+            }) => return Err(Refusal::Stranger(self.pid)),
+            Err(error) => return Err(Refusal::Os(error)),
         }
         self.proven.store(now, Ordering::Relaxed);
         Ok(())
@@ -281,6 +287,7 @@ pub(crate) mod tests {
         let me = isthmus_os::process::id();
         let address = secret.as_ptr().expose_provenance() as u64;
         assert!(matches!(Cma::probe(me, [1, 2], address), Err(Refusal::Stranger(_))));
+        assert!(matches!(Cma::probe(me, secret, 8), Err(Refusal::Stranger(_))));
         let source: Vec<u8> = (0..100_000u32).map(|i| i as u8).collect();
         let mut copy = vec![0; source.len()];
         let (from, to) = (

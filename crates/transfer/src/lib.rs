@@ -10,6 +10,7 @@
 //! engine. What stands here copies without the peer.
 #![allow(unsafe_code)] // Copies into user buffers by address.
 
+pub mod attached;
 pub mod cma;
 pub mod copy;
 pub mod fault;
