@@ -7,7 +7,7 @@ use isthmus_engine::{ContextId, Mode, Peer, Posting, boot, enter, leave, wait_un
 
 fn main() {
     boot().expect("booted");
-    let world = enter().world().clone();
+    let world = isthmus_engine::world().clone();
     let sizes: Vec<usize> = match std::env::args().nth(1) {
         Some(size) => vec![size.parse().expect("a number")],
         None => [

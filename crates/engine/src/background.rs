@@ -1,6 +1,8 @@
 //! What goes on in the background of every call: the layers above have operations of their own to move on.
 
-use crate::{Entered, Guarded, enter};
+use isthmus_os::cpu;
+
+use crate::{Entered, Guarded, boot};
 
 /// How to move on what a layer above has under way.
 #[derive(Debug, Clone, Copy)]
@@ -33,12 +35,20 @@ impl Entered {
     }
 }
 
-/// Move whatever can move, user code included. Enters the engine by itself. Never blocks.
-pub fn progress() {
-    let mut inside = enter();
-    inside.engine().progress();
-    if let Some(call_out) = inside.advance_background() {
-        inside.leave();
-        call_out();
+impl Entered {
+    /// Move whatever can move, user code included, for which it steps [`outside`](Self::outside). Never waits, but where
+    /// there are more ranks than CPUs it gives the CPU away now and then: whoever is waited for may need it.
+    pub fn poll(&mut self) {
+        let moved = self.engine().progress();
+        match self.advance_background() {
+            Some(call_out) => self.outside(call_out),
+            None if !moved && self.should_yield() => self.outside(cpu::yield_now),
+            None => {}
+        }
+    }
+
+    /// Is it time to give the CPU away?
+    pub(crate) fn should_yield(&mut self) -> bool {
+        boot::is_crowded() && self.engine().fruitless() % 16 == 15
     }
 }

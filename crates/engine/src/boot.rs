@@ -1,7 +1,8 @@
 //! Joining and leaving the job.
 
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering};
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
@@ -28,11 +29,15 @@ pub enum State {
 const OUTSIDE: u8 = 0;
 const INSIDE: u8 = 1;
 const FORKED: u8 = 2;
+/// Inside, but nobody needs the job.
+const IDLE: u8 = 3;
 
 static STATE: AtomicU8 = AtomicU8::new(OUTSIDE);
 static WORLD: OnceLock<World> = OnceLock::new();
-static CROWDED: AtomicBool = AtomicBool::new(false);
-/// The lifeline's descriptor, for the fork hook.
+/// Ranks of this node, and CPUs that they may use.
+static RANKS: AtomicU32 = AtomicU32::new(1);
+static CPUS: AtomicU32 = AtomicU32::new(u32::MAX);
+/// The lifeline's descriptor, for the fork hook and for threads that are not inside; -1: none.
 static LIFELINE: AtomicI32 = AtomicI32::new(-1);
 /// Our own copy of the secret that peers read to prove who we are.
 static SECRET: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
@@ -44,10 +49,16 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[inline]
 pub fn state() -> State {
     match STATE.load(Ordering::Acquire) {
-        INSIDE => State::Inside,
+        INSIDE | IDLE => State::Inside,
         FORKED => State::Forked,
         _ => State::Outside,
     }
+}
+
+/// Has this process booted, and not [left](leave) since? Not in a child made by `fork`.
+#[inline(always)]
+pub fn is_in_use() -> bool {
+    STATE.load(Ordering::Relaxed) == INSIDE
 }
 
 /// Who we are; `None` before [`boot`].
@@ -58,7 +69,13 @@ pub(crate) fn world() -> Option<&'static World> {
 /// Do the ranks of this node outnumber the CPUs that they may use?
 #[inline]
 pub fn is_crowded() -> bool {
-    CROWDED.load(Ordering::Relaxed)
+    is_crowded_by(1)
+}
+
+/// Would they, with so many threads each?
+#[inline]
+pub(crate) fn is_crowded_by(threads: u32) -> bool {
+    RANKS.load(Ordering::Relaxed).saturating_mul(threads) > CPUS.load(Ordering::Relaxed)
 }
 
 /// Join the job: under our `mpiexec` by its environment, else as a singleton. Calling again is free. Waits for the
@@ -235,7 +252,8 @@ fn settle(place: Place) -> Result<()> {
         place: place::of_rank(world.rank).bits(),
         xpmem: mechanism::exposed(),
     });
-    CROWDED.store(world.size > segment.cpus(), Ordering::Relaxed);
+    RANKS.store(world.size, Ordering::Relaxed);
+    CPUS.store(segment.cpus(), Ordering::Relaxed);
     LIFELINE.store(lifeline.as_ref().map_or(-1, |fd| fd.as_raw_fd()), Ordering::Relaxed);
     let engine = Engine::new(segment, world.rank, !registered, lifeline);
     let _ = WORLD.set(world);
@@ -268,30 +286,34 @@ extern "C" fn forked() {
 
 /// Tell the launcher that this process has finalized: its exit is no longer a failure. The engine stays usable.
 pub fn leave() {
+    let _ = STATE.compare_exchange(INSIDE, IDLE, Ordering::AcqRel, Ordering::Relaxed);
     tell(&ToLauncher::Finalized);
 }
 
 /// Tell the launcher that MPI is in use again after [`leave`] (sessions).
 pub fn resume() {
+    let _ = STATE.compare_exchange(IDLE, INSIDE, Ordering::AcqRel, Ordering::Relaxed);
     tell(&ToLauncher::Resumed);
 }
 
 fn tell(message: &ToLauncher) {
-    if state() == State::Inside
-        && let Some(lifeline) = &enter().engine().lifeline
-    {
+    if let Some(lifeline) = lifeline() {
         // A launcher that is gone is noticed by the next wait.
-        let _ = socket::send(lifeline, &message.encode(), None);
+        let _ = socket::send(&lifeline, &message.encode(), None);
     }
 }
 
+/// The connection to the launcher, whoever is inside the engine.
+fn lifeline() -> Option<ManuallyDrop<OwnedFd>> {
+    let descriptor = LIFELINE.load(Ordering::Relaxed);
+    // SAFETY: it is open, and stays so: the engine owns it, and is never dropped. A child made by `fork` has none here.
+    (descriptor >= 0).then(|| ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(descriptor) }))
+}
+
 /// End the job with `code`; `message`, if not empty, is one line for the user. Does not return; waits up to 2 s for the
-/// launcher to end us.
+/// launcher to end us. Whatever other threads do, and wherever the calling one is.
 pub fn abort(code: i32, message: &str) -> ! {
-    match state() {
-        State::Inside => end_job(enter().engine().lifeline.as_ref(), code, message),
-        _ => end_job(None, code, message),
-    }
+    end_job(lifeline().as_deref(), code, message)
 }
 
 pub(crate) fn end_job(lifeline: Option<&OwnedFd>, code: i32, message: &str) -> ! {

@@ -1,4 +1,5 @@
-//! The one table of counters. Each is bumped by the thread inside the engine and may be read at any time.
+//! The one table of counters. Each is bumped by the thread inside the engine, if not said otherwise, and may be read at any
+//! time.
 //!
 //! A new counter is one line in the table below; it then shows in `isthmus info`, MPI_T and the manual.
 
@@ -15,11 +16,17 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Count `n` more. One writer at a time, so no locked instruction.
+    /// Count `n` more, from inside, or under a lock that all who count hold: no locked instruction.
     #[inline]
     pub fn add(&self, n: u64) {
         self.value
             .store(self.value.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+    }
+
+    /// Count `n` more, from wherever. Never together with [`Self::add`].
+    #[inline]
+    pub fn add_anywhere(&self, n: u64) {
+        self.value.fetch_add(n, Ordering::Relaxed);
     }
 
     /// The count so far.

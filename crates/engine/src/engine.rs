@@ -200,6 +200,11 @@ impl Engine {
         self.fruitless
     }
 
+    /// Has something happened since the last call that a thread may wait for?
+    pub fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.ops.news)
+    }
+
     /// End the job: see [`crate::abort`].
     pub fn abort(&self, code: i32, message: &str) -> ! {
         crate::boot::end_job(self.lifeline.as_ref(), code, message)
@@ -511,6 +516,7 @@ impl Engine {
     /// Keep a message until its receive comes; where.
     pub fn keep(&mut self, key: Key, early: Early) -> u32 {
         counters::UNEXPECTED.add(1);
+        self.ops.news = true;
         self.account(self.unexpected_bytes.saturating_add(early.weight()));
         self.unexpected.push(key, early)
     }
@@ -599,7 +605,7 @@ impl Engine {
     pub fn wake(&self, peer: u32) {
         let bell = self.segment.slot(peer).doorbell();
         if bell.ring() {
-            counters::WAKES.add(1);
+            counters::WAKES.add_anywhere(1);
             bell.wake();
         }
     }
@@ -627,6 +633,7 @@ impl Engine {
                 at += 1;
             }
         }
+        self.ops.news |= moved;
         moved
     }
 

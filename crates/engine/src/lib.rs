@@ -4,7 +4,8 @@
 //! finalizing just works). The API layers reach it through [`enter`], whose [`Entered`] token proves
 //! that no other thread is inside; the token is never held across a user callback.
 //!
-//! Nothing here blocks except [`wait_until`], [`boot`] (for the launcher's answer) and [`abort`].
+//! Nothing here blocks except [`wait_until`], [`Entered::wait`], [`boot`] (for the launcher's answer) and [`abort`]; and
+//! with several threads [`enter`], for as long as the thread inside stays.
 #![allow(unsafe_code)] // The engine reads and writes user buffers and shared memory; each site argues its case.
 
 mod arena;
@@ -16,6 +17,7 @@ pub mod control;
 pub mod counters;
 mod engine;
 mod error;
+mod gate;
 pub mod heap;
 #[cfg(test)]
 mod hostile;
@@ -38,17 +40,17 @@ mod staging;
 pub mod tunables;
 mod types;
 mod wait;
-
-use std::cell::UnsafeCell;
+mod waiters;
 
 use engine::Engine;
 use matching::Pattern;
 
-pub use background::{Background, progress};
+pub use background::Background;
 pub use board::{Board, INLINE, MOST_MEMBERS, MOST_STEPS, Posted, Step};
-pub use boot::{State, abort, boot, is_crowded, leave, resume, state};
+pub use boot::{State, abort, boot, is_crowded, is_in_use, leave, resume, state};
 pub use consensus::{Agreed, Consensus};
 pub use error::{Error, Result};
+pub use gate::{Entered, Guarded, allow_threads, allows_threads, enter};
 pub use isthmus_os::topology::{Level, MadeUp, Place};
 pub use isthmus_transfer::copy::copy;
 pub use liveness::wounds;
@@ -60,42 +62,12 @@ pub use wait::wait_until;
 /// The engine of this process; `None` before [`boot`].
 static ENGINE: Guarded<Option<Engine>> = Guarded::new(None);
 
-/// Proof that the calling thread is the only one inside the engine.
-///
-/// Free below `MPI_THREAD_MULTIPLE`, which is not granted yet. Never hold one across a user callback.
-pub struct Entered(());
-
-/// Enter the engine. Does not wait below thread-multiple.
-#[inline]
-pub fn enter() -> Entered {
-    Entered(())
-}
-
-/// A value that only the thread inside the engine touches.
-pub struct Guarded<T>(UnsafeCell<T>);
-
-// SAFETY: every access goes through `get`, which needs the `Entered` token.
-unsafe impl<T: Send> Sync for Guarded<T> {}
-
-impl<T> Guarded<T> {
-    /// Wrap a value.
-    pub const fn new(value: T) -> Self {
-        Self(UnsafeCell::new(value))
-    }
-
-    /// The value; the token proves that the access is exclusive.
-    #[inline]
-    #[allow(clippy::mut_from_ref)] // The token is what is borrowed mutably.
-    pub fn get<'a>(&'a self, _token: &'a mut Entered) -> &'a mut T {
-        // SAFETY: the token is unique while its thread is inside, and borrowed mutably here.
-        unsafe { &mut *self.0.get() }
-    }
+/// Who we are. Valid after [`boot`].
+pub fn world() -> &'static World {
+    boot::world().expect("MPI procedures check that the engine has booted")
 }
 
 impl Entered {
-    /// Let other threads in.
-    fn leave(self) {}
-
     /// The engine. Everything that gets here has booted: the entry points check.
     #[inline]
     pub(crate) fn engine(&mut self) -> &mut Engine {
@@ -103,11 +75,6 @@ impl Entered {
             .get(self)
             .as_mut()
             .expect("MPI procedures check that the engine has booted")
-    }
-
-    /// Who we are. Valid after [`boot`].
-    pub fn world(&self) -> &'static World {
-        boot::world().expect("MPI procedures check that the engine has booted")
     }
 
     /// Start sending `len` bytes at `buf` to `to`. `None`: the buffer may be reused already.
@@ -214,14 +181,22 @@ impl Entered {
         Ok(engine.ops.id(op))
     }
 
-    /// Move whatever can move, except user code. Never blocks, but where ranks outnumber CPUs it gives the CPU away now and
-    /// then: whoever is waited for may need it.
+    /// Move whatever can move, except user code. Never blocks. For those who wait for what has moved already; others
+    /// [`poll`](Self::poll).
     pub fn progress(&mut self) {
-        let engine = self.engine();
-        if !engine.progress() && boot::is_crowded() && engine.fruitless() % 16 == 15 {
-            isthmus_os::cpu::yield_now();
-        }
+        self.engine().progress();
         let _ = self.advance_background();
+    }
+
+    /// Something has changed that other threads may wait for, other than by an operation of the engine or a message.
+    #[inline]
+    pub fn notice(&mut self) {
+        self.engine().ops.news = true;
+    }
+
+    /// `count` neighbouring numbers that no other process of the job gets, ever: the first. They begin at 0.
+    pub fn take_numbers(&mut self, count: u32) -> u64 {
+        self.engine().segment.take_numbers(count)
     }
 
     /// Has everything that was to be sent left this process?

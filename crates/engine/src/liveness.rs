@@ -108,6 +108,7 @@ impl Engine {
             self.close((0..count).map(|at| revocation.first.wrapping_add(at)).collect());
             WOUNDS.fetch_add(1, Ordering::Relaxed);
         }
+        self.ops.news = true;
         wounds() != before
     }
 

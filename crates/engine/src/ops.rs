@@ -73,6 +73,8 @@ pub struct Op {
 pub struct Ops {
     slots: Vec<Op>,
     free: Vec<u32>,
+    /// Something has happened that a thread may wait for, since those were looked after who do.
+    pub news: bool,
 }
 
 impl Ops {
@@ -144,7 +146,8 @@ impl Ops {
         let op = &mut self.slots[index as usize];
         op.outcome = outcome;
         op.stage = Stage::Complete;
-        if op.detached {
+        self.news = true;
+        if self.slots[index as usize].detached {
             self.release(index);
         }
     }

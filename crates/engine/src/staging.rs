@@ -42,6 +42,10 @@ pub struct Staged {
     pub offset: u64,
 }
 
+// SAFETY: the address is of memory in the job segment, which stays mapped, and every thread may write there for whoever
+// took the piece.
+unsafe impl Send for Staged {}
+
 /// Who may still read a piece.
 #[derive(Debug)]
 struct Readers {

@@ -117,6 +117,7 @@ macro_rules! texts {
 
 texts! {
     TOPOLOGY = "topology", "The machine to believe in, for tests: 2x4 is 2 packages of 4 cores, 0,1,0,1 each rank's package.";
+    THREAD_LEVEL = "thread_level", "The thread level to grant, whatever the program asks for: single, funneled, serialized or multiple.";
     MEMORY_ALLOC_KINDS = "memory_alloc_kinds", "Kinds of memory that the program asks support for, as system,mpi:alloc_mem (mpiexec -memory-alloc-kinds).";
     MECHANISM = "mechanism", "How large messages travel where they can: ring, cma or mapped; not set: what is learned to be fastest.";
     FAULT = "fault", "What is to go wrong, for tests: rules such as push:EPERM or cma.pull:EFAULT:after=7 (isthmus_transfer::fault).";

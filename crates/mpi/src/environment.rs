@@ -4,11 +4,10 @@ pub mod codes;
 pub mod kinds;
 pub mod memory;
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::thread::ThreadId;
 
-use isthmus_engine::{Peer, State, World, wait_until};
+use isthmus_engine::{Peer, State, World, tunables, wait_until};
 
 use crate::comm::{self, Comm};
 use crate::constants::{
@@ -41,13 +40,10 @@ static LIFE: Mutex<Life> = Mutex::new(Life {
     users: 0,
 });
 
-/// Whether anybody needs the job: every C call asks, so it is kept outside the lock too.
-static ACTIVE: AtomicBool = AtomicBool::new(false);
-
 /// Is MPI there: initialized and not finalized, or in use by a session? Not in a child made by `fork`.
 #[inline(always)]
 pub fn is_active() -> bool {
-    ACTIVE.load(Ordering::Relaxed) && isthmus_engine::state() == State::Inside
+    isthmus_engine::is_in_use()
 }
 
 fn life() -> MutexGuard<'static, Life> {
@@ -68,19 +64,27 @@ pub fn me() -> Option<Peer> {
 
 /// The job. Only after [`join`].
 pub(crate) fn world() -> &'static World {
-    isthmus_engine::enter().world()
+    isthmus_engine::world()
 }
 
-/// Join the job if this process has not, for one user of it.
-pub(crate) fn join() -> Result<()> {
+/// Join the job if this process has not, for one user of it that wants this thread level; the level granted.
+///
+/// What the first user gets holds for the process: a lock that the others do not take protects nobody. So those who come
+/// later get at most `MPI_THREAD_SERIALIZED` unless it got `MPI_THREAD_MULTIPLE`.
+pub(crate) fn join(wanted: i32) -> Result<i32> {
+    let wanted = level_in_force(wanted);
     let mut life = life();
     if life.users == 0 {
         match isthmus_engine::state() {
             State::Outside => {
+                allow_threads(wanted);
                 isthmus_engine::boot()?;
                 info::publish_env();
             }
-            State::Inside => isthmus_engine::resume(),
+            State::Inside => {
+                allow_threads(wanted);
+                isthmus_engine::resume();
+            }
             State::Forked => {
                 return Err(fail!(
                     Other,
@@ -90,8 +94,18 @@ pub(crate) fn join() -> Result<()> {
         }
     }
     life.users += 1;
-    ACTIVE.store(true, Ordering::Relaxed);
-    Ok(())
+    Ok(if isthmus_engine::allows_threads() {
+        wanted
+    } else {
+        wanted.min(THREAD_SERIALIZED)
+    })
+}
+
+/// Nobody uses MPI at the moment.
+fn allow_threads(wanted: i32) {
+    if wanted == THREAD_MULTIPLE {
+        isthmus_engine::allow_threads();
+    }
 }
 
 /// Wait until everything that this process sent has left it. A child made by `fork` sent nothing.
@@ -109,7 +123,6 @@ pub(crate) fn part() {
     let mut life = life();
     life.users -= 1;
     if life.users == 0 {
-        ACTIVE.store(false, Ordering::Relaxed);
         isthmus_engine::leave();
     }
 }
@@ -136,6 +149,23 @@ pub(crate) fn thread_level(name: &str) -> Option<i32> {
     found.map(|(level, _)| *level)
 }
 
+/// What is granted to those who ask for `wanted`, if it can be: what `ISTHMUS_THREAD_LEVEL` says, if it says anything.
+fn level_in_force(wanted: i32) -> i32 {
+    let Some(name) = tunables::THREAD_LEVEL.get() else {
+        return wanted;
+    };
+    thread_level(&format!("MPI_THREAD_{}", name.to_ascii_uppercase())).unwrap_or_else(|| {
+        static SAY_IT: Once = Once::new();
+        SAY_IT.call_once(|| {
+            let variable = tunables::THREAD_LEVEL.variable();
+            isthmus_os::process::say(&format!(
+                "isthmus: {variable}={name} is not single, funneled, serialized or multiple; ignoring it"
+            ));
+        });
+        wanted
+    })
+}
+
 /// The name of a thread level.
 pub(crate) fn thread_level_name(level: i32) -> &'static str {
     let found = THREAD_LEVELS.iter().find(|(own, _)| *own == level);
@@ -147,7 +177,8 @@ pub fn init() -> Result<()> {
     init_thread(THREAD_SINGLE).map(drop)
 }
 
-/// `MPI_Init_thread`: the level granted, which is at most `MPI_THREAD_SERIALIZED`. Does not wait for other processes.
+/// `MPI_Init_thread`: the level granted, which is the one asked for unless a session came first with less, or
+/// `ISTHMUS_THREAD_LEVEL` says otherwise. Does not wait for other processes.
 pub fn init_thread(required: i32) -> Result<i32> {
     if !THREAD_LEVELS.iter().any(|(level, _)| *level == required) {
         return Err(fail!(Arg, "required={required} is not a thread level"));
@@ -158,9 +189,8 @@ pub fn init_thread(required: i32) -> Result<i32> {
             "MPI has been initialized before; sessions may be initialized again"
         ));
     }
-    join()?;
+    let provided = join(required)?;
     comm::publish_world()?;
-    let provided = required.min(THREAD_SERIALIZED);
     let mut life = life();
     life.phase = Phase::Inside;
     life.main = Some((std::thread::current().id(), provided));

@@ -14,7 +14,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::error::{Class, Error, Result};
@@ -149,9 +149,11 @@ impl<T> fmt::Debug for Handle<T> {
 const CHUNK: usize = 1024;
 const CHUNKS: usize = 1 << (INDEX_BITS as usize - 10);
 
+/// Threads may look at it while another one writes, though only a thread that uses a handle after its end sees one change.
 struct Slot<T> {
-    generation: u32,
-    object: Option<Arc<T>>,
+    generation: AtomicU32,
+    /// From `Arc::into_raw`; null: none.
+    object: AtomicPtr<T>,
 }
 
 struct Free {
@@ -207,12 +209,14 @@ impl<T: Object> Table<T> {
             }
         };
         let slot = self.slot_or_make(index);
-        // SAFETY: we hold the lock, and nobody has a handle to this slot: its object is None.
-        let generation = unsafe {
-            (*slot).object = Some(object);
-            (*slot).generation
-        };
-        Ok(Handle::from_raw(compose(T::KIND, generation, index)))
+        // Nobody has a handle to this slot: it holds nothing.
+        // SYNC: table-object
+        slot.object.store(Arc::into_raw(object).cast_mut(), Ordering::Release);
+        Ok(Handle::from_raw(compose(
+            T::KIND,
+            slot.generation.load(Ordering::Relaxed),
+            index,
+        )))
     }
 
     /// A live object, predefined or not. Slow.
@@ -225,10 +229,11 @@ impl<T: Object> Table<T> {
         }
         let free = self.free.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         (1..free.next).find_map(|index| {
-            let slot = self.slot_or_make(index);
+            let object = self.slot_or_make(index).object.load(Ordering::Acquire);
             // SAFETY: we hold the lock, under which objects come and go.
-            let object = unsafe { (*slot).object.as_ref() };
-            object.filter(|object| wanted(object)).cloned()
+            unsafe { object.as_ref() }.filter(|object| wanted(object))?;
+            // SAFETY: as above.
+            Some(unsafe { share(object) })
         })
     }
 
@@ -240,44 +245,52 @@ impl<T: Object> Table<T> {
 
     #[inline]
     fn get(&self, raw: u32) -> Option<&T> {
-        self.object(raw).map(|object| &**object)
+        match self.predefined(raw) {
+            Some(entry) => entry.as_deref(),
+            // SYNC: table-object
+            // SAFETY: the reference is good until the handle is freed, which the caller must not do concurrently (see
+            // `Handle::resolve`).
+            None => unsafe { self.slot(raw)?.object.load(Ordering::Acquire).as_ref() },
+        }
     }
 
     fn share(&self, raw: u32) -> Option<Arc<T>> {
-        self.object(raw).cloned()
+        if let Some(entry) = self.predefined(raw) {
+            return entry.clone();
+        }
+        // SYNC: table-object
+        let object = self.slot(raw)?.object.load(Ordering::Acquire);
+        // SAFETY: the table's share in it is there until the handle is freed, as above.
+        (!object.is_null()).then(|| unsafe { share(object) })
     }
 
+    /// The entry of a predefined or null handle.
     #[inline]
-    fn object(&self, raw: u32) -> Option<&Arc<T>> {
+    fn predefined(&self, raw: u32) -> Option<&Option<Arc<T>>> {
         // SYNC: table-predefined
         // SAFETY: null or a list that is never freed.
-        if let Some(list) = unsafe { self.predefined.load(Ordering::Acquire).as_ref() }
-            && let Some(entry) = list.get(raw.wrapping_sub(T::NULL) as usize)
-        {
-            return entry.as_ref();
-        }
-        let slot = self.slot(raw)?;
-        // SAFETY: slots live for ever; the reference is good until the handle is freed, which the caller must not do
-        // concurrently (see `Handle::resolve`).
-        unsafe { (*slot).object.as_ref() }
+        let list = unsafe { self.predefined.load(Ordering::Acquire).as_ref() }?;
+        list.get(raw.wrapping_sub(T::NULL) as usize)
     }
 
     fn remove(&self, raw: u32) -> Option<Arc<T>> {
         let mut free = self.free.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let slot = self.slot(raw)?;
-        // SAFETY: we hold the lock; no reference to the slot itself outlives a look-up.
-        let object = unsafe {
-            let object = (*slot).object.take()?;
-            (*slot).generation = ((*slot).generation + 1) & GENERATION_MASK;
-            object
-        };
-        free.indexes.push(decompose(raw).2);
-        Some(object)
+        let object = slot.object.swap(std::ptr::null_mut(), Ordering::AcqRel);
+        if object.is_null() {
+            return None;
+        }
+        let (_, generation, index) = decompose(raw);
+        slot.generation
+            .store((generation + 1) & GENERATION_MASK, Ordering::Relaxed);
+        free.indexes.push(index);
+        // SAFETY: `insert` put it there, and it was ours to take.
+        Some(unsafe { Arc::from_raw(object) })
     }
 
     /// The slot that `raw` names, if kind and generation agree.
     #[inline]
-    fn slot(&self, raw: u32) -> Option<*mut Slot<T>> {
+    fn slot(&self, raw: u32) -> Option<&Slot<T>> {
         let (kind, generation, index) = decompose(raw);
         if kind != T::KIND as u32 || index == 0 {
             return None;
@@ -288,20 +301,19 @@ impl<T: Object> Table<T> {
             return None;
         }
         // SAFETY: a chunk holds CHUNK slots and is never freed.
-        let slot = unsafe { chunk.add(index as usize % CHUNK) };
-        // SAFETY: as above.
-        (unsafe { (*slot).generation } == generation).then_some(slot)
+        let slot = unsafe { &*chunk.add(index as usize % CHUNK) };
+        (slot.generation.load(Ordering::Relaxed) == generation).then_some(slot)
     }
 
     /// The slot at `index`; called with the lock held.
-    fn slot_or_make(&self, index: u32) -> *mut Slot<T> {
+    fn slot_or_make(&self, index: u32) -> &Slot<T> {
         let entry = &self.chunks[index as usize / CHUNK];
         let mut chunk = entry.load(Ordering::Acquire);
         if chunk.is_null() {
             let slots: Vec<Slot<T>> = (0..CHUNK)
                 .map(|_| Slot {
-                    generation: 0,
-                    object: None,
+                    generation: AtomicU32::new(0),
+                    object: AtomicPtr::new(std::ptr::null_mut()),
                 })
                 .collect();
             chunk = Box::into_raw(slots.into_boxed_slice()).cast();
@@ -309,7 +321,17 @@ impl<T: Object> Table<T> {
             entry.store(chunk, Ordering::Release);
         }
         // SAFETY: a chunk holds CHUNK slots.
-        unsafe { chunk.add(index as usize % CHUNK) }
+        unsafe { &*chunk.add(index as usize % CHUNK) }
+    }
+}
+
+/// # Safety
+/// `object` must be from `Arc::into_raw`, and somebody's share in it be there.
+unsafe fn share<T>(object: *const T) -> Arc<T> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        Arc::increment_strong_count(object);
+        Arc::from_raw(object)
     }
 }
 

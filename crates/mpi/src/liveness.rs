@@ -105,7 +105,7 @@ impl Comm {
 
     /// Wait until `ready` answers, or until not all members are there any more. For calls that all members make, and that
     /// wait for what is no message.
-    pub(crate) fn wait_until<T>(&self, mut ready: impl FnMut(&mut Entered) -> Option<T>) -> Result<T> {
+    pub(crate) fn wait_until<T: Send>(&self, mut ready: impl FnMut(&mut Entered) -> Option<T> + Send) -> Result<T> {
         wait_until(|inside| match ready(inside) {
             Some(value) => Some(Ok(value)),
             None => self.check_whole(inside).err().map(Err),
@@ -116,13 +116,14 @@ impl Comm {
     /// All are over when this returns. Fails if a member has failed or the communicator is revoked.
     pub(crate) fn settle(
         &self,
+        inside: &mut Entered,
         ops: &[Option<OpId>],
         mut each: impl FnMut(usize, &Outcome) -> Result<()>,
     ) -> Result<()> {
         let mut result = Ok(());
         for (at, op) in ops.iter().enumerate() {
             let Some(op) = *op else { continue };
-            let outcome = wait_until(|inside| {
+            let outcome = inside.wait(|inside| {
                 if let Some(outcome) = inside.take(op) {
                     return Some(outcome);
                 }
@@ -203,9 +204,9 @@ fn disturbs_if_wild(inside: &mut Entered, op: OpId) -> Option<Peer> {
 }
 
 /// Wait for the receive `op` from anybody. Gives up, and withdraws it, if a member has failed that the user does not know of.
-pub(crate) fn await_anybody(op: OpId) -> Result<Outcome> {
+pub(crate) fn await_anybody(inside: &mut Entered, op: OpId) -> Result<Outcome> {
     let mut dead = None;
-    let outcome = wait_until(|inside| {
+    let outcome = inside.wait(|inside| {
         if let Some(outcome) = inside.take(op) {
             return Some(outcome);
         }

@@ -13,7 +13,7 @@ mod partitioned;
 mod persistent;
 mod staging;
 
-use isthmus_engine::{Entered, OpId, Outcome, enter, wait_until};
+use isthmus_engine::{Entered, OpId, Outcome, enter};
 
 use crate::error::{Error, Result};
 use crate::request::{self, of_operation};
@@ -83,10 +83,11 @@ impl Outgoing<'_> {
             // SAFETY: the caller's promise.
             return unsafe { self.deliver_copy() };
         }
+        let mut inside = enter();
         // SAFETY: the operation is complete when this returns.
-        match unsafe { self.post(&mut enter()) }? {
+        match unsafe { self.post(&mut inside) }? {
             None => Ok(()),
-            Some(op) => await_send(op),
+            Some(op) => await_send(&mut inside, op),
         }
     }
 
@@ -94,8 +95,11 @@ impl Outgoing<'_> {
     /// As for [`Self::deliver`].
     #[inline(never)]
     unsafe fn deliver_copy(self) -> Result<()> {
-        // SAFETY: the flight is over when this returns.
-        unsafe { self.begin(&mut enter()) }?.arrive()
+        // SAFETY: the caller's promise.
+        let copy = unsafe { self.copy() }?;
+        let mut inside = enter();
+        // The flight is over when this returns.
+        self.begin_copy(&mut inside, copy)?.arrive(&mut inside)
     }
 }
 
@@ -147,11 +151,12 @@ impl Incoming<'_> {
             // SAFETY: the caller's promise.
             return unsafe { self.accept_staged() };
         }
+        let mut inside = enter();
         // SAFETY: the operation is complete when this returns.
-        match unsafe { self.post(&mut enter(), self.buf) }? {
+        match unsafe { self.post(&mut inside, self.buf) }? {
             None => Ok(Status::NO_PROCESS),
-            Some(op) if self.from == Source::Any => await_anybody(op),
-            Some(op) => await_receive(op),
+            Some(op) if self.from == Source::Any => await_anybody(&mut inside, op),
+            Some(op) => await_receive(&mut inside, op),
         }
     }
 
@@ -159,12 +164,14 @@ impl Incoming<'_> {
     /// As for [`Self::accept`].
     #[inline(never)]
     unsafe fn accept_staged(self) -> Result<Status> {
+        let mut inside = enter();
         // SAFETY: the flight is over when this returns.
-        let mut flight = unsafe { self.begin(&mut enter()) }?;
+        let mut flight = unsafe { self.begin(&mut inside) }?;
         let outcome = match flight.op {
-            Some(op) if self.from == Source::Any => Some(liveness::await_anybody(op)),
-            _ => flight.land(),
+            Some(op) if self.from == Source::Any => Some(liveness::await_anybody(&mut inside, op)),
+            _ => flight.land(&mut inside),
         };
+        drop(inside);
         // SAFETY: as above, and the operation is complete.
         unsafe { self.settle(&flight, outcome) }
     }
@@ -193,17 +200,17 @@ impl Flight {
     };
 
     /// Wait until a send is over.
-    fn arrive(mut self) -> Result<()> {
-        match self.land() {
+    fn arrive(mut self, inside: &mut Entered) -> Result<()> {
+        match self.land(inside) {
             None => Ok(()),
             Some(outcome) => sent(&outcome?).map(drop),
         }
     }
 
     /// Wait until it is over; `None`: there was nothing to wait for.
-    fn land(&mut self) -> Option<Result<Outcome>> {
+    fn land(&mut self, inside: &mut Entered) -> Option<Result<Outcome>> {
         let op = self.op.take()?;
-        Some(wait_until(|inside| inside.take(op)).map_err(|error| {
+        Some(inside.wait(|inside| inside.take(op)).map_err(|error| {
             // The engine gave up, but a peer may still use the staging buffer.
             std::mem::forget(std::mem::take(&mut self.staging));
             error.into()
@@ -213,19 +220,18 @@ impl Flight {
 
 /// Wait for a send from the user's buffer.
 #[inline(never)]
-fn await_send(op: OpId) -> Result<()> {
-    let outcome = wait_until(|inside| inside.take(op))?;
+fn await_send(inside: &mut Entered, op: OpId) -> Result<()> {
+    let outcome = inside.wait(|inside| inside.take(op))?;
     sent(&outcome).map(drop)
 }
 
 /// Wait for a receive into the user's buffer.
 #[inline(always)]
-fn await_receive(op: OpId) -> Result<Status> {
-    wait_until(|inside| inside.peek(op).map(drop))?;
-    let mut inside = enter();
+fn await_receive(inside: &mut Entered, op: OpId) -> Result<Status> {
+    inside.wait(|inside| inside.peek(op).map(drop))?;
     // Built in place from what the engine has: an outcome handed from call to call costs more than looking twice.
     let status = match inside.peek(op) {
-        Some(outcome) if outcome.truncated | outcome.peer_failed => return take_failure(op),
+        Some(outcome) if outcome.truncated | outcome.peer_failed => return take_failure(inside, op),
         Some(outcome) => Status::from(outcome),
         None => unreachable!("nobody else takes the operation of a blocking receive"),
     };
@@ -234,13 +240,13 @@ fn await_receive(op: OpId) -> Result<Status> {
 }
 
 /// As [`await_receive`], where anybody may send. Gives up if somebody who might have sent has failed.
-fn await_anybody(op: OpId) -> Result<Status> {
-    received(&liveness::await_anybody(op)?)
+fn await_anybody(inside: &mut Entered, op: OpId) -> Result<Status> {
+    received(&liveness::await_anybody(inside, op)?)
 }
 
 #[cold]
-fn take_failure(op: OpId) -> Result<Status> {
-    let outcome = wait_until(|inside| inside.take(op))?;
+fn take_failure(inside: &mut Entered, op: OpId) -> Result<Status> {
+    let outcome = inside.wait(|inside| inside.take(op))?;
     received(&outcome)
 }
 
@@ -254,34 +260,34 @@ unsafe fn exchange(outgoing: &Outgoing<'_>, incoming: &Incoming<'_>) -> Result<S
         // SAFETY: the caller's promise.
         return unsafe { complete_both(incoming, |inside| outgoing.begin(inside)) };
     }
+    let mut inside = enter();
     // SAFETY: the caller's promise; both operations are complete when this returns.
     let (receive, send) = unsafe {
-        let mut inside = enter();
         let receive = incoming.post(&mut inside, incoming.buf)?;
         (receive, outgoing.post(&mut inside))
     };
     let sent = match send {
         Ok(None) => Ok(()),
-        Ok(Some(op)) => await_send(op),
+        Ok(Some(op)) => await_send(&mut inside, op),
         Err(error) => Err(error),
     };
     if let Err(error) = sent {
-        return Err(give_up(receive, error));
+        return Err(give_up(&mut inside, receive, error));
     }
     match receive {
         None => Ok(Status::NO_PROCESS),
-        Some(op) if incoming.from == Source::Any => await_anybody(op),
-        Some(op) => await_receive(op),
+        Some(op) if incoming.from == Source::Any => await_anybody(&mut inside, op),
+        Some(op) => await_receive(&mut inside, op),
     }
 }
 
 /// A send failed: the receive that goes with it may never match.
 #[cold]
-fn give_up(receive: Option<OpId>, error: Error) -> Error {
+fn give_up(inside: &mut Entered, receive: Option<OpId>, error: Error) -> Error {
     if let Some(op) = receive {
-        enter().cancel(op);
+        inside.cancel(op);
         // If it is too late to cancel, the message is on its way into the user's buffer.
-        let _ = await_receive(op);
+        let _ = await_receive(inside, op);
     }
     error
 }
@@ -294,20 +300,19 @@ unsafe fn complete_both(
     incoming: &Incoming<'_>,
     depart: impl FnOnce(&mut Entered) -> Result<Flight>,
 ) -> Result<Status> {
-    let (mut arriving, leaving) = {
-        let mut inside = enter();
-        // SAFETY: the caller's promise; the flight is over when this returns.
-        let arriving = unsafe { incoming.begin(&mut inside) }?;
-        (arriving, depart(&mut inside))
-    };
-    let delivered = leaving.and_then(Flight::arrive);
+    let mut inside = enter();
+    // SAFETY: the caller's promise; the flight is over when this returns.
+    let mut arriving = unsafe { incoming.begin(&mut inside) }?;
+    let leaving = depart(&mut inside);
+    let delivered = leaving.and_then(|flight| flight.arrive(&mut inside));
     if let (Err(_), Some(op)) = (&delivered, arriving.op) {
-        enter().cancel(op);
+        inside.cancel(op);
     }
     let outcome = match arriving.op {
-        Some(op) if incoming.from == Source::Any => Some(liveness::await_anybody(op)),
-        _ => arriving.land(),
+        Some(op) if incoming.from == Source::Any => Some(liveness::await_anybody(&mut inside, op)),
+        _ => arriving.land(&mut inside),
     };
+    drop(inside);
     // SAFETY: the caller's promise; the receive is over.
     let status = unsafe { incoming.settle(&arriving, outcome) };
     delivered.and(status)

@@ -34,7 +34,7 @@ pub use free::request_free;
 pub use generalized::{CancelFn, FreeFn, QueryFn, grequest_complete, grequest_start};
 pub use observe::{request_get_status, request_get_status_all, request_get_status_any, request_get_status_some};
 use persistent::Persistent;
-pub(crate) use persistent::prepare;
+pub(crate) use persistent::{prepare, prepare_inside};
 pub use persistent::{start, startall};
 use scope::{Scope, Scopes};
 pub(crate) use slab::Slab;
@@ -67,9 +67,9 @@ pub(crate) trait Operation: Any + Send {
         Ok(())
     }
 
-    /// Withdraw what can be withdrawn. Outside the engine.
-    fn cancel(&mut self) -> Result<()> {
-        Ok(())
+    /// Withdraw what can be withdrawn; the user code that is to run for it, if any.
+    fn cancel(&mut self, _inside: &mut Entered) -> Option<UserCode> {
+        None
     }
 
     /// Must it be complete before MPI is finalized even if the request has been freed? Sends must.
@@ -83,6 +83,9 @@ pub(crate) trait Operation: Any + Send {
         false
     }
 }
+
+/// What is to run outside the engine.
+pub(crate) type UserCode = Box<dyn FnOnce() -> Result<()>>;
 
 /// What a request stands for.
 pub(crate) enum Work {
@@ -98,7 +101,7 @@ pub(crate) enum Work {
     Other(Box<dyn Operation>),
     /// A persistent request.
     Persistent(Box<Persistent>),
-    /// Lent for the moment to the function that works on it.
+    /// Lent for the moment to the thread that works on it: not complete, as far as others can tell.
     Lent,
 }
 
@@ -213,13 +216,21 @@ pub(crate) fn launch<'a>(
     comm: impl Into<Option<&'a Comm>>,
     start: impl FnOnce(&mut Entered) -> Result<Work>,
 ) -> Result<Handle<Request>> {
-    let mut inside = enter();
-    REQUESTS.get(&mut inside).live.reserve()?;
-    let mut work = start(&mut inside)?;
+    launch_inside(&mut enter(), comm, start)
+}
+
+/// As [`launch`], from inside.
+pub(crate) fn launch_inside<'a>(
+    inside: &mut Entered,
+    comm: impl Into<Option<&'a Comm>>,
+    start: impl FnOnce(&mut Entered) -> Result<Work>,
+) -> Result<Handle<Request>> {
+    REQUESTS.get(inside).live.reserve()?;
+    let mut work = start(inside)?;
     let autonomous = work.is_autonomous();
-    let request = REQUESTS.get(&mut inside).insert(comm.into(), || work);
+    let request = REQUESTS.get(inside).insert(comm.into(), || work);
     if autonomous {
-        background::begin(&mut inside, request);
+        background::begin(inside, request);
     }
     Ok(request)
 }
@@ -246,8 +257,11 @@ pub(crate) fn comm_of(inside: &mut Entered, context: ContextId) -> Option<Arc<Co
 
 /// The communicator of a live request: its error handler is the one for errors of the request.
 pub fn scope(request: Handle<Request>) -> Option<Arc<Comm>> {
-    let mut inside = enter();
-    let requests = REQUESTS.get(&mut inside);
+    scope_inside(&mut enter(), request)
+}
+
+fn scope_inside(inside: &mut Entered, request: Handle<Request>) -> Option<Arc<Comm>> {
+    let requests = REQUESTS.get(inside);
     let scope = requests.live.get(request.raw())?.scope;
     requests.scopes.comm(scope)
 }
@@ -304,36 +318,69 @@ fn look_at_boxed(inside: &mut Entered, request: Handle<Request>) -> Result<Look>
     Ok(look)
 }
 
-/// Work on what a request stands for, outside the engine: `f` may run user code.
-pub(crate) fn lend<R>(request: Handle<Request>, f: impl FnOnce(&mut Work) -> R) -> Result<R> {
-    let mut lent = std::mem::replace(&mut REQUESTS.get(&mut enter()).entry(request)?.work, Work::Lent);
-    let answer = f(&mut lent);
-    REQUESTS.get(&mut enter()).entry(request)?.work = lent;
+/// Work on what a request stands for. Waits while another thread does.
+pub(crate) fn with_work<R>(
+    inside: &mut Entered,
+    request: Handle<Request>,
+    f: impl FnOnce(&mut Work, &mut Entered) -> R,
+) -> Result<R> {
+    let mut work = borrow(inside, request)?;
+    let answer = f(&mut work, inside);
+    give_back(inside, request, work)?;
     Ok(answer)
+}
+
+/// As [`with_work`], outside the engine: `f` may run user code.
+pub(crate) fn lend<R>(inside: &mut Entered, request: Handle<Request>, f: impl FnOnce(&mut Work) -> R) -> Result<R> {
+    let mut work = borrow(inside, request)?;
+    let answer = inside.outside(|| f(&mut work));
+    give_back(inside, request, work)?;
+    Ok(answer)
+}
+
+/// Take what a request stands for, once no other thread has it.
+fn borrow(inside: &mut Entered, request: Handle<Request>) -> Result<Work> {
+    inside.wait(|inside| match REQUESTS.get(inside).entry(request) {
+        Ok(Entry { work: Work::Lent, .. }) => None,
+        Ok(entry) => Some(Ok(std::mem::replace(&mut entry.work, Work::Lent))),
+        Err(error) => Some(Err(error)),
+    })?
+}
+
+fn give_back(inside: &mut Entered, request: Handle<Request>, work: Work) -> Result<()> {
+    REQUESTS.get(inside).entry(request)?.work = work;
+    inside.notice();
+    Ok(())
 }
 
 /// `MPI_Cancel` (MPI-5.0 §3.8.4): a receive that has not matched, or a send whose message is only announced, is
 /// withdrawn; anything else goes on. Either way the request must still be completed.
 pub fn cancel(request: Handle<Request>) -> Result<()> {
-    let cancelled = lend(request, |work| cancel_work(request, work))?;
-    cancelled.map_err(|error| blame(error, scope(request)))
+    let mut inside = enter();
+    let asked = with_work(&mut inside, request, |work, inside| cancel_work(inside, request, work))?;
+    let scope = scope_inside(&mut inside, request);
+    // The user code may complete the request.
+    drop(inside);
+    asked
+        .and_then(|user_code| user_code.map_or(Ok(()), |user_code| user_code()))
+        .map_err(|error| blame(error, scope))
 }
 
-fn cancel_work(request: Handle<Request>, work: &mut Work) -> Result<()> {
+fn cancel_work(inside: &mut Entered, request: Handle<Request>, work: &mut Work) -> Result<Option<UserCode>> {
     match work {
         Work::Send(op) | Work::Receive(op) => {
-            enter().cancel(*op);
-            Ok(())
+            inside.cancel(*op);
+            Ok(None)
         }
         Work::Other(operation) if operation.is_autonomous() => Err(fail!(
             Request,
             "request={request:?} is a collective or partitioned, and cannot be cancelled"
         )),
-        Work::Other(operation) => operation.cancel(),
+        Work::Other(operation) => Ok(operation.cancel(inside)),
         Work::Persistent(persistent) => match &mut persistent.current {
-            Some(work) => cancel_work(request, work),
+            Some(work) => cancel_work(inside, request, work),
             None => Err(fail!(Request, "request={request:?} is not active")),
         },
-        Work::Complete | Work::NoProcess | Work::Lent => Ok(()),
+        Work::Complete | Work::NoProcess | Work::Lent => Ok(None),
     }
 }

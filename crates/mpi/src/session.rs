@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::constants::THREAD_SERIALIZED;
+use crate::constants::THREAD_MULTIPLE;
 use crate::environment::{self, kinds};
 use crate::errhandler::Errhandler;
 use crate::error::{Class, Result};
@@ -90,19 +90,16 @@ fn checked_pset(name: &CStr) -> Result<Members> {
 }
 
 /// `MPI_Session_init`: joins the job if the process has not. The info's `thread_level` is granted as `MPI_Init_thread`
-/// would.
+/// would; without it the session gets as much as it can, since it may be one of several that know nothing of each other.
 pub fn session_init(info: Option<&Info>, errhandler: &Errhandler) -> Result<Handle<Session>> {
     let errhandler = errhandler.share()?;
     let asked = info.and_then(|info| info.value("thread_level"));
     let level = match asked {
-        None => THREAD_SERIALIZED,
-        Some(name) => {
-            let level = environment::thread_level(&name)
-                .ok_or_else(|| fail!(InfoValue, "thread_level=\"{name}\" is not the name of a thread level"))?;
-            level.min(THREAD_SERIALIZED)
-        }
+        None => THREAD_MULTIPLE,
+        Some(name) => environment::thread_level(&name)
+            .ok_or_else(|| fail!(InfoValue, "thread_level=\"{name}\" is not the name of a thread level"))?,
     };
-    environment::join()?;
+    let level = environment::join(level)?;
     liveness::attach(&errhandler);
     static SESSIONS: AtomicU64 = AtomicU64::new(0);
     let id = SessionId(SESSIONS.fetch_add(1, Ordering::Relaxed));

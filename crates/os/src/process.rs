@@ -12,6 +12,13 @@ pub fn allow_tracing_by(pid: u32) {
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::c_ulong::from(pid), 0, 0, 0) };
 }
 
+/// A number of the calling thread that no other live thread has. Never 0.
+#[inline]
+pub fn thread() -> usize {
+    // SAFETY: pthread_self has no preconditions.
+    unsafe { libc::pthread_self() as usize }
+}
+
 /// Threads of this process, as the kernel counts them.
 pub fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").map_or(1, |tasks| tasks.count())

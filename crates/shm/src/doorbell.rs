@@ -5,29 +5,41 @@
 //! bitmap with one bit per sender whose ring the owner does not look at by itself.
 //!
 //! # Fields
-//! - `asleep`: 1 written by the owner before it sleeps, 0 by whoever wakes it, and by the owner afterwards; the futex
-//!   word.
+//! - `word`, the futex word. Its lowest bit, *armed*: raised by the owner before it sleeps, taken down by whoever wakes it,
+//!   and by the owner afterwards. The rest counts calls from thread to thread within the owner, so that a thread which
+//!   is about to sleep notices one.
 //! - bitmap: bits set by senders, taken all at once by the owner.
 //!
 //! # Ordering
-//! The classic store-then-load on both sides: the sender publishes, then looks at `asleep`; the owner raises `asleep`,
-//! then looks once more for records. The owner pays for both: [`Doorbell::prepare_to_sleep`] issues
-//! `membarrier(GLOBAL_EXPEDITED)`. A sender whose process is not registered for it must fence itself
-//! ([`order`]).
+//! The classic store-then-load on both sides: the sender publishes, then looks at the word; the owner raises the bit, then
+//! looks once more for records. The owner pays for both: [`Doorbell::prepare_to_sleep`] issues
+//! `membarrier(GLOBAL_EXPEDITED)`. A sender whose process is not registered for it must fence itself ([`order`]).
+//!
+//! # Threads
+//! Several threads of the owner may sleep on the word ([`Doorbell::rest`]), each under a bit of its own. A sender wakes
+//! any one of them, which then looks after all; a thread of the owner wakes exactly those whom it [calls](Doorbell::call).
+//! A thread rests only while somebody would notice what comes: while the bell is armed, or another thread polls.
 //!
 //! # Safety
-//! A waker killed between clearing `asleep` and the system call leaves the owner asleep: every sleep is bounded.
+//! A waker killed between taking the bit down and the system call leaves the owner asleep: every sleep is bounded.
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
+use std::time::Duration;
+
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence, futex};
 
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Doorbell>() == 128);
+
+/// Somebody sleeps, and nobody looks at the rings.
+const ARMED: u32 = 1;
+/// One call from thread to thread.
+const CALL: u32 = 2;
 
 /// The sleep word.
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct Doorbell {
-    asleep: AtomicU32,
+    word: AtomicU32,
 }
 
 impl Doorbell {
@@ -35,14 +47,20 @@ impl Doorbell {
     /// [`Self::wake`].
     #[inline]
     pub fn ring(&self) -> bool {
-        self.asleep.load(Ordering::Relaxed) != 0 && self.asleep.swap(0, Ordering::AcqRel) != 0
+        self.is_armed() && self.word.fetch_and(!ARMED, Ordering::AcqRel) & ARMED != 0
     }
 
-    /// Raise the flag. The caller then looks for work once more, and calls [`Self::sleep`] only if there is none, else
+    /// Is it armed?
+    #[inline]
+    pub fn is_armed(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & ARMED != 0
+    }
+
+    /// Arm it. The caller then looks for work once more, and sleeps only if there is none; else it calls
     /// [`Self::stay_awake`]. False: the kernel refuses membarrier, so a sender that does not fence may not see the flag,
     /// and the sleep must be short.
     pub fn prepare_to_sleep(&self) -> bool {
-        self.asleep.store(1, Ordering::Relaxed);
+        self.word.fetch_or(ARMED, Ordering::Relaxed);
         // SYNC: doorbell
         #[cfg(not(loom))]
         let seen = isthmus_os::membarrier::fence_everyone();
@@ -52,23 +70,59 @@ impl Doorbell {
         seen
     }
 
-    /// Take the flag down without sleeping.
+    /// Take the bit down without sleeping.
     pub fn stay_awake(&self) {
-        self.asleep.store(0, Ordering::Relaxed);
+        self.word.fetch_and(!ARMED, Ordering::Relaxed);
     }
 
-    /// Wake the owner. Does not block.
-    #[cfg(not(loom))]
+    /// Wake the owner: one of its threads, if several sleep. Does not block.
     pub fn wake(&self) {
-        isthmus_os::futex::wake(&self.asleep);
+        futex::wake(&self.word);
     }
 
     /// Sleep until woken or until `limit` is over. Blocks. True: the time was over.
     #[cfg(not(loom))]
-    pub fn sleep(&self, limit: std::time::Duration) -> bool {
-        let woken = isthmus_os::futex::wait(&self.asleep, 1, limit);
-        self.asleep.store(0, Ordering::Relaxed);
-        woken == isthmus_os::futex::Woken::TimedOut
+    pub fn sleep(&self, limit: Duration) -> bool {
+        let word = self.word.load(Ordering::Relaxed);
+        let woken = if word & ARMED == 0 {
+            futex::Woken::Changed
+        } else {
+            futex::wait(&self.word, word, limit)
+        };
+        self.stay_awake();
+        woken == futex::Woken::TimedOut
+    }
+
+    /// Sleep, one thread of several, until `done`, or until nobody looks after what comes, or until `deadline`. Wakes for
+    /// those who call any of `bits`, which is not 0. Blocks. True: the time was over.
+    ///
+    /// `polled` says whether another thread looks. Who has looked last takes it down when the bell is armed, or before it
+    /// [calls](Self::call) somebody to look instead.
+    pub fn rest(&self, bits: u32, done: &AtomicBool, polled: &AtomicBool, deadline: Duration) -> bool {
+        loop {
+            // Before all else that is looked at: what changes later changes the word, or wakes.
+            // SYNC: doorbell-call
+            let word = self.word.load(Ordering::Acquire);
+            if done.load(Ordering::Acquire) || (word & ARMED == 0 && !polled.load(Ordering::Acquire)) {
+                return false;
+            }
+            if futex::wait_as(&self.word, word, bits, deadline) == futex::Woken::TimedOut {
+                return true;
+            }
+        }
+    }
+
+    /// Wake the threads that rest under any of `bits`, if there are any bits, and if `someone` one thread whichever. What
+    /// was written before, they see. Does not block.
+    pub fn call(&self, bits: u32, someone: bool) {
+        // SYNC: doorbell-call
+        self.word.fetch_add(CALL, Ordering::Release);
+        if bits != 0 {
+            futex::wake_those(&self.word, bits);
+        }
+        if someone {
+            futex::wake(&self.word);
+        }
     }
 }
 

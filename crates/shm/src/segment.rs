@@ -13,9 +13,10 @@
 //! ```
 //!
 //! # Fields
-//! The header is written by the launcher before anybody maps the segment, but for `next`, which anybody adds to, `limit`,
-//! which anybody lowers while joining, and the heads of the lists of [`crate::revocation`] and [`crate::agreement`]. The
-//! failures and their number are written by the launcher only. An inbox word `[r][s]` is written by `s` only.
+//! The header is written by the launcher before anybody maps the segment, but for `next` and `numbers`, which anybody adds
+//! to, `limit`, which anybody lowers while joining, and the heads of the lists of [`crate::revocation`] and
+//! [`crate::agreement`]. The failures and their number are written by the launcher only. An inbox word `[r][s]` is written
+//! by `s` only.
 //!
 //! # Ordering
 //! A chunk of the arena belongs to whoever moved `next` past it, and becomes known to others through a release store of
@@ -94,6 +95,8 @@ struct Header {
     revocations: AtomicU64,
     /// Offset of the latest agreement, 0 while there is none.
     agreements: AtomicU64,
+    /// First number that nobody has taken.
+    numbers: AtomicU64,
 }
 
 /// A mapped job segment.
@@ -181,6 +184,7 @@ pub fn create(ranks: u32, nonce: [u8; 16]) -> Result<OwnedFd, Error> {
         pad: 0,
         revocations: AtomicU64::new(0),
         agreements: AtomicU64::new(0),
+        numbers: AtomicU64::new(0),
     };
     // SAFETY: the first page is reserved and mapped, nobody else has the descriptor yet.
     unsafe { mapping.base().cast::<Header>().write(header) };
@@ -415,6 +419,11 @@ impl Segment {
         let index = u64::from(receiver) * u64::from(self.ranks) + u64::from(sender);
         // SAFETY: as for `slot`.
         unsafe { self.pointer(plan(self.ranks).inboxes + index * 8).cast().as_ref() }
+    }
+
+    /// Take `count` neighbouring numbers that no other process of the job gets, ever: the first.
+    pub fn take_numbers(&self, count: u32) -> u64 {
+        self.header().numbers.fetch_add(u64::from(count), Ordering::Relaxed)
     }
 
     /// Take `length` bytes, zeroed, aligned to a page. Blocks no longer than the kernel takes to find the memory.

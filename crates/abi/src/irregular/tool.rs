@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-use isthmus_mpi::constants::THREAD_SERIALIZED;
+use isthmus_mpi::constants::THREAD_MULTIPLE;
 use isthmus_mpi::datatype::Datatype;
 use isthmus_mpi::handle::Handle;
 use isthmus_mpi::tool::{self, CATEGORY, Failure, Id, Result};
@@ -148,7 +148,7 @@ pub unsafe fn t_init_thread<A: Abi>(required: c_int, provided: *mut c_int) -> c_
     if provided.is_null() {
         return answer::<A>(Err(Failure::Invalid));
     }
-    let level = A::word_in::<ThreadLevel>(required).min(THREAD_SERIALIZED);
+    let level = A::word_in::<ThreadLevel>(required).min(THREAD_MULTIPLE);
     // SAFETY: not null, and the caller keeps it writable.
     unsafe { provided.write(A::word_out::<ThreadLevel>(level)) };
     tool::init();

@@ -364,9 +364,10 @@ impl Link for Call<'_> {
             comm: self.comm,
             tag: self.tag,
         };
+        let mut inside = enter();
         // SAFETY: the caller's promise; all that was started is over when this returns.
-        let started = unsafe { lane.start_all(&mut enter(), receives, sends, ops) };
-        let settled = self.comm.settle(ops, |i, outcome| {
+        let started = unsafe { lane.start_all(&mut inside, receives, sends, ops) };
+        let settled = self.comm.settle(&mut inside, ops, |i, outcome| {
             check(outcome, receives.get(i), |from, got, expected| {
                 self.mismatch(from, got, expected);
             })

@@ -1,16 +1,13 @@
-//! Context ids: numbers of message spaces, agreed on by those who share one.
+//! Context ids: numbers of message spaces, which those who share one agree on.
 //!
-//! Each process proposes the lowest id that it has never used; the highest proposal is taken by all. So two
-//! communicators that share a process differ, and ids are never used again. Disjoint groups may share one.
+//! One of them takes the next numbers of the job's own count, and tells the others. So no two communicators of the job have
+//! the same, whichever threads make them at the same time, and ids are never used again. Disjoint groups that a split makes
+//! share one.
 //!
-//! Where nobody waits for the others' proposals they may be out of date, so there one process chooses: a number that no
-//! other process chooses, and that it has never chosen before.
+//! Where there are two who may take one, of the two groups of an intercommunicator, both do, and the larger is taken.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use isthmus_engine::{ContextId, enter};
 
-use isthmus_engine::ContextId;
-
-use crate::environment;
 use crate::error::Result;
 use crate::fail;
 
@@ -23,35 +20,28 @@ pub const MEETING: ContextId = ContextId(4);
 
 /// Of communicators whose members have not agreed yet.
 pub const UNKNOWN: ContextId = ContextId(u32::MAX - 3);
-/// Below are the ids that everyone agrees on, from here on those that one process chose.
-const CHOSEN: u32 = 1 << 31;
+/// The first of the job's count.
+const FIRST: u64 = 6;
+/// No id was taken: it is another's turn, or none is left.
+const NONE: u32 = 0;
 
-static NEXT: AtomicU32 = AtomicU32::new(6);
-
-/// The lowest id that this process has never used.
-pub fn proposal() -> u32 {
-    NEXT.load(Ordering::Relaxed)
+/// What the process of this rank in its group offers as the id of `pairs` neighbouring pairs of message spaces: rank 0 takes
+/// one.
+pub fn offer(rank: i32, pairs: u32) -> u32 {
+    if rank != 0 {
+        return NONE;
+    }
+    let id = FIRST + enter().take_numbers(2 * pairs);
+    u32::try_from(id)
+        .ok()
+        .filter(|id| *id < UNKNOWN.0 - 2 * pairs)
+        .unwrap_or(NONE)
 }
 
-/// Everyone's proposals: the id of `pairs` neighbouring pairs of message spaces that all take. Not to be called by two
-/// threads at a time on overlapping groups, which thread levels up to `MPI_THREAD_SERIALIZED` exclude.
-pub fn agree(proposals: impl Iterator<Item = u32>, pairs: u32) -> Result<ContextId> {
-    let id = proposals.max().unwrap_or(0);
-    let next = id
-        .checked_add(2 * pairs)
-        .filter(|next| *next <= CHOSEN)
-        .ok_or_else(|| fail!(NoMem, "no context id is left"))?;
-    NEXT.fetch_max(next, Ordering::Relaxed);
-    Ok(ContextId(id))
-}
-
-/// Choose an id of two neighbouring pairs of message spaces, on behalf of all.
-pub fn choose() -> Result<ContextId> {
-    static CHOICES: AtomicU32 = AtomicU32::new(0);
-    let (me, processes) = (environment::me().map_or(0, |me| me.0), environment::world().size);
-    let choice = u64::from(CHOICES.fetch_add(1, Ordering::Relaxed)) * u64::from(processes) + u64::from(me);
-    match u32::try_from(u64::from(CHOSEN) + 4 * choice) {
-        Ok(id) if id < UNKNOWN.0 => Ok(ContextId(id)),
-        _ => Err(fail!(NoMem, "no context id is left")),
+/// What all take, of what everyone offered.
+pub fn agree(offers: impl Iterator<Item = u32>) -> Result<ContextId> {
+    match offers.max().unwrap_or(NONE) {
+        NONE => Err(fail!(NoMem, "no context id is left")),
+        id => Ok(ContextId(id)),
     }
 }

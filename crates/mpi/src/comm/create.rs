@@ -17,15 +17,24 @@ use crate::info::Info;
 use crate::{fail, liveness, p2p};
 
 impl Comm {
-    /// A communicator over these groups with our error handler, once everyone's proposals are known.
+    /// What the calling process offers as the context id of a communicator that is made of this one.
+    pub(crate) fn offer(&self) -> u32 {
+        context::offer(self.rank(), self.pairs())
+    }
+
+    /// Neighbouring pairs of message spaces that a communicator of this kind has.
+    pub(crate) fn pairs(&self) -> u32 {
+        if self.is_inter() { 2 } else { 1 }
+    }
+
+    /// A communicator over these groups with our error handler, once everyone's [offers](Self::offer) are known.
     pub(crate) fn derive(
         &self,
-        proposals: impl Iterator<Item = u32>,
+        offers: impl Iterator<Item = u32>,
         group: Arc<Group>,
         remote: Option<Arc<Group>>,
     ) -> Result<Comm> {
-        let pairs = if remote.is_none() { 1 } else { 2 };
-        Ok(self.derive_at(context::agree(proposals, pairs)?, group, remote))
+        Ok(self.derive_at(context::agree(offers)?, group, remote))
     }
 
     /// A communicator over these groups with our error handler, whose members agreed on `context`.
@@ -44,9 +53,9 @@ pub(super) fn wait_for_all(comm: &Comm) -> Result<()> {
 }
 
 fn duplicate(comm: &Comm, info: Option<&Info>) -> Result<Handle<Comm>> {
-    let (ours, theirs) = gather_both(comm, [context::proposal()])?;
-    let proposals = ours.iter().chain(&theirs).map(|[proposal]| *proposal);
-    let mut new = comm.derive(proposals, Arc::clone(&comm.group), comm.remote_group().cloned())?;
+    let (ours, theirs) = gather_both(comm, [comm.offer()])?;
+    let offers = ours.iter().chain(&theirs).map(|[offer]| *offer);
+    let mut new = comm.derive(offers, Arc::clone(&comm.group), comm.remote_group().cloned())?;
     new.topology.clone_from(&comm.topology);
     super::comm_set_info(&new, info)?;
     let handle = new.publish()?;
@@ -96,7 +105,7 @@ pub fn comm_create(comm: &Comm, group: &Group) -> Result<Handle<Comm>> {
     let valid = is_subset(group, &comm.group);
     let own = if valid { digest_of(group) } else { 0 };
     let place = group.rank();
-    let (ours, theirs) = gather_both(comm, [context::proposal(), own, place as u32])?;
+    let (ours, theirs) = gather_both(comm, [comm.offer(), own, place as u32])?;
     let remote = comm.remote_group().map(|remote| {
         let mut chosen: Vec<_> = theirs
             .iter()
@@ -108,8 +117,8 @@ pub fn comm_create(comm: &Comm, group: &Group) -> Result<Handle<Comm>> {
         remote.with(Members::from_peers(chosen.into_iter().map(|(_, peer)| peer).collect()))
     });
     let nobody_there = remote.as_ref().is_some_and(|remote| remote.size() == 0);
-    let proposals = ours.iter().chain(&theirs).map(|[proposal, ..]| *proposal);
-    let new = comm.derive(proposals, comm.group.with(group.members().clone()), remote)?;
+    let offers = ours.iter().chain(&theirs).map(|[offer, ..]| *offer);
+    let new = comm.derive(offers, comm.group.with(group.members().clone()), remote)?;
     if !valid {
         return Err(fail!(Group, "group is not a subset of the communicator's group"));
     }
@@ -134,9 +143,9 @@ fn among(group: &Group, meeting: ContextId, tag: i32, word: u32, errhandler: Arc
         &place,
         place.collective_context(),
         tag,
-        [context::proposal(), own, word],
+        [context::offer(place.rank(), 1), own, word],
     )?;
-    let context = context::agree(all.iter().map(|[proposal, ..]| *proposal), 1)?;
+    let context = context::agree(all.iter().map(|[offer, ..]| *offer))?;
     if all.iter().any(|[_, theirs, _]| *theirs != own) {
         return Err(fail!(Group, "group differs between its members"));
     }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use isthmus_engine::{ContextId, Entered};
+use isthmus_engine::Entered;
 
 use super::{Comm, context};
 use crate::coll::Agreement;
@@ -27,8 +27,7 @@ pub fn comm_idup_with_info(comm: &'static Comm, info: Option<&Info>) -> Result<(
 }
 
 fn duplicate(comm: &'static Comm, info: Option<&Info>) -> Result<(Handle<Comm>, Handle<Request>)> {
-    let proposal = if comm.rank() == 0 { context::choose()?.0 } else { 0 };
-    let agreement = Agreement::begin(&comm.handle().share("comm")?, proposal)?;
+    let agreement = Agreement::begin(&comm.handle().share("comm")?, comm.offer())?;
     let mut new = comm.derive_at(context::UNKNOWN, Arc::clone(&comm.group), comm.remote_group().cloned());
     new.topology.clone_from(&comm.topology);
     let informed = super::comm_set_info(&new, info);
@@ -62,10 +61,10 @@ impl Operation for Duplication {
     }
 
     fn outcome(&mut self) -> Result<Status> {
-        let agreed = self.agreement.outcome();
+        let agreed = self.agreement.outcome().and_then(|id| context::agree([id].into_iter()));
         if let Some(new) = self.new.take() {
             match &agreed {
-                Ok(id) if self.failed.is_none() => new.agree_on(ContextId(*id)),
+                Ok(id) if self.failed.is_none() => new.agree_on(*id),
                 _ => drop(new.handle().remove("newcomm")?),
             }
         }

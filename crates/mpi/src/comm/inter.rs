@@ -67,9 +67,7 @@ fn connect(side: &Side<'_>, bridge: Option<Result<Bridge<'_>>>, errhandler: Arc<
         tag,
         leader,
     } = *side;
-    let all = gather(local, context, tag, [context::proposal()])?;
-    let ours = all.iter().map(|[proposal]| *proposal).max().unwrap_or(0);
-    // Is there a bridge; the other side's size, proposal and members.
+    // Is there a bridge; the other side's size, and what it offers or both take; its members.
     let mut header = [0_u32; 3];
     let mut members = Vec::new();
     let mut wrong: Option<Error> = None;
@@ -79,8 +77,10 @@ fn connect(side: &Side<'_>, bridge: Option<Result<Bridge<'_>>>, errhandler: Arc<
             let other = |words: &[u32], theirs: &mut [u32]| {
                 swap(bridge.comm, bridge.context, bridge.tag, bridge.leader, words, theirs)
             };
+            let ours = context::offer(0, 2);
             let mut meet = || {
                 other(&[1, local.size() as u32, ours], &mut header)?;
+                header[2] = header[2].max(ours);
                 members = vec![0; header[1] as usize];
                 other(&own, &mut members)
             };
@@ -94,7 +94,7 @@ fn connect(side: &Side<'_>, bridge: Option<Result<Bridge<'_>>>, errhandler: Arc<
         None => {}
     }
     broadcast(local, context, tag, leader, &mut header)?;
-    let [reached, size, theirs] = header;
+    let [reached, size, offer] = header;
     if reached == 0 {
         return Err(wrong.unwrap_or_else(|| match size {
             0 => fail!(Arg, "the leader (rank {leader}) gave wrong arguments"),
@@ -106,7 +106,7 @@ fn connect(side: &Side<'_>, bridge: Option<Result<Bridge<'_>>>, errhandler: Arc<
     }
     members.resize(size as usize, 0);
     broadcast(local, context, tag, leader, &mut members)?;
-    let agreed = context::agree([ours, theirs].into_iter(), 2)?;
+    let agreed = context::agree([offer].into_iter())?;
     let remote = local
         .group
         .with(Members::from_peers(members.into_iter().map(Peer).collect()));
@@ -213,7 +213,7 @@ pub fn intercomm_create_from_groups(
 /// same, the one whose first member is the older process comes first. Collective.
 pub fn intercomm_merge(intercomm: &Comm, high: bool) -> Result<Handle<Comm>> {
     let remote = super::remote(intercomm)?;
-    let (ours, theirs) = gather_both(intercomm, [context::proposal(), u32::from(high)])?;
+    let (ours, theirs) = gather_both(intercomm, [intercomm.offer(), u32::from(high)])?;
     let (us, them) = (intercomm.group.members(), remote.members());
     let we_are_first = match (high, theirs.first()) {
         (false, Some([_, 1])) => true,
@@ -221,8 +221,8 @@ pub fn intercomm_merge(intercomm: &Comm, high: bool) -> Result<Handle<Comm>> {
         _ => us.peer(0) < them.peer(0),
     };
     let both = if we_are_first { us.union(them) } else { them.union(us) };
-    let proposals = ours.iter().chain(&theirs).map(|[proposal, _]| *proposal);
-    let new = intercomm.derive(proposals, intercomm.group.with(both), None)?;
+    let offers = ours.iter().chain(&theirs).map(|[offer, _]| *offer);
+    let new = intercomm.derive(offers, intercomm.group.with(both), None)?;
     if ours.iter().any(|[_, said]| *said != u32::from(high)) {
         return Err(fail!(Arg, "high={high}, but others in the group say otherwise"));
     }

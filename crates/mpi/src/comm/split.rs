@@ -2,8 +2,8 @@
 
 use isthmus_engine::{Level, Place};
 
+use super::Comm;
 use super::inter::gather_both;
-use super::{Comm, context};
 use crate::constants::{
     COMM_TYPE_HW_GUIDED, COMM_TYPE_HW_UNGUIDED, COMM_TYPE_RESOURCE_GUIDED, COMM_TYPE_SHARED, UNDEFINED,
 };
@@ -127,13 +127,12 @@ fn publish(new: Option<Comm>) -> Result<Handle<Comm>> {
 
 /// A communicator for each colour, as [`comm_split`] makes it. Collective.
 pub(crate) fn split(comm: &Comm, color: i32, key: i32) -> Result<Option<Comm>> {
-    let (ours, theirs) = gather_both(comm, [context::proposal(), color as u32, key as u32])?;
+    let (ours, theirs) = gather_both(comm, [comm.offer(), color as u32, key as u32])?;
     let group = chosen(&comm.group, &ours, color);
     let remote = comm.remote_group().map(|remote| chosen(remote, &theirs, color));
     let nobody_there = remote.as_ref().is_some_and(|remote| remote.size() == 0);
-    let proposals = ours.iter().chain(&theirs).map(|[proposal, ..]| *proposal);
-    // Those who get nothing agree all the same, so that everyone's next proposal is above.
-    let new = comm.derive(proposals, group, remote)?;
+    let offers = ours.iter().chain(&theirs).map(|[offer, ..]| *offer);
+    let new = comm.derive(offers, group, remote)?;
     Ok((color != UNDEFINED && !nobody_there).then_some(new))
 }
 

@@ -83,7 +83,8 @@ pub fn comm_agree(comm: &Comm, flag: i32) -> Result<(i32, bool)> {
 /// `MPIX_Comm_shrink`: a communicator of those members who have not failed, in the same order. Everybody gets the same, even
 /// where more fail meanwhile. Works on revoked communicators. Collective; blocks until all who live have called.
 pub fn comm_shrink(comm: &Comm) -> Result<Handle<Comm>> {
-    let agreed = agree(comm, context::proposal(), u32::max)?;
+    // Anybody may be gone by the end of it, so everybody takes an id, and the largest counts.
+    let agreed = agree(comm, context::offer(0, comm.pairs()), u32::max)?;
     let gone: Vec<Peer> = {
         let mut inside = enter();
         (0..agreed.failures)

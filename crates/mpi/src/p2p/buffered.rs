@@ -111,8 +111,9 @@ pub unsafe fn bsend(
     comm: &'static Comm,
 ) -> Result<()> {
     let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?;
+    let mut inside = enter();
     // SAFETY: the caller's promise.
-    unsafe { start(&outgoing, owners(comm), &mut enter()) }.map(drop)
+    unsafe { start(&outgoing, owners(comm), &mut inside) }.map(drop)
 }
 
 /// `MPI_Ibsend`: complete at once.
@@ -205,8 +206,8 @@ fn release(inside: &mut Entered) {
 }
 
 /// Wait until the copies have left that `which` names.
-fn flush(which: impl Fn(&Copied) -> bool) -> Result<()> {
-    wait_until(|inside| {
+fn flush(which: impl Fn(&Copied) -> bool + Send) -> Result<()> {
+    wait_until(move |inside| {
         release(inside);
         (!BUFFERS.get(inside).copies.iter().any(&which)).then_some(())
     })?;

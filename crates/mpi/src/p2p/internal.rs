@@ -47,28 +47,25 @@ pub fn exchange_bytes(
 /// The buffers must be good until this returns.
 unsafe fn run(comm: &Comm, outgoing: Option<&Outgoing<'_>>, incoming: Option<&Incoming<'_>>) -> Result<usize> {
     let mut ops = [None; 2];
-    let started = {
-        let mut inside = enter();
-        comm.check_whole(&mut inside)?;
-        let mut start = || -> Result<()> {
-            if let Some(incoming) = incoming {
-                // SAFETY: the caller's promise.
-                ops[0] = unsafe { incoming.post(&mut inside, incoming.buf) }?;
-            }
-            if let Some(outgoing) = outgoing {
-                // SAFETY: as above.
-                ops[1] = unsafe { outgoing.post(&mut inside) }?;
-            }
-            Ok(())
-        };
-        let started = start();
-        if let (Err(_), Some(op)) = (&started, ops[0]) {
-            inside.cancel(op);
+    let mut inside = enter();
+    comm.check_whole(&mut inside)?;
+    let mut start = || -> Result<()> {
+        if let Some(incoming) = incoming {
+            // SAFETY: the caller's promise.
+            ops[0] = unsafe { incoming.post(&mut inside, incoming.buf) }?;
         }
-        started
+        if let Some(outgoing) = outgoing {
+            // SAFETY: as above.
+            ops[1] = unsafe { outgoing.post(&mut inside) }?;
+        }
+        Ok(())
     };
+    let started = start();
+    if let (Err(_), Some(op)) = (&started, ops[0]) {
+        inside.cancel(op);
+    }
     let mut came = 0;
-    let settled = comm.settle(&ops, |at, outcome| {
+    let settled = comm.settle(&mut inside, &ops, |at, outcome| {
         if at == 0 {
             came = received(outcome)?.bytes as usize;
         } else {

@@ -21,7 +21,7 @@ use crate::datatype::Datatype;
 use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::info::Info;
-use crate::request::{self, Look, Operation, REQUEST_NULL, Request, Work, lend, prepare};
+use crate::request::{self, Look, Operation, REQUEST_NULL, Request, Work, prepare, prepare_inside, with_work};
 use crate::status::Status;
 use crate::{fail, liveness};
 
@@ -145,7 +145,7 @@ pub unsafe fn psend_init(
         tag: channel,
     };
     let datatype = datatype.share();
-    let request = prepare(comm, move |inside| {
+    let request = prepare_inside(&mut inside, comm, move |inside| {
         let mut sending = Sending {
             outgoing,
             ready: vec![false; partitions as usize],
@@ -165,6 +165,7 @@ pub unsafe fn psend_init(
             ..outgoing.posting
         };
         if let Err(error) = buffered::send_for_library(&mut inside, to, posting, words) {
+            drop(inside);
             request::request_free(request)?;
             return Err(error);
         }
@@ -239,7 +240,7 @@ struct Sending {
 }
 
 impl Sending {
-    fn mark(&mut self, partition: i32) -> Result<()> {
+    fn mark(&mut self, inside: &mut Entered, partition: i32) -> Result<()> {
         let partitions = self.ready.len();
         match usize::try_from(partition).ok().and_then(|at| self.ready.get_mut(at)) {
             None => Err(fail!(Arg, "partition={partition}, but there are {partitions}")),
@@ -247,11 +248,7 @@ impl Sending {
             Some(ready) => {
                 *ready = true;
                 self.missing -= 1;
-                if self.missing == 0 {
-                    self.depart(&mut enter())
-                } else {
-                    Ok(())
-                }
+                if self.missing == 0 { self.depart(inside) } else { Ok(()) }
             }
         }
     }
@@ -377,8 +374,10 @@ fn active<T: Operation>(work: &mut Work) -> Option<&mut T> {
 }
 
 fn mark(request: Handle<Request>, partitions: impl Iterator<Item = i32>) -> Result<()> {
-    lend(request, |work| match active::<Sending>(work) {
-        Some(sending) => partitions.into_iter().try_for_each(|partition| sending.mark(partition)),
+    with_work(&mut enter(), request, |work, inside| match active::<Sending>(work) {
+        Some(sending) => partitions
+            .into_iter()
+            .try_for_each(|partition| sending.mark(inside, partition)),
         None => Err(fail!(Request, "request={request:?} is no active partitioned send")),
     })?
 }
@@ -409,8 +408,9 @@ pub fn parrived(request: Handle<Request>, partition: i32) -> Result<bool> {
     if request == REQUEST_NULL {
         return Ok(true);
     }
-    enter().progress();
-    lend(request, |work| {
+    let mut inside = enter();
+    inside.poll();
+    with_work(&mut inside, request, |work, inside| {
         if let Work::Persistent(persistent) = work
             && persistent.current.is_none()
         {
@@ -426,7 +426,7 @@ pub fn parrived(request: Handle<Request>, partition: i32) -> Result<bool> {
                 receiving.partitions
             ));
         }
-        if receiving.advance(&mut enter()) == Look::Pending {
+        if receiving.advance(inside) == Look::Pending {
             return Ok(false);
         }
         // What is not contiguous is unpacked here. A failure is for the call that completes the request.

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use isthmus_engine::{Entered, OpId, Outcome, enter};
+use isthmus_engine::{Entered, OpId, Outcome};
 
 use super::{Flight, Incoming, Outgoing, received, sent};
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::fail;
-use crate::request::{Look, Operation, Work};
+use crate::request::{Look, Operation, UserCode, Work};
 use crate::status::Status;
 
 /// An empty buffer with room for `bytes`; counts come from users, so there may be none.
@@ -142,9 +142,9 @@ impl Leg {
         }
     }
 
-    fn cancel(&self) {
+    fn cancel(&self, inside: &mut Entered) {
         if self.outcome.is_none() {
-            enter().cancel(self.op);
+            inside.cancel(self.op);
         }
     }
 
@@ -177,9 +177,9 @@ impl Operation for Leaving {
         sent(self.leg.outcome())
     }
 
-    fn cancel(&mut self) -> Result<()> {
-        self.leg.cancel();
-        Ok(())
+    fn cancel(&mut self, inside: &mut Entered) -> Option<UserCode> {
+        self.leg.cancel(inside);
+        None
     }
 }
 
@@ -222,9 +222,9 @@ impl Operation for Arriving {
         received(outcome)
     }
 
-    fn cancel(&mut self) -> Result<()> {
-        self.leg.cancel();
-        Ok(())
+    fn cancel(&mut self, inside: &mut Entered) -> Option<UserCode> {
+        self.leg.cancel(inside);
+        None
     }
 
     fn is_owed(&self) -> bool {

@@ -45,11 +45,11 @@ fn advance(inside: &mut Entered) -> bool {
 
 /// Run the user code that is due.
 fn call_out() {
-    loop {
-        let Some(request) = REQUESTS.get(&mut enter()).due.pop() else {
-            return;
-        };
+    let mut inside = enter();
+    while let Some(request) = REQUESTS.get(&mut inside).due.pop() {
         // One that has ended meanwhile needs nothing.
-        let _ = lend(request, |work| work.operation().map(|operation| operation.call_out()));
+        let _ = lend(&mut inside, request, |work| {
+            work.operation().map(|operation| operation.call_out())
+        });
     }
 }

@@ -3,7 +3,7 @@
 //! `statuses` is called with a position and the status that belongs there, once per completed request. Where the call
 //! fails with `MPI_ERR_IN_STATUS` each status carries an error code, and only there.
 
-use isthmus_engine::{Entered, enter, progress, wait_until};
+use isthmus_engine::{Entered, enter};
 
 use super::finish::{at_index, finish, in_status};
 use super::{Look, REQUEST_NULL, REQUESTS, Request, look};
@@ -14,14 +14,16 @@ use crate::status::Status;
 
 /// `MPI_Wait`: blocks until the operation is complete.
 pub fn wait(request: &mut Handle<Request>) -> Result<Status> {
-    wait_until(|inside| complete(inside, *request).transpose())??;
-    finish(request)
+    let mut inside = enter();
+    inside.wait(|inside| complete(inside, *request).transpose())??;
+    finish(&mut inside, request)
 }
 
 /// `MPI_Test`: the status, if the operation is complete.
 pub fn test(request: &mut Handle<Request>) -> Result<(bool, Status)> {
-    match try_twice(|inside| complete(inside, *request).transpose()).transpose()? {
-        Some(()) => finish(request).map(|status| (true, status)),
+    let mut inside = enter();
+    match try_twice(&mut inside, |inside| complete(inside, *request).transpose()).transpose()? {
+        Some(()) => finish(&mut inside, request).map(|status| (true, status)),
         None => Ok((false, Status::EMPTY)),
     }
 }
@@ -30,29 +32,37 @@ pub fn test(request: &mut Handle<Request>) -> Result<(bool, Status)> {
 /// died: those get `MPI_ERR_PENDING`.
 pub fn waitall(requests: &mut [Handle<Request>], statuses: &mut dyn FnMut(usize, &Status)) -> Result<()> {
     let mut complete = 0;
-    wait_until(|inside| all_complete(inside, requests, &mut complete).transpose())??;
-    complete_all(requests, statuses)
+    let mut inside = enter();
+    inside.wait(|inside| all_complete(inside, requests, &mut complete).transpose())??;
+    complete_all(inside, requests, statuses)
 }
 
 /// `MPI_Testall`: true, and everything completed, if all are complete; else nothing changes.
 pub fn testall(requests: &mut [Handle<Request>], statuses: &mut dyn FnMut(usize, &Status)) -> Result<bool> {
     let mut complete = 0;
-    match try_twice(|inside| all_complete(inside, requests, &mut complete).transpose()).transpose()? {
-        Some(()) => complete_all(requests, statuses).map(|()| true),
+    let mut inside = enter();
+    match try_twice(&mut inside, |inside| {
+        all_complete(inside, requests, &mut complete).transpose()
+    })
+    .transpose()?
+    {
+        Some(()) => complete_all(inside, requests, statuses).map(|()| true),
         None => Ok(false),
     }
 }
 
 /// `MPI_Waitany`: blocks until one is complete: its position and status, or `UNDEFINED` if none is active.
 pub fn waitany(requests: &mut [Handle<Request>]) -> Result<(i32, Status)> {
-    let found = wait_until(|inside| search(inside, requests).transpose())??;
-    complete_one(requests, found)
+    let mut inside = enter();
+    let found = inside.wait(|inside| search(inside, requests).transpose())??;
+    complete_one(&mut inside, requests, found)
 }
 
 /// `MPI_Testany`: as [`waitany`], but does not block. True also if none is active.
 pub fn testany(requests: &mut [Handle<Request>]) -> Result<(i32, bool, Status)> {
-    match try_twice(|inside| search(inside, requests).transpose()).transpose()? {
-        Some(found) => complete_one(requests, found).map(|(index, status)| (index, true, status)),
+    let mut inside = enter();
+    match try_twice(&mut inside, |inside| search(inside, requests).transpose()).transpose()? {
+        Some(found) => complete_one(&mut inside, requests, found).map(|(index, status)| (index, true, status)),
         None => Ok((UNDEFINED, false, Status::EMPTY)),
     }
 }
@@ -64,9 +74,10 @@ pub fn waitsome(
     indices: &mut [i32],
     statuses: &mut dyn FnMut(usize, &Status),
 ) -> Result<i32> {
-    match wait_until(|inside| search(inside, requests).transpose())?? {
+    let mut inside = enter();
+    match inside.wait(|inside| search(inside, requests).transpose())?? {
         Found::NoneActive => Ok(UNDEFINED),
-        Found::Complete(first) => complete_some(requests, first, indices, statuses),
+        Found::Complete(first) => complete_some(inside, requests, first, indices, statuses),
     }
 }
 
@@ -76,20 +87,20 @@ pub fn testsome(
     indices: &mut [i32],
     statuses: &mut dyn FnMut(usize, &Status),
 ) -> Result<i32> {
-    match try_twice(|inside| search(inside, requests).transpose()).transpose()? {
+    let mut inside = enter();
+    match try_twice(&mut inside, |inside| search(inside, requests).transpose()).transpose()? {
         None => Ok(0),
         Some(Found::NoneActive) => Ok(UNDEFINED),
-        Some(Found::Complete(first)) => complete_some(requests, first, indices, statuses),
+        Some(Found::Complete(first)) => complete_some(inside, requests, first, indices, statuses),
     }
 }
 
 /// Look, and if there is nothing, make progress and look once more.
 #[inline]
-pub(crate) fn try_twice<T>(mut ready: impl FnMut(&mut Entered) -> Option<T>) -> Option<T> {
-    let first = ready(&mut enter());
-    first.or_else(|| {
-        progress();
-        ready(&mut enter())
+pub(crate) fn try_twice<T>(inside: &mut Entered, mut ready: impl FnMut(&mut Entered) -> Option<T>) -> Option<T> {
+    ready(inside).or_else(|| {
+        inside.poll();
+        ready(inside)
     })
 }
 
@@ -145,40 +156,45 @@ pub(super) fn search(inside: &mut Entered, requests: &[Handle<Request>]) -> Resu
 }
 
 /// Complete the request that a search found: its position and status.
-fn complete_one(requests: &mut [Handle<Request>], found: Found) -> Result<(i32, Status)> {
+fn complete_one(inside: &mut Entered, requests: &mut [Handle<Request>], found: Found) -> Result<(i32, Status)> {
     let Found::Complete(at) = found else {
         return Ok((UNDEFINED, Status::EMPTY));
     };
-    match finish(&mut requests[at]) {
+    match finish(inside, &mut requests[at]) {
         Ok(status) => Ok((at as i32, status)),
         Err(error) => Err(at_index(error, at as i32)),
     }
 }
 
 /// Complete every request, of which none is pending unless another one's peer has died.
-fn complete_all(requests: &mut [Handle<Request>], statuses: &mut dyn FnMut(usize, &Status)) -> Result<()> {
-    let mut several = Several::new();
+fn complete_all(
+    mut inside: Entered,
+    requests: &mut [Handle<Request>],
+    statuses: &mut dyn FnMut(usize, &Status),
+) -> Result<()> {
+    let mut several = Several::new(&mut inside);
     for (at, request) in requests.iter_mut().enumerate() {
-        several.add(at, finish(request));
+        several.add(at, finish(&mut inside, request));
     }
-    several.tell(statuses).map(drop)
+    several.tell(inside, statuses).map(drop)
 }
 
 /// Complete those that are complete, of which the first is at `first`; how many.
 fn complete_some(
+    mut inside: Entered,
     requests: &mut [Handle<Request>],
     first: usize,
     indices: &mut [i32],
     statuses: &mut dyn FnMut(usize, &Status),
 ) -> Result<i32> {
-    let mut several = Several::new();
+    let mut several = Several::new(&mut inside);
     for (at, request) in requests.iter_mut().enumerate().skip(first) {
-        if is_complete(&mut enter(), *request)? {
+        if is_complete(&mut inside, *request)? {
             indices[several.statuses.len()] = at as i32;
-            several.add(at, finish(request));
+            several.add(at, finish(&mut inside, request));
         }
     }
-    several.tell(statuses)
+    several.tell(inside, statuses)
 }
 
 /// Is it active and complete?
@@ -194,9 +210,9 @@ pub(super) struct Several {
 }
 
 impl Several {
-    pub fn new() -> Self {
+    pub fn new(inside: &mut Entered) -> Self {
         Self {
-            statuses: std::mem::take(&mut REQUESTS.get(&mut enter()).statuses),
+            statuses: std::mem::take(&mut REQUESTS.get(inside).statuses),
             failed: None,
         }
     }
@@ -221,7 +237,7 @@ impl Several {
     }
 
     /// Tell the statuses in order; how many.
-    pub fn tell(mut self, tell: &mut dyn FnMut(usize, &Status)) -> Result<i32> {
+    pub fn tell(mut self, mut inside: Entered, tell: &mut dyn FnMut(usize, &Status)) -> Result<i32> {
         let count = self.statuses.len() as i32;
         for (at, mut status) in self.statuses.drain(..).enumerate() {
             if self.failed.is_some() {
@@ -229,7 +245,7 @@ impl Several {
             }
             tell(at, &status);
         }
-        REQUESTS.get(&mut enter()).statuses = self.statuses;
+        REQUESTS.get(&mut inside).statuses = self.statuses;
         match self.failed {
             None => Ok(count),
             Some((at, error)) => Err(in_status(&error, at, count)),

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use isthmus_engine::{Entered, enter};
+use isthmus_engine::Entered;
 
 use super::background;
 use super::free::bury_orphans;
-use super::{Look, REQUEST_NULL, REQUESTS, Request, Work, invalid, look, scope};
+use super::{Look, REQUEST_NULL, REQUESTS, Request, Work, invalid, look, scope_inside};
 use crate::comm::Comm;
 use crate::error::{Class, Completion, Error, Result};
 use crate::fail;
@@ -15,62 +15,61 @@ use crate::status::Status;
 use crate::{liveness, p2p};
 
 /// Complete a request that is complete, inactive or null: its status, or the error of its operation. The handle becomes
-/// null, unless the request is persistent. A pending request stays as it is, which is an error. Outside the engine.
+/// null, unless the request is persistent. A pending request stays as it is, which is an error. Steps outside the engine
+/// for user code.
 #[inline]
-pub(super) fn finish(request: &mut Handle<Request>) -> Result<Status> {
+pub(super) fn finish(inside: &mut Entered, request: &mut Handle<Request>) -> Result<Status> {
     if *request == REQUEST_NULL {
         return Ok(Status::EMPTY);
     }
-    let mut inside = enter();
-    let (op, receives) = match REQUESTS.get(&mut inside).entry(*request)?.work {
+    let (op, receives) = match REQUESTS.get(inside).entry(*request)?.work {
         Work::Send(op) => (op, false),
         Work::Receive(op) => (op, true),
         Work::Complete => {
-            forget(&mut inside, request);
+            forget(inside, request);
             return Ok(Status::SENT);
         }
-        _ => return finish_any(request),
+        _ => return finish_any(inside, request),
     };
     // Built in place from what the engine has: an outcome handed from call to call costs more than all the look-ups.
     let status = match inside.peek(op) {
-        Some(outcome) if outcome.truncated | outcome.peer_failed => return finish_any(request),
+        Some(outcome) if outcome.truncated | outcome.peer_failed => return finish_any(inside, request),
         Some(outcome) if receives => Status::from(outcome),
         Some(outcome) => Status {
             cancelled: outcome.cancelled,
             ..Status::SENT
         },
-        None if receives => return finish_any(request),
+        None if receives => return finish_any(inside, request),
         None => return Err(pending(*request)),
     };
     inside.detach(op);
-    forget(&mut inside, request);
+    forget(inside, request);
     Ok(status)
 }
 
 /// The error of a receive that may wait for somebody who died. The request stays active.
 #[cold]
 pub(super) fn disturbed(inside: &mut Entered, request: Handle<Request>) -> Error {
-    let comm = scope(request);
+    let comm = scope_inside(inside, request);
     let dead = comm.as_ref().and_then(|comm| comm.unacknowledged(inside));
     let error = dead.map_or_else(|| pending(request), liveness::pending);
     blame(error, comm)
 }
 
 #[inline(never)]
-fn finish_any(request: &mut Handle<Request>) -> Result<Status> {
-    let mut inside = enter();
-    match look(&mut inside, *request)? {
+fn finish_any(inside: &mut Entered, request: &mut Handle<Request>) -> Result<Status> {
+    match look(inside, *request)? {
         Look::Pending => return Err(pending(*request)),
         Look::Inactive => return Ok(Status::EMPTY),
-        Look::Disturbed => return Err(disturbed(&mut inside, *request)),
+        Look::Disturbed => return Err(disturbed(inside, *request)),
         Look::Complete | Look::PeerFailed => {}
     }
-    let (scope, ended) = (scope(*request), *request);
-    let work = match &mut REQUESTS.get(&mut inside).entry(*request)?.work {
+    let (scope, ended) = (scope_inside(inside, *request), *request);
+    let work = match &mut REQUESTS.get(inside).entry(*request)?.work {
         Work::Persistent(persistent) => persistent.current.take().unwrap_or(Work::Complete),
         work => {
             let work = std::mem::replace(work, Work::Lent);
-            forget(&mut inside, request);
+            forget(inside, request);
             work
         }
     };
@@ -85,11 +84,14 @@ fn finish_any(request: &mut Handle<Request>) -> Result<Status> {
             .map_or_else(|| Err(pending(*request)), |outcome| p2p::received(&outcome)),
         Work::Other(mut operation) => {
             if operation.is_autonomous() {
-                background::end(&mut inside, ended);
+                background::end(inside, ended);
             }
-            let outcome = operation.outcome();
-            let retired = operation.retire();
-            outcome.and_then(|status| retired.map_or_else(|error| Err(of_operation(error, status)), |()| Ok(status)))
+            inside.outside(|| {
+                let outcome = operation.outcome();
+                let retired = operation.retire();
+                outcome
+                    .and_then(|status| retired.map_or_else(|error| Err(of_operation(error, status)), |()| Ok(status)))
+            })
         }
         Work::Persistent(_) | Work::Lent => Err(invalid(*request)),
     };

@@ -2,24 +2,24 @@
 
 use isthmus_engine::{Entered, enter, wait_until};
 
-use super::{REQUESTS, Request, Work, blame, generalized, scope};
+use super::{REQUESTS, Request, Work, blame, generalized, scope_inside};
 use crate::error::Result;
 use crate::fail;
 use crate::handle::Handle;
 
 /// `MPI_Request_free` (MPI-5.0 §3.7.3): the operation, if active, completes by itself.
 pub fn request_free(request: Handle<Request>) -> Result<()> {
-    if generalized::free(request)? {
+    let mut inside = enter();
+    if generalized::free(&mut inside, request)? {
         return Ok(());
     }
-    let mut inside = enter();
     let requests = REQUESTS.get(&mut inside);
     if requests.entry(request)?.work.is_autonomous() {
         let error = fail!(
             Request,
             "request={request:?} is a collective or partitioned, and can be freed only while it is not active"
         );
-        return Err(blame(error, scope(request)));
+        return Err(blame(error, scope_inside(&mut inside, request)));
     }
     let work = match &mut requests.entry(request)?.work {
         Work::Persistent(persistent) => persistent.current.take(),

@@ -1,11 +1,11 @@
 //! Looking at requests without completing them (MPI-5.0 §3.7.6).
 
-use isthmus_engine::enter;
+use isthmus_engine::{Entered, enter};
 
 use super::complete::{Found, Several, all_complete, complete, is_complete, search, try_twice};
 use super::finish::disturbed;
 use super::finish::{at_index, pending};
-use super::{Look, REQUEST_NULL, Request, Work, blame, lend, look, scope};
+use super::{Look, REQUEST_NULL, Request, Work, blame, lend, look, scope_inside};
 use crate::constants::UNDEFINED;
 use crate::error::Result;
 use crate::handle::Handle;
@@ -14,8 +14,9 @@ use crate::status::Status;
 
 /// `MPI_Request_get_status`: the status, if the request is complete; it stays as it is.
 pub fn request_get_status(request: Handle<Request>) -> Result<(bool, Status)> {
-    match try_twice(|inside| complete(inside, request).transpose()).transpose()? {
-        Some(()) => observe(request).map(|status| (true, status)),
+    let mut inside = enter();
+    match try_twice(&mut inside, |inside| complete(inside, request).transpose()).transpose()? {
+        Some(()) => observe(&mut inside, request).map(|status| (true, status)),
         None => Ok((false, Status::EMPTY)),
     }
 }
@@ -23,13 +24,18 @@ pub fn request_get_status(request: Handle<Request>) -> Result<(bool, Status)> {
 /// `MPI_Request_get_status_all`: true, and the statuses, if all are complete.
 pub fn request_get_status_all(requests: &[Handle<Request>], statuses: &mut dyn FnMut(usize, &Status)) -> Result<bool> {
     let mut known = 0;
-    match try_twice(|inside| all_complete(inside, requests, &mut known).transpose()).transpose()? {
+    let mut inside = enter();
+    match try_twice(&mut inside, |inside| {
+        all_complete(inside, requests, &mut known).transpose()
+    })
+    .transpose()?
+    {
         Some(()) => {
-            let mut several = Several::new();
+            let mut several = Several::new(&mut inside);
             for (at, request) in requests.iter().enumerate() {
-                several.add(at, observe(*request));
+                several.add(at, observe(&mut inside, *request));
             }
-            several.tell(statuses).map(|_| true)
+            several.tell(inside, statuses).map(|_| true)
         }
         None => Ok(false),
     }
@@ -38,10 +44,11 @@ pub fn request_get_status_all(requests: &[Handle<Request>], statuses: &mut dyn F
 /// `MPI_Request_get_status_any`: position and status of one that is complete. True also if none is active, with
 /// `UNDEFINED`.
 pub fn request_get_status_any(requests: &[Handle<Request>]) -> Result<(i32, bool, Status)> {
-    match try_twice(|inside| search(inside, requests).transpose()).transpose()? {
+    let mut inside = enter();
+    match try_twice(&mut inside, |inside| search(inside, requests).transpose()).transpose()? {
         None => Ok((UNDEFINED, false, Status::EMPTY)),
         Some(Found::NoneActive) => Ok((UNDEFINED, true, Status::EMPTY)),
-        Some(Found::Complete(at)) => match observe(requests[at]) {
+        Some(Found::Complete(at)) => match observe(&mut inside, requests[at]) {
             Ok(status) => Ok((at as i32, true, status)),
             Err(error) => Err(at_index(error, at as i32)),
         },
@@ -55,36 +62,37 @@ pub fn request_get_status_some(
     indices: &mut [i32],
     statuses: &mut dyn FnMut(usize, &Status),
 ) -> Result<i32> {
-    let first = match try_twice(|inside| search(inside, requests).transpose()).transpose()? {
+    let mut inside = enter();
+    let first = match try_twice(&mut inside, |inside| search(inside, requests).transpose()).transpose()? {
         None => return Ok(0),
         Some(Found::NoneActive) => return Ok(UNDEFINED),
         Some(Found::Complete(first)) => first,
     };
-    let mut several = Several::new();
+    let mut several = Several::new(&mut inside);
     let mut places = indices.iter_mut();
     for (at, request) in requests.iter().enumerate().skip(first) {
-        if is_complete(&mut enter(), *request)? {
-            several.add(at, observe(*request));
+        if is_complete(&mut inside, *request)? {
+            several.add(at, observe(&mut inside, *request));
             if let Some(place) = places.next() {
                 *place = at as i32;
             }
         }
     }
-    several.tell(statuses)
+    several.tell(inside, statuses)
 }
 
-/// The status of a request that is complete, inactive or null.
-fn observe(request: Handle<Request>) -> Result<Status> {
+/// The status of a request that is complete, inactive or null. Steps outside the engine for user code.
+fn observe(inside: &mut Entered, request: Handle<Request>) -> Result<Status> {
     if request == REQUEST_NULL {
         return Ok(Status::EMPTY);
     }
-    match look(&mut enter(), request)? {
+    match look(inside, request)? {
         Look::Inactive => Ok(Status::EMPTY),
         Look::Pending => Err(pending(request)),
-        Look::Disturbed => Err(disturbed(&mut enter(), request)),
+        Look::Disturbed => Err(disturbed(inside, request)),
         Look::Complete | Look::PeerFailed => {
-            let outcome = lend(request, outcome)?.unwrap_or_else(|| Err(pending(request)));
-            outcome.map_err(|error| blame(error, scope(request)))
+            let outcome = lend(inside, request, outcome)?.unwrap_or_else(|| Err(pending(request)));
+            outcome.map_err(|error| blame(error, scope_inside(inside, request)))
         }
     }
 }

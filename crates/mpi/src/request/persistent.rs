@@ -3,7 +3,7 @@
 use isthmus_engine::{Entered, enter};
 
 use super::background;
-use super::{REQUESTS, Request, Work, blame, launch, scope};
+use super::{REQUESTS, Request, Work, blame, launch_inside, scope};
 use crate::comm::Comm;
 use crate::error::Result;
 use crate::fail;
@@ -24,7 +24,16 @@ pub(crate) fn prepare(
     comm: &Comm,
     recipe: impl Fn(&mut Entered) -> Result<Work> + Send + 'static,
 ) -> Result<Handle<Request>> {
-    launch(comm, |_| {
+    prepare_inside(&mut enter(), comm, recipe)
+}
+
+/// As [`prepare`], from inside.
+pub(crate) fn prepare_inside(
+    inside: &mut Entered,
+    comm: &Comm,
+    recipe: impl Fn(&mut Entered) -> Result<Work> + Send + 'static,
+) -> Result<Handle<Request>> {
+    launch_inside(inside, comm, |_| {
         Ok(Work::Persistent(Box::new(Persistent {
             recipe: Box::new(recipe),
             current: None,

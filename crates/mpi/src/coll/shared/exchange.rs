@@ -44,7 +44,8 @@ impl Access<'_> {
                 remark: false,
             });
         }
-        let staged = self.wait_for_room(|inside| inside.stage(self.board, step, length).transpose())??;
+        let board = self.board;
+        let staged = self.wait_for_room(|inside| inside.stage(board, step, length).transpose())??;
         Ok(Draft {
             step,
             length,
@@ -162,16 +163,17 @@ impl Access<'_> {
 
     #[inline(never)]
     fn wait_for(&self, member: usize, step: Step) -> Result<()> {
+        let board = self.board;
         self.comm.wait_until(|_| {
-            if self.board.has_posted(member, step) {
+            if board.has_posted(member, step) {
                 return Some(Ok(()));
             }
-            self.board.has_skipped(member, step).then(|| Err(left(member)))
+            board.has_skipped(member, step).then(|| Err(left(member)))
         })?
     }
 
     #[cold]
-    fn wait_for_room<T>(&self, room: impl FnMut(&mut Entered) -> Option<T>) -> Result<T> {
+    fn wait_for_room<T: Send>(&self, room: impl FnMut(&mut Entered) -> Option<T> + Send) -> Result<T> {
         self.comm.wait_until(room)
     }
 }

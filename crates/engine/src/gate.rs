@@ -1,0 +1,161 @@
+//! Who is inside the engine: one thread at a time.
+//!
+//! Below `MPI_THREAD_MULTIPLE` the program sees to that, and entering costs one branch. With [`allow_threads`] there is a
+//! lock, and the thread inside is whoever holds it.
+//!
+//! The lock is never held across user code, nor while its holder sleeps or gives its CPU away. A thread that only looks
+//! for something to come keeps it as long as nobody else wants it ([`Entered::is_wanted`]), so that one that is alone pays
+//! next to nothing. What a thread must do for those who wait, it does on its way out ([`crate::waiters`]).
+//!
+//! There is one lock because there is one virtual channel. When there are several, each gets a lock of its own, `Engine`
+//! is split by channel, and [`enter`] takes the channel that the communicator maps to; [`Guarded`] tables of the layers
+//! above then need a lock of theirs.
+
+use std::cell::UnsafeCell;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+use isthmus_os::process;
+
+use crate::waiters;
+
+/// May several threads call at a time? Changes only while nobody is inside, so whoever enters and leaves sees the same.
+static SHARED: AtomicBool = AtomicBool::new(false);
+static LOCK: Mutex<()> = Mutex::new(());
+/// Threads that found the lock taken and want it.
+static QUEUE: AtomicU32 = AtomicU32::new(0);
+/// Who is inside, to notice a thread that enters twice. 0: nobody. Without a lock, in debug builds only.
+static INSIDE: AtomicUsize = AtomicUsize::new(0);
+/// The hold on the lock of the thread inside: a token has no room for it, so that it costs nothing where there is no lock.
+static HELD: Guarded<Option<Hold>> = Guarded::new(None);
+
+struct Hold(#[expect(dead_code, reason = "held, not used")] MutexGuard<'static, ()>);
+
+// SAFETY: it is put into its place, and taken away, by the thread inside, so it never changes threads.
+unsafe impl Send for Hold {}
+
+/// Proof that the calling thread is the only one inside the engine, until it is dropped.
+///
+/// A thread that has one cannot get another: it would wait for itself, and is told so. Never hold one across a user
+/// callback: give it up, or step [`outside`](Self::outside).
+#[derive(Debug)]
+pub struct Entered(PhantomData<*const ()>);
+
+/// From now on several threads may call at a time. There is no way back. Nobody may be inside.
+pub fn allow_threads() {
+    SHARED.store(true, Ordering::SeqCst);
+}
+
+/// May several threads call at a time?
+#[inline(always)]
+pub fn allows_threads() -> bool {
+    SHARED.load(Ordering::Relaxed)
+}
+
+/// Enter the engine. Does not wait below thread-multiple; there it waits for the thread inside to leave.
+#[inline(always)]
+pub fn enter() -> Entered {
+    come_in();
+    Entered(PhantomData)
+}
+
+impl Drop for Entered {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.go_out();
+    }
+}
+
+impl Entered {
+    /// Let others in while `f` runs, which may be user code.
+    pub fn outside<R>(&mut self, f: impl FnOnce() -> R) -> R {
+        self.go_out();
+        let answer = f();
+        come_in();
+        answer
+    }
+
+    /// Does another thread wait to get in?
+    #[inline]
+    pub(crate) fn is_wanted(&self) -> bool {
+        queued() != 0
+    }
+
+    #[inline(always)]
+    fn go_out(&mut self) {
+        if allows_threads() {
+            self.unlock();
+        } else if cfg!(debug_assertions) {
+            INSIDE.store(0, Ordering::Relaxed);
+        }
+    }
+
+    #[inline(never)]
+    fn unlock(&mut self) {
+        let wake = waiters::settle(self);
+        INSIDE.store(0, Ordering::Relaxed);
+        drop(HELD.get(self).take());
+        wake.now();
+    }
+}
+
+const TWICE: &str = "a thread entered the engine while it was inside";
+
+#[inline(always)]
+fn come_in() {
+    if allows_threads() {
+        lock();
+    } else if cfg!(debug_assertions) {
+        let me = process::thread();
+        assert_ne!(INSIDE.swap(me, Ordering::Relaxed), me, "{TWICE}");
+    }
+}
+
+#[inline(never)]
+fn lock() {
+    let guard = match LOCK.try_lock() {
+        Ok(guard) => guard,
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        Err(TryLockError::WouldBlock) => queue(),
+    };
+    INSIDE.store(process::thread(), Ordering::Relaxed);
+    // SAFETY: we hold the lock.
+    unsafe { *HELD.0.get() = Some(Hold(guard)) };
+}
+
+#[cold]
+fn queue() -> MutexGuard<'static, ()> {
+    assert_ne!(INSIDE.load(Ordering::Relaxed), process::thread(), "{TWICE}");
+    QUEUE.fetch_add(1, Ordering::Relaxed);
+    let guard = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+    QUEUE.fetch_sub(1, Ordering::Relaxed);
+    guard
+}
+
+/// How many threads wait to get in.
+pub(crate) fn queued() -> u32 {
+    QUEUE.load(Ordering::Relaxed)
+}
+
+/// A value that only the thread inside the engine touches.
+pub struct Guarded<T>(UnsafeCell<T>);
+
+// SAFETY: every access goes through `get`, which needs the `Entered` token.
+unsafe impl<T: Send> Sync for Guarded<T> {}
+
+impl<T> Guarded<T> {
+    /// Wrap a value.
+    pub const fn new(value: T) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+
+    /// The value; the token proves that the access is exclusive.
+    #[inline]
+    #[allow(clippy::mut_from_ref)] // The token is what is borrowed mutably.
+    pub fn get<'a>(&'a self, _token: &'a mut Entered) -> &'a mut T {
+        // SAFETY: the token is unique while its thread is inside, and borrowed mutably here, so its thread cannot step
+        // outside meanwhile.
+        unsafe { &mut *self.0.get() }
+    }
+}
