@@ -154,6 +154,7 @@ table! {
     SHARED_FROM = "shared_from", 4 << 10, "bytes", "MPI_Alloc_mem of so much or more gives memory that the other ranks of the node map, too.";
     STAGING = "staging", 0, "bytes", "Ring in which a process shows others data of collectives, rounded up to a power of two, at least 1M; 0: twice the second-level cache.";
     TRACE = "trace", 0, "0/1", "Tell of every single copy, one line each.";
+    CHECK = "check", 0, "0/1", "Compare what the ranks call in each collective and say who disagrees on what, at a price; the same on all ranks.";
     UNEXPECTED_LIMIT = "unexpected_limit", 64 << 20, "bytes", "Unmatched payload kept at a receiver; beyond it senders only announce.";
 }
 

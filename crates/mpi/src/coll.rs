@@ -11,6 +11,7 @@ mod alltoall;
 mod arguments;
 mod barrier;
 mod bcast;
+pub(crate) mod check;
 mod elements;
 mod form;
 mod gather;

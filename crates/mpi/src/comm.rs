@@ -17,6 +17,7 @@ use isthmus_engine::{ContextId, Peer};
 
 use crate::attribute::{Attributes, Cached, Keyvals};
 use crate::coll::Control;
+use crate::coll::check::Checks;
 use crate::constants::{CONGRUENT, IDENT, MAX_OBJECT_NAME, SIMILAR, TAG_UB, UNEQUAL};
 use crate::environment;
 use crate::errhandler::{ERRORS_ARE_FATAL, Errhandler};
@@ -66,6 +67,8 @@ pub struct Comm {
     persistents: AtomicU32,
     /// Shared control of blocking collectives.
     pub(crate) shared: Control,
+    /// Whether its ranks call the same.
+    pub(crate) checks: Checks,
     health: Health,
     /// Of the local part of an intercommunicator: the remote group, without which it is of no use.
     beyond: Option<Members>,
@@ -152,6 +155,7 @@ impl Comm {
             immediates: AtomicU32::new(0),
             persistents: AtomicU32::new(0),
             shared: Control::default(),
+            checks: Checks::default(),
             health: Health::default(),
             beyond: None,
             handle: OnceLock::new(),
@@ -197,7 +201,12 @@ impl Comm {
     /// The tag of the next non-blocking collective call: an odd number. The standard wants all calls in one order, but
     /// programs mix blocking and non-blocking ones that every other library keeps apart (mpi4py's own suite does).
     pub(crate) fn next_immediate(&self) -> i32 {
-        (self.immediates.fetch_add(1, Ordering::Relaxed).wrapping_mul(2) % BLOCKING_OR_NOT) as i32 + 1
+        Self::immediate_tag(self.immediates.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The tag of the non-blocking collective call with this number.
+    pub(crate) fn immediate_tag(number: u32) -> i32 {
+        (number.wrapping_mul(2) % BLOCKING_OR_NOT) as i32 + 1
     }
 
     /// The tag of a new persistent collective, however often it is started. Larger than those of calls, which may come
@@ -269,6 +278,15 @@ impl Comm {
 
     pub(crate) fn set_errhandler(&self, errhandler: Arc<Errhandler>) {
         *self.errhandler.lock().unwrap_or_else(PoisonError::into_inner) = errhandler;
+    }
+
+    /// What to call it, for messages.
+    pub(crate) fn label(&self) -> String {
+        match &**self.name() {
+            "" if self.is_inter() => format!("an intercommunicator of {} and {} ranks", self.size, self.remote_size()),
+            "" => format!("a communicator of {} ranks", self.size),
+            name => name.to_owned(),
+        }
     }
 
     fn name(&self) -> MutexGuard<'_, String> {

@@ -47,6 +47,7 @@ pub use query::{
     type_match_size, type_set_name, type_size,
 };
 pub use shape::Shape;
+pub(crate) use signature::Digest;
 pub use signature::Signature;
 
 use contents::{Definition, Origin};

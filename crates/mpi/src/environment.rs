@@ -16,7 +16,7 @@ use crate::constants::{
 use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::info::{self, Info};
-use crate::{fail, p2p};
+use crate::{coll, fail, p2p};
 
 /// Where the world model (`MPI_Init` to `MPI_Finalize`) stands. It happens once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -206,6 +206,7 @@ pub fn finalize() -> Result<()> {
         Phase::Inside => {}
         Phase::After => return Err(fail!(Other, "MPI has been finalized before")),
     }
+    coll::check::finalize()?;
     comm::retire_world()?;
     life().phase = Phase::After;
     part();

@@ -92,6 +92,15 @@ impl Op {
         self.commutative
     }
 
+    /// What to call it, for messages.
+    pub(crate) fn label(&self) -> &'static str {
+        match &self.action {
+            Action::Predefined(which) => which.name(),
+            Action::User(_) if self.commutative => "a commutative user operation",
+            Action::User(_) => "a user operation",
+        }
+    }
+
     /// The operation on elements of `datatype`; `MPI_ERR_OP` if it is not defined for them (MPI-5.0 §6.9.2, §6.9.4).
     pub fn reduction<'a>(&'a self, datatype: &Datatype) -> Result<Reduction<'a>> {
         match &self.action {

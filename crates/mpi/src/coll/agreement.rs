@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use isthmus_engine::Entered;
 
+use super::check::{self, When};
 use super::elements;
 use super::link::Link;
 use super::operand::Operand;
@@ -33,7 +34,11 @@ impl Agreement {
         let words = Arc::new([AtomicU32::new(proposal), AtomicU32::new(0)]);
         let (own, theirs) = (words[0].as_ptr().cast::<u8>(), words[1].as_ptr().cast::<u8>());
         let width = size_of::<u32>();
-        let tag = comm.next_immediate();
+        let asking = check::begin(comm, || "MPI_Comm_idup".to_owned(), When::Later)?;
+        let tag = match &asking {
+            None => comm.next_immediate(),
+            Some(asking) => asking.tag_of_messages(),
+        };
         let recorder = Recorder::new(comm);
         // SAFETY: both words live as long as the agreement, and only its steps touch them until it is complete.
         unsafe {
@@ -45,7 +50,8 @@ impl Agreement {
             }
             super::bcast::run(&recorder, elements::bytes(own, width), 0)?;
         }
-        let running = Running::new(Arc::new(recorder.take()), Arc::clone(comm), tag);
+        let before = asking.map(|asking| asking.into_running());
+        let running = Running::new(Arc::new(recorder.take()), Arc::clone(comm), tag).after(before);
         Ok(Self { running, words })
     }
 

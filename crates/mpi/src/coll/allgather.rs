@@ -8,6 +8,7 @@ mod shared;
 use std::ffi::c_void;
 
 use super::arguments;
+use super::check::Terms;
 use super::elements::Elements;
 use super::form::forms;
 use super::link::Link;
@@ -38,9 +39,10 @@ forms! {
         recvtype: Handle<Datatype>,
         comm: &'static Comm,
     ) {
-        let call = F::begin(comm)?;
+        let call = F::begin(comm, "Allgather")?;
         let one = arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve("recvtype")?)?;
         let own = own(sendbuf, sendcount, sendtype, recvbuf, comm)?;
+        call.compare(|terms| state(terms, call.link(), own, |rank| one.nth(rank)))?;
         // SAFETY: the caller's promise.
         let result = unsafe { run(call.link(), own, one) };
         call.finish(result)
@@ -62,9 +64,10 @@ forms! {
         recvtype: Handle<Datatype>,
         comm: &'static Comm,
     ) {
-        let call = F::begin(comm)?;
+        let call = F::begin(comm, "Allgatherv")?;
         let blocks = arguments::blocks("recvbuf", recvbuf, recvcounts, displs, recvtype, comm)?;
         let own = own(sendbuf, sendcount, sendtype, recvbuf, comm)?;
+        call.compare(|terms| state(terms, call.link(), own, |rank| blocks.at(rank)))?;
         // SAFETY: the caller's promise.
         let result = unsafe { run_v(call.link(), own, |rank| blocks.at(rank)) };
         call.finish(result)
@@ -85,6 +88,13 @@ fn own(
     let own = arguments::buffer("sendbuf", sendbuf, sendcount, sendtype.resolve("sendtype")?)?;
     arguments::distinct(sendbuf, recvbuf, own.count > 0)?;
     Ok(Some(own))
+}
+
+/// What ranks must agree on.
+fn state<'a>(terms: &mut Terms, link: &impl Link, own: Option<Elements<'a>>, block: impl Fn(usize) -> Elements<'a>) {
+    let sent = own.unwrap_or_else(|| block(link.rank()));
+    let sends = link.peers().map(|(_, place)| (place, sent));
+    terms.blocks(sends, link.peers().map(|(rank, place)| (place, block(rank))));
 }
 
 /// `one` is where the block of rank 0 belongs; the others follow.

@@ -38,7 +38,7 @@ forms! {
         op: &'static Op,
         comm: &'static Comm,
     ) {
-        let call = F::begin(comm)?;
+        let call = F::begin(comm, "Allreduce")?;
         let operand = Operand::new(datatype, op)?;
         let input = if arguments::in_place(sendbuf, comm)? {
             recvbuf
@@ -48,6 +48,7 @@ forms! {
         arguments::buffer("sendbuf", input, count, datatype)?;
         arguments::buffer("recvbuf", recvbuf, count, datatype)?;
         arguments::distinct(sendbuf, recvbuf, count > 0)?;
+        call.compare(|terms| { terms.op(op).all(operand.elements(input.cast(), count)); })?;
         // SAFETY: the caller's promise.
         let result = unsafe { run(call.link(), &operand, input.cast(), recvbuf.cast(), count) };
         call.finish(result)

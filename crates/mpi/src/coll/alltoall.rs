@@ -7,6 +7,7 @@ mod shared;
 use std::ffi::c_void;
 
 use super::arguments;
+use super::check::Terms;
 use super::elements::{self, Elements};
 use super::form::forms;
 use super::link::Link;
@@ -31,17 +32,20 @@ forms! {
         recvtype: Handle<Datatype>,
         comm: &'static Comm,
     ) {
-        let call = F::begin(comm)?;
+        let call = F::begin(comm, "Alltoall")?;
         let recvs = arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve("recvtype")?)?;
         let to = |rank: usize| recvs.nth(rank);
         // SAFETY: the caller's promise.
         let result = unsafe {
             if arguments::in_place(sendbuf, comm)? {
+                call.compare(|terms| state(terms, call.link(), to, to))?;
                 run_in_place(call.link(), to)
             } else {
                 let sends = arguments::buffer("sendbuf", sendbuf, sendcount, sendtype.resolve("sendtype")?)?;
                 arguments::distinct(sendbuf, recvbuf, sendcount > 0 && recvcount > 0)?;
-                run(call.link(), |rank| sends.nth(rank), to)
+                let from = |rank: usize| sends.nth(rank);
+                call.compare(|terms| state(terms, call.link(), from, to))?;
+                run(call.link(), from, to)
             }
         };
         call.finish(result)
@@ -64,16 +68,20 @@ forms! {
         recvtype: Handle<Datatype>,
         comm: &'static Comm,
     ) {
-        let call = F::begin(comm)?;
+        let call = F::begin(comm, "Alltoallv")?;
         let recvs = arguments::blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtype, comm)?;
+        let to = |rank: usize| recvs.at(rank);
         // SAFETY: the caller's promise.
         let result = unsafe {
             if arguments::in_place(sendbuf, comm)? {
-                run_in_place(call.link(), |rank| recvs.at(rank))
+                call.compare(|terms| state(terms, call.link(), to, to))?;
+                run_in_place(call.link(), to)
             } else {
                 let sends = arguments::blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtype, comm)?;
                 arguments::distinct(sendbuf, recvbuf, sends.hold_data() && recvs.hold_data())?;
-                run(call.link(), |rank| sends.at(rank), |rank| recvs.at(rank))
+                let from = |rank: usize| sends.at(rank);
+                call.compare(|terms| state(terms, call.link(), from, to))?;
+                run(call.link(), from, to)
             }
         };
         call.finish(result)
@@ -96,21 +104,36 @@ forms! {
         recvtypes: &[Handle<Datatype>],
         comm: &'static Comm,
     ) {
-        let call = F::begin(comm)?;
+        let call = F::begin(comm, "Alltoallw")?;
         let recvs = arguments::typed_blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtypes, comm)?;
+        let to = |rank: usize| recvs[rank];
         // SAFETY: the caller's promise.
         let result = unsafe {
             if arguments::in_place(sendbuf, comm)? {
-                run_in_place(call.link(), |rank| recvs[rank])
+                call.compare(|terms| state(terms, call.link(), to, to))?;
+                run_in_place(call.link(), to)
             } else {
                 let sends = arguments::typed_blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtypes, comm)?;
                 let hold_data = |blocks: &[Elements<'_>]| blocks.iter().any(|block| block.bytes() > 0);
                 arguments::distinct(sendbuf, recvbuf, hold_data(&sends) && hold_data(&recvs))?;
-                run(call.link(), |rank| sends[rank], |rank| recvs[rank])
+                let from = |rank: usize| sends[rank];
+                call.compare(|terms| state(terms, call.link(), from, to))?;
+                run(call.link(), from, to)
             }
         };
         call.finish(result)
     }
+}
+
+/// What ranks must agree on.
+fn state<'a>(
+    terms: &mut Terms,
+    link: &impl Link,
+    from: impl Fn(usize) -> Elements<'a>,
+    to: impl Fn(usize) -> Elements<'a>,
+) {
+    let sends = link.peers().map(|(rank, place)| (place, from(rank)));
+    terms.blocks(sends, link.peers().map(|(rank, place)| (place, to(rank))));
 }
 
 /// `from` says what goes to a rank, `to` where its block belongs.

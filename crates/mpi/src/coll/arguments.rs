@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 
 use super::elements::Elements;
+use super::link::Link;
 use crate::comm::Comm;
 use crate::constants::{IN_PLACE, PROC_NULL, ROOT};
 use crate::counts::Counts;
@@ -40,6 +41,15 @@ pub(super) fn root(root: i32, comm: &Comm) -> Result<Root> {
 }
 
 impl Root {
+    /// Where messages to and from it go, if it is another process that the call is about.
+    pub fn place(self, link: &impl Link) -> Option<usize> {
+        match self {
+            Self::Rank(rank) => (rank != link.rank()).then_some(rank),
+            Self::There(rank) => Some(link.across(rank)),
+            Self::Here | Self::Elsewhere => None,
+        }
+    }
+
     /// Is it the calling process, which is `rank` in its group?
     pub fn is_me(self, rank: usize) -> bool {
         self == Self::Here || self == Self::Rank(rank)

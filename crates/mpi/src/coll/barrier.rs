@@ -4,8 +4,8 @@ mod dissemination;
 mod inter;
 mod shared;
 
-use super::form::{Form, Immediate, Persistent};
-use super::link::{Call, Link};
+use super::form::{Blocking, Form, Immediate, Persistent};
+use super::link::Link;
 use crate::comm::Comm;
 use crate::error::Result;
 use crate::handle::Handle;
@@ -14,7 +14,7 @@ use crate::request::Request;
 
 /// `MPI_Barrier`: return when every process of the communicator (of the other group, if there is one) has called it.
 pub fn barrier(comm: &'static Comm) -> Result<()> {
-    any_barrier::<Call<'static>>(comm)
+    any_barrier::<Blocking>(comm)
 }
 
 /// `MPI_Ibarrier`: as [`barrier`], completed by the request.
@@ -28,7 +28,8 @@ pub fn barrier_init(comm: &'static Comm, _info: Option<&Info>) -> Result<Handle<
 }
 
 fn any_barrier<F: Form>(comm: &'static Comm) -> Result<F::Done> {
-    let call = F::begin(comm)?;
+    let call = F::begin(comm, "Barrier")?;
+    call.compare(|_| {})?;
     let result = run(call.link());
     call.finish(result)
 }

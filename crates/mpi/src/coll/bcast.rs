@@ -27,12 +27,14 @@ forms! {
         root: i32,
         comm: &'static Comm,
     ) {
-        let call = F::begin(comm)?;
+        let call = F::begin(comm, "Bcast")?;
         let root = arguments::root(root, comm)?;
         if root == Root::Elsewhere {
+            call.compare(|terms| { terms.root(root); })?;
             return call.finish(Ok(()));
         }
         let elements = arguments::buffer("buffer", buffer, count, datatype.resolve("datatype")?)?;
+        call.compare(|terms| { terms.root(root).all(elements); })?;
         // SAFETY: the caller's promise.
         let result = unsafe {
             match root {

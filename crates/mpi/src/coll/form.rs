@@ -1,8 +1,9 @@
 //! The forms of a collective: blocking, completed by a request (MPI-5.0 §6.12), persistent (§6.13).
 //!
-//! One text checks the arguments, selects and runs the algorithm for all of them: it begins with [`Form::begin`] and ends
-//! with [`Form::finish`].
+//! One text checks the arguments, selects and runs the algorithm for all of them: it begins with [`Form::begin`], states what
+//! it was given ([`Form::compare`]), and ends with [`Form::finish`].
 
+use super::check::{self, Asking, Terms, When};
 use super::link::{Call, Lane, Link};
 use super::schedule::{self, Recorder};
 use crate::comm::Comm;
@@ -17,9 +18,12 @@ pub(super) trait Form: Sized {
     /// What the caller gets.
     type Done;
 
-    /// Begin a call. Even one whose arguments turn out to be wrong counts, so that this rank stays in step with those
-    /// whose arguments are right.
-    fn begin(comm: &'static Comm) -> Result<Self>;
+    /// Begin a call of the collective `name`, as in `Bcast`. Even one whose arguments turn out to be wrong counts, so that
+    /// this rank stays in step with those whose arguments are right.
+    fn begin(comm: &'static Comm, name: &str) -> Result<Self>;
+
+    /// The arguments are right: do all ranks mean the same? Asked only if that is to be checked.
+    fn compare(&self, state: impl FnOnce(&mut Terms)) -> Result<()>;
 
     /// What the algorithm sees.
     fn link(&self) -> &Self::Link;
@@ -28,23 +32,46 @@ pub(super) trait Form: Sized {
     fn finish(self, result: Result<()>) -> Result<Self::Done>;
 }
 
-impl Form for Call<'static> {
-    type Link = Self;
+/// Done when it returns.
+pub(super) struct Blocking {
+    call: Call<'static>,
+    asking: Option<Box<Asking>>,
+}
+
+impl Form for Blocking {
+    type Link = Call<'static>;
     type Done = ();
 
     #[inline]
-    fn begin(comm: &'static Comm) -> Result<Self> {
-        Self::new(comm)
+    fn begin(comm: &'static Comm, name: &str) -> Result<Self> {
+        let asking = check::begin(comm, || format!("MPI_{name}"), When::Now)?;
+        Ok(Self {
+            call: Call::new(comm)?,
+            asking,
+        })
     }
 
     #[inline]
-    fn link(&self) -> &Self {
-        self
+    fn compare(&self, state: impl FnOnce(&mut Terms)) -> Result<()> {
+        compare(self.asking.as_deref(), state)
+    }
+
+    #[inline]
+    fn link(&self) -> &Call<'static> {
+        &self.call
     }
 
     #[inline]
     fn finish(self, result: Result<()>) -> Result<()> {
-        Call::finish(self, result)
+        self.call.finish(result)
+    }
+}
+
+#[inline]
+fn compare(asking: Option<&Asking>, state: impl FnOnce(&mut Terms)) -> Result<()> {
+    match asking {
+        None => Ok(()),
+        Some(asking) => asking.compare(state),
     }
 }
 
@@ -52,18 +79,28 @@ impl Form for Call<'static> {
 pub(super) struct Immediate {
     recorder: Recorder,
     lane: Lane<'static>,
+    asking: Option<Box<Asking>>,
 }
 
 impl Form for Immediate {
     type Link = Recorder;
     type Done = Handle<Request>;
 
-    fn begin(comm: &'static Comm) -> Result<Self> {
-        let tag = comm.next_immediate();
+    fn begin(comm: &'static Comm, name: &str) -> Result<Self> {
+        let asking = check::begin(comm, || format!("MPI_I{}", name.to_ascii_lowercase()), When::Later)?;
+        let tag = match &asking {
+            None => comm.next_immediate(),
+            Some(asking) => asking.tag_of_messages(),
+        };
         Ok(Self {
+            asking,
             recorder: Recorder::new(comm),
             lane: Lane { comm, tag },
         })
+    }
+
+    fn compare(&self, state: impl FnOnce(&mut Terms)) -> Result<()> {
+        compare(self.asking.as_deref(), state)
     }
 
     fn link(&self) -> &Recorder {
@@ -72,7 +109,8 @@ impl Form for Immediate {
 
     fn finish(self, result: Result<()>) -> Result<Handle<Request>> {
         result?;
-        schedule::launch(self.recorder.take(), self.lane)
+        let before = self.asking.map(|asking| asking.into_running());
+        schedule::launch(self.recorder.take(), self.lane, before)
     }
 }
 
@@ -81,18 +119,25 @@ impl Form for Immediate {
 pub(super) struct Persistent {
     recorder: Recorder,
     lane: Lane<'static>,
+    asking: Option<Box<Asking>>,
 }
 
 impl Form for Persistent {
     type Link = Recorder;
     type Done = Handle<Request>;
 
-    fn begin(comm: &'static Comm) -> Result<Self> {
+    fn begin(comm: &'static Comm, name: &str) -> Result<Self> {
+        let asking = check::begin(comm, || format!("MPI_{name}_init"), When::Now)?;
         let tag = comm.next_persistent();
         Ok(Self {
+            asking,
             recorder: Recorder::new(comm),
             lane: Lane { comm, tag },
         })
+    }
+
+    fn compare(&self, state: impl FnOnce(&mut Terms)) -> Result<()> {
+        compare(self.asking.as_deref(), state)
     }
 
     fn link(&self) -> &Recorder {
@@ -117,7 +162,7 @@ macro_rules! forms {
         #[allow(clippy::too_many_arguments)] // The standard's.
         pub unsafe fn $blocking($($argument: $type,)*) -> crate::error::Result<()> {
             // SAFETY: the caller's promise.
-            unsafe { $any::<crate::coll::link::Call<'static>>($($argument,)*) }
+            unsafe { $any::<crate::coll::form::Blocking>($($argument,)*) }
         }
 
         #[doc = concat!("As [`", stringify!($blocking), "`], completed by the request.")]

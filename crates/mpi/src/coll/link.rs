@@ -56,6 +56,16 @@ pub(super) trait Link {
         self.size() + rank
     }
 
+    /// The processes that blocks are for: the others of the group, or those of the other group if there is one. The rank of
+    /// each, and where messages to and from it go.
+    fn peers(&self) -> impl Iterator<Item = (usize, usize)> + use<Self> {
+        let (rank, size, remote) = (self.rank(), self.size(), self.remote_size());
+        let (first, last) = if remote > 0 { (size, size + remote) } else { (0, size) };
+        (first..last)
+            .filter(move |place| *place != rank)
+            .map(move |place| (place - first, place))
+    }
+
     /// The call will fail with this error, but goes on, since others depend on it. The first one counts.
     fn fault(&self, error: Error);
 

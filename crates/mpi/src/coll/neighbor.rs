@@ -10,6 +10,7 @@ mod alltoall;
 use std::ffi::c_void;
 
 use super::arguments;
+use super::check::Terms;
 use super::elements::{self, Elements};
 use super::link::Link;
 use crate::counts::Counts;
@@ -28,6 +29,33 @@ pub use alltoall::{
     neighbor_alltoallv, neighbor_alltoallv_init, neighbor_alltoallw, neighbor_alltoallw_init,
 };
 
+/// What ranks must agree on.
+fn state<'a>(
+    terms: &mut Terms,
+    topology: &Topology,
+    from: impl Fn(usize) -> Elements<'a>,
+    to: impl Fn(usize) -> Elements<'a>,
+) {
+    terms.blocks(
+        departures(topology).map(|(dest, block)| (dest, from(block))),
+        arrivals(topology).map(|(source, block)| (source, to(block))),
+    );
+}
+
+/// From whom blocks come, and which, in the order in which they do.
+fn arrivals(topology: &Topology) -> impl Iterator<Item = (usize, usize)> + Clone {
+    let sources = topology.sources();
+    // Nobody is `PROC_NULL`, which is no index.
+    let source = |block: usize| Some((usize::try_from(sources[block]).ok()?, block));
+    topology.arrivals().filter_map(source)
+}
+
+/// To whom blocks go, and which.
+fn departures(topology: &Topology) -> impl Iterator<Item = (usize, usize)> + Clone {
+    let destinations = topology.destinations();
+    (0..destinations.len()).filter_map(|block| Some((usize::try_from(destinations[block]).ok()?, block)))
+}
+
 /// `from` says what goes to a destination, `to` where what comes from a source belongs.
 ///
 /// # Safety
@@ -38,14 +66,8 @@ unsafe fn run<'a>(
     from: impl Fn(usize) -> Elements<'a>,
     to: impl Fn(usize) -> Elements<'a>,
 ) -> Result<()> {
-    let (sources, destinations) = (topology.sources(), topology.destinations());
     let rank = link.rank();
-    // Nobody is `PROC_NULL`, which is no index.
-    let arrivals = topology
-        .arrivals()
-        .filter_map(|block| Some((usize::try_from(sources[block]).ok()?, block)));
-    let departures =
-        (0..destinations.len()).filter_map(|block| Some((usize::try_from(destinations[block]).ok()?, block)));
+    let (arrivals, departures) = (arrivals(topology), departures(topology));
     let from_self = departures.clone().filter(|(dest, _)| *dest == rank);
     let to_self = arrivals.clone().filter(|(source, _)| *source == rank);
     let (sent, received) = (from_self.clone().count(), to_self.clone().count());

@@ -32,9 +32,10 @@ forms! {
         root: i32,
         comm: &'static Comm,
     ) {
-        let call = F::begin(comm)?;
+        let call = F::begin(comm, "Reduce")?;
         let root = arguments::root(root, comm)?;
         if root == Root::Elsewhere {
+            call.compare(|terms| { terms.root(root); })?;
             return call.finish(Ok(()));
         }
         let datatype = datatype.resolve("datatype")?;
@@ -56,6 +57,7 @@ forms! {
             arguments::buffer("recvbuf", recvbuf, count, datatype)?;
             arguments::distinct(sendbuf, recvbuf, gives && count > 0)?;
         }
+        call.compare(|terms| { terms.root(root).op(operand.op).all(operand.elements(input.cast(), count)); })?;
         // SAFETY: the caller's promise.
         let result = unsafe {
             let (input, output) = (input.cast::<u8>(), recvbuf.cast::<u8>());

@@ -7,7 +7,7 @@ mod shared;
 use std::ffi::c_void;
 
 use super::arguments;
-use super::form::forms;
+use super::form::{Form, forms};
 use super::link::Link;
 use super::operand::Operand;
 use crate::comm::Comm;
@@ -33,7 +33,7 @@ forms! {
     ) {
         let counts = vec![recvcount; comm.size() as usize];
         // SAFETY: the caller's promise.
-        unsafe { any_reduce_scatter::<F>(sendbuf, recvbuf, Counts::Large(&counts), datatype, op, comm) }
+        unsafe { either::<F>("Reduce_scatter_block", sendbuf, recvbuf, Counts::Large(&counts), datatype, op, comm) }
     }
 }
 
@@ -50,27 +50,45 @@ forms! {
         op: &'static Op,
         comm: &'static Comm,
     ) {
-        let call = F::begin(comm)?;
-        let operand = Operand::new(datatype, op)?;
-        if recvcounts.len() < call.link().size() {
-            return Err(fail!(Arg, "recvcounts are missing"));
-        }
-        arguments::not_negative("recvbuf", recvcounts)?;
-        let counts: Vec<i64> = recvcounts.iter().take(call.link().size()).collect();
-        let total = counts.iter().try_fold(0i64, |sum, count| sum.checked_add(*count));
-        let total = total.ok_or_else(|| fail!(Count, "recvcounts add up to more than 64 bits"))?;
-        let input = if arguments::in_place(sendbuf, comm)? {
-            recvbuf
-        } else {
-            sendbuf
-        };
-        arguments::buffer("sendbuf", input, total, datatype)?;
-        arguments::buffer("recvbuf", recvbuf, counts[call.link().rank()], datatype)?;
-        arguments::distinct(sendbuf, recvbuf, total > 0)?;
         // SAFETY: the caller's promise.
-        let result = unsafe { run(call.link(), &operand, input.cast(), recvbuf.cast(), &counts) };
-        call.finish(result)
+        unsafe { either::<F>("Reduce_scatter", sendbuf, recvbuf, recvcounts, datatype, op, comm) }
     }
+}
+
+/// # Safety
+/// As for [`reduce_scatter_block`].
+unsafe fn either<F: Form>(
+    name: &str,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcounts: Counts<'_>,
+    datatype: &'static Datatype,
+    op: &'static Op,
+    comm: &'static Comm,
+) -> Result<F::Done> {
+    let call = F::begin(comm, name)?;
+    let operand = Operand::new(datatype, op)?;
+    if recvcounts.len() < call.link().size() {
+        return Err(fail!(Arg, "recvcounts are missing"));
+    }
+    arguments::not_negative("recvbuf", recvcounts)?;
+    let counts: Vec<i64> = recvcounts.iter().take(call.link().size()).collect();
+    let total = counts.iter().try_fold(0i64, |sum, count| sum.checked_add(*count));
+    let total = total.ok_or_else(|| fail!(Count, "recvcounts add up to more than 64 bits"))?;
+    let input = if arguments::in_place(sendbuf, comm)? {
+        recvbuf
+    } else {
+        sendbuf
+    };
+    arguments::buffer("sendbuf", input, total, datatype)?;
+    arguments::buffer("recvbuf", recvbuf, counts[call.link().rank()], datatype)?;
+    arguments::distinct(sendbuf, recvbuf, total > 0)?;
+    call.compare(|terms| {
+        terms.op(op).all(operand.elements(input.cast(), total)).shares(&counts);
+    })?;
+    // SAFETY: the caller's promise.
+    let result = unsafe { run(call.link(), &operand, input.cast(), recvbuf.cast(), &counts) };
+    call.finish(result)
 }
 
 /// `output` may be `input`.

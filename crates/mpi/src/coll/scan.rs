@@ -29,7 +29,7 @@ forms! {
         comm: &'static Comm,
     ) {
         // SAFETY: the caller's promise.
-        unsafe { either::<F>(sendbuf, recvbuf, count, datatype, op, comm, true) }
+        unsafe { either::<F>("Scan", sendbuf, recvbuf, count, datatype, op, comm) }
     }
 }
 
@@ -47,23 +47,24 @@ forms! {
         comm: &'static Comm,
     ) {
         // SAFETY: the caller's promise.
-        unsafe { either::<F>(sendbuf, recvbuf, count, datatype, op, comm, false) }
+        unsafe { either::<F>("Exscan", sendbuf, recvbuf, count, datatype, op, comm) }
     }
 }
 
 /// # Safety
 /// As for [`scan`].
 unsafe fn either<F: Form>(
+    name: &str,
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
     count: i64,
     datatype: &'static Datatype,
     op: &'static Op,
     comm: &'static Comm,
-    inclusive: bool,
 ) -> Result<F::Done> {
+    let inclusive = name == "Scan";
     arguments::intra(comm)?;
-    let call = F::begin(comm)?;
+    let call = F::begin(comm, name)?;
     let operand = Operand::new(datatype, op)?;
     let input = if is_in_place(sendbuf) { recvbuf } else { sendbuf };
     arguments::buffer("sendbuf", input, count, datatype)?;
@@ -71,6 +72,9 @@ unsafe fn either<F: Form>(
         arguments::buffer("recvbuf", recvbuf, count, datatype)?;
     }
     arguments::distinct(sendbuf, recvbuf, count > 0)?;
+    call.compare(|terms| {
+        terms.op(op).all(operand.elements(input.cast(), count));
+    })?;
     // SAFETY: the caller's promise.
     let result = unsafe { run(call.link(), &operand, input.cast(), recvbuf.cast(), count, inclusive) };
     call.finish(result)

@@ -7,6 +7,7 @@ mod shared;
 use std::ffi::c_void;
 
 use super::arguments::{self, Root, is_in_place};
+use super::check::Terms;
 use super::elements::Elements;
 use super::form::forms;
 use super::link::Link;
@@ -32,7 +33,7 @@ forms! {
         root: i32,
         comm: &'static Comm,
     ) {
-        let call = F::begin(comm)?;
+        let call = F::begin(comm, "Scatter")?;
         let root = arguments::root(root, comm)?;
         let own = own(recvbuf, recvcount, recvtype, root, comm)?;
         let mut all = None;
@@ -42,6 +43,7 @@ forms! {
             all = Some(one);
         }
         let block = |rank: usize| all.map(|one| one.nth(rank));
+        call.compare(|terms| state(terms, call.link(), own, block, root))?;
         // SAFETY: the caller's promise.
         let result = unsafe { run(call.link(), own, block, root) };
         call.finish(result)
@@ -64,7 +66,7 @@ forms! {
         root: i32,
         comm: &'static Comm,
     ) {
-        let call = F::begin(comm)?;
+        let call = F::begin(comm, "Scatterv")?;
         let root = arguments::root(root, comm)?;
         let own = own(recvbuf, recvcount, recvtype, root, comm)?;
         let mut all = None;
@@ -74,6 +76,7 @@ forms! {
             all = Some(blocks);
         }
         let block = |rank: usize| all.as_ref().map(|blocks| blocks.at(rank));
+        call.compare(|terms| state(terms, call.link(), own, block, root))?;
         // SAFETY: the caller's promise.
         let result = unsafe { run(call.link(), own, block, root) };
         call.finish(result)
@@ -95,6 +98,19 @@ fn own(
         _ => {}
     }
     arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve("recvtype")?).map(Some)
+}
+
+/// What ranks must agree on.
+fn state<'a>(
+    terms: &mut Terms,
+    link: &impl Link,
+    own: Option<Elements<'a>>,
+    block: impl Fn(usize) -> Option<Elements<'a>>,
+    root: Root,
+) {
+    let sends = link.peers().filter_map(|(rank, place)| Some((place, block(rank)?)));
+    let receives = own.and_then(|own| Some((root.place(link)?, own)));
+    terms.root(root).blocks(sends, receives);
 }
 
 /// `block` says where a rank's block lies, at the root.

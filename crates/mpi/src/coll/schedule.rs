@@ -17,16 +17,14 @@ use crate::error::Result;
 use crate::handle::Handle;
 use crate::request::{self, Request};
 
-pub(super) use program::Program;
-#[cfg(test)]
-pub(super) use program::Step;
+pub(super) use program::{Program, Step};
 pub(super) use recorder::Recorder;
 pub(super) use running::Running;
 
-/// Start a program, and make a request of it.
-pub(super) fn launch(program: Program, lane: Lane<'static>) -> Result<Handle<Request>> {
+/// Start a program, once `before` is over, and make a request of it.
+pub(super) fn launch(program: Program, lane: Lane<'static>, before: Option<Running>) -> Result<Handle<Request>> {
     let comm = lane.comm.handle().share("comm")?;
-    let running = Running::new(Arc::new(program), comm, lane.tag);
+    let running = Running::new(Arc::new(program), comm, lane.tag).after(before);
     request::launch(lane.comm, |inside| Ok(running.start(inside)))
 }
 

@@ -8,6 +8,7 @@ use isthmus_engine::{ContextId, Peer};
 use super::agreement::{gather, tagged};
 use super::inter::gather_both;
 use super::{COMM_SELF, COMM_WORLD, Comm, context};
+use crate::coll::check;
 use crate::constants::{MAX_STRINGTAG_LEN, TAG_UB, UNDEFINED};
 use crate::errhandler::Errhandler;
 use crate::error::Result;
@@ -69,11 +70,13 @@ fn duplicate(comm: &Comm, info: Option<&Info>) -> Result<Handle<Comm>> {
 
 /// `MPI_Comm_dup`: same groups, topology, error handler and (as their callbacks decide) attributes; no hints. Collective.
 pub fn comm_dup(comm: &Comm) -> Result<Handle<Comm>> {
+    check::same(comm, "MPI_Comm_dup")?;
     duplicate(comm, None)
 }
 
 /// `MPI_Comm_dup_with_info`: as [`comm_dup`], with these hints.
 pub fn comm_dup_with_info(comm: &Comm, info: Option<&Info>) -> Result<Handle<Comm>> {
+    check::same(comm, "MPI_Comm_dup_with_info")?;
     duplicate(comm, info)
 }
 
@@ -101,6 +104,7 @@ fn is_subset(group: &Group, of: &Group) -> bool {
 /// `MPI_Comm_create`: a communicator over `group`; the null handle for those who are not in theirs. Disjoint groups may be
 /// given at a time. Collective over `comm`; those whose groups differ get an error, not a hang.
 pub fn comm_create(comm: &Comm, group: &Group) -> Result<Handle<Comm>> {
+    check::same(comm, "MPI_Comm_create")?;
     group.common_session(&comm.group)?;
     let valid = is_subset(group, &comm.group);
     let own = if valid { digest_of(group) } else { 0 };
@@ -220,6 +224,7 @@ pub fn comm_free(handle: Handle<Comm>) -> Result<()> {
     check_freeable(handle)?;
     let comm = handle.resolve("comm")?;
     comm.attributes.clear(handle)?;
+    check::leave(comm, "MPI_Comm_free");
     p2p::forget_comm(comm.context());
     p2p::forget_channels(comm.collective_context());
     handle.remove("comm").map(drop)
@@ -228,6 +233,8 @@ pub fn comm_free(handle: Handle<Comm>) -> Result<()> {
 /// `MPI_Comm_disconnect`: as [`comm_free`], after all members have called. Collective.
 pub fn comm_disconnect(handle: Handle<Comm>) -> Result<()> {
     check_freeable(handle)?;
-    wait_for_all(handle.resolve("comm")?)?;
+    let comm = handle.resolve("comm")?;
+    check::same(comm, "MPI_Comm_disconnect")?;
+    wait_for_all(comm)?;
     comm_free(handle)
 }

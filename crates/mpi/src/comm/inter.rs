@@ -8,6 +8,7 @@ use isthmus_engine::{ContextId, Peer};
 use super::agreement::{TAG, broadcast, gather, swap, tagged};
 use super::create::meeting_tag;
 use super::{Comm, context};
+use crate::coll::check;
 use crate::constants::{TAG_UB, UNDEFINED};
 use crate::environment;
 use crate::errhandler::Errhandler;
@@ -139,6 +140,7 @@ pub fn intercomm_create(
             local_comm.handle()
         ));
     }
+    check::same(local_comm, "MPI_Intercomm_create")?;
     check_leader("local_leader", local_leader, local_comm.size())?;
     let bridge = || {
         let comm = peer_comm.resolve("peer_comm")?;
@@ -213,6 +215,7 @@ pub fn intercomm_create_from_groups(
 /// same, the one whose first member is the older process comes first. Collective.
 pub fn intercomm_merge(intercomm: &Comm, high: bool) -> Result<Handle<Comm>> {
     let remote = super::remote(intercomm)?;
+    check::same(intercomm, "MPI_Intercomm_merge")?;
     let (ours, theirs) = gather_both(intercomm, [intercomm.offer(), u32::from(high)])?;
     let (us, them) = (intercomm.group.members(), remote.members());
     let we_are_first = match (high, theirs.first()) {

@@ -4,6 +4,7 @@ use isthmus_engine::{Level, Place};
 
 use super::Comm;
 use super::inter::gather_both;
+use crate::coll::check;
 use crate::constants::{
     COMM_TYPE_HW_GUIDED, COMM_TYPE_HW_UNGUIDED, COMM_TYPE_RESOURCE_GUIDED, COMM_TYPE_SHARED, UNDEFINED,
 };
@@ -32,6 +33,7 @@ fn level_of(name: &str) -> Option<Level> {
 /// `MPI_Comm_split`: a communicator for each colour, ranked by key, then by rank in `comm`; the null handle for the colour
 /// `UNDEFINED`. Collective; one whose colour is wrong gets an error, and the others do without it.
 pub fn comm_split(comm: &Comm, color: i32, key: i32) -> Result<Handle<Comm>> {
+    check::same(comm, "MPI_Comm_split")?;
     let valid = color >= 0 || color == UNDEFINED;
     let new = split(comm, if valid { color } else { UNDEFINED }, key)?;
     if !valid {
@@ -51,6 +53,7 @@ enum Way {
 /// `MPI_Comm_split_type`: by what processes share. Where a process may run at this moment decides; one that may leave the
 /// unit of hardware gets the null handle. Collective.
 pub fn comm_split_type(comm: &Comm, split_type: i32, key: i32, info: Option<&Info>) -> Result<Handle<Comm>> {
+    check::same(comm, "MPI_Comm_split_type")?;
     let place = isthmus_engine::here();
     let way = way(comm, split_type, info, place);
     // Those whose arguments are wrong are waited for all the same.

@@ -140,6 +140,15 @@ impl Signature {
         Ok(())
     }
 
+    /// A number that tells sequences of basic elements apart, for `repeat` times this one.
+    pub(crate) fn digest(&self, repeat: i64) -> Digest {
+        let parts = self.parts.iter().map(|part| match &part.item {
+            Item::Basic(element, _) => Digest::of(*element).repeated(part.repeat),
+            Item::Group(signature) => signature.digest(part.repeat),
+        });
+        parts.fold(Digest::EMPTY, Digest::then).repeated(repeat)
+    }
+
     /// How many whole basic elements `bytes` bytes of repeated such signatures hold; `None` if one is cut.
     pub fn elements_in(&self, bytes: i64) -> Option<i64> {
         if self.size == 0 {
@@ -187,6 +196,58 @@ impl Signature {
     }
 }
 
+/// A polynomial in a fixed number modulo a prime (Rabin and Karp), so that sequences can be joined and repeated without
+/// being written out, and it does not matter how they are built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Digest {
+    value: u64,
+    /// The number to the power of the sequence's length.
+    shift: u64,
+}
+
+impl Digest {
+    /// Of nothing.
+    pub const EMPTY: Self = Self { value: 0, shift: 1 };
+    const PRIME: u64 = (1 << 61) - 1;
+    const BASE: u64 = 0x0b5a_d4ec_eda1_ce2a;
+
+    fn of(element: Element) -> Self {
+        Self {
+            value: element as u64 + 1,
+            shift: Self::BASE,
+        }
+    }
+
+    /// This sequence, and then that.
+    pub fn then(self, next: Self) -> Self {
+        Self {
+            value: (Self::product(self.value, next.shift) + next.value) % Self::PRIME,
+            shift: Self::product(self.shift, next.shift),
+        }
+    }
+
+    fn repeated(self, times: i64) -> Self {
+        let (mut result, mut power, mut left) = (Self::EMPTY, self, times);
+        while left > 0 {
+            if left % 2 == 1 {
+                result = result.then(power);
+            }
+            power = power.then(power);
+            left /= 2;
+        }
+        result
+    }
+
+    fn product(a: u64, b: u64) -> u64 {
+        (u128::from(a) * u128::from(b) % u128::from(Self::PRIME)) as u64
+    }
+
+    /// The number.
+    pub fn number(self) -> u64 {
+        self.value
+    }
+}
+
 impl Item {
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
@@ -229,6 +290,23 @@ mod tests {
         let none = Signature::sequence([(0, &basic(&[Element::I8]))]);
         assert_eq!((none.elements_in(0), none.elements_in(1)), (Some(0), None));
         assert_eq!((none.bytes_of(0), none.bytes_of(1)), (Some(0), None));
+    }
+
+    #[test]
+    fn digests_depend_on_the_sequence_alone() {
+        let (int, double) = (basic(&[Element::I32]), basic(&[Element::F64]));
+        let pair = basic(&[Element::I32, Element::F64]);
+        let pairs = Signature::sequence([(5, &pair)]);
+        let row = Signature::sequence([(7, &int)]);
+        assert_eq!(row.digest(6), int.digest(42));
+        assert_eq!(pairs.digest(3), pair.digest(15));
+        let odd = Signature::sequence([(1, &int), (3, &double), (2, &pairs)]);
+        let spelled = Signature::sequence([(1, &int), (2, &double), (1, &double), (10, &pair)]);
+        assert_eq!(odd.digest(1), spelled.digest(1));
+        assert_ne!(odd.digest(1), odd.digest(2));
+        assert_ne!(pair.digest(1), basic(&[Element::F64, Element::I32]).digest(1));
+        assert_ne!(int.digest(4), basic(&[Element::U32]).digest(4));
+        assert_eq!(int.digest(0), super::Digest::EMPTY);
     }
 
     #[test]

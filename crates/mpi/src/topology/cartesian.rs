@@ -1,6 +1,7 @@
 //! Cartesian topologies (MPI-5.0 §8.5.1, §8.5.5, §8.5.6): grids of ranks in row-major order.
 
 use super::{Shape, Topology, attach};
+use crate::coll::check;
 use crate::comm::{Comm, split};
 use crate::constants::{PROC_NULL, UNDEFINED};
 use crate::error::Result;
@@ -126,6 +127,7 @@ pub fn cart_create(comm_old: &Comm, dims: &[i32], periods: &[i32], reorder: bool
     // Processes are not bound to processors unless the user asks for it: there is no better order to know.
     let _ = reorder;
     super::intra(comm_old)?;
+    check::same(comm_old, "MPI_Cart_create")?;
     let grid = Cartesian::new(dims, periods, comm_old.size());
     attach(comm_old, grid, Cartesian::size, Shape::Cartesian)
 }
@@ -144,6 +146,7 @@ pub fn cart_map(comm: &Comm, dims: &[i32], periods: &[i32]) -> Result<i32> {
 /// `MPI_Cart_sub`: the grid falls into grids of the dimensions that remain. Collective.
 pub fn cart_sub(comm: &Comm, remain_dims: &[i32]) -> Result<Handle<Comm>> {
     let grid = cartesian(comm)?;
+    check::same(comm, "MPI_Cart_sub")?;
     let remain = |i: usize| remain_dims[i] != 0;
     let sub = grid.sub(remain);
     let new = split(comm, grid.slice(comm.rank(), remain), comm.rank())?;

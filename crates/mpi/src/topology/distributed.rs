@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use super::{Shape, Topology};
-use crate::coll::{alltoall, alltoallv};
+use crate::coll::{alltoall, alltoallv, check};
 use crate::comm::{Comm, split};
 use crate::constants::UNDEFINED;
 use crate::counts::Counts;
@@ -122,6 +122,7 @@ pub fn dist_graph_create_adjacent(
     // As in `cart_create`.
     let _ = (info, reorder);
     super::intra(comm_old)?;
+    check::same(comm_old, "MPI_Dist_graph_create_adjacent")?;
     let check = || {
         check_ranks(comm_old, "sources", sources)?;
         check_ranks(comm_old, "destinations", destinations)?;
@@ -162,6 +163,7 @@ pub fn dist_graph_create(
     // As in `cart_create`.
     let _ = (info, reorder);
     super::intra(comm_old)?;
+    check::same(comm_old, "MPI_Dist_graph_create")?;
     let check = || {
         check_ranks(comm_old, "sources", sources)?;
         check_ranks(comm_old, "destinations", destinations)?;

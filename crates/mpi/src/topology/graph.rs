@@ -1,6 +1,7 @@
 //! Graph topologies (MPI-5.0 §8.5.3, §8.5.5, §8.5.6): every process knows the whole graph.
 
 use super::{Shape, attach};
+use crate::coll::check;
 use crate::comm::Comm;
 use crate::constants::UNDEFINED;
 use crate::error::Result;
@@ -72,6 +73,7 @@ pub fn graph_create(comm_old: &Comm, index: &[i32], edges: &[i32], reorder: bool
     // As in `cart_create`.
     let _ = reorder;
     super::intra(comm_old)?;
+    check::same(comm_old, "MPI_Graph_create")?;
     let graph = Graph::new(index, edges, comm_old.size());
     attach(comm_old, graph, Graph::size, Shape::Graph)
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use super::{blocks, equal_blocks};
+use super::{blocks, equal_blocks, state};
 use crate::coll::arguments;
 use crate::coll::elements::{Elements, Packed};
 use crate::coll::form::forms;
@@ -28,13 +28,15 @@ forms! {
         recvtype: Handle<Datatype>,
         comm: &'static Comm,
     ) {
-        let call = F::begin(comm)?;
+        let call = F::begin(comm, "Neighbor_allgather")?;
         let topology = topology(comm)?;
         let first = equal_blocks("recvbuf", recvbuf, recvcount, recvtype, topology.sources().len())?;
         let own = equal_blocks("sendbuf", sendbuf, sendcount, sendtype, topology.destinations().len())?;
         arguments::distinct(sendbuf, recvbuf, first.count > 0 && own.count > 0)?;
+        let to = |block: usize| first.nth(block);
+        call.compare(|terms| state(terms, topology, |_| own, to))?;
         // SAFETY: the caller's promise.
-        let result = unsafe { run(call.link(), topology, own, |block| first.nth(block)) };
+        let result = unsafe { run(call.link(), topology, own, to) };
         call.finish(result)
     }
 }
@@ -54,10 +56,11 @@ forms! {
         recvtype: Handle<Datatype>,
         comm: &'static Comm,
     ) {
-        let call = F::begin(comm)?;
+        let call = F::begin(comm, "Neighbor_allgatherv")?;
         let topology = topology(comm)?;
         let to = blocks("recvbuf", recvbuf, recvcounts, displs, recvtype)?;
         let own = equal_blocks("sendbuf", sendbuf, sendcount, sendtype, topology.destinations().len())?;
+        call.compare(|terms| state(terms, topology, |_| own, &to))?;
         // SAFETY: the caller's promise.
         let result = unsafe { run(call.link(), topology, own, to) };
         call.finish(result)

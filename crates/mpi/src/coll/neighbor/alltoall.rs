@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use super::{blocks, equal_blocks, run, typed_blocks};
+use super::{blocks, equal_blocks, run, state, typed_blocks};
 use crate::coll::arguments;
 use crate::coll::form::forms;
 use crate::comm::Comm;
@@ -25,13 +25,15 @@ forms! {
         recvtype: Handle<Datatype>,
         comm: &'static Comm,
     ) {
-        let call = F::begin(comm)?;
+        let call = F::begin(comm, "Neighbor_alltoall")?;
         let topology = topology(comm)?;
         let recvs = equal_blocks("recvbuf", recvbuf, recvcount, recvtype, topology.sources().len())?;
         let sends = equal_blocks("sendbuf", sendbuf, sendcount, sendtype, topology.destinations().len())?;
         arguments::distinct(sendbuf, recvbuf, sends.count > 0 && recvs.count > 0)?;
+        let (from, to) = (|block: usize| sends.nth(block), |block: usize| recvs.nth(block));
+        call.compare(|terms| state(terms, topology, from, to))?;
         // SAFETY: the caller's promise.
-        let result = unsafe { run(call.link(), topology, |block| sends.nth(block), |block| recvs.nth(block)) };
+        let result = unsafe { run(call.link(), topology, from, to) };
         call.finish(result)
     }
 }
@@ -53,10 +55,11 @@ forms! {
         recvtype: Handle<Datatype>,
         comm: &'static Comm,
     ) {
-        let call = F::begin(comm)?;
+        let call = F::begin(comm, "Neighbor_alltoallv")?;
         let topology = topology(comm)?;
         let to = blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtype)?;
         let from = blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtype)?;
+        call.compare(|terms| state(terms, topology, &from, &to))?;
         // SAFETY: the caller's promise.
         let result = unsafe { run(call.link(), topology, from, to) };
         call.finish(result)
@@ -79,12 +82,14 @@ forms! {
         recvtypes: &[Handle<Datatype>],
         comm: &'static Comm,
     ) {
-        let call = F::begin(comm)?;
+        let call = F::begin(comm, "Neighbor_alltoallw")?;
         let topology = topology(comm)?;
         let recvs = typed_blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtypes)?;
         let sends = typed_blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtypes)?;
+        let (from, to) = (|block: usize| sends[block], |block: usize| recvs[block]);
+        call.compare(|terms| state(terms, topology, from, to))?;
         // SAFETY: the caller's promise.
-        let result = unsafe { run(call.link(), topology, |block| sends[block], |block| recvs[block]) };
+        let result = unsafe { run(call.link(), topology, from, to) };
         call.finish(result)
     }
 }

@@ -49,7 +49,9 @@ pub(in crate::coll) enum Step {
         inout: *mut u8,
         count: usize,
     },
-    /// The same, by a user's function.
+    /// A look at what has come.
+    Judge(Box<dyn Fn() -> Result<()> + Send + Sync>),
+    /// An operation by a user's function: `inout[i] = left[i] op inout[i]`.
     CallOut {
         op: Arc<Op>,
         datatype: Arc<Datatype>,
@@ -90,6 +92,7 @@ impl Step {
         unsafe {
             match self {
                 Self::Messages { .. } => {}
+                Self::Judge(judge) => judge()?,
                 Self::Copy { from, to, len } => std::ptr::copy_nonoverlapping(*from, *to, *len),
                 Self::Pack { from, to } => from.elements().pack(*to),
                 Self::Unpack { from, len, to } => to.elements().unpack(*from, *len),

@@ -17,6 +17,8 @@ pub(in crate::coll) struct Running {
     /// Alive even after its handle is freed.
     comm: Arc<Comm>,
     tag: i32,
+    /// What has to be over before it begins; if that fails, it does not.
+    before: Option<Box<Running>>,
     /// The step to do next.
     next: usize,
     /// Messages of the step before it that are not over, in the order of the program.
@@ -36,11 +38,20 @@ impl Running {
             program,
             comm,
             tag,
+            before: None,
             next: 0,
             ops: Vec::new(),
             over: 0,
             fault,
             broken: None,
+        }
+    }
+
+    /// The same, once another is over.
+    pub fn after(self, before: Option<Self>) -> Self {
+        Self {
+            before: before.map(Box::new),
+            ..self
         }
     }
 
@@ -101,6 +112,13 @@ impl Running {
 
 impl Operation for Running {
     fn advance(&mut self, inside: &mut Entered) -> Look {
+        if let Some(before) = &mut self.before {
+            if before.advance(inside) == Look::Pending {
+                return Look::Pending;
+            }
+            self.broken = before.error().cloned();
+            self.before = None;
+        }
         let program = Arc::clone(&self.program);
         if self.next == 0
             && self.broken.is_none()
@@ -140,7 +158,9 @@ impl Operation for Running {
     }
 
     fn calls_out(&self) -> bool {
-        self.ops.is_empty() && matches!(self.program.steps.get(self.next), Some(Step::CallOut { .. }))
+        self.before.is_none()
+            && self.ops.is_empty()
+            && matches!(self.program.steps.get(self.next), Some(Step::CallOut { .. }))
     }
 
     fn call_out(&mut self) {

@@ -1,0 +1,223 @@
+//! Do all ranks call the same? With the tunable `check` (`ISTHMUS_CHECK=1`), ranks tell one another what they call, and with
+//! what, before anything else of a collective happens; where they disagree, the call fails on all of them with
+//! `MPI_ERR_NOT_SAME`, and one line says who called what.
+//!
+//! 1. *Names*: the procedure. It is known before the arguments are looked at, and before anything else of the call can wait.
+//! 2. *Terms*: the root, the operation, the type signature where it must be the same on all; or that the arguments are
+//!    wrong, so that nobody waits for a rank whose call has failed already.
+//! 3. *Blocks*, where the signature differs from pair to pair: what a rank sends to each, which compares it with what it
+//!    expects; and what they found.
+//!
+//! Each communicator numbers these checks, whatever the form of the call, so that they meet even if the calls would not: they
+//! have tags of their own, for one thing. Those of blocking and persistent calls block, as these calls may; those of
+//! non-blocking ones are the first steps of their schedule.
+
+mod report;
+mod round;
+mod terms;
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use isthmus_engine::tunables::CHECK;
+use isthmus_engine::{enter, wait_until};
+
+use super::link::{Lane, Outgoing};
+use super::schedule::{Program, Running};
+use crate::comm::{COMM_SELF, COMM_WORLD, Comm};
+use crate::error::Result;
+use crate::handle::Object;
+use crate::liveness;
+use crate::request::{Look, Operation};
+use round::{Whom, names};
+pub(super) use terms::Terms;
+
+/// The checks of one communicator so far: the same on every rank.
+#[derive(Debug, Default)]
+pub(crate) struct Checks(AtomicU32);
+
+/// Tags from here on are of checks: above those of calls, below those of persistent collectives.
+const FIRST_TAG: u32 = 1 << 28;
+/// So many, and then again.
+const TAGS: u32 = 1 << 28;
+
+/// One call on a communicator that is being checked.
+pub(super) struct Asking {
+    whom: Arc<Whom>,
+    procedure: String,
+    /// What is to be asked later, since the call may not wait.
+    later: Option<RefCell<Program>>,
+    /// The others wait for our terms.
+    is_owing: Cell<bool>,
+}
+
+/// When to ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum When {
+    /// Now: the call may wait.
+    Now,
+    /// When the call's request runs.
+    Later,
+}
+
+/// Is there anything to check?
+#[inline]
+fn concerns(comm: &Comm) -> bool {
+    CHECK.get() != 0 && (comm.size() > 1 || comm.is_inter())
+}
+
+/// A collective call begins: tell its name. `None`: nothing is checked.
+#[inline]
+pub(super) fn begin(comm: &Comm, procedure: impl FnOnce() -> String, when: When) -> Result<Option<Box<Asking>>> {
+    if !concerns(comm) {
+        return Ok(None);
+    }
+    Asking::begin(comm, procedure(), when).map(|asking| Some(Box::new(asking)))
+}
+
+/// A procedure of which all is known that is compared begins: does everyone call it?
+pub(crate) fn same(comm: &Comm, procedure: &str) -> Result<()> {
+    if !concerns(comm) {
+        return Ok(());
+    }
+    Asking::begin(comm, procedure.to_owned(), When::Now)?
+        .is_owing
+        .set(false);
+    Ok(())
+}
+
+/// This process takes no further part in the communicator. It waits for nobody, but others need not wait for it in vain.
+pub(crate) fn leave(comm: &Comm, procedure: &str) {
+    if !concerns(comm) {
+        return;
+    }
+    if let Ok(whom) = Whom::new(comm, next(comm)) {
+        // If it cannot be told, it is because others have died.
+        let _ = tell(&whom, &names(procedure));
+    }
+}
+
+/// MPI is about to be finalized: do all do that, on all communicators that there are?
+pub(crate) fn finalize() -> Result<()> {
+    const PROCEDURE: &str = "MPI_Finalize";
+    if CHECK.get() == 0 || enter().failures() > 0 {
+        return Ok(());
+    }
+    let handles = RefCell::new(Vec::new());
+    Comm::table().find(|comm| {
+        handles.borrow_mut().push(comm.handle());
+        false
+    });
+    let handles = handles.into_inner();
+    for handle in handles
+        .into_iter()
+        .filter(|handle| ![COMM_WORLD, COMM_SELF].contains(handle))
+    {
+        leave(handle.resolve("comm")?, PROCEDURE);
+    }
+    liveness::forgive(same(COMM_WORLD.resolve("comm")?, PROCEDURE))
+}
+
+fn next(comm: &Comm) -> u32 {
+    comm.checks.0.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Asking {
+    fn begin(comm: &Comm, procedure: String, when: When) -> Result<Self> {
+        let whom = Whom::new(comm, next(comm))?;
+        let mut program = Program::default();
+        round::ask_names(&mut program, &whom, &procedure);
+        let mut asking = Self {
+            whom,
+            procedure,
+            later: None,
+            is_owing: Cell::new(false),
+        };
+        match when {
+            When::Now => asking.run(program)?,
+            When::Later => asking.later = Some(RefCell::new(program)),
+        }
+        asking.is_owing.set(true);
+        Ok(asking)
+    }
+
+    /// The tag of a non-blocking call's messages. Ranks that disagree must not get out of step for the next call, so it is
+    /// checks that are counted, not calls of a kind.
+    pub fn tag_of_messages(&self) -> i32 {
+        Comm::immediate_tag(self.whom.call)
+    }
+
+    /// Tell the terms of the call.
+    pub fn compare(&self, state: impl FnOnce(&mut Terms)) -> Result<()> {
+        let mut terms = Terms::new(&self.whom);
+        state(&mut terms);
+        if let Some(later) = &self.later {
+            round::ask_terms(&mut later.borrow_mut(), &self.whom, &self.procedure, terms);
+            return Ok(());
+        }
+        self.is_owing.set(false);
+        let mut program = Program::default();
+        round::ask_terms(&mut program, &self.whom, &self.procedure, terms);
+        self.run(program)
+    }
+
+    /// What the call's request has to do first.
+    pub fn into_running(mut self) -> Running {
+        self.is_owing.set(false);
+        let program = self.later.take().map(RefCell::into_inner).unwrap_or_default();
+        self.running(program)
+    }
+
+    fn running(&self, program: Program) -> Running {
+        Running::new(Arc::new(program), Arc::clone(&self.whom.comm), tag(&self.whom))
+    }
+
+    fn run(&self, program: Program) -> Result<()> {
+        let mut running = self.running(program);
+        // It ends by itself where a process has failed, and must not be let go before.
+        wait_until(|inside| (running.advance(inside) != Look::Pending).then_some(()))?;
+        running.outcome().map(drop)
+    }
+}
+
+impl Drop for Asking {
+    /// The call has failed before its terms were known.
+    fn drop(&mut self) {
+        if !self.is_owing.get() {
+            return;
+        }
+        let told = match self.later {
+            Some(_) => tell(&self.whom, &names(&self.procedure)),
+            None => Ok(()),
+        };
+        // If it cannot be told, it is because others have died.
+        let _ = told.and_then(|()| tell(&self.whom, &Terms::wrong()));
+    }
+}
+
+fn tag(whom: &Whom) -> i32 {
+    (FIRST_TAG + whom.call % TAGS) as i32
+}
+
+/// Tell everyone else, and do not wait for answers.
+fn tell(whom: &Whom, words: &[u64]) -> Result<()> {
+    let lane = Lane {
+        comm: &whom.comm,
+        tag: tag(whom),
+    };
+    let sends: Vec<_> = whom
+        .others()
+        .map(|to| Outgoing {
+            to,
+            data: words.as_ptr().cast(),
+            len: size_of_val(words),
+        })
+        .collect();
+    let mut ops = vec![None; sends.len()];
+    let mut inside = enter();
+    // SAFETY: the words are borrowed until the operations are over.
+    let started = unsafe { lane.start_all(&mut inside, &[], &sends, &mut ops) };
+    let settled = whom.comm.settle(&mut inside, &ops, |_, _| Ok(()));
+    started.and(settled)
+}

@@ -1,0 +1,167 @@
+//! `ISTHMUS_CHECK=1`: ranks that disagree in a collective get an error, all of them, and one line says who disagrees on what.
+
+use anyhow::Result;
+use isthmus_tests::{Run, compile};
+
+/// `disagree` on four ranks, which must find what it expects; the lines about it.
+fn lines(case: &str) -> Result<Vec<String>> {
+    let run = Run::mpiexec("-n 4").arg(compile("disagree")?).arg(case);
+    let finished = run.env("ISTHMUS_CHECK", "1").succeed()?;
+    Ok(finished.err.lines().map(str::to_owned).collect())
+}
+
+/// One line, which says this.
+fn says(case: &str, text: &str) -> Result<()> {
+    let said = lines(case)?;
+    assert_eq!(
+        said,
+        [format!("isthmus: ranks disagree in collective call {text}")],
+        "{case}"
+    );
+    Ok(())
+}
+
+#[test]
+fn what_is_called() -> Result<()> {
+    says(
+        "names",
+        "1 on MPI_COMM_WORLD: MPI_Bcast on ranks 0-2, MPI_Barrier on rank 3",
+    )?;
+    says(
+        "order",
+        "1 on MPI_COMM_WORLD: MPI_Gather on ranks 0 and 2, MPI_Reduce on ranks 1 and 3",
+    )?;
+    says(
+        "forms",
+        "1 on MPI_COMM_WORLD: MPI_Barrier on ranks 0-2, MPI_Ibarrier on rank 3",
+    )?;
+    says(
+        "communicators",
+        "1 on MPI_COMM_WORLD: MPI_Comm_split on ranks 0-2, MPI_Comm_dup on rank 3",
+    )?;
+    says(
+        "later communicators",
+        "1 on MPI_COMM_WORLD: MPI_Barrier on ranks 0-2, MPI_Comm_idup on rank 3",
+    )?;
+    says(
+        "freed",
+        "1 on a communicator of 4 ranks: MPI_Allgather on ranks 0-2, MPI_Comm_free on rank 3",
+    )?;
+    says(
+        "finalized",
+        "1 on a communicator of 4 ranks: MPI_Barrier on ranks 0-2, MPI_Finalize on rank 3",
+    )
+}
+
+#[test]
+fn with_what_root_and_operation() -> Result<()> {
+    says(
+        "root",
+        "1 on MPI_COMM_WORLD: MPI_Bcast: root=0 on ranks 0-2, root=1 on rank 3",
+    )?;
+    says(
+        "later root",
+        "1 on MPI_COMM_WORLD: MPI_Ireduce: root=0 on ranks 0-2, root=1 on rank 3",
+    )?;
+    says(
+        "persistent root",
+        "1 on MPI_COMM_WORLD: MPI_Bcast_init: root=0 on ranks 0-2, root=1 on rank 3",
+    )?;
+    says(
+        "op",
+        "1 on MPI_COMM_WORLD: MPI_Allreduce: MPI_MIN on ranks 0 and 2, MPI_MAX on ranks 1 and 3",
+    )?;
+    says(
+        "arguments",
+        "1 on MPI_COMM_WORLD: MPI_Bcast: the arguments are wrong on rank 3",
+    )?;
+    says(
+        "later arguments",
+        "1 on MPI_COMM_WORLD: MPI_Ibcast: the arguments are wrong on rank 3",
+    )
+}
+
+#[test]
+fn with_what_elements() -> Result<()> {
+    says(
+        "count",
+        "1 on MPI_COMM_WORLD: MPI_Bcast: 4 x MPI_INT on ranks 0-2, 5 x MPI_INT on rank 3",
+    )?;
+    says(
+        "type",
+        "1 on MPI_COMM_WORLD: MPI_Scan: 4 x MPI_INT on ranks 0-2, 4 x MPI_FLOAT on rank 3",
+    )?;
+    says(
+        "gather",
+        "1 on MPI_COMM_WORLD: MPI_Gather: rank 2 sends 3 x MPI_INT to rank 1, which expects 1 x MPI_INT",
+    )?;
+    says(
+        "scatter",
+        "1 on MPI_COMM_WORLD: MPI_Scatter: rank 0 sends 8 x MPI_BYTE to rank 1, which expects 2 x MPI_INT",
+    )?;
+    says(
+        "allgather",
+        "1 on MPI_COMM_WORLD: MPI_Allgather: rank 3 sends 2 x MPI_INT to rank 0, which expects 1 x MPI_INT",
+    )?;
+    let unequal = "rank 1 sends 2 x MPI_INT to rank 2, which expects 1 x MPI_INT";
+    says("alltoall", &format!("1 on MPI_COMM_WORLD: MPI_Alltoallv: {unequal}"))?;
+    says(
+        "later alltoall",
+        &format!("1 on MPI_COMM_WORLD: MPI_Ialltoallv: {unequal}"),
+    )?;
+    let shares = "recvcounts on ranks 0-2 are not those on rank 3";
+    says("shares", &format!("1 on MPI_COMM_WORLD: MPI_Reduce_scatter: {shares}"))?;
+    let unequal = "rank 3 sends 2 x MPI_INT to rank 0, which expects 1 x MPI_INT";
+    says("neighbors", &format!("1 on ring: MPI_Neighbor_allgather: {unequal}"))?;
+    assert!(lines("packed")?.is_empty());
+    Ok(())
+}
+
+#[test]
+fn between_two_groups() -> Result<()> {
+    let said = lines("roots")?;
+    let line = |call: u32, text: &str| {
+        format!("isthmus: ranks disagree in collective call {call} on an intercommunicator of 2 and 2 ranks: {text}")
+    };
+    let both = "MPI_Bcast: root=MPI_ROOT on rank 0 and rank 0 of the other group, \
+                root=MPI_PROC_NULL on rank 1 and rank 1 of the other group";
+    let counts = "MPI_Reduce: 1 x MPI_INT on rank 0 and rank 0 of the other group, \
+                  2 x MPI_INT on rank 1 of the other group";
+    assert_eq!(
+        said,
+        [
+            line(1, both),
+            line(2, "MPI_Gather: no rank is the root"),
+            line(3, counts)
+        ]
+    );
+    Ok(())
+}
+
+#[test]
+fn the_job_ends_where_errors_are_fatal() -> Result<()> {
+    let run = Run::mpiexec("-n 4").arg(compile("disagree")?).words("root fatal");
+    let finished = run.env("ISTHMUS_CHECK", "1").finish()?;
+    assert_ne!(finished.code, Some(0));
+    let about: Vec<_> = finished.err.lines().filter(|line| line.contains("disagree")).collect();
+    let text = "MPI_Bcast: MPI_ERR_NOT_SAME: ranks disagree in collective call 1 on MPI_COMM_WORLD: MPI_Bcast: root=0";
+    assert!(about.len() == 1 && about[0].contains(text), "{}", finished.err);
+    Ok(())
+}
+
+#[test]
+fn who_agrees_is_left_alone() -> Result<()> {
+    for program in [
+        "random_collectives",
+        "collectives",
+        "persistent_collectives",
+        "communicators",
+    ] {
+        let run = Run::mpiexec("-n 3")
+            .arg(compile(program)?)
+            .env("ISTHMUS_CHECK", "1")
+            .succeed()?;
+        assert!(!run.err.contains("disagree"), "{program}: {}", run.err);
+    }
+    Ok(())
+}
