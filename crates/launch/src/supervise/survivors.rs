@@ -1,4 +1,4 @@
-//! Going on without a rank that has failed: docs/decisions/0009.
+//! Going on without a rank that has failed: docs/decisions/0013.
 
 use isthmus_os::signal;
 
