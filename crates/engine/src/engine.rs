@@ -375,7 +375,7 @@ impl Engine {
             Some(op) => {
                 let expected = self.ops.matched(op, envelope.source, envelope.tag, total);
                 // SAFETY: `matched` limits the length to the receive's buffer, which is pending.
-                unsafe { payload.copy_to(self.ops[op].buffer, expected as usize) };
+                unsafe { payload.store(self.ops[op].buffer, 0, expected as usize) };
                 self.ops.complete_as_is(op);
             }
             None => {
@@ -425,7 +425,10 @@ impl Engine {
             inbound.timed = Some((began.wrapping_sub(u64::from(first.ticks)), copying));
         }
         self.on_eager_more(peer, payload);
-        if !is_streamed && matches!(incoming, Incoming::Receive(_)) {
+        if !is_streamed
+            && let Incoming::Receive(op) = incoming
+            && self.ops[op].buffer.row().is_some()
+        {
             let took = clock::ticks()
                 .wrapping_sub(began)
                 .saturating_add(u64::from(first.ticks));
@@ -458,7 +461,9 @@ impl Engine {
         let timed = self.inbound[peer as usize]
             .as_mut()
             .and_then(|inbound| inbound.timed.take());
-        if let (Some((began, copying)), Some(Incoming::Receive(op))) = (timed, incoming) {
+        if let (Some((began, copying)), Some(Incoming::Receive(op))) = (timed, incoming)
+            && self.ops[op].buffer.row().is_some()
+        {
             let (total, took) = (self.ops[op].wire, clock::ticks().wrapping_sub(began));
             self.learn_from_eager(peer, copying, total, total, took);
         }
@@ -487,7 +492,9 @@ impl Engine {
             return;
         }
         let (began, copying, length) = (self.ops[op].began, self.ops[op].copying, self.ops[op].wire);
-        if self.store(op, data.offset, payload) {
+        if self.store(op, data.offset, payload)
+            && let Some(began) = began
+        {
             self.learn_from_stream(peer, began, copying, length);
         }
     }
@@ -502,7 +509,7 @@ impl Engine {
         if offset < expected {
             let fits = length.min(expected - offset);
             // SAFETY: `offset + fits` is at most `expected`, which `matched` limited to the pending buffer.
-            unsafe { payload.copy_to(self.ops[op].buffer.add(offset as usize), fits as usize) };
+            unsafe { payload.store(self.ops[op].buffer, offset as usize, fits as usize) };
         }
         let received = received + length;
         self.ops[op].stage = Stage::Receiving { received, expected };

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use isthmus_shm::ring::{self, Header, Producer};
 use isthmus_shm::{Segment, doorbell};
 
+use crate::buffer::Buffer;
 use crate::control::Nonce;
 use crate::engine::Engine;
 use crate::matching::Pattern;
@@ -92,7 +93,7 @@ fn attack(seed: u64) -> u64 {
                 tag: None,
             };
             // SAFETY: the buffer lives until the end of the test.
-            unsafe { engine.receive(pattern, buffer.as_mut_ptr(), capacity) }.expect("room");
+            unsafe { engine.receive(pattern, Buffer::Row(buffer.as_mut_ptr()), capacity) }.expect("room");
             buffers.push(buffer);
             let posting = Posting {
                 context: ContextId(0),
@@ -101,7 +102,7 @@ fn attack(seed: u64) -> u64 {
             };
             let length = (numbers.next() % 300_000) as usize;
             // SAFETY: as above.
-            let _ = unsafe { engine.send(Mode::Standard, THEM, posting, outgoing.as_ptr(), length) };
+            let _ = unsafe { engine.send(Mode::Standard, THEM, posting, Buffer::source(outgoing.as_ptr()), length) };
         }
         engine.progress();
     }

@@ -12,6 +12,7 @@ mod arena;
 mod background;
 mod board;
 mod boot;
+mod buffer;
 mod consensus;
 pub mod control;
 pub mod counters;
@@ -42,12 +43,14 @@ mod types;
 mod wait;
 mod waiters;
 
+use buffer::Buffer;
 use engine::Engine;
 use matching::Pattern;
 
 pub use background::Background;
 pub use board::{Board, INLINE, MOST_MEMBERS, MOST_STEPS, Posted, Step};
 pub use boot::{State, abort, boot, is_crowded, is_in_use, leave, resume, state};
+pub use buffer::Scattered;
 pub use consensus::{Agreed, Consensus};
 pub use error::{Error, Result};
 pub use gate::{Entered, Guarded, allow_threads, allows_threads, enter};
@@ -93,7 +96,25 @@ impl Entered {
     ) -> Result<Option<OpId>> {
         let engine = self.engine();
         // SAFETY: the caller's promise.
-        let op = unsafe { engine.send(mode, to.0, envelope, buf, len) }?;
+        let op = unsafe { engine.send(mode, to.0, envelope, Buffer::source(buf), len) }?;
+        Ok(op.map(|op| engine.ops.id(op)))
+    }
+
+    /// As [`Self::send`], of `len` bytes that lie here and there.
+    ///
+    /// # Safety
+    /// `data` must stay where it is, and readable for `len` bytes, until the operation completes.
+    pub unsafe fn send_scattered(
+        &mut self,
+        mode: Mode,
+        to: Peer,
+        envelope: Posting,
+        data: &dyn Scattered,
+        len: usize,
+    ) -> Result<Option<OpId>> {
+        let engine = self.engine();
+        // SAFETY: the caller's promise.
+        let op = unsafe { engine.send(mode, to.0, envelope, scattered(data), len) }?;
         Ok(op.map(|op| engine.ops.id(op)))
     }
 
@@ -112,7 +133,25 @@ impl Entered {
     ) -> Result<OpId> {
         let engine = self.engine();
         // SAFETY: the caller's promise.
-        let op = unsafe { engine.receive(pattern(from, context, tag), buf, capacity) }?;
+        let op = unsafe { engine.receive(pattern(from, context, tag), Buffer::Row(buf), capacity) }?;
+        Ok(engine.ops.id(op))
+    }
+
+    /// As [`Self::receive`], of up to `capacity` bytes that belong here and there.
+    ///
+    /// # Safety
+    /// `data` must stay where it is, and writable for `capacity` bytes, until the operation completes.
+    pub unsafe fn receive_scattered(
+        &mut self,
+        from: Option<Peer>,
+        context: ContextId,
+        tag: Option<i32>,
+        data: &dyn Scattered,
+        capacity: usize,
+    ) -> Result<OpId> {
+        let engine = self.engine();
+        // SAFETY: the caller's promise.
+        let op = unsafe { engine.receive(pattern(from, context, tag), scattered(data), capacity) }?;
         Ok(engine.ops.id(op))
     }
 
@@ -177,7 +216,23 @@ impl Entered {
     pub unsafe fn receive_matched(&mut self, message: MessageId, buf: *mut u8, capacity: usize) -> Result<OpId> {
         let engine = self.engine();
         // SAFETY: the caller's promise.
-        let op = unsafe { engine.receive_matched(message, buf, capacity) }?;
+        let op = unsafe { engine.receive_matched(message, Buffer::Row(buf), capacity) }?;
+        Ok(engine.ops.id(op))
+    }
+
+    /// As [`Self::receive_matched`], of up to `capacity` bytes that belong here and there.
+    ///
+    /// # Safety
+    /// As for [`Self::receive_scattered`].
+    pub unsafe fn receive_matched_scattered(
+        &mut self,
+        message: MessageId,
+        data: &dyn Scattered,
+        capacity: usize,
+    ) -> Result<OpId> {
+        let engine = self.engine();
+        // SAFETY: the caller's promise.
+        let op = unsafe { engine.receive_matched(message, scattered(data), capacity) }?;
         Ok(engine.ops.id(op))
     }
 
@@ -203,6 +258,12 @@ impl Entered {
     pub fn is_quiet(&mut self) -> bool {
         self.engine().is_quiet()
     }
+}
+
+/// The buffer that `data` describes; the callers' callers promise that it stays there while its operation is pending.
+fn scattered(data: &dyn Scattered) -> Buffer {
+    // SAFETY: only the lifetime changes, and an operation follows the reference only while it is pending.
+    Buffer::Scattered(unsafe { std::mem::transmute::<&dyn Scattered, &'static dyn Scattered>(data) })
 }
 
 fn pattern(from: Option<Peer>, context: ContextId, tag: Option<i32>) -> Pattern {

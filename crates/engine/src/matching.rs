@@ -369,6 +369,7 @@ impl<T> Unexpected<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::buffer::Buffer;
     use crate::ops::Stage;
 
     fn key(from: u32, tag: i32) -> Key {
@@ -388,7 +389,7 @@ mod tests {
     }
 
     fn post(posted: &mut Posted, ops: &mut Ops, from: Option<u32>, tag: Option<i32>) -> u32 {
-        let index = ops.allocate(Stage::Posted, std::ptr::null_mut(), 0).expect("room");
+        let index = ops.allocate(Stage::Posted, Buffer::NOWHERE, 0).expect("room");
         let op = &mut ops[index];
         (op.context, op.from, op.tag) = (ContextId(2), from, tag);
         posted.post(ops, index);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use isthmus_shm::Offset;
 use isthmus_transfer::copy::Copying;
 
+use crate::buffer::Buffer;
 use crate::types::{Arrival, ContextId, OpId, Outcome};
 
 const INDEX_BITS: u32 = 19;
@@ -46,12 +47,12 @@ pub struct Op {
     pub detached: bool,
     pub outcome: Outcome,
     /// The user's buffer.
-    pub buffer: *mut u8,
+    pub buffer: Buffer,
     pub length: usize,
     /// Receives: bytes that come in pieces before the message is whole; more than fit if it is truncated.
     pub wire: u64,
-    /// Receives that stream: when it began and how it is copied, to learn from it.
-    pub began: Duration,
+    /// Receives of announced messages, if there is something to learn from them: when it began. And how they stream.
+    pub began: Option<Duration>,
     pub copying: Copying,
     /// Its message space. Receives: what to match.
     pub context: ContextId,
@@ -80,7 +81,7 @@ pub struct Ops {
 impl Ops {
     /// A new operation, in whose index the caller fills in the rest. `None` if half a million are in flight.
     #[inline]
-    pub fn allocate(&mut self, stage: Stage, buffer: *mut u8, length: usize) -> Option<u32> {
+    pub fn allocate(&mut self, stage: Stage, buffer: Buffer, length: usize) -> Option<u32> {
         let index = match self.free.pop() {
             Some(index) => index,
             None => self.grow()?,
@@ -104,10 +105,10 @@ impl Ops {
             generation: 0,
             detached: false,
             outcome: Outcome::default(),
-            buffer: std::ptr::null_mut(),
+            buffer: Buffer::NOWHERE,
             length: 0,
             wire: 0,
-            began: Duration::ZERO,
+            began: None,
             copying: Copying::Vector,
             context: ContextId(0),
             from: None,
@@ -212,12 +213,12 @@ mod tests {
     #[test]
     fn stale_names_are_noticed() {
         let mut ops = Ops::default();
-        let index = ops.allocate(Stage::Posted, std::ptr::null_mut(), 0).expect("room");
+        let index = ops.allocate(Stage::Posted, Buffer::NOWHERE, 0).expect("room");
         let id = ops.id(index);
         assert_eq!(ops.find(id), Some(index));
         ops.release(index);
         assert_eq!(ops.find(id), None);
-        let again = ops.allocate(Stage::Posted, std::ptr::null_mut(), 0).expect("room");
+        let again = ops.allocate(Stage::Posted, Buffer::NOWHERE, 0).expect("room");
         assert_eq!(again, index);
         assert_eq!(ops.find(id), None, "another generation");
         assert_eq!(ops.find(OpId(u32::MAX)), None);
@@ -226,7 +227,7 @@ mod tests {
     #[test]
     fn detached_operations_free_themselves() {
         let mut ops = Ops::default();
-        let index = ops.allocate(Stage::Queued, std::ptr::null_mut(), 0).expect("room");
+        let index = ops.allocate(Stage::Queued, Buffer::NOWHERE, 0).expect("room");
         let id = ops.id(index);
         ops[index].detached = true;
         ops.complete_as_is(index);

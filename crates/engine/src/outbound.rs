@@ -10,9 +10,10 @@ use std::sync::atomic::Ordering;
 use isthmus_os::{clock, topology};
 use isthmus_shm::ring::{self, Header, Mapped, Producer};
 use isthmus_shm::{Offset, Segment, segment};
-use isthmus_transfer::copy::{Copying, copy, copy_by};
+use isthmus_transfer::copy::Copying;
 
 use crate::arena::Arena;
+use crate::buffer::Buffer;
 use crate::record::{
     ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, Fixed, FullLine, Handler, Help, ReadyToSend, Switch,
 };
@@ -89,18 +90,30 @@ fn piece(copying: Copying, total: usize, rest: usize) -> usize {
 /// Messages up to this length go in one record.
 const WHOLE: usize = 2 << 10;
 /// No payload.
-const NOTHING: (*const u8, usize) = (std::ptr::null(), 0);
+const NOTHING: Payload = Payload {
+    buffer: Buffer::NOWHERE,
+    from: 0,
+    length: 0,
+};
 /// Messages below this length share their first line with the header.
 const SHORT: usize = 512;
 /// Bytes of the ring that only answers may use.
 const RESERVED: u64 = 4 * ring::LINE;
+
+/// Bytes of a pending operation's buffer.
+#[derive(Clone, Copy)]
+struct Payload {
+    buffer: Buffer,
+    from: usize,
+    length: usize,
+}
 
 /// A message on its way out.
 #[derive(Debug, Clone, Copy)]
 pub struct Message {
     pub context: ContextId,
     pub envelope: Envelope,
-    pub buffer: *const u8,
+    pub buffer: Buffer,
     pub length: usize,
 }
 
@@ -123,7 +136,7 @@ pub enum Queued {
         op: u32,
         receive_op: u32,
         copying: Copying,
-        buffer: *const u8,
+        buffer: Buffer,
         next: usize,
         end: usize,
     },
@@ -200,9 +213,13 @@ impl Outbound {
         self.ring.memory().size()
     }
 
-    /// How to copy a message of `length` bytes into the ring, as its receiver wishes, and whether to measure it.
+    /// How to copy a message into the ring, as its receiver wishes, and whether to measure it.
     #[inline]
-    fn copying(&mut self, length: usize) -> (Copying, bool) {
+    fn copying(&mut self, message: Message) -> (Copying, bool) {
+        if message.buffer.row().is_none() {
+            // It is packed, whatever the receiver wishes, and how long that takes says nothing about copies.
+            return (Copying::Vector, false);
+        }
         let wishes = self.ring.wishes();
         if wishes != self.wishes {
             self.wishes = wishes;
@@ -210,7 +227,7 @@ impl Outbound {
         }
         self.unmeasured += 1;
         let measure = self.unmeasured <= MEASURED || self.unmeasured.is_multiple_of(MEASURE_EVERY);
-        (select::wish(wishes, length), measure)
+        (select::wish(wishes, message.length), measure)
     }
 
     /// Send a message in one record, if nothing is queued before it and there is room. The hot path.
@@ -225,7 +242,7 @@ impl Outbound {
         let mut queued = Queued::Eager {
             op,
             message,
-            copying: self.copying(message.length),
+            copying: self.copying(message),
             begun: false,
             sent: 0,
         };
@@ -249,9 +266,14 @@ impl Outbound {
             length,
         } = message;
         if length < SHORT {
-            return self.put(Handler::Eager, context.0, envelope, (buffer, length), RESERVED);
+            let whole = Payload {
+                buffer,
+                from: 0,
+                length,
+            };
+            return self.put(Handler::Eager, context.0, envelope, whole, RESERVED);
         }
-        let copying = self.copying(length);
+        let copying = self.copying(message);
         self.put_first(copying, message, length)
     }
 
@@ -261,7 +283,7 @@ impl Outbound {
         self.put_with(Handler::EagerFirst, message.context.0, length, RESERVED, |to| {
             let began = if measure { clock::ticks() } else { 0 };
             // SAFETY: see `put_with`; the message is at least `length` bytes long, in the user's pending buffer.
-            unsafe { copy_by(copying, message.buffer, to, length) };
+            unsafe { message.buffer.read_by(copying, 0, length, to) };
             let ticks = match measure {
                 true => clock::ticks().wrapping_sub(began).clamp(1, u64::from(u32::MAX)),
                 false => 0,
@@ -277,26 +299,19 @@ impl Outbound {
 
     /// Write one record: a fixed part, then payload. False: no room.
     #[inline]
-    fn put<T: Fixed>(
-        &mut self,
-        handler: Handler,
-        context: u32,
-        fixed: T,
-        payload: (*const u8, usize),
-        spare: u64,
-    ) -> bool {
-        self.put_with(handler, context, payload.1, spare, |to| {
+    fn put<T: Fixed>(&mut self, handler: Handler, context: u32, fixed: T, payload: Payload, spare: u64) -> bool {
+        self.put_with(handler, context, payload.length, spare, |to| {
             // SAFETY: see `put_with`; the payload is the user's pending buffer.
-            unsafe { copy(payload.0, to, payload.1) };
+            unsafe { payload.buffer.read(payload.from, payload.length, to) };
             fixed
         })
     }
 
     /// As [`Self::put`], with the payload copied that way.
-    fn put_by<T: Fixed>(&mut self, copying: Copying, handler: Handler, fixed: T, payload: (*const u8, usize)) -> bool {
-        self.put_with(handler, 0, payload.1, RESERVED, |to| {
+    fn put_by<T: Fixed>(&mut self, copying: Copying, handler: Handler, fixed: T, payload: Payload) -> bool {
+        self.put_with(handler, 0, payload.length, RESERVED, |to| {
             // SAFETY: as above.
-            unsafe { copy_by(copying, payload.0, to, payload.1) };
+            unsafe { payload.buffer.read_by(copying, payload.from, payload.length, to) };
             fixed
         })
     }
@@ -433,11 +448,14 @@ impl Outbound {
                         return (wrote, Some(Some(*op)));
                     }
                     let now = piece(copying.0, message.length, rest).min(longest);
-                    // SAFETY: `sent` is within the user's pending buffer.
-                    let from = unsafe { message.buffer.add(*sent) };
                     let put = if *begun {
                         let more = FullLine::new(EagerMore { zero: [0; 3] });
-                        self.put_by(copying.0, Handler::EagerMore, more, (from, now))
+                        let piece = Payload {
+                            buffer: message.buffer,
+                            from: *sent,
+                            length: now,
+                        };
+                        self.put_by(copying.0, Handler::EagerMore, more, piece)
                     } else {
                         self.put_first(*copying, *message, now)
                     };
@@ -465,9 +483,12 @@ impl Outbound {
                         offset: *next as u64,
                         zero_too: 0,
                     });
-                    // SAFETY: `next` is within the user's pending buffer.
-                    let from = unsafe { buffer.add(*next) };
-                    if !self.put_by(*copying, Handler::Data, fixed, (from, now)) {
+                    let piece = Payload {
+                        buffer: *buffer,
+                        from: *next,
+                        length: now,
+                    };
+                    if !self.put_by(*copying, Handler::Data, fixed, piece) {
                         return (wrote, None);
                     }
                     counters::RING_BYTES.add(now as u64);

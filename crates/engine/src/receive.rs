@@ -1,5 +1,6 @@
 //! Receiving: from what came early, or by a posted receive.
 
+use crate::buffer::Buffer;
 use crate::engine::{Early, Engine};
 use crate::inbound::Incoming;
 use crate::matching::Pattern;
@@ -13,7 +14,7 @@ impl Engine {
     /// # Safety
     /// `buffer` must be writable for `capacity` bytes until the operation completes.
     #[inline]
-    pub unsafe fn receive(&mut self, pattern: Pattern, buffer: *mut u8, capacity: usize) -> Result<u32> {
+    pub unsafe fn receive(&mut self, pattern: Pattern, buffer: Buffer, capacity: usize) -> Result<u32> {
         if self.is_wounded()
             && let Some(over) = self.receive_among_the_dead(pattern)
         {
@@ -42,7 +43,7 @@ impl Engine {
     }
 
     #[inline]
-    fn new_receive(&mut self, pattern: Pattern, buffer: *mut u8, capacity: usize) -> Result<u32> {
+    fn new_receive(&mut self, pattern: Pattern, buffer: Buffer, capacity: usize) -> Result<u32> {
         let op = self.ops.allocate(Stage::Posted, buffer, capacity);
         let op = op.ok_or_else(|| Error::NoMemory("half a million operations in flight".into()))?;
         let receive = &mut self.ops[op];
@@ -61,7 +62,7 @@ impl Engine {
                 self.ops[op].to = peer;
                 let here = expected.min(bytes.len() as u64);
                 // SAFETY: the receive's pending buffer has room for `expected` bytes.
-                unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.ops[op].buffer, here as usize) };
+                unsafe { self.ops[op].buffer.write(0, here as usize, bytes.as_ptr()) };
                 if bytes.len() as u64 == total {
                     self.ops.complete_as_is(op);
                 } else {
@@ -88,7 +89,7 @@ impl Engine {
                 let (from, total) = (self.ops[send].buffer, self.ops[send].length);
                 let expected = self.ops.matched(op, source, tag, total as u64);
                 // SAFETY: both are pending user buffers; `matched` limits the length.
-                unsafe { std::ptr::copy(from, self.ops[op].buffer, expected as usize) };
+                unsafe { self.ops[op].buffer.take_from(from, expected as usize) };
                 self.ops.complete_as_is(op);
                 self.ops.complete_as_is(send);
                 true
@@ -166,7 +167,7 @@ impl Engine {
     ///
     /// # Safety
     /// As for [`Self::receive`].
-    pub unsafe fn receive_matched(&mut self, message: MessageId, buffer: *mut u8, capacity: usize) -> Result<u32> {
+    pub unsafe fn receive_matched(&mut self, message: MessageId, buffer: Buffer, capacity: usize) -> Result<u32> {
         let taken = self.taken.get_mut(message.0 as usize).and_then(Option::take);
         let (key, early) = taken.ok_or(Error::NoSuchMessage)?;
         let pattern = Pattern {

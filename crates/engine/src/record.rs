@@ -6,6 +6,8 @@
 use isthmus_shm::ring::Header;
 use isthmus_transfer::copy::copy;
 
+use crate::buffer::Buffer;
+
 /// Who handles a record. The numbers are part of the layout version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -244,6 +246,17 @@ impl Body {
         debug_assert!(length <= self.len());
         // SAFETY: the caller vouches for `to`; ring and user memory do not overlap.
         unsafe { copy(self.at, to, length) };
+    }
+
+    /// Store the first `length` bytes in `buffer`, from `at` on.
+    ///
+    /// # Safety
+    /// The buffer must be a pending operation's that is long enough, and `length` at most [`Self::len`].
+    #[inline]
+    pub unsafe fn store(self, buffer: Buffer, at: usize, length: usize) {
+        debug_assert!(length <= self.len());
+        // SAFETY: the caller's promise; ring and user memory do not overlap.
+        unsafe { buffer.write(at, length, self.at) };
     }
 
     /// A copy on the heap.

@@ -63,7 +63,8 @@ impl Engine {
     pub(crate) fn fetch(&mut self, op: u32, peer: u32, tag: i32, record: ReadyToSend) {
         let expected = self.ops.matched(op, record.envelope.source, tag, record.total);
         self.ops[op].to = peer;
-        self.ops[op].began = clock::now();
+        let in_rows = record.address != 0 && self.ops[op].buffer.row().is_some();
+        self.ops[op].began = in_rows.then(clock::now);
         if expected == 0 {
             self.fetched(op, peer, record, 0..0);
         } else if let Some(access) = self.way(op, peer, record, expected) {
@@ -102,6 +103,11 @@ impl Engine {
 
     /// By what the message is to be pulled; `None`: let it come through the ring.
     fn way(&mut self, op: u32, peer: u32, record: ReadyToSend, length: u64) -> Option<Access> {
+        if self.ops[op].began.is_none() {
+            // Packed and unpacked in pieces.
+            self.ops[op].copying = Copying::Vector;
+            return None;
+        }
         let open = |access: &Access| mechanism::is_open(access.way);
         let mapped = self.mapped_access(record.place, length).filter(open);
         let single = self.single_access(peer, record.address).filter(open);

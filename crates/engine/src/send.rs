@@ -2,6 +2,7 @@
 
 use isthmus_shm::Offset;
 
+use crate::buffer::Buffer;
 use crate::counters;
 use crate::engine::{Early, Engine};
 use crate::heap;
@@ -26,7 +27,7 @@ impl Engine {
         mode: Mode,
         to: u32,
         posting: Posting,
-        buffer: *const u8,
+        buffer: Buffer,
         length: usize,
     ) -> Result<Option<u32>> {
         if self.is_wounded()
@@ -39,7 +40,7 @@ impl Engine {
         }
         let eager = mode == Mode::Standard
             && length <= self.eager_limit
-            && (length < MAPPED_FROM || heap::place_of(buffer, length as u64).is_none());
+            && (length < MAPPED_FROM || place_of(buffer, length) == 0);
         let outbound = self.outbound(to)?;
         let message = Message {
             context: posting.context,
@@ -126,8 +127,8 @@ impl Engine {
         let record = ReadyToSend {
             envelope: message.envelope,
             total: message.length as u64,
-            address: message.buffer as u64,
-            place: heap::place_of(message.buffer, message.length as u64).map_or(0, |place| place.0),
+            address: message.buffer.row().map_or(0, |at| at.expose_provenance() as u64),
+            place: place_of(message.buffer, message.length),
             descriptor: descriptor.0,
             send_op: self.ops.id(op).0,
             zero: 0,
@@ -154,8 +155,8 @@ impl Engine {
         true
     }
 
-    fn new_send(&mut self, stage: Stage, to: u32, context: ContextId, buffer: *const u8, length: usize) -> Result<u32> {
-        let op = self.ops.allocate(stage, buffer.cast_mut(), length);
+    fn new_send(&mut self, stage: Stage, to: u32, context: ContextId, buffer: Buffer, length: usize) -> Result<u32> {
+        let op = self.ops.allocate(stage, buffer, length);
         let op = op.ok_or_else(|| Error::NoMemory("half a million operations in flight".into()))?;
         self.ops[op].to = to;
         self.ops[op].context = context;
@@ -167,7 +168,7 @@ impl Engine {
     /// An operation that is over before it begins.
     #[cold]
     pub fn over(&mut self, stage: Stage, outcome: Outcome) -> Result<u32> {
-        let op = self.ops.allocate(stage, std::ptr::null_mut(), 0);
+        let op = self.ops.allocate(stage, Buffer::NOWHERE, 0);
         let op = op.ok_or_else(|| Error::NoMemory("half a million operations in flight".into()))?;
         self.ops.complete(op, outcome);
         Ok(op)
@@ -175,7 +176,7 @@ impl Engine {
 
     /// A message to ourselves: straight into the receive if it is posted; else kept, by copy if it is short, and by
     /// reference, with the send pending, if not.
-    fn send_to_self(&mut self, mode: Mode, posting: Posting, buffer: *const u8, length: usize) -> Result<Option<u32>> {
+    fn send_to_self(&mut self, mode: Mode, posting: Posting, buffer: Buffer, length: usize) -> Result<Option<u32>> {
         let key = Key {
             context: posting.context,
             from: self.me,
@@ -184,16 +185,15 @@ impl Engine {
         let total = length as u64;
         if let Some(receive) = self.posted.take(&mut self.ops, key) {
             let expected = self.ops.matched(receive, posting.source, posting.tag, total);
-            // SAFETY: both are pending user buffers; `matched` limits the length to the receive's. They may overlap
-            // only if the program is wrong, and then `copy` still does something defined.
-            unsafe { std::ptr::copy(buffer, self.ops[receive].buffer, expected as usize) };
+            // SAFETY: both are pending user buffers; `matched` limits the length to the receive's.
+            unsafe { self.ops[receive].buffer.take_from(buffer, expected as usize) };
             self.ops.complete_as_is(receive);
             return Ok(None);
         }
         if mode == Mode::Standard && length <= self.eager_limit {
             let mut bytes = vec![0; length];
             // SAFETY: the caller vouches for the buffer; the copy has as much room.
-            unsafe { std::ptr::copy_nonoverlapping(buffer, bytes.as_mut_ptr(), length) };
+            unsafe { buffer.read(0, length, bytes.as_mut_ptr()) };
             self.keep(
                 key,
                 Early::Payload {
@@ -256,4 +256,11 @@ impl Engine {
         }
         withdrawn
     }
+}
+
+/// The place of a buffer in memory that everybody maps; 0: it is not there.
+#[inline]
+fn place_of(buffer: Buffer, length: usize) -> u64 {
+    let place = buffer.row().and_then(|at| heap::place_of(at, length as u64));
+    place.map_or(0, |place| place.0)
 }

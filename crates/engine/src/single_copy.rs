@@ -94,12 +94,17 @@ impl Pull {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Push {
     access: Access,
+    /// Ours.
+    buffer: *mut u8,
     op: u32,
     peer: u32,
     descriptor: u64,
     chunk: u64,
     length: u64,
 }
+
+// SAFETY: the buffer is a pending operation's; only the thread inside the engine follows the pointer.
+unsafe impl Send for Push {}
 
 impl Push {
     /// To whom.
@@ -154,7 +159,9 @@ impl Engine {
         let chunk = (expected / 8).clamp(CHUNKS[0], CHUNKS[1]).max(expected >> 32);
         let chunk = chunk.next_multiple_of(PAGE);
         descriptor.share(expected.div_ceil(chunk) as u32);
-        let buffer = self.ops[op].buffer;
+        let Some(buffer) = self.ops[op].buffer.row() else {
+            return 0;
+        };
         let help = Help {
             send_op: record.send_op,
             zero: 0,
@@ -224,7 +231,10 @@ impl Engine {
     /// Pull up to `end`. False: it failed.
     fn copy(&mut self, pull: &mut Pull, end: u64) -> bool {
         let length = end.saturating_sub(pull.done);
-        let buffer = self.ops[pull.op].buffer;
+        let Some(buffer) = self.ops[pull.op].buffer.row() else {
+            pull.failed = true;
+            return false;
+        };
         // SAFETY: the receive's pending buffer has room for `expected` bytes, and `end` is at most that.
         let pulled = unsafe { pull.access.pull(buffer, pull.expected, pull.done..pull.done + length) };
         let got = pulled.map_or_else(|stopped| stopped.done, |()| length);
@@ -239,8 +249,10 @@ impl Engine {
 
     /// No more will be pulled.
     fn pulled(&mut self, pull: Pull) {
-        if pull.done == pull.end {
-            let took = (clock::now() - self.ops[pull.op].began).as_nanos() as u64;
+        if pull.done == pull.end
+            && let Some(began) = self.ops[pull.op].began
+        {
+            let took = (clock::now() - began).as_nanos() as u64;
             let lessons = &mut self.learned(pull.peer).announced;
             lessons.learn(pull.access.way, pull.expected, pull.expected, took);
         }
@@ -294,6 +306,9 @@ impl Engine {
             return;
         }
         let ours = self.ops[op].descriptor.is_some_and(|own| own.0 == help.descriptor);
+        let Some(buffer) = self.ops[op].buffer.row() else {
+            return;
+        };
         if !ours || help.chunk == 0 || help.length > self.ops[op].length as u64 {
             return;
         }
@@ -302,6 +317,7 @@ impl Engine {
         };
         self.pushes.push(Push {
             access,
+            buffer,
             op,
             peer,
             descriptor: help.descriptor,
@@ -341,7 +357,7 @@ impl Engine {
         let end = start.saturating_add(push.chunk).min(push.length);
         // SAFETY: `on_help` checked the length against our pending buffer; the receiver has given us its own for as long
         // as our claim has not retired.
-        let pushed = unsafe { push.access.push(self.ops[push.op].buffer, push.length, start..end) };
+        let pushed = unsafe { push.access.push(push.buffer, push.length, start..end) };
         match pushed {
             Ok(()) => {
                 push.access.count(end - start);

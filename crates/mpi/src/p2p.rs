@@ -1,8 +1,8 @@
 //! Point-to-point communication (MPI-5.0 §3).
 //!
 //! A call checks its arguments into an `Outgoing` or an `Incoming`, which then start on the engine. Contiguous data
-//! goes straight from and to the user's buffer: no request, no allocation, no lock. Anything else is packed into, or
-//! unpacked from, a staging buffer that lives as long as the operation (`staging`).
+//! goes straight from and to the user's buffer: no request, no allocation, no lock. Anything else the engine packs and
+//! unpacks piece by piece, told by its datatype where the pieces lie (`staging`).
 
 mod arguments;
 mod blocking;
@@ -13,7 +13,7 @@ mod partitioned;
 mod persistent;
 mod staging;
 
-use isthmus_engine::{Entered, OpId, Outcome, enter};
+use isthmus_engine::{Entered, OpId, Outcome, Scattered, enter};
 
 use crate::error::{Error, Result};
 use crate::request::{self, of_operation};
@@ -32,13 +32,14 @@ pub use nonblocking::{irecv, irsend, isend, isendrecv, isendrecv_replace, issend
 pub(crate) use partitioned::forget_channels;
 pub use partitioned::{parrived, pready, pready_list, pready_range, precv_init, psend_init};
 pub use persistent::{bsend_init, recv_init, rsend_init, send_init, ssend_init};
+use staging::Kept;
 
 /// A transfer that has been started.
 struct Flight {
     /// `None`: there is nothing to wait for.
     op: Option<OpId>,
-    /// Where packed data leaves from or arrives; empty if it does so in the user's buffer.
-    staging: Vec<u8>,
+    /// What the engine looks at meanwhile, beside the user's buffer.
+    kept: Kept,
 }
 
 impl Outgoing<'_> {
@@ -47,16 +48,15 @@ impl Outgoing<'_> {
     /// # Safety
     /// The buffer must be readable where the datatype says until the flight is over.
     unsafe fn begin(&self, inside: &mut Entered) -> Result<Flight> {
-        if self.layout.is_some() {
+        if let Some(datatype) = self.layout {
             // SAFETY: the caller's promise.
-            let copy = unsafe { self.copy() }?;
-            return self.begin_copy(inside, copy);
+            return unsafe { self.begin_packing(inside, datatype) };
         }
         // SAFETY: the caller's promise.
         let op = unsafe { self.post(inside) }?;
         Ok(Flight {
             op,
-            staging: Vec::new(),
+            kept: Kept::Nothing,
         })
     }
 
@@ -79,9 +79,9 @@ impl Outgoing<'_> {
     /// The buffer must be readable where the datatype says.
     #[inline(always)]
     pub unsafe fn deliver(self) -> Result<()> {
-        if self.layout.is_some() {
+        if let Some(elements) = self.elements() {
             // SAFETY: the caller's promise.
-            return unsafe { self.deliver_copy() };
+            return unsafe { self.deliver_elements(&elements) };
         }
         let mut inside = enter();
         // SAFETY: the operation is complete when this returns.
@@ -94,12 +94,13 @@ impl Outgoing<'_> {
     /// # Safety
     /// As for [`Self::deliver`].
     #[inline(never)]
-    unsafe fn deliver_copy(self) -> Result<()> {
-        // SAFETY: the caller's promise.
-        let copy = unsafe { self.copy() }?;
+    unsafe fn deliver_elements(&self, elements: &dyn Scattered) -> Result<()> {
         let mut inside = enter();
-        // The flight is over when this returns.
-        self.begin_copy(&mut inside, copy)?.arrive(&mut inside)
+        // SAFETY: the caller's promise; the operation is complete when this returns.
+        match unsafe { self.post_elements(&mut inside, elements) }? {
+            None => Ok(()),
+            Some(op) => await_send(&mut inside, op),
+        }
     }
 }
 
@@ -109,14 +110,15 @@ impl Incoming<'_> {
     /// # Safety
     /// The buffer must be writable where the datatype says until the flight is over.
     unsafe fn begin(&self, inside: &mut Entered) -> Result<Flight> {
-        if self.layout.is_some() {
-            return self.begin_staged(inside);
+        if let Some(datatype) = self.layout {
+            // SAFETY: the caller's promise.
+            return unsafe { self.begin_unpacking(inside, datatype) };
         }
         // SAFETY: the caller's promise.
         let op = unsafe { self.post(inside, self.buf) }?;
         Ok(Flight {
             op,
-            staging: Vec::new(),
+            kept: Kept::Nothing,
         })
     }
 
@@ -147,9 +149,9 @@ impl Incoming<'_> {
     /// The buffer must be writable where the datatype says.
     #[inline(always)]
     pub unsafe fn accept(self) -> Result<Status> {
-        if self.layout.is_some() {
+        if let Some(elements) = self.elements() {
             // SAFETY: the caller's promise.
-            return unsafe { self.accept_staged() };
+            return unsafe { self.accept_elements(&elements) };
         }
         let mut inside = enter();
         // SAFETY: the operation is complete when this returns.
@@ -163,40 +165,21 @@ impl Incoming<'_> {
     /// # Safety
     /// As for [`Self::accept`].
     #[inline(never)]
-    unsafe fn accept_staged(self) -> Result<Status> {
+    unsafe fn accept_elements(&self, elements: &dyn Scattered) -> Result<Status> {
         let mut inside = enter();
-        // SAFETY: the flight is over when this returns.
-        let mut flight = unsafe { self.begin(&mut inside) }?;
-        let outcome = match flight.op {
-            Some(op) if self.from == Source::Any => Some(liveness::await_anybody(&mut inside, op)),
-            _ => flight.land(&mut inside),
-        };
-        drop(inside);
-        // SAFETY: as above, and the operation is complete.
-        unsafe { self.settle(&flight, outcome) }
-    }
-
-    /// What came of a flight that is over.
-    ///
-    /// # Safety
-    /// The buffer must be writable where the datatype says.
-    unsafe fn settle(&self, flight: &Flight, outcome: Option<Result<Outcome>>) -> Result<Status> {
-        let Some(outcome) = outcome else {
-            return Ok(Status::NO_PROCESS);
-        };
-        let outcome = outcome?;
-        if let Some(layout) = self.layout {
-            // SAFETY: the caller's promise.
-            unsafe { self.unpack(layout, &flight.staging, &outcome) };
+        // SAFETY: the caller's promise; the operation is complete when this returns.
+        match unsafe { self.post_elements(&mut inside, elements) }? {
+            None => Ok(Status::NO_PROCESS),
+            Some(op) if self.from == Source::Any => await_anybody(&mut inside, op),
+            Some(op) => await_receive(&mut inside, op),
         }
-        received(&outcome)
     }
 }
 
 impl Flight {
     const NONE: Self = Self {
         op: None,
-        staging: Vec::new(),
+        kept: Kept::Nothing,
     };
 
     /// Wait until a send is over.
@@ -211,8 +194,8 @@ impl Flight {
     fn land(&mut self, inside: &mut Entered) -> Option<Result<Outcome>> {
         let op = self.op.take()?;
         Some(inside.wait(|inside| inside.take(op)).map_err(|error| {
-            // The engine gave up, but a peer may still use the staging buffer.
-            std::mem::forget(std::mem::take(&mut self.staging));
+            // The engine gave up, but a peer may still use what we keep.
+            std::mem::forget(std::mem::take(&mut self.kept));
             error.into()
         }))
     }
@@ -312,9 +295,10 @@ unsafe fn complete_both(
         Some(op) if incoming.from == Source::Any => Some(liveness::await_anybody(&mut inside, op)),
         _ => arriving.land(&mut inside),
     };
-    drop(inside);
-    // SAFETY: the caller's promise; the receive is over.
-    let status = unsafe { incoming.settle(&arriving, outcome) };
+    let status = match outcome {
+        None => Ok(Status::NO_PROCESS),
+        Some(outcome) => outcome.and_then(|outcome| received(&outcome)),
+    };
     delivered.and(status)
 }
 

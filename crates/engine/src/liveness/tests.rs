@@ -3,6 +3,7 @@
 use isthmus_shm::Segment;
 
 use super::*;
+use crate::buffer::Buffer;
 use crate::control::Nonce;
 use crate::matching::Pattern;
 use crate::types::{Mode, Posting};
@@ -30,7 +31,7 @@ fn receive(engine: &mut Engine, from: Option<u32>, context: u32, tag: i32, buffe
         tag: Some(tag),
     };
     // SAFETY: the buffers of these tests live longer than their engines are used.
-    unsafe { engine.receive(pattern, buffer.as_mut_ptr(), buffer.len()) }.expect("room")
+    unsafe { engine.receive(pattern, Buffer::Row(buffer.as_mut_ptr()), buffer.len()) }.expect("room")
 }
 
 fn send(engine: &mut Engine, to: u32, context: u32, tag: i32, data: &[u8]) -> Option<u32> {
@@ -40,7 +41,7 @@ fn send(engine: &mut Engine, to: u32, context: u32, tag: i32, data: &[u8]) -> Op
         tag,
     };
     // SAFETY: as in `receive`.
-    unsafe { engine.send(Mode::Standard, to, posting, data.as_ptr(), data.len()) }.expect("room")
+    unsafe { engine.send(Mode::Standard, to, posting, Buffer::source(data.as_ptr()), data.len()) }.expect("room")
 }
 
 /// `None`: not over. Else (failed, revoked).
@@ -112,7 +113,7 @@ fn a_taken_message_may_be_lost_too() {
     die(&them);
     us.progress();
     // SAFETY: the buffer lives.
-    let op = unsafe { us.receive_matched(message, room.as_mut_ptr(), LONG) }.expect("room");
+    let op = unsafe { us.receive_matched(message, Buffer::Row(room.as_mut_ptr()), LONG) }.expect("room");
     assert_eq!(ended(&us, op), Some((true, false)));
 }
 

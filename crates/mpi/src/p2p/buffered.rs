@@ -152,7 +152,7 @@ pub(super) unsafe fn start(outgoing: &Outgoing<'_>, users: [Owner; 2], inside: &
     let flight = outgoing.begin_copy(inside, unsafe { outgoing.copy() }?)?;
     if let Some(op) = flight.op {
         let buffers = BUFFERS.get(inside);
-        buffers.keep(owner, op, flight.staging);
+        buffers.keep(owner, op, flight.kept.into_copy());
         if buffers.copies.len().is_power_of_two() {
             release(inside);
         }

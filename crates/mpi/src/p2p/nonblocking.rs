@@ -147,7 +147,7 @@ impl Outgoing<'_> {
     }
 }
 
-impl Incoming<'static> {
+impl Incoming<'_> {
     /// Start, and make a request of it; its errors belong to `comm`.
     ///
     /// # Safety
@@ -170,7 +170,7 @@ impl Incoming<'static> {
 /// The buffers must stay with the work until it is complete.
 unsafe fn start_both(
     inside: &mut Entered,
-    incoming: &Incoming<'static>,
+    incoming: &Incoming<'_>,
     depart: impl FnOnce(&mut Entered) -> Result<Flight>,
 ) -> Result<Work> {
     // SAFETY: the caller's promise.
@@ -182,16 +182,16 @@ unsafe fn start_both(
                 inside.cancel(op);
                 inside.detach(op);
                 // If the message was on its way already, it still lands there.
-                std::mem::forget(arriving.staging);
+                std::mem::forget(arriving.kept);
             }
             return Err(error);
         }
     };
     Ok(match (leaving.op, arriving.op) {
-        (None, _) => incoming.into_work(arriving),
+        (None, _) => arriving.into_receive(),
         (Some(sent), received) => Work::Other(Box::new(Exchange {
-            leaving: Leaving::new(sent, leaving.staging),
-            arriving: received.map(|op| Arriving::new(incoming, op, arriving.staging)),
+            leaving: Leaving::new(sent, leaving.kept),
+            arriving: received.map(|op| Arriving::new(op, arriving.kept)),
         })),
     })
 }

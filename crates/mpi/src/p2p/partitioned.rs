@@ -256,7 +256,7 @@ impl Sending {
     fn depart(&mut self, inside: &mut Entered) -> Result<()> {
         // SAFETY: the user keeps the buffer while the request is active.
         let flight = unsafe { self.outgoing.begin(inside) }?;
-        self.leaving = Some(flight.op.map(|op| Leaving::new(op, flight.staging)));
+        self.leaving = Some(flight.op.map(|op| Leaving::new(op, flight.kept)));
         Ok(())
     }
 }
@@ -309,8 +309,7 @@ impl Receiving {
             self.incoming.tag = Some(channel);
             // SAFETY: the user keeps the buffer while the request is active.
             let flight = unsafe { self.incoming.begin(inside) }?;
-            let arriving = flight.op.map(|op| Arriving::new(&self.incoming, op, flight.staging));
-            self.arriving = arriving;
+            self.arriving = flight.op.map(|op| Arriving::new(op, flight.kept));
         }
         Ok(())
     }

@@ -1,33 +1,98 @@
-//! Data that is not contiguous: packed before it leaves, unpacked after it has arrived.
+//! Data that is not contiguous. The engine packs and unpacks it piece by piece, and is told here which bytes those are;
+//! a copy of the whole is made only where the user may touch the buffer before it has left.
 
+use std::fmt;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-use isthmus_engine::{Entered, OpId, Outcome};
+use isthmus_engine::{Entered, OpId, Outcome, Scattered};
 
-use super::{Flight, Incoming, Outgoing, received, sent};
+use super::{Flight, Incoming, Outgoing, Source, received, sent};
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::fail;
 use crate::request::{Look, Operation, UserCode, Work};
 use crate::status::Status;
 
-/// An empty buffer with room for `bytes`; counts come from users, so there may be none.
-fn room(bytes: usize) -> Result<Vec<u8>> {
-    let mut buffer = Vec::new();
-    match buffer.try_reserve_exact(bytes) {
-        Ok(()) => Ok(buffer),
-        Err(_) => Err(fail!(NoMem, "no room to pack {bytes} bytes")),
+/// Elements in the user's buffer, whose datatype is borrowed or shared.
+pub(super) struct Elements<D> {
+    buf: *mut u8,
+    count: i64,
+    datatype: D,
+}
+
+/// Elements that may outlive the handle of their datatype.
+pub(super) type Lasting = Elements<Arc<Datatype>>;
+
+// SAFETY: the memory is the user's, and followed only from inside the engine while an operation is pending; MPI lets any
+// thread complete it.
+unsafe impl<D: Send> Send for Elements<D> {}
+// SAFETY: as above.
+unsafe impl<D: Sync> Sync for Elements<D> {}
+
+impl<D: Deref<Target = Datatype>> fmt::Debug for Elements<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} at {:?}", self.count, self.datatype.label(), self.buf)
     }
 }
 
-impl Outgoing<'_> {
+impl<D: Deref<Target = Datatype> + Sync> Scattered for Elements<D> {
+    unsafe fn pack(&self, range: Range<usize>, to: *mut u8) {
+        let (start, end) = (range.start as i64, range.end as i64);
+        // SAFETY: the caller's promise: the operation is pending, so that the user keeps the buffer.
+        unsafe { self.datatype.pack_range(self.buf, self.count, start, end, to) }
+    }
+
+    unsafe fn unpack(&self, range: Range<usize>, from: *const u8) {
+        let (start, end) = (range.start as i64, range.end as i64);
+        // SAFETY: as above.
+        unsafe { self.datatype.unpack_range(from, self.buf, self.count, start, end) }
+    }
+}
+
+/// What must stay until a flight is over, beside the user's buffer.
+#[derive(Default)]
+pub(super) enum Kept {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The message itself.
+    Copy(Vec<u8>),
+    /// Where it lies.
+    Elements(#[expect(dead_code, reason = "held, not used")] Arc<Lasting>),
+}
+
+impl Kept {
+    /// The copy, if it is one.
+    pub fn into_copy(self) -> Vec<u8> {
+        match self {
+            Self::Copy(copy) => copy,
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl<'a> Outgoing<'a> {
+    /// What is to be packed, if it must be.
+    pub(super) fn elements(&self) -> Option<Elements<&'a Datatype>> {
+        self.layout.map(|datatype| Elements {
+            buf: self.buf.cast_mut(),
+            count: self.count,
+            datatype,
+        })
+    }
+
     /// The message as contiguous bytes.
     ///
     /// # Safety
     /// The buffer must be readable where the layout says.
     #[inline(never)]
     pub(super) unsafe fn copy(&self) -> Result<Vec<u8>> {
-        let mut copy = room(self.bytes)?;
+        let mut copy = Vec::new();
+        // Counts come from users, so there may be no room.
+        if copy.try_reserve_exact(self.bytes).is_err() {
+            return Err(fail!(NoMem, "no room to pack {} bytes", self.bytes));
+        }
         // SAFETY: the caller's promise.
         unsafe {
             match self.layout {
@@ -47,7 +112,37 @@ impl Outgoing<'_> {
         };
         // SAFETY: the flight owns the copy, and keeps it until the operation is complete.
         let op = unsafe { inside.send(self.mode, to, self.posting, copy.as_ptr(), copy.len()) }?;
-        Ok(Flight { op, staging: copy })
+        let kept = Kept::Copy(copy);
+        Ok(Flight { op, kept })
+    }
+
+    /// Start to send elements that lie here and there.
+    ///
+    /// # Safety
+    /// The buffer must be readable where the layout says until the flight is over.
+    #[inline(never)]
+    pub(super) unsafe fn begin_packing(&self, inside: &mut Entered, datatype: &Datatype) -> Result<Flight> {
+        let lasting = Arc::new(Elements {
+            buf: self.buf.cast_mut(),
+            count: self.count,
+            datatype: datatype.share(),
+        });
+        // SAFETY: the flight keeps the elements, and the caller the buffer, until the operation is complete.
+        let op = unsafe { self.post_elements(inside, &*lasting) }?;
+        let kept = Kept::Elements(lasting);
+        Ok(Flight { op, kept })
+    }
+
+    /// `None`: the buffer may be reused already.
+    ///
+    /// # Safety
+    /// The elements must stay where they are, and the buffer readable, until the operation is complete.
+    pub(super) unsafe fn post_elements(&self, inside: &mut Entered, elements: &dyn Scattered) -> Result<Option<OpId>> {
+        match self.to {
+            // SAFETY: the caller's promise.
+            Some(to) => Ok(unsafe { inside.send_scattered(self.mode, to, self.posting, elements, self.bytes) }?),
+            None => Ok(None),
+        }
     }
 
     /// Start on behalf of a request.
@@ -64,43 +159,72 @@ impl Outgoing<'_> {
 impl Flight {
     /// The work of a request that sends.
     pub(super) fn into_send(self) -> Work {
-        match self.op {
-            None => Work::Complete,
-            Some(op) if self.staging.capacity() == 0 => Work::Send(op),
-            Some(op) => Work::Other(Box::new(Leaving::new(op, self.staging))),
+        match (self.op, self.kept) {
+            (None, _) => Work::Complete,
+            (Some(op), Kept::Nothing) => Work::Send(op),
+            (Some(op), kept) => Work::Other(Box::new(Leaving::new(op, kept))),
         }
+    }
+
+    /// The work of a request that receives.
+    pub(super) fn into_receive(self) -> Work {
+        match (self.op, self.kept) {
+            (None, _) => Work::NoProcess,
+            (Some(op), Kept::Nothing) => Work::Receive(op),
+            (Some(op), kept) => Work::Other(Box::new(Arriving::new(op, kept))),
+        }
+    }
+}
+
+impl<'a> Incoming<'a> {
+    /// What is to be unpacked, if it must be.
+    pub(super) fn elements(&self) -> Option<Elements<&'a Datatype>> {
+        self.layout.map(|datatype| Elements {
+            buf: self.buf,
+            count: self.count,
+            datatype,
+        })
+    }
+
+    /// Start to receive elements that belong here and there.
+    ///
+    /// # Safety
+    /// The buffer must be writable where the layout says until the flight is over.
+    #[inline(never)]
+    pub(super) unsafe fn begin_unpacking(&self, inside: &mut Entered, datatype: &Datatype) -> Result<Flight> {
+        let lasting = Arc::new(Elements {
+            buf: self.buf,
+            count: self.count,
+            datatype: datatype.share(),
+        });
+        // SAFETY: the flight keeps the elements, and the caller the buffer, until the operation is complete.
+        let op = unsafe { self.post_elements(inside, &*lasting) }?;
+        let kept = Kept::Elements(lasting);
+        Ok(Flight { op, kept })
+    }
+
+    /// `None`: there is nothing to wait for.
+    ///
+    /// # Safety
+    /// The elements must stay where they are, and the buffer writable, until the operation is complete.
+    pub(super) unsafe fn post_elements(&self, inside: &mut Entered, elements: &dyn Scattered) -> Result<Option<OpId>> {
+        let from = match self.from {
+            Source::Peer(peer) => Some(peer),
+            Source::Any => None,
+            Source::Nobody => return Ok(None),
+            // SAFETY: the caller's promise.
+            Source::Matched(message) => unsafe {
+                return Ok(Some(inside.receive_matched_scattered(message, elements, self.bytes)?));
+            },
+        };
+        // SAFETY: the caller's promise.
+        Ok(Some(unsafe {
+            inside.receive_scattered(from, self.context, self.tag, elements, self.bytes)
+        }?))
     }
 }
 
 impl Incoming<'_> {
-    /// Start to receive into a staging buffer.
-    #[inline(never)]
-    pub(super) fn begin_staged(&self, inside: &mut Entered) -> Result<Flight> {
-        let mut staging = room(self.bytes)?;
-        // SAFETY: the flight owns the staging buffer, and keeps it until the operation is complete.
-        let op = unsafe { self.post(inside, staging.as_mut_ptr()) }?;
-        Ok(Flight { op, staging })
-    }
-
-    /// Put what has arrived where it belongs.
-    ///
-    /// # Safety
-    /// The buffer must be writable where the layout says. `staging` must be what [`Self::begin_staged`] made, and the
-    /// operation complete.
-    #[inline(never)]
-    pub(super) unsafe fn unpack(&self, layout: &Datatype, staging: &Vec<u8>, outcome: &Outcome) {
-        let length = (outcome.arrival.bytes as usize).min(staging.capacity());
-        if length == 0 || outcome.cancelled || outcome.peer_failed {
-            return;
-        }
-        // SAFETY: the receive is complete, so that the engine has written that many bytes into the capacity.
-        let arrived = unsafe { std::slice::from_raw_parts(staging.as_ptr(), length) };
-        // SAFETY: the caller's promise.
-        unsafe { layout.unpack(arrived, self.buf, self.count) };
-    }
-}
-
-impl Incoming<'static> {
     /// Start on behalf of a request.
     ///
     /// # Safety
@@ -108,16 +232,7 @@ impl Incoming<'static> {
     #[inline(never)]
     pub(super) unsafe fn start(&self, inside: &mut Entered) -> Result<Work> {
         // SAFETY: the caller's promise.
-        Ok(self.into_work(unsafe { self.begin(inside) }?))
-    }
-
-    /// The work of a request that receives.
-    pub(super) fn into_work(self, flight: Flight) -> Work {
-        match (flight.op, self.layout) {
-            (None, _) => Work::NoProcess,
-            (Some(op), None) => Work::Receive(op),
-            (Some(op), Some(_)) => Work::Other(Box::new(Arriving::new(&self, op, flight.staging))),
-        }
+        Ok(unsafe { self.begin(inside) }?.into_receive())
     }
 }
 
@@ -125,11 +240,17 @@ impl Incoming<'static> {
 struct Leg {
     op: OpId,
     outcome: Option<Outcome>,
+    /// Until it has.
+    _kept: Kept,
 }
 
 impl Leg {
-    fn new(op: OpId) -> Self {
-        Self { op, outcome: None }
+    fn new(op: OpId, kept: Kept) -> Self {
+        Self {
+            op,
+            outcome: None,
+            _kept: kept,
+        }
     }
 
     fn advance(&mut self, inside: &mut Entered) -> Look {
@@ -154,76 +275,49 @@ impl Leg {
 }
 
 /// A send that is more than its [`OpId`].
-pub(super) struct Leaving {
-    leg: Leg,
-    _staging: Vec<u8>,
-}
+pub(super) struct Leaving(Leg);
 
 impl Leaving {
-    pub(super) fn new(op: OpId, staging: Vec<u8>) -> Self {
-        Self {
-            leg: Leg::new(op),
-            _staging: staging,
-        }
+    pub(super) fn new(op: OpId, kept: Kept) -> Self {
+        Self(Leg::new(op, kept))
     }
 }
 
 impl Operation for Leaving {
     fn advance(&mut self, inside: &mut Entered) -> Look {
-        self.leg.advance(inside)
+        self.0.advance(inside)
     }
 
     fn outcome(&mut self) -> Result<Status> {
-        sent(self.leg.outcome())
+        sent(self.0.outcome())
     }
 
     fn cancel(&mut self, inside: &mut Entered) -> Option<UserCode> {
-        self.leg.cancel(inside);
+        self.0.cancel(inside);
         None
     }
 }
 
 /// A receive that is more than its [`OpId`].
-pub(super) struct Arriving {
-    leg: Leg,
-    staging: Vec<u8>,
-    incoming: Incoming<'static>,
-    /// Lives as long as the operation, whatever becomes of its handle.
-    _layout: Option<Arc<Datatype>>,
-    unpacked: bool,
-}
+pub(super) struct Arriving(Leg);
 
 impl Arriving {
-    pub(super) fn new(incoming: &Incoming<'static>, op: OpId, staging: Vec<u8>) -> Self {
-        Self {
-            leg: Leg::new(op),
-            staging,
-            incoming: *incoming,
-            _layout: incoming.layout.map(Datatype::share),
-            unpacked: false,
-        }
+    pub(super) fn new(op: OpId, kept: Kept) -> Self {
+        Self(Leg::new(op, kept))
     }
 }
 
 impl Operation for Arriving {
     fn advance(&mut self, inside: &mut Entered) -> Look {
-        self.leg.advance(inside)
+        self.0.advance(inside)
     }
 
     fn outcome(&mut self) -> Result<Status> {
-        let outcome = self.leg.outcome();
-        if let Some(layout) = self.incoming.layout
-            && !self.unpacked
-        {
-            // SAFETY: the user's buffer is ours until the user has seen the outcome, and the receive is complete.
-            unsafe { self.incoming.unpack(layout, &self.staging, outcome) };
-            self.unpacked = true;
-        }
-        received(outcome)
+        received(self.0.outcome())
     }
 
     fn cancel(&mut self, inside: &mut Entered) -> Option<UserCode> {
-        self.leg.cancel(inside);
+        self.0.cancel(inside);
         None
     }
 

@@ -1,0 +1,175 @@
+//! The user's memory that an operation reads or writes: a row of bytes, or bytes here and there.
+//!
+//! What lies here and there is packed straight into the pieces of a ring and unpacked straight out of them, piece by
+//! piece, so that both sides work at the same time and nobody holds a copy of the whole message.
+
+use std::fmt::Debug;
+use std::ops::Range;
+
+use isthmus_transfer::copy::{Copying, copy, copy_by};
+
+/// The bytes of a message that do not lie in a row, as one stream.
+pub trait Scattered: Debug + Sync {
+    /// Copy bytes `range` of the stream to `to`.
+    ///
+    /// # Safety
+    /// The operation that this belongs to is pending. `range` lies within its length, and `to` is writable for as much.
+    unsafe fn pack(&self, range: Range<usize>, to: *mut u8);
+
+    /// Put what is at `from` where bytes `range` of the stream belong.
+    ///
+    /// # Safety
+    /// As for [`Self::pack`], with `from` readable; it may be changing (another process's doing).
+    unsafe fn unpack(&self, range: Range<usize>, from: *const u8);
+}
+
+/// Where the bytes of an operation are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Buffer {
+    /// From here on.
+    Row(*mut u8),
+    /// Wherever this says.
+    Scattered(&'static dyn Scattered),
+}
+
+/// What passes through when both ends of a message to ourselves are scattered.
+const PIECE: usize = 8 << 10;
+
+impl Buffer {
+    /// Of operations that move nothing.
+    pub const NOWHERE: Self = Self::Row(std::ptr::null_mut());
+
+    /// Memory that is only read.
+    #[inline]
+    pub fn source(at: *const u8) -> Self {
+        Self::Row(at.cast_mut())
+    }
+
+    /// Where it begins, if it is a row.
+    #[inline]
+    pub fn row(self) -> Option<*mut u8> {
+        match self {
+            Self::Row(at) => Some(at),
+            Self::Scattered(_) => None,
+        }
+    }
+
+    /// Copy `length` bytes from `from` on to `to`.
+    ///
+    /// # Safety
+    /// The buffer is a pending operation's, whose length the bytes lie within; `to` is writable for as many.
+    #[inline]
+    pub unsafe fn read(self, from: usize, length: usize, to: *mut u8) {
+        match self {
+            // SAFETY: the caller's promise.
+            Self::Row(at) => unsafe { copy(at.add(from), to, length) },
+            // SAFETY: as above.
+            Self::Scattered(data) => unsafe { data.pack(from..from + length, to) },
+        }
+    }
+
+    /// As [`Self::read`], with instructions that matter only where bytes lie in a row.
+    ///
+    /// # Safety
+    /// As for [`Self::read`].
+    #[inline]
+    pub unsafe fn read_by(self, copying: Copying, from: usize, length: usize, to: *mut u8) {
+        match self {
+            // SAFETY: the caller's promise.
+            Self::Row(at) => unsafe { copy_by(copying, at.add(from), to, length) },
+            // SAFETY: as above.
+            Self::Scattered(data) => unsafe { data.pack(from..from + length, to) },
+        }
+    }
+
+    /// Store `length` bytes from `bytes`, at `at` and behind.
+    ///
+    /// # Safety
+    /// As for [`Self::read`], with `bytes` readable.
+    #[inline]
+    pub unsafe fn write(self, at: usize, length: usize, bytes: *const u8) {
+        match self {
+            // SAFETY: the caller's promise.
+            Self::Row(base) => unsafe { copy(bytes, base.add(at), length) },
+            // SAFETY: as above.
+            Self::Scattered(data) => unsafe { data.unpack(at..at + length, bytes) },
+        }
+    }
+
+    /// Store the first `length` bytes of another buffer of this process. The two may overlap only if the program is
+    /// wrong, and then something defined still happens.
+    ///
+    /// # Safety
+    /// Both are of pending operations that are at least so long.
+    pub unsafe fn take_from(self, source: Self, length: usize) {
+        // SAFETY: the caller's promise; pieces lie within `length`.
+        unsafe {
+            match (source, self) {
+                (Self::Row(from), Self::Row(to)) => std::ptr::copy(from, to, length),
+                (Self::Row(from), Self::Scattered(_)) => self.write(0, length, from),
+                (Self::Scattered(_), Self::Row(to)) => source.read(0, length, to),
+                (Self::Scattered(_), Self::Scattered(_)) => {
+                    let mut piece = [0; PIECE];
+                    for at in (0..length).step_by(PIECE) {
+                        let now = PIECE.min(length - at);
+                        source.read(at, now, piece.as_mut_ptr());
+                        self.write(at, now, piece.as_ptr());
+                    }
+                }
+            }
+        }
+    }
+}
+
+// SAFETY: the memory is the user's; only the thread inside the engine follows the pointers.
+unsafe impl Send for Buffer {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::UnsafeCell;
+
+    /// Every second byte.
+    #[derive(Debug)]
+    struct Spread(UnsafeCell<Vec<u8>>);
+
+    // SAFETY: one thread.
+    unsafe impl Sync for Spread {}
+
+    impl Scattered for Spread {
+        unsafe fn pack(&self, range: Range<usize>, to: *mut u8) {
+            for (i, at) in range.enumerate() {
+                // SAFETY: the caller's promise.
+                unsafe { *to.add(i) = (&(*self.0.get()))[2 * at] };
+            }
+        }
+        unsafe fn unpack(&self, range: Range<usize>, from: *const u8) {
+            for (i, at) in range.enumerate() {
+                // SAFETY: the caller's promise.
+                unsafe { (&mut (*self.0.get()))[2 * at] = *from.add(i) };
+            }
+        }
+    }
+
+    fn spread(length: usize) -> &'static Spread {
+        Box::leak(Box::new(Spread(UnsafeCell::new(vec![0; 2 * length]))))
+    }
+
+    #[test]
+    fn every_pair_of_shapes() {
+        let length = 3 * PIECE + 5;
+        let data: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+        let (first, second) = (spread(length), spread(length));
+        let mut back = vec![0; length];
+        // SAFETY: all are `length` bytes long.
+        unsafe {
+            Buffer::Scattered(first).take_from(Buffer::source(data.as_ptr()), length);
+            Buffer::Scattered(second).take_from(Buffer::Scattered(first), length);
+            Buffer::Row(back.as_mut_ptr()).take_from(Buffer::Scattered(second), length);
+        }
+        assert_eq!(back, data);
+        // SAFETY: nobody else uses it now.
+        let holes = unsafe { &*second.0.get() };
+        assert!(holes.iter().skip(1).step_by(2).all(|&hole| hole == 0));
+    }
+}
