@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 /// Bytes of one element of a datatype.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     /// Displacement of the first repetition of the body.
     pub(super) offset: i64,
@@ -27,7 +27,7 @@ pub struct Loop {
 }
 
 /// What the loops repeat. Offsets are relative to the repetition.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Body {
     /// So many bytes in a row. The only form in which a layout is empty.
     Run(i64),
@@ -49,7 +49,7 @@ pub(super) struct Run {
 }
 
 /// A layout within a layout.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Part {
     pub layout: Layout,
     /// Bytes of the body up to the end of this part.
@@ -110,19 +110,20 @@ impl Layout {
 
     /// One after the other, in type map order.
     pub fn sequence(parts: impl IntoIterator<Item = Self>) -> Self {
-        let mut list: Vec<Self> = Vec::new();
-        for part in parts {
-            append(&mut list, part);
-        }
-        match list.len() {
-            0 => return Self::empty(),
-            1 => return list.swap_remove(0),
-            _ => {}
-        }
-        if let Some(stride) = even_spacing(&list) {
-            let count = list.len() as i64;
-            return list.swap_remove(0).repeated(count, stride);
-        }
+        let parts: Vec<Self> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        // Before they are opened: a row of parts with holes in them is a loop, as a vector of them is.
+        let mut list = match as_loop(parts) {
+            Ok(repeated) => return repeated,
+            Err(parts) => {
+                let mut list = Vec::with_capacity(parts.len());
+                parts.into_iter().for_each(|part| append(&mut list, part));
+                list
+            }
+        };
+        list = match as_loop(list) {
+            Ok(repeated) => return repeated,
+            Err(list) => list,
+        };
         let offset = list[0].offset;
         for part in &mut list {
             part.offset -= offset;
@@ -219,12 +220,22 @@ fn append(list: &mut Vec<Layout>, part: Layout) {
     list.push(part);
 }
 
-/// The stride, if all of `list` are alike and equally far apart.
-fn even_spacing(list: &[Layout]) -> Option<i64> {
-    let stride = list[1].offset.checked_sub(list[0].offset)?;
-    list.windows(2)
-        .all(|pair| pair[1].offset.checked_sub(pair[0].offset) == Some(stride) && pair[0].same_shape(&pair[1]))
-        .then_some(stride)
+/// One layout for what is nothing, one part, or parts that are alike and equally far apart; otherwise the parts.
+fn as_loop(mut list: Vec<Layout>) -> Result<Layout, Vec<Layout>> {
+    let stride = match &list[..] {
+        [] => return Ok(Layout::empty()),
+        [_] => Some(0),
+        [first, second, ..] => second.offset.checked_sub(first.offset),
+    };
+    let follows =
+        |pair: &[Layout]| pair[1].offset.checked_sub(pair[0].offset) == stride && pair[0].same_shape(&pair[1]);
+    match stride {
+        Some(stride) if list.windows(2).all(follows) => {
+            let count = list.len() as i64;
+            Ok(list.swap_remove(0).repeated(count, stride))
+        }
+        _ => Err(list),
+    }
 }
 
 #[cfg(test)]
@@ -251,6 +262,13 @@ mod tests {
         let joined = Layout::sequence([Layout::run(0, 4), Layout::empty(), Layout::run(4, 12)]);
         assert_eq!(joined.as_run(), Some((0, 16)));
         assert_eq!(Layout::run(0, 8).repeated(0, 8), Layout::empty());
+    }
+
+    #[test]
+    fn parts_with_holes_become_a_loop_too() {
+        let holes = Layout::sequence([Layout::run(0, 2), Layout::run(4, 4)]);
+        let listed = Layout::sequence((0..3).map(|i| holes.clone().shifted(i * 8)));
+        assert_eq!(listed, holes.repeated(3, 8));
     }
 
     #[test]
