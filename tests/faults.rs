@@ -188,6 +188,19 @@ fn bulk(mechanism: &str, rounds: &str, fault: &str) -> Result<Running> {
     run.start()
 }
 
+/// As [`bulk`], with the receive posted before, and a rank that computes: the sender claims it.
+fn posted(mechanism: &str, rounds: &str, fault: &str) -> Result<Running> {
+    let run = Run::mpiexec("-n 2")
+        .arg(compile("bulk")?)
+        .arg("8")
+        .arg(rounds)
+        .words(&format!("{mechanism} posted"))
+        .env("ISTHMUS_MECHANISM", mechanism)
+        .env("ISTHMUS_FAULT", fault)
+        .limit(Duration::from_secs(120));
+    run.start()
+}
+
 fn state(pid: u32) -> Option<char> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat[stat.rfind(')')? + 2..].chars().next()
@@ -203,26 +216,60 @@ fn stopped_in_the_middle_of_a_copy() -> Result<()> {
         ("mapped", "mapped.push:STOP:after=3:at=100000:times=1:rank=0"),
     ] {
         let running = bulk(mechanism, "4", fault)?;
-        let begun = Instant::now();
-        let mut stopped = 0;
-        // A push may never be asked for: then nobody stops, and the run ends.
-        while let ranks = children(running.pid())
-            && begun.elapsed() < Duration::from_secs(60)
-            && (stopped == 0 || !ranks.is_empty())
-        {
-            for rank in ranks.into_iter().filter(|&rank| state(rank) == Some('T')) {
-                std::thread::sleep(Duration::from_millis(200));
-                signal(rank, "CONT");
-                stopped += 1;
-            }
-            if state(running.pid()).is_none_or(|state| state == 'Z') {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(5));
+        // A push may never be asked for.
+        goes_on(running, fault, !fault.contains("push"))?;
+    }
+    for (mechanism, fault) in [
+        ("cma", "cma.push:STOP:after=3:at=100000:times=1:rank=0"),
+        ("mapped", "mapped.push:STOP:after=3:at=100000:times=1:rank=1"),
+    ] {
+        goes_on(posted(mechanism, "20", fault)?, fault, true)?;
+    }
+    Ok(())
+}
+
+/// Every rank that stops is continued, and the run ends well.
+fn goes_on(running: Running, fault: &str, must_stop: bool) -> Result<()> {
+    let begun = Instant::now();
+    let mut stopped = 0;
+    while let ranks = children(running.pid())
+        && begun.elapsed() < Duration::from_secs(60)
+        && (stopped == 0 || !ranks.is_empty())
+    {
+        for rank in ranks.into_iter().filter(|&rank| state(rank) == Some('T')) {
+            std::thread::sleep(Duration::from_millis(200));
+            signal(rank, "CONT");
+            stopped += 1;
         }
-        let run = running.finish()?;
-        ensure!(run.code == Some(0), "{fault}: {:?} {}", run.code, run.err);
-        ensure!(stopped == 1 || fault.contains("push"), "{fault}: nobody stopped");
+        if state(running.pid()).is_none_or(|state| state == 'Z') {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let run = running.finish()?;
+    ensure!(run.code == Some(0), "{fault}: {:?} {}", run.code, run.err);
+    ensure!(stopped == 1 || !must_stop, "{fault}: nobody stopped");
+    Ok(())
+}
+
+/// Whoever claims a receive may be refused, from the start or in the middle: the rest comes another way.
+#[test]
+fn claims_are_refused() -> Result<()> {
+    for fault in [
+        "push:EPERM",
+        "push:EFAULT:at=10000:after=2",
+        "push:EPERM:after=9:rank=1,pull:EFAULT:at=70000:after=3:times=2",
+        "pull:EPERM",
+        "pull:EPERM,push:EFAULT:at=5000:after=3",
+    ] {
+        let run = Run::mpiexec("-n 4 --set absent_us=0")
+            .arg(compile("advertised")?)
+            .env("ISTHMUS_FAULT", fault)
+            .env("ISTHMUS_TRACE", "1")
+            .limit(Duration::from_secs(120))
+            .succeed()
+            .context(fault)?;
+        ensure!(!struck(&run).is_empty(), "{fault}: nothing was injected");
     }
     Ok(())
 }
@@ -250,6 +297,12 @@ fn killed_in_the_middle_of_a_copy() -> Result<()> {
     ] {
         let running = bulk(mechanism, "0", fault)?;
         ended_by_a_kill(running, fault)?;
+    }
+    for (mechanism, fault) in [
+        ("cma", "cma.push:KILL:after=3:at=100000"),
+        ("mapped", "mapped.push:KILL:after=3:at=100000"),
+    ] {
+        ended_by_a_kill(posted(mechanism, "0", fault)?, fault)?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::ptr::NonNull;
 
-use isthmus_shm::{Descriptor, Offset, Segment, segment};
+use isthmus_shm::{Advert, Descriptor, Offset, Segment, segment};
 
 /// Bytes taken from the segment at a time.
 const CHUNK: u64 = 64 << 10;
@@ -59,6 +59,13 @@ impl Arena {
     pub fn give_back(&mut self, descriptor: Offset) {
         self.descriptors.push(descriptor);
     }
+}
+
+/// The advert at `offset`, which a peer may have told us.
+pub fn advert(segment: &Segment, offset: Offset) -> Option<&Advert> {
+    let at: NonNull<u8> = segment.at(offset, size_of::<Advert>() as u64)?;
+    // SAFETY: as for descriptors.
+    Some(unsafe { at.cast().as_ref() })
 }
 
 /// The descriptor at `offset`, which a peer may have told us.

@@ -49,6 +49,9 @@ table! {
     UNEXPECTED = "unexpected", "Messages that arrived before their receive was posted.";
     CMA_BYTES = "cma_bytes", "Bytes copied by process_vm_readv.";
     RING_BYTES = "ring_bytes", "Bytes of rendezvous that streamed through a ring.";
+    ADVERTISED = "advertised", "Receives whose senders were told where they lie.";
+    CLAIMED = "claimed", "Receives of peers that computed, and that this rank wrote into.";
+    TAKEN_BACK = "taken_back", "Messages asked for through a ring and then pulled, since their senders computed.";
     RINGS_LEASED = "rings_leased", "Times a pair was given a large ring.";
     MAPPED_BYTES = "mapped_bytes", "Bytes copied straight from or to a peer's buffer in memory that both map.";
     HEAP_BYTES = "heap_bytes", "Bytes given to this rank's program in memory that its peers map.";

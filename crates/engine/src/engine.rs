@@ -8,6 +8,7 @@ use isthmus_shm::ring::Header;
 use isthmus_shm::{Offset, Segment, doorbell};
 use isthmus_transfer::copy::Copying;
 
+use crate::advertise::{Adverts, Claim};
 use crate::arena::{self, Arena};
 use crate::counters;
 use crate::inbound::{Inbound, Incoming};
@@ -16,8 +17,10 @@ use crate::matching::{Key, Pattern, Posted, Unexpected};
 use crate::ops::{Ops, Stage};
 use crate::outbound::{self, Leases, Outbound};
 use crate::record::{
-    Body, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, FullLine, Handler, Help, ReadyToSend, Switch,
+    Advertised, Body, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, FullLine, Handler, Help,
+    ReadyToSend, Switch,
 };
+use crate::rendezvous::Question;
 use crate::select::{self, Lessons, Way};
 use crate::single_copy::{Pull, Push};
 use crate::staging::Staging;
@@ -106,6 +109,12 @@ pub(crate) struct Engine {
     pub pulls: Vec<Pull>,
     /// Help that receivers asked for.
     pub pushes: Vec<Push>,
+    /// Receives that we have advertised, and peers' receives that we may claim.
+    pub adverts: Adverts,
+    pub claims: Vec<Claim>,
+    /// What we have asked senders to stream.
+    pub questions: Vec<Question>,
+    pub asked: u32,
     /// Which peers' receives we help with.
     pub helps: Vec<bool>,
     fruitless: u16,
@@ -143,6 +152,10 @@ impl Engine {
             announce_only: false,
             pulls: Vec::new(),
             pushes: Vec::new(),
+            adverts: Adverts::default(),
+            claims: Vec::new(),
+            questions: Vec::new(),
+            asked: 0,
             helps: vec![true; ranks],
             fruitless: 0,
             wounds: Wounds::default(),
@@ -180,6 +193,12 @@ impl Engine {
         }
         if !self.pushes.is_empty() {
             moved |= self.push_on();
+        }
+        if !self.claims.is_empty() {
+            moved |= self.claim_on();
+        }
+        if !self.questions.is_empty() {
+            moved |= self.question_on();
         }
         if !moved {
             self.fruitless = self.fruitless.wrapping_add(1);
@@ -222,6 +241,8 @@ impl Engine {
             .iter()
             .any(|word| word.load(Ordering::Acquire) != 0)
             || self.has_copies_to_do()
+            || !self.claims.is_empty()
+            || !self.questions.is_empty()
             || self.segment.attention(self.me).load(Ordering::Acquire) != 0
             || self.is_behind()
     }
@@ -248,10 +269,11 @@ impl Engine {
                 return false;
             };
             let Some(record) = inbound.ring.peek() else { break };
-            inbound.active = true;
+            let handler = Handler::of(record.header);
+            inbound.note(handler);
             // SAFETY: `peek` checked that the body lies within the ring; it stays until `release`.
             let body = unsafe { Body::new(inbound.ring.memory().body(record.at), record.header.length) };
-            if Handler::of(record.header) == Some(Handler::Switch) {
+            if handler == Some(Handler::Switch) {
                 let to = body.split::<Switch>().map(|(to, _)| to);
                 let announce_only = self.announce_only;
                 let inbound = self.inbound[peer as usize].as_mut().expect("a ring does not go away");
@@ -356,6 +378,10 @@ impl Engine {
                 let (data, payload) = body.split::<FullLine<Data>>()?;
                 self.on_data(peer, data.fixed, payload);
             }
+            Handler::Advertised => {
+                let (record, _) = body.split::<Advertised>()?;
+                self.on_advertised(peer, ContextId(header.context), record);
+            }
             Handler::Help => self.on_help(peer, body.split::<Help>()?.0),
             Handler::Switch => {}
         }
@@ -373,6 +399,7 @@ impl Engine {
         let total = payload.len() as u64;
         match self.posted.take(&mut self.ops, key) {
             Some(op) => {
+                self.drop_advert(op);
                 let expected = self.ops.matched(op, envelope.source, envelope.tag, total);
                 // SAFETY: `matched` limits the length to the receive's buffer, which is pending.
                 unsafe { payload.store(self.ops[op].buffer, 0, expected as usize) };
@@ -400,6 +427,7 @@ impl Engine {
         };
         let incoming = match self.posted.take(&mut self.ops, key) {
             Some(op) => {
+                self.drop_advert(op);
                 self.ops
                     .matched(op, first.envelope.source, first.envelope.tag, first.total);
                 self.ops[op].to = peer;
@@ -652,7 +680,12 @@ impl Engine {
             let outbound = self.out[peer as usize].as_mut().expect("a queue has its channel");
             let hold = outbound.announce_only();
             wrote |= outbound.flush(&mut done, hold);
-            if !(hold && outbound.first_unbegun().is_some() && self.announce_first(peer)) {
+            let may_pair = outbound.orders.may_pair();
+            let more = hold && outbound.first_unbegun().is_some() && self.announce_first(peer);
+            if may_pair {
+                self.pair(peer);
+            }
+            if !more {
                 break;
             }
         }

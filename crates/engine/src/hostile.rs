@@ -16,6 +16,7 @@ use crate::types::{ContextId, Mode, Posting};
 const US: u32 = 0;
 const THEM: u32 = 1;
 const SMALL_RING: u64 = 4 << 10;
+const LARGE: usize = 200_000;
 
 /// Numbers that look random and repeat (splitmix64).
 struct Numbers(u64);
@@ -65,6 +66,7 @@ fn attack(seed: u64) -> u64 {
         let handler = match numbers.next() % 1024 {
             0 => 0xff,
             1 => 9,
+            2..40 => 10,
             // All but the switch of rings: one to nowhere ends the job, rightly.
             other => 1 + (other % 7) as u8,
         };
@@ -92,6 +94,22 @@ fn attack(seed: u64) -> u64 {
                 from: None,
                 tag: None,
             };
+            if round % 16 == 0 {
+                // And a large one that the peer is told of, and may claim as it likes.
+                let mut large = vec![0xee; LARGE + 64];
+                let pattern = Pattern {
+                    from: Some(THEM),
+                    tag: Some((numbers.next() % 4) as i32),
+                    ..pattern
+                };
+                // SAFETY: as below.
+                let op = unsafe { engine.receive(pattern, Buffer::Row(large.as_mut_ptr()), LARGE) }.expect("room");
+                engine.advertise(op);
+                if numbers.next().is_multiple_of(4) {
+                    engine.cancel(op);
+                }
+                buffers.push(large);
+            }
             // SAFETY: the buffer lives until the end of the test.
             unsafe { engine.receive(pattern, Buffer::Row(buffer.as_mut_ptr()), capacity) }.expect("room");
             buffers.push(buffer);

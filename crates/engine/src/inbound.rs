@@ -5,7 +5,7 @@ use isthmus_shm::{Offset, Segment};
 use isthmus_transfer::copy::Copying;
 
 use crate::outbound::mapped;
-use crate::record::Switch;
+use crate::record::{Handler, Switch};
 use crate::select;
 
 /// Where the pieces of a message go that came in several records.
@@ -33,6 +33,10 @@ pub struct Inbound {
     pub timed: Option<(u64, Copying)>,
     /// How the peer is to copy: see [`crate::select::wish`].
     wishes: u32,
+    /// Records that came; of these, whole messages or beginnings of them, and announcements. They wrap.
+    heard: u32,
+    eager: u32,
+    announced: u32,
     /// Looked at in every round of progress.
     pub hot: bool,
     /// A record came since the last time somebody had to leave the hot ones.
@@ -53,9 +57,33 @@ impl Inbound {
             incoming: None,
             timed: None,
             wishes: 0,
+            heard: 0,
+            eager: 0,
+            announced: 0,
             hot: false,
             active: false,
         }
+    }
+
+    /// A record came.
+    #[inline]
+    pub fn note(&mut self, handler: Option<Handler>) {
+        self.active = true;
+        self.heard = self.heard.wrapping_add(1);
+        let eager = matches!(handler, Some(Handler::Eager | Handler::EagerFirst));
+        self.eager = self.eager.wrapping_add(u32::from(eager));
+        let announced = handler == Some(Handler::ReadyToSend);
+        self.announced = self.announced.wrapping_add(u32::from(announced));
+    }
+
+    /// Records that came so far. Wraps.
+    pub fn heard(&self) -> u32 {
+        self.heard
+    }
+
+    /// Messages that came so far: at once, and announced. They wrap.
+    pub fn messages(&self) -> (u32, u32) {
+        (self.eager, self.announced)
     }
 
     /// Messages of `length` bytes are to be copied so from now on.

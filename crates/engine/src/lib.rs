@@ -8,6 +8,7 @@
 //! with several threads [`enter`], for as long as the thread inside stays.
 #![allow(unsafe_code)] // The engine reads and writes user buffers and shared memory; each site argues its case.
 
+mod advertise;
 mod arena;
 mod background;
 mod board;
@@ -28,6 +29,7 @@ mod liveness;
 mod matching;
 mod mechanism;
 mod ops;
+mod orders;
 mod outbound;
 mod place;
 pub mod protocols;
@@ -135,6 +137,15 @@ impl Entered {
         // SAFETY: the caller's promise.
         let op = unsafe { engine.receive(pattern(from, context, tag), Buffer::Row(buf), capacity) }?;
         Ok(engine.ops.id(op))
+    }
+
+    /// The caller will be busy elsewhere while the receive waits: let its sender write into the buffer meanwhile, if the
+    /// receive is a large one from somebody in particular. Does not block.
+    pub fn advertise(&mut self, op: OpId) {
+        let engine = self.engine();
+        if let Some(op) = engine.ops.find(op) {
+            engine.advertise(op);
+        }
     }
 
     /// As [`Self::receive`], of up to `capacity` bytes that belong here and there.

@@ -127,7 +127,10 @@ impl Engine {
         for op in 0..self.ops.len() {
             let ours = &self.ops[op];
             match ours.stage {
-                Stage::Posted if ours.from == Some(peer) => self.posted.remove(&mut self.ops, op),
+                Stage::Posted if ours.from == Some(peer) => {
+                    self.drop_advert(op);
+                    self.posted.remove(&mut self.ops, op);
+                }
                 Stage::Receiving { .. } if ours.to == peer => {}
                 Stage::Queued | Stage::Offered if ours.to == peer => {
                     if let Some(descriptor) = self.ops[op].descriptor.take() {
@@ -151,6 +154,8 @@ impl Engine {
         self.leases.reclaim(peer);
         self.pulls.retain(|pull| pull.peer() != peer);
         self.pushes.retain(|push| push.peer() != peer);
+        self.claims.retain(|claim| claim.peer() != peer);
+        self.questions.retain(|question| question.peer() != peer);
     }
 
     /// Messages of which a part is in the dead process.

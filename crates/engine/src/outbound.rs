@@ -14,11 +14,13 @@ use isthmus_transfer::copy::Copying;
 
 use crate::arena::Arena;
 use crate::buffer::Buffer;
+use crate::orders::Orders;
 use crate::record::{
-    ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, Fixed, FullLine, Handler, Help, ReadyToSend, Switch,
+    Advertised, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, Fixed, FullLine, Handler, Help,
+    ReadyToSend, Switch,
 };
 use crate::select;
-use crate::types::ContextId;
+use crate::types::{ContextId, OpId};
 use crate::{counters, tunables};
 
 /// Data of the ring that a pair starts with.
@@ -148,6 +150,7 @@ pub enum Answer {
     ClearToSend(ClearToSend),
     Finished(Finished),
     Help(Help),
+    Advertised(ContextId, Advertised),
 }
 
 /// The ring to one peer and what waits for room in it.
@@ -160,6 +163,10 @@ pub struct Outbound {
     /// What the receiver wished when last seen, and longer messages since.
     wishes: u32,
     unmeasured: u32,
+    /// Pieces of longer messages that found room. Wraps.
+    pieces: u32,
+    /// What of ours is under way, and where it may go.
+    pub orders: Orders,
     answers: VecDeque<Answer>,
     queue: VecDeque<Queued>,
 }
@@ -180,6 +187,8 @@ impl Outbound {
             small_at: at,
             wishes: 0,
             unmeasured: 0,
+            pieces: 0,
+            orders: Orders::default(),
             answers: VecDeque::new(),
             queue: VecDeque::new(),
         })
@@ -195,6 +204,11 @@ impl Outbound {
     #[inline]
     pub fn announce_only(&self) -> bool {
         self.ring.announce_only()
+    }
+
+    /// Pieces of longer messages that the peer has made room for so far. Wraps.
+    pub fn pieces(&self) -> u32 {
+        self.pieces
     }
 
     /// Does nothing wait for room?
@@ -271,7 +285,11 @@ impl Outbound {
                 from: 0,
                 length,
             };
-            return self.put(Handler::Eager, context.0, envelope, whole, RESERVED);
+            let put = self.put(Handler::Eager, context.0, envelope, whole, RESERVED);
+            if put {
+                self.orders.sent_eager(context, envelope.tag);
+            }
+            return put;
         }
         let copying = self.copying(message);
         self.put_first(copying, message, length)
@@ -280,7 +298,7 @@ impl Outbound {
     /// The first record of a longer message, with `length` bytes of it.
     #[inline]
     fn put_first(&mut self, (copying, measure): (Copying, bool), message: Message, length: usize) -> bool {
-        self.put_with(Handler::EagerFirst, message.context.0, length, RESERVED, |to| {
+        let put = self.put_with(Handler::EagerFirst, message.context.0, length, RESERVED, |to| {
             let began = if measure { clock::ticks() } else { 0 };
             // SAFETY: see `put_with`; the message is at least `length` bytes long, in the user's pending buffer.
             unsafe { message.buffer.read_by(copying, 0, length, to) };
@@ -294,7 +312,11 @@ impl Outbound {
                 copying: copying as u32,
                 ticks: ticks as u32,
             })
-        })
+        });
+        if put {
+            self.orders.sent_eager(message.context, message.envelope.tag);
+        }
+        put
     }
 
     /// Write one record: a fixed part, then payload. False: no room.
@@ -382,6 +404,7 @@ impl Outbound {
     pub fn abandon(&mut self) {
         self.answers.clear();
         self.queue.clear();
+        self.orders.forget();
     }
 
     /// Queue an answer before everything else.
@@ -397,6 +420,7 @@ impl Outbound {
             let written = match answer {
                 Answer::ClearToSend(fixed) => self.put(Handler::ClearToSend, 0, fixed, NOTHING, 0),
                 Answer::Help(fixed) => self.put(Handler::Help, 0, fixed, NOTHING, 0),
+                Answer::Advertised(context, fixed) => self.put(Handler::Advertised, context.0, fixed, NOTHING, 0),
                 Answer::Finished(fixed) => self.put(Handler::Finished, 0, fixed, NOTHING, 0),
             };
             if !written {
@@ -429,6 +453,10 @@ impl Outbound {
         match queued {
             Queued::Announcement { context, record } => {
                 let put = self.put(Handler::ReadyToSend, context.0, *record, NOTHING, RESERVED);
+                if put {
+                    let op = OpId(record.send_op);
+                    self.orders.sent_announcement(op, *context, record.envelope.tag);
+                }
                 (put, put.then_some(None))
             }
             Queued::Eager {
@@ -463,6 +491,7 @@ impl Outbound {
                         return (wrote, None);
                     }
                     wrote = true;
+                    self.pieces = self.pieces.wrapping_add(1);
                     *begun = true;
                     *sent += now;
                 }
@@ -492,6 +521,7 @@ impl Outbound {
                         return (wrote, None);
                     }
                     counters::RING_BYTES.add(now as u64);
+                    self.pieces = self.pieces.wrapping_add(1);
                     wrote = true;
                     *next += now;
                 }

@@ -184,6 +184,9 @@ impl Engine {
     /// Withdraw a receive, or an announced send. False: too late.
     pub fn cancel(&mut self, op: u32) -> bool {
         if self.ops[op].stage == Stage::Posted {
+            if self.withdraw_advert(op).is_some() {
+                return false;
+            }
             self.posted.remove(&mut self.ops, op);
             self.ops.complete(
                 op,

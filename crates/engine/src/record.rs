@@ -31,6 +31,8 @@ pub enum Handler {
     Switch = 8,
     /// The receiver of an offered message fetches it, and asks the sender to do a part: [`Help`].
     Help = 9,
+    /// A receive waits for a message: [`Advertised`].
+    Advertised = 10,
 }
 
 impl Handler {
@@ -47,6 +49,7 @@ impl Handler {
             7 => Self::Data,
             8 => Self::Switch,
             9 => Self::Help,
+            10 => Self::Advertised,
             _ => return None,
         })
     }
@@ -133,7 +136,10 @@ pub struct ClearToSend {
     /// As in the announcement.
     pub descriptor: u64,
     /// How to copy into the ring, by the number of [`isthmus_transfer::copy::Copying`].
-    pub copying: u64,
+    pub copying: u32,
+    pub zero: u32,
+    /// The number of the question, see [`isthmus_shm::Descriptor::ask`].
+    pub question: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,6 +166,27 @@ pub struct Help {
     pub length: u64,
     /// Bytes of a chunk.
     pub chunk: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Advertised {
+    pub tag: i32,
+    /// Messages that had come from the sender when the receive was posted: those that it sent at once, ...
+    pub eager: u32,
+    /// ...and announcements. Both wrap.
+    pub announced: u32,
+    pub zero: u32,
+    /// Where the buffer lies in the receiver's address space.
+    pub address: u64,
+    /// Its place in memory that everybody maps; 0: it is not there.
+    pub place: u64,
+    /// Bytes that it takes.
+    pub length: u64,
+    /// Offset of the advert in the job segment.
+    pub advert: u64,
+    /// For what it is open.
+    pub ticket: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,10 +227,17 @@ unsafe impl Fixed for Data {}
 // SAFETY: as above.
 unsafe impl Fixed for Help {}
 // SAFETY: as above.
+unsafe impl Fixed for Advertised {}
+// SAFETY: as above.
 unsafe impl Fixed for Switch {}
 const _: () = assert!(Envelope::SIZE == 8 && EagerFirst::SIZE == 24 && ReadyToSend::SIZE == 48);
 const _: () = assert!(
-    ClearToSend::SIZE == 40 && Finished::SIZE == 16 && Data::SIZE == 24 && Switch::SIZE == 16 && Help::SIZE == 48
+    ClearToSend::SIZE == 48
+        && Advertised::SIZE == 56
+        && Finished::SIZE == 16
+        && Data::SIZE == 24
+        && Switch::SIZE == 16
+        && Help::SIZE == 48
 );
 
 /// A body that arrived: where it is and how long.

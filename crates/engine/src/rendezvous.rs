@@ -9,6 +9,10 @@
 //!                      <-     ClearToSend {offset, limit}   (no permission, or it failed and this part is missing)
 //! Data ...             ->     complete
 //! ```
+//!
+//! A sender that computes does not hear that it is clear to send. After a short silence the receiver takes the question
+//! back and pulls: slower perhaps than a ring with both at work, but the sender's computation hides it. What a receiver
+//! that computes does not hear, see [`crate::advertise`].
 
 use std::ops::Range;
 use std::time::Duration;
@@ -18,6 +22,8 @@ use isthmus_shm::Offset;
 use isthmus_transfer::cma::Refusal;
 use isthmus_transfer::copy::Copying;
 
+use crate::advertise::{PUSHED_FROM, Silence};
+use crate::counters;
 use crate::engine::{Early, Engine, Reach};
 use crate::matching::Key;
 use crate::mechanism;
@@ -28,6 +34,23 @@ use crate::select::{self, Lessons, Way};
 use crate::single_copy::Access;
 use crate::tunables;
 use crate::types::{ContextId, OpId};
+
+/// Bytes that we have asked a sender to stream.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Question {
+    op: OpId,
+    peer: u32,
+    number: u64,
+    record: ReadyToSend,
+    silence: Silence,
+}
+
+impl Question {
+    /// Of whom.
+    pub fn peer(&self) -> u32 {
+        self.peer
+    }
+}
 
 impl Engine {
     /// A peer offers a message.
@@ -42,10 +65,20 @@ impl Engine {
             self.keep(key, Early::Announced(record));
             return;
         };
+        if let Some(claimant) = self.withdraw_advert(op) {
+            self.follow(claimant, op, peer, key, record);
+            return;
+        }
         if self.take_offer(peer, record) {
             self.posted.remove(&mut self.ops, op);
             self.fetch(op, peer, key.tag, record);
         }
+    }
+
+    /// Has the sender withdrawn this message?
+    pub(crate) fn is_withdrawn(&self, record: ReadyToSend) -> bool {
+        let descriptor = self.descriptor(record.descriptor);
+        descriptor.is_none_or(|descriptor| descriptor.is_withdrawn())
     }
 
     /// Take an offer. False: it was withdrawn, and its sender knows that we know.
@@ -71,7 +104,68 @@ impl Engine {
             self.start_pull(access, op, peer, record, expected);
         } else {
             self.fetched(op, peer, record, 0..expected);
+            if self.ops[op].began.is_some()
+                && expected >= PUSHED_FROM
+                && self.pull_access(peer, record, expected).is_some()
+            {
+                let question = Question {
+                    op: self.ops.id(op),
+                    peer,
+                    number: self.question(),
+                    record,
+                    silence: self.silence(peer),
+                };
+                self.questions.push(question);
+            }
         }
+    }
+
+    /// The number of the last question: no other process has the same.
+    fn question(&self) -> u64 {
+        u64::from(self.me) << 32 | u64::from(self.asked)
+    }
+
+    /// Pull what senders were asked for that do not answer. True: something moved.
+    pub(crate) fn question_on(&mut self) -> bool {
+        let mut moved = false;
+        let mut at = 0;
+        while at < self.questions.len() {
+            let mut question = self.questions[at];
+            let is_due = self.is_silent(question.peer, &mut question.silence);
+            self.questions[at] = question;
+            let open = self.ops.find(question.op).filter(|&op| {
+                let begun = !matches!(self.ops[op].stage, Stage::Receiving { received: 0, .. });
+                self.ops[op].to == question.peer && !begun
+            });
+            match open {
+                Some(_) if !is_due => at += 1,
+                Some(op) => {
+                    self.questions.swap_remove(at);
+                    moved |= self.take_back(op, question);
+                }
+                None => drop(self.questions.swap_remove(at)),
+            }
+        }
+        moved
+    }
+
+    /// False: the sender has begun.
+    fn take_back(&mut self, op: u32, question: Question) -> bool {
+        let Stage::Receiving { expected, .. } = self.ops[op].stage else {
+            return false;
+        };
+        let Some(access) = self.pull_access(question.peer, question.record, expected) else {
+            return false;
+        };
+        let descriptor = self.descriptor(question.record.descriptor);
+        if !descriptor.is_some_and(|descriptor| descriptor.take_back(question.number)) {
+            return false;
+        }
+        counters::TAKEN_BACK.add(1);
+        // How long this takes says nothing about the way: we waited first.
+        self.ops[op].began = None;
+        self.start_pull(access, op, question.peer, question.record, expected);
+        true
     }
 
     /// All of the message but `missing` is here, and no more will be pulled: it is complete, or the rest is asked for
@@ -90,13 +184,20 @@ impl Engine {
             expected,
         };
         self.ops[op].wire = expected;
+        self.asked = self.asked.wrapping_add(1);
+        let question = self.question();
+        if let Some(descriptor) = self.descriptor(record.descriptor) {
+            descriptor.ask(question);
+        }
         let answer = ClearToSend {
             send_op: record.send_op,
             receive_op: self.ops.id(op).0,
             offset: missing.start,
             limit: missing.end,
             descriptor: record.descriptor,
-            copying: self.ops[op].copying as u64,
+            copying: self.ops[op].copying as u32,
+            zero: 0,
+            question,
         };
         self.answer(peer, Answer::ClearToSend(answer));
     }
@@ -197,6 +298,12 @@ impl Engine {
         let Some(op) = self.offered_to(peer, record.send_op) else {
             return;
         };
+        // Taken back: we have been silent for too long, and the receiver pulls.
+        let own = self.ops[op].descriptor.and_then(|own| self.descriptor(own.0));
+        if !own.is_some_and(|own| own.stream(record.question)) {
+            return;
+        }
+        self.answered(op);
         self.reclaim(op, record.descriptor);
         let (buffer, length) = (self.ops[op].buffer, self.ops[op].length);
         let end = (record.limit as usize).min(length);
@@ -206,7 +313,7 @@ impl Engine {
         let stream = Queued::Stream {
             op,
             receive_op: record.receive_op,
-            copying: Copying::of(record.copying as u32),
+            copying: Copying::of(record.copying),
             buffer,
             next,
             end,
@@ -220,8 +327,10 @@ impl Engine {
 
     /// The receiver has everything, or has seen that the offer was withdrawn.
     pub(crate) fn on_finished(&mut self, peer: u32, record: Finished) {
-        match self.offered_to(peer, record.send_op) {
+        let ours = |op: &u32| self.ops[*op].descriptor.is_some_and(|own| own.0 == record.descriptor);
+        match self.offered_to(peer, record.send_op).filter(ours) {
             Some(op) => {
+                self.answered(op);
                 self.reclaim(op, record.descriptor);
                 self.ops.complete_as_is(op);
             }
@@ -234,6 +343,14 @@ impl Engine {
     pub(crate) fn offered_to(&self, peer: u32, send_op: u32) -> Option<u32> {
         let op = self.ops.find(OpId(send_op))?;
         (self.ops[op].stage == Stage::Offered && self.ops[op].to == peer).then_some(op)
+    }
+
+    /// The announced send `op` has been heard of.
+    pub(crate) fn answered(&mut self, op: u32) {
+        let id = self.ops.id(op);
+        if let Some(outbound) = self.out[self.ops[op].to as usize].as_mut() {
+            outbound.orders.answered(id);
+        }
     }
 
     fn reclaim(&mut self, op: u32, descriptor: u64) {

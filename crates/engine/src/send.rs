@@ -229,8 +229,11 @@ impl Engine {
     pub fn retract(&mut self, op: u32) -> bool {
         match self.ops[op].stage {
             Stage::Posted => {
-                self.posted.remove(&mut self.ops, op);
-                true
+                let claimed = self.withdraw_advert(op).is_some();
+                if !claimed {
+                    self.posted.remove(&mut self.ops, op);
+                }
+                !claimed
             }
             Stage::Offered => self.withdraw_offer(op),
             Stage::Loopback => {
@@ -253,6 +256,7 @@ impl Engine {
         if withdrawn {
             // The descriptor comes back with the receiver's `Finished`.
             self.withdrawn.extend(self.ops[op].descriptor.take());
+            self.answered(op);
         }
         withdrawn
     }

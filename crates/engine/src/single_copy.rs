@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use isthmus_os::clock;
-use isthmus_shm::Place;
+use isthmus_shm::{Offset, Place};
 use isthmus_transfer::cma::Refusal;
 use isthmus_transfer::{Interrupted, Layout, Transfer};
 
@@ -30,6 +30,13 @@ const SHARED_FROM: u64 = 64 << 10;
 const CHUNKS: [u64; 2] = [16 << 10, 512 << 10];
 /// Chunks begin on pages of the message.
 const PAGE: u64 = 4 << 10;
+
+/// Bytes of a chunk of a copy that is shared out.
+pub(crate) fn chunk_of(length: u64) -> u64 {
+    // Larger for messages beyond 2 PiB, so that their number fits.
+    let chunk = (length / 8).clamp(CHUNKS[0], CHUNKS[1]).max(length >> 32);
+    chunk.next_multiple_of(PAGE)
+}
 
 /// How one side reaches the other's buffer.
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +75,8 @@ impl Access {
 /// A receiver's single copy that is under way.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pull {
-    access: Access,
+    /// `None`: only the sender copies.
+    access: Option<Access>,
     op: u32,
     peer: u32,
     record: ReadyToSend,
@@ -80,6 +88,8 @@ pub(crate) struct Pull {
     expected: u64,
     /// Bytes of a chunk; zero: not shared, or not any more.
     chunk: u64,
+    /// The sender has begun the copy, and has not shared it out yet.
+    follows: bool,
     failed: bool,
 }
 
@@ -133,7 +143,7 @@ impl Engine {
     pub(crate) fn start_pull(&mut self, access: Access, op: u32, peer: u32, record: ReadyToSend, expected: u64) {
         let chunk = self.share(op, peer, record, expected);
         self.pulls.push(Pull {
-            access,
+            access: Some(access),
             op,
             peer,
             record,
@@ -141,9 +151,37 @@ impl Engine {
             end: expected,
             expected,
             chunk,
+            follows: false,
             failed: false,
         });
         self.pull_on();
+    }
+
+    /// Take part in a copy that the sender has begun, by its claim to the receive `op`.
+    pub(crate) fn start_following(&mut self, op: u32, peer: u32, record: ReadyToSend, expected: u64) {
+        let access = self.pull_access(peer, record, expected);
+        self.pulls.push(Pull {
+            access,
+            op,
+            peer,
+            record,
+            done: 0,
+            end: expected,
+            expected,
+            chunk: chunk_of(expected),
+            follows: true,
+            failed: false,
+        });
+        self.pull_on();
+    }
+
+    /// How an announced message may be pulled.
+    pub(crate) fn pull_access(&mut self, peer: u32, record: ReadyToSend, length: u64) -> Option<Access> {
+        if record.address == 0 {
+            return None;
+        }
+        let access = self.access(peer, record.address, record.place, length)?;
+        mechanism::is_open(access.way).then_some(access)
     }
 
     /// Ask the sender to help, if there is a CPU for it: the bytes of a chunk, or zero. A claimer that has lost its CPU
@@ -155,9 +193,7 @@ impl Engine {
         let Some(descriptor) = self.descriptor(record.descriptor) else {
             return 0;
         };
-        // Larger for messages beyond 2 PiB, so that their number fits.
-        let chunk = (expected / 8).clamp(CHUNKS[0], CHUNKS[1]).max(expected >> 32);
-        let chunk = chunk.next_multiple_of(PAGE);
+        let chunk = chunk_of(expected);
         descriptor.share(expected.div_ceil(chunk) as u32);
         let Some(buffer) = self.ops[op].buffer.row() else {
             return 0;
@@ -203,7 +239,15 @@ impl Engine {
         if pull.chunk > 0
             && let Some(descriptor) = self.descriptor(pull.record.descriptor)
         {
-            if let Some(chunk) = descriptor.claim_front() {
+            if pull.follows && !descriptor.is_pushed() {
+                return Step::Waiting;
+            }
+            pull.follows = false;
+            if pull.access.is_none() {
+                if descriptor.is_refused() {
+                    descriptor.close();
+                }
+            } else if let Some(chunk) = descriptor.claim_front() {
                 let end = (u64::from(chunk) + 1).saturating_mul(pull.chunk).min(pull.expected);
                 if !self.copy(pull, end) {
                     descriptor.close();
@@ -231,14 +275,14 @@ impl Engine {
     /// Pull up to `end`. False: it failed.
     fn copy(&mut self, pull: &mut Pull, end: u64) -> bool {
         let length = end.saturating_sub(pull.done);
-        let Some(buffer) = self.ops[pull.op].buffer.row() else {
+        let (Some(access), Some(buffer)) = (pull.access, self.ops[pull.op].buffer.row()) else {
             pull.failed = true;
             return false;
         };
         // SAFETY: the receive's pending buffer has room for `expected` bytes, and `end` is at most that.
-        let pulled = unsafe { pull.access.pull(buffer, pull.expected, pull.done..pull.done + length) };
+        let pulled = unsafe { access.pull(buffer, pull.expected, pull.done..pull.done + length) };
         let got = pulled.map_or_else(|stopped| stopped.done, |()| length);
-        pull.access.count(got);
+        access.count(got);
         pull.done += got;
         if let Err(stopped) = pulled {
             pull.failed = true;
@@ -250,11 +294,11 @@ impl Engine {
     /// No more will be pulled.
     fn pulled(&mut self, pull: Pull) {
         if pull.done == pull.end
-            && let Some(began) = self.ops[pull.op].began
+            && let (Some(began), Some(access)) = (self.ops[pull.op].began, pull.access)
         {
             let took = (clock::now() - began).as_nanos() as u64;
             let lessons = &mut self.learned(pull.peer).announced;
-            lessons.learn(pull.access.way, pull.expected, pull.expected, took);
+            lessons.learn(access.way, pull.expected, pull.expected, took);
         }
         self.fetched(pull.op, pull.peer, pull.record, pull.done..pull.end);
     }
@@ -263,13 +307,17 @@ impl Engine {
     pub(crate) fn has_copies_to_do(&self) -> bool {
         let is_due = |pull: &Pull| {
             let descriptor = self.descriptor(pull.record.descriptor);
-            pull.chunk == 0 || descriptor.is_none_or(|descriptor| descriptor.settled().is_some())
+            pull.chunk == 0
+                || descriptor.is_none_or(|descriptor| match pull.follows {
+                    true => descriptor.is_pushed(),
+                    false => descriptor.settled().is_some() || pull.access.is_none() && descriptor.is_refused(),
+                })
         };
         !self.pushes.is_empty() || self.pulls.iter().any(is_due)
     }
 
     /// The peer's buffer of `length` bytes, by its place in mapped memory if it has one, by its address if not.
-    fn access(&mut self, peer: u32, address: u64, place: u64, length: u64) -> Option<Access> {
+    pub(crate) fn access(&mut self, peer: u32, address: u64, place: u64, length: u64) -> Option<Access> {
         self.mapped_access(place, length)
             .or_else(|| self.single_access(peer, address))
     }
@@ -302,7 +350,7 @@ impl Engine {
         let Some(op) = self.offered_to(peer, help.send_op) else {
             return;
         };
-        if !self.helps[peer as usize] {
+        if !self.helps[peer as usize] || self.pushes.iter().any(|push| push.op == op) {
             return;
         }
         let ours = self.ops[op].descriptor.is_some_and(|own| own.0 == help.descriptor);
@@ -315,14 +363,38 @@ impl Engine {
         let Some(access) = self.access(peer, help.address, help.place, help.length) else {
             return;
         };
+        self.answered(op);
+        self.start_push(
+            access,
+            buffer,
+            op,
+            peer,
+            Offset(help.descriptor),
+            help.chunk,
+            help.length,
+        );
+    }
+
+    /// Push chunks of the send `op`, from the end of its first `length` bytes.
+    #[allow(clippy::too_many_arguments)] // All of them are what a push is.
+    pub(crate) fn start_push(
+        &mut self,
+        access: Access,
+        buffer: *mut u8,
+        op: u32,
+        peer: u32,
+        descriptor: Offset,
+        chunk: u64,
+        length: u64,
+    ) {
         self.pushes.push(Push {
             access,
             buffer,
             op,
             peer,
-            descriptor: help.descriptor,
-            chunk: help.chunk,
-            length: help.length,
+            descriptor: descriptor.0,
+            chunk,
+            length,
         });
     }
 
@@ -337,12 +409,25 @@ impl Engine {
                 at += 1;
             } else {
                 self.pushes.swap_remove(at);
+                self.pushed(push);
                 // It may sleep until our last claim has retired.
                 self.order();
                 self.wake(push.peer);
             }
         }
         moved
+    }
+
+    /// We push no more. If the whole message has gone that way, the receiver has nothing to tell us that we wait for.
+    fn pushed(&mut self, push: Push) {
+        let settled = self
+            .descriptor(push.descriptor)
+            .and_then(|descriptor| descriptor.settled());
+        if settled == Some(0) {
+            // The descriptor comes back with the receiver's `Finished`.
+            self.withdrawn.extend(self.ops[push.op].descriptor.take());
+            self.ops.complete_as_is(push.op);
+        }
     }
 
     /// False: there are no more, or it failed.

@@ -149,6 +149,8 @@ table! {
     YIELD_US = "yield_us", 1000, "us", "How long a waiting rank yields its CPU before it sleeps.";
     CMA = "cma", 1, "0/1", "Use process_vm_readv where a probe shows that it works and transfers show that it is faster.";
     XPMEM = "xpmem", 0, "0/1", "Map peers' memory by /dev/xpmem, and leave process_vm_readv to those that have none. Not tried on machines that have it.";
+    ADVERTISE = "advertise", 1, "0/1", "Tell senders where large receives lie that are posted and not waited for, so that they can write there.";
+    ABSENT_US = "absent_us", 10, "us", "How long nothing is heard of a peer before a large message is copied without it.";
     RING = "ring", 0, "bytes", "Data of the ring that a streaming pair leases, rounded up to a power of two from 4K to 4M; 0: twice the second-level cache.";
     PIECE = "piece", 64 << 10, "bytes", "Longest payload of one record; a long message is copied in by pieces while earlier ones are copied out.";
     SHARED_FROM = "shared_from", 4 << 10, "bytes", "MPI_Alloc_mem of so much or more gives memory that the other ranks of the node map, too.";

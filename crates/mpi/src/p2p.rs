@@ -34,6 +34,9 @@ pub use partitioned::{parrived, pready, pready_list, pready_range, precv_init, p
 pub use persistent::{bsend_init, recv_init, rsend_init, send_init, ssend_init};
 use staging::Kept;
 
+/// Receives that are shorter are never advertised, whatever the engine's limits.
+const ADVERTISED_FROM: usize = 32 << 10;
+
 /// A transfer that has been started.
 struct Flight {
     /// `None`: there is nothing to wait for.
@@ -141,6 +144,16 @@ impl Incoming<'_> {
         Ok(Some(unsafe {
             inside.receive(from, self.context, self.tag, buf, self.bytes)
         }?))
+    }
+
+    /// The receive `op` has been started, and its caller goes on with something else.
+    #[inline]
+    fn advertise(&self, inside: &mut Entered, op: Option<OpId>) {
+        if self.bytes >= ADVERTISED_FROM
+            && let Some(op) = op
+        {
+            inside.advertise(op);
+        }
     }
 
     /// Receive, and wait for it.

@@ -1,8 +1,13 @@
 //! The state of one rendezvous, in memory that both sides map.
 //!
 //! # Layout
-//! One line. `state` only moves forward: `OFFERED` to `MATCHED` by the receiver when a receive takes the message, or to
-//! `CANCELLED` by the sender; each by one compare-and-swap, so exactly one of them wins.
+//! One line. `state` leaves `OFFERED` once: to `MATCHED` by the receiver when a receive takes the message, or to
+//! `CANCELLED` by the sender; each by one compare-and-swap, so exactly one of them wins. A sender that has claimed an
+//! advertised receive ([`Advert`](crate::Advert)) owns both sides of it, and says so by `PUSHED`.
+//!
+//! A receiver that wants the bytes streamed asks (`ASKED`, with the number of the question). If the sender does not begin
+//! (`STREAMED`) for long, since it computes, the receiver may take the question back (`MATCHED`) and copy by itself; that
+//! is one compare-and-swap of each, too.
 //!
 //! Once matched, a receiver may share the copying out in chunks: it claims them from the front, the sender from the back,
 //! by compare-and-swap on `claims`, until they meet. Each does its chunks one after the other, so at any time what is
@@ -20,17 +25,24 @@
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Announced, not matched.
-const OFFERED: u32 = 1;
+const OFFERED: u64 = 1;
 /// A receive has taken it; the buffers are claimed until the receiver is done.
-const MATCHED: u32 = 2;
+const MATCHED: u64 = 2;
 /// Withdrawn by the sender.
-const CANCELLED: u32 = 3;
+const CANCELLED: u64 = 3;
+/// The sender has claimed the receive that takes it, and shares the copying out.
+const PUSHED: u64 = 4;
+/// The receiver has asked for the bytes; the question's number above.
+const ASKED: u64 = 5;
+/// The sender has begun to answer.
+const STREAMED: u64 = 6;
+const KIND_BITS: u32 = 8;
 
 /// State of one rendezvous.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Descriptor {
-    state: AtomicU32,
+    state: AtomicU64,
     /// Chunks that the sender has copied.
     retired: AtomicU32,
     /// Nonzero: the sender will not do the last chunk that it claimed, and claims no more.
@@ -75,6 +87,58 @@ impl Descriptor {
         self.state
             .compare_exchange(OFFERED, CANCELLED, Ordering::AcqRel, Ordering::Acquire)
             .is_ok()
+    }
+}
+
+impl Descriptor {
+    /// Ask for the bytes. By the receiver that has taken the offer, before the record that asks. No two questions of
+    /// a job have the same number, since the sender reuses a descriptor while the receiver may still look; up to 2^56.
+    pub fn ask(&self, question: u64) {
+        self.state.store(question << KIND_BITS | ASKED, Ordering::Release);
+    }
+
+    /// Begin to answer, by the sender. False: the question was taken back.
+    pub fn stream(&self, question: u64) -> bool {
+        // SYNC: question
+        self.state
+            .compare_exchange(
+                question << KIND_BITS | ASKED,
+                STREAMED,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            )
+            .is_ok()
+    }
+
+    /// Take the question back, by the receiver. False: the sender has begun to answer.
+    pub fn take_back(&self, question: u64) -> bool {
+        // SYNC: question
+        self.state
+            .compare_exchange(
+                question << KIND_BITS | ASKED,
+                MATCHED,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            )
+            .is_ok()
+    }
+
+    /// Share the copying of an offer whose receive we have claimed out in `chunks` chunks. By the sender.
+    pub fn push(&self, chunks: u32) {
+        self.share(chunks);
+        // SYNC: pushed
+        self.state.store(PUSHED, Ordering::Release);
+    }
+
+    /// Is the copying shared out that a claim has begun? For the receiver that has found the claim.
+    pub fn is_pushed(&self) -> bool {
+        // SYNC: pushed
+        self.state.load(Ordering::Acquire) == PUSHED
+    }
+
+    /// Will the sender claim no more chunks?
+    pub fn is_refused(&self) -> bool {
+        self.refused.load(Ordering::Acquire) != 0
     }
 }
 
@@ -255,6 +319,26 @@ mod tests {
             let claimed = sender.join().expect("ends");
             assert!(claimed.is_none_or(|chunk| chunk == 1));
             assert_eq!(descriptor.settled(), Some(2), "nothing was copied at the end");
+        });
+    }
+
+    #[test]
+    fn loom_either_streamed_or_taken_back() {
+        loom::model(|| {
+            let descriptor = Arc::new(Descriptor::default());
+            descriptor.offer();
+            assert!(descriptor.take());
+            descriptor.ask(1);
+            let theirs = descriptor.clone();
+            let sender = loom::thread::spawn(move || theirs.stream(1));
+            let back = descriptor.take_back(1);
+            if back {
+                // What it could not pull it asks for again; the first question must not be answered.
+                descriptor.ask(2);
+            }
+            let streamed = sender.join().expect("ends");
+            assert!(streamed != back);
+            assert_eq!(descriptor.stream(2), back);
         });
     }
 

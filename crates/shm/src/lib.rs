@@ -5,6 +5,7 @@
 //! read from them is checked once, here, before anybody uses it.
 #![allow(unsafe_code)] // Shared memory is raw memory; each structure states who may touch what, and when.
 
+pub mod advert;
 pub mod agreement;
 pub mod descriptor;
 pub mod doorbell;
@@ -15,6 +16,7 @@ pub mod segment;
 pub mod slot;
 mod sync;
 
+pub use advert::Advert;
 pub use descriptor::Descriptor;
 pub use doorbell::Doorbell;
 pub use registry::{Place, Registry};

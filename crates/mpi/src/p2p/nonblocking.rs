@@ -158,8 +158,12 @@ impl Incoming<'_> {
             // SAFETY: the caller's promise.
             return launch(comm, |inside| unsafe { self.start(inside) });
         }
-        // SAFETY: the caller's promise.
-        let post = |inside: &mut Entered| unsafe { self.post(inside, self.buf) };
+        let post = |inside: &mut Entered| {
+            // SAFETY: the caller's promise.
+            let op = unsafe { self.post(inside, self.buf) }?;
+            self.advertise(inside, op);
+            Ok(op)
+        };
         launch_plain(comm, post, |op| op.map_or(Work::NoProcess, Work::Receive))
     }
 }

@@ -232,7 +232,9 @@ impl Incoming<'_> {
     #[inline(never)]
     pub(super) unsafe fn start(&self, inside: &mut Entered) -> Result<Work> {
         // SAFETY: the caller's promise.
-        Ok(unsafe { self.begin(inside) }?.into_receive())
+        let flight = unsafe { self.begin(inside) }?;
+        self.advertise(inside, flight.op);
+        Ok(flight.into_receive())
     }
 }
 

@@ -1,0 +1,4 @@
+// ranks: 2 4
+// mpiexec: --set absent_us=0
+/* As advertised.c, with receives claimed as soon as that can be, and questions taken back. */
+#include "advertised.c"
