@@ -15,7 +15,9 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
   demo                   build, install, run examples/heat.c on 4 ranks, print a ping-pong table
   install [--prefix DIR] build for release and install (default prefix: dist)
-  test [--full]          everything that must pass; --full repeats the tests of bad days more often
+  test [--full] [--only PART]...
+                         everything that must pass; --full: other people's suites whole, bad days more often;
+                         --only: these parts alone (a wrong name lists them)
   gen [--check]          write (or check) what is generated from standard/
   check-layers           dependencies between crates point only downward";
 

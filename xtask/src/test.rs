@@ -3,68 +3,136 @@
 mod outside;
 mod suite;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 
 use crate::process::{cargo, quiet, target};
 use crate::tools::{self, Tool};
 use crate::{generate, layers};
+use outside::{cmake, imb, mpi4py, mpich};
 use suite::Suite;
 
 const BUILD: Duration = Duration::from_secs(1800);
 const RUN: Duration = Duration::from_secs(900);
 
-/// `test [--full]`. Blocks for minutes.
+/// What can be asked for by name. All of it must pass.
+struct Part {
+    name: &'static str,
+    /// Whether it tests what is installed.
+    installed: bool,
+    run: fn(&mut Suite, &Circumstances),
+}
+
+/// What parts may want to know.
+struct Circumstances {
+    full: bool,
+    prefix: PathBuf,
+}
+
+const PARTS: &[Part] = &[
+    sources("format", |suite, _| {
+        let mut command = cargo();
+        command.args(["fmt", "--all", "--check"]);
+        suite.step("rustfmt", || quiet(&mut command, BUILD).map(drop));
+    }),
+    sources("clippy", |suite, _| {
+        let mut command = cargo();
+        command.args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+        suite.step("clippy", || quiet(&mut command, BUILD).map(drop));
+    }),
+    sources("layers", |suite, _| {
+        suite.step("dependencies point downward", || layers::run(&[]));
+    }),
+    sources("generated", |suite, _| {
+        suite.step("generated files are current", || generate::run(&["--check".into()]));
+    }),
+    sources("units", units),
+    sources("loom", loom),
+    installed("ranks", ranks),
+    installed("mpi4py", |suite, around| {
+        mpi4py::run(suite, &around.prefix, around.full)
+    }),
+    installed("imb", |suite, around| imb::run(suite, &around.prefix, around.full)),
+    installed("mpich", |suite, around| mpich::run(suite, &around.prefix)),
+    installed("cmake", |suite, around| cmake::run(suite, &around.prefix)),
+];
+
+const fn sources(name: &'static str, run: fn(&mut Suite, &Circumstances)) -> Part {
+    Part {
+        name,
+        installed: false,
+        run,
+    }
+}
+
+const fn installed(name: &'static str, run: fn(&mut Suite, &Circumstances)) -> Part {
+    Part {
+        name,
+        installed: true,
+        run,
+    }
+}
+
+/// `test [--full] [--only PART]...`. Blocks for minutes.
 pub fn run(arguments: &[String]) -> Result<()> {
-    let full = match arguments {
-        [] => false,
-        [option] if option == "--full" => true,
-        _ => bail!("usage: cargo xtask test [--full]"),
-    };
+    let (full, chosen) = parse(arguments)?;
     tools::need(&[Tool::C, Tool::Cxx, Tool::CMake, Tool::PkgConfig, Tool::Python])?;
-    let mut suite = Suite::default();
-    sources(&mut suite, full);
     let prefix = target().join("test/prefix");
-    if suite.step("install into target/test/prefix", || install_quietly(&prefix)) {
-        let mut ranks = cargo();
-        ranks.args([
-            "test",
-            "-p",
-            "isthmus-tests",
-            "--no-fail-fast",
-            "--",
-            "--test-threads=1",
-        ]);
-        ranks.env("ISTHMUS_PREFIX", &prefix);
-        if full {
-            ranks.env("ISTHMUS_TEST_FULL", "1");
+    let around = Circumstances { full, prefix };
+    let mut suite = Suite::default();
+    let mut is_installed = None;
+    for part in chosen {
+        if part.installed {
+            let install = || suite.step("install into target/test/prefix", || install_quietly(&around.prefix));
+            if !*is_installed.get_or_insert_with(install) {
+                continue;
+            }
         }
-        suite.cargo_tests("programs on several ranks, launches, bad days", &mut ranks, RUN);
-        outside::run(&mut suite, &prefix);
+        (part.run)(&mut suite, &around);
     }
     suite.close()
 }
 
-/// What needs no installation.
-fn sources(suite: &mut Suite, full: bool) {
-    suite.step("rustfmt", || {
-        quiet(cargo().args(["fmt", "--all", "--check"]), BUILD).map(drop)
-    });
-    suite.step("clippy", || {
-        let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
-        quiet(cargo().args(clippy), BUILD).map(drop)
-    });
-    suite.step("dependencies point downward", || layers::run(&[]));
-    suite.step("generated files are current", || generate::run(&["--check".into()]));
+/// Whether to test in full, and which parts.
+fn parse(arguments: &[String]) -> Result<(bool, Vec<&'static Part>)> {
+    let mut full = false;
+    let mut only = Vec::new();
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        match (argument.as_str(), arguments.as_slice()) {
+            ("--full", _) => full = true,
+            ("--only", [name, ..]) => {
+                only.push(name.as_str());
+                arguments.next();
+            }
+            _ => bail!("usage: cargo xtask test [--full] [--only PART]..."),
+        }
+    }
+    for name in &only {
+        let names: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
+        ensure!(
+            names.contains(name),
+            "no part '{name}'; there are: {}",
+            names.join(", ")
+        );
+    }
+    let wanted = |part: &&Part| only.is_empty() || only.contains(&part.name);
+    Ok((full, PARTS.iter().filter(wanted).collect()))
+}
+
+fn units(suite: &mut Suite, around: &Circumstances) {
     let units = ["test", "--workspace", "--exclude", "isthmus-tests", "--no-fail-fast"];
     let mut unit_tests = cargo();
     unit_tests.args(units);
-    if full {
+    if around.full {
         unit_tests.env("ISTHMUS_TEST_FULL", "1");
     }
     suite.cargo_tests("unit tests and conformance kits", &mut unit_tests, BUILD);
+}
+
+fn loom(suite: &mut Suite, _: &Circumstances) {
     let loom = ["test", "-p", "isthmus-shm", "--release", "--lib", "loom"];
     let mut loom_tests = cargo();
     // A directory of its own: the flag would make cargo build everything again, twice.
@@ -75,6 +143,45 @@ fn sources(suite: &mut Suite, full: bool) {
     suite.cargo_tests("lock-free parts under loom", &mut loom_tests, BUILD);
 }
 
+fn ranks(suite: &mut Suite, around: &Circumstances) {
+    let mut ranks = cargo();
+    ranks.args([
+        "test",
+        "-p",
+        "isthmus-tests",
+        "--no-fail-fast",
+        "--",
+        "--test-threads=1",
+    ]);
+    ranks.env("ISTHMUS_PREFIX", &around.prefix);
+    if around.full {
+        ranks.env("ISTHMUS_TEST_FULL", "1");
+    }
+    suite.cargo_tests("programs on several ranks, launches, bad days", &mut ranks, RUN);
+}
+
 fn install_quietly(prefix: &Path) -> Result<()> {
     quiet(cargo().args(["xtask", "install", "--prefix"]).arg(prefix), BUILD).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_chosen_by_name() {
+        let chosen = |line: &str| {
+            let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            parse(&arguments).map(|(full, parts)| (full, parts.iter().map(|part| part.name).collect::<Vec<_>>()))
+        };
+        let (full, all) = chosen("").expect("everything");
+        assert!(!full && all.len() == PARTS.len());
+        assert_eq!(
+            chosen("--only imb --full --only layers").expect("two"),
+            (true, vec!["layers", "imb"])
+        );
+        assert!(chosen("--only nothing").is_err());
+        assert!(chosen("--only").is_err());
+        assert!(chosen("imb").is_err());
+    }
 }

@@ -1,0 +1,139 @@
+//! The Intel MPI Benchmarks.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use super::super::suite::Suite;
+use super::python::Environment;
+use super::{RUN, mpiexec};
+use crate::process::quiet;
+
+/// For all benchmarks of a program with more ranks than CPUs, on a busy machine.
+const WHOLE: Duration = Duration::from_secs(1200);
+
+/// One launch of one of the programs.
+struct Launch {
+    program: &'static str,
+    ranks: usize,
+    /// None: all that there are.
+    benchmarks: &'static [&'static str],
+    /// Messages are of up to 2 to the power of this many bytes.
+    longest: u32,
+    rounds: u32,
+    limit: Duration,
+}
+
+/// A slice of them; `full`: all, on 2, 3, 4 and 8 ranks. Their numbers are not looked at.
+pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
+    let environment = Environment::new("impi-rt");
+    // It is run on our library, so what its own library needs is not needed.
+    let install = || {
+        environment.make()?;
+        environment.install("impi-rt", &["--no-deps", "impi-rt==2021.19.0"], &[])
+    };
+    if !suite.step("Intel MPI Benchmarks (wheel) install", install) {
+        return;
+    }
+    for launch in if full { whole() } else { slice() } {
+        suite.step(&format!("{} on {} ranks", launch.program, launch.ranks), || {
+            launch.run(prefix, &environment)
+        });
+    }
+}
+
+fn slice() -> Vec<Launch> {
+    let launch = |program, ranks, benchmarks| Launch {
+        program,
+        ranks,
+        benchmarks,
+        longest: 18,
+        rounds: 20,
+        limit: RUN,
+    };
+    let mpi1: &[&str] = &[
+        "PingPong",
+        "PingPing",
+        "Sendrecv",
+        "Exchange",
+        "Bcast",
+        "Allreduce",
+        "Reduce",
+        "Allgather",
+        "Alltoall",
+        "Gather",
+        "Scatter",
+        "Barrier",
+    ];
+    let nbc: &[&str] = &["Ialltoallv_pure", "Iallreduce_pure", "Ibcast_pure", "Ibarrier_pure"];
+    vec![
+        launch("IMB-MPI1", 2, mpi1),
+        launch("IMB-MPI1", 4, mpi1),
+        launch("IMB-NBC", 3, nbc),
+    ]
+}
+
+fn whole() -> Vec<Launch> {
+    let launch = |program, ranks| Launch {
+        program,
+        ranks,
+        benchmarks: &[],
+        longest: 22,
+        rounds: 10,
+        limit: WHOLE,
+    };
+    let ranks = [2, 3, 4, 8];
+    let mpi1 = ranks.map(|ranks| launch("IMB-MPI1", ranks));
+    let nbc = ranks.map(|ranks| launch("IMB-NBC", ranks));
+    mpi1.into_iter().chain(nbc).collect()
+}
+
+impl Launch {
+    fn run(&self, prefix: &Path, environment: &Environment) -> Result<()> {
+        let program = environment.program(self.program);
+        let benchmarks = match self.benchmarks {
+            [] => all(prefix, &program)?,
+            some => some.iter().map(|&name| name.to_owned()).collect(),
+        };
+        let mut run = mpiexec(prefix, self.ranks);
+        run.arg(program)
+            .args(["-npmin", &self.ranks.to_string()])
+            .args(["-msglog", &format!("0:{}", self.longest)])
+            .args(["-iter", &self.rounds.to_string(), "-iter_policy", "off"])
+            .args(["-mem", "1"])
+            .args(&benchmarks);
+        let text = quiet(&mut run, self.limit)?;
+        for name in &benchmarks {
+            ensure!(
+                text.contains(&format!("# Benchmarking {name}")),
+                "{name} did not run; it said:\n{text}"
+            );
+        }
+        ensure!(
+            text.contains("All processes entering MPI_Finalize"),
+            "it did not finish; it said:\n{text}"
+        );
+        Ok(())
+    }
+}
+
+/// Every benchmark that the program has, those included that it does not run by itself.
+fn all(prefix: &Path, program: &Path) -> Result<Vec<String>> {
+    let text = quiet(mpiexec(prefix, 1).arg(program).arg("-list"), RUN)?;
+    let list = text
+        .split("List of benchmarks:")
+        .nth(1)
+        .context("it has no list of benchmarks")?;
+    let names = list
+        .lines()
+        .filter(|line| line.starts_with("    "))
+        .filter_map(|line| line.split_whitespace().next());
+    let names: Vec<String> = names.map(str::to_owned).collect();
+    ensure!(
+        names.len() > 20,
+        "its list of benchmarks is {} long; it said:\n{text}",
+        names.len()
+    );
+    Ok(names)
+}

@@ -1,0 +1,176 @@
+//! mpi4py: its benchmarks and its own test suite, by the wheel (on the MPICH ABI) and from source (on the standard ABI).
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use super::super::suite::Suite;
+use super::python::Environment;
+use super::{INSTALL, RUN, folder, mpiexec};
+use crate::process::{quiet, root};
+
+const VERSION: &str = "4.1.2";
+/// For the suite on a busy machine; a test that hangs ends it long before.
+const SUITE: Duration = Duration::from_secs(1500);
+
+/// Both kinds. `full`: the whole suite, on 1 to 5 ranks, and its collectives on up to 9.
+pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
+    let wheel = Environment::new("mpi4py-wheel");
+    let package = format!("mpi4py=={VERSION}");
+    if !suite.step(&format!("mpi4py {VERSION} (wheel) installs"), || {
+        wheel.make()?;
+        wheel.install("mpi4py", &[&package], &[])
+    }) {
+        return;
+    }
+    benchmarks(suite, prefix, &wheel, "wheel");
+    let mut sources = None;
+    if !suite.step(&format!("mpi4py {VERSION} comes as source"), || {
+        sources = Some(unpacked(&wheel)?);
+        Ok(())
+    }) {
+        return;
+    }
+    let Some(sources) = sources else { return };
+    own_suite(suite, prefix, &wheel, &sources, "wheel", full);
+
+    let built = Environment::new("mpi4py-source");
+    if suite.step(&format!("mpi4py {VERSION} is built from source by our mpicc"), || {
+        build(&built, prefix, &sources)
+    }) {
+        benchmarks(suite, prefix, &built, "source");
+        own_suite(suite, prefix, &built, &sources, "source", full);
+    }
+}
+
+/// The sources, suite included, where they are after this.
+fn unpacked(environment: &Environment) -> Result<PathBuf> {
+    let folder = folder("mpi4py-sources");
+    let sources = folder.join(format!("mpi4py-{VERSION}"));
+    // It comes last.
+    let done = folder.join(format!("unpacked-{VERSION}"));
+    if done.exists() {
+        return Ok(sources);
+    }
+    let package = format!("mpi4py=={VERSION}");
+    let mut download = environment.pip("download");
+    download.args(["--no-deps", "--no-binary", "mpi4py", &package, "--dest"]);
+    quiet(download.arg(&folder), INSTALL)?;
+    let mut unpack = std::process::Command::new(environment.program("python"));
+    unpack.args(["-m", "tarfile", "-e"]);
+    unpack.arg(folder.join(format!("mpi4py-{VERSION}.tar.gz"))).arg(&folder);
+    quiet(&mut unpack, INSTALL)?;
+    std::fs::write(&done, "").with_context(|| format!("cannot write {}", done.display()))?;
+    Ok(sources)
+}
+
+fn build(environment: &Environment, prefix: &Path, sources: &Path) -> Result<()> {
+    environment.make()?;
+    let mpicc = prefix.join("bin/mpicc").display().to_string();
+    let header = std::fs::read(prefix.join("include/mpi.h")).context("our mpi.h")?;
+    let mut digest = DefaultHasher::new();
+    header.hash(&mut digest);
+    let digest = digest.finish().to_string();
+    let sources = sources.display().to_string();
+    // A wheel that pip built before is not what this mpicc makes.
+    let fresh = ["--force-reinstall", "--no-cache-dir", &sources];
+    // It is megabytes of generated C: optimizing them takes minutes and tests nothing of ours.
+    let variables = [("MPICC", mpicc.as_str()), ("CFLAGS", "-O0"), ("MPI_H", &digest)];
+    environment.install("mpi4py", &fresh, &variables)
+}
+
+fn benchmarks(suite: &mut Suite, prefix: &Path, environment: &Environment, kind: &str) {
+    for (bench, least) in [("helloworld", 1), ("ringtest", 1), ("pingpong", 2)] {
+        suite.step(&format!("mpi4py ({kind}): {bench} on {least} to 8 ranks"), || {
+            (least..=8).try_for_each(|ranks| {
+                let mut run = mpiexec(prefix, ranks);
+                run.arg(environment.program("python"))
+                    .args(["-m", "mpi4py.bench", bench]);
+                if bench == "pingpong" {
+                    run.args([
+                        "--max-size",
+                        "1048576",
+                        "--loop",
+                        "20",
+                        "--loop-large",
+                        "10",
+                        "--skip",
+                        "2",
+                    ]);
+                }
+                let text = quiet(&mut run, RUN)?;
+                judge(bench, ranks, &text).with_context(|| format!("{bench} on {ranks} ranks; it said:\n{text}"))
+            })
+        });
+    }
+}
+
+fn judge(bench: &str, ranks: usize, text: &str) -> Result<()> {
+    match bench {
+        "helloworld" => (0..ranks).try_for_each(|rank| {
+            let wanted = format!("process {rank} of {ranks}");
+            let found = text.lines().filter(|line| line.contains(&wanted)).count();
+            ensure!(found == 1, "'{wanted}' stands there {found} times");
+            Ok(())
+        }),
+        "ringtest" => {
+            ensure!(
+                text.contains(&format!("({ranks} processes")),
+                "it did not see {ranks} ranks"
+            );
+            Ok(())
+        }
+        _ => {
+            ensure!(text.contains("1048576"), "it did not come to the end");
+            Ok(())
+        }
+    }
+}
+
+/// Its own test suite. What it needs and we have not is listed in `tests/mpi4py/excluded.txt`, and nothing else may fail.
+fn own_suite(suite: &mut Suite, prefix: &Path, environment: &Environment, sources: &Path, kind: &str, full: bool) {
+    let run = |ranks: usize, options: &[&str]| {
+        let mut run = mpiexec(prefix, ranks);
+        run.arg(environment.program("python"))
+            .arg(root().join("tests/mpi4py/run.py"))
+            .arg(sources.join("test"))
+            .arg(root().join("tests/mpi4py/excluded.txt"))
+            .args(options);
+        let text = quiet(&mut run, SUITE)?;
+        let finished = text.matches("are excluded: all others passed").count();
+        ensure!(
+            finished == ranks,
+            "{finished} of {ranks} ranks came to the end; they said:\n{text}"
+        );
+        Ok(())
+    };
+    if !full {
+        // Datatypes are most of the time, and know nothing of ranks.
+        suite.step(&format!("mpi4py's own suite ({kind}) on 1 rank"), || {
+            run(1, &["--no-numpy"])
+        });
+        suite.step(
+            &format!("mpi4py's own suite ({kind}) on 3 ranks, but for datatypes"),
+            || run(3, &["--no-numpy", "-e", "test_datatype"]),
+        );
+        return;
+    }
+    if !suite.step(&format!("numpy, for mpi4py's own suite ({kind})"), || {
+        environment.install("numpy", &["numpy"], &[])
+    }) {
+        return;
+    }
+    for ranks in 1..=5 {
+        suite.step(&format!("mpi4py's own suite ({kind}) on {ranks} ranks"), || {
+            run(ranks, &[])
+        });
+    }
+    for ranks in 6..=9 {
+        suite.step(
+            &format!("mpi4py's own suite ({kind}) on {ranks} ranks, collectives"),
+            || run(ranks, &["--no-numpy", "-i", "test_cco"]),
+        );
+    }
+}
