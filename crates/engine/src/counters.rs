@@ -55,6 +55,8 @@ table! {
     RINGS_LEASED = "rings_leased", "Times a pair was given a large ring.";
     MAPPED_BYTES = "mapped_bytes", "Bytes copied straight from or to a peer's buffer in memory that both map.";
     HEAP_BYTES = "heap_bytes", "Bytes given to this rank's program in memory that its peers map.";
+    HANDLES_MADE = "handles_made", "Handles given out, for objects of every kind but requests and messages.";
+    HANDLES_FREED = "handles_freed", "Handles taken back: what is missing is live, or leaks.";
     SLEEPS = "sleeps", "Times this rank went to sleep on its doorbell.";
     WAKES = "wakes", "Times this rank woke another.";
     LOST_WAKES = "lost_wakes", "Sleeps that ran into their bound although something was waiting.";

@@ -17,6 +17,8 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
+use isthmus_engine::counters::{HANDLES_FREED, HANDLES_MADE};
+
 use crate::error::{Class, Error, Result};
 
 const INDEX_BITS: u32 = 19;
@@ -212,6 +214,7 @@ impl<T: Object> Table<T> {
         // Nobody has a handle to this slot: it holds nothing.
         // SYNC: table-object
         slot.object.store(Arc::into_raw(object).cast_mut(), Ordering::Release);
+        HANDLES_MADE.add_anywhere(1);
         Ok(Handle::from_raw(compose(
             T::KIND,
             slot.generation.load(Ordering::Relaxed),
@@ -284,6 +287,7 @@ impl<T: Object> Table<T> {
         slot.generation
             .store((generation + 1) & GENERATION_MASK, Ordering::Relaxed);
         free.indexes.push(index);
+        HANDLES_FREED.add_anywhere(1);
         // SAFETY: `insert` put it there, and it was ours to take.
         Some(unsafe { Arc::from_raw(object) })
     }
