@@ -1,6 +1,6 @@
 // ranks: 1 2
 /* Objects of every kind made, used and freed, again and again: afterwards as much memory is in use as before, and as many
-   handles. 200,000 cycles; in the full test ten million. A tenth of it with another rank, where each waits for the other.
+   handles. 200,000 cycles; in the full test ten million. A twentieth of it with another rank, where each waits for the other.
 
    object_cycles [CYCLES [KIND]] */
 #include "handles.h"
@@ -408,7 +408,7 @@ static void keep_at_it(const struct kind *kind, int cycles) {
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     CHECK(size <= 2, "%d", size);
-    long cycles = (getenv("ISTHMUS_TEST_FULL") ? 10000000 : 200000) / (size == 1 ? 1 : 10), weights = 0;
+    long cycles = (getenv("ISTHMUS_TEST_FULL") ? 10000000 : 200000) / (size == 1 ? 1 : 20), weights = 0;
     if (argc > 1) cycles = atol(argv[1]);
     next = (rank + 1) % size;
     previous = (rank + size - 1) % size;
