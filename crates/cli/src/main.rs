@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod algorithms;
 mod bench;
 mod doctor;
 mod info;
@@ -28,6 +29,12 @@ enum Command {
         /// Print which protocol should win at which size, and why
         #[arg(long, conflicts_with = "json")]
         protocols: bool,
+        /// Print which algorithm does which collective at which size, and why
+        #[arg(long, conflicts_with_all = ["json", "protocols"])]
+        collectives: bool,
+        /// For so many ranks (as many as there are CPUs if not said)
+        #[arg(long, requires = "collectives", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+        ranks: Option<u64>,
     },
     /// Test what this machine and container allow, and say what to change
     Doctor {
@@ -42,6 +49,11 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Info { protocols: true, .. } => Ok(info::protocols()),
+        Command::Info {
+            collectives: true,
+            ranks,
+            ..
+        } => algorithms::run(ranks),
         Command::Info { json, .. } => info::run(json),
         Command::Doctor { json } => doctor::run(json),
         Command::Bench(arguments) => bench::run(&arguments),

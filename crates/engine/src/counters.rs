@@ -57,6 +57,7 @@ table! {
     HEAP_BYTES = "heap_bytes", "Bytes given to this rank's program in memory that its peers map.";
     HANDLES_MADE = "handles_made", "Handles given out, for objects of every kind but requests and messages.";
     HANDLES_FREED = "handles_freed", "Handles taken back: what is missing is live, or leaks.";
+    ALGORITHMS_WANTED = "algorithms_wanted", "Collectives whose algorithm ISTHMUS_COLLECTIVES said.";
     SLEEPS = "sleeps", "Times this rank went to sleep on its doorbell.";
     WAKES = "wakes", "Times this rank woke another.";
     LOST_WAKES = "lost_wakes", "Sleeps that ran into their bound although something was waiting.";

@@ -26,6 +26,12 @@ fn made_up() -> Option<&'static MadeUp> {
     MADE_UP.get_or_init(read).as_ref()
 }
 
+/// Where a process runs on the machine that the user made up; `None` if there is no such machine. All ranks know this of
+/// each other.
+pub fn declared(peer: Peer) -> Option<Place> {
+    made_up().map(|machine| machine.place(peer.0 as usize))
+}
+
 /// Where the process of that rank, which is the calling one, may run at this moment.
 pub(crate) fn of_rank(rank: u32) -> Place {
     match made_up() {

@@ -120,11 +120,12 @@ texts! {
     THREAD_LEVEL = "thread_level", "The thread level to grant, whatever the program asks for: single, funneled, serialized or multiple.";
     MEMORY_ALLOC_KINDS = "memory_alloc_kinds", "Kinds of memory that the program asks support for, as system,mpi:alloc_mem (mpiexec -memory-alloc-kinds).";
     MECHANISM = "mechanism", "How large messages travel where they can: ring, cma or mapped; not set: what is learned to be fastest.";
+    COLLECTIVES = "collectives", "Algorithms to use, the same on all ranks, as allreduce:ring,bcast@64K-:binomial, or @FILE with such rules (isthmus info --collectives).";
     FAULT = "fault", "What is to go wrong, for tests: rules such as push:EPERM or cma.pull:EFAULT:after=7 (isthmus_transfer::fault).";
 }
 
-/// Numbers may carry `K`, `M` or `G` (powers of 1024).
-fn parse(text: &str) -> Option<u64> {
+/// A number that may carry `K`, `M` or `G` (powers of 1024).
+pub fn parse(text: &str) -> Option<u64> {
     let text = text.trim();
     let (digits, factor) = match text.char_indices().last()? {
         (at, 'k' | 'K') => (&text[..at], 1 << 10),

@@ -1,8 +1,8 @@
 //! Collective communication (MPI-5.0 §6): blocking, non-blocking and persistent.
 //!
 //! One file per procedure (with its `v` and `w` forms), which checks the arguments and selects; one folder per procedure
-//! with a file for each algorithm. Selection and reduction order depend on count, datatype and ranks only, so that
-//! results repeat bit for bit.
+//! with a file for each algorithm. Which one a call takes stands in one place ([`select`]). Selection and reduction order
+//! depend on count, datatype and ranks only, so that results repeat bit for bit.
 
 mod agreement;
 mod allgather;
@@ -15,14 +15,17 @@ pub(crate) mod check;
 mod elements;
 mod form;
 mod gather;
+mod layout;
 mod link;
 mod neighbor;
 mod operand;
+mod part;
 mod reduce;
 mod reduce_scatter;
 mod scan;
 mod scatter;
 mod schedule;
+pub mod select;
 mod shared;
 
 #[cfg(test)]

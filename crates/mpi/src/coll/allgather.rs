@@ -3,6 +3,8 @@
 mod bruck;
 mod direct;
 mod inter;
+mod nodes;
+mod ring;
 mod shared;
 
 use std::ffi::c_void;
@@ -12,17 +14,12 @@ use super::check::Terms;
 use super::elements::Elements;
 use super::form::forms;
 use super::link::Link;
+use super::select::{Allgather, Allgatherv, Case, Traits, choose};
 use crate::comm::Comm;
 use crate::counts::Counts;
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::handle::Handle;
-
-/// From so many ranks on, small blocks go in few rounds rather than in one message to each rank.
-const MANY_RANKS: usize = 12;
-
-/// Blocks of up to so many bytes are small: latency is what they cost.
-const SMALL: usize = 512;
 
 forms! {
     /// `MPI_Allgather`: everyone gets a block from each (of the other group, if there is one), by rank. With `MPI_IN_PLACE`,
@@ -108,13 +105,13 @@ pub(super) unsafe fn run(link: &impl Link, own: Option<Elements<'_>>, one: Eleme
         if link.remote_size() > 0 {
             return inter::run(link, own, block);
         }
-        if let Some(access) = link.shared() {
-            return shared::run(link, access, own, block);
+        match choose(&Case::on(link, one.bytes(), Traits::NONE))? {
+            Allgather::Shared => shared::run(link, link.board(), own, block),
+            Allgather::Nodes => nodes::run(link, link.map(), own, one),
+            Allgather::Ring => ring::run(link, own, block),
+            Allgather::Bruck => bruck::run(link, own, one),
+            Allgather::Direct => direct::run(link, own, block),
         }
-        if link.size() >= MANY_RANKS && one.bytes() <= SMALL && one.bytes() > 0 {
-            return bruck::run(link, own, one);
-        }
-        direct::run(link, own, block)
     }
 }
 
@@ -132,9 +129,11 @@ pub(super) unsafe fn run_v<'a>(
         if link.remote_size() > 0 {
             return inter::run(link, own, block);
         }
-        match link.shared() {
-            Some(access) => shared::run(link, access, own, block),
-            None => direct::run(link, own, block),
+        let bytes = (0..link.size()).map(|rank| block(rank).bytes()).sum();
+        match choose(&Case::on(link, bytes, Traits::NONE))? {
+            Allgatherv::Shared => shared::run(link, link.board(), own, block),
+            Allgatherv::Ring => ring::run(link, own, block),
+            Allgatherv::Direct => direct::run(link, own, block),
         }
     }
 }

@@ -1,7 +1,10 @@
 //! `MPI_Allreduce` (MPI-5.0 §6.9.6).
 
+pub(super) mod halving;
 mod inter;
+mod nodes;
 mod recursive_doubling;
+pub(super) mod ring;
 mod shared_flat;
 mod shared_sliced;
 mod sliced;
@@ -13,16 +16,11 @@ use super::form::forms;
 use super::link::Link;
 use super::operand::Operand;
 use super::reduce_scatter::direct;
+use super::select::{Allreduce, choose};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::op::Op;
-
-/// From so many bytes on, slices are reduced in parallel.
-const LONG: i64 = 16 << 10;
-
-/// Up to so many bytes and ranks, everyone sends all to everyone: one round, in which each rank is scheduled once.
-const SHORT: (i64, usize) = (1 << 10, 8);
 
 forms! {
     /// `MPI_Allreduce`: everyone gets the combination of everyone's elements (of those of the other group, if there is one). With
@@ -66,33 +64,23 @@ pub(super) unsafe fn run(
     output: *mut u8,
     count: i64,
 ) -> Result<()> {
-    let bytes = operand.datatype.bytes(count)?;
-    let long = count >= link.size() as i64 && bytes >= LONG;
-    let short = bytes <= SHORT.0 && link.size() <= SHORT.1;
     // SAFETY: the caller's promise; scratch areas have room for all elements.
     unsafe {
         if link.remote_size() > 0 {
-            inter::run(link, operand, input, output, count)?;
-        } else if count == 0 || link.size() == 1 {
-            operand.copy(link, input, output, count)?;
-        } else if let Some(access) = operand.shared(link) {
-            if link.size() > 2 && bytes > 8192 && operand.datatype.is_contiguous() && count >= link.size() as i64 {
-                shared_sliced::run(link, access, operand, input, output, count)?;
-            } else {
-                shared_flat::run(link, access, operand, input, output, count)?;
-            }
-        } else if short {
-            direct::run(link, operand, input, output, |_| (0, count))?;
-        } else if !long {
-            recursive_doubling::run(link, operand, input, output, count)?;
-        } else if operand.datatype.is_contiguous() {
-            sliced::run(link, operand, input, output, count)?;
-        } else {
-            // Whole elements cross, gaps included, which must not touch the user's.
-            let result = operand.scratch(link, count)?;
-            sliced::run(link, operand, input, result.elements, count)?;
-            operand.copy(link, result.elements, output, count)?;
+            return inter::run(link, operand, input, output, count);
+        }
+        if count == 0 || link.size() == 1 {
+            return operand.copy(link, input, output, count);
+        }
+        match choose(&operand.case(link, count))? {
+            Allreduce::SharedFlat => shared_flat::run(link, link.board(), operand, input, output, count),
+            Allreduce::SharedSliced => shared_sliced::run(link, link.board(), operand, input, output, count),
+            Allreduce::Nodes => nodes::run(link, link.map(), operand, input, output, count),
+            Allreduce::Halving => halving::run(link, operand, input, output, count),
+            Allreduce::Ring => ring::run(link, operand, input, output, count),
+            Allreduce::Direct => direct::run(link, operand, input, output, |_| (0, count)),
+            Allreduce::Sliced => sliced::run(link, operand, input, output, count),
+            Allreduce::RecursiveDoubling => recursive_doubling::run(link, operand, input, output, count),
         }
     }
-    Ok(())
 }

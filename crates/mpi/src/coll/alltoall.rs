@@ -1,7 +1,9 @@
 //! `MPI_Alltoall`, `MPI_Alltoallv`, `MPI_Alltoallw` (MPI-5.0 §6.8).
 
+mod bruck;
 mod direct;
 mod inter;
+mod pairwise;
 mod shared;
 
 use std::ffi::c_void;
@@ -11,6 +13,7 @@ use super::check::Terms;
 use super::elements::{self, Elements};
 use super::form::forms;
 use super::link::Link;
+use super::select::{Alltoall, Alltoallv, Case, Traits, choose};
 use crate::comm::Comm;
 use crate::counts::Counts;
 use crate::datatype::Datatype;
@@ -39,7 +42,7 @@ forms! {
         let result = unsafe {
             if arguments::in_place(sendbuf, comm)? {
                 call.compare(|terms| state(terms, call.link(), to, to))?;
-                run_in_place(call.link(), to)
+                run_in_place(call.link(), to, true)
             } else {
                 let sends = arguments::buffer("sendbuf", sendbuf, sendcount, sendtype.resolve("sendtype")?)?;
                 arguments::distinct(sendbuf, recvbuf, sendcount > 0 && recvcount > 0)?;
@@ -75,13 +78,13 @@ forms! {
         let result = unsafe {
             if arguments::in_place(sendbuf, comm)? {
                 call.compare(|terms| state(terms, call.link(), to, to))?;
-                run_in_place(call.link(), to)
+                run_in_place(call.link(), to, false)
             } else {
                 let sends = arguments::blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtype, comm)?;
                 arguments::distinct(sendbuf, recvbuf, sends.hold_data() && recvs.hold_data())?;
                 let from = |rank: usize| sends.at(rank);
                 call.compare(|terms| state(terms, call.link(), from, to))?;
-                run(call.link(), from, to)
+                run_v(call.link(), from, to)
             }
         };
         call.finish(result)
@@ -111,14 +114,14 @@ forms! {
         let result = unsafe {
             if arguments::in_place(sendbuf, comm)? {
                 call.compare(|terms| state(terms, call.link(), to, to))?;
-                run_in_place(call.link(), to)
+                run_in_place(call.link(), to, false)
             } else {
                 let sends = arguments::typed_blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtypes, comm)?;
                 let hold_data = |blocks: &[Elements<'_>]| blocks.iter().any(|block| block.bytes() > 0);
                 arguments::distinct(sendbuf, recvbuf, hold_data(&sends) && hold_data(&recvs))?;
                 let from = |rank: usize| sends[rank];
                 call.compare(|terms| state(terms, call.link(), from, to))?;
-                run(call.link(), from, to)
+                run_v(call.link(), from, to)
             }
         };
         call.finish(result)
@@ -136,7 +139,7 @@ fn state<'a>(
     terms.blocks(sends, link.peers().map(|(rank, place)| (place, to(rank))));
 }
 
-/// `from` says what goes to a rank, `to` where its block belongs.
+/// `from` says what goes to a rank, `to` where its block belongs. Blocks are of one length.
 ///
 /// # Safety
 /// As for [`alltoall`].
@@ -150,9 +153,33 @@ pub(super) unsafe fn run<'a>(
         if link.remote_size() > 0 {
             return inter::run(link, from, to);
         }
-        match link.shared() {
-            Some(access) => shared::run(link, access, from, to),
-            None => direct::run(link, from, to),
+        match choose(&Case::on(link, to(0).bytes(), Traits::NONE))? {
+            Alltoall::Shared => shared::run(link, link.board(), from, to),
+            Alltoall::Bruck => bruck::run(link, from, to),
+            Alltoall::Pairwise => pairwise::run(link, from, to),
+            Alltoall::Direct => direct::run(link, from, to),
+        }
+    }
+}
+
+/// As [`run`], with blocks of any lengths.
+///
+/// # Safety
+/// As for [`alltoall`].
+pub(super) unsafe fn run_v<'a>(
+    link: &impl Link,
+    from: impl Fn(usize) -> Elements<'a>,
+    to: impl Fn(usize) -> Elements<'a>,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if link.remote_size() > 0 {
+            return inter::run(link, from, to);
+        }
+        match choose(&Case::on(link, 0, Traits::NONE))? {
+            Alltoallv::Shared => shared::run(link, link.board(), from, to),
+            Alltoallv::Pairwise => pairwise::run(link, from, to),
+            Alltoallv::Direct => direct::run(link, from, to),
         }
     }
 }
@@ -161,7 +188,11 @@ pub(super) unsafe fn run<'a>(
 ///
 /// # Safety
 /// As for [`alltoall`].
-pub(super) unsafe fn run_in_place<'a>(link: &impl Link, to: impl Fn(usize) -> Elements<'a>) -> Result<()> {
+pub(super) unsafe fn run_in_place<'a>(
+    link: &impl Link,
+    to: impl Fn(usize) -> Elements<'a>,
+    of_one_length: bool,
+) -> Result<()> {
     let mut ends = vec![0];
     for rank in 0..link.size() {
         ends.push(ends[rank] + to(rank).bytes());
@@ -174,5 +205,10 @@ pub(super) unsafe fn run_in_place<'a>(link: &impl Link, to: impl Fn(usize) -> El
     }
     let from = |rank: usize| elements::bytes(copies.wrapping_add(ends[rank]), ends[rank + 1] - ends[rank]);
     // SAFETY: the caller's promise; the copies live until the end of this function.
-    unsafe { run(link, from, to) }
+    unsafe {
+        match of_one_length {
+            true => run(link, from, to),
+            false => run_v(link, from, to),
+        }
+    }
 }

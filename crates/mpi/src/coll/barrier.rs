@@ -2,10 +2,12 @@
 
 mod dissemination;
 mod inter;
+mod nodes;
 mod shared;
 
 use super::form::{Blocking, Form, Immediate, Persistent};
 use super::link::Link;
+use super::select::{Barrier, Case, Traits, choose};
 use crate::comm::Comm;
 use crate::error::Result;
 use crate::handle::Handle;
@@ -38,8 +40,9 @@ pub(super) fn run(link: &impl Link) -> Result<()> {
     if link.remote_size() > 0 {
         return inter::run(link);
     }
-    match link.shared() {
-        Some(access) => shared::run(access, link.rank(), link.size()),
-        None => dissemination::run(link),
+    match choose(&Case::on(link, 0, Traits::NONE))? {
+        Barrier::Nodes => nodes::run(link, link.map()),
+        Barrier::Shared => shared::run(link.board(), link.rank(), link.size()),
+        Barrier::Dissemination => dissemination::run(link),
     }
 }

@@ -2,7 +2,11 @@
 
 pub(super) mod binomial;
 pub(super) mod inter;
+mod nodes;
+mod scatter_allgather;
 mod shared;
+mod shared_tree;
+mod tree;
 
 use std::ffi::c_void;
 
@@ -10,6 +14,7 @@ use super::arguments::{self, Root};
 use super::elements::{Elements, Packed};
 use super::form::forms;
 use super::link::Link;
+use super::select::{Bcast, Case, Traits, choose};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::Result;
@@ -52,19 +57,30 @@ pub(super) unsafe fn run(link: &impl Link, elements: Elements<'_>, root: usize) 
     if elements.bytes() == 0 || link.size() == 1 {
         return Ok(());
     }
-    if let Some(access) = link.shared() {
-        // SAFETY: the caller's promise.
-        return unsafe { shared::run(link, access, elements, root) };
-    }
+    let choice = choose(&Case::on(link, elements.bytes(), Traits::NONE))?;
     // SAFETY: the caller's promise; nothing writes to the root's elements.
     unsafe {
-        if link.rank() == root {
-            let packed = Packed::of(link, elements)?;
-            return binomial::send(link, packed.data, packed.len, root);
+        match choice {
+            Bcast::Nodes => return nodes::run(link, link.map(), elements, root),
+            Bcast::Shared => return shared::run(link, link.board(), elements, root),
+            Bcast::SharedTree => return shared_tree::run(link, link.board(), link.map(), elements, root),
+            Bcast::Binomial | Bcast::ScatterAllgather | Bcast::Tree => {}
         }
-        let landing = Packed::room(link, elements)?;
-        binomial::receive(link, landing.data, landing.len, root)?;
-        landing.settle(link, elements);
+        let is_root = link.rank() == root;
+        let packed = if is_root {
+            Packed::of(link, elements)
+        } else {
+            Packed::room(link, elements)
+        }?;
+        match choice {
+            Bcast::ScatterAllgather => scatter_allgather::run(link, packed.data, packed.len, root)?,
+            Bcast::Tree => tree::run(link, link.map(), packed.data, packed.len, root)?,
+            _ if is_root => binomial::send(link, packed.data, packed.len, root)?,
+            _ => binomial::receive(link, packed.data, packed.len, root)?,
+        }
+        if !is_root {
+            packed.settle(link, elements);
+        }
     }
     Ok(())
 }

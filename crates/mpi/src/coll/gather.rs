@@ -1,5 +1,6 @@
 //! `MPI_Gather` and `MPI_Gatherv` (MPI-5.0 §6.5).
 
+mod binomial;
 mod inter;
 mod linear;
 mod shared;
@@ -11,6 +12,7 @@ use super::check::Terms;
 use super::elements::Elements;
 use super::form::forms;
 use super::link::Link;
+use super::select::{Case, Gather, Gatherv, Traits, choose};
 use crate::comm::Comm;
 use crate::counts::Counts;
 use crate::datatype::Datatype;
@@ -78,7 +80,7 @@ forms! {
         let block = |rank: usize| all.as_ref().map(|blocks| blocks.at(rank));
         call.compare(|terms| state(terms, call.link(), own, block, root))?;
         // SAFETY: the caller's promise.
-        let result = unsafe { run(call.link(), own, block, root) };
+        let result = unsafe { run_v(call.link(), own, block, root) };
         call.finish(result)
     }
 }
@@ -114,6 +116,7 @@ fn state<'a>(
 }
 
 /// `block` says where a rank's block belongs, at the root.
+/// Blocks are of one length.
 ///
 /// # Safety
 /// As for [`gather`].
@@ -123,12 +126,40 @@ pub(super) unsafe fn run<'a>(
     block: impl Fn(usize) -> Option<Elements<'a>>,
     root: Root,
 ) -> Result<()> {
+    let Root::Rank(root) = root else {
+        // SAFETY: the caller's promise.
+        return unsafe { inter::run(link, own, block, root) };
+    };
+    let bytes = block(root).or(own).map_or(0, Elements::bytes);
     // SAFETY: the caller's promise.
     unsafe {
-        match (root, link.shared()) {
-            (Root::Rank(root), Some(access)) => shared::run(link, access, own, block, root),
-            (Root::Rank(root), None) => linear::run(link, own, block, root),
-            _ => inter::run(link, own, block, root),
+        match choose(&Case::on(link, bytes, Traits::NONE))? {
+            Gather::Shared => shared::run(link, link.board(), own, block, root),
+            Gather::Binomial => binomial::run(link, own, block, root),
+            Gather::Linear => linear::run(link, own, block, root),
+        }
+    }
+}
+
+/// As [`run`], with blocks of any lengths.
+///
+/// # Safety
+/// As for [`gather`].
+pub(super) unsafe fn run_v<'a>(
+    link: &impl Link,
+    own: Option<Elements<'a>>,
+    block: impl Fn(usize) -> Option<Elements<'a>>,
+    root: Root,
+) -> Result<()> {
+    let Root::Rank(root) = root else {
+        // SAFETY: the caller's promise.
+        return unsafe { inter::run(link, own, block, root) };
+    };
+    // SAFETY: the caller's promise.
+    unsafe {
+        match choose(&Case::on(link, 0, Traits::NONE))? {
+            Gatherv::Shared => shared::run(link, link.board(), own, block, root),
+            Gatherv::Linear => linear::run(link, own, block, root),
         }
     }
 }

@@ -14,6 +14,7 @@ use std::mem::MaybeUninit;
 use isthmus_engine::{Entered, Mode, OpId, Outcome, Peer, Posting, enter};
 
 use super::elements::Elements;
+use super::layout::Layout;
 use super::operand::Operand;
 use super::shared::{self, Access};
 use crate::comm::Comm;
@@ -58,7 +59,10 @@ pub(super) trait Link {
 
     /// The processes that blocks are for: the others of the group, or those of the other group if there is one. The rank of
     /// each, and where messages to and from it go.
-    fn peers(&self) -> impl Iterator<Item = (usize, usize)> + use<Self> {
+    fn peers(&self) -> impl Iterator<Item = (usize, usize)> + use<Self>
+    where
+        Self: Sized,
+    {
         let (rank, size, remote) = (self.rank(), self.size(), self.remote_size());
         let (first, last) = if remote > 0 { (size, size + remote) } else { (0, size) };
         (first..last)
@@ -78,6 +82,35 @@ pub(super) trait Link {
     #[inline]
     fn shared(&self) -> Option<&Access<'_>> {
         None
+    }
+
+    /// The memory that the ranks of the calling one's node share, of several nodes.
+    fn shared_in_node(&self) -> Option<&Access<'_>> {
+        None
+    }
+
+    /// Where the ranks are, if all of them know that of all.
+    fn layout(&self) -> Option<&Layout> {
+        None
+    }
+
+    /// [`Self::layout`], where the choice of an algorithm has made sure of it.
+    ///
+    /// # Panics
+    /// Never where an algorithm that needs one has been chosen.
+    fn map(&self) -> &Layout {
+        self.layout()
+            .expect("algorithms that need places are chosen where they are known")
+    }
+
+    /// [`Self::shared`], where the choice of an algorithm has made sure of it.
+    ///
+    /// # Panics
+    /// Never where an algorithm that needs a board has been chosen.
+    #[inline]
+    fn board(&self) -> &Access<'_> {
+        self.shared()
+            .expect("algorithms that need a board are chosen where there is one")
     }
 
     /// Do all of it, in any order, before anything that is asked for later. Messages to oneself are not allowed.
@@ -351,7 +384,16 @@ impl Link for Call<'_> {
 
     #[inline]
     fn shared(&self) -> Option<&Access<'_>> {
-        self.access.as_ref()
+        self.access.as_ref().filter(|access| !access.is_of_node())
+    }
+
+    fn shared_in_node(&self) -> Option<&Access<'_>> {
+        self.access.as_ref().filter(|access| access.is_of_node())
+    }
+
+    #[inline]
+    fn layout(&self) -> Option<&Layout> {
+        self.comm.shared.layout(self.comm)
     }
 
     #[cold]

@@ -2,6 +2,7 @@
 
 use super::elements::{self, Elements};
 use super::link::{Incoming, Link, Memory, Outgoing};
+use super::select::{Case, Traits};
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::fail;
@@ -88,6 +89,56 @@ impl<'a> Operand<'a> {
     pub unsafe fn combine(&self, left: *const u8, inout: *mut u8, count: i64) {
         // SAFETY: the caller's promise.
         unsafe { self.reduction.apply(left, inout, count) }
+    }
+
+    /// Combine what the first `parts` ranks have contributed, from the last to the first: `c0 op (c1 op (... op cn))`. What
+    /// `own` gave lies in `input`. The result comes to where the last one's contribution is, or would be.
+    ///
+    /// # Safety
+    /// Contributions and `input` must hold `count` elements; they do not overlap.
+    pub unsafe fn fold(
+        &self,
+        link: &impl Link,
+        parts: usize,
+        own: usize,
+        input: *const u8,
+        contribution: impl Fn(usize) -> *mut u8,
+        count: i64,
+    ) -> Result<()> {
+        let result = contribution(parts - 1);
+        // SAFETY: the caller's promise.
+        unsafe {
+            if own == parts - 1 {
+                self.copy(link, input, result, count)?;
+            }
+            for rank in (0..parts - 1).rev() {
+                let part = if rank == own { input } else { contribution(rank) };
+                self.apply(link, part, result, count);
+            }
+        }
+        Ok(())
+    }
+
+    /// How many elements so many bytes are, at least one.
+    pub fn in_bytes(&self, bytes: i64) -> i64 {
+        (bytes / self.datatype.size().max(1)).max(1)
+    }
+
+    /// What the choice of an algorithm for `count` elements may depend on.
+    #[inline]
+    pub fn case(&self, link: &impl Link, count: i64) -> Case {
+        let bytes = (count * self.datatype.size()) as usize;
+        let offers = Traits::PLAIN.when(self.datatype.is_contiguous())
+            | Traits::COMMUTATIVE.when(self.commutative)
+            | Traits::ELEMENT_EACH.when(count >= link.size() as i64);
+        let case = Case::on(link, bytes, offers);
+        match self.crosses_small() {
+            true => case,
+            false => Case {
+                offers: case.offers.without(Traits::BOARD),
+                ..case
+            },
+        }
     }
 
     /// Copy elements; nothing else in `to` changes.

@@ -1,7 +1,11 @@
 //! `MPI_Reduce` (MPI-5.0 §6.9.1).
 
 pub(super) mod binomial;
+mod halving;
 pub(super) mod inter;
+mod linear;
+mod nodes;
+mod ring;
 mod shared;
 
 use std::ffi::c_void;
@@ -10,6 +14,7 @@ use super::arguments::{self, Root, is_in_place};
 use super::form::forms;
 use super::link::Link;
 use super::operand::Operand;
+use super::select::{Reduce, choose};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::Result;
@@ -82,29 +87,18 @@ pub(super) unsafe fn run(
     count: i64,
     root: usize,
 ) -> Result<()> {
-    // The order of ranks must be kept from rank 0 on, whoever the root is.
-    let top = if operand.is_commutative() { root } else { 0 };
+    if count == 0 {
+        return Ok(());
+    }
     // SAFETY: the caller's promise.
     unsafe {
-        if count == 0 {
-            return Ok(());
-        }
-        if let Some(access) = operand.shared(link) {
-            return shared::run(link, access, operand, input, output, count, root);
-        }
-        let (result, _scratch) = binomial::run(link, operand, input, count, top)?;
-        if top != root {
-            if link.rank() == top {
-                operand.send(link, root, result, count)?;
-            } else if link.rank() == root {
-                // The root's own input is on its way to rank 0, or has arrived there.
-                let last = operand.scratch(link, count)?;
-                operand.receive(link, top, last.elements, count)?;
-                operand.copy(link, last.elements, output, count)?;
-            }
-        } else if link.rank() == root {
-            operand.copy(link, result, output, count)?;
+        match choose(&operand.case(link, count))? {
+            Reduce::Shared => shared::run(link, link.board(), operand, input, output, count, root),
+            Reduce::Linear => linear::run(link, operand, input, output, count, root),
+            Reduce::Nodes => nodes::run(link, link.map(), operand, input, output, count, root),
+            Reduce::Halving => halving::run(link, operand, input, output, count, root),
+            Reduce::Ring => ring::run(link, operand, input, output, count, root),
+            Reduce::Binomial => binomial::run(link, operand, input, output, count, root),
         }
     }
-    Ok(())
 }

@@ -1,7 +1,9 @@
 //! `MPI_Reduce_scatter` and `MPI_Reduce_scatter_block` (MPI-5.0 §6.10).
 
 pub(super) mod direct;
+mod halving;
 mod inter;
+mod pairwise;
 mod shared;
 
 use std::ffi::c_void;
@@ -10,6 +12,7 @@ use super::arguments;
 use super::form::{Form, forms};
 use super::link::Link;
 use super::operand::Operand;
+use super::select::{ReduceScatter, choose};
 use crate::comm::Comm;
 use crate::counts::Counts;
 use crate::datatype::Datatype;
@@ -112,9 +115,11 @@ pub(super) unsafe fn run(
         if link.remote_size() > 0 {
             return inter::run(link, operand, input, output, block);
         }
-        match operand.shared(link) {
-            Some(access) => shared::run(link, access, operand, input, output, block),
-            None => direct::run(link, operand, input, output, block),
+        match choose(&operand.case(link, starts[link.size() - 1] + counts[link.size() - 1]))? {
+            ReduceScatter::Shared => shared::run(link, link.board(), operand, input, output, block),
+            ReduceScatter::Halving => halving::run(link, operand, input, output, block),
+            ReduceScatter::Pairwise => pairwise::run(link, operand, input, output, block),
+            ReduceScatter::Direct => direct::run(link, operand, input, output, block),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `MPI_Scan` and `MPI_Exscan` (MPI-5.0 §6.11).
 
+mod direct;
 mod recursive_doubling;
 mod shared;
 
@@ -9,6 +10,7 @@ use super::arguments::{self, is_in_place};
 use super::form::{Form, forms};
 use super::link::Link;
 use super::operand::Operand;
+use super::select::{Scan, choose};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::Result;
@@ -97,9 +99,10 @@ pub(super) unsafe fn run(
     }
     // SAFETY: the caller's promise.
     unsafe {
-        if let Some(access) = operand.shared(link) {
-            return shared::run(link, access, operand, input, output, count, inclusive);
+        match choose(&operand.case(link, count))? {
+            Scan::Shared => shared::run(link, link.board(), operand, input, output, count, inclusive),
+            Scan::Direct => direct::run(link, operand, input, output, count, inclusive),
+            Scan::RecursiveDoubling => recursive_doubling::run(link, operand, input, output, count, inclusive),
         }
-        recursive_doubling::run(link, operand, input, output, count, inclusive)
     }
 }

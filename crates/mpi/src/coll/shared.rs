@@ -23,7 +23,8 @@ use std::sync::{Arc, OnceLock};
 
 use isthmus_engine::{Board, LONGEST, Step, enter, is_crowded};
 
-use super::link::Call;
+use super::layout::Layout;
+use super::link::{Call, Link};
 use crate::comm::Comm;
 use crate::error::Result;
 
@@ -43,6 +44,36 @@ pub(crate) struct Control {
     board: OnceLock<Option<Arc<Board>>>,
     /// Calls since: the same on every rank.
     calls: AtomicU64,
+    /// Where its ranks are, if somebody made the machine up.
+    declared: OnceLock<Option<Arc<Layout>>>,
+    /// Where they really are: known, once all have come together for the board.
+    found: OnceLock<Layout>,
+}
+
+impl Control {
+    /// Where the ranks of `comm`, which this is the control of, are, if all know that.
+    #[inline]
+    pub(super) fn layout(&self, comm: &Comm) -> Option<&Layout> {
+        match self.declared.get_or_init(|| declare(comm)) {
+            Some(layout) => Some(layout),
+            None => self.found.get(),
+        }
+    }
+
+    /// The same, for calls that need not be in the same order everywhere as those that make the board.
+    pub(super) fn declared(&self, comm: &Comm) -> Option<Arc<Layout>> {
+        self.declared.get_or_init(|| declare(comm)).clone()
+    }
+}
+
+/// Where the ranks are on a machine that somebody made up: all know that without asking.
+fn declare(comm: &Comm) -> Option<Arc<Layout>> {
+    if comm.is_inter() || comm.size() < 2 {
+        return None;
+    }
+    let place = |rank| isthmus_engine::declared(comm.peer(rank)?);
+    let places: Option<Vec<_>> = (0..comm.size()).map(place).collect();
+    places.map(|places| Arc::new(Layout::new(places)))
 }
 
 /// The board, as one call uses it. When it is dropped, the call is over.
@@ -52,6 +83,7 @@ pub(super) struct Access<'a> {
     /// The step to take next.
     next: Cell<Step>,
     comm: &'a Comm,
+    is_of_node: bool,
 }
 
 /// The board of the communicator that `call` is on, if it has one. `call` may not have it yet.
@@ -68,6 +100,7 @@ pub(super) fn begin<'a>(comm: &'a Comm, call: &Call<'a>) -> Result<Option<Access
                 call: number,
                 next: Cell::new(Step::first_of(number)),
                 comm,
+                is_of_node: board.members() < comm.size() as usize,
             }))
         }
         Some(None) => Ok(None),
@@ -78,36 +111,61 @@ pub(super) fn begin<'a>(comm: &'a Comm, call: &Call<'a>) -> Result<Option<Access
 #[cold]
 fn warm_up(comm: &Comm, call: &Call<'_>) -> Result<()> {
     let control = &comm.shared;
-    let fits = !comm.is_inter() && (2..=MOST_RANKS as i32).contains(&comm.size());
-    if fits && control.early.fetch_add(1, Ordering::Relaxed) + 1 == WARM_UP {
-        let board = agree(comm, call)?;
+    if comm.is_inter() || control.early.fetch_add(1, Ordering::Relaxed) + 1 != WARM_UP {
+        return Ok(());
+    }
+    let members: Vec<usize> = match control.layout(comm) {
+        Some(layout) if layout.nodes().len() > 1 => layout.nodes()[layout.node_of(call.rank())].clone(),
+        _ => (0..call.size()).collect(),
+    };
+    if (2..=MOST_RANKS).contains(&members.len()) {
+        let board = agree(comm, call, &members)?;
         // Calls follow each other, so nobody else does this.
         let _ = control.board.set(board);
     }
     Ok(())
 }
 
-/// Rank 0 takes the memory and tells the others; all have a board, or none.
-fn agree(comm: &Comm, call: &Call<'_>) -> Result<Option<Arc<Board>>> {
-    let (rank, size) = (comm.rank() as usize, comm.size() as usize);
+/// The first of the members takes the memory and tells the others, once all have come; all have a board, or none.
+fn agree(comm: &Comm, call: &Call<'_>, members: &[usize]) -> Result<Option<Arc<Board>>> {
+    let (first, others) = members.split_first().expect("a board is for several");
+    let me = members.iter().position(|member| *member == call.rank()).unwrap_or(0);
     let mut word = [0; 8];
-    if rank == 0 {
-        word = Board::allocate(&mut enter(), size).unwrap_or(0).to_ne_bytes();
-        for other in 1..size {
-            call.send(other, &word)?;
+    if me == 0 {
+        for other in others {
+            call.receive(*other, &mut [])?;
+        }
+        word = Board::allocate(&mut enter(), members.len()).unwrap_or(0).to_ne_bytes();
+        for other in others {
+            call.send(*other, &word)?;
         }
     } else {
-        call.receive(0, &mut word)?;
+        call.send(*first, &[])?;
+        call.receive(*first, &mut word)?;
     }
     let offset = u64::from_ne_bytes(word);
     if offset == 0 {
         return Ok(None);
     }
-    let members: Vec<_> = (0..comm.size()).filter_map(|member| comm.peer(member)).collect();
-    Ok(Board::attach(&mut enter(), offset, &members, rank).map(Arc::new))
+    let mut inside = enter();
+    let peers: Vec<_> = members.iter().filter_map(|member| comm.peer(*member as i32)).collect();
+    if members.len() == call.size() {
+        // All have come, so all find the same.
+        let places: Option<Vec<_>> = peers.iter().map(|peer| inside.place_of(*peer)).collect();
+        if let Some(places) = places {
+            let _ = comm.shared.found.set(Layout::new(places));
+        }
+    }
+    Ok(Board::attach(&mut inside, offset, &peers, me).map(Arc::new))
 }
 
 impl Access<'_> {
+    /// Is it for the ranks of one node, of several?
+    #[inline]
+    pub fn is_of_node(&self) -> bool {
+        self.is_of_node
+    }
+
     /// The next step of the call. All ranks take the same steps.
     #[inline]
     pub fn step(&self) -> Step {

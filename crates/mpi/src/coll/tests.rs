@@ -3,13 +3,17 @@
 mod inter;
 
 use std::cell::Cell;
+use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::arguments::Root;
 use super::elements::Elements;
+use super::layout::Layout;
 use super::link::{Incoming, Link, Memory as Room, Outgoing};
 use super::operand::Operand;
 use super::schedule::{Recorder, Step};
+use super::select::tests::WANTED;
+use super::select::{Choice, Traits};
 use super::*;
 use crate::counts::{Counts, Width};
 use crate::datatype::{self, Datatype, type_commit};
@@ -29,6 +33,7 @@ struct Thread {
     faults: Cell<usize>,
     /// Writes down what algorithms ask for, until they have ended.
     recorder: Option<Recorder>,
+    layout: Option<Layout>,
 }
 
 impl Thread {
@@ -88,6 +93,10 @@ impl Link for Thread {
 
     fn remote_size(&self) -> usize {
         self.sizes[1]
+    }
+
+    fn layout(&self) -> Option<&Layout> {
+        self.layout.as_ref()
     }
 
     fn fault(&self, _error: Error) {
@@ -180,14 +189,17 @@ fn on_groups_once<T: Send>(sizes: [usize; 2], recorded: bool, f: &(impl Fn(&Thre
                 from: others().map(|other| channels[other][place].1.take().unwrap()).collect(),
                 faults: Cell::new(0),
                 recorder: recorded.then(|| Recorder::with(rank, sizes)),
+                layout: if sizes[1] == 0 { layout_of(sizes[0]) } else { None },
             }
         })
         .collect();
+    let wanted = WANTED.get();
     std::thread::scope(|scope| {
         let threads: Vec<_> = ranks
             .into_iter()
             .map(|rank| {
                 scope.spawn(move || {
+                    WANTED.set(wanted);
                     let result = f(&rank);
                     assert_eq!(rank.faults.get(), 0);
                     // Once everyone has finished, nothing may have been sent that nobody received.
@@ -213,6 +225,11 @@ fn int() -> &'static Datatype {
 
 /// Two ints, at bytes 0 and 8 of 16.
 fn gapped() -> &'static Datatype {
+    static GAPPED: OnceLock<&Datatype> = OnceLock::new();
+    GAPPED.get_or_init(make_gapped)
+}
+
+fn make_gapped() -> &'static Datatype {
     let pair = datatype::type_vector(2, 1, 2, int(), Width::Int).unwrap();
     let wide = datatype::type_create_resized(pair.resolve("pair").unwrap(), 0, 16, Width::Int).unwrap();
     let wide = wide.resolve("wide").unwrap();
@@ -222,6 +239,11 @@ fn gapped() -> &'static Datatype {
 
 /// Two ints in a row.
 fn doubled() -> &'static Datatype {
+    static DOUBLED: OnceLock<&Datatype> = OnceLock::new();
+    DOUBLED.get_or_init(make_doubled)
+}
+
+fn make_doubled() -> &'static Datatype {
     let pair = datatype::type_contiguous(2, int(), Width::Int)
         .unwrap()
         .resolve("pair")
@@ -232,6 +254,11 @@ fn doubled() -> &'static Datatype {
 
 /// `x -> a x + b`, one after the other: associative, not commutative. Works on pairs of ints of any layout.
 fn compose() -> &'static Op {
+    static COMPOSE: OnceLock<&Op> = OnceLock::new();
+    COMPOSE.get_or_init(make_compose)
+}
+
+fn make_compose() -> &'static Op {
     let function =
         |input: *const std::ffi::c_void, inout: *mut std::ffi::c_void, count: i64, datatype: Handle<Datatype>| {
             let datatype = datatype.resolve("datatype").unwrap();
@@ -257,6 +284,11 @@ fn compose() -> &'static Op {
 
 /// Sum of ints as a user's operation.
 fn user_sum() -> &'static Op {
+    static SUM: OnceLock<&Op> = OnceLock::new();
+    SUM.get_or_init(make_user_sum)
+}
+
+fn make_user_sum() -> &'static Op {
     let function = |input: *const std::ffi::c_void, inout: *mut std::ffi::c_void, count: i64, _: Handle<Datatype>| {
         for i in 0..count as usize {
             let (input, inout) = (input.cast::<i32>(), inout.cast::<i32>());
@@ -366,6 +398,41 @@ fn prefixes(case: &Case, size: usize, count: i64) -> Vec<Memory> {
     all
 }
 
+thread_local! {
+    /// The machine on which the next ranks are.
+    static MACHINE: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
+
+/// Do it with each algorithm in turn where it can be, and with what is chosen, on one machine and on several.
+fn by_every_algorithm<C: Choice>(f: impl Fn()) {
+    for (index, algorithm) in C::COLLECTIVE.algorithms.iter().enumerate() {
+        // Threads have no board, and nodes come below.
+        if algorithm
+            .needs
+            .are_in(Traits::COMMUTATIVE | Traits::ELEMENT_EACH | Traits::PLACES)
+        {
+            WANTED.set(Some(index));
+            f();
+        }
+    }
+    WANTED.set(None);
+    on_every_machine(f);
+}
+
+/// On one of which nothing is known, on three nodes of four, on nodes whose ranks are mixed, and on packages.
+fn on_every_machine(f: impl Fn()) {
+    for machine in [None, Some("3x1x2x2"), Some("1.0,0.0,1.1"), Some("2x2x2")] {
+        MACHINE.set(machine);
+        f();
+    }
+    MACHINE.set(None);
+}
+
+fn layout_of(size: usize) -> Option<Layout> {
+    let machine = isthmus_engine::MadeUp::parse(MACHINE.get()?).unwrap();
+    Some(Layout::new((0..size).map(|rank| machine.place(rank)).collect()))
+}
+
 fn for_all(counts: &[i64], f: impl Fn(&Case, usize, i64)) {
     for case in cases() {
         for size in SIZES {
@@ -378,71 +445,9 @@ fn for_all(counts: &[i64], f: impl Fn(&Case, usize, i64)) {
 
 #[test]
 fn allreduce_combines_in_rank_order() {
-    for_all(&[0, 1, 3, 100, 700, 9001], |case, size, count| {
-        let expected = prefixes(case, size, count).pop().unwrap();
-        for in_place in [false, true] {
-            let results = on_ranks(size, |link| {
-                let operand = Operand::new(case.datatype, case.op).unwrap();
-                let input = Memory::filled(case.datatype, count, link.rank());
-                let mut output = if in_place {
-                    input.clone()
-                } else {
-                    Memory::new(case.datatype, count)
-                };
-                let from = if in_place { output.0.as_ptr() } else { input.0.as_ptr() };
-                // SAFETY: both hold `count` elements.
-                link.end(unsafe { allreduce::run(link, &operand, from, output.0.as_mut_ptr(), count) });
-                output
-            });
-            for result in results {
-                assert!(result == expected, "{size} ranks, {count} elements");
-            }
-        }
-    });
-}
-
-#[test]
-fn reduce_combines_in_rank_order_at_any_root() {
-    for_all(&[0, 1, 50], |case, size, count| {
-        let expected = prefixes(case, size, count).pop().unwrap();
-        for root in [0, size / 2, size - 1] {
-            for in_place in [false, true] {
-                let results = on_ranks(size, |link| {
-                    let operand = Operand::new(case.datatype, case.op).unwrap();
-                    let mut input = Memory::filled(case.datatype, count, link.rank());
-                    let mut output = Memory::new(case.datatype, count);
-                    let to = if in_place {
-                        input.0.as_mut_ptr()
-                    } else {
-                        output.0.as_mut_ptr()
-                    };
-                    let from = if in_place { to.cast_const() } else { input.0.as_ptr() };
-                    // SAFETY: both hold `count` elements.
-                    link.end(unsafe { super::reduce::run(link, &operand, from, to, count, root) });
-                    if in_place { input } else { output }
-                });
-                // Sums may be taken in another order; these cases come out the same.
-                for result in [&results[root], &results[size + root]] {
-                    assert!(*result == expected, "{size} ranks, {count} elements, root {root}");
-                }
-                for (rank, result) in (0..size).cycle().zip(&results).filter(|(rank, _)| *rank != root) {
-                    let untouched = if in_place {
-                        Memory::filled(case.datatype, count, rank)
-                    } else {
-                        Memory::new(case.datatype, count)
-                    };
-                    assert!(*result == untouched);
-                }
-            }
-        }
-    });
-}
-
-#[test]
-fn scans_give_prefixes() {
-    for_all(&[0, 1, 20], |case, size, count| {
-        let expected = prefixes(case, size, count);
-        for inclusive in [true, false] {
+    by_every_algorithm::<select::Allreduce>(|| {
+        for_all(&[0, 1, 3, 100, 700, 9001], |case, size, count| {
+            let expected = prefixes(case, size, count).pop().unwrap();
             for in_place in [false, true] {
                 let results = on_ranks(size, |link| {
                     let operand = Operand::new(case.datatype, case.op).unwrap();
@@ -454,55 +459,125 @@ fn scans_give_prefixes() {
                     };
                     let from = if in_place { output.0.as_ptr() } else { input.0.as_ptr() };
                     // SAFETY: both hold `count` elements.
-                    link.end(unsafe {
-                        super::scan::run(link, &operand, from, output.0.as_mut_ptr(), count, inclusive)
-                    });
+                    link.end(unsafe { allreduce::run(link, &operand, from, output.0.as_mut_ptr(), count) });
                     output
                 });
-                for (rank, result) in (0..size).cycle().zip(&results) {
-                    if inclusive {
-                        assert!(*result == expected[rank]);
-                    } else if rank > 0 {
-                        assert!(
-                            *result == expected[rank - 1],
-                            "{size} ranks, {count} elements, rank {rank}"
-                        );
-                    } else if !in_place {
-                        assert!(*result == Memory::new(case.datatype, count));
+                for result in results {
+                    assert!(result == expected, "{size} ranks, {count} elements");
+                }
+            }
+        });
+    });
+}
+
+#[test]
+fn reduce_combines_in_rank_order_at_any_root() {
+    by_every_algorithm::<select::Reduce>(|| {
+        for_all(&[0, 1, 50], |case, size, count| {
+            let expected = prefixes(case, size, count).pop().unwrap();
+            for root in [0, size / 2, size - 1] {
+                for in_place in [false, true] {
+                    let results = on_ranks(size, |link| {
+                        let operand = Operand::new(case.datatype, case.op).unwrap();
+                        let mut input = Memory::filled(case.datatype, count, link.rank());
+                        let mut output = Memory::new(case.datatype, count);
+                        let to = if in_place {
+                            input.0.as_mut_ptr()
+                        } else {
+                            output.0.as_mut_ptr()
+                        };
+                        let from = if in_place { to.cast_const() } else { input.0.as_ptr() };
+                        // SAFETY: both hold `count` elements.
+                        link.end(unsafe { super::reduce::run(link, &operand, from, to, count, root) });
+                        if in_place { input } else { output }
+                    });
+                    // Sums may be taken in another order; these cases come out the same.
+                    for result in [&results[root], &results[size + root]] {
+                        assert!(*result == expected, "{size} ranks, {count} elements, root {root}");
+                    }
+                    for (rank, result) in (0..size).cycle().zip(&results).filter(|(rank, _)| *rank != root) {
+                        let untouched = if in_place {
+                            Memory::filled(case.datatype, count, rank)
+                        } else {
+                            Memory::new(case.datatype, count)
+                        };
+                        assert!(*result == untouched);
                     }
                 }
             }
-        }
+        });
+    });
+}
+
+#[test]
+fn scans_give_prefixes() {
+    by_every_algorithm::<select::Scan>(|| {
+        for_all(&[0, 1, 20], |case, size, count| {
+            let expected = prefixes(case, size, count);
+            for inclusive in [true, false] {
+                for in_place in [false, true] {
+                    let results = on_ranks(size, |link| {
+                        let operand = Operand::new(case.datatype, case.op).unwrap();
+                        let input = Memory::filled(case.datatype, count, link.rank());
+                        let mut output = if in_place {
+                            input.clone()
+                        } else {
+                            Memory::new(case.datatype, count)
+                        };
+                        let from = if in_place { output.0.as_ptr() } else { input.0.as_ptr() };
+                        // SAFETY: both hold `count` elements.
+                        link.end(unsafe {
+                            super::scan::run(link, &operand, from, output.0.as_mut_ptr(), count, inclusive)
+                        });
+                        output
+                    });
+                    for (rank, result) in (0..size).cycle().zip(&results) {
+                        if inclusive {
+                            assert!(*result == expected[rank]);
+                        } else if rank > 0 {
+                            assert!(
+                                *result == expected[rank - 1],
+                                "{size} ranks, {count} elements, rank {rank}"
+                            );
+                        } else if !in_place {
+                            assert!(*result == Memory::new(case.datatype, count));
+                        }
+                    }
+                }
+            }
+        });
     });
 }
 
 #[test]
 fn reduce_scatter_gives_blocks() {
-    for_all(&[0, 1, 30], |case, size, count| {
-        let counts: Vec<i64> = (0..size as i64).map(|rank| count * (rank % 3)).collect();
-        let total: i64 = counts.iter().sum();
-        let whole = prefixes(case, size, total).pop().unwrap();
-        for in_place in [false, true] {
-            let results = on_ranks(size, |link| {
-                let operand = Operand::new(case.datatype, case.op).unwrap();
-                let mut input = Memory::filled(case.datatype, total, link.rank());
-                let mut output = Memory::new(case.datatype, counts[link.rank()]);
-                let to = if in_place {
-                    input.0.as_mut_ptr()
-                } else {
-                    output.0.as_mut_ptr()
-                };
-                let from = if in_place { to.cast_const() } else { input.0.as_ptr() };
-                // SAFETY: both hold their elements.
-                link.end(unsafe { super::reduce_scatter::run(link, &operand, from, to, &counts) });
-                if in_place { input } else { output }
-            });
-            for (rank, result) in (0..size).cycle().zip(&results) {
-                let first = counts[..rank].iter().sum();
-                let expected = whole.pack(case.datatype, first, counts[rank]);
-                assert!(result.pack(case.datatype, 0, counts[rank]) == expected);
+    by_every_algorithm::<select::ReduceScatter>(|| {
+        for_all(&[0, 1, 30], |case, size, count| {
+            let counts: Vec<i64> = (0..size as i64).map(|rank| count * (rank % 3)).collect();
+            let total: i64 = counts.iter().sum();
+            let whole = prefixes(case, size, total).pop().unwrap();
+            for in_place in [false, true] {
+                let results = on_ranks(size, |link| {
+                    let operand = Operand::new(case.datatype, case.op).unwrap();
+                    let mut input = Memory::filled(case.datatype, total, link.rank());
+                    let mut output = Memory::new(case.datatype, counts[link.rank()]);
+                    let to = if in_place {
+                        input.0.as_mut_ptr()
+                    } else {
+                        output.0.as_mut_ptr()
+                    };
+                    let from = if in_place { to.cast_const() } else { input.0.as_ptr() };
+                    // SAFETY: both hold their elements.
+                    link.end(unsafe { super::reduce_scatter::run(link, &operand, from, to, &counts) });
+                    if in_place { input } else { output }
+                });
+                for (rank, result) in (0..size).cycle().zip(&results) {
+                    let first = counts[..rank].iter().sum();
+                    let expected = whole.pack(case.datatype, first, counts[rank]);
+                    assert!(result.pack(case.datatype, 0, counts[rank]) == expected);
+                }
             }
-        }
+        });
     });
 }
 
@@ -513,30 +588,34 @@ fn block(from: usize, to: usize, count: i64) -> Vec<u8> {
 
 #[test]
 fn bcast_reaches_everyone() {
-    for size in SIZES {
-        for root in [0, size / 3, size - 1] {
-            for count in [0, 1, 1000] {
-                let results = on_ranks(size, |link| {
-                    // Every second rank keeps its pairs with gaps.
-                    let datatype = if link.rank() % 2 == 0 { doubled() } else { gapped() };
-                    let mut memory = Memory::new(datatype, count);
-                    if link.rank() == root {
-                        memory.unpack(datatype, 0, &block(root, 0, count));
+    by_every_algorithm::<select::Bcast>(|| {
+        on_every_machine(|| {
+            for size in SIZES {
+                for root in [0, size / 3, size - 1] {
+                    for count in [0, 1, 1000] {
+                        let results = on_ranks(size, |link| {
+                            // Every second rank keeps its pairs with gaps.
+                            let datatype = if link.rank() % 2 == 0 { doubled() } else { gapped() };
+                            let mut memory = Memory::new(datatype, count);
+                            if link.rank() == root {
+                                memory.unpack(datatype, 0, &block(root, 0, count));
+                            }
+                            let elements = memory.elements(datatype, 0, count);
+                            // SAFETY: the elements lie in `memory`.
+                            link.end(unsafe { super::bcast::run(link, elements, root) });
+                            let mut expected = Memory::new(datatype, count);
+                            expected.unpack(datatype, 0, &block(root, 0, count));
+                            memory == expected
+                        });
+                        assert!(
+                            results.into_iter().all(|good| good),
+                            "{size} ranks, root {root}, {count}"
+                        );
                     }
-                    let elements = memory.elements(datatype, 0, count);
-                    // SAFETY: the elements lie in `memory`.
-                    link.end(unsafe { super::bcast::run(link, elements, root) });
-                    let mut expected = Memory::new(datatype, count);
-                    expected.unpack(datatype, 0, &block(root, 0, count));
-                    memory == expected
-                });
-                assert!(
-                    results.into_iter().all(|good| good),
-                    "{size} ranks, root {root}, {count}"
-                );
+                }
             }
-        }
-    }
+        });
+    });
 }
 
 /// Where blocks of 0, `count` and 2 `count` elements lie, with holes between them: (count, displacement) by rank.
@@ -557,163 +636,171 @@ fn room(layout: &[(i64, i64)]) -> i64 {
 
 #[test]
 fn gather_and_scatter_are_inverse() {
-    for size in SIZES {
-        for root in [0, size - 1] {
-            for in_place in [false, true] {
-                let layout = uneven(size, 7);
-                let results = on_ranks(size, |link| {
-                    let rank = link.rank();
-                    let (count, at) = layout[rank];
-                    let mut own = Memory(block(rank, root, count));
-                    let mut all = Memory::new(gapped(), room(&layout));
-                    if rank == root && in_place {
-                        all.unpack(gapped(), at, &own.0);
-                    }
-                    let base = all.clone().0.len();
-                    let at_root = |place: usize| {
-                        let (count, at) = layout[place];
-                        (rank == root).then(|| Elements::new(all.0.as_ptr().cast(), 0, gapped()).at(at, count))
-                    };
-                    let mine = own.elements(doubled(), 0, count);
-                    let mine = (rank != root || !in_place).then_some(mine);
-                    // SAFETY: all elements lie in `own` and `all`.
-                    link.end(unsafe { super::gather::run(link, mine, at_root, Root::Rank(root)) });
-                    let mut expected = Memory::new(gapped(), room(&layout));
-                    for (from, (count, at)) in layout.iter().enumerate().filter(|_| rank == root) {
-                        expected.unpack(gapped(), *at, &block(from, root, *count));
-                    }
-                    assert_eq!(base, expected.0.len());
-                    let gathered = all == expected;
-                    // And back again.
-                    let mut back = Memory::new(doubled(), count);
-                    let mine = (rank != root || !in_place).then_some(back.elements(doubled(), 0, count));
-                    let at_root = |place: usize| {
-                        let (count, at) = layout[place];
-                        (rank == root).then(|| Elements::new(all.0.as_ptr().cast(), 0, gapped()).at(at, count))
-                    };
-                    // SAFETY: all elements lie in `back` and `all`.
-                    link.end(unsafe { super::scatter::run(link, mine, at_root, Root::Rank(root)) });
-                    gathered && (mine.is_none() || back == own)
-                });
-                assert!(
-                    results.into_iter().all(|good| good),
-                    "{size} ranks, root {root}, in place: {in_place}"
-                );
+    by_every_algorithm::<select::Gatherv>(|| {
+        for size in SIZES {
+            for root in [0, size - 1] {
+                for in_place in [false, true] {
+                    let layout = uneven(size, 7);
+                    let results = on_ranks(size, |link| {
+                        let rank = link.rank();
+                        let (count, at) = layout[rank];
+                        let mut own = Memory(block(rank, root, count));
+                        let mut all = Memory::new(gapped(), room(&layout));
+                        if rank == root && in_place {
+                            all.unpack(gapped(), at, &own.0);
+                        }
+                        let base = all.clone().0.len();
+                        let at_root = |place: usize| {
+                            let (count, at) = layout[place];
+                            (rank == root).then(|| Elements::new(all.0.as_ptr().cast(), 0, gapped()).at(at, count))
+                        };
+                        let mine = own.elements(doubled(), 0, count);
+                        let mine = (rank != root || !in_place).then_some(mine);
+                        // SAFETY: all elements lie in `own` and `all`.
+                        link.end(unsafe { super::gather::run_v(link, mine, at_root, Root::Rank(root)) });
+                        let mut expected = Memory::new(gapped(), room(&layout));
+                        for (from, (count, at)) in layout.iter().enumerate().filter(|_| rank == root) {
+                            expected.unpack(gapped(), *at, &block(from, root, *count));
+                        }
+                        assert_eq!(base, expected.0.len());
+                        let gathered = all == expected;
+                        // And back again.
+                        let mut back = Memory::new(doubled(), count);
+                        let mine = (rank != root || !in_place).then_some(back.elements(doubled(), 0, count));
+                        let at_root = |place: usize| {
+                            let (count, at) = layout[place];
+                            (rank == root).then(|| Elements::new(all.0.as_ptr().cast(), 0, gapped()).at(at, count))
+                        };
+                        // SAFETY: all elements lie in `back` and `all`.
+                        link.end(unsafe { super::scatter::run_v(link, mine, at_root, Root::Rank(root)) });
+                        gathered && (mine.is_none() || back == own)
+                    });
+                    assert!(
+                        results.into_iter().all(|good| good),
+                        "{size} ranks, root {root}, in place: {in_place}"
+                    );
+                }
             }
         }
-    }
+    });
 }
 
 #[test]
 fn allgather_gives_everyone_every_block() {
-    for size in SIZES {
-        for in_place in [false, true] {
-            for count in [0, 1, 200] {
-                for datatype in [doubled(), gapped()] {
-                    let results = on_ranks(size, |link| {
-                        let rank = link.rank();
-                        let mut own = Memory(block(rank, 0, count));
-                        let mut all = Memory::new(datatype, count * size as i64);
-                        if in_place {
-                            all.unpack(datatype, count * rank as i64, &own.0);
-                        }
-                        let mine = (!in_place).then_some(own.elements(doubled(), 0, count));
-                        let one = all.elements(datatype, 0, count);
-                        // SAFETY: all elements lie in `own` and `all`.
-                        link.end(unsafe { super::allgather::run(link, mine, one) });
-                        let mut expected = Memory::new(datatype, count * size as i64);
-                        for from in 0..size {
-                            expected.unpack(datatype, count * from as i64, &block(from, 0, count));
-                        }
-                        all == expected
+    by_every_algorithm::<select::Allgather>(|| {
+        for size in SIZES {
+            for in_place in [false, true] {
+                for count in [0, 1, 200] {
+                    for datatype in [doubled(), gapped()] {
+                        let results = on_ranks(size, |link| {
+                            let rank = link.rank();
+                            let mut own = Memory(block(rank, 0, count));
+                            let mut all = Memory::new(datatype, count * size as i64);
+                            if in_place {
+                                all.unpack(datatype, count * rank as i64, &own.0);
+                            }
+                            let mine = (!in_place).then_some(own.elements(doubled(), 0, count));
+                            let one = all.elements(datatype, 0, count);
+                            // SAFETY: all elements lie in `own` and `all`.
+                            link.end(unsafe { super::allgather::run(link, mine, one) });
+                            let mut expected = Memory::new(datatype, count * size as i64);
+                            for from in 0..size {
+                                expected.unpack(datatype, count * from as i64, &block(from, 0, count));
+                            }
+                            all == expected
+                        });
+                        assert!(results.into_iter().all(|good| good), "{size} ranks, {count}");
+                    }
+                }
+                let layout = uneven(size, 5);
+                let results = on_ranks(size, |link| {
+                    let rank = link.rank();
+                    let (count, at) = layout[rank];
+                    let mut own = Memory(block(rank, 0, count));
+                    let mut all = Memory::new(gapped(), room(&layout));
+                    if in_place {
+                        all.unpack(gapped(), at, &own.0);
+                    }
+                    let mine = (!in_place).then_some(own.elements(doubled(), 0, count));
+                    let start = all.elements(gapped(), 0, 0);
+                    // SAFETY: all elements lie in `own` and `all`.
+                    link.end(unsafe {
+                        super::allgather::run_v(link, mine, |from| start.at(layout[from].1, layout[from].0))
                     });
-                    assert!(results.into_iter().all(|good| good), "{size} ranks, {count}");
-                }
-            }
-            let layout = uneven(size, 5);
-            let results = on_ranks(size, |link| {
-                let rank = link.rank();
-                let (count, at) = layout[rank];
-                let mut own = Memory(block(rank, 0, count));
-                let mut all = Memory::new(gapped(), room(&layout));
-                if in_place {
-                    all.unpack(gapped(), at, &own.0);
-                }
-                let mine = (!in_place).then_some(own.elements(doubled(), 0, count));
-                let start = all.elements(gapped(), 0, 0);
-                // SAFETY: all elements lie in `own` and `all`.
-                link.end(unsafe {
-                    super::allgather::run_v(link, mine, |from| start.at(layout[from].1, layout[from].0))
+                    let mut expected = Memory::new(gapped(), room(&layout));
+                    for (from, (count, at)) in layout.iter().enumerate() {
+                        expected.unpack(gapped(), *at, &block(from, 0, *count));
+                    }
+                    all == expected
                 });
-                let mut expected = Memory::new(gapped(), room(&layout));
-                for (from, (count, at)) in layout.iter().enumerate() {
-                    expected.unpack(gapped(), *at, &block(from, 0, *count));
-                }
-                all == expected
-            });
-            assert!(results.into_iter().all(|good| good), "{size} ranks, uneven");
+                assert!(results.into_iter().all(|good| good), "{size} ranks, uneven");
+            }
         }
-    }
+    });
 }
 
 #[test]
 fn alltoall_transposes() {
-    for size in SIZES {
-        for in_place in [false, true] {
-            // In place, both directions of a pair must be alike.
-            let count = |from: usize, to: usize| {
-                if in_place {
-                    (from + to) as i64 % 4
-                } else {
-                    (from + 2 * to) as i64 % 4
-                }
-            };
-            let results = on_ranks(size, |link| {
-                let rank = link.rank();
-                let mut sends = Memory::new(doubled(), 4 * size as i64);
-                let mut recvs = Memory::new(gapped(), 4 * size as i64);
-                let mut expected = Memory::new(gapped(), 4 * size as i64);
-                for other in 0..size {
-                    let out = block(rank, other, count(rank, other));
+    by_every_algorithm::<select::Alltoallv>(|| {
+        for size in SIZES {
+            for in_place in [false, true] {
+                // In place, both directions of a pair must be alike.
+                let count = |from: usize, to: usize| {
                     if in_place {
-                        recvs.unpack(gapped(), 4 * other as i64, &out);
+                        (from + to) as i64 % 4
                     } else {
-                        sends.unpack(doubled(), 4 * other as i64, &out);
+                        (from + 2 * to) as i64 % 4
                     }
-                    expected.unpack(gapped(), 4 * other as i64, &block(other, rank, count(other, rank)));
-                }
-                let (from, to) = (sends.elements(doubled(), 0, 0), recvs.elements(gapped(), 0, 0));
-                let from = |other: usize| from.at(4 * other as i64, count(rank, other));
-                let to = |other: usize| to.at(4 * other as i64, count(other, rank));
-                // SAFETY: all elements lie in `sends` and `recvs`.
-                link.end(unsafe {
-                    if in_place {
-                        super::alltoall::run_in_place(link, to)
-                    } else {
-                        super::alltoall::run(link, from, to)
+                };
+                let results = on_ranks(size, |link| {
+                    let rank = link.rank();
+                    let mut sends = Memory::new(doubled(), 4 * size as i64);
+                    let mut recvs = Memory::new(gapped(), 4 * size as i64);
+                    let mut expected = Memory::new(gapped(), 4 * size as i64);
+                    for other in 0..size {
+                        let out = block(rank, other, count(rank, other));
+                        if in_place {
+                            recvs.unpack(gapped(), 4 * other as i64, &out);
+                        } else {
+                            sends.unpack(doubled(), 4 * other as i64, &out);
+                        }
+                        expected.unpack(gapped(), 4 * other as i64, &block(other, rank, count(other, rank)));
                     }
+                    let (from, to) = (sends.elements(doubled(), 0, 0), recvs.elements(gapped(), 0, 0));
+                    let from = |other: usize| from.at(4 * other as i64, count(rank, other));
+                    let to = |other: usize| to.at(4 * other as i64, count(other, rank));
+                    // SAFETY: all elements lie in `sends` and `recvs`.
+                    link.end(unsafe {
+                        if in_place {
+                            super::alltoall::run_in_place(link, to, false)
+                        } else {
+                            super::alltoall::run_v(link, from, to)
+                        }
+                    });
+                    recvs == expected
                 });
-                recvs == expected
-            });
-            assert!(
-                results.into_iter().all(|good| good),
-                "{size} ranks, in place: {in_place}"
-            );
+                assert!(
+                    results.into_iter().all(|good| good),
+                    "{size} ranks, in place: {in_place}"
+                );
+            }
         }
-    }
+    });
 }
 
 #[test]
 fn barriers_hold_everyone_back() {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    for size in SIZES {
-        let arrived = AtomicUsize::new(0);
-        on_ranks(size, |link| {
-            arrived.fetch_add(1, Ordering::SeqCst);
-            link.end(super::barrier::run(link));
-            assert_eq!(arrived.load(Ordering::SeqCst) % size, 0);
-        });
-    }
+    by_every_algorithm::<select::Barrier>(|| {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        for size in SIZES {
+            let arrived = AtomicUsize::new(0);
+            on_ranks(size, |link| {
+                arrived.fetch_add(1, Ordering::SeqCst);
+                link.end(super::barrier::run(link));
+                assert_eq!(arrived.load(Ordering::SeqCst) % size, 0);
+            });
+        }
+    });
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub unsafe fn run(
     }
     // SAFETY: the caller's promise; scratch areas have room for all elements.
     unsafe {
-        let (ours, _scratch) = binomial::run(link, operand, input, count, 0)?;
+        let (ours, _scratch) = binomial::to_top(link, operand, input, count, 0)?;
         if link.rank() == 0 {
             let theirs = operand.scratch(link, count)?;
             operand.swap(link, link.across(0), ours, theirs.elements, count)?;

@@ -13,8 +13,7 @@ use crate::error::Result;
 const SEGMENT: i64 = 2 << 20;
 
 /// # Safety
-/// `input` must hold `count` elements and `output` have room for them, gaps included; they are the same or do not
-/// overlap.
+/// `input` must hold `count` elements and `output` have room for them; they are the same or do not overlap.
 pub unsafe fn run(
     link: &impl Link,
     operand: &Operand<'_>,
@@ -22,6 +21,22 @@ pub unsafe fn run(
     output: *mut u8,
     count: i64,
 ) -> Result<()> {
+    if !operand.datatype.is_contiguous() {
+        // Whole elements cross, gaps included, which must not touch the user's.
+        let result = operand.scratch(link, count)?;
+        // SAFETY: the caller's promise; the scratch area has room for all elements.
+        unsafe {
+            plain(link, operand, input, result.elements, count)?;
+            return operand.copy(link, result.elements, output, count);
+        }
+    }
+    // SAFETY: the caller's promise; there are no gaps.
+    unsafe { plain(link, operand, input, output, count) }
+}
+
+/// # Safety
+/// As for [`run`], with room for the gaps too.
+unsafe fn plain(link: &impl Link, operand: &Operand<'_>, input: *const u8, output: *mut u8, count: i64) -> Result<()> {
     let elements = (SEGMENT / operand.datatype.size()).max(link.size() as i64);
     let mut done = 0;
     while done < count {

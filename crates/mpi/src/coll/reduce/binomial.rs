@@ -8,11 +8,44 @@ use crate::coll::link::Link;
 use crate::coll::operand::{Operand, Scratch};
 use crate::error::Result;
 
+/// `output` matters at the root, and may be `input`.
+///
+/// # Safety
+/// `input` must hold `count` elements and, at the root, `output` have room for them.
+pub unsafe fn run(
+    link: &impl Link,
+    operand: &Operand<'_>,
+    input: *const u8,
+    output: *mut u8,
+    count: i64,
+    root: usize,
+) -> Result<()> {
+    // The order of ranks must be kept from rank 0 on, whoever the root is.
+    let top = if operand.is_commutative() { root } else { 0 };
+    // SAFETY: the caller's promise; the scratch area has room for all elements.
+    unsafe {
+        let (result, _scratch) = to_top(link, operand, input, count, top)?;
+        if top != root {
+            if link.rank() == top {
+                operand.send(link, root, result, count)?;
+            } else if link.rank() == root {
+                // The root's own input is on its way to rank 0, or has arrived there.
+                let last = operand.scratch(link, count)?;
+                operand.receive(link, top, last.elements, count)?;
+                operand.copy(link, last.elements, output, count)?;
+            }
+        } else if link.rank() == root {
+            operand.copy(link, result, output, count)?;
+        }
+    }
+    Ok(())
+}
+
 /// At `top`, where the result lies, and what keeps it there. Elsewhere it means nothing.
 ///
 /// # Safety
 /// `input` must hold `count` elements.
-pub unsafe fn run<'l>(
+pub unsafe fn to_top<'l>(
     link: &'l impl Link,
     operand: &Operand<'_>,
     input: *const u8,

@@ -31,7 +31,7 @@ pub unsafe fn run(
                 operand.copy(link, result.elements, output, count)
             }
             Root::There(root) => {
-                let (result, _scratch) = binomial::run(link, operand, input, count, 0)?;
+                let (result, _scratch) = binomial::to_top(link, operand, input, count, 0)?;
                 if link.rank() == 0 {
                     operand.send(link, link.across(root), result, count)?;
                 }

@@ -2,7 +2,7 @@
 //!
 //! Source: the pairwise exchange of Thakur, Rabenseifner, Gropp, 2005, in one round rather than p - 1.
 //! Cost: p - 1 messages of a block per rank, one round; p - 1 operations on a block. Any number of ranks, any sizes, any
-//! operation.
+//! operation. The result is the same, bit for bit, as with a board.
 
 use crate::coll::link::Link;
 use crate::coll::operand::Operand;
@@ -35,12 +35,7 @@ pub unsafe fn run(
     // SAFETY: the caller's promise; the area has room for everyone's contribution, one after the other.
     unsafe {
         operand.transfer(link, &receives, &sends)?;
-        operand.copy(link, operand.at(input, first), contribution(rank), count)?;
-        let result = contribution(size - 1);
-        for rank in (0..size - 1).rev() {
-            operand.apply(link, contribution(rank), result, count);
-        }
-        operand.copy(link, result, output, count)?;
+        operand.fold(link, size, rank, operand.at(input, first), contribution, count)?;
+        operand.copy(link, contribution(size - 1), output, count)
     }
-    Ok(())
 }

@@ -29,7 +29,7 @@ pub unsafe fn run(
     let own = operand.elements(output, block(link.rank()).1);
     // SAFETY: the caller's promise; scratch areas have room for all elements.
     unsafe {
-        let (ours, _scratch) = binomial::run(link, operand, input, total, 0)?;
+        let (ours, _scratch) = binomial::to_top(link, operand, input, total, 0)?;
         if link.rank() > 0 {
             return linear::run(link, Some(own), |_| None, 0);
         }

@@ -1,9 +1,11 @@
 //! Writing down what an algorithm asks for.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use super::program::{Place, Program, Step};
 use crate::coll::elements::Elements;
+use crate::coll::layout::Layout;
 use crate::coll::link::{Incoming, Link, Memory, Outgoing, Pool};
 use crate::coll::operand::Operand;
 use crate::comm::Comm;
@@ -17,13 +19,17 @@ pub(in crate::coll) struct Recorder {
     sizes: [usize; 2],
     program: RefCell<Program>,
     memory: Pool,
+    layout: Option<Arc<Layout>>,
 }
 
 impl Recorder {
     /// For calls on a communicator.
     pub fn new(comm: &Comm) -> Self {
         let remote = comm.remote_group().map_or(0, |group| group.size());
-        Self::with(comm.rank() as usize, [comm.size() as usize, remote as usize])
+        Self {
+            layout: comm.shared.declared(comm),
+            ..Self::with(comm.rank() as usize, [comm.size() as usize, remote as usize])
+        }
     }
 
     /// For the process with this rank in its group, and groups of these sizes: its own, and the other one.
@@ -33,6 +39,7 @@ impl Recorder {
             sizes,
             program: RefCell::default(),
             memory: Pool::default(),
+            layout: None,
         }
     }
 
@@ -60,6 +67,10 @@ impl Link for Recorder {
 
     fn remote_size(&self) -> usize {
         self.sizes[1]
+    }
+
+    fn layout(&self) -> Option<&Layout> {
+        self.layout.as_deref()
     }
 
     fn fault(&self, error: Error) {

@@ -4,7 +4,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::{Access, LARGEST_ELEMENT};
+use super::LARGEST_ELEMENT;
 use crate::coll::elements::Elements;
 use crate::coll::link::Link;
 use crate::coll::operand::Operand;
@@ -105,11 +105,10 @@ pub fn overlap(left: *const u8, right: *const u8, length: usize) -> bool {
 }
 
 impl Operand<'_> {
-    /// The memory that all ranks share, if these elements can be combined there.
+    /// Can these elements be combined in shared memory?
     #[inline]
-    pub fn shared<'l>(&self, link: &'l impl Link) -> Option<&'l Access<'l>> {
-        let access = link.shared()?;
-        (self.crossing(1) <= LARGEST_ELEMENT).then_some(access)
+    pub fn crosses_small(&self) -> bool {
+        self.crossing(1) <= LARGEST_ELEMENT
     }
 
     /// Bytes of `count` elements as they cross.

@@ -91,7 +91,7 @@ fn gather_and_scatter_cross_and_come_back() {
         };
         let mine = matches!(root, Root::There(_)).then_some(own.elements(doubled(), 0, count));
         // SAFETY: all elements lie in `own` and `all`.
-        link.end(unsafe { super::super::gather::run(link, mine, place, root) });
+        link.end(unsafe { super::super::gather::run_v(link, mine, place, root) });
         let mut expected = Memory::new(gapped(), room(&layout));
         if root == Root::Here {
             for (from, (count, at)) in layout.iter().enumerate() {
@@ -102,7 +102,7 @@ fn gather_and_scatter_cross_and_come_back() {
         let mut back = Memory::new(doubled(), count);
         let mine = matches!(root, Root::There(_)).then_some(back.elements(doubled(), 0, count));
         // SAFETY: all elements lie in `back` and `all`.
-        link.end(unsafe { super::super::scatter::run(link, mine, place, root) });
+        link.end(unsafe { super::super::scatter::run_v(link, mine, place, root) });
         gathered && (mine.is_none() || back == own)
     });
 }
@@ -165,7 +165,7 @@ fn alltoall_crosses() {
         let from = |rank: usize| from.at(4 * rank as i64, count(me, other(rank)));
         let to = |rank: usize| to.at(4 * rank as i64, count(other(rank), me));
         // SAFETY: all elements lie in `sends` and `recvs`.
-        link.end(unsafe { super::super::alltoall::run(link, from, to) });
+        link.end(unsafe { super::super::alltoall::run_v(link, from, to) });
         recvs == expected
     });
 }

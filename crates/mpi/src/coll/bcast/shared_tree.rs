@@ -1,0 +1,48 @@
+//! The root posts its bytes, segment by segment; one rank of each package, NUMA node and cache copies them out and posts them
+//! again for those beside it.
+//!
+//! Source: the hierarchy of XHC (Katevenis et al., "XHC: hierarchical collectives", EuroMPI/USA 2022), copy-in-copy-out.
+//! Cost: n bytes cross each border between units once, and are copied in once more for each unit; overlapped from the second
+//! segment on. Preconditions: a board; all ranks know where on the machine each of them is.
+
+use crate::coll::elements::Elements;
+use crate::coll::layout::Layout;
+use crate::coll::link::Link;
+use crate::coll::shared::Access;
+use crate::error::Result;
+
+/// # Safety
+/// The elements must be readable at the root, and writable elsewhere.
+pub unsafe fn run(
+    link: &impl Link,
+    access: &Access<'_>,
+    layout: &Layout,
+    elements: Elements<'_>,
+    root: usize,
+) -> Result<()> {
+    let (rank, total, segment) = (link.rank(), elements.bytes(), access.segment());
+    let parent = layout.parent(rank, root);
+    let is_parent = (0..link.size()).any(|other| layout.parent(other, root) == Some(rank));
+    let mut done = 0;
+    while done < total {
+        let step = access.step();
+        let length = segment.min(total - done);
+        // SAFETY: the caller's promise; drafts have room for what they are made for.
+        unsafe {
+            if let Some(parent) = parent {
+                let posted = access.read(parent, step)?;
+                access.take(link, parent, posted, elements, done, segment);
+            }
+            if is_parent {
+                let draft = access.draft(step, length)?;
+                elements.pack_part(done, length, draft.data);
+                access.post(&draft);
+            }
+        }
+        done += length;
+        if done < total {
+            access.finish(step);
+        }
+    }
+    Ok(())
+}

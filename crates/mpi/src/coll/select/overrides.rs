@@ -1,0 +1,237 @@
+//! What users say about the choice of algorithms: `ISTHMUS_COLLECTIVES`.
+//!
+//! Rules, with commas, semicolons or line ends between them, the first that fits a call wins:
+//!
+//! ```text
+//! allreduce:ring                    always
+//! bcast@64K-:scatter_allgather      from 64 KiB on
+//! alltoall[5-8]@-256:bruck?         on five to eight ranks, up to 256 bytes; another where it cannot be
+//! @FILE                             what is written there (isthmus tune makes such files)
+//! ```
+//!
+//! What cannot be, since its preconditions are not met, is an error in the call, at every rank, unless the rule ends in `?`.
+//! From `#` to the end of a line is a comment.
+
+use std::sync::OnceLock;
+
+use isthmus_engine::counters::ALGORITHMS_WANTED;
+use isthmus_engine::tunables::COLLECTIVES;
+
+use super::table::ALL;
+use super::{Case, Collective, Range, Traits};
+use crate::error::Result;
+use crate::fail;
+
+/// One of the user's rules.
+#[derive(Debug, PartialEq, Eq)]
+struct Rule {
+    algorithm: usize,
+    ranks: Range,
+    bytes: Range,
+    /// It is not an error if it cannot be.
+    optional: bool,
+    /// As it was written.
+    text: String,
+}
+
+/// The user's rules, by the collective's place in the table.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Overrides(Vec<Vec<Rule>>);
+
+/// `Err`: what is wrong with them.
+static GIVEN: OnceLock<std::result::Result<Option<Overrides>, String>> = OnceLock::new();
+
+fn read() -> &'static std::result::Result<Option<Overrides>, String> {
+    GIVEN.get_or_init(|| COLLECTIVES.get().map(Overrides::read).transpose())
+}
+
+/// Do the user's rules make sense?
+pub fn check() -> Result<()> {
+    match read() {
+        Ok(_) => Ok(()),
+        Err(text) => Err(fail!(Arg, "{}: {text}", COLLECTIVES.variable())),
+    }
+}
+
+/// The user's rules, if there are any.
+#[inline]
+pub fn given() -> Option<&'static Overrides> {
+    read().as_ref().ok()?.as_ref()
+}
+
+impl Overrides {
+    /// From the tunable's text.
+    pub fn read(text: &str) -> std::result::Result<Self, String> {
+        match text.trim().strip_prefix('@') {
+            Some(path) => {
+                let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+                Self::parse(&text)
+            }
+            None => Self::parse(text),
+        }
+    }
+
+    fn parse(text: &str) -> std::result::Result<Self, String> {
+        let mut overrides: Vec<Vec<Rule>> = Vec::new();
+        overrides.resize_with(ALL.len(), Vec::new);
+        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
+        let rules = lines.flat_map(|line| line.split([',', ';'])).map(str::trim);
+        for text in rules.filter(|text| !text.is_empty()) {
+            let (collective, rule) = rule(text)?;
+            overrides[collective.index].push(rule);
+        }
+        Ok(Self(overrides))
+    }
+
+    /// Sizes at which the user's rules change.
+    pub fn borders(&self, collective: &Collective) -> impl Iterator<Item = u64> {
+        let rules = self.0[collective.index].iter();
+        rules.flat_map(|rule| [rule.bytes.0, rule.bytes.1.saturating_add(1)])
+    }
+
+    /// The algorithm that the user wants for a call, if any is wanted.
+    pub fn choose(&self, collective: &Collective, case: &Case) -> Result<Option<usize>> {
+        for rule in &self.0[collective.index] {
+            if !rule.ranks.holds(case.ranks) || !rule.bytes.holds(case.bytes) {
+                continue;
+            }
+            let needs = collective.algorithms[rule.algorithm].needs;
+            if needs.are_in(case.offers) {
+                ALGORITHMS_WANTED.add_anywhere(1);
+                return Ok(Some(rule.algorithm));
+            }
+            if !rule.optional {
+                return Err(refused(rule, needs.without(case.offers)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+#[cold]
+fn refused(rule: &Rule, missing: Traits) -> crate::error::Error {
+    fail!(
+        UnsupportedOperation,
+        "{} says {}, which needs {missing}; {}? would take another algorithm here",
+        COLLECTIVES.variable(),
+        rule.text,
+        rule.text
+    )
+}
+
+fn rule(text: &str) -> std::result::Result<(&'static Collective, Rule), String> {
+    let wrong = |what: String| format!("{text}: {what}");
+    let (case, algorithm) = text
+        .split_once(':')
+        .ok_or_else(|| wrong("write COLLECTIVE:ALGORITHM, as in allreduce:ring".to_owned()))?;
+    let optional = algorithm.ends_with('?');
+    let algorithm = algorithm.trim_end_matches('?').trim();
+    let (case, bytes) = case
+        .split_once('@')
+        .map_or((case, None), |(case, bytes)| (case, Some(bytes)));
+    let (name, ranks) = match case.split_once('[') {
+        None => (case, None),
+        Some((name, ranks)) => {
+            let ranks = ranks.trim().strip_suffix(']');
+            (name, Some(ranks.ok_or_else(|| wrong("] is missing".to_owned()))?))
+        }
+    };
+    let name = name.trim();
+    let collective = ALL.iter().find(|collective| collective.name == name).ok_or_else(|| {
+        let known: Vec<_> = ALL.iter().map(|collective| collective.name).collect();
+        wrong(format!("no such collective as {name}; there are: {}", known.join(", ")))
+    })?;
+    let mut algorithms = collective.algorithms.iter();
+    let algorithm = algorithms.position(|one| one.name == algorithm).ok_or_else(|| {
+        let known: Vec<_> = collective.algorithms.iter().map(|one| one.name).collect();
+        wrong(format!(
+            "no such algorithm as {algorithm}; {name} has: {}",
+            known.join(", ")
+        ))
+    })?;
+    let range = |text: Option<&str>| match text {
+        None => Ok(Range::ALL),
+        Some(text) => range(text).ok_or_else(|| wrong(format!("{text} is no range, as 4, 4-8, 64K- or -64K would be"))),
+    };
+    let (ranks, bytes) = (range(ranks)?, range(bytes)?);
+    let text = text.trim_end_matches('?').to_owned();
+    Ok((
+        collective,
+        Rule {
+            algorithm,
+            ranks,
+            bytes,
+            optional,
+            text,
+        },
+    ))
+}
+
+/// `4`, `4-8`, `64K-`, `-64K`.
+fn range(text: &str) -> Option<Range> {
+    let number = |text: &str, missing: u64| match text.trim() {
+        "" => Some(missing),
+        text => isthmus_engine::tunables::parse(text),
+    };
+    let text = text.trim();
+    let (first, last) = match text.split_once('-') {
+        None => (number(text, 0)?, number(text, u64::MAX)?),
+        Some((first, last)) => (number(first, 0)?, number(last, u64::MAX)?),
+    };
+    (!text.is_empty() && first <= last).then_some(Range(first, last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(ranks: u64, bytes: u64, offers: Traits) -> Case {
+        Case { ranks, bytes, offers }
+    }
+
+    fn chosen(text: &str, collective: &str, case: &Case) -> Result<Option<&'static str>> {
+        let overrides = Overrides::parse(text).unwrap_or_else(|error| panic!("{error}"));
+        let collective = ALL.iter().find(|one| one.name == collective).expect("a collective");
+        let algorithm = overrides.choose(collective, case)?;
+        Ok(algorithm.map(|index| collective.algorithms[index].name))
+    }
+
+    #[test]
+    fn the_first_that_fits_wins() {
+        let text = "bcast@-4K:shared?  # small\n barrier:dissemination; bcast[3-5]@64K-:binomial,bcast:shared?";
+        let all = Traits::BOARD;
+        let bcast = |ranks, bytes| chosen(text, "bcast", &case(ranks, bytes, all)).ok().flatten();
+        assert_eq!(bcast(4, 4096), Some("shared"));
+        assert_eq!(bcast(4, 1 << 20), Some("binomial"));
+        assert_eq!(bcast(6, 1 << 20), Some("shared"));
+        assert_eq!(chosen(text, "bcast", &case(6, 1, Traits::NONE)).ok(), Some(None));
+        assert_eq!(chosen(text, "allreduce", &case(6, 1, all)).ok(), Some(None));
+    }
+
+    #[test]
+    fn what_cannot_be_is_an_error() {
+        let error = chosen("bcast@64K-:shared", "bcast", &case(4, 1 << 20, Traits::NONE)).expect_err("no board");
+        let text = error.to_string();
+        assert!(text.contains("bcast@64K-:shared, which needs a board"), "{text}");
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for (text, about) in [
+            ("allreduce", "COLLECTIVE:ALGORITHM"),
+            (
+                "allreduce:fast",
+                "no such algorithm as fast; allreduce has: nodes, shared_flat",
+            ),
+            ("reduceall:ring", "no such collective as reduceall; there are: barrier"),
+            ("bcast@4-2:shared", "is no range"),
+            ("bcast@:shared", "is no range"),
+            ("bcast[many]:shared", "is no range"),
+            ("bcast[4:shared", "] is missing"),
+            ("@/no/such/file", "/no/such/file"),
+        ] {
+            let error = Overrides::read(text).expect_err(text);
+            assert!(error.contains(about), "{text}: {error}");
+        }
+    }
+}

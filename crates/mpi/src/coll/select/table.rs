@@ -1,0 +1,322 @@
+//! The lists: what there is for each collective, and what is chosen when.
+//!
+//! A new algorithm is a file in the collective's folder, an entry here, and a line where the collective calls it.
+//!
+//! Sizes at which rules change are where the two algorithms were measured to cost the same, two to eight ranks on two CPUs
+//! of Zen 4 and of Sapphire Rapids. `isthmus tune` finds those of another machine.
+
+use super::{Algorithm, Choice, Collective, MOST_IN_RANK_ORDER, Order, Range, Rule, Traits};
+
+const ANY: Range = Range::ALL;
+const NO_MORE: Traits = Traits::NONE;
+/// Numbers of ranks for which reductions keep to the order of ranks, inexact as they may be.
+const IN_RANK_ORDER: Range = Range(0, MOST_IN_RANK_ORDER as u64);
+
+const fn up_to(most: u64) -> Range {
+    Range(0, most)
+}
+
+const fn from(least: u64) -> Range {
+    Range(least, u64::MAX)
+}
+
+/// For each collective: its name, what counts as its bytes; its algorithms (what they need, their order, cost and source);
+/// its rules (ranks, bytes, what else must be given, why).
+macro_rules! collectives {
+    ($(
+        $(#[$about:meta])*
+        $type:ident = $name:literal, $bytes:literal {
+            $($algorithm:ident = $called:literal, $needs:expr, $order:ident, $cost:literal, $source:literal;)*
+        }
+        choose {
+            $($chosen:ident($ranks:expr, $range:expr, $given:expr), $why:literal;)*
+        }
+    )*) => {
+        $(
+            $(#[$about])*
+            #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+            pub enum $type {
+                $(#[doc = $cost] $algorithm,)*
+            }
+
+            impl Choice for $type {
+                const ALL: &'static [Self] = &[$(Self::$algorithm),*];
+                const COLLECTIVE: &'static Collective = &Collective {
+                    name: $name,
+                    bytes: $bytes,
+                    algorithms: &[$(Algorithm {
+                        name: $called,
+                        needs: $needs,
+                        order: Order::$order,
+                        cost: $cost,
+                        source: $source,
+                    }),*],
+                    rules: &[$(Rule {
+                        algorithm: Self::$chosen as usize,
+                        ranks: $ranks,
+                        bytes: $range,
+                        given: $given,
+                        why: $why,
+                    }),*],
+                    index: Index::$type as usize,
+                };
+            }
+        )*
+
+        enum Index {
+            $($type),*
+        }
+
+        /// All of them.
+        pub const ALL: &[&Collective] = &[$(<$type as Choice>::COLLECTIVE),*];
+    };
+}
+
+collectives! {
+    /// `MPI_Barrier`.
+    Barrier = "barrier", "nothing" {
+        Nodes = "nodes", Traits::NODES, None,
+            "a barrier in each node, one among nodes, and word of it", "the two levels of Graham, Shipman 2008";
+        Shared = "shared", Traits::BOARD, None,
+            "one store and p - 1 loads a rank", "release-gather of MPICH, without a leader";
+        Dissemination = "dissemination", Traits::NONE, None,
+            "log p rounds of empty messages", "Hensgen, Finkel, Manber 1988";
+    }
+    choose {
+        Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
+        Shared(ANY, ANY, NO_MORE), "each rank is scheduled once";
+        Dissemination(ANY, ANY, NO_MORE), "fewest rounds";
+    }
+
+    /// `MPI_Bcast`.
+    Bcast = "bcast", "bytes of the message" {
+        Nodes = "nodes", Traits::NODES, None,
+            "a broadcast among nodes, one in each node", "the two levels of Graham, Shipman 2008";
+        Shared = "shared", Traits::BOARD, None,
+            "n in at the root, n out elsewhere, overlapped", "XHC, EuroMPI/USA 2022, flat";
+        Binomial = "binomial", Traits::NONE, None,
+            "log p rounds of n", "Thakur, Rabenseifner, Gropp 2005";
+        SharedTree = "shared_tree", Traits::BOARD.and(Traits::PLACES), None,
+            "n crosses each border between units once, copied in once more for each", "XHC, EuroMPI/USA 2022";
+        Tree = "tree", Traits::PLACES, None,
+            "n crosses each border between units once; a round for each level", "XHC, EuroMPI/USA 2022, by messages";
+        ScatterAllgather = "scatter_allgather", Traits::NONE, None,
+            "log p + p - 1 rounds; 2 n at each rank, whatever p", "Barnett et al. 1994";
+    }
+    choose {
+        Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
+        SharedTree(from(4), from(16 << 10), Traits::IDLE_CPUS), "each border is crossed once";
+        Shared(ANY, ANY, NO_MORE), "whoever is scheduled finds all that the root has posted";
+        Tree(from(4), from(64 << 10), Traits::IDLE_CPUS), "each border is crossed once";
+        Binomial(ANY, ANY, NO_MORE), "no byte crosses more often than it must";
+    }
+
+    /// `MPI_Gather`.
+    Gather = "gather", "bytes of a block" {
+        Shared = "shared", Traits::BOARD, None,
+            "n in at each rank, (p - 1) n out at the root, overlapped", "Gather_Direct, CLUSTER 2017";
+        Linear = "linear", Traits::NONE, None,
+            "p - 1 messages of n at the root, one round", "Gather_Direct, CLUSTER 2017";
+        Binomial = "binomial", Traits::NONE, None,
+            "log p rounds, a block moves up to log p times", "Thakur, Rabenseifner, Gropp 2005";
+    }
+    choose {
+        Shared(ANY, ANY, NO_MORE), "only the root waits";
+        Binomial(from(33), Range(1, 1 << 10), Traits::IDLE_CPUS), "few rounds rather than many messages";
+        Linear(ANY, ANY, NO_MORE), "a tree moves bytes more often, and waits for ranks that may not be running";
+    }
+
+    /// `MPI_Gatherv`, whose blocks only the root knows.
+    Gatherv = "gatherv", "nothing: only the root knows" {
+        Shared = "shared", Traits::BOARD, None,
+            "as gather", "Gather_Direct, CLUSTER 2017";
+        Linear = "linear", Traits::NONE, None,
+            "as gather", "Gather_Direct, CLUSTER 2017";
+    }
+    choose {
+        Shared(ANY, ANY, NO_MORE), "only the root waits";
+        Linear(ANY, ANY, NO_MORE), "each byte crosses once";
+    }
+
+    /// `MPI_Scatter`.
+    Scatter = "scatter", "bytes of a block" {
+        Shared = "shared", Traits::BOARD, None,
+            "(p - 1) n in at the root, n out at each rank, overlapped", "Scatter_Direct, CLUSTER 2017";
+        Linear = "linear", Traits::NONE, None,
+            "p - 1 messages of n at the root, one round", "Scatter_Direct, CLUSTER 2017";
+        Binomial = "binomial", Traits::NONE, None,
+            "log p rounds, a block moves up to log p times", "Thakur, Rabenseifner, Gropp 2005";
+    }
+    choose {
+        Shared(ANY, ANY, NO_MORE), "the root waits for nobody";
+        Binomial(from(33), Range(1, 1 << 10), Traits::IDLE_CPUS), "few rounds rather than many messages";
+        Linear(ANY, ANY, NO_MORE), "a tree moves bytes more often, and waits for ranks that may not be running";
+    }
+
+    /// `MPI_Scatterv`, whose blocks only the root knows.
+    Scatterv = "scatterv", "nothing: only the root knows" {
+        Shared = "shared", Traits::BOARD, None,
+            "as scatter", "Scatter_Direct, CLUSTER 2017";
+        Linear = "linear", Traits::NONE, None,
+            "as scatter", "Scatter_Direct, CLUSTER 2017";
+    }
+    choose {
+        Shared(ANY, ANY, NO_MORE), "the root waits for nobody";
+        Linear(ANY, ANY, NO_MORE), "each byte crosses once";
+    }
+
+    /// `MPI_Allgather`.
+    Allgather = "allgather", "bytes of a block" {
+        Nodes = "nodes", Traits::NODES, None,
+            "a gather in each node, an all-gather among nodes, a broadcast in each", "the two levels of Graham, Shipman 2008";
+        Shared = "shared", Traits::BOARD, None,
+            "n in and (p - 1) n out at each rank, one step", "rotated direct reads, CLUSTER 2017";
+        Bruck = "bruck", Traits::NONE, None,
+            "log p rounds, each block copied twice more than need be", "Bruck et al. 1997";
+        Direct = "direct", Traits::NONE, None,
+            "p - 1 messages of n a rank, one round", "rotated direct reads, CLUSTER 2017";
+        Ring = "ring", Traits::NONE, None,
+            "p - 1 rounds of n, with two neighbours only", "Thakur, Rabenseifner, Gropp 2005";
+    }
+    choose {
+        Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
+        Shared(ANY, ANY, NO_MORE), "each rank is scheduled once";
+        Ring(from(33), from(64 << 10), NO_MORE), "few readers of one source at a time";
+        Bruck(from(12), Range(1, 512), NO_MORE), "few rounds rather than many messages";
+        Direct(ANY, ANY, NO_MORE), "each byte crosses once, all at the same time";
+    }
+
+    /// `MPI_Allgatherv`.
+    Allgatherv = "allgatherv", "bytes of all blocks" {
+        Shared = "shared", Traits::BOARD, None,
+            "as allgather", "rotated direct reads, CLUSTER 2017";
+        Direct = "direct", Traits::NONE, None,
+            "as allgather", "rotated direct reads, CLUSTER 2017";
+        Ring = "ring", Traits::NONE, None,
+            "as allgather", "Thakur, Rabenseifner, Gropp 2005";
+    }
+    choose {
+        Shared(ANY, ANY, NO_MORE), "each rank is scheduled once";
+        Direct(ANY, ANY, NO_MORE), "each byte crosses once, all at the same time";
+    }
+
+    /// `MPI_Alltoall`.
+    Alltoall = "alltoall", "bytes of a block" {
+        Shared = "shared", Traits::BOARD, None,
+            "(p - 1) n in and out at each rank, one step", "rotated direct reads, CLUSTER 2017";
+        Direct = "direct", Traits::NONE, None,
+            "p - 1 messages of n a rank, one round", "rotated direct reads, CLUSTER 2017";
+        Bruck = "bruck", Traits::NONE, None,
+            "log p rounds of p n / 2, each block copied log p times", "Bruck et al. 1997";
+        Pairwise = "pairwise", Traits::NONE, None,
+            "p - 1 rounds of n, one reader and one writer a rank", "Thakur, Rabenseifner, Gropp 2005; XSEDE 2014";
+    }
+    choose {
+        Shared(ANY, ANY, NO_MORE), "each rank is scheduled once";
+        Bruck(from(33), Range(1, 64), NO_MORE), "few rounds rather than many messages";
+        Pairwise(from(33), from(32 << 10), NO_MORE), "one reader of each source at a time";
+        Direct(ANY, ANY, NO_MORE), "each byte crosses once, all at the same time";
+    }
+
+    /// `MPI_Alltoallv` and `MPI_Alltoallw`, whose blocks only their two ranks know.
+    Alltoallv = "alltoallv", "nothing: only two ranks know each block" {
+        Shared = "shared", Traits::BOARD, None,
+            "as alltoall", "rotated direct reads, CLUSTER 2017";
+        Direct = "direct", Traits::NONE, None,
+            "as alltoall", "rotated direct reads, CLUSTER 2017";
+        Pairwise = "pairwise", Traits::NONE, None,
+            "as alltoall", "Thakur, Rabenseifner, Gropp 2005; XSEDE 2014";
+    }
+    choose {
+        Shared(ANY, ANY, NO_MORE), "each rank is scheduled once";
+        Direct(ANY, ANY, NO_MORE), "each byte crosses once, all at the same time";
+    }
+
+    /// `MPI_Reduce`.
+    Reduce = "reduce", "bytes of a rank's elements" {
+        Nodes = "nodes", Traits::NODES, Rounds,
+            "a reduction in each node, one among nodes", "the two levels of Graham, Shipman 2008";
+        Shared = "shared", Traits::BOARD, Ranks,
+            "n in at each rank, (p - 1) n read and combined at the root, overlapped", "Graham, Shipman 2008, flat";
+        Linear = "linear", Traits::NONE, Ranks,
+            "p - 1 messages of n at the root, which combines all", "the flat form, by messages";
+        Binomial = "binomial", Traits::NONE, Rounds,
+            "log p rounds of n, one operation each", "Thakur, Rabenseifner, Gropp 2005";
+        Halving = "halving", Traits::NONE, Rounds,
+            "2 log p rounds, 2 n in all; n combined at each rank", "Rabenseifner 2004";
+        Ring = "ring", Traits::COMMUTATIVE, Rounds,
+            "p - 1 rounds of n / p, and p - 1 messages of that at the root", "Patarasuk, Yuan 2009";
+    }
+    choose {
+        Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
+        Shared(ANY, ANY, NO_MORE), "only the root waits";
+        Linear(IN_RANK_ORDER, ANY, NO_MORE), "the same result as with a board";
+        Halving(ANY, from(64 << 10), NO_MORE), "each element is combined once, all at the same time";
+        Binomial(ANY, ANY, NO_MORE), "the root alone would take too long";
+    }
+
+    /// `MPI_Allreduce`.
+    Allreduce = "allreduce", "bytes of a rank's elements" {
+        Nodes = "nodes", Traits::NODES, Rounds,
+            "a reduction in each node, an all-reduce among nodes, a broadcast in each", "the two levels of Graham, Shipman 2008";
+        SharedFlat = "shared_flat", Traits::BOARD, Ranks,
+            "n in, (p - 1) n read and combined at each rank, one step", "Graham, Shipman 2008, flat";
+        SharedSliced = "shared_sliced", Traits::BOARD.and(Traits::PLAIN).and(Traits::ELEMENT_EACH), Ranks,
+            "2 n in and out, n combined at each rank, two steps", "acoll of Open MPI; Rabenseifner 2004";
+        Direct = "direct", Traits::NONE, Ranks,
+            "p - 1 messages of n a rank, one round; p - 1 operations on n", "the flat form, by messages";
+        Sliced = "sliced", Traits::ELEMENT_EACH, Ranks,
+            "two rounds of p - 1 messages of n / p; n combined at each rank", "acoll of Open MPI; Rabenseifner 2004";
+        RecursiveDoubling = "recursive_doubling", Traits::NONE, Rounds,
+            "log p rounds of n, one operation each", "Thakur, Rabenseifner, Gropp 2005";
+        Halving = "halving", Traits::NONE, Rounds,
+            "2 log p rounds, 2 n in all; n combined at each rank", "Rabenseifner 2004";
+        Ring = "ring", Traits::COMMUTATIVE, Rounds,
+            "2 (p - 1) rounds of n / p, with two neighbours only", "Patarasuk, Yuan 2009";
+    }
+    choose {
+        Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
+        SharedSliced(from(3), from(8193), NO_MORE), "bytes are what takes the time, and each is combined once";
+        SharedFlat(ANY, ANY, NO_MORE), "each rank is scheduled once";
+        Direct(IN_RANK_ORDER, up_to(1 << 10), NO_MORE), "one round";
+        Direct(up_to(2), up_to(16 << 10), NO_MORE), "one round";
+        Sliced(IN_RANK_ORDER, ANY, NO_MORE), "each element is combined once, all at the same time";
+        Direct(IN_RANK_ORDER, ANY, NO_MORE), "the same result as with a board";
+        Halving(ANY, Range(16 << 10, 256 << 10), NO_MORE), "each element is combined once, in few rounds";
+        Sliced(ANY, from(256 << 10), NO_MORE), "each element is combined once, all at the same time";
+        RecursiveDoubling(ANY, ANY, NO_MORE), "fewest rounds";
+    }
+
+    /// `MPI_Reduce_scatter` and `MPI_Reduce_scatter_block`.
+    ReduceScatter = "reduce_scatter", "bytes of a rank's elements" {
+        Shared = "shared", Traits::BOARD, Ranks,
+            "n in, as many read and combined at each rank, one step", "Thakur, Rabenseifner, Gropp 2005, in one step";
+        Direct = "direct", Traits::NONE, Ranks,
+            "p - 1 messages of n / p a rank, one round; n combined", "Thakur, Rabenseifner, Gropp 2005, in one round";
+        Halving = "halving", Traits::COMMUTATIVE, Rounds,
+            "log p rounds, n in all; n combined at each rank", "Thakur, Rabenseifner, Gropp 2005";
+        Pairwise = "pairwise", Traits::COMMUTATIVE, Rounds,
+            "p - 1 rounds of n / p, memory for one block", "Thakur, Rabenseifner, Gropp 2005";
+    }
+    choose {
+        Shared(ANY, ANY, NO_MORE), "each rank is scheduled once";
+        Direct(IN_RANK_ORDER, ANY, NO_MORE), "the same result as with a board";
+        Halving(ANY, up_to(64 << 10), NO_MORE), "fewest rounds";
+        Direct(ANY, ANY, NO_MORE), "each byte crosses once, all at the same time";
+    }
+
+    /// `MPI_Scan` and `MPI_Exscan`.
+    Scan = "scan", "bytes of a rank's elements" {
+        Shared = "shared", Traits::BOARD, Ranks,
+            "n in at each rank, which combines those of the ranks before it", "Graham, Shipman 2008, flat";
+        Direct = "direct", Traits::NONE, Ranks,
+            "a message of n to each later rank, one round; up to p - 1 operations on n", "the flat form, by messages";
+        RecursiveDoubling = "recursive_doubling", Traits::NONE, Rounds,
+            "log p rounds of n, two operations each", "Thakur, Rabenseifner, Gropp 2005";
+    }
+    choose {
+        Shared(ANY, ANY, NO_MORE), "nobody waits for a later rank";
+        Direct(IN_RANK_ORDER, ANY, NO_MORE), "the same result as with a board";
+        RecursiveDoubling(ANY, ANY, NO_MORE), "fewest rounds";
+    }
+}

@@ -1,0 +1,95 @@
+use std::cell::Cell;
+
+use super::table::ALL;
+use super::*;
+
+thread_local! {
+    /// The place in its list of the algorithm that calls of this thread use, if it can be.
+    pub static WANTED: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+pub fn wanted(collective: &Collective, case: &Case) -> Option<usize> {
+    let index = WANTED.get()?;
+    let algorithm = collective.algorithms.get(index)?;
+    algorithm.needs.are_in(case.offers).then_some(index)
+}
+
+/// Sizes around every border.
+fn sizes(collective: &Collective) -> Vec<u64> {
+    let mut sizes: Vec<u64> = (0..30).map(|bit| 1 << bit).collect();
+    for rule in collective.rules {
+        for border in [rule.bytes.0, rule.bytes.1] {
+            sizes.extend([border.saturating_sub(1), border, border.saturating_add(1)]);
+        }
+    }
+    sizes
+}
+
+fn every_case(collective: &Collective, mut f: impl FnMut(Case)) {
+    for ranks in (1..80).chain([255, 256, 1000]) {
+        for bytes in sizes(collective) {
+            for offers in 0..1 << Traits::NAMES.len() {
+                let offers = Traits(offers);
+                if Traits::BOARD.are_in(offers) && ranks > MOST_IN_RANK_ORDER as u64 {
+                    continue;
+                }
+                f(Case { ranks, bytes, offers });
+            }
+        }
+    }
+}
+
+#[test]
+fn something_is_chosen_for_everything() {
+    for collective in ALL {
+        every_case(collective, |case| {
+            let rule = collective.chosen(&case);
+            assert!(
+                collective.algorithms[rule.algorithm].needs.are_in(case.offers),
+                "{case:?}"
+            );
+        });
+    }
+}
+
+#[test]
+fn results_repeat_with_and_without_a_board() {
+    for collective in ALL {
+        every_case(collective, |case| {
+            // What may differ between two calls for the same elements: is there a board, and a CPU for each rank?
+            let same = case.offers.without(Traits::BOARD | Traits::IDLE_CPUS);
+            let order = |case: &Case| collective.algorithms[collective.chosen(case).algorithm].order;
+            let bare = Case { offers: same, ..case };
+            // Two operands have one order.
+            if case.ranks > 2 {
+                assert_eq!(order(&case), order(&bare), "{}: {case:?}", collective.name);
+            }
+            // In their own order the rounds must be those of one algorithm.
+            if order(&case) == Order::Rounds {
+                assert_eq!(collective.chosen(&case).algorithm, collective.chosen(&bare).algorithm);
+            }
+        });
+    }
+}
+
+#[test]
+fn lists_are_tidy() {
+    for (index, collective) in ALL.iter().enumerate() {
+        assert_eq!(collective.index, index);
+        for (at, algorithm) in collective.algorithms.iter().enumerate() {
+            let same = |other: &Algorithm| other.name == algorithm.name;
+            assert_eq!(
+                collective.algorithms.iter().position(same),
+                Some(at),
+                "two are called {}",
+                algorithm.name
+            );
+        }
+        let last = collective.rules.last().expect("rules");
+        assert_eq!(
+            (last.ranks, last.bytes, last.given),
+            (Range::ALL, Range::ALL, Traits::NONE)
+        );
+        assert_eq!(collective.algorithms[last.algorithm].needs, Traits::NONE);
+    }
+}

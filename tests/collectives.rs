@@ -1,0 +1,116 @@
+//! Every algorithm of every collective, in turn: the random checker with algorithms forced, and what is said of rules that
+//! make no sense.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use isthmus_mpi::coll::select::collectives;
+use isthmus_tests::{Run, command, compile, full};
+
+/// For each place in the longest list, rules that want the algorithms there in all lists, beginning again in shorter ones,
+/// where they can be.
+fn wishes() -> Result<Vec<String>> {
+    let all = collectives(8, false)?;
+    let longest = all.iter().map(|one| one.collective.algorithms.len()).max().unwrap_or(0);
+    let wish = |place: usize| {
+        let rules = all.iter().map(|one| {
+            let algorithms = one.collective.algorithms;
+            format!("{}:{}?", one.collective.name, algorithms[place % algorithms.len()].name)
+        });
+        rules.collect::<Vec<_>>().join(",")
+    };
+    Ok((0..longest).map(wish).collect())
+}
+
+/// The checker on so many ranks, with each of the wishes, which must have come true now and then.
+fn check_all(ranks: &[u32], topology: Option<&str>) -> Result<()> {
+    let program = compile("random_collectives")?;
+    let batches = if full() { "60" } else { "12" };
+    for wish in wishes()? {
+        let mut forced = 0;
+        for ranks in ranks {
+            let mut run = Run::mpiexec("-n")
+                .words(&ranks.to_string())
+                .arg(&program)
+                .words(&ranks.to_string())
+                .words(batches)
+                .env("ISTHMUS_COLLECTIVES", &wish)
+                .limit(Duration::from_secs(if full() { 600 } else { 90 }));
+            if let Some(topology) = topology {
+                run = run.env("ISTHMUS_TOPOLOGY", topology);
+            }
+            let said = run.succeed()?.out;
+            let count = said.lines().find_map(|line| line.strip_suffix(" forced"));
+            forced += count.context("the checker counts")?.parse::<u64>()?;
+        }
+        assert!(forced > 0, "{wish}");
+    }
+    Ok(())
+}
+
+#[test]
+fn every_algorithm_is_right() -> Result<()> {
+    let most = if full() { 17 } else { 9 };
+    check_all(&(1..=most).collect::<Vec<_>>(), None)
+}
+
+#[test]
+fn every_algorithm_is_right_on_several_nodes() -> Result<()> {
+    let ranks: &[u32] = if full() {
+        &[2, 3, 4, 5, 7, 8, 9, 13, 17]
+    } else {
+        &[3, 5, 8]
+    };
+    check_all(ranks, Some("2x1x2x2"))?;
+    // Ranks of two nodes take turns; and packages of one node.
+    check_all(&ranks[..2], Some("1.0,0.0,1.1"))?;
+    check_all(&ranks[1..3], Some("2x2x2"))
+}
+
+/// `mpiexec --set collectives=...` with a program that calls; what it says, and how it ends.
+fn with_rules(rules: &str) -> Result<(Option<i32>, String)> {
+    let run = Run::mpiexec("-n 3 --set").arg(format!("collectives={rules}"));
+    let finished = run.arg(compile("random_collectives")?).words("1 2").finish()?;
+    Ok((finished.code, finished.err))
+}
+
+#[test]
+fn rules_that_make_no_sense_are_refused() -> Result<()> {
+    let (code, said) = with_rules("allreduce:fast")?;
+    assert_ne!(code, Some(0));
+    assert!(
+        said.contains("ISTHMUS_COLLECTIVES: allreduce:fast: no such algorithm as fast"),
+        "{said}"
+    );
+    let (code, said) = with_rules("@/no/such/file")?;
+    assert_ne!(code, Some(0));
+    assert!(said.contains("/no/such/file"), "{said}");
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_ends_the_call_with_an_error() -> Result<()> {
+    // The first calls have no board.
+    let (code, said) = with_rules("bcast:shared")?;
+    assert_ne!(code, Some(0));
+    assert!(said.contains("says bcast:shared, which needs a board"), "{said}");
+    Ok(())
+}
+
+#[test]
+fn a_file_may_have_the_rules() -> Result<()> {
+    let file = isthmus_tests::scratch("rules")?.join("rules");
+    std::fs::write(&file, "# Measured somewhere.\nbcast@64K-:binomial\nallreduce:direct\n")?;
+    let (code, said) = with_rules(&format!("@{}", file.display()))?;
+    assert_eq!(code, Some(0), "{said}");
+    let shown = Run::program(command("isthmus"))
+        .words("info --collectives --ranks 8")
+        .env("ISTHMUS_COLLECTIVES", format!("@{}", file.display()))
+        .succeed()?;
+    let line = shown
+        .out
+        .lines()
+        .find(|line| line.contains("from 64K") && line.contains("binomial"));
+    assert!(line.is_some_and(|line| line.contains("you want it")), "{}", shown.out);
+    Ok(())
+}
