@@ -1,5 +1,7 @@
 // ranks: 1 2 4 6 8
-/* Topologies: grids, graphs, distributed graphs, what is asked of them, and what is wrong with their arguments. */
+// mpiexec: --set topology=1x8
+/* Topologies: grids, graphs, distributed graphs, what is asked of them, and what is wrong with their arguments; on a machine
+   where no order of ranks is better than another. */
 #include "check.h"
 
 static void balanced_grids(void) {

@@ -35,6 +35,7 @@ pub use create::{
 };
 pub use hints::{Hints, Promise, comm_get_info, comm_set_info};
 pub use idup::{comm_idup, comm_idup_with_info};
+pub(crate) use inter::gather_both;
 pub use inter::{intercomm_create, intercomm_create_from_groups, intercomm_merge};
 pub(crate) use split::split;
 pub use split::{SHARED_MEMORY, comm_split, comm_split_type, resource_type};

@@ -1,21 +1,27 @@
 //! Process topologies (MPI-5.0 §8): what is attached to a communicator, and how.
 //!
-//! Ranks are never reordered, which the standard allows: processes are not bound to processors unless the user asks for
-//! it, so no order is nearer to the machine than another.
+//! A program that lets us reorder ranks gets neighbors that are near one another on the machine (`mapping`), as far as
+//! processes are bound to parts of it; the procedures that only ask for a rank (`MPI_Cart_map`, `MPI_Graph_map`) are local,
+//! cannot ask the others where they are, and answer with the rank that is there already.
 
 mod cartesian;
 mod dims;
 mod distributed;
 mod graph;
+mod mapping;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use crate::comm::{Comm, split};
+use isthmus_engine::Place;
+
+use crate::comm::{Comm, gather_both};
 use crate::constants::{CART, DIST_GRAPH, GRAPH, UNDEFINED};
 use crate::error::Result;
 use crate::fail;
+use crate::group::Members;
 use crate::handle::Handle;
+use mapping::Links;
 
 pub use cartesian::{
     cart_coords, cart_create, cart_get, cart_map, cart_rank, cart_shift, cart_sub, cartdim_get, dimensions,
@@ -103,32 +109,88 @@ pub fn topo_test(comm: &Comm) -> Result<i32> {
     })
 }
 
-/// A communicator of the first ranks, `size` of them, with a topology of which each knows the whole; the null handle for the
-/// others. Collective; whose arguments are wrong, or differ from those of others, gets an error, not a hang.
+/// What members of a communicator tell one another before they give it a topology.
+struct Told {
+    offers: Vec<u32>,
+    places: Vec<Place>,
+}
+
+/// Everyone tells what must be the same (`None`: something is wrong already), and where it runs if that matters. Collective;
+/// if not all say the same, all get an error.
+fn tell(comm: &Comm, same: Option<&impl Hash>, reorder: bool) -> Result<Told> {
+    const WRONG: u32 = u32::MAX;
+    let digest = same.map_or(WRONG, |same| {
+        let mut hasher = DefaultHasher::new();
+        (same, reorder).hash(&mut hasher);
+        hasher.finish() as u32 & (WRONG >> 1)
+    });
+    let place = if reorder {
+        isthmus_engine::here()
+    } else {
+        Place::default()
+    };
+    let place = place.bits();
+    let own = [comm.offer(), digest, place as u32, (place >> 32) as u32];
+    let (told, _) = gather_both(comm, own)?;
+    if told.iter().any(|[_, theirs, ..]| *theirs != digest || *theirs == WRONG) {
+        return Err(fail!(Arg, "others gave wrong arguments, or other ones"));
+    }
+    let bits = |[_, _, low, high]: &[u32; 4]| u64::from(*low) | u64::from(*high) << 32;
+    Ok(Told {
+        offers: told.iter().map(|[offer, ..]| *offer).collect(),
+        places: told.iter().map(|told| Place::from_bits(bits(told))).collect(),
+    })
+}
+
+impl Told {
+    /// For each node of a graph its rank in the communicator.
+    fn order(&self, nodes: i32, reorder: bool, links: impl FnOnce() -> Links) -> Vec<i32> {
+        if reorder {
+            let order = mapping::order(&self.places, &links());
+            order.into_iter().map(|rank| rank as i32).collect()
+        } else {
+            (0..nodes).collect()
+        }
+    }
+
+    /// A communicator of these ranks, in this order; `None` for the others.
+    fn derive(self, comm: &Comm, order: &[i32]) -> Result<Option<Comm>> {
+        if !order.contains(&comm.rank()) {
+            return Ok(None);
+        }
+        let peers = order.iter().filter_map(|&rank| comm.group.peer(rank)).collect();
+        let group = comm.group.with(Members::from_peers(peers));
+        comm.derive(self.offers.into_iter(), group, None).map(Some)
+    }
+}
+
+/// A communicator with a topology of which each process knows the whole, of as many processes as it has nodes; the null
+/// handle for the others. Collective; if arguments are wrong, or differ, all get an error, not a hang.
 fn attach<T: Hash>(
     comm: &Comm,
     whole: Result<T>,
+    reorder: bool,
     size: impl Fn(&T) -> i32,
+    neighbors: impl Fn(&T, i32) -> Box<[i32]>,
     shape: impl FnOnce(T) -> Shape,
 ) -> Result<Handle<Comm>> {
-    // Only those who say the same find one another.
-    let digest = |whole: &T| {
-        let mut hasher = DefaultHasher::new();
-        whole.hash(&mut hasher);
-        hasher.finish() as i32 & i32::MAX
-    };
-    let color = match &whole {
-        Ok(whole) if comm.rank() < size(whole) => digest(whole),
-        _ => UNDEFINED,
-    };
-    let new = split(comm, color, comm.rank())?;
+    let told = tell(comm, whole.as_ref().ok(), reorder);
     let whole = whole?;
-    let Some(mut new) = new else {
+    let told = told?;
+    let nodes = size(&whole);
+    let links = || {
+        let mut links = Links::new(nodes as usize);
+        for node in 0..nodes {
+            for &neighbor in neighbors(&whole, node).iter().filter(|neighbor| **neighbor >= 0) {
+                links.add(node as usize, neighbor as usize, 1);
+            }
+        }
+        links
+    };
+    let order = told.order(nodes, reorder, links);
+    let Some(mut new) = told.derive(comm, &order)? else {
         return Ok(Handle::NULL);
     };
-    if new.size() != size(&whole) {
-        return Err(fail!(Arg, "others gave wrong arguments, or another topology"));
-    }
     new.topology = Some(Topology::new(shape(whole), new.rank()));
     new.publish()
 }

@@ -16,6 +16,8 @@ pub struct Standard {
     pub sections: Vec<Section>,
     /// Names of procedures that are not implemented.
     pub unfinished: BTreeSet<String>,
+    /// What finished procedures do not do: chapter and sentence.
+    pub limits: Vec<(String, String)>,
     /// Names (lower case, without `MPI_`) of procedures whose entry is written by hand.
     pub irregular: BTreeSet<String>,
 }
@@ -108,6 +110,9 @@ impl Standard {
             unfinished: lines(&text(&folder.join("unfinished.txt"))?)
                 .map(str::to_owned)
                 .collect(),
+            limits: lines(&text(&folder.join("limits.txt"))?)
+                .map(limit)
+                .collect::<Result<_>>()?,
             irregular: irregular(&root.join("crates/abi/src/irregular"))?,
             procedures,
             callbacks,
@@ -116,6 +121,12 @@ impl Standard {
             ensure!(
                 standard.procedures.iter().any(|procedure| procedure.name == *name),
                 "standard/unfinished.txt: there is no {name}"
+            );
+        }
+        for (chapter, _) in &standard.limits {
+            ensure!(
+                chapter == "language" || standard.chapters().contains(chapter.as_str()),
+                "standard/limits.txt: there is no chapter {chapter}"
             );
         }
         Ok(standard)
@@ -197,6 +208,14 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines()
         .map(str::trim)
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// `CHAPTER: sentence`
+fn limit(line: &str) -> Result<(String, String)> {
+    let (chapter, sentence) = line
+        .split_once(": ")
+        .with_context(|| format!("standard/limits.txt: no chapter in '{line}'"))?;
+    Ok((chapter.to_owned(), sentence.to_owned()))
 }
 
 fn sections(text: &str) -> Result<Vec<Section>> {

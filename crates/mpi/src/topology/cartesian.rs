@@ -121,18 +121,24 @@ pub fn dimensions(comm: &Comm) -> Result<usize> {
     Ok(cartesian(comm)?.dims.len())
 }
 
-/// `MPI_Cart_create`: a grid of the first ranks; the null handle for those that find no place in it. Ranks are kept, with
-/// `reorder` too. Collective; ranks that give another grid get an error, not a hang.
+/// `MPI_Cart_create`: a grid of the first ranks; the null handle for those that find no place in it. With `reorder`, of those
+/// ranks, in that order, which brings neighbors near one another on the machine. Collective; if ranks give different grids,
+/// all get an error, not a hang.
 pub fn cart_create(comm_old: &Comm, dims: &[i32], periods: &[i32], reorder: bool) -> Result<Handle<Comm>> {
-    // Processes are not bound to processors unless the user asks for it: there is no better order to know.
-    let _ = reorder;
     super::intra(comm_old)?;
     check::same(comm_old, "MPI_Cart_create")?;
     let grid = Cartesian::new(dims, periods, comm_old.size());
-    attach(comm_old, grid, Cartesian::size, Shape::Cartesian)
+    attach(
+        comm_old,
+        grid,
+        reorder,
+        Cartesian::size,
+        Cartesian::neighbors,
+        Shape::Cartesian,
+    )
 }
 
-/// `MPI_Cart_map`: the rank that [`cart_create`] gives.
+/// `MPI_Cart_map`: the rank that [`cart_create`] gives without reordering. Local.
 pub fn cart_map(comm: &Comm, dims: &[i32], periods: &[i32]) -> Result<i32> {
     super::intra(comm)?;
     let grid = Cartesian::new(dims, periods, comm.size())?;

@@ -2,10 +2,10 @@
 
 use std::ffi::c_void;
 
-use super::{Shape, Topology};
+use super::mapping::Links;
+use super::{Shape, Told, Topology, tell};
 use crate::coll::{alltoall, alltoallv, check};
-use crate::comm::{Comm, split};
-use crate::constants::UNDEFINED;
+use crate::comm::Comm;
 use crate::counts::Counts;
 use crate::datatype;
 use crate::error::Result;
@@ -62,6 +62,31 @@ impl Edges {
 }
 
 impl Distributed {
+    fn from_edges(edges: &[Edge], weighted: bool) -> Self {
+        let mut graph = Self {
+            weighted,
+            ..Self::default()
+        };
+        for &[is_outgoing, other, weight] in edges {
+            let edges = if is_outgoing != 0 {
+                &mut graph.outgoing
+            } else {
+                &mut graph.incoming
+            };
+            edges.push(other, weight);
+        }
+        graph
+    }
+
+    /// All, those that go out last.
+    fn edges(&self) -> impl Iterator<Item = Edge> {
+        let both = [(0, &self.incoming), (1, &self.outgoing)].into_iter();
+        both.flat_map(|(is_outgoing, edges)| {
+            let ends = edges.ranks.iter().zip(&edges.weights);
+            ends.map(move |(rank, weight)| [is_outgoing, *rank, *weight])
+        })
+    }
+
     pub(super) fn sources(&self) -> &[i32] {
         &self.incoming.ranks
     }
@@ -93,25 +118,46 @@ fn check_weights(name: &str, weights: Weights<'_>) -> Result<()> {
     }
 }
 
-/// A communicator of all, if all find their arguments right and agree whether the graph is weighted.
-fn agree(comm: &Comm, weighted: &Result<bool>) -> Result<Comm> {
-    let color = weighted.as_ref().map_or(UNDEFINED, |weighted| i32::from(*weighted));
-    let new = split(comm, color, comm.rank())?;
-    weighted.clone()?;
-    new.filter(|new| new.size() == comm.size())
-        .ok_or_else(|| fail!(Arg, "others gave wrong arguments, or only some gave MPI_UNWEIGHTED"))
+/// An edge as one end tells it: 1 if it goes from there, else 0; the other end; its weight.
+type Edge = [i32; 3];
+
+/// Give the communicator a graph of which each process knows its own edges. Collective.
+fn publish(comm: &'static Comm, told: Told, own: Distributed, reorder: bool) -> Result<Handle<Comm>> {
+    if !reorder {
+        let order = told.order(comm.size(), false, || Links::new(0));
+        return finish(comm, told, &order, own);
+    }
+    // Who is which node depends on the whole graph; and whoever is a node needs its edges.
+    let all = exchange(comm, &vec![own.edges().collect(); comm.size() as usize])?;
+    let links = || {
+        let mut links = Links::new(all.len());
+        for (node, edges) in all.iter().enumerate() {
+            for &[_, other, weight] in edges {
+                links.add(node, other as usize, weight.into());
+            }
+        }
+        links
+    };
+    let order = told.order(comm.size(), true, links);
+    let node = order.iter().position(|rank| *rank == comm.rank());
+    let node = node.ok_or_else(|| fail!(Intern, "a process without a node of the graph"))?;
+    let graph = Distributed::from_edges(&all[node], own.weighted);
+    finish(comm, told, &order, graph)
 }
 
-fn publish(mut new: Comm, graph: Distributed) -> Result<Handle<Comm>> {
+fn finish(comm: &Comm, told: Told, order: &[i32], graph: Distributed) -> Result<Handle<Comm>> {
+    let new = told.derive(comm, order)?;
+    let mut new = new.ok_or_else(|| fail!(Intern, "a graph without the calling process"))?;
     new.topology = Some(Topology::new(Shape::Distributed(graph), new.rank()));
     new.publish()
 }
 
-/// `MPI_Dist_graph_create_adjacent`: each process tells its own edges, at both ends. Ranks are kept, with `reorder` too, and
-/// no key of `info` is known. Collective; if some give wrong arguments, all get an error.
+/// `MPI_Dist_graph_create_adjacent`: each process tells its own edges, at both ends. With `reorder`, ranks are such that
+/// neighbors are near one another on the machine, weights considered; no key of `info` is known. Collective; if some give
+/// wrong arguments, all get an error.
 #[allow(clippy::too_many_arguments)] // The standard's.
 pub fn dist_graph_create_adjacent(
-    comm_old: &Comm,
+    comm_old: &'static Comm,
     sources: &[i32],
     sourceweights: Weights<'_>,
     destinations: &[i32],
@@ -119,8 +165,7 @@ pub fn dist_graph_create_adjacent(
     info: Option<&Info>,
     reorder: bool,
 ) -> Result<Handle<Comm>> {
-    // As in `cart_create`.
-    let _ = (info, reorder);
+    let _ = info;
     super::intra(comm_old)?;
     check::same(comm_old, "MPI_Dist_graph_create_adjacent")?;
     let check = || {
@@ -137,15 +182,13 @@ pub fn dist_graph_create_adjacent(
         Ok(sourceweights.is_some())
     };
     let weighted = check();
-    let new = agree(comm_old, &weighted)?;
-    publish(
-        new,
-        Distributed {
-            incoming: Edges::new(sources, sourceweights),
-            outgoing: Edges::new(destinations, destweights),
-            weighted: weighted?,
-        },
-    )
+    let told = tell(comm_old, weighted.as_ref().ok(), reorder);
+    let own = Distributed {
+        incoming: Edges::new(sources, sourceweights),
+        outgoing: Edges::new(destinations, destweights),
+        weighted: weighted?,
+    };
+    publish(comm_old, told?, own, reorder)
 }
 
 /// `MPI_Dist_graph_create`: each process tells any edges. In the lists of neighbors that result, edges stand by the rank of
@@ -160,8 +203,7 @@ pub fn dist_graph_create(
     info: Option<&Info>,
     reorder: bool,
 ) -> Result<Handle<Comm>> {
-    // As in `cart_create`.
-    let _ = (info, reorder);
+    let _ = info;
     super::intra(comm_old)?;
     check::same(comm_old, "MPI_Dist_graph_create")?;
     let check = || {
@@ -174,36 +216,26 @@ pub fn dist_graph_create(
         Ok(weights.is_some())
     };
     let weighted = check();
-    let new = agree(comm_old, &weighted)?;
-    let mut graph = Distributed {
-        weighted: weighted?,
-        ..Distributed::default()
-    };
-    // For each rank: is the edge from it, to or from whom, its weight.
-    let mut told: Vec<Vec<[i32; 3]>> = vec![Vec::new(); comm_old.size() as usize];
+    let told = tell(comm_old, weighted.as_ref().ok(), reorder);
+    let weighted = weighted?;
+    let told = told?;
+    let mut edges: Vec<Vec<Edge>> = vec![Vec::new(); comm_old.size() as usize];
     let each_source = sources
         .iter()
         .zip(degrees)
         .flat_map(|(source, degree)| std::iter::repeat_n(*source, *degree as usize));
     for (i, (source, &dest)) in each_source.zip(destinations).enumerate() {
         let weight = weights.map_or(1, |weights| weights[i]);
-        told[source as usize].push([1, dest, weight]);
-        told[dest as usize].push([0, source, weight]);
+        edges[source as usize].push([1, dest, weight]);
+        edges[dest as usize].push([0, source, weight]);
     }
-    for [is_outgoing, other, weight] in exchange(comm_old, &told)? {
-        let edges = if is_outgoing != 0 {
-            &mut graph.outgoing
-        } else {
-            &mut graph.incoming
-        };
-        edges.push(other, weight);
-    }
-    publish(new, graph)
+    let own = exchange(comm_old, &edges)?.concat();
+    publish(comm_old, told, Distributed::from_edges(&own, weighted), reorder)
 }
 
-/// What all tell the calling process, by their ranks; `told` is what it tells them.
-fn exchange(comm: &'static Comm, told: &[Vec<[i32; 3]>]) -> Result<Vec<[i32; 3]>> {
-    const WIDTH: usize = size_of::<[i32; 3]>();
+/// What each tells the calling process; `told` is what it tells them.
+fn exchange(comm: &'static Comm, told: &[Vec<Edge>]) -> Result<Vec<Vec<Edge>>> {
+    const WIDTH: usize = size_of::<Edge>();
     let byte = datatype::byte().handle();
     let sent: Vec<i64> = told.iter().map(|edges| (edges.len() * WIDTH) as i64).collect();
     let mut received = vec![0_i64; told.len()];
@@ -234,7 +266,13 @@ fn exchange(comm: &'static Comm, told: &[Vec<[i32; 3]>]) -> Result<Vec<[i32; 3]>
             comm,
         )?;
     }
-    Ok(heard)
+    let mut rest = heard.as_slice();
+    let mut next = |length: i64| {
+        let (edges, others) = rest.split_at(length as usize / WIDTH);
+        rest = others;
+        edges.to_vec()
+    };
+    Ok(received.into_iter().map(&mut next).collect())
 }
 
 /// `MPI_Dist_graph_neighbors_count`: number of edges to and from the calling process, and whether they have weights.

@@ -67,18 +67,18 @@ pub fn edges(index: &[i32]) -> usize {
     index.last().map_or(0, |end| (*end).max(0) as usize)
 }
 
-/// `MPI_Graph_create`: a graph of the first ranks; the null handle for the others. Ranks are kept, with `reorder` too.
-/// Collective; ranks that give another graph get an error, not a hang.
+/// `MPI_Graph_create`: a graph of the first ranks; the null handle for the others. With `reorder`, of those ranks, in that
+/// order, which brings neighbors near one another on the machine. Collective; if ranks give different graphs, all get an
+/// error, not a hang.
 pub fn graph_create(comm_old: &Comm, index: &[i32], edges: &[i32], reorder: bool) -> Result<Handle<Comm>> {
-    // As in `cart_create`.
-    let _ = reorder;
     super::intra(comm_old)?;
     check::same(comm_old, "MPI_Graph_create")?;
     let graph = Graph::new(index, edges, comm_old.size());
-    attach(comm_old, graph, Graph::size, Shape::Graph)
+    let neighbors = |graph: &Graph, node| graph.neighbors(node).into();
+    attach(comm_old, graph, reorder, Graph::size, neighbors, Shape::Graph)
 }
 
-/// `MPI_Graph_map`: the rank that [`graph_create`] gives.
+/// `MPI_Graph_map`: the rank that [`graph_create`] gives without reordering. Local.
 pub fn graph_map(comm: &Comm, index: &[i32], edges: &[i32]) -> Result<i32> {
     super::intra(comm)?;
     let graph = Graph::new(index, edges, comm.size())?;
