@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use isthmus_engine::patience::{self, Habits};
 use isthmus_engine::{counters, protocols, tunables};
 use isthmus_os::{cgroup, cma_probe, cpu, membarrier, memfd, memory, topology, yama};
 use serde::Serialize;
@@ -19,6 +20,7 @@ struct Info {
     counters: Vec<Counter>,
     machine: Machine,
     mechanisms: Mechanisms,
+    waiting: Waiting,
 }
 
 #[derive(Serialize)]
@@ -91,6 +93,17 @@ struct Mechanisms {
     yama_scope: Option<u32>,
     membarrier: bool,
     memfd: String,
+}
+
+/// How the ranks of a job wait here.
+#[derive(Serialize)]
+struct Waiting {
+    cpus: u32,
+    /// What a wake from thread to thread takes.
+    wake_us: Option<f64>,
+    /// With a CPU for each rank.
+    spin_us: f64,
+    sleep_after_us: f64,
 }
 
 /// Print which protocol should win at which size, and why.
@@ -172,6 +185,20 @@ fn gather() -> Info {
             .collect(),
         machine: machine(),
         mechanisms,
+        waiting: waiting(),
+    }
+}
+
+fn waiting() -> Waiting {
+    let us = |time: std::time::Duration| time.as_secs_f64() * 1e6;
+    let wake = patience::measure_wake();
+    let facts = patience::facts_of(1, wake);
+    let habits = Habits::of(facts);
+    Waiting {
+        cpus: facts.cpus,
+        wake_us: wake.map(us),
+        spin_us: us(habits.spin),
+        sleep_after_us: us(habits.sleep_after),
     }
 }
 
@@ -271,6 +298,8 @@ fn text(info: &Info) -> String {
     text += &show::columns(&machine_rows(&info.machine), 2);
     text += "\nMechanisms\n";
     text += &show::columns(&mechanism_rows(&info.mechanisms), 2);
+    text += "\nWaiting\n";
+    text += &show::columns(&waiting_rows(&info.waiting), 2);
     text
 }
 
@@ -317,6 +346,27 @@ fn machine_rows(machine: &Machine) -> Vec<Vec<String>> {
         machine.transparent_huge_pages.clone().unwrap_or_else(unknown),
     ));
     rows
+}
+
+fn waiting_rows(waiting: &Waiting) -> Vec<Vec<String>> {
+    let wake = waiting.wake_us.map_or("unknown".to_owned(), |us| format!("{us:.1} us"));
+    let Waiting {
+        cpus,
+        spin_us,
+        sleep_after_us,
+        ..
+    } = waiting;
+    vec![
+        row("a wake takes", wake),
+        row(
+            &format!("up to {cpus} ranks"),
+            format!("spin {spin_us:.0} us, then yield, and sleep after {sleep_after_us:.0} us"),
+        ),
+        row(
+            "more ranks",
+            format!("yield at once, and sleep after {sleep_after_us:.0} us"),
+        ),
+    ]
 }
 
 fn mechanism_rows(mechanisms: &Mechanisms) -> Vec<Vec<String>> {

@@ -69,6 +69,11 @@ impl Claim {
     }
 }
 
+/// A peer that is inside the library answers within this time.
+const ANSWERS_WITHIN: Duration = Duration::from_micros(2);
+/// And so many bytes are worth another microsecond of patience: some tenth of what copying them takes.
+const BYTES_PER_US: u64 = 256 << 10;
+
 /// How long nothing has been heard of a peer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Silence {
@@ -231,7 +236,7 @@ impl Engine {
         let mut at = 0;
         while at < self.claims.len() {
             let mut claim = self.claims[at];
-            let is_due = self.is_silent(claim.peer, &mut claim.silence);
+            let is_due = self.is_silent(claim.peer, claim.known.record.length, &mut claim.silence);
             self.claims[at] = claim;
             if is_due || !self.is_unanswered(claim.op) {
                 self.claims.swap_remove(at);
@@ -296,13 +301,14 @@ impl Engine {
         (heard, taken)
     }
 
-    /// Has nothing been heard of the peer for so long that it must be elsewhere?
-    pub(crate) fn is_silent(&self, peer: u32, silence: &mut Silence) -> bool {
+    /// Has nothing been heard of the peer for so long that it must be elsewhere? A message of `bytes` waits for it.
+    pub(crate) fn is_silent(&self, peer: u32, bytes: u64, silence: &mut Silence) -> bool {
         let signs = self.signs(peer);
         let now = clock::now();
         if signs != silence.signs {
             *silence = Silence { since: now, signs };
         }
-        now - silence.since >= Duration::from_micros(tunables::ABSENT_US.get())
+        let patience = ANSWERS_WITHIN.max(Duration::from_micros(bytes / BYTES_PER_US));
+        now - silence.since >= patience.min(Duration::from_micros(tunables::ABSENT_US.get()))
     }
 }

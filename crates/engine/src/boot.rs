@@ -72,6 +72,12 @@ pub fn is_crowded() -> bool {
     is_crowded_by(1)
 }
 
+/// CPUs that the ranks of the job may use; `None` before there is one.
+pub(crate) fn known_cpus() -> Option<u32> {
+    let cpus = CPUS.load(Ordering::Relaxed);
+    (cpus != u32::MAX).then_some(cpus)
+}
+
 /// Would they, with so many threads each?
 #[inline]
 pub(crate) fn is_crowded_by(threads: u32) -> bool {

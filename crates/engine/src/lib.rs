@@ -31,6 +31,7 @@ mod mechanism;
 mod ops;
 mod orders;
 mod outbound;
+pub mod patience;
 mod place;
 pub mod protocols;
 mod receive;

@@ -131,7 +131,7 @@ impl Engine {
         let mut at = 0;
         while at < self.questions.len() {
             let mut question = self.questions[at];
-            let is_due = self.is_silent(question.peer, &mut question.silence);
+            let is_due = self.is_silent(question.peer, question.record.total, &mut question.silence);
             self.questions[at] = question;
             let open = self.ops.find(question.op).filter(|&op| {
                 let begun = !matches!(self.ops[op].stage, Stage::Receiving { received: 0, .. });

@@ -2,20 +2,17 @@
 //!
 //! How long comes from the ranks of this node against the CPUs that they may use, not from a flag the user must find.
 //! With a CPU for every rank a message is a fraction of a microsecond away, so spinning pays; with more ranks than CPUs
-//! the peer may need *our* CPU to make progress, so it is given away after a few looks.
+//! the peer may need *our* CPU to make progress, so it is given away after a few looks. See [`crate::patience`].
 //!
 //! Here stands how a thread waits that is the only one inside MPI; how several do, in [`crate::waiters`].
 
 use std::time::Duration;
 
-use isthmus_os::{clock, cpu};
+use isthmus_os::cpu;
 
-use crate::{Entered, Result, allows_threads, boot, counters, enter, tunables, waiters};
+use crate::patience::{Next, Patience, learn_wake};
+use crate::{Entered, Result, allows_threads, boot, counters, enter, waiters};
 
-/// Looks between two readings of the clock.
-const LOOKS: u32 = 64;
-/// Looks before the CPU is given away, when there are more ranks than CPUs.
-const LOOKS_CROWDED: u32 = 4;
 /// A sleep is never longer: a waker that died between two instructions must not hang us, nor a launcher that is gone.
 pub(crate) const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
@@ -81,53 +78,6 @@ fn wait_patiently<T: Send>(inside: &mut Entered, ready: &mut (dyn FnMut(&mut Ent
     }
 }
 
-/// What to do when there was nothing to see.
-pub(crate) enum Next {
-    /// Look again.
-    Look,
-    /// Give the CPU away, then look again.
-    Yield,
-    /// Sleep.
-    Sleep,
-}
-
-/// How long a thread has looked in vain.
-#[derive(Default)]
-pub(crate) struct Patience {
-    looks: u32,
-    since: Option<Duration>,
-}
-
-impl Patience {
-    /// Something has moved.
-    #[inline]
-    pub fn renew(&mut self) {
-        *self = Self::default();
-    }
-
-    /// Nothing has moved.
-    #[inline]
-    pub fn lose(&mut self, crowded: bool) -> Next {
-        self.looks = self.looks.wrapping_add(1);
-        if crowded {
-            if self.looks < LOOKS_CROWDED {
-                return Next::Look;
-            }
-        } else if !self.looks.is_multiple_of(LOOKS) {
-            return Next::Look;
-        }
-        let now = clock::now();
-        let idle = now - *self.since.get_or_insert(now);
-        if !crowded && idle < Duration::from_micros(tunables::SPIN_US.get()) {
-            Next::Look
-        } else if idle < Duration::from_micros(tunables::YIELD_US.get()) {
-            Next::Yield
-        } else {
-            Next::Sleep
-        }
-    }
-}
-
 /// Sleep on the doorbell, unless what is awaited, or anything else, came meanwhile. What is awaited, if it came.
 #[cold]
 fn sleep<T>(inside: &mut Entered, ready: &mut dyn FnMut(&mut Entered) -> Option<T>) -> Option<T> {
@@ -142,8 +92,11 @@ fn sleep<T>(inside: &mut Entered, ready: &mut dyn FnMut(&mut Entered) -> Option<
     }
     counters::SLEEPS.add(1);
     let limit = if ordered { LONGEST_SLEEP } else { SHORT_SLEEP };
-    let timed_out = inside.outside(|| doorbell.sleep(limit));
-    if timed_out && inside.engine().has_work() {
+    let slept = inside.outside(|| doorbell.sleep(limit));
+    if let Some(took) = slept.woken_after {
+        learn_wake(took);
+    }
+    if slept.timed_out && inside.engine().has_work() {
         counters::LOST_WAKES.add(1);
     }
     None

@@ -14,13 +14,13 @@
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
 
 use isthmus_os::{clock, cpu};
 use isthmus_shm::Doorbell;
 
-use crate::wait::{LONGEST_SLEEP, Next, Patience, SHORT_SLEEP};
-use crate::{Entered, Guarded, boot, counters, gate, tunables};
+use crate::patience::{Habits, Next, Patience};
+use crate::wait::{LONGEST_SLEEP, SHORT_SLEEP};
+use crate::{Entered, Guarded, boot, counters, gate};
 
 /// Rounds of progress on the way out that a thread makes for those who rest before it has one of them do it.
 const FAVOURS: u32 = 4;
@@ -319,7 +319,7 @@ fn rest(inside: &mut Entered, look: Look<'_>) -> bool {
 /// With a CPU for everybody, what comes is seen by the thread that polls, and told, in a fraction of the time that a sleep
 /// takes.
 fn linger(done: &AtomicBool) {
-    let until = clock::now() + Duration::from_micros(tunables::SPIN_US.get());
+    let until = clock::now() + Habits::uncrowded().spin;
     while clock::now() < until {
         for _ in 0..64 {
             if done.load(Ordering::Relaxed) || !POLLED.load(Ordering::Relaxed) {

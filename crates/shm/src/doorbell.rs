@@ -8,6 +8,7 @@
 //! - `word`, the futex word. Its lowest bit, *armed*: raised by the owner before it sleeps, taken down by whoever wakes it,
 //!   and by the owner afterwards. The rest counts calls from thread to thread within the owner, so that a thread which
 //!   is about to sleep notices one.
+//! - `rung`: when a waker last took the bit down, for the owner to learn what a wake takes. On a line of its own.
 //! - bitmap: bits set by senders, taken all at once by the owner.
 //!
 //! # Ordering
@@ -40,6 +41,18 @@ const CALL: u32 = 2;
 #[derive(Debug, Default)]
 pub struct Doorbell {
     word: AtomicU32,
+    pad: [u32; 15],
+    /// In nanoseconds of the clock that all processes share.
+    rung: AtomicU64,
+}
+
+/// How a sleep ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slept {
+    /// The time was over.
+    pub timed_out: bool,
+    /// From the waker's beginning to wake until the sleeper ran.
+    pub woken_after: Option<Duration>,
 }
 
 impl Doorbell {
@@ -77,12 +90,16 @@ impl Doorbell {
 
     /// Wake the owner: one of its threads, if several sleep. Does not block.
     pub fn wake(&self) {
+        #[cfg(not(loom))]
+        self.rung
+            .store(nanoseconds(isthmus_os::clock::now()), Ordering::Relaxed);
         futex::wake(&self.word);
     }
 
-    /// Sleep until woken or until `limit` is over. Blocks. True: the time was over.
+    /// Sleep until woken or until `limit` is over. Blocks.
     #[cfg(not(loom))]
-    pub fn sleep(&self, limit: Duration) -> bool {
+    pub fn sleep(&self, limit: Duration) -> Slept {
+        let began = nanoseconds(isthmus_os::clock::now());
         let word = self.word.load(Ordering::Relaxed);
         let woken = if word & ARMED == 0 {
             futex::Woken::Changed
@@ -90,7 +107,14 @@ impl Doorbell {
             futex::wait(&self.word, word, limit)
         };
         self.stay_awake();
-        woken == futex::Woken::TimedOut
+        let ended = nanoseconds(isthmus_os::clock::now());
+        // What a peer wrote is data: it counts if it lies within the sleep.
+        let rung = self.rung.load(Ordering::Relaxed);
+        let is_timed = woken == futex::Woken::Maybe && (began..=ended).contains(&rung);
+        Slept {
+            timed_out: woken == futex::Woken::TimedOut,
+            woken_after: is_timed.then(|| Duration::from_nanos(ended - rung)),
+        }
     }
 
     /// Sleep, one thread of several, until `done`, or until nobody looks after what comes, or until `deadline`. Wakes for
@@ -124,6 +148,11 @@ impl Doorbell {
             futex::wake(&self.word);
         }
     }
+}
+
+#[cfg(not(loom))]
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Between publishing something and looking whether its receiver must be told: a fence if this process is not registered

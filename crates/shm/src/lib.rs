@@ -18,7 +18,7 @@ mod sync;
 
 pub use advert::Advert;
 pub use descriptor::Descriptor;
-pub use doorbell::Doorbell;
+pub use doorbell::{Doorbell, Slept};
 pub use registry::{Place, Registry};
 pub use segment::{Offset, Segment};
 pub use slot::Slot;
