@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use crate::attribute::{Attributes, Cached, Keyvals};
-use crate::error::{Class, Result};
+use crate::error::{Class, Error, Result};
 use crate::fail;
 use crate::handle::{Handle, Kind, Object, Table};
 
@@ -51,6 +51,7 @@ pub(crate) use signature::Digest;
 pub use signature::Signature;
 
 use contents::{Definition, Origin};
+use copy::Elements;
 
 /// A datatype as a handle names it.
 pub struct Datatype {
@@ -63,6 +64,9 @@ pub struct Datatype {
     handle: OnceLock<Handle<Datatype>>,
     this: Weak<Datatype>,
 }
+
+/// Nothing lies before it: the first page of memory is never there.
+const FIRST_ADDRESS: usize = 4096;
 
 static KEYVALS: Keyvals<Datatype> = Keyvals::new(13);
 
@@ -114,6 +118,15 @@ pub fn byte() -> &'static Datatype {
             .resolve("MPI_BYTE")
             .unwrap_or_else(|_| unreachable!("MPI_BYTE is in the table of predefined types"))
     })
+}
+
+/// Refuse a buffer of packed data, as [`Datatype::check_buffer`] refuses one of elements.
+#[inline]
+fn check_packed(argument: &str, buffer: *const c_void, bytes: i64) -> Result<()> {
+    if buffer.addr() >= FIRST_ADDRESS || bytes == 0 {
+        return Ok(());
+    }
+    Err(byte().no_address(argument, buffer, bytes))
 }
 
 impl Datatype {
@@ -232,7 +245,12 @@ impl Datatype {
         if self.is_committed() {
             return Ok(());
         }
-        Err(fail!(Type, "{argument}={} is not committed", self.label()))
+        Err(self.not_committed(argument))
+    }
+
+    #[cold]
+    fn not_committed(&self, argument: &str) -> Error {
+        fail!(Type, "{argument}={} is not committed", self.label())
     }
 
     /// Refuse a buffer whose data would lie in the first page of memory, where nothing can be: a null pointer,
@@ -240,14 +258,19 @@ impl Datatype {
     #[inline]
     pub fn check_buffer(&self, argument: &str, buffer: *const c_void, count: i64) -> Result<()> {
         let start = buffer.addr().wrapping_add(self.true_lb() as usize);
-        if start >= 4096 || count == 0 || self.size() == 0 {
+        if start >= FIRST_ADDRESS || count == 0 || self.size() == 0 {
             return Ok(());
         }
-        Err(fail!(
+        Err(self.no_address(argument, buffer, count))
+    }
+
+    #[cold]
+    fn no_address(&self, argument: &str, buffer: *const c_void, count: i64) -> Error {
+        fail!(
             Buffer,
             "{argument}={buffer:?} is no address of {count} elements of {}",
             self.label()
-        ))
+        )
     }
 
     /// Pack `count` elements at `src` behind what `dst` holds.
@@ -280,9 +303,8 @@ impl Datatype {
     /// `src` must be readable wherever those elements lie, `dst` writable for `to - from` bytes, and
     /// `0 <= from <= to <= count * size`.
     pub unsafe fn pack_range(&self, src: *const u8, count: i64, from: i64, to: i64, dst: *mut u8) {
-        let (stride, layout) = (self.extent(), &self.definition.shape.layout);
         // SAFETY: the caller's promise.
-        unsafe { copy::pack(layout, Loop { count, stride }, src, from, to, dst) }
+        unsafe { self.elements(count).pack(src, from, to, dst) }
     }
 
     /// The reverse of [`Self::pack_range`].
@@ -291,9 +313,21 @@ impl Datatype {
     /// `dst` must be writable wherever the elements lie, `src` readable for `to - from` bytes, and
     /// `0 <= from <= to <= count * size`.
     pub unsafe fn unpack_range(&self, src: *const u8, dst: *mut u8, count: i64, from: i64, to: i64) {
-        let (stride, layout) = (self.extent(), &self.definition.shape.layout);
         // SAFETY: the caller's promise.
-        unsafe { copy::unpack(layout, Loop { count, stride }, dst, from, to, src) }
+        unsafe { self.elements(count).unpack(dst, from, to, src) }
+    }
+
+    #[inline]
+    fn elements(&self, count: i64) -> Elements<'_> {
+        let shape = &*self.definition.shape;
+        Elements {
+            layout: &shape.layout,
+            size: shape.size,
+            repeat: Loop {
+                count,
+                stride: shape.extent,
+            },
+        }
     }
 
     /// Name and handle, for messages.

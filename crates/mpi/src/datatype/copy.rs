@@ -1,91 +1,82 @@
 //! Moving the bytes of a layout between memory and a packed stream.
 //!
 //! One walk serves both directions and any range of the stream, so a message can be packed and unpacked piece by piece.
-//! The innermost loop is specialised by block size; what is not a common size goes through `memcpy`.
+//! The innermost loops are specialised by the length of their blocks (`copy/blocks.rs`).
 
-use std::ptr::copy_nonoverlapping;
+mod blocks;
+#[cfg(target_arch = "x86_64")]
+mod vectors;
 
 use super::layout::{Body, Layout, Loop, Part, Run};
+use blocks::{Direction, Pack, Unpack, listed, nest, run};
 
-/// Which way the bytes go.
-trait Direction {
-    /// Move `N` bytes.
+/// Once.
+const ONCE: Loop = Loop { count: 1, stride: 0 };
+
+/// Elements of a datatype in a row.
+#[derive(Clone, Copy)]
+pub(super) struct Elements<'a> {
+    /// Of one of them.
+    pub layout: &'a Layout,
+    /// Its bytes.
+    pub size: i64,
+    /// How many, and from one to the next.
+    pub repeat: Loop,
+}
+
+impl Elements<'_> {
+    /// Pack bytes `from..to` of the stream that the elements at `memory` make, into `stream`.
     ///
     /// # Safety
-    /// Both sides must be good for `N` bytes and must not overlap.
-    unsafe fn fixed<const N: usize>(memory: *mut u8, stream: *mut u8);
-    /// Move `length` bytes.
+    /// `memory` must be readable wherever the elements lie, `stream` writable for `to - from` bytes; they must not
+    /// overlap. `0 <= from <= to <= count * size`.
+    #[inline(always)]
+    pub unsafe fn pack(self, memory: *const u8, from: i64, to: i64, stream: *mut u8) {
+        // SAFETY: `Pack` only reads memory; the rest is the caller's promise.
+        unsafe { self.walk::<Pack>(memory.cast_mut(), from, to, stream) }
+    }
+
+    /// The reverse of [`Self::pack`].
     ///
     /// # Safety
-    /// As for [`Self::fixed`].
-    unsafe fn bytes(memory: *mut u8, stream: *mut u8, length: usize);
-}
-
-struct Pack;
-struct Unpack;
-
-impl Direction for Pack {
+    /// `memory` must be writable wherever the elements lie, `stream` readable for `to - from` bytes; they must not
+    /// overlap. `0 <= from <= to <= count * size`.
     #[inline(always)]
-    unsafe fn fixed<const N: usize>(memory: *mut u8, stream: *mut u8) {
-        // SAFETY: the caller's promise.
-        unsafe { copy_nonoverlapping(memory, stream, N) }
+    pub unsafe fn unpack(self, memory: *mut u8, from: i64, to: i64, stream: *const u8) {
+        // SAFETY: `Unpack` only reads the stream; the rest is the caller's promise.
+        unsafe { self.walk::<Unpack>(memory, from, to, stream.cast_mut()) }
     }
+
+    /// # Safety
+    /// As for [`Self::pack`] or [`Self::unpack`].
     #[inline(always)]
-    unsafe fn bytes(memory: *mut u8, stream: *mut u8, length: usize) {
+    unsafe fn walk<D: Direction>(self, memory: *mut u8, from: i64, to: i64, stream: *mut u8) {
+        if from == to {
+            return;
+        }
+        let Layout { offset, loops, body } = self.layout;
+        let memory = memory.wrapping_offset(*offset as isize);
+        let Loop { count, .. } = self.repeat;
         // SAFETY: the caller's promise.
-        unsafe { copy(memory, stream, length) }
-    }
-}
-
-impl Direction for Unpack {
-    #[inline(always)]
-    unsafe fn fixed<const N: usize>(memory: *mut u8, stream: *mut u8) {
-        // SAFETY: the caller's promise.
-        unsafe { copy_nonoverlapping(stream, memory, N) }
-    }
-    #[inline(always)]
-    unsafe fn bytes(memory: *mut u8, stream: *mut u8, length: usize) {
-        // SAFETY: the caller's promise.
-        unsafe { copy(stream, memory, length) }
-    }
-}
-
-/// Pack bytes `from..to` of the stream that `elements` elements at `memory` make, into `stream`.
-///
-/// # Safety
-/// `memory` must be readable wherever those elements lie, `stream` writable for `to - from` bytes; they must not
-/// overlap. `0 <= from <= to <= elements.count * layout.size()`.
-pub(super) unsafe fn pack(layout: &Layout, elements: Loop, memory: *const u8, from: i64, to: i64, stream: *mut u8) {
-    // SAFETY: `Pack` only reads memory; the rest is the caller's promise.
-    unsafe { walk::<Pack>(layout, elements, memory.cast_mut(), from, to, stream) }
-}
-
-/// The reverse of [`pack`].
-///
-/// # Safety
-/// `memory` must be writable wherever those elements lie, `stream` readable for `to - from` bytes; they must not
-/// overlap. `0 <= from <= to <= elements.count * layout.size()`.
-pub(super) unsafe fn unpack(layout: &Layout, elements: Loop, memory: *mut u8, from: i64, to: i64, stream: *const u8) {
-    // SAFETY: `Unpack` only reads the stream; the rest is the caller's promise.
-    unsafe { walk::<Unpack>(layout, elements, memory, from, to, stream.cast_mut()) }
-}
-
-/// # Safety
-/// As for [`pack`] or [`unpack`].
-unsafe fn walk<D: Direction>(layout: &Layout, elements: Loop, memory: *mut u8, from: i64, to: i64, stream: *mut u8) {
-    if from < to {
-        let memory = memory.wrapping_offset(layout.offset as isize);
-        // SAFETY: the caller's promise.
-        unsafe { part_of_loop::<D>(elements, &layout.loops, &layout.body, memory, from, to, stream) }
+        unsafe {
+            if from > 0 || to < count * self.size {
+                part_of_loop::<D>(self.repeat, loops, body, memory, from, to, stream);
+            } else if count == 1 {
+                all::<D>(loops, body, memory, stream);
+            } else {
+                all_of_loop::<D>(self.repeat, loops, body, memory, stream);
+            }
+        }
     }
 }
 
 /// Everything that `loops` and `body` hold; the stream's end.
 ///
 /// # Safety
-/// As for [`walk`]: memory and stream are good for all of it.
+/// Memory and stream are good for all of it, and do not overlap.
+#[inline(always)]
 unsafe fn all<D: Direction>(loops: &[Loop], body: &Body, memory: *mut u8, stream: *mut u8) -> *mut u8 {
-    // SAFETY: the caller's promise covers each piece of the whole.
+    // SAFETY: the caller's promise.
     unsafe {
         match loops {
             [] => all_of_body::<D>(body, memory, stream),
@@ -96,6 +87,7 @@ unsafe fn all<D: Direction>(loops: &[Loop], body: &Body, memory: *mut u8, stream
 
 /// # Safety
 /// As for [`all`].
+#[inline(always)]
 unsafe fn all_of_loop<D: Direction>(
     outer: Loop,
     inner: &[Loop],
@@ -103,25 +95,37 @@ unsafe fn all_of_loop<D: Direction>(
     memory: *mut u8,
     stream: *mut u8,
 ) -> *mut u8 {
-    let places = (0..outer.count as isize).map(move |i| memory.wrapping_offset(i.wrapping_mul(outer.stride as isize)));
-    // SAFETY: each place is one repetition; the caller's promise covers all of them.
+    // SAFETY: the caller's promise.
     unsafe {
         match (inner, body) {
             ([], Body::Run(length)) if *length == outer.stride => {
                 let length = (length * outer.count) as usize;
-                D::bytes(memory, stream, length);
+                run::<D>(length, memory, stream);
                 stream.add(length)
             }
-            ([], Body::Run(length)) => blocks::<D>(places, *length as usize, stream),
-            _ => {
-                let mut stream = stream;
-                for place in places {
-                    stream = all::<D>(inner, body, place, stream);
-                }
-                stream
-            }
+            ([], Body::Run(length)) => nest::<D>(memory, stream, *length as usize, outer, ONCE),
+            ([inner], Body::Run(length)) => nest::<D>(memory, stream, *length as usize, *inner, outer),
+            _ => one_by_one::<D>(outer, inner, body, memory, stream),
         }
     }
+}
+
+/// # Safety
+/// As for [`all`].
+unsafe fn one_by_one<D: Direction>(
+    outer: Loop,
+    inner: &[Loop],
+    body: &Body,
+    memory: *mut u8,
+    stream: *mut u8,
+) -> *mut u8 {
+    let (mut place, mut stream) = (memory, stream);
+    for _ in 0..outer.count {
+        // SAFETY: each repetition is part of what the caller promised.
+        stream = unsafe { all::<D>(inner, body, place, stream) };
+        place = place.wrapping_offset(outer.stride as isize);
+    }
+    stream
 }
 
 /// # Safety
@@ -131,18 +135,15 @@ unsafe fn all_of_body<D: Direction>(body: &Body, memory: *mut u8, stream: *mut u
     unsafe {
         match body {
             Body::Run(length) => {
-                D::bytes(memory, stream, *length as usize);
+                run::<D>(*length as usize, memory, stream);
                 stream.add(*length as usize)
             }
-            Body::Blocks { length, offsets } => {
-                let places = offsets.iter().map(|offset| memory.wrapping_offset(*offset as isize));
-                blocks::<D>(places, *length as usize, stream)
-            }
+            Body::Blocks { length, offsets } => listed::<D>(memory, stream, *length as usize, offsets),
             Body::Runs(runs) => {
                 let mut stream = stream;
-                for run in runs.iter() {
-                    D::bytes(memory.wrapping_offset(run.offset as isize), stream, run.length as usize);
-                    stream = stream.add(run.length as usize);
+                for Run { offset, length, .. } in runs.iter() {
+                    run::<D>(*length as usize, memory.wrapping_offset(*offset as isize), stream);
+                    stream = stream.add(*length as usize);
                 }
                 stream
             }
@@ -158,56 +159,10 @@ unsafe fn all_of_body<D: Direction>(body: &Body, memory: *mut u8, stream: *mut u
     }
 }
 
-/// Blocks of `length` bytes at `places`; the stream's end.
-///
-/// # Safety
-/// As for [`all`].
-#[inline(always)]
-unsafe fn blocks<D: Direction>(places: impl Iterator<Item = *mut u8>, length: usize, stream: *mut u8) -> *mut u8 {
-    /// # Safety
-    /// As for [`all`].
-    #[inline(always)]
-    unsafe fn fixed<D: Direction, const N: usize>(
-        places: impl Iterator<Item = *mut u8>,
-        mut stream: *mut u8,
-    ) -> *mut u8 {
-        for place in places {
-            // SAFETY: the caller's promise.
-            unsafe {
-                D::fixed::<N>(place, stream);
-                stream = stream.add(N);
-            }
-        }
-        stream
-    }
-    // SAFETY: the caller's promise; `fixed::<N>` is chosen by the length.
-    unsafe {
-        match length {
-            1 => fixed::<D, 1>(places, stream),
-            2 => fixed::<D, 2>(places, stream),
-            4 => fixed::<D, 4>(places, stream),
-            8 => fixed::<D, 8>(places, stream),
-            12 => fixed::<D, 12>(places, stream),
-            16 => fixed::<D, 16>(places, stream),
-            24 => fixed::<D, 24>(places, stream),
-            32 => fixed::<D, 32>(places, stream),
-            64 => fixed::<D, 64>(places, stream),
-            _ => {
-                let mut stream = stream;
-                for place in places {
-                    D::bytes(place, stream, length);
-                    stream = stream.add(length);
-                }
-                stream
-            }
-        }
-    }
-}
-
 /// Bytes `from..to` (not none) of what `loops` and `body` hold.
 ///
 /// # Safety
-/// As for [`walk`].
+/// Memory and stream are good for those, and do not overlap.
 unsafe fn part<D: Direction>(loops: &[Loop], body: &Body, memory: *mut u8, from: i64, to: i64, stream: *mut u8) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -266,10 +221,10 @@ unsafe fn part_of_body<D: Direction>(body: &Body, memory: *mut u8, from: i64, to
         let piece = |offset: i64, length: i64, end: i64| {
             let start = end - length;
             let (cut_from, cut_to) = (from.max(start), to.min(end));
-            D::bytes(
+            run::<D>(
+                (cut_to - cut_from) as usize,
                 memory.wrapping_offset((offset + cut_from - start) as isize),
                 stream.add((cut_from - from) as usize),
-                (cut_to - cut_from) as usize,
             );
         };
         match body {
@@ -308,39 +263,6 @@ unsafe fn part_of_body<D: Direction>(body: &Body, memory: *mut u8, from: i64, to
                     );
                 }
             }
-        }
-    }
-}
-
-/// `memcpy`, without the call for up to 16 bytes.
-///
-/// # Safety
-/// As for `copy_nonoverlapping`.
-#[inline(always)]
-unsafe fn copy(from: *const u8, to: *mut u8, length: usize) {
-    /// First and last `N` bytes of `N ..= 2 N`.
-    ///
-    /// # Safety
-    /// As for `copy_nonoverlapping`.
-    #[inline(always)]
-    unsafe fn ends<const N: usize>(from: *const u8, to: *mut u8, length: usize) {
-        // SAFETY: both windows lie within `length`.
-        unsafe {
-            let first = from.cast::<[u8; N]>().read();
-            let last = from.add(length - N).cast::<[u8; N]>().read();
-            to.cast::<[u8; N]>().write(first);
-            to.add(length - N).cast::<[u8; N]>().write(last);
-        }
-    }
-    // SAFETY: the caller's promise.
-    unsafe {
-        match length {
-            0 => {}
-            1 => *to = *from,
-            2..4 => ends::<2>(from, to, length),
-            4..8 => ends::<4>(from, to, length),
-            8..=16 => ends::<8>(from, to, length),
-            _ => copy_nonoverlapping(from, to, length),
         }
     }
 }

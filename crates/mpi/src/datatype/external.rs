@@ -26,7 +26,7 @@ pub unsafe fn pack_external(
 ) -> Result<()> {
     let bytes = check(datarep, ("incount", incount), datatype, ("outsize", outsize), *position)?;
     datatype.check_buffer("inbuf", inbuf, incount)?;
-    super::byte().check_buffer("outbuf", outbuf, bytes)?;
+    super::check_packed("outbuf", outbuf, bytes)?;
     let mut native = Vec::new();
     // SAFETY: the caller's promise.
     unsafe { datatype.pack(inbuf.cast(), incount, &mut native) };
@@ -60,7 +60,7 @@ pub unsafe fn unpack_external(
     datatype: &'static Datatype,
 ) -> Result<()> {
     let bytes = check(datarep, ("outcount", outcount), datatype, ("insize", insize), *position)?;
-    super::byte().check_buffer("inbuf", inbuf, bytes)?;
+    super::check_packed("inbuf", inbuf, bytes)?;
     datatype.check_buffer("outbuf", outbuf, outcount)?;
     if bytes > 0 {
         // SAFETY: the caller's promise; the bytes lie within `insize`.

@@ -4,13 +4,14 @@ use std::ffi::c_void;
 
 use super::Datatype;
 use crate::comm::Comm;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fail;
 
 /// `MPI_Pack`: append `incount` elements to `outbuf` at `position`, which moves on.
 ///
 /// # Safety
 /// `inbuf` must be readable where the elements lie, `outbuf` writable for `outsize` bytes; they must not overlap.
+#[inline(always)]
 pub unsafe fn pack(
     inbuf: *const c_void,
     incount: i64,
@@ -22,11 +23,11 @@ pub unsafe fn pack(
 ) -> Result<()> {
     let bytes = check("incount", incount, datatype, "outsize", outsize, *position)?;
     datatype.check_buffer("inbuf", inbuf, incount)?;
-    super::byte().check_buffer("outbuf", outbuf, bytes)?;
+    super::check_packed("outbuf", outbuf, bytes)?;
     // SAFETY: the caller's promise; the bytes fit behind `position`.
     unsafe {
         let out = outbuf.cast::<u8>().add(*position as usize);
-        datatype.pack_range(inbuf.cast(), incount, 0, bytes, out);
+        datatype.elements(incount).pack(inbuf.cast(), 0, bytes, out);
     }
     *position += bytes;
     Ok(())
@@ -36,6 +37,7 @@ pub unsafe fn pack(
 ///
 /// # Safety
 /// `inbuf` must be readable for `insize` bytes, `outbuf` writable where the elements lie; they must not overlap.
+#[inline(always)]
 pub unsafe fn unpack(
     inbuf: *const c_void,
     insize: i64,
@@ -46,12 +48,12 @@ pub unsafe fn unpack(
     _comm: &'static Comm,
 ) -> Result<()> {
     let bytes = check("outcount", outcount, datatype, "insize", insize, *position)?;
-    super::byte().check_buffer("inbuf", inbuf, bytes)?;
+    super::check_packed("inbuf", inbuf, bytes)?;
     datatype.check_buffer("outbuf", outbuf, outcount)?;
     // SAFETY: the caller's promise; the bytes lie within `insize`.
     unsafe {
         let packed = inbuf.cast::<u8>().add(*position as usize);
-        datatype.unpack_range(packed, outbuf.cast(), outcount, 0, bytes);
+        datatype.elements(outcount).unpack(outbuf.cast(), 0, bytes, packed);
     }
     *position += bytes;
     Ok(())
@@ -64,21 +66,40 @@ pub fn pack_size(incount: i64, datatype: &'static Datatype, _comm: &'static Comm
 }
 
 /// Bytes to move, if they fit into the packed buffer behind `position`.
+#[inline(always)]
 fn check(counted: &str, count: i64, datatype: &Datatype, limited: &str, limit: i64, position: i64) -> Result<i64> {
-    datatype.check_committed("datatype")?;
+    let bytes = count.checked_mul(datatype.size());
+    match bytes {
+        Some(bytes)
+            if datatype.is_committed()
+                && count >= 0
+                && (0..=limit).contains(&position)
+                && bytes <= limit - position =>
+        {
+            Ok(bytes)
+        }
+        _ => Err(complaint(counted, count, datatype, limited, limit, position)),
+    }
+}
+
+/// What is wrong with what `check` did not pass.
+#[cold]
+fn complaint(counted: &str, count: i64, datatype: &Datatype, limited: &str, limit: i64, position: i64) -> Error {
+    if let Err(error) = datatype.check_committed("datatype") {
+        return error;
+    }
     if count < 0 {
-        return Err(fail!(Count, "{counted}={count} is negative"));
+        return fail!(Count, "{counted}={count} is negative");
     }
     if position < 0 || position > limit {
-        return Err(fail!(Arg, "position={position} does not lie within {limited}={limit}"));
+        return fail!(Arg, "position={position} does not lie within {limited}={limit}");
     }
-    let bytes = datatype.bytes(count)?;
-    if bytes > limit - position {
-        return Err(fail!(
+    match datatype.bytes(count) {
+        Err(error) => error,
+        Ok(bytes) => fail!(
             Truncate,
             "{counted}={count} needs {bytes} bytes, but {limited}={limit} leaves {} behind position={position}",
             limit - position
-        ));
+        ),
     }
-    Ok(bytes)
 }
