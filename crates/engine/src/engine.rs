@@ -16,6 +16,7 @@ use crate::liveness::Wounds;
 use crate::matching::{Key, Pattern, Posted, Unexpected};
 use crate::ops::{Ops, Stage};
 use crate::outbound::{self, Leases, Outbound};
+use crate::payload::Payload;
 use crate::record::{
     Advertised, Body, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, FullLine, Handler, Help,
     ReadyToSend, Switch,
@@ -39,7 +40,7 @@ const BURST: usize = 32;
 #[derive(Debug)]
 pub(crate) enum Early {
     /// Bytes that have arrived, of `total`.
-    Payload { source: i32, bytes: Vec<u8>, total: u64 },
+    Payload { source: i32, bytes: Payload, total: u64 },
     /// An announcement.
     Announced(ReadyToSend),
     /// An announcement whose offer a matched probe has taken.
@@ -269,6 +270,9 @@ impl Engine {
                 return false;
             };
             let Some(record) = inbound.ring.peek() else { break };
+            if taken > 0 {
+                inbound.ring.look_ahead();
+            }
             let handler = Handler::of(record.header);
             inbound.note(handler);
             // SAFETY: `peek` checked that the body lies within the ring; it stays until `release`.
@@ -410,7 +414,7 @@ impl Engine {
                     key,
                     Early::Payload {
                         source: envelope.source,
-                        bytes: payload.to_vec(),
+                        bytes: payload.keep(),
                         total,
                     },
                 );
@@ -436,7 +440,7 @@ impl Engine {
             None => {
                 let early = Early::Payload {
                     source: first.envelope.source,
-                    bytes: Vec::new(),
+                    bytes: Payload::EMPTY,
                     total: first.total,
                 };
                 Incoming::Unexpected(self.keep(key, early))
@@ -716,9 +720,7 @@ fn append(early: &mut Early, payload: Body) -> bool {
         return true;
     };
     let fits = (*total as usize).saturating_sub(bytes.len()).min(payload.len());
-    let from = bytes.len();
-    bytes.resize(from + fits, 0);
-    // SAFETY: just made room for `fits` bytes at `from`.
-    unsafe { payload.copy_to(bytes.as_mut_ptr().add(from), fits) };
+    // SAFETY: `append` gives room for `fits` bytes, which the piece has.
+    bytes.append(fits, |to| unsafe { payload.copy_to(to, fits) });
     bytes.len() as u64 >= *total
 }

@@ -32,6 +32,7 @@ mod ops;
 mod orders;
 mod outbound;
 pub mod patience;
+mod payload;
 mod place;
 pub mod protocols;
 mod receive;
@@ -178,6 +179,20 @@ impl Entered {
         let outcome = engine.ops[index].outcome;
         engine.ops.release(index);
         Some(outcome)
+    }
+
+    /// As [`Self::take`], if the operation went well: neither truncated nor ended by a failure. What it says must be read at
+    /// once: the next operation may take its place.
+    #[inline]
+    pub fn take_if_well(&mut self, op: OpId) -> Option<&Outcome> {
+        let engine = self.engine();
+        let index = engine.ops.find(op)?;
+        let op = &engine.ops[index];
+        if op.stage != ops::Stage::Complete || op.outcome.truncated | op.outcome.peer_failed {
+            return None;
+        }
+        engine.ops.release(index);
+        Some(&engine.ops[index].outcome)
     }
 
     /// How the operation went, if it is complete, without retiring it.

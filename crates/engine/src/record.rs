@@ -7,6 +7,7 @@ use isthmus_shm::ring::Header;
 use isthmus_transfer::copy::copy;
 
 use crate::buffer::Buffer;
+use crate::payload::Payload;
 
 /// Who handles a record. The numbers are part of the layout version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -293,14 +294,10 @@ impl Body {
         unsafe { buffer.write(at, length, self.at) };
     }
 
-    /// A copy on the heap.
-    pub fn to_vec(self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.len());
-        // SAFETY: the vector has room for as many bytes as we write.
-        unsafe {
-            self.copy_to(bytes.as_mut_ptr(), self.len());
-            bytes.set_len(self.len());
-        }
-        bytes
+    /// A copy, for later.
+    #[inline]
+    pub fn keep(self) -> Payload {
+        // SAFETY: `written` gives room for as many bytes as we write.
+        Payload::written(self.len(), |to| unsafe { self.copy_to(to, self.len()) })
     }
 }

@@ -9,6 +9,7 @@ use crate::heap;
 use crate::matching::Key;
 use crate::ops::Stage;
 use crate::outbound::{Message, Queued};
+use crate::payload::Payload;
 use crate::record::{Envelope, ReadyToSend};
 use crate::types::{ContextId, Mode, Outcome, Posting};
 use crate::{Error, Result};
@@ -191,9 +192,8 @@ impl Engine {
             return Ok(None);
         }
         if mode == Mode::Standard && length <= self.eager_limit {
-            let mut bytes = vec![0; length];
             // SAFETY: the caller vouches for the buffer; the copy has as much room.
-            unsafe { buffer.read(0, length, bytes.as_mut_ptr()) };
+            let bytes = Payload::written(length, |to| unsafe { buffer.read(0, length, to) });
             self.keep(
                 key,
                 Early::Payload {

@@ -194,9 +194,8 @@ impl Requests {
     /// The handle is stale from now on.
     #[inline]
     fn remove(&mut self, request: Handle<Request>) {
-        if let Some(entry) = self.live.get(request.raw()) {
+        if let Some(entry) = self.live.take(request.raw()) {
             self.scopes.release(entry.scope);
-            self.live.remove(request.raw());
         }
     }
 }

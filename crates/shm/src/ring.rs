@@ -64,6 +64,9 @@ impl Credit {
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Credit>() == 128);
 
+/// How far [`Consumer::look_ahead`] looks: a line takes as long to come as a few short records to be handled.
+const AHEAD: u64 = 4 * LINE;
+
 /// Where a ring's words are: shared memory, or loom's cells in the model.
 pub trait Memory {
     /// Bytes of data, a power of two.
@@ -347,6 +350,13 @@ impl<M: Memory> Consumer<M> {
             return None;
         }
         Some(Record { header, at })
+    }
+
+    /// Records come faster than they are taken: fetch those that are a few lines ahead while we handle this one. Not for
+    /// the first of a burst: where records come one at a time, their sender would have to take those lines back.
+    #[inline]
+    pub fn look_ahead(&self) {
+        self.memory.prefetch((self.head + AHEAD) & (self.memory.size() - 1));
     }
 
     /// Done with the record that `peek` gave: its memory goes back to the producer, a quarter of the ring at a time. True:

@@ -32,17 +32,14 @@ pub(super) fn finish(inside: &mut Entered, request: &mut Handle<Request>) -> Res
         _ => return finish_any(inside, request),
     };
     // Built in place from what the engine has: an outcome handed from call to call costs more than all the look-ups.
-    let status = match inside.peek(op) {
-        Some(outcome) if outcome.truncated | outcome.peer_failed => return finish_any(inside, request),
+    let status = match inside.take_if_well(op) {
         Some(outcome) if receives => Status::from(outcome),
         Some(outcome) => Status {
             cancelled: outcome.cancelled,
             ..Status::SENT
         },
-        None if receives => return finish_any(inside, request),
-        None => return Err(pending(*request)),
+        None => return finish_any(inside, request),
     };
-    inside.detach(op);
     forget(inside, request);
     Ok(status)
 }

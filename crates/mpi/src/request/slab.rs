@@ -83,20 +83,27 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Drop the value that `raw` names: the handle is stale from now on. False: it names nothing.
+    /// Take out the value that `raw` names: the handle is stale from now on. `None`: it names nothing.
     #[inline]
-    pub fn remove(&mut self, raw: u32) -> bool {
+    pub fn take(&mut self, raw: u32) -> Option<T> {
         let free = self.free;
-        let Some(slot) = self.slot(raw) else {
-            return false;
-        };
+        let slot = self.slot(raw)?;
         if let State::Vacant(_) = slot.state {
-            return false;
+            return None;
         }
         slot.generation = (slot.generation + 1) & GENERATION_MASK;
-        slot.state = State::Vacant(free);
+        let state = std::mem::replace(&mut slot.state, State::Vacant(free));
         self.free = decompose(raw).2 - 1;
-        true
+        match state {
+            State::Live(value) => Some(value),
+            State::Vacant(_) => None,
+        }
+    }
+
+    /// Drop the value that `raw` names, as [`Self::take`] does. False: it names nothing.
+    #[inline]
+    pub fn remove(&mut self, raw: u32) -> bool {
+        self.take(raw).is_some()
     }
 
     #[inline]
