@@ -13,7 +13,7 @@ use isthmus_shm::slot::Identity;
 use crate::control::{self, Nonce, ToLauncher, ToRank};
 use crate::engine::Engine;
 use crate::types::World;
-use crate::{ENGINE, Error, Result, enter, heap, job, mechanism, place};
+use crate::{ENGINE, Error, Result, enter, gate, heap, job, mechanism, place};
 
 /// Life of the engine in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -264,6 +264,9 @@ fn settle(place: Place) -> Result<()> {
     let engine = Engine::new(segment, world.rank, !registered, lifeline);
     let _ = WORLD.set(world);
     *ENGINE.get(&mut enter()) = Some(engine);
+    if registered {
+        gate::favour();
+    }
     process::on_fork_in_child(forked);
     heap::open(segment);
     STATE.store(INSIDE, Ordering::Release);

@@ -3,6 +3,11 @@
 //! Below `MPI_THREAD_MULTIPLE` the program sees to that, and entering costs one branch. With [`allow_threads`] there is a
 //! lock, and the thread inside is whoever holds it.
 //!
+//! Many a program asks for that level and calls from one thread. So the thread that joins the job is *favoured*: it comes in
+//! by raising a flag, without a locked instruction and without a fence. The first other thread that wants to get in ends
+//! that for good: it takes the favour away, fences everybody by `membarrier`, and waits until the flag is down. Either the
+//! favoured thread, which looks at the favour after it has raised the flag, sees that it is gone, or the other sees the flag.
+//!
 //! The lock is never held across user code, nor while its holder sleeps or gives its CPU away. A thread that only looks
 //! for something to come keeps it as long as nobody else wants it ([`Entered::is_wanted`]), so that one that is alone pays
 //! next to nothing. What a thread must do for those who wait, it does on its way out ([`crate::waiters`]).
@@ -13,10 +18,10 @@
 
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, compiler_fence};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-use isthmus_os::process;
+use isthmus_os::{cpu, membarrier, process};
 
 use crate::waiters;
 
@@ -25,6 +30,11 @@ static SHARED: AtomicBool = AtomicBool::new(false);
 static LOCK: Mutex<()> = Mutex::new(());
 /// Threads that found the lock taken and want it.
 static QUEUE: AtomicU32 = AtomicU32::new(0);
+/// The thread that need not take the lock; never again one after [`NOBODY`].
+static FAVOURED: AtomicUsize = AtomicUsize::new(NOBODY);
+const NOBODY: usize = 0;
+/// Is it inside by favour?
+static BY_FAVOUR: AtomicBool = AtomicBool::new(false);
 /// Who is inside, to notice a thread that enters twice. 0: nobody. Without a lock, in debug builds only.
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
 /// The hold on the lock of the thread inside: a token has no room for it, so that it costs nothing where there is no lock.
@@ -94,8 +104,14 @@ impl Entered {
     #[inline(never)]
     fn unlock(&mut self) {
         let wake = waiters::settle(self);
-        INSIDE.store(0, Ordering::Relaxed);
-        drop(HELD.get(self).take());
+        match HELD.get(self).take() {
+            Some(hold) => {
+                INSIDE.store(0, Ordering::Relaxed);
+                drop(hold);
+            }
+            // SYNC: gate-favour
+            None => BY_FAVOUR.store(false, Ordering::Release),
+        }
         wake.now();
     }
 }
@@ -112,16 +128,59 @@ fn come_in() {
     }
 }
 
+/// Favour the calling thread, whose process is registered with membarrier. Nobody may be inside.
+pub(crate) fn favour() {
+    FAVOURED.store(process::thread(), Ordering::Relaxed);
+}
+
 #[inline(never)]
 fn lock() {
+    let me = process::thread();
+    if FAVOURED.load(Ordering::Relaxed) == me && come_in_by_favour(me) {
+        return;
+    }
     let guard = match LOCK.try_lock() {
         Ok(guard) => guard,
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
         Err(TryLockError::WouldBlock) => queue(),
     };
-    INSIDE.store(process::thread(), Ordering::Relaxed);
+    if FAVOURED.load(Ordering::Relaxed) != NOBODY {
+        end_favour();
+    }
+    INSIDE.store(me, Ordering::Relaxed);
     // SAFETY: we hold the lock.
     unsafe { *HELD.0.get() = Some(Hold(guard)) };
+}
+
+/// False: the favour has just been taken away.
+#[inline(always)]
+fn come_in_by_favour(me: usize) -> bool {
+    assert!(!BY_FAVOUR.load(Ordering::Relaxed), "{TWICE}");
+    BY_FAVOUR.store(true, Ordering::Relaxed);
+    // Whoever takes the favour away fences for us.
+    compiler_fence(Ordering::SeqCst);
+    if FAVOURED.load(Ordering::Relaxed) == me {
+        return true;
+    }
+    BY_FAVOUR.store(false, Ordering::Release);
+    false
+}
+
+/// Called with the lock: from now on everybody takes it. Waits until the favoured thread is not inside.
+#[cold]
+fn end_favour() {
+    FAVOURED.store(NOBODY, Ordering::SeqCst);
+    assert!(
+        membarrier::fence_everyone(),
+        "the kernel knew membarrier when we registered"
+    );
+    // The favoured thread gives way to those who are counted here.
+    QUEUE.fetch_add(1, Ordering::Relaxed);
+    // SYNC: gate-favour
+    while BY_FAVOUR.load(Ordering::Acquire) {
+        cpu::yield_now();
+    }
+    QUEUE.fetch_sub(1, Ordering::Relaxed);
 }
 
 #[cold]
