@@ -8,13 +8,14 @@
  *   unexpected  all messages are there before rank 0 receives the first
  *   reversed    they are matched in the opposite order, so that the one that is looked for is the last in the queue
  *   any         receives from MPI_ANY_SOURCE, instead of from rank 1
+ *   wild        receives from MPI_ANY_SOURCE with MPI_ANY_TAG; in order only
  * A round is all of it: posting, sending, matching, copying, and a message that says that the next round may begin.
  * Which message arrived where is checked before and after the timing of each cell. */
 #define _GNU_SOURCE
 #include "mpi_measure.h"
 #include "touch.h"
 
-static int rank, length, unexpected, reversed, source, seed;
+static int rank, length, unexpected, reversed, source, wild, seed;
 static int64_t *data;
 static MPI_Request *requests;
 
@@ -22,6 +23,11 @@ static MPI_Request *requests;
 static int go(void)
 {
     return length;
+}
+
+static int wanted(int tag)
+{
+    return wild ? MPI_ANY_TAG : tag;
 }
 
 static int all_sent(void)
@@ -42,7 +48,7 @@ static void round_posted(void)
 {
     if (rank == 0) {
         for (int i = 0; i < length; i++)
-            MPI_Irecv(&data[i], 8, MPI_BYTE, source, i, MPI_COMM_WORLD, &requests[i]);
+            MPI_Irecv(&data[i], 8, MPI_BYTE, source, wanted(i), MPI_COMM_WORLD, &requests[i]);
         MPI_Send(NULL, 0, MPI_BYTE, 1, go(), MPI_COMM_WORLD);
         MPI_Waitall(length, requests, MPI_STATUSES_IGNORE);
     } else {
@@ -57,7 +63,7 @@ static void round_unexpected(void)
         MPI_Recv(NULL, 0, MPI_BYTE, 1, all_sent(), MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         for (int i = 0; i < length; i++) {
             int tag = reversed ? length - 1 - i : i;
-            MPI_Recv(&data[tag], 8, MPI_BYTE, source, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Recv(&data[tag], 8, MPI_BYTE, source, wanted(tag), MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         }
         MPI_Send(NULL, 0, MPI_BYTE, 1, go(), MPI_COMM_WORLD);
     } else {
@@ -107,7 +113,8 @@ int main(int argc, char **argv)
         length = cell_size(a.cells[i]);
         unexpected = strstr(a.cells[i], "unexpected") != NULL;
         reversed = strstr(a.cells[i], "reversed") != NULL;
-        source = strstr(a.cells[i], "any") ? MPI_ANY_SOURCE : 1;
+        wild = strstr(a.cells[i], "wild") != NULL;
+        source = wild || strstr(a.cells[i], "any") ? MPI_ANY_SOURCE : 1;
         check_data(1);
         struct samples *samples = time_operations(rounds, length, a.seconds * 1e6 / a.count);
         check_data(1000);

@@ -67,7 +67,7 @@ fn overlap() -> Result<()> {
 
 #[test]
 fn messagerate() -> Result<()> {
-    shows("messagerate --lengths 1,64", "messagerate", 16)
+    shows("messagerate --lengths 1,64", "messagerate", 20)
 }
 
 #[test]

@@ -153,12 +153,13 @@ pub fn alloc(sizes: &[Size]) -> Experiment {
 /// Time per message through a queue of posted receives or unexpected messages.
 pub fn messagerate(lengths: &[Size]) -> Experiment {
     let places = ["posted", "unexpected"];
-    let ways = ["", "-reversed", "-any", "-reversed-any"];
+    let ways = ["", "-reversed", "-any", "-reversed-any", "-wild"];
     let kinds: Vec<String> = places
         .iter()
         .flat_map(|place| ways.map(|way| format!("{place}{way}")))
         .collect();
-    let specific = (0..kinds.len()).filter(|kind| !kinds[*kind].ends_with("-any"));
+    let is_specific = |kind: &str| !kind.ends_with("-any") && !kind.ends_with("-wild");
+    let specific = (0..kinds.len()).filter(|kind| is_specific(&kinds[*kind]));
     let mut targets = vec![Target::all(against_peers(1.0, 1.0))];
     targets.extend(specific.map(|kind| Target::rows(16, 4096, Demand::Flat(1.25)).of(kind)));
     Experiment {
