@@ -186,7 +186,7 @@ impl Engine {
             self.posted.remove(&mut self.ops, op);
             let expected = self.ops.matched(op, record.envelope.source, key.tag, record.total);
             self.ops[op].to = peer;
-            self.ops[op].began = None;
+            self.ops[op].effort = None;
             self.start_following(op, peer, record, expected);
         } else if self.is_withdrawn(record) {
             self.take_offer(peer, record);

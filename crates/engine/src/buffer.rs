@@ -3,13 +3,12 @@
 //! What lies here and there is packed straight into the pieces of a ring and unpacked straight out of them, piece by
 //! piece, so that both sides work at the same time and nobody holds a copy of the whole message.
 
-use std::fmt::Debug;
 use std::ops::Range;
 
 use isthmus_transfer::copy::{Copying, copy, copy_by};
 
 /// The bytes of a message that do not lie in a row, as one stream.
-pub trait Scattered: Debug + Sync {
+pub trait Scattered: Sync {
     /// Copy bytes `range` of the stream to `to`.
     ///
     /// # Safety
@@ -23,34 +22,79 @@ pub trait Scattered: Debug + Sync {
     unsafe fn unpack(&self, range: Range<usize>, from: *const u8);
 }
 
-/// Where the bytes of an operation are.
+/// Where the bytes of an operation are. Two words, so that it travels in registers: written to memory and read back in
+/// one piece, it would have to wait for every store before it, those into a ring that are still on their way included.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Buffer {
-    /// From here on.
-    Row(*mut u8),
-    /// Wherever this says.
-    Scattered(&'static dyn Scattered),
+pub(crate) struct Buffer {
+    /// The bytes, or what knows where they are.
+    at: *mut u8,
+    /// How that is asked; `None`: the bytes are in a row.
+    pieces: Option<&'static Pieces>,
 }
+
+/// The functions of one kind of [`Scattered`].
+#[derive(Debug)]
+struct Pieces {
+    pack: unsafe fn(*const u8, Range<usize>, *mut u8),
+    unpack: unsafe fn(*const u8, Range<usize>, *const u8),
+}
+
+/// # Safety
+/// `data` is an `S`; and as for [`Scattered::pack`].
+unsafe fn pack<S: Scattered>(data: *const u8, range: Range<usize>, to: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe { (*data.cast::<S>()).pack(range, to) }
+}
+
+/// # Safety
+/// `data` is an `S`; and as for [`Scattered::unpack`].
+unsafe fn unpack<S: Scattered>(data: *const u8, range: Range<usize>, from: *const u8) {
+    // SAFETY: the caller's promise.
+    unsafe { (*data.cast::<S>()).unpack(range, from) }
+}
+
+trait OfPieces: Scattered + Sized {
+    const PIECES: &'static Pieces = &Pieces {
+        pack: pack::<Self>,
+        unpack: unpack::<Self>,
+    };
+}
+
+impl<S: Scattered> OfPieces for S {}
 
 /// What passes through when both ends of a message to ourselves are scattered.
 const PIECE: usize = 8 << 10;
 
 impl Buffer {
     /// Of operations that move nothing.
-    pub const NOWHERE: Self = Self::Row(std::ptr::null_mut());
+    pub const NOWHERE: Self = Self::target(std::ptr::null_mut());
+
+    /// Memory that is written.
+    #[inline]
+    pub const fn target(at: *mut u8) -> Self {
+        Self { at, pieces: None }
+    }
 
     /// Memory that is only read.
     #[inline]
     pub fn source(at: *const u8) -> Self {
-        Self::Row(at.cast_mut())
+        Self::target(at.cast_mut())
+    }
+
+    /// What `data` describes. It must stay where it is while an operation with this buffer is pending.
+    pub fn scattered<S: Scattered>(data: &S) -> Self {
+        Self {
+            at: std::ptr::from_ref(data).cast_mut().cast(),
+            pieces: Some(S::PIECES),
+        }
     }
 
     /// Where it begins, if it is a row.
     #[inline]
     pub fn row(self) -> Option<*mut u8> {
-        match self {
-            Self::Row(at) => Some(at),
-            Self::Scattered(_) => None,
+        match self.pieces {
+            None => Some(self.at),
+            Some(_) => None,
         }
     }
 
@@ -60,11 +104,11 @@ impl Buffer {
     /// The buffer is a pending operation's, whose length the bytes lie within; `to` is writable for as many.
     #[inline]
     pub unsafe fn read(self, from: usize, length: usize, to: *mut u8) {
-        match self {
+        match self.pieces {
             // SAFETY: the caller's promise.
-            Self::Row(at) => unsafe { copy(at.add(from), to, length) },
-            // SAFETY: as above.
-            Self::Scattered(data) => unsafe { data.pack(from..from + length, to) },
+            None => unsafe { copy(self.at.add(from), to, length) },
+            // SAFETY: as above; the functions go with what is there.
+            Some(pieces) => unsafe { (pieces.pack)(self.at, from..from + length, to) },
         }
     }
 
@@ -74,11 +118,11 @@ impl Buffer {
     /// As for [`Self::read`].
     #[inline]
     pub unsafe fn read_by(self, copying: Copying, from: usize, length: usize, to: *mut u8) {
-        match self {
+        match self.pieces {
             // SAFETY: the caller's promise.
-            Self::Row(at) => unsafe { copy_by(copying, at.add(from), to, length) },
+            None => unsafe { copy_by(copying, self.at.add(from), to, length) },
             // SAFETY: as above.
-            Self::Scattered(data) => unsafe { data.pack(from..from + length, to) },
+            Some(_) => unsafe { self.read(from, length, to) },
         }
     }
 
@@ -88,11 +132,11 @@ impl Buffer {
     /// As for [`Self::read`], with `bytes` readable.
     #[inline]
     pub unsafe fn write(self, at: usize, length: usize, bytes: *const u8) {
-        match self {
+        match self.pieces {
             // SAFETY: the caller's promise.
-            Self::Row(base) => unsafe { copy(bytes, base.add(at), length) },
-            // SAFETY: as above.
-            Self::Scattered(data) => unsafe { data.unpack(at..at + length, bytes) },
+            None => unsafe { copy(bytes, self.at.add(at), length) },
+            // SAFETY: as above; the functions go with what is there.
+            Some(pieces) => unsafe { (pieces.unpack)(self.at, at..at + length, bytes) },
         }
     }
 
@@ -104,11 +148,11 @@ impl Buffer {
     pub unsafe fn take_from(self, source: Self, length: usize) {
         // SAFETY: the caller's promise; pieces lie within `length`.
         unsafe {
-            match (source, self) {
-                (Self::Row(from), Self::Row(to)) => std::ptr::copy(from, to, length),
-                (Self::Row(from), Self::Scattered(_)) => self.write(0, length, from),
-                (Self::Scattered(_), Self::Row(to)) => source.read(0, length, to),
-                (Self::Scattered(_), Self::Scattered(_)) => {
+            match (source.row(), self.row()) {
+                (Some(from), Some(to)) => std::ptr::copy(from, to, length),
+                (Some(from), None) => self.write(0, length, from),
+                (None, Some(to)) => source.read(0, length, to),
+                (None, None) => {
                     let mut piece = [0; PIECE];
                     for at in (0..length).step_by(PIECE) {
                         let now = PIECE.min(length - at);
@@ -163,9 +207,9 @@ mod tests {
         let mut back = vec![0; length];
         // SAFETY: all are `length` bytes long.
         unsafe {
-            Buffer::Scattered(first).take_from(Buffer::source(data.as_ptr()), length);
-            Buffer::Scattered(second).take_from(Buffer::Scattered(first), length);
-            Buffer::Row(back.as_mut_ptr()).take_from(Buffer::Scattered(second), length);
+            Buffer::scattered(first).take_from(Buffer::source(data.as_ptr()), length);
+            Buffer::scattered(second).take_from(Buffer::scattered(first), length);
+            Buffer::target(back.as_mut_ptr()).take_from(Buffer::scattered(second), length);
         }
         assert_eq!(back, data);
         // SAFETY: nobody else uses it now.

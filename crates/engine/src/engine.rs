@@ -22,8 +22,9 @@ use crate::record::{
     ReadyToSend, Switch,
 };
 use crate::rendezvous::Question;
-use crate::select::{self, Lessons, Way};
+use crate::select::{self, Effort, Lessons, Way};
 use crate::single_copy::{Pull, Push};
+use crate::spare::Spare;
 use crate::staging::Staging;
 use crate::tunables;
 use crate::types::ContextId;
@@ -35,6 +36,10 @@ const MAX_HOT: usize = 16;
 const STREAMED: u64 = 16 << 10;
 /// Records taken from one ring before the next gets its turn.
 const BURST: usize = 32;
+/// Unmatched messages from this length on stay in their rings while other things move...
+const DEFERRED: u64 = 4 << 10;
+/// ...for so many rounds of progress.
+const PATIENCE: u32 = 64;
 
 /// A message that came before its receive.
 #[derive(Debug)]
@@ -79,6 +84,18 @@ pub(crate) enum Reach {
     No,
 }
 
+/// Longer messages that came before their receives. They stay in their rings for a while: often the receive is about to be
+/// posted, and then the bytes are copied once less.
+#[derive(Debug, Default)]
+struct EarlyOnes {
+    /// Leave them now.
+    patient: bool,
+    /// One was left.
+    seen: bool,
+    /// Rounds of progress in which some were left while other things moved.
+    rounds: u32,
+}
+
 /// The engine.
 pub(crate) struct Engine {
     pub segment: &'static Segment,
@@ -103,6 +120,9 @@ pub(crate) struct Engine {
     pub reach: Vec<Reach>,
     /// What large messages from each peer taught us.
     pub learned: Vec<Option<Box<Lessons>>>,
+    early: EarlyOnes,
+    /// Memory for unmatched payload.
+    pub spare: Spare,
     /// Unmatched payload kept here, in bytes.
     unexpected_bytes: u64,
     announce_only: bool,
@@ -149,6 +169,8 @@ impl Engine {
             withdrawn: Vec::new(),
             reach: vec![Reach::Unknown; ranks],
             learned: (0..ranks).map(|_| None).collect(),
+            early: EarlyOnes::default(),
+            spare: Spare::default(),
             unexpected_bytes: 0,
             announce_only: false,
             pulls: Vec::new(),
@@ -170,12 +192,11 @@ impl Engine {
     /// Move whatever can move. True: something did.
     #[inline]
     pub fn progress(&mut self) -> bool {
-        let mut moved = false;
-        let mut at = 0;
-        while at < self.hot.len() {
-            moved |= self.poll(self.hot[at]);
-            at += 1;
+        self.early.patient = self.early.rounds < PATIENCE;
+        if !self.early.patient {
+            self.early.rounds = 0;
         }
+        let mut moved = self.poll_hot();
         for (index, word) in self.segment.bitmap(self.me).iter().enumerate() {
             let mut bits = doorbell::take_word(word);
             while bits != 0 {
@@ -201,6 +222,10 @@ impl Engine {
         if !self.questions.is_empty() {
             moved |= self.question_on();
         }
+        self.early.patient = false;
+        if self.early.seen {
+            moved |= self.take_early_ones(moved);
+        }
         if !moved {
             self.fruitless = self.fruitless.wrapping_add(1);
             if self.fruitless == 0 {
@@ -208,6 +233,46 @@ impl Engine {
             }
         }
         moved
+    }
+
+    #[inline]
+    fn poll_hot(&mut self) -> bool {
+        let mut moved = false;
+        let mut at = 0;
+        while at < self.hot.len() {
+            moved |= self.poll(self.hot[at]);
+            at += 1;
+        }
+        moved
+    }
+
+    /// Messages were left in their rings for their receives to come. If nothing else moves, or they have waited for
+    /// long, take them: what is awaited may be behind.
+    #[cold]
+    fn take_early_ones(&mut self, moved: bool) -> bool {
+        self.early.seen = false;
+        if moved {
+            self.early.rounds += 1;
+            return false;
+        }
+        self.early.rounds = 0;
+        self.poll_hot()
+    }
+
+    /// Is this a longer message that no receive waits for?
+    fn is_early(&self, peer: u32, header: Header, body: Body) -> bool {
+        if Handler::of(header) != Some(Handler::EagerFirst) {
+            return false;
+        }
+        let Some((first, _)) = body.split::<FullLine<EagerFirst>>() else {
+            return false;
+        };
+        let key = Key {
+            context: ContextId(header.context),
+            from: peer,
+            tag: first.fixed.envelope.tag,
+        };
+        first.fixed.total >= DEFERRED && self.posted.find(&self.ops, key).is_none()
     }
 
     /// Must this process fence between publishing something and looking whether a peer sleeps?
@@ -273,10 +338,15 @@ impl Engine {
             if taken > 0 {
                 inbound.ring.look_ahead();
             }
-            let handler = Handler::of(record.header);
-            inbound.note(handler);
             // SAFETY: `peek` checked that the body lies within the ring; it stays until `release`.
             let body = unsafe { Body::new(inbound.ring.memory().body(record.at), record.header.length) };
+            if self.early.patient && self.is_early(peer, record.header, body) {
+                self.early.seen = true;
+                break;
+            }
+            let handler = Handler::of(record.header);
+            let inbound = self.inbound[peer as usize].as_mut().expect("just looked at");
+            inbound.note(handler);
             if handler == Some(Handler::Switch) {
                 let to = body.split::<Switch>().map(|(to, _)| to);
                 let announce_only = self.announce_only;
@@ -371,7 +441,10 @@ impl Engine {
                 let (first, payload) = body.split::<FullLine<EagerFirst>>()?;
                 self.on_eager_first(peer, ContextId(header.context), first.fixed, payload);
             }
-            Handler::EagerMore => self.on_eager_more(peer, body.split::<FullLine<EagerMore>>()?.1),
+            Handler::EagerMore => {
+                let (more, payload) = body.split::<FullLine<EagerMore>>()?;
+                self.on_eager_more(peer, more.fixed.ticks, payload);
+            }
             Handler::ReadyToSend => {
                 let (record, _) = body.split::<ReadyToSend>()?;
                 self.on_ready_to_send(peer, ContextId(header.context), record);
@@ -440,7 +513,7 @@ impl Engine {
             None => {
                 let early = Early::Payload {
                     source: first.envelope.source,
-                    bytes: Payload::EMPTY,
+                    bytes: Payload::Long(self.spare.take(first.total as usize)),
                     total: first.total,
                 };
                 Incoming::Unexpected(self.keep(key, early))
@@ -448,15 +521,15 @@ impl Engine {
         };
         self.set_incoming(peer, Some(incoming));
         if first.ticks == 0 {
-            self.on_eager_more(peer, payload);
+            self.on_eager_more(peer, 0, payload);
             return;
         }
         let (began, copying) = (clock::ticks(), Copying::of(first.copying));
         let is_streamed = first.total >= STREAMED && (payload.len() as u64) < first.total;
         if is_streamed && let Some(inbound) = self.inbound[peer as usize].as_mut() {
-            inbound.timed = Some((began.wrapping_sub(u64::from(first.ticks)), copying));
+            inbound.timed = Some((Effort::default(), copying));
         }
-        self.on_eager_more(peer, payload);
+        self.on_eager_more(peer, first.ticks.into(), payload);
         if !is_streamed
             && let Incoming::Receive(op) = incoming
             && self.ops[op].buffer.row().is_some()
@@ -468,11 +541,13 @@ impl Engine {
         }
     }
 
-    /// The next piece of a longer message.
-    fn on_eager_more(&mut self, peer: u32, payload: Body) {
-        let incoming = self.inbound[peer as usize]
-            .as_ref()
-            .and_then(|inbound| inbound.incoming);
+    /// The next piece of a longer message, which took the sender so long to write.
+    fn on_eager_more(&mut self, peer: u32, ticks: u64, payload: Body) {
+        let Some(inbound) = self.inbound[peer as usize].as_ref() else {
+            return;
+        };
+        let incoming = inbound.incoming;
+        let began = inbound.timed.is_some().then(clock::ticks);
         let whole = match incoming {
             Some(Incoming::Receive(op)) => {
                 let Stage::Receiving { received, .. } = self.ops[op].stage else {
@@ -486,18 +561,22 @@ impl Engine {
                 .is_none_or(|(_, early)| append(early, payload)),
             None => return,
         };
+        let Some(inbound) = self.inbound[peer as usize].as_mut() else {
+            return;
+        };
+        if let (Some((effort, _)), Some(began)) = (&mut inbound.timed, began) {
+            effort.sender = effort.sender.saturating_add(ticks);
+            effort.receiver += clock::ticks().wrapping_sub(began);
+        }
         if !whole {
             return;
         }
-        self.set_incoming(peer, None);
-        let timed = self.inbound[peer as usize]
-            .as_mut()
-            .and_then(|inbound| inbound.timed.take());
-        if let (Some((began, copying)), Some(Incoming::Receive(op))) = (timed, incoming)
+        inbound.incoming = None;
+        if let (Some((effort, copying)), Some(Incoming::Receive(op))) = (inbound.timed.take(), incoming)
             && self.ops[op].buffer.row().is_some()
         {
-            let (total, took) = (self.ops[op].wire, clock::ticks().wrapping_sub(began));
-            self.learn_from_eager(peer, copying, total, total, took);
+            let total = self.ops[op].wire;
+            self.learn_from_eager(peer, copying, total, total, effort.cost());
         }
     }
 
@@ -523,11 +602,16 @@ impl Engine {
         if self.ops[op].to != peer {
             return;
         }
-        let (began, copying, length) = (self.ops[op].began, self.ops[op].copying, self.ops[op].wire);
-        if self.store(op, data.offset, payload)
-            && let Some(began) = began
-        {
-            self.learn_from_stream(peer, began, copying, length);
+        let (mut effort, copying, length) = (self.ops[op].effort, self.ops[op].copying, self.ops[op].wire);
+        let began = clock::ticks();
+        let whole = self.store(op, data.offset, payload);
+        if let Some(effort) = &mut effort {
+            effort.sender += u64::from(data.ticks);
+            effort.receiver += clock::ticks().wrapping_sub(began);
+            match whole {
+                true => self.learn_from_stream(peer, *effort, copying, length),
+                false => self.ops[op].effort = Some(*effort),
+            }
         }
     }
 

@@ -103,7 +103,7 @@ fn attack(seed: u64) -> u64 {
                     ..pattern
                 };
                 // SAFETY: as below.
-                let op = unsafe { engine.receive(pattern, Buffer::Row(large.as_mut_ptr()), LARGE) }.expect("room");
+                let op = unsafe { engine.receive(pattern, Buffer::target(large.as_mut_ptr()), LARGE) }.expect("room");
                 engine.advertise(op);
                 if numbers.next().is_multiple_of(4) {
                     engine.cancel(op);
@@ -111,7 +111,7 @@ fn attack(seed: u64) -> u64 {
                 buffers.push(large);
             }
             // SAFETY: the buffer lives until the end of the test.
-            unsafe { engine.receive(pattern, Buffer::Row(buffer.as_mut_ptr()), capacity) }.expect("room");
+            unsafe { engine.receive(pattern, Buffer::target(buffer.as_mut_ptr()), capacity) }.expect("room");
             buffers.push(buffer);
             let posting = Posting {
                 context: ContextId(0),

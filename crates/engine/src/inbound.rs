@@ -6,7 +6,7 @@ use isthmus_transfer::copy::Copying;
 
 use crate::outbound::mapped;
 use crate::record::{Handler, Switch};
-use crate::select;
+use crate::select::{self, Effort};
 
 /// Where the pieces of a message go that came in several records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,8 +29,8 @@ pub struct Inbound {
     first: Option<Consumer<Mapped>>,
     /// The message whose pieces are arriving.
     pub incoming: Option<Incoming>,
-    /// If it is one to learn from: when its first piece began, in ticks, and how it is copied.
-    pub timed: Option<(u64, Copying)>,
+    /// If it is one to learn from: what it cost so far, and how it is copied.
+    pub timed: Option<(Effort, Copying)>,
     /// How the peer is to copy: see [`crate::select::wish`].
     wishes: u32,
     /// Records that came; of these, whole messages or beginnings of them, and announcements. They wrap.

@@ -41,6 +41,7 @@ mod rendezvous;
 mod select;
 mod send;
 mod single_copy;
+mod spare;
 mod staging;
 pub mod tunables;
 mod types;
@@ -113,12 +114,12 @@ impl Entered {
         mode: Mode,
         to: Peer,
         envelope: Posting,
-        data: &dyn Scattered,
+        data: &impl Scattered,
         len: usize,
     ) -> Result<Option<OpId>> {
         let engine = self.engine();
         // SAFETY: the caller's promise.
-        let op = unsafe { engine.send(mode, to.0, envelope, scattered(data), len) }?;
+        let op = unsafe { engine.send(mode, to.0, envelope, Buffer::scattered(data), len) }?;
         Ok(op.map(|op| engine.ops.id(op)))
     }
 
@@ -137,7 +138,7 @@ impl Entered {
     ) -> Result<OpId> {
         let engine = self.engine();
         // SAFETY: the caller's promise.
-        let op = unsafe { engine.receive(pattern(from, context, tag), Buffer::Row(buf), capacity) }?;
+        let op = unsafe { engine.receive(pattern(from, context, tag), Buffer::target(buf), capacity) }?;
         Ok(engine.ops.id(op))
     }
 
@@ -159,12 +160,12 @@ impl Entered {
         from: Option<Peer>,
         context: ContextId,
         tag: Option<i32>,
-        data: &dyn Scattered,
+        data: &impl Scattered,
         capacity: usize,
     ) -> Result<OpId> {
         let engine = self.engine();
         // SAFETY: the caller's promise.
-        let op = unsafe { engine.receive(pattern(from, context, tag), scattered(data), capacity) }?;
+        let op = unsafe { engine.receive(pattern(from, context, tag), Buffer::scattered(data), capacity) }?;
         Ok(engine.ops.id(op))
     }
 
@@ -243,7 +244,7 @@ impl Entered {
     pub unsafe fn receive_matched(&mut self, message: MessageId, buf: *mut u8, capacity: usize) -> Result<OpId> {
         let engine = self.engine();
         // SAFETY: the caller's promise.
-        let op = unsafe { engine.receive_matched(message, Buffer::Row(buf), capacity) }?;
+        let op = unsafe { engine.receive_matched(message, Buffer::target(buf), capacity) }?;
         Ok(engine.ops.id(op))
     }
 
@@ -254,12 +255,12 @@ impl Entered {
     pub unsafe fn receive_matched_scattered(
         &mut self,
         message: MessageId,
-        data: &dyn Scattered,
+        data: &impl Scattered,
         capacity: usize,
     ) -> Result<OpId> {
         let engine = self.engine();
         // SAFETY: the caller's promise.
-        let op = unsafe { engine.receive_matched(message, scattered(data), capacity) }?;
+        let op = unsafe { engine.receive_matched(message, Buffer::scattered(data), capacity) }?;
         Ok(engine.ops.id(op))
     }
 
@@ -285,12 +286,6 @@ impl Entered {
     pub fn is_quiet(&mut self) -> bool {
         self.engine().is_quiet()
     }
-}
-
-/// The buffer that `data` describes; the callers' callers promise that it stays there while its operation is pending.
-fn scattered(data: &dyn Scattered) -> Buffer {
-    // SAFETY: only the lifetime changes, and an operation follows the reference only while it is pending.
-    Buffer::Scattered(unsafe { std::mem::transmute::<&dyn Scattered, &'static dyn Scattered>(data) })
 }
 
 fn pattern(from: Option<Peer>, context: ContextId, tag: Option<i32>) -> Pattern {

@@ -1,12 +1,12 @@
 //! Operations in flight: one slab, links for the matching lists inside.
 
 use std::ops::{Index, IndexMut};
-use std::time::Duration;
 
 use isthmus_shm::Offset;
 use isthmus_transfer::copy::Copying;
 
 use crate::buffer::Buffer;
+use crate::select::Effort;
 use crate::types::{Arrival, ContextId, OpId, Outcome};
 
 const INDEX_BITS: u32 = 19;
@@ -51,8 +51,8 @@ pub struct Op {
     pub length: usize,
     /// Receives: bytes that come in pieces before the message is whole; more than fit if it is truncated.
     pub wire: u64,
-    /// Receives of announced messages, if there is something to learn from them: when it began. And how they stream.
-    pub began: Option<Duration>,
+    /// Receives of announced messages, if there is something to learn from them: what they cost. And how they stream.
+    pub effort: Option<Effort>,
     pub copying: Copying,
     /// Its message space. Receives: what to match.
     pub context: ContextId,
@@ -108,7 +108,7 @@ impl Ops {
             buffer: Buffer::NOWHERE,
             length: 0,
             wire: 0,
-            began: None,
+            effort: None,
             copying: Copying::Vector,
             context: ContextId(0),
             from: None,

@@ -30,12 +30,17 @@ const LARGEST_RING: u64 = 4 << 20;
 /// Large rings that one process holds at a time.
 const MAX_LEASES: u32 = 16;
 
-/// Data of the ring that a streaming pair leases: the tunable, as a power of two within what rings can be; or by the cache.
-fn large_ring() -> u64 {
+/// Bytes that the large rings of all ranks take at most.
+const LEASED: u64 = 512 << 20;
+
+/// Data of the ring that a streaming pair leases: the tunable, as a power of two within what rings can be; or by the
+/// cache, less in a large job.
+fn large_ring(segment: &Segment) -> u64 {
     static SIZE: OnceLock<u64> = OnceLock::new();
     *SIZE.get_or_init(|| {
+        let share = LEASED / u64::from(MAX_LEASES) / u64::from(segment.ranks().max(1));
         let bytes = match tunables::RING.get() {
-            0 => suitable_ring(),
+            0 => suitable_ring().min(1 << share.max(1).ilog2()),
             bytes => bytes,
         };
         bytes.clamp(SMALL_RING, LARGEST_RING).next_power_of_two()
@@ -91,6 +96,13 @@ fn piece(copying: Copying, total: usize, rest: usize) -> usize {
 
 /// Messages up to this length go in one record.
 const WHOLE: usize = 2 << 10;
+/// So often a small ring may be full before it gives way to a large one.
+const STRAIN: u32 = 8;
+/// At least one.
+fn ticks_since(began: u64) -> u32 {
+    clock::ticks().wrapping_sub(began).clamp(1, u64::from(u32::MAX)) as u32
+}
+
 /// No payload.
 const NOTHING: Payload = Payload {
     buffer: Buffer::NOWHERE,
@@ -167,6 +179,8 @@ pub struct Outbound {
     pieces: u32,
     /// What of ours is under way, and where it may go.
     pub orders: Orders,
+    /// How often a message found no room in the small ring.
+    strained: u32,
     answers: VecDeque<Answer>,
     queue: VecDeque<Queued>,
 }
@@ -189,6 +203,7 @@ impl Outbound {
             unmeasured: 0,
             pieces: 0,
             orders: Orders::default(),
+            strained: 0,
             answers: VecDeque::new(),
             queue: VecDeque::new(),
         })
@@ -302,15 +317,12 @@ impl Outbound {
             let began = if measure { clock::ticks() } else { 0 };
             // SAFETY: see `put_with`; the message is at least `length` bytes long, in the user's pending buffer.
             unsafe { message.buffer.read_by(copying, 0, length, to) };
-            let ticks = match measure {
-                true => clock::ticks().wrapping_sub(began).clamp(1, u64::from(u32::MAX)),
-                false => 0,
-            };
+            let ticks = if measure { ticks_since(began) } else { 0 };
             FullLine::new(EagerFirst {
                 envelope: message.envelope,
                 total: message.length as u64,
                 copying: copying as u32,
-                ticks: ticks as u32,
+                ticks,
             })
         });
         if put {
@@ -329,12 +341,19 @@ impl Outbound {
         })
     }
 
-    /// As [`Self::put`], with the payload copied that way.
-    fn put_by<T: Fixed>(&mut self, copying: Copying, handler: Handler, fixed: T, payload: Payload) -> bool {
+    /// As [`Self::put`], with the payload copied that way; `fixed` is made of how long that took, in ticks.
+    fn put_by<T: Fixed>(
+        &mut self,
+        copying: Copying,
+        handler: Handler,
+        payload: Payload,
+        fixed: impl FnOnce(u32) -> T,
+    ) -> bool {
         self.put_with(handler, 0, payload.length, RESERVED, |to| {
+            let began = clock::ticks();
             // SAFETY: as above.
             unsafe { payload.buffer.read_by(copying, payload.from, payload.length, to) };
-            fixed
+            FullLine::new(fixed(ticks_since(began)))
         })
     }
 
@@ -477,13 +496,15 @@ impl Outbound {
                     }
                     let now = piece(copying.0, message.length, rest).min(longest);
                     let put = if *begun {
-                        let more = FullLine::new(EagerMore { zero: [0; 3] });
                         let piece = Payload {
                             buffer: message.buffer,
                             from: *sent,
                             length: now,
                         };
-                        self.put_by(copying.0, Handler::EagerMore, more, piece)
+                        self.put_by(copying.0, Handler::EagerMore, piece, |ticks| EagerMore {
+                            ticks: ticks.into(),
+                            zero: [0; 2],
+                        })
                     } else {
                         self.put_first(*copying, *message, now)
                     };
@@ -506,18 +527,18 @@ impl Outbound {
             } => {
                 while next < end {
                     let now = piece(*copying, *end, *end - *next).min(longest);
-                    let fixed = FullLine::new(Data {
-                        receive_op: *receive_op,
-                        zero: 0,
-                        offset: *next as u64,
-                        zero_too: 0,
-                    });
                     let piece = Payload {
                         buffer: *buffer,
                         from: *next,
                         length: now,
                     };
-                    if !self.put_by(*copying, Handler::Data, fixed, piece) {
+                    let put = self.put_by(*copying, Handler::Data, piece, |ticks| Data {
+                        receive_op: *receive_op,
+                        ticks,
+                        offset: *next as u64,
+                        zero_too: 0,
+                    });
+                    if !put {
                         return (wrote, None);
                     }
                     counters::RING_BYTES.add(now as u64);
@@ -535,20 +556,24 @@ impl Outbound {
         self.parked.is_some()
     }
 
-    /// Would messages of `length` bytes gain from a large ring?
-    #[inline]
-    pub fn wants_lease(&self, length: usize) -> bool {
-        !self.is_leased() && length > WHOLE.min(self.longest())
+    /// Would messages of `length` bytes, of which one found no room, gain from a large ring? Shorter ones do when that
+    /// happens often.
+    pub fn wants_lease(&mut self, length: usize) -> bool {
+        if self.is_leased() {
+            return false;
+        }
+        self.strained += 1;
+        length > WHOLE.min(self.longest()) || self.strained > STRAIN
     }
 
     /// Go on in a large ring. False: no room for the record that says so; the lease goes back.
     pub fn lease(&mut self, segment: &Segment, at: Offset) -> bool {
-        let Some(memory) = mapped(segment, at, large_ring()) else {
+        let Some(memory) = mapped(segment, at, large_ring(segment)) else {
             return false;
         };
         let switch = Switch {
             offset: at.0,
-            size: large_ring(),
+            size: large_ring(segment),
         };
         // Made before the peer can see it.
         let large = Producer::anew(memory);
@@ -628,7 +653,9 @@ impl Leases {
             None if self.made < MAX_LEASES => {
                 // What cannot be had now is not asked for again: small rings do.
                 self.made += 1;
-                segment.allocate(ring::bytes_for(large_ring())).map_err(|_| None)?
+                segment
+                    .allocate(ring::bytes_for(large_ring(segment)))
+                    .map_err(|_| None)?
             }
             None => return Err(self.recall(out)),
         };

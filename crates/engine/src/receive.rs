@@ -5,6 +5,7 @@ use crate::engine::{Early, Engine};
 use crate::inbound::Incoming;
 use crate::matching::Pattern;
 use crate::ops::Stage;
+use crate::payload::Payload;
 use crate::types::{Arrival, MessageId, Outcome};
 use crate::{Error, Result};
 
@@ -71,6 +72,9 @@ impl Engine {
                         expected,
                     };
                     self.redirect(peer, was, Incoming::Receive(op));
+                }
+                if let Payload::Long(block) = bytes {
+                    self.spare.give(block);
                 }
                 true
             }

@@ -104,7 +104,9 @@ pub struct EagerFirst {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct EagerMore {
-    pub zero: [u64; 3],
+    /// As in [`EagerFirst`].
+    pub ticks: u64,
+    pub zero: [u64; 2],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -194,7 +196,8 @@ pub struct Advertised {
 #[repr(C)]
 pub struct Data {
     pub receive_op: u32,
-    pub zero: u32,
+    /// How long the copy of this record's payload took, in [`isthmus_os::clock::ticks`].
+    pub ticks: u32,
     /// Where the payload belongs.
     pub offset: u64,
     pub zero_too: u64,

@@ -15,9 +15,8 @@
 //! that computes does not hear, see [`crate::advertise`].
 
 use std::ops::Range;
-use std::time::Duration;
 
-use isthmus_os::{Error as OsError, clock};
+use isthmus_os::Error as OsError;
 use isthmus_shm::Offset;
 use isthmus_transfer::cma::Refusal;
 use isthmus_transfer::copy::Copying;
@@ -30,7 +29,7 @@ use crate::mechanism;
 use crate::ops::Stage;
 use crate::outbound::{Answer, Queued};
 use crate::record::{ClearToSend, Finished, ReadyToSend};
-use crate::select::{self, Lessons, Way};
+use crate::select::{self, Effort, Lessons, Way};
 use crate::single_copy::Access;
 use crate::tunables;
 use crate::types::{ContextId, OpId};
@@ -97,14 +96,14 @@ impl Engine {
         let expected = self.ops.matched(op, record.envelope.source, tag, record.total);
         self.ops[op].to = peer;
         let in_rows = record.address != 0 && self.ops[op].buffer.row().is_some();
-        self.ops[op].began = in_rows.then(clock::now);
+        self.ops[op].effort = in_rows.then(Effort::default);
         if expected == 0 {
             self.fetched(op, peer, record, 0..0);
         } else if let Some(access) = self.way(op, peer, record, expected) {
             self.start_pull(access, op, peer, record, expected);
         } else {
             self.fetched(op, peer, record, 0..expected);
-            if self.ops[op].began.is_some()
+            if self.ops[op].effort.is_some()
                 && expected >= PUSHED_FROM
                 && self.pull_access(peer, record, expected).is_some()
             {
@@ -163,7 +162,7 @@ impl Engine {
         }
         counters::TAKEN_BACK.add(1);
         // How long this takes says nothing about the way: we waited first.
-        self.ops[op].began = None;
+        self.ops[op].effort = None;
         self.start_pull(access, op, question.peer, question.record, expected);
         true
     }
@@ -204,7 +203,7 @@ impl Engine {
 
     /// By what the message is to be pulled; `None`: let it come through the ring.
     fn way(&mut self, op: u32, peer: u32, record: ReadyToSend, length: u64) -> Option<Access> {
-        if self.ops[op].began.is_none() {
+        if self.ops[op].effort.is_none() {
             // Packed and unpacked in pieces.
             self.ops[op].copying = Copying::Vector;
             return None;
@@ -230,11 +229,9 @@ impl Engine {
     }
 
     /// The announced message that the receive `op` took, of `length` bytes, has streamed in whole.
-    pub(crate) fn learn_from_stream(&mut self, peer: u32, began: Duration, copying: Copying, length: u64) {
-        let took = (clock::now() - began).as_nanos() as u64;
-        self.learned(peer)
-            .announced
-            .learn(Way::Ring(copying), length, length, took);
+    pub(crate) fn learn_from_stream(&mut self, peer: u32, effort: Effort, copying: Copying, length: u64) {
+        let lessons = &mut self.learned(peer).announced;
+        lessons.learn(Way::Ring(copying), length, length, effort.cost());
     }
 
     /// May the peer's memory be read? Tried once per peer, for real.

@@ -9,6 +9,8 @@
 
 use isthmus_transfer::copy::{self, Copying};
 
+use crate::boot;
+
 /// How the bytes of a message get here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
@@ -39,12 +41,34 @@ impl Way {
     }
 }
 
-/// The ways through the ring that are worth a try on this processor, the usual one first.
+/// The ways through the ring that are worth a try on this processor, the usual one first. Where ranks share CPUs, only
+/// that: times would tell who was descheduled, and bytes that the next rank on this CPU reads should stay in its cache.
 pub fn ring_ways() -> impl Iterator<Item = Way> + Clone {
     let usual = Copying::usual();
     let others = [Copying::Vector, Copying::String, Copying::Streaming];
-    let others = others.into_iter().filter(move |&way| way != usual && way.is_sensible());
+    let crowded = boot::is_crowded();
+    let others = others
+        .into_iter()
+        .filter(move |&way| !crowded && way != usual && way.is_sensible());
     std::iter::once(usual).chain(others).map(Way::Ring)
+}
+
+/// What a transfer costs: the time that each side spends copying, in [`isthmus_os::clock::ticks`]. Not the time until it is
+/// done: that of a message in a window is mostly the one of those before it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Effort {
+    pub sender: u64,
+    pub receiver: u64,
+}
+
+impl Effort {
+    /// One number. The two copy at the same time, so the slower one decides; unless they share CPUs.
+    pub fn cost(self) -> u64 {
+        match boot::is_crowded() {
+            true => self.sender.saturating_add(self.receiver),
+            false => self.sender.max(self.receiver),
+        }
+    }
 }
 
 /// Transfers by each way before the first judgement.

@@ -84,7 +84,7 @@ impl Engine {
     /// A larger ring to `peer`, if messages of this length want one and it can be had.
     pub fn lease_for(&mut self, peer: u32, length: usize) {
         if !self.out[peer as usize]
-            .as_ref()
+            .as_mut()
             .is_some_and(|outbound| outbound.wants_lease(length))
         {
             return;

@@ -279,8 +279,12 @@ impl Engine {
             pull.failed = true;
             return false;
         };
+        let began = clock::ticks();
         // SAFETY: the receive's pending buffer has room for `expected` bytes, and `end` is at most that.
         let pulled = unsafe { access.pull(buffer, pull.expected, pull.done..pull.done + length) };
+        if let Some(effort) = &mut self.ops[pull.op].effort {
+            effort.receiver += clock::ticks().wrapping_sub(began);
+        }
         let got = pulled.map_or_else(|stopped| stopped.done, |()| length);
         access.count(got);
         pull.done += got;
@@ -294,11 +298,10 @@ impl Engine {
     /// No more will be pulled.
     fn pulled(&mut self, pull: Pull) {
         if pull.done == pull.end
-            && let (Some(began), Some(access)) = (self.ops[pull.op].began, pull.access)
+            && let (Some(effort), Some(access)) = (self.ops[pull.op].effort, pull.access)
         {
-            let took = (clock::now() - began).as_nanos() as u64;
             let lessons = &mut self.learned(pull.peer).announced;
-            lessons.learn(access.way, pull.expected, pull.expected, took);
+            lessons.learn(access.way, pull.expected, pull.expected, effort.cost());
         }
         self.fetched(pull.op, pull.peer, pull.record, pull.done..pull.end);
     }

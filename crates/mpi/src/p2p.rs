@@ -97,7 +97,7 @@ impl Outgoing<'_> {
     /// # Safety
     /// As for [`Self::deliver`].
     #[inline(never)]
-    unsafe fn deliver_elements(&self, elements: &dyn Scattered) -> Result<()> {
+    unsafe fn deliver_elements(&self, elements: &impl Scattered) -> Result<()> {
         let mut inside = enter();
         // SAFETY: the caller's promise; the operation is complete when this returns.
         match unsafe { self.post_elements(&mut inside, elements) }? {
@@ -178,7 +178,7 @@ impl Incoming<'_> {
     /// # Safety
     /// As for [`Self::accept`].
     #[inline(never)]
-    unsafe fn accept_elements(&self, elements: &dyn Scattered) -> Result<Status> {
+    unsafe fn accept_elements(&self, elements: &impl Scattered) -> Result<Status> {
         let mut inside = enter();
         // SAFETY: the caller's promise; the operation is complete when this returns.
         match unsafe { self.post_elements(&mut inside, elements) }? {

@@ -31,7 +31,7 @@ fn receive(engine: &mut Engine, from: Option<u32>, context: u32, tag: i32, buffe
         tag: Some(tag),
     };
     // SAFETY: the buffers of these tests live longer than their engines are used.
-    unsafe { engine.receive(pattern, Buffer::Row(buffer.as_mut_ptr()), buffer.len()) }.expect("room")
+    unsafe { engine.receive(pattern, Buffer::target(buffer.as_mut_ptr()), buffer.len()) }.expect("room")
 }
 
 fn send(engine: &mut Engine, to: u32, context: u32, tag: i32, data: &[u8]) -> Option<u32> {
@@ -113,7 +113,7 @@ fn a_taken_message_may_be_lost_too() {
     die(&them);
     us.progress();
     // SAFETY: the buffer lives.
-    let op = unsafe { us.receive_matched(message, Buffer::Row(room.as_mut_ptr()), LONG) }.expect("room");
+    let op = unsafe { us.receive_matched(message, Buffer::target(room.as_mut_ptr()), LONG) }.expect("room");
     assert_eq!(ended(&us, op), Some((true, false)));
 }
 

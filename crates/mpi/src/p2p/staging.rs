@@ -137,7 +137,7 @@ impl<'a> Outgoing<'a> {
     ///
     /// # Safety
     /// The elements must stay where they are, and the buffer readable, until the operation is complete.
-    pub(super) unsafe fn post_elements(&self, inside: &mut Entered, elements: &dyn Scattered) -> Result<Option<OpId>> {
+    pub(super) unsafe fn post_elements(&self, inside: &mut Entered, elements: &impl Scattered) -> Result<Option<OpId>> {
         match self.to {
             // SAFETY: the caller's promise.
             Some(to) => Ok(unsafe { inside.send_scattered(self.mode, to, self.posting, elements, self.bytes) }?),
@@ -207,7 +207,7 @@ impl<'a> Incoming<'a> {
     ///
     /// # Safety
     /// The elements must stay where they are, and the buffer writable, until the operation is complete.
-    pub(super) unsafe fn post_elements(&self, inside: &mut Entered, elements: &dyn Scattered) -> Result<Option<OpId>> {
+    pub(super) unsafe fn post_elements(&self, inside: &mut Entered, elements: &impl Scattered) -> Result<Option<OpId>> {
         let from = match self.from {
             Source::Peer(peer) => Some(peer),
             Source::Any => None,
