@@ -11,7 +11,7 @@ use anyhow::{Result, bail, ensure};
 use crate::process::{cargo, quiet, target};
 use crate::tools::{self, Tool};
 use crate::{generate, layers};
-use outside::{cmake, imb, mpi4py, mpich};
+use outside::{cmake, imb, mpi4py, mpich, rsmpi};
 use suite::Suite;
 
 const BUILD: Duration = Duration::from_secs(1800);
@@ -22,6 +22,8 @@ struct Part {
     name: &'static str,
     /// Whether it tests what is installed.
     installed: bool,
+    /// Whether it is left out unless everything is wanted, or it by name.
+    long: bool,
     run: fn(&mut Suite, &Circumstances),
 }
 
@@ -42,6 +44,13 @@ const PARTS: &[Part] = &[
         command.args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
         suite.step("clippy", || quiet(&mut command, BUILD).map(drop));
     }),
+    sources("docs", |suite, _| {
+        let mut command = cargo();
+        command
+            .args(["doc", "--workspace", "--no-deps"])
+            .env("RUSTDOCFLAGS", "-D warnings");
+        suite.step("documentation", || quiet(&mut command, BUILD).map(drop));
+    }),
     sources("layers", |suite, _| {
         suite.step("dependencies point downward", || layers::run(&[]));
     }),
@@ -57,12 +66,17 @@ const PARTS: &[Part] = &[
     installed("imb", |suite, around| imb::run(suite, &around.prefix, around.full)),
     installed("mpich", |suite, around| mpich::run(suite, &around.prefix)),
     installed("cmake", |suite, around| cmake::run(suite, &around.prefix)),
+    Part {
+        long: true,
+        ..installed("rsmpi", |suite, around| rsmpi::run(suite, &around.prefix))
+    },
 ];
 
 const fn sources(name: &'static str, run: fn(&mut Suite, &Circumstances)) -> Part {
     Part {
         name,
         installed: false,
+        long: false,
         run,
     }
 }
@@ -71,6 +85,7 @@ const fn installed(name: &'static str, run: fn(&mut Suite, &Circumstances)) -> P
     Part {
         name,
         installed: true,
+        long: false,
         run,
     }
 }
@@ -118,7 +133,13 @@ fn parse(arguments: &[String]) -> Result<(bool, Vec<&'static Part>)> {
             names.join(", ")
         );
     }
-    let wanted = |part: &&Part| only.is_empty() || only.contains(&part.name);
+    let wanted = |part: &&Part| {
+        if only.is_empty() {
+            full || !part.long
+        } else {
+            only.contains(&part.name)
+        }
+    };
     Ok((full, PARTS.iter().filter(wanted).collect()))
 }
 
@@ -174,8 +195,10 @@ mod tests {
             let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
             parse(&arguments).map(|(full, parts)| (full, parts.iter().map(|part| part.name).collect::<Vec<_>>()))
         };
-        let (full, all) = chosen("").expect("everything");
-        assert!(!full && all.len() == PARTS.len());
+        let (full, all) = chosen("").expect("what is quick");
+        assert!(!full && all.contains(&"units") && !all.contains(&"rsmpi"));
+        assert_eq!(chosen("--full").expect("more").1.len(), PARTS.len());
+        assert_eq!(chosen("--only rsmpi").expect("one").1, ["rsmpi"]);
         assert_eq!(
             chosen("--only imb --full --only layers").expect("two"),
             (true, vec!["layers", "imb"])

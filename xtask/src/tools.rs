@@ -18,6 +18,8 @@ pub enum Tool {
     CMake,
     /// `pkg-config`.
     PkgConfig,
+    /// The library that reads C headers for others.
+    Clang,
     /// Python 3 with venv and the headers that extensions need.
     Python,
 }
@@ -29,6 +31,7 @@ impl Tool {
             Self::Cxx => "a C++ compiler",
             Self::CMake => "CMake",
             Self::PkgConfig => "pkg-config",
+            Self::Clang => "libclang",
             Self::Python => "Python 3 with venv and headers",
         }
     }
@@ -40,6 +43,7 @@ impl Tool {
             Self::Cxx => &["g++"],
             Self::CMake => &["cmake", "make"],
             Self::PkgConfig => &["pkg-config"],
+            Self::Clang => &["libclang-dev"],
             Self::Python => &["python3", "python3-venv", "python3-dev"],
         }
     }
@@ -50,6 +54,13 @@ impl Tool {
             Self::Cxx => found("c++"),
             Self::CMake => found("cmake") && found("make"),
             Self::PkgConfig => found("pkg-config"),
+            Self::Clang => {
+                let versions = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten();
+                std::env::var_os("LIBCLANG_PATH").is_some()
+                    || versions
+                        .filter(|entry| entry.file_name().to_string_lossy().starts_with("llvm-"))
+                        .any(|entry| entry.path().join("lib/libclang.so").exists())
+            }
             Self::Python => {
                 let probe = "import ensurepip, venv, os, sysconfig; \
                              assert os.path.exists(sysconfig.get_path('include') + '/Python.h')";

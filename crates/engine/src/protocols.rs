@@ -1,6 +1,6 @@
 //! What a message between two idle ranks of this machine should cost by each protocol, from probed facts: a table to look at
 //! (`isthmus info --protocols`). Nothing is decided by it: a receiver tries the ways that are open and keeps what is
-//! fastest ([`crate::select`]), since no model knows where two CPUs are and whether a buffer is in a cache.
+//! fastest (`select.rs`), since no model knows where two CPUs are and whether a buffer is in a cache.
 
 use std::time::Duration;
 

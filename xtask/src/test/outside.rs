@@ -14,6 +14,7 @@ pub mod imb;
 pub mod mpi4py;
 pub mod mpich;
 mod python;
+pub mod rsmpi;
 
 const INSTALL: Duration = Duration::from_secs(900);
 const RUN: Duration = Duration::from_secs(120);
