@@ -9,7 +9,7 @@ const TOP: &str = "\
 
 Every procedure of MPI 5.0 can be linked and called. Those listed here by name, of so many in their chapter, are not implemented yet: they raise
 `MPI_ERR_UNSUPPORTED_OPERATION` through the error handler. A procedure's large-count form (`_c`) is as finished as the procedure. Chapters that are
-not listed are complete.
+not listed have all their procedures, and no limits that we know of.
 ";
 
 pub fn render(standard: &Standard) -> String {
