@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { ACTIONS = 120, POSTS = 4096, SENDS = 256, PLACES = 4, RANKS = 16, TAGS = 4, READY_TAG = 90 };
 enum { BUDGET = 8 << 20, ROOM = BUDGET + SENDS * MPI_BSEND_OVERHEAD };
@@ -55,8 +56,11 @@ static unsigned salt_of(int from_world, int place, int number) {
 
 static int any_size(int at_most) {
     static const int sizes[] = {0, 8, 8, 64, 240, 480, 496, 512, 1024, 2048, 4096, 8192, 16384, 65536, 300000, 1200000};
-    int which = any(&own, 16), size = sizes[which > 12 ? which - any(&own, 8) : which];
-    return size < at_most ? size : at_most;
+    int which = any(&own, 16), less = any(&own, 8);
+    /* Long ones are rare but in every third round. */
+    if (which > 12 && round_number % 3 != 2) which -= less;
+    if (round_number % 3 == 2 && less < 4) which = 12 + less;
+    return sizes[which] < at_most ? sizes[which] : at_most;
 }
 
 /* Doubles, each followed by a hole as long, or not. */
@@ -326,8 +330,11 @@ static int ready_place(int from, int to) {
     return key % 2 && from != to ? (int)(key >> 8) % (PLACES - 1) : -1;
 }
 
+/* Others go on meanwhile. */
+static void be_away(int microseconds) { usleep((useconds_t)microseconds); }
+
 static void act(int before_receives) {
-    int choice = any(&own, 20), place = any(&own, PLACES), peer = any(&own, places[place].peers);
+    int choice = any(&own, 21), place = any(&own, PLACES), peer = any(&own, places[place].peers);
     int source = any(&own, 2) ? MPI_ANY_SOURCE : peer, number = any(&own, TAGS);
     int tag = any(&own, 3) == 0 ? MPI_ANY_TAG : number, world = places[place].worlds[peer];
     int which = any(&own, 1 << 20), capacity = any_size(BUDGET) / 8 * 8;
@@ -350,6 +357,8 @@ static void act(int before_receives) {
     } else if (choice == 17) {
         int blocks = may_block(rank) && !may_block(world);
         send_message(place, peer, number, blocks ? mode : BUFFERED, 1);
+    } else if (choice == 20) {
+        be_away(which % 500);
     } else if (choice > 17) {
         for (int to = 0; to < size; to++)
             if (ready_left[to]) {
@@ -557,7 +566,7 @@ static void run(unsigned this_seed, int rounds) {
 
 int main(int argc, char **argv) {
     begin(&argc, &argv);
-    int full = getenv("ISTHMUS_TEST_FULL") != NULL, rounds = argc > 2 ? atoi(argv[2]) : 12, seeds = full ? 60 : 5;
+    int full = getenv("ISTHMUS_TEST_FULL") != NULL, rounds = argc > 2 ? atoi(argv[2]) : 9, seeds = full ? 60 : 5;
     unsigned first = full ? (unsigned)time(NULL) : 1;
     CHECK(size >= 2 && size <= RANKS, "%d", size);
     if (argc > 1) first = (unsigned)strtoul(argv[1], NULL, 10), seeds = 1;
