@@ -118,6 +118,10 @@ class Runner:
             if self.exclusions.find(name):
                 self._complain(rank, name, "is excluded, and passes: the list is stale")
                 result.failures.append((name, "stale"))
+        if not {"-i", "-e"}.intersection(sys.argv):
+            for pattern in sorted(self.exclusions.unused):
+                self._complain(rank, pattern, "excludes nothing: the list is stale")
+                result.failures.append((pattern, "stale"))
         if rank == 0:
             reasons = collections.Counter(reason for _, reason in result.skipped)
             for reason, count in reasons.most_common():
