@@ -26,6 +26,7 @@ mod series;
 mod size;
 mod table;
 mod target;
+pub mod tune;
 mod workshop;
 
 use experiment::Experiment;

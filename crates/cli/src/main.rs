@@ -44,6 +44,8 @@ enum Command {
     },
     /// Measure, beside the floors of this machine and other MPI libraries
     Bench(bench::Arguments),
+    /// Measure each algorithm of each collective on this machine, and make rules of what is faster than the choice
+    Tune(bench::tune::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         Command::Info { json, .. } => info::run(json),
         Command::Doctor { json } => doctor::run(json),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Tune(arguments) => bench::tune::run(&arguments),
     };
     match outcome {
         Ok(code) => code,

@@ -59,6 +59,12 @@ impl Library {
         }
     }
 
+    /// The same, with this in the environment of its programs.
+    pub fn with(mut self, name: &'static str, value: &str) -> Self {
+        self.environment.push((name, value.into()));
+        self
+    }
+
     /// MPICH in the Python environment `home`.
     pub fn mpich(home: &Path) -> Self {
         Self {

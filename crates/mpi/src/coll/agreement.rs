@@ -51,7 +51,7 @@ impl Agreement {
             super::bcast::run(&recorder, elements::bytes(own, width), 0)?;
         }
         let before = asking.map(|asking| asking.into_running());
-        let running = Running::new(Arc::new(recorder.take()), Arc::clone(comm), tag).after(before);
+        let running = Running::once(recorder.finish(), Arc::clone(comm), tag).after(before);
         Ok(Self { running, words })
     }
 

@@ -5,6 +5,7 @@ mod direct;
 mod inter;
 mod pairwise;
 mod shared;
+mod shared_morton;
 
 use std::ffi::c_void;
 
@@ -155,6 +156,7 @@ pub(super) unsafe fn run<'a>(
         }
         match choose(&Case::on(link, to(0).bytes(), Traits::NONE))? {
             Alltoall::Shared => shared::run(link, link.board(), from, to),
+            Alltoall::SharedMorton => shared_morton::run(link, link.board(), from, to),
             Alltoall::Bruck => bruck::run(link, from, to),
             Alltoall::Pairwise => pairwise::run(link, from, to),
             Alltoall::Direct => direct::run(link, from, to),

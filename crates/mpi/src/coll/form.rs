@@ -110,7 +110,7 @@ impl Form for Immediate {
     fn finish(self, result: Result<()>) -> Result<Handle<Request>> {
         result?;
         let before = self.asking.map(|asking| asking.into_running());
-        schedule::launch(self.recorder.take(), self.lane, before)
+        schedule::launch(self.recorder.finish(), self.lane, before)
     }
 }
 
@@ -146,7 +146,7 @@ impl Form for Persistent {
 
     fn finish(self, result: Result<()>) -> Result<Handle<Request>> {
         result?;
-        schedule::prepare(self.recorder.take(), self.lane)
+        schedule::prepare(*self.recorder.finish(), self.lane)
     }
 }
 

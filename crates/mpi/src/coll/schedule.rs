@@ -22,9 +22,9 @@ pub(super) use recorder::Recorder;
 pub(super) use running::Running;
 
 /// Start a program, once `before` is over, and make a request of it.
-pub(super) fn launch(program: Program, lane: Lane<'static>, before: Option<Running>) -> Result<Handle<Request>> {
+pub(super) fn launch(program: Box<Program>, lane: Lane<'static>, before: Option<Running>) -> Result<Handle<Request>> {
     let comm = lane.comm.handle().share("comm")?;
-    let running = Running::new(Arc::new(program), comm, lane.tag).after(before);
+    let running = Running::once(program, comm, lane.tag).after(before);
     request::launch(lane.comm, |inside| Ok(running.start(inside)))
 }
 

@@ -1,7 +1,10 @@
 //! What there is to do, step by step.
 
+use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
+
+use isthmus_engine::OpId;
 
 use crate::coll::elements::Elements;
 use crate::coll::link::{Incoming, Outgoing};
@@ -20,7 +23,46 @@ pub(in crate::coll) struct Program {
     /// How it will fail, however it goes on.
     pub fault: Option<Error>,
     /// Where intermediate results lie.
-    pub _memory: Vec<Vec<std::mem::MaybeUninit<u8>>>,
+    pub memory: Vec<Vec<std::mem::MaybeUninit<u8>>>,
+    /// Room for the operations of whoever runs it.
+    pub ops: Vec<Option<OpId>>,
+}
+
+/// Programs that a thread keeps when they are over: the next ones take no memory from the system.
+const KEPT: usize = 16;
+/// Intermediate results that are kept with a program: so many, of up to so many bytes each.
+const KEPT_MEMORY: (usize, usize) = (4, 4 << 10);
+
+thread_local! {
+    #[allow(clippy::vec_box)] // They come and go as boxes.
+    static SPARE: RefCell<Vec<Box<Program>>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Program {
+    /// One without steps; what it has in memory is free for use.
+    pub fn empty() -> Box<Self> {
+        let spare = SPARE.try_with(|spare| spare.borrow_mut().pop());
+        spare.ok().flatten().unwrap_or_default()
+    }
+
+    /// It is over, and nobody else has it.
+    pub fn recycle(mut self: Box<Self>) {
+        self.steps.clear();
+        self.receives.clear();
+        self.sends.clear();
+        self.ops.clear();
+        self.fault = None;
+        let (most, longest) = KEPT_MEMORY;
+        self.memory.retain(|bytes| bytes.len() <= longest);
+        self.memory.truncate(most);
+        // At the end of a thread there is nothing to keep it.
+        let _ = SPARE.try_with(|spare| {
+            let mut spare = spare.borrow_mut();
+            if spare.len() < KEPT {
+                spare.push(self);
+            }
+        });
+    }
 }
 
 // SAFETY: the addresses are of the program's own memory, and of buffers that the user has left to it and may leave to it

@@ -17,7 +17,7 @@ pub(in crate::coll) struct Recorder {
     rank: usize,
     /// Of its group and of the other one.
     sizes: [usize; 2],
-    program: RefCell<Program>,
+    program: RefCell<Box<Program>>,
     memory: Pool,
     layout: Option<Arc<Layout>>,
 }
@@ -34,21 +34,30 @@ impl Recorder {
 
     /// For the process with this rank in its group, and groups of these sizes: its own, and the other one.
     pub fn with(rank: usize, sizes: [usize; 2]) -> Self {
+        let mut program = Program::empty();
+        let memory = Pool::new(std::mem::take(&mut program.memory));
         Self {
             rank,
             sizes,
-            program: RefCell::default(),
-            memory: Pool::default(),
+            program: RefCell::new(program),
+            memory,
             layout: None,
         }
     }
 
-    /// All that was asked for so far.
-    pub fn take(&self) -> Program {
-        Program {
-            _memory: self.memory.take(),
-            ..self.program.take()
-        }
+    /// All that was asked for.
+    pub fn finish(self) -> Box<Program> {
+        let mut program = self.program.into_inner();
+        program.memory = self.memory.take();
+        program
+    }
+
+    /// All that was asked for since this was called last.
+    #[cfg(test)]
+    pub fn take(&self) -> Box<Program> {
+        let mut program = self.program.take();
+        program.memory = self.memory.take();
+        program
     }
 
     fn push(&self, step: Step) {
@@ -78,7 +87,7 @@ impl Link for Recorder {
     }
 
     unsafe fn transfer(&self, receives: &[Incoming], sends: &[Outgoing]) -> Result<()> {
-        let program = &mut *self.program.borrow_mut();
+        let program = &mut **self.program.borrow_mut();
         let before = (program.receives.len(), program.sends.len());
         program.receives.extend_from_slice(receives);
         program.sends.extend_from_slice(sends);

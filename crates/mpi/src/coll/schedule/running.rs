@@ -11,9 +11,32 @@ use crate::error::{Error, Result};
 use crate::request::{Look, Operation, Work};
 use crate::status::Status;
 
+/// The program of an execution.
+#[derive(Default)]
+enum Held {
+    /// It is being looked at.
+    #[default]
+    Nothing,
+    /// Run once.
+    Own(Box<Program>),
+    /// Run as often as one likes.
+    Shared(Arc<Program>),
+}
+
+impl Held {
+    #[inline]
+    fn program(&self) -> &Program {
+        match self {
+            Self::Own(program) => program,
+            Self::Shared(program) => program,
+            Self::Nothing => unreachable!("whoever takes the program puts it back"),
+        }
+    }
+}
+
 /// A program on its way.
 pub(in crate::coll) struct Running {
-    program: Arc<Program>,
+    program: Held,
     /// Alive even after its handle is freed.
     comm: Arc<Comm>,
     tag: i32,
@@ -32,15 +55,26 @@ pub(in crate::coll) struct Running {
 }
 
 impl Running {
+    /// One execution of a program that has others.
     pub fn new(program: Arc<Program>, comm: Arc<Comm>, tag: i32) -> Self {
-        let fault = program.fault.clone();
+        Self::of(Held::Shared(program), Vec::new(), comm, tag)
+    }
+
+    /// The only execution of a program.
+    pub fn once(mut program: Box<Program>, comm: Arc<Comm>, tag: i32) -> Self {
+        let ops = std::mem::take(&mut program.ops);
+        Self::of(Held::Own(program), ops, comm, tag)
+    }
+
+    fn of(program: Held, ops: Vec<Option<OpId>>, comm: Arc<Comm>, tag: i32) -> Self {
+        let fault = program.program().fault.clone();
         Self {
             program,
             comm,
             tag,
             before: None,
             next: 0,
-            ops: Vec::new(),
+            ops,
             over: 0,
             fault,
             broken: None,
@@ -48,11 +82,9 @@ impl Running {
     }
 
     /// The same, once another is over.
-    pub fn after(self, before: Option<Self>) -> Self {
-        Self {
-            before: before.map(Box::new),
-            ..self
-        }
+    pub fn after(mut self, before: Option<Self>) -> Self {
+        self.before = before.map(Box::new);
+        self
     }
 
     /// Begin, on behalf of a request.
@@ -64,16 +96,17 @@ impl Running {
     }
 
     /// Are all messages over that have been started?
-    fn settle(&mut self, inside: &mut Entered) -> bool {
+    #[inline]
+    fn settle(&mut self, inside: &mut Entered, program: &Program) -> bool {
         while let Some(op) = self.ops.get(self.over) {
             if let Some(op) = *op {
                 let Some(outcome) = self.outcome_of(inside, op) else {
                     return false;
                 };
-                let Some(Step::Messages { receives, .. }) = self.program.steps.get(self.next - 1) else {
+                let Some(Step::Messages { receives, .. }) = program.steps.get(self.next - 1) else {
                     unreachable!("messages are of the step before the next")
                 };
-                let receive = self.program.receives[receives.clone()].get(self.over);
+                let receive = program.receives[receives.clone()].get(self.over);
                 let checked = check(&outcome, receive, |from, got, expected| {
                     let size = self.comm.size() as usize;
                     self.fault.get_or_insert_with(|| mismatched(from, size, got, expected));
@@ -110,6 +143,15 @@ impl Running {
     }
 }
 
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Held::Own(mut program) = std::mem::take(&mut self.program) {
+            program.ops = std::mem::take(&mut self.ops);
+            program.recycle();
+        }
+    }
+}
+
 impl Operation for Running {
     fn advance(&mut self, inside: &mut Entered) -> Look {
         if let Some(before) = &mut self.before {
@@ -119,14 +161,51 @@ impl Operation for Running {
             self.broken = before.error().cloned();
             self.before = None;
         }
-        let program = Arc::clone(&self.program);
         if self.next == 0
             && self.broken.is_none()
             && let Err(error) = self.comm.check_whole(inside)
         {
             self.broken = Some(error);
         }
-        while self.settle(inside) {
+        let held = std::mem::take(&mut self.program);
+        let look = self.advance_through(inside, held.program());
+        self.program = held;
+        look
+    }
+
+    fn calls_out(&self) -> bool {
+        self.before.is_none()
+            && self.ops.is_empty()
+            && matches!(self.program.program().steps.get(self.next), Some(Step::CallOut { .. }))
+    }
+
+    fn call_out(&mut self) {
+        if !self.calls_out() {
+            return;
+        }
+        while let Some(step) = self.program.program().steps.get(self.next) {
+            if let Step::Messages { .. } = step {
+                return;
+            }
+            // SAFETY: what the recorder was promised, and all before is done.
+            let result = unsafe { step.perform() };
+            self.broken = self.broken.take().or(result.err());
+            self.next += 1;
+        }
+    }
+
+    fn outcome(&mut self) -> Result<Status> {
+        self.error().cloned().map_or(Ok(Status::EMPTY), Err)
+    }
+
+    fn is_autonomous(&self) -> bool {
+        true
+    }
+}
+
+impl Running {
+    fn advance_through(&mut self, inside: &mut Entered, program: &Program) -> Look {
+        while self.settle(inside, program) {
             if self.broken.is_some() {
                 self.next = program.steps.len();
             }
@@ -155,33 +234,5 @@ impl Operation for Running {
             self.next += 1;
         }
         Look::Pending
-    }
-
-    fn calls_out(&self) -> bool {
-        self.before.is_none()
-            && self.ops.is_empty()
-            && matches!(self.program.steps.get(self.next), Some(Step::CallOut { .. }))
-    }
-
-    fn call_out(&mut self) {
-        if !self.calls_out() {
-            return;
-        }
-        while let Some(step) = self.program.steps.get(self.next) {
-            if let Step::Messages { .. } = step {
-                return;
-            }
-            // SAFETY: what the recorder was promised, and all before is done.
-            self.broken = self.broken.take().or(unsafe { step.perform() }.err());
-            self.next += 1;
-        }
-    }
-
-    fn outcome(&mut self) -> Result<Status> {
-        self.error().cloned().map_or(Ok(Status::EMPTY), Err)
-    }
-
-    fn is_autonomous(&self) -> bool {
-        true
     }
 }

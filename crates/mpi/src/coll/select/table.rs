@@ -208,6 +208,8 @@ collectives! {
             "p - 1 messages of n a rank, one round", "rotated direct reads, CLUSTER 2017";
         Bruck = "bruck", Traits::NONE, None,
             "log p rounds of p n / 2, each block copied log p times", "Bruck et al. 1997";
+        SharedMorton = "shared_morton", Traits::BOARD, None,
+            "twice the bytes in two steps; sqrt p blocks in a row rather than one", "Li, Zhang, Hoefler 2018";
         Pairwise = "pairwise", Traits::NONE, None,
             "p - 1 rounds of n, one reader and one writer a rank", "Thakur, Rabenseifner, Gropp 2005; XSEDE 2014";
     }
@@ -278,8 +280,8 @@ collectives! {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
         SharedSliced(from(3), from(8193), NO_MORE), "bytes are what takes the time, and each is combined once";
         SharedFlat(ANY, ANY, NO_MORE), "each rank is scheduled once";
+        RecursiveDoubling(up_to(2), up_to(16 << 10), NO_MORE), "one round, and two operands have one order";
         Direct(IN_RANK_ORDER, up_to(1 << 10), NO_MORE), "one round";
-        Direct(up_to(2), up_to(16 << 10), NO_MORE), "one round";
         Sliced(IN_RANK_ORDER, ANY, NO_MORE), "each element is combined once, all at the same time";
         Direct(IN_RANK_ORDER, ANY, NO_MORE), "the same result as with a board";
         Halving(ANY, Range(16 << 10, 256 << 10), NO_MORE), "each element is combined once, in few rounds";

@@ -65,9 +65,14 @@ impl Access<'_> {
 
     /// The part for us in what `from` has posted that way. Blocks until it has.
     pub fn read_part(&self, from: usize, step: Step) -> Result<Posted> {
-        let (size, me) = (self.board.members(), self.board.me());
+        self.read_part_for(self.board.me(), from, step)
+    }
+
+    /// The same for another rank.
+    pub fn read_part_for(&self, to: usize, from: usize, step: Step) -> Result<Posted> {
+        let size = self.board.members();
         let posted = self.read(from, step)?;
-        let index = index(me, from);
+        let index = index(to, from);
         if !posted.remark {
             let length = posted.length / (size - 1);
             return Ok(Posted {
