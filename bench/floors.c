@@ -10,7 +10,7 @@
  *   memcpy    clean: one thread copies between two buffers of its own. --real: as the ping-pong with --real, but
  *             through memory that both sides map: the sender rewrites, the receiver copies and reads. --shared: clean,
  *             in memory that is mapped shared, as what MPI_Alloc_mem gives may be.
- *   futex     from just before a thread sets a word and wakes the one that has been asleep on it for so many
+ *   futex     from just before a process sets a word and wakes the one that has been asleep on it for so many
  *             milliseconds, on another CPU, until that one sees it */
 #define _GNU_SOURCE
 #include "measure.h"
@@ -20,6 +20,7 @@
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 struct line {
@@ -155,42 +156,49 @@ static char *shared_buffer(int size)
 
 /* ---- waking ---- */
 
-static _Atomic uint32_t bell;  /* counts the wakes */
-static _Atomic uint32_t ready; /* counts how often the sleeper went to sleep */
-static double rung_us;         /* when; published by the bell */
-static int asleep_ms;
+/* In memory that both processes map, since ranks are processes: between threads of one, a wake changes no address space. */
+struct wake {
+    _Alignas(128) _Atomic uint32_t bell;  /* counts the wakes */
+    _Alignas(128) _Atomic uint32_t ready; /* counts how often the sleeper went to sleep */
+    double rung_us;                       /* when; published by the bell */
+};
 
-static void *ring(void *argument)
+static void ring(struct wake *wake, int ms, uint32_t wakes)
 {
-    uint32_t wakes = *(const uint32_t *)argument;
     pin(1);
     for (uint32_t i = 1; i <= wakes; i++) {
-        while (atomic_load_explicit(&ready, memory_order_acquire) != i)
+        while (atomic_load_explicit(&wake->ready, memory_order_acquire) != i)
             sched_yield();
-        sleep_us(asleep_ms * 1e3);
-        rung_us = now_us();
-        atomic_store_explicit(&bell, i, memory_order_release);
-        syscall(SYS_futex, &bell, FUTEX_WAKE, 1, NULL, NULL, 0);
+        sleep_us(ms * 1e3);
+        wake->rung_us = now_us();
+        atomic_store_explicit(&wake->bell, i, memory_order_release);
+        syscall(SYS_futex, &wake->bell, FUTEX_WAKE, 1, NULL, NULL, 0);
     }
-    return NULL;
 }
 
 static void time_wakes(int ms, double budget_us)
 {
-    pthread_t ringer;
     uint32_t wakes = (uint32_t)wakes_within(ms, budget_us);
-    asleep_ms = ms;
-    bell = ready = 0;
+    struct wake *wake = mmap(NULL, sizeof *wake, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     samples.count = (int)wakes;
-    if (pthread_create(&ringer, NULL, ring, &wakes) != 0)
+    if (wake == MAP_FAILED)
         abort();
-    for (uint32_t i = 1; i <= wakes; i++) {
-        atomic_store_explicit(&ready, i, memory_order_release);
-        while (atomic_load_explicit(&bell, memory_order_acquire) != i)
-            syscall(SYS_futex, &bell, FUTEX_WAIT, i - 1, NULL, NULL, 0);
-        samples.us[i - 1] = now_us() - rung_us;
+    fflush(stdout);
+    pid_t ringer = fork();
+    if (ringer < 0)
+        abort();
+    if (ringer == 0) {
+        ring(wake, ms, wakes);
+        _exit(0);
     }
-    pthread_join(ringer, NULL);
+    for (uint32_t i = 1; i <= wakes; i++) {
+        atomic_store_explicit(&wake->ready, i, memory_order_release);
+        while (atomic_load_explicit(&wake->bell, memory_order_acquire) != i)
+            syscall(SYS_futex, &wake->bell, FUTEX_WAIT, i - 1, NULL, NULL, 0);
+        samples.us[i - 1] = now_us() - wake->rung_us;
+    }
+    waitpid(ringer, NULL, 0);
+    munmap(wake, sizeof *wake);
     printf("result futex ms=%d ", ms);
     print_samples(&samples);
 }
