@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::io::{self, Write};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use isthmus_os::interrupt;
 
 use super::experiment::{Experiment, Floor, Run};
@@ -14,6 +14,12 @@ use super::workshop::Workshop;
 
 /// How long the hand-over of a line is measured before each launch: long enough for its median.
 const LINE_SECONDS: &str = "0.05";
+/// Looks at the machine before the first launch.
+const PROBES: u32 = 5;
+/// A launch counts if handing over a line took at most so many times the least...
+const STEADY: f64 = 1.5;
+/// ...or it is the last of so many.
+const TRIES: u32 = 4;
 /// A library that fails in so many cells of one launch is not asked for the rest.
 const FAILURES: usize = 3;
 
@@ -41,6 +47,10 @@ pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: 
         })
         .collect();
     let mut floor = Samples::default();
+    let mut steadiness = match experiment.floor.has_line() {
+        true => Some(Steadiness::new(workshop)?),
+        false => None,
+    };
     for round in 0..launches as usize {
         progress(&format!("{} {}/{launches}:", experiment.name, round + 1));
         if let Floor::LineAnd(name, options) | Floor::Only(name, options) = &experiment.floor {
@@ -49,13 +59,16 @@ pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: 
         }
         for contender in &mut contenders {
             progress(&format!(" {}", contender.library.name));
-            if experiment.floor.has_line() {
-                let finished = workshop.run_floors(&["--seconds".to_owned(), LINE_SECONDS.to_owned()])?;
-                let line = finished.results("line").filter_map(|result| result.field("us"));
-                contender.column.line.extend(line);
-            }
-            for index in 0..experiment.runs.len() {
-                one_launch(experiment, index, contender, workshop, round)?;
+            let mut launch = || {
+                (0..experiment.runs.len())
+                    .try_for_each(|index| one_launch(experiment, index, contender, workshop, round))
+            };
+            match &mut steadiness {
+                Some(steadiness) => {
+                    let line = steadiness.launch(workshop, launch)?;
+                    contender.column.line.push(line);
+                }
+                None => launch()?,
             }
         }
         progress("\n");
@@ -66,6 +79,46 @@ pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: 
         bail!("no library completed anything of {}", experiment.name);
     }
     Ok(Table::new(experiment, columns, floor))
+}
+
+/// Launches that the machine is the same for. A hypervisor moves virtual CPUs between cores, for seconds at a time, and
+/// with CPUs that are further apart every small number is another one, whatever the library: such a launch is repeated.
+struct Steadiness {
+    /// The least hand-over of a cache line so far, in microseconds.
+    least: f64,
+}
+
+impl Steadiness {
+    fn new(workshop: &Workshop) -> Result<Self> {
+        let lines: Result<Vec<f64>> = (0..PROBES).map(|_| line(workshop)).collect();
+        let least = lines?.into_iter().fold(f64::INFINITY, f64::min);
+        Ok(Self { least })
+    }
+
+    /// Launch until the hand-over of a line is near the least before and after, or it was tried often. What it was.
+    fn launch(&mut self, workshop: &Workshop, mut launch: impl FnMut() -> Result<()>) -> Result<f64> {
+        let mut before = line(workshop)?;
+        let mut tries = 1;
+        loop {
+            launch()?;
+            let after = line(workshop)?;
+            self.least = self.least.min(before).min(after);
+            let worst = before.max(after);
+            if worst <= STEADY * self.least || tries == TRIES {
+                return Ok(worst);
+            }
+            progress("~");
+            tries += 1;
+            before = after;
+        }
+    }
+}
+
+/// Hand-over of a cache line between the two CPUs now, in microseconds.
+fn line(workshop: &Workshop) -> Result<f64> {
+    let finished = workshop.run_floors(&["--seconds".to_owned(), LINE_SECONDS.to_owned()])?;
+    let line = finished.results("line").find_map(|result| result.field("us"));
+    line.context("the floors' program measured no hand-over of a line")
 }
 
 fn measure_floor(

@@ -29,7 +29,7 @@ pub struct Column {
     pub values: Samples,
     /// What the programs themselves compared it with.
     pub floor: Samples,
-    /// Hand-over of a cache line just before each launch, in microseconds; empty where it does not matter.
+    /// Hand-over of a cache line around each launch, in microseconds; empty where it does not matter.
     pub line: Vec<f64>,
 }
 
