@@ -160,6 +160,10 @@ def null_pointers(name, parameters):
         if kind == "STRING" or result:
             attempt(name, parameters, place, 0, False)
             attempts.append(name)
+        # A status that is to be ignored, where one must be there, too.
+        if kind == "STATUS":
+            attempt(name, parameters, place, VALUE["MPI_STATUS_IGNORE"], False)
+            attempts.append(name)
 
 
 MPI = ctypes.CDLL(str(LIBRARY))

@@ -355,6 +355,14 @@ pub unsafe fn status<A: Abi>(pointer: *const A::Status, name: &str) -> Result<St
     Ok(A::status_in(unsafe { &*pointer }))
 }
 
+/// The place of a status that a call changes: one that is there.
+pub fn status_place<A: Abi>(pointer: *mut A::Status, name: &str) -> Result<Place<A::Status>> {
+    if pointer.addr() == A::STATUS_IGNORE {
+        return Err(fail!(Arg, "{name} is no status"));
+    }
+    place(pointer, name)
+}
+
 /// An info object, or none for `MPI_INFO_NULL`.
 pub fn info<A: Abi>(handle: A::Handle, name: &str) -> Result<Option<&'static Info>> {
     let handle = A::handle_in::<Info>(handle);

@@ -1,6 +1,7 @@
 //! Datatypes (MPI-5.0 §5): what a handle holds. Bytes lie as `layout.rs` says, types are made in `construct.rs`, and
 //! `copy.rs` moves what they describe.
 
+mod apart;
 mod attributes;
 mod bounds;
 mod construct;
@@ -50,6 +51,7 @@ pub use shape::Shape;
 pub(crate) use signature::Digest;
 pub use signature::Signature;
 
+use apart::Apart;
 use contents::{Definition, Origin};
 use copy::Elements;
 
@@ -59,6 +61,7 @@ pub struct Datatype {
     /// `shape.is_contiguous()`, asked in every send.
     contiguous: bool,
     committed: AtomicBool,
+    apart: Apart,
     attributes: Attributes<Datatype>,
     name: Mutex<String>,
     handle: OnceLock<Handle<Datatype>>,
@@ -135,6 +138,7 @@ impl Datatype {
             contiguous: definition.shape.is_contiguous(),
             definition,
             committed: AtomicBool::new(false),
+            apart: Apart::default(),
             attributes: Attributes::new(),
             name: Mutex::default(),
             handle: OnceLock::new(),

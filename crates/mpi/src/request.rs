@@ -78,9 +78,14 @@ pub(crate) trait Operation: Any + Send {
     }
 
     /// Does it move on whenever this process makes progress, since other processes depend on it? Collectives do, and
-    /// partitioned receives. They can be neither cancelled nor freed while they are under way (MPI-5.0 §4.2, §6.12).
+    /// partitioned receives.
     fn is_autonomous(&self) -> bool {
         false
+    }
+
+    /// Can it be neither cancelled nor freed while it is under way (MPI-5.0 §4.2, §6.12)?
+    fn is_binding(&self) -> bool {
+        self.is_autonomous()
     }
 }
 
@@ -279,6 +284,10 @@ impl Work {
         self.operation().is_some_and(|operation| operation.is_autonomous())
     }
 
+    fn is_binding(&mut self) -> bool {
+        self.operation().is_some_and(|operation| operation.is_binding())
+    }
+
     fn look(&mut self, inside: &mut Entered) -> Look {
         match self {
             Self::Complete | Self::NoProcess => Look::Complete,
@@ -371,7 +380,7 @@ fn cancel_work(inside: &mut Entered, request: Handle<Request>, work: &mut Work) 
             inside.cancel(*op);
             Ok(None)
         }
-        Work::Other(operation) if operation.is_autonomous() => Err(fail!(
+        Work::Other(operation) if operation.is_binding() => Err(fail!(
             Request,
             "request={request:?} is a collective or partitioned, and cannot be cancelled"
         )),

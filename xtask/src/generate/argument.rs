@@ -113,7 +113,7 @@ fn status(procedure: &Procedure, parameter: &Parameter, name: &str, body: &mut B
         (Direction::Inout, _) => {
             writeln!(
                 body.before,
-                "let {name}_place = argument::place({name}, {name:?})?;
+                "let {name}_place = argument::status_place::<A>({name}, {name:?})?;
                  let mut {name} = A::status_in(&{name}_place.get());"
             )?;
             body.arguments.push(format!("&mut {name}"));

@@ -52,7 +52,7 @@ unsafe fn status_set_elements_x<A: Abi>(status: *mut CStatus<A>, datatype: CHand
     entry::enter::<A>("MPI_Status_set_elements_x", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let status_place = argument::place(status, "status")?;
+            let status_place = argument::status_place::<A>(status, "status")?;
             let mut status = A::status_in(&status_place.get());
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             procedures::status_set_elements(&mut status, datatype, count)?;

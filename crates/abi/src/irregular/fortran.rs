@@ -15,6 +15,9 @@ unsafe fn copy<A: Abi>(name: &'static str, from: *const c_void, to: *mut c_void)
         if from.addr() <= A::STATUS_IGNORE {
             return Err(fail!(Arg, "the status to be converted is none"));
         }
+        if to.addr() <= A::STATUS_IGNORE {
+            return Err(fail!(Arg, "there is no status for the result"));
+        }
         let to = argument::place(to.cast::<MpichStatus>(), "the converted status")?;
         // SAFETY: the caller gave the address of a status in one of its forms.
         to.put(unsafe { from.cast::<MpichStatus>().read_unaligned() });

@@ -167,6 +167,7 @@ pub fn comm_create_group(comm: &Comm, group: &Group, tag: i32) -> Result<Handle<
     if !(0..=TAG_UB).contains(&tag) {
         return Err(fail!(Tag, "tag={tag} is not in 0..={TAG_UB}"));
     }
+    group.common_session(&comm.group)?;
     if !is_subset(group, &comm.group) {
         return Err(fail!(Group, "group is not a subset of the communicator's group"));
     }

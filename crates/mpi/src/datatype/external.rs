@@ -62,6 +62,7 @@ pub unsafe fn unpack_external(
     let bytes = check(datarep, ("outcount", outcount), datatype, ("insize", insize), *position)?;
     super::check_packed("inbuf", inbuf, bytes)?;
     datatype.check_buffer("outbuf", outbuf, outcount)?;
+    datatype.check_apart("outbuf", outcount)?;
     if bytes > 0 {
         // SAFETY: the caller's promise; the bytes lie within `insize`.
         let mut rest =
@@ -125,6 +126,8 @@ fn each_run(datatype: &Datatype, count: i64, mut visit: impl FnMut(Element, Fore
     let signature = datatype.signature();
     match signature.only_run() {
         Some((element, form, each)) => visit(element, form, each * count),
+        // Of nothing there may be any number.
+        None if datatype.size() == 0 => Ok(()),
         None => (0..count).try_for_each(|_| signature.visit_runs(&mut visit)),
     }
 }

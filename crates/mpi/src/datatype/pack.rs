@@ -50,6 +50,7 @@ pub unsafe fn unpack(
     let bytes = check("outcount", outcount, datatype, "insize", insize, *position)?;
     super::check_packed("inbuf", inbuf, bytes)?;
     datatype.check_buffer("outbuf", outbuf, outcount)?;
+    datatype.check_apart("outbuf", outcount)?;
     // SAFETY: the caller's promise; the bytes lie within `insize`.
     unsafe {
         let packed = inbuf.cast::<u8>().add(*position as usize);

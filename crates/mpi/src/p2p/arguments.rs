@@ -102,6 +102,7 @@ impl<'a> Incoming<'a> {
         tag: i32,
         comm: &Comm,
     ) -> Result<Self> {
+        datatype.check_apart("buf", count)?;
         Ok(Self {
             bytes: span(buf, count, datatype)?,
             from: Source::check(source, comm)?,
@@ -120,6 +121,7 @@ impl<'a> Incoming<'a> {
         datatype: &'a Datatype,
         message: Option<MessageId>,
     ) -> Result<Self> {
+        datatype.check_apart("buf", count)?;
         Ok(Self {
             bytes: span(buf, count, datatype)?,
             from: message.map_or(Source::Nobody, Source::Matched),

@@ -277,6 +277,10 @@ impl Operation for Sending {
         }
     }
 
+    fn is_binding(&self) -> bool {
+        true
+    }
+
     /// What was never ready never leaves.
     fn is_owed(&self) -> bool {
         self.leaving.is_some()

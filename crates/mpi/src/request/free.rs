@@ -14,7 +14,7 @@ pub fn request_free(request: Handle<Request>) -> Result<()> {
         return Ok(());
     }
     let requests = REQUESTS.get(&mut inside);
-    if requests.entry(request)?.work.is_autonomous() {
+    if requests.entry(request)?.work.is_binding() {
         let error = fail!(
             Request,
             "request={request:?} is a collective or partitioned, and can be freed only while it is not active"
