@@ -5,6 +5,7 @@ mod body;
 mod c;
 mod constants;
 mod entry;
+mod fuzz;
 mod header;
 mod rust;
 mod standard;
@@ -82,6 +83,10 @@ fn generate(standard: &Standard) -> Result<BTreeMap<PathBuf, String>> {
     for (name, text) in rust {
         files.insert(Path::new(GENERATED).join(name), formatted(&text)?);
     }
+    files.insert(
+        "fuzz/src/calls/functions.rs".into(),
+        formatted(&fuzz::render(standard)?)?,
+    );
     Ok(files)
 }
 

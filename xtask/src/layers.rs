@@ -15,7 +15,7 @@ const LAYERS: &[&[&str]] = &[
     &["mpi"],
     &["abi"],
     &["launch", "cli"],
-    &["conformance", "tests"],
+    &["conformance", "fuzz", "tests"],
 ];
 
 #[derive(Deserialize)]

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 mod demo;
+mod fuzz;
 mod generate;
 mod install;
 mod layers;
@@ -15,9 +16,16 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
   demo                   build, install, run examples/heat.c on 4 ranks, print a ping-pong table
   install [--prefix DIR] build for release and install (default prefix: dist)
+<<<<<<< HEAD
   test [--full] [--only PART]...
                          everything that must pass; --full: other people's suites whole, bad days more often;
                          --only: these parts alone (a wrong name lists them)
+=======
+  test [--full]          everything that must pass; --full repeats the tests of bad days more often
+  fuzz TARGET [--minutes N] [--minimize] [FILE...]
+                         feed a target what libFuzzer comes up with (10 minutes), or these files;
+                         --minimize makes what was found the corpus
+>>>>>>> fdc754b (wip)
   gen [--check]          write (or check) what is generated from standard/
   check-layers           dependencies between crates point only downward";
 
@@ -31,6 +39,7 @@ fn main() -> ExitCode {
         "demo" => demo::run(rest),
         "install" => install::run(rest),
         "test" => test::run(rest),
+        "fuzz" => fuzz::run(rest),
         "gen" => generate::run(rest),
         "check-layers" => layers::run(rest),
         "help" | "--help" | "-h" => {

@@ -1,5 +1,5 @@
-//! What a broken or hostile peer may write: records of random handlers, lengths and contents. The engine must neither
-//! panic nor write outside the buffers of pending receives (law 6).
+//! What a broken or hostile peer may write: records of any handlers, lengths and contents. The engine must neither panic nor
+//! write outside the buffers of pending receives (law 6). Fuzzers choose the records ([`feed`]), and tests random ones.
 
 use std::sync::atomic::Ordering;
 
@@ -18,16 +18,12 @@ const THEM: u32 = 1;
 const SMALL_RING: u64 = 4 << 10;
 const LARGE: usize = 200_000;
 
-/// Numbers that look random and repeat (splitmix64).
-struct Numbers(u64);
+/// Behind each buffer, to be found as it was.
+const GUARD: usize = 64;
 
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
+/// One choice after another.
+trait Choices {
+    fn next(&mut self) -> u64;
 
     /// Mostly numbers that mean something: small ones, edges, offsets in the segment.
     fn word(&mut self) -> u64 {
@@ -42,27 +38,51 @@ impl Numbers {
     }
 }
 
-#[test]
-fn random_records_do_no_harm() {
-    // A skip that cannot be true ends a run, so there are many.
-    let taken: u64 = (0..64).map(attack).sum();
-    assert!(taken > 20_000, "only {taken} records were looked at");
+/// What a fuzzer gives: one byte for a small choice, more where they say so. Zero for ever in the end.
+struct Bytes<'a>(&'a [u8]);
+
+impl Choices for Bytes<'_> {
+    fn next(&mut self) -> u64 {
+        let mut take = || {
+            let (first, rest) = self.0.split_first()?;
+            self.0 = rest;
+            Some(u64::from(*first))
+        };
+        let first = take().unwrap_or(0);
+        let longer = if first < 0xc0 { 0 } else { first & 7 };
+        (0..longer).fold(first, |number, _| number << 8 | take().unwrap_or(0))
+    }
 }
 
-/// One engine against one peer that writes nonsense. How many of its records were taken.
-fn attack(seed: u64) -> u64 {
+/// One input of a fuzzer.
+pub fn feed(data: &[u8]) {
+    // A choice in eight records and their words.
+    let mut bytes = Bytes(data);
+    attack_until(&mut bytes, |bytes, round| bytes.0.is_empty() || round == 400);
+}
+
+/// One engine against one peer that writes nonsense, until `done`. How many of its records were taken.
+fn attack_until<C: Choices>(numbers: &mut C, done: impl Fn(&C, u32) -> bool) -> u64 {
     let fd = crate::job::create(2, Nonce([1; 16])).expect("memory");
-    let segment: &'static Segment = Box::leak(Box::new(Segment::attach(fd, [1; 16]).expect("a job segment")));
+    let segment: *mut Segment = Box::into_raw(Box::new(Segment::attach(fd, [1; 16]).expect("a job segment")));
+    // SAFETY: just made; it goes below, after the last that names it.
+    let taken = attack(unsafe { &*segment }, numbers, done);
+    // SAFETY: the engine is gone, and the buffers of its operations are.
+    drop(unsafe { Box::from_raw(segment) });
+    taken
+}
+
+fn attack<C: Choices>(segment: &'static Segment, numbers: &mut C, done: impl Fn(&C, u32) -> bool) -> u64 {
     let mut engine = Engine::new(segment, US, true, None);
     // The peer's ring, as the peer would make it.
     let at = segment.allocate(ring::bytes_for(SMALL_RING)).expect("memory");
     segment.inbox(US, THEM).store(at.0, Ordering::Release);
     let mut producer = Producer::new(first_ring(segment, at.0).expect("just taken"));
-    let mut numbers = Numbers(seed);
     let mut buffers: Vec<Vec<u8>> = Vec::new();
     let mut published = 0;
     let outgoing = vec![3u8; 300_000];
-    for round in 0..2_000u32 {
+    let mut round = 0;
+    while !done(numbers, round) {
         let handler = match numbers.next() % 1024 {
             0 => 0xff,
             1 => 9,
@@ -88,7 +108,7 @@ fn attack(seed: u64) -> u64 {
         if round % 8 == 0 {
             // A receive with a guard behind its buffer, and a send whose answers the peer may forge.
             let capacity = (numbers.next() % 3000) as usize;
-            let mut buffer = vec![0xee; capacity + 64];
+            let mut buffer = vec![0xee; capacity + GUARD];
             let pattern = Pattern {
                 context: ContextId((numbers.next() % 2) as u32),
                 from: None,
@@ -123,12 +143,51 @@ fn attack(seed: u64) -> u64 {
             let _ = unsafe { engine.send(Mode::Standard, THEM, posting, Buffer::source(outgoing.as_ptr()), length) };
         }
         engine.progress();
+        round += 1;
     }
     for buffer in &buffers {
         assert!(
-            buffer[buffer.len() - 64..].iter().all(|&byte| byte == 0xee),
+            buffer[buffer.len() - GUARD..].iter().all(|&byte| byte == 0xee),
             "written beyond the buffer"
         );
     }
     published
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers that look random and repeat (splitmix64).
+    struct Numbers(u64);
+
+    impl Choices for Numbers {
+        fn next(&mut self) -> u64 {
+            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            mixed ^ (mixed >> 31)
+        }
+    }
+
+    #[test]
+    fn random_records_do_no_harm() {
+        // A skip that cannot be true ends a run, so there are many.
+        let run = |seed| attack_until(&mut Numbers(seed), |_, round| round == 2_000);
+        let taken: u64 = (0..64).map(run).sum();
+        assert!(taken > 20_000, "only {taken} records were looked at");
+    }
+
+    #[test]
+    fn what_fuzzers_have_found_does_no_harm() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/records");
+        let mut inputs = 0;
+        for entry in std::fs::read_dir(folder).expect("a corpus") {
+            let path = entry.expect("an entry").path();
+            println!("{}", path.display());
+            feed(&std::fs::read(path).expect("an input"));
+            inputs += 1;
+        }
+        assert!(inputs > 0, "there is nothing in {folder}");
+    }
 }

@@ -21,8 +21,8 @@ mod engine;
 mod error;
 mod gate;
 pub mod heap;
-#[cfg(test)]
-mod hostile;
+#[cfg(any(test, fuzzing))]
+pub mod hostile;
 mod inbound;
 pub mod job;
 mod liveness;

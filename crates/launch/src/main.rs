@@ -1,39 +1,5 @@
-//! `mpiexec`: starts the ranks of a job on this machine, watches over them, and leaves nothing behind.
-//!
-//! The way of a job: [`options`] makes a [`Job`](options::Job) of the command line, [`program`] looks at each program
-//! before anything runs, [`start`] starts the ranks, and [`supervise`] stays with them in one loop over signals,
-//! lifelines ([`lifeline`]) and, where lines are to be tagged, pipes ([`output`]). Ending a job means ending every
-//! descendant ([`family`]).
+//! `mpiexec`.
 
-use std::process::ExitCode;
-
-mod failure;
-mod family;
-mod hosts;
-mod lifeline;
-mod options;
-mod output;
-mod program;
-mod report;
-mod start;
-mod supervise;
-
-use options::Request;
-
-fn main() -> ExitCode {
-    let outcome = options::parse(std::env::args_os().skip(1)).and_then(|request| match request {
-        Request::Help => {
-            print!("{}", options::HELP);
-            Ok(0)
-        }
-        Request::Version => {
-            println!("mpiexec (Isthmus) {}", env!("CARGO_PKG_VERSION"));
-            Ok(0)
-        }
-        Request::Run(job) => supervise::run(&job),
-    });
-    ExitCode::from(outcome.unwrap_or_else(|failure| {
-        failure::say(&failure.message);
-        failure.code
-    }))
+fn main() -> std::process::ExitCode {
+    isthmus_launch::main()
 }

@@ -109,12 +109,18 @@ pub fn kernel() -> Option<String> {
     word(Path::new("/proc/sys/kernel/osrelease"))
 }
 
+/// CPUs and nodes have smaller numbers: no kernel is built for more.
+const NUMBERS: usize = 1 << 16;
+
 /// Numbers as the kernel writes sets of CPUs: `0-3,8,10-11`.
 pub fn parse_list(text: &str) -> Option<Vec<usize>> {
     let mut numbers = Vec::new();
     for part in text.trim().split(',').filter(|part| !part.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+        if last >= NUMBERS || numbers.len() > NUMBERS {
+            return None;
+        }
         numbers.extend(first..=last);
     }
     Some(numbers)
@@ -167,6 +173,7 @@ mod tests {
         assert_eq!(parse_list("0-3,8,10-11\n"), Some(vec![0, 1, 2, 3, 8, 10, 11]));
         assert_eq!(parse_list("\n"), Some(vec![]));
         assert_eq!(parse_list("0-x"), None);
+        assert_eq!(parse_list("0-9999999999999"), None);
     }
 
     #[test]
