@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MANY = 10000, TOGETHER = 250, USED = 500, CALLS = 4, BUDGET = 64 << 10 };
+enum { MANY = 10000, TOGETHER = 50, USED = 500, CALLS = 4, BUDGET = 64 << 10 };
 
 static MPI_Comm comms[MANY];
 
