@@ -124,6 +124,30 @@ fn pushes_alone_are_refused() -> Result<()> {
     Ok(())
 }
 
+/// Data that lies here and there at one end is copied once by that end, and comes through the ring when it may not be.
+#[test]
+fn scattered_at_one_end() -> Result<()> {
+    for (mechanism, argument) in [("cma", ""), ("mapped", "mapped")] {
+        for fault in ["", "push:EPERM", "pull:EPERM:rank=1", "any:EFAULT:at=70000:after=20"] {
+            let run = Run::mpiexec("-n 2")
+                .arg(compile("pieces")?)
+                .words(argument)
+                .env("ISTHMUS_MECHANISM", mechanism)
+                .env("ISTHMUS_FAULT", fault)
+                .env("ISTHMUS_TRACE", "1")
+                .limit(Duration::from_secs(120))
+                .succeed()
+                .with_context(|| format!("{mechanism}, {fault}"))?;
+            for direction in ["Pull", "Push"] {
+                let line = format!(": {mechanism} {direction}");
+                ensure!(run.err.contains(&line), "{mechanism}, {fault}: no {direction}");
+            }
+            ensure!(fault.is_empty() == struck(&run).is_empty(), "{mechanism}, {fault}");
+        }
+    }
+    Ok(())
+}
+
 /// Memory that both map cannot be refused, but an address may be wrong.
 #[test]
 fn holes_in_mapped_memory() -> Result<()> {

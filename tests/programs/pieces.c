@@ -1,13 +1,13 @@
 // ranks: 2
 /* Messages of every length whose bytes lie here and there at one end or both: packed into pieces and unpacked from them,
    whether the receive is there first or not, announced or not, cut short, found by a probe, in flight together, to
-   oneself. The right bytes move and no others. */
+   oneself. The right bytes move and no others. With an argument, all of it in memory that both ranks map. */
 #include "check.h"
 
-enum { SHAPES = 4, HOLE = 0xEE };
+enum { SHAPES = 5, HOLE = 0xEE };
 
 /* Bytes in rows of `block`, `stride` apart; the last shape has uneven distances. */
-static const int blocks[SHAPES] = {1, 3, 8, 160}, strides[SHAPES] = {1, 5, 24, 200};
+static const int blocks[SHAPES] = {1, 3, 8, 120, 160}, strides[SHAPES] = {1, 5, 24, 200, 200};
 
 /* The type of one element of shape `shape`: 480 bytes of data. */
 enum { ELEMENT = 480 };
@@ -15,16 +15,25 @@ enum { ELEMENT = 480 };
 static MPI_Datatype types[SHAPES];
 static long places[SHAPES][ELEMENT], extents[SHAPES];
 
+static int mapped;
+
+static void release(unsigned char *at) {
+    if (mapped)
+        OK(MPI_Free_mem(at));
+    else
+        free(at);
+}
+
 static void make_types(void) {
     for (int shape = 0; shape < SHAPES; shape++) {
         int count = ELEMENT / blocks[shape];
         MPI_Aint starts[ELEMENT];
         MPI_Datatype rows;
         for (int i = 0; i < count; i++) {
-            starts[i] = i * strides[shape] + (shape == 3 ? 7 * (i % 2) : 0);
+            starts[i] = i * strides[shape] + (shape == SHAPES - 1 ? 7 * (i % 2) : 0);
             for (int j = 0; j < blocks[shape]; j++) places[shape][i * blocks[shape] + j] = starts[i] + j;
         }
-        extents[shape] = count * strides[shape] + (shape == 0 ? 0 : 11);
+        extents[shape] = count * strides[shape] + (shape == 0 || shape == 3 ? 0 : 11);
         OK(MPI_Type_create_hindexed_block(count, blocks[shape], starts, MPI_BYTE, &rows));
         OK(MPI_Type_create_resized(rows, 0, extents[shape], &types[shape]));
         OK(MPI_Type_commit(&types[shape]));
@@ -34,7 +43,11 @@ static void make_types(void) {
 
 static unsigned char *elements(int shape, int count, int seed) {
     size_t length = (size_t)extents[shape] * (size_t)count + 1;
-    unsigned char *at = malloc(length);
+    unsigned char *at;
+    if (mapped)
+        OK(MPI_Alloc_mem((MPI_Aint)length, MPI_INFO_NULL, &at));
+    else
+        at = malloc(length);
     memset(at, HOLE, length);
     if (seed >= 0)
         for (long i = 0; i < (long)count * ELEMENT; i++)
@@ -50,8 +63,8 @@ static void check(unsigned char *at, int shape, int count, long got, int seed) {
     size_t length = (size_t)extents[shape] * (size_t)count + 1;
     for (size_t i = 0; i < length; i++)
         CHECK(at[i] == expected[i], "shape %d, %d elements: byte %zu is %d, not %d", shape, count, i, at[i], expected[i]);
-    free(expected);
-    free(at);
+    release(expected);
+    release(at);
 }
 
 static void one(int from, int to, int count, int how) {
@@ -69,7 +82,7 @@ static void one(int from, int to, int count, int how) {
         } else
             OK(MPI_Send(data, count, types[from], 1, 5, MPI_COMM_WORLD));
         if (how == 5) OK(MPI_Barrier(MPI_COMM_WORLD));
-        free(data);
+        release(data);
         return;
     }
     unsigned char *data = elements(to, room, -1);
@@ -118,7 +131,7 @@ static void many(int count) {
     OK(MPI_Waitall(2 * FLIGHTS, requests, MPI_STATUSES_IGNORE));
     for (int i = 0; i < FLIGHTS; i++) {
         check(in[i], (i + i / SHAPES) % SHAPES, count, (long)count * ELEMENT, (1 - rank) * FLIGHTS + i);
-        free(out[i]);
+        release(out[i]);
     }
 }
 
@@ -134,13 +147,14 @@ static void to_self(int from, int to, int count) {
     OK(MPI_Recv(in, count, types[to], rank, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     check(in, to, count, (long)count * ELEMENT, from);
-    free(out);
+    release(out);
 }
 
 int main(int argc, char **argv) {
     /* About 480 B, 2 KiB, 4 KiB, 30 KiB, 128 KiB (the last at once, the first announced), 1 MiB, 3 MiB. */
     static const int counts[] = {1, 4, 5, 9, 64, 273, 274, 2200, 6600};
     begin(&argc, &argv);
+    mapped = argc > 1;
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     make_types();
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {

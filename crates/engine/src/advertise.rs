@@ -187,6 +187,7 @@ impl Engine {
             let expected = self.ops.matched(op, record.envelope.source, key.tag, record.total);
             self.ops[op].to = peer;
             self.ops[op].effort = None;
+            self.ops[op].began = None;
             self.start_following(op, peer, record, expected);
         } else if self.is_withdrawn(record) {
             self.take_offer(peer, record);
@@ -260,8 +261,8 @@ impl Engine {
         let op = self.ops.find(claim.op).filter(|_| self.is_unanswered(claim.op))?;
         let send = &self.ops[op];
         let (own, length) = (send.descriptor?, record.length.min(send.length as u64));
-        let buffer = send.buffer.row()?;
-        if send.to != peer || length < PUSHED_FROM || !self.helps[peer as usize] {
+        let buffer = send.buffer;
+        if send.to != peer || !buffer.has_layout() || length < PUSHED_FROM || !self.helps[peer as usize] {
             return None;
         }
         let access = self.access(peer, record.address, record.place, length)?;

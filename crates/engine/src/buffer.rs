@@ -5,7 +5,11 @@
 
 use std::ops::Range;
 
+use isthmus_transfer::Layout;
 use isthmus_transfer::copy::{Copying, copy, copy_by};
+
+/// Who is told where the bytes of a message lie.
+pub type Told<'a> = &'a mut dyn FnMut(&Layout<'_>);
 
 /// The bytes of a message that do not lie in a row, as one stream.
 pub trait Scattered: Sync {
@@ -20,6 +24,13 @@ pub trait Scattered: Sync {
     /// # Safety
     /// As for [`Self::pack`], with `from` readable; it may be changing (another process's doing).
     unsafe fn unpack(&self, range: Range<usize>, from: *const u8);
+
+    /// Tell `f` where the bytes lie, if that takes only a few words, or as many as there are bytes worth a copy of their
+    /// own. False: it does not.
+    fn with_layout(&self, f: Told<'_>) -> bool;
+
+    /// Would [`Self::with_layout`] tell?
+    fn has_layout(&self) -> bool;
 }
 
 /// Where the bytes of an operation are. Two words, so that it travels in registers: written to memory and read back in
@@ -37,6 +48,8 @@ pub(crate) struct Buffer {
 struct Pieces {
     pack: unsafe fn(*const u8, Range<usize>, *mut u8),
     unpack: unsafe fn(*const u8, Range<usize>, *const u8),
+    with_layout: unsafe fn(*const u8, Told<'_>) -> bool,
+    has_layout: unsafe fn(*const u8) -> bool,
 }
 
 /// # Safety
@@ -53,10 +66,26 @@ unsafe fn unpack<S: Scattered>(data: *const u8, range: Range<usize>, from: *cons
     unsafe { (*data.cast::<S>()).unpack(range, from) }
 }
 
+/// # Safety
+/// `data` is an `S`, and its operation pending.
+unsafe fn with_layout<S: Scattered>(data: *const u8, f: Told<'_>) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { (*data.cast::<S>()).with_layout(f) }
+}
+
+/// # Safety
+/// As for [`with_layout`].
+unsafe fn has_layout<S: Scattered>(data: *const u8) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { (*data.cast::<S>()).has_layout() }
+}
+
 trait OfPieces: Scattered + Sized {
     const PIECES: &'static Pieces = &Pieces {
         pack: pack::<Self>,
         unpack: unpack::<Self>,
+        with_layout: with_layout::<Self>,
+        has_layout: has_layout::<Self>,
     };
 }
 
@@ -96,6 +125,26 @@ impl Buffer {
             None => Some(self.at),
             Some(_) => None,
         }
+    }
+
+    /// Can its bytes be copied where they lie, by a mechanism that takes layouts?
+    pub fn has_layout(self) -> bool {
+        match self.pieces {
+            None => true,
+            // SAFETY: the operation is pending, so that what describes it is there.
+            Some(pieces) => unsafe { (pieces.has_layout)(self.at) },
+        }
+    }
+
+    /// What `f` answers when told where the first `length` bytes lie, or more; `None` if that cannot be told.
+    pub fn with_layout<R>(self, length: u64, mut f: impl FnMut(&Layout<'_>) -> R) -> Option<R> {
+        let Some(pieces) = self.pieces else {
+            return Some(f(&Layout::local(self.at, length)));
+        };
+        let mut answer = None;
+        // SAFETY: the operation is pending, so that what describes it is there.
+        unsafe { (pieces.with_layout)(self.at, &mut |layout| answer = Some(f(layout))) };
+        answer
     }
 
     /// Copy `length` bytes from `from` on to `to`.
@@ -192,6 +241,12 @@ mod tests {
                 // SAFETY: the caller's promise.
                 unsafe { (&mut (*self.0.get()))[2 * at] = *from.add(i) };
             }
+        }
+        fn with_layout(&self, _: Told<'_>) -> bool {
+            false
+        }
+        fn has_layout(&self) -> bool {
+            false
         }
     }
 

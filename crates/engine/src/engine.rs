@@ -138,6 +138,8 @@ pub(crate) struct Engine {
     pub asked: u32,
     /// Which peers' receives we help with.
     pub helps: Vec<bool>,
+    /// Which peers push what only they can, when asked.
+    pub pushers: Vec<bool>,
     fruitless: u16,
     pub wounds: Wounds,
     /// The connection to the launcher.
@@ -180,6 +182,7 @@ impl Engine {
             questions: Vec::new(),
             asked: 0,
             helps: vec![true; ranks],
+            pushers: vec![true; ranks],
             fruitless: 0,
             wounds: Wounds::default(),
             lifeline,
@@ -612,6 +615,10 @@ impl Engine {
                 true => self.learn_from_stream(peer, *effort, copying, length),
                 false => self.ops[op].effort = Some(*effort),
             }
+        } else if let Some(began) = self.ops[op].began
+            && whole
+        {
+            self.learn_from_scattered(peer, Way::Ring(copying), began, length);
         }
     }
 

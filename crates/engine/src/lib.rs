@@ -67,6 +67,12 @@ pub use staging::{LONGEST, Staged, copy_for_others};
 pub use types::{Arrival, ContextId, MessageId, Mode, OpId, Outcome, Peer, Posting, World};
 pub use wait::wait_until;
 
+/// How places of bytes are told: see [`Scattered::with_layout`].
+pub mod layout {
+    pub use crate::buffer::Told;
+    pub use isthmus_transfer::{Layout, Level, Span};
+}
+
 /// The engine of this process; `None` before [`boot`].
 static ENGINE: Guarded<Option<Engine>> = Guarded::new(None);
 

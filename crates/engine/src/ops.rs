@@ -1,6 +1,7 @@
 //! Operations in flight: one slab, links for the matching lists inside.
 
 use std::ops::{Index, IndexMut};
+use std::time::Duration;
 
 use isthmus_shm::Offset;
 use isthmus_transfer::copy::Copying;
@@ -53,6 +54,8 @@ pub struct Op {
     pub wire: u64,
     /// Receives of announced messages, if there is something to learn from them: what they cost. And how they stream.
     pub effort: Option<Effort>,
+    /// If the message does not lie in a row at one end: when it began.
+    pub began: Option<Duration>,
     pub copying: Copying,
     /// Its message space. Receives: what to match.
     pub context: ContextId,
@@ -109,6 +112,7 @@ impl Ops {
             length: 0,
             wire: 0,
             effort: None,
+            began: None,
             copying: Copying::Vector,
             context: ContextId(0),
             from: None,

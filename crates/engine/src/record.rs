@@ -123,7 +123,8 @@ pub struct ReadyToSend {
     pub descriptor: u64,
     /// The sender's operation, to be named in the answer.
     pub send_op: u32,
-    pub zero: u32,
+    /// 1: it lies here and there (its address is 0), and the sender can push it from there.
+    pub pushes: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

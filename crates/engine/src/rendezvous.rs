@@ -15,8 +15,9 @@
 //! that computes does not hear, see [`crate::advertise`].
 
 use std::ops::Range;
+use std::time::Duration;
 
-use isthmus_os::Error as OsError;
+use isthmus_os::{Error as OsError, clock};
 use isthmus_shm::Offset;
 use isthmus_transfer::cma::Refusal;
 use isthmus_transfer::copy::Copying;
@@ -24,6 +25,7 @@ use isthmus_transfer::copy::Copying;
 use crate::advertise::{PUSHED_FROM, Silence};
 use crate::counters;
 use crate::engine::{Early, Engine, Reach};
+use crate::heap;
 use crate::matching::Key;
 use crate::mechanism;
 use crate::ops::Stage;
@@ -33,6 +35,15 @@ use crate::select::{self, Effort, Lessons, Way};
 use crate::single_copy::Access;
 use crate::tunables;
 use crate::types::{ContextId, OpId};
+
+/// Who copies an announced message.
+#[derive(Debug, Clone, Copy)]
+enum Taken {
+    /// We, and the sender may help.
+    Pulled(Access),
+    /// The sender alone.
+    Pushed(Way),
+}
 
 /// Bytes that we have asked a sender to stream.
 #[derive(Debug, Clone, Copy)]
@@ -95,15 +106,20 @@ impl Engine {
     pub(crate) fn fetch(&mut self, op: u32, peer: u32, tag: i32, record: ReadyToSend) {
         let expected = self.ops.matched(op, record.envelope.source, tag, record.total);
         self.ops[op].to = peer;
-        let in_rows = record.address != 0 && self.ops[op].buffer.row().is_some();
-        self.ops[op].effort = in_rows.then(Effort::default);
+        let (far, near) = (record.address == 0, self.ops[op].buffer.row().is_none());
+        self.ops[op].effort = (!far && !near).then(Effort::default);
+        self.ops[op].began = (far != near).then(clock::now);
         if expected == 0 {
             self.fetched(op, peer, record, 0..0);
-        } else if let Some(access) = self.way(op, peer, record, expected) {
-            self.start_pull(access, op, peer, record, expected);
+        } else if let Some(way) = self.way(op, peer, record, expected) {
+            match way {
+                Taken::Pulled(access) => self.start_pull(access, op, peer, record, expected),
+                Taken::Pushed(way) => self.start_pushed(way, op, peer, record, expected),
+            }
         } else {
             self.fetched(op, peer, record, 0..expected);
-            if self.ops[op].effort.is_some()
+            if (self.ops[op].effort.is_some() || self.ops[op].began.is_some())
+                && self.ops[op].buffer.has_layout()
                 && expected >= PUSHED_FROM
                 && self.pull_access(peer, record, expected).is_some()
             {
@@ -163,6 +179,7 @@ impl Engine {
         counters::TAKEN_BACK.add(1);
         // How long this takes says nothing about the way: we waited first.
         self.ops[op].effort = None;
+        self.ops[op].began = None;
         self.start_pull(access, op, question.peer, question.record, expected);
         true
     }
@@ -202,12 +219,13 @@ impl Engine {
     }
 
     /// By what the message is to be pulled; `None`: let it come through the ring.
-    fn way(&mut self, op: u32, peer: u32, record: ReadyToSend, length: u64) -> Option<Access> {
-        if self.ops[op].effort.is_none() {
-            // Packed and unpacked in pieces.
-            self.ops[op].copying = Copying::Vector;
-            return None;
+    fn way(&mut self, op: u32, peer: u32, record: ReadyToSend, length: u64) -> Option<Taken> {
+        // What is packed and unpacked in pieces.
+        self.ops[op].copying = Copying::Vector;
+        if self.ops[op].began.is_some() {
+            return self.way_of_scattered(op, peer, record, length);
         }
+        self.ops[op].effort?;
         let open = |access: &Access| mechanism::is_open(access.way);
         let mapped = self.mapped_access(record.place, length).filter(open);
         let single = self.single_access(peer, record.address).filter(open);
@@ -221,7 +239,35 @@ impl Engine {
         if let Way::Ring(copying) = way {
             self.ops[op].copying = copying;
         }
-        accesses.into_iter().find(|access| access.way == way)
+        accesses.into_iter().find(|access| access.way == way).map(Taken::Pulled)
+    }
+
+    /// As [`Self::way`], of a message that is not in a row at one end: that end is local to whoever copies.
+    fn way_of_scattered(&mut self, op: u32, peer: u32, record: ReadyToSend, length: u64) -> Option<Taken> {
+        let buffer = self.ops[op].buffer;
+        let taken = match buffer.row() {
+            None if buffer.has_layout() => self.pull_access(peer, record, length).map(Taken::Pulled),
+            None => None,
+            Some(row) => {
+                let way = match heap::place_of(row, length) {
+                    Some(_) => Way::Mapped,
+                    None => Way::SingleCopy,
+                };
+                let can = record.pushes == 1 && self.pushers[peer as usize] && mechanism::is_open(way);
+                can.then_some(Taken::Pushed(way))
+            }
+        }?;
+        let way = match taken {
+            Taken::Pulled(access) => access.way,
+            Taken::Pushed(way) => way,
+        };
+        let ring = Way::Ring(Copying::Vector);
+        let ring = mechanism::is_open(ring).then_some(ring);
+        let chosen = self
+            .learned(peer)
+            .scattered
+            .choose(length, std::iter::once(way).chain(ring));
+        (chosen == way).then_some(taken)
     }
 
     pub(crate) fn learned(&mut self, peer: u32) -> &mut Lessons {
@@ -232,6 +278,13 @@ impl Engine {
     pub(crate) fn learn_from_stream(&mut self, peer: u32, effort: Effort, copying: Copying, length: u64) {
         let lessons = &mut self.learned(peer).announced;
         lessons.learn(Way::Ring(copying), length, length, effort.cost());
+    }
+
+    /// As [`Self::learn_from_stream`], of a message that is scattered at one end: packing says little about copying, so it
+    /// is the time until all of it was here.
+    pub(crate) fn learn_from_scattered(&mut self, peer: u32, way: Way, began: Duration, length: u64) {
+        let took = (clock::now() - began).as_nanos() as u64;
+        self.learned(peer).scattered.learn(way, length, length, took);
     }
 
     /// May the peer's memory be read? Tried once per peer, for real.

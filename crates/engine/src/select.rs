@@ -122,6 +122,8 @@ struct Class {
 #[derive(Debug, Clone, Default)]
 pub struct Lessons {
     pub announced: Learned,
+    /// Announced, and not in a row at one end.
+    pub scattered: Learned,
     pub eager: Learned,
 }
 

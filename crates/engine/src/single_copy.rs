@@ -8,11 +8,12 @@
 
 use std::ops::Range;
 
-use isthmus_os::clock;
+use isthmus_os::{Error as OsError, clock};
 use isthmus_shm::{Offset, Place};
 use isthmus_transfer::cma::Refusal;
 use isthmus_transfer::{Interrupted, Layout, Transfer};
 
+use crate::buffer::Buffer;
 use crate::counters;
 use crate::engine::{Engine, Reach};
 use crate::heap::{self, REGISTRY};
@@ -38,6 +39,15 @@ pub(crate) fn chunk_of(length: u64) -> u64 {
     chunk.next_multiple_of(PAGE)
 }
 
+/// Of a buffer that was asked before.
+const NO_LAYOUT: Interrupted = Interrupted {
+    done: 0,
+    error: OsError {
+        call: "layout",
+        errno: isthmus_os::errno::EINVAL,
+    },
+};
+
 /// How one side reaches the other's buffer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Access {
@@ -50,18 +60,24 @@ pub(crate) struct Access {
 impl Access {
     /// # Safety
     /// `buffer` must be writable for `length` bytes, and `range` lie within them.
-    unsafe fn pull(self, buffer: *mut u8, length: u64, range: Range<u64>) -> Result<(), Interrupted> {
-        let (remote, local) = (Layout::contiguous(self.base, length), Layout::local(buffer, length));
+    unsafe fn pull(self, buffer: Buffer, length: u64, range: Range<u64>) -> Result<(), Interrupted> {
+        let remote = Layout::contiguous(self.base, length);
         // SAFETY: the caller's promise.
-        unsafe { self.transfer.pull(&remote, &local, range) }
+        let pulled = buffer.with_layout(length, |local| unsafe {
+            self.transfer.pull(&remote, local, range.clone())
+        });
+        pulled.unwrap_or(Err(NO_LAYOUT))
     }
 
     /// # Safety
     /// `buffer` must be readable for `length` bytes, and `range` lie within them; the peer has given us its own.
-    unsafe fn push(self, buffer: *mut u8, length: u64, range: Range<u64>) -> Result<(), Interrupted> {
-        let (remote, local) = (Layout::contiguous(self.base, length), Layout::local(buffer, length));
+    unsafe fn push(self, buffer: Buffer, length: u64, range: Range<u64>) -> Result<(), Interrupted> {
+        let remote = Layout::contiguous(self.base, length);
         // SAFETY: the caller's promise.
-        unsafe { self.transfer.push(&local, &remote, range) }
+        let pushed = buffer.with_layout(length, |local| unsafe {
+            self.transfer.push(local, &remote, range.clone())
+        });
+        pushed.unwrap_or(Err(NO_LAYOUT))
     }
 
     fn count(self, bytes: u64) {
@@ -77,6 +93,7 @@ impl Access {
 pub(crate) struct Pull {
     /// `None`: only the sender copies.
     access: Option<Access>,
+    way: Way,
     op: u32,
     peer: u32,
     record: ReadyToSend,
@@ -105,16 +122,13 @@ impl Pull {
 pub(crate) struct Push {
     access: Access,
     /// Ours.
-    buffer: *mut u8,
+    buffer: Buffer,
     op: u32,
     peer: u32,
     descriptor: u64,
     chunk: u64,
     length: u64,
 }
-
-// SAFETY: the buffer is a pending operation's; only the thread inside the engine follows the pointer.
-unsafe impl Send for Push {}
 
 impl Push {
     /// To whom.
@@ -144,6 +158,7 @@ impl Engine {
         let chunk = self.share(op, peer, record, expected);
         self.pulls.push(Pull {
             access: Some(access),
+            way: access.way,
             op,
             peer,
             record,
@@ -162,6 +177,7 @@ impl Engine {
         let access = self.pull_access(peer, record, expected);
         self.pulls.push(Pull {
             access,
+            way: Way::SingleCopy,
             op,
             peer,
             record,
@@ -170,6 +186,26 @@ impl Engine {
             expected,
             chunk: chunk_of(expected),
             follows: true,
+            failed: false,
+        });
+        self.pull_on();
+    }
+
+    /// Let the sender push the first `expected` bytes of an announced message into the receive `op`: only it knows where
+    /// they lie.
+    pub(crate) fn start_pushed(&mut self, way: Way, op: u32, peer: u32, record: ReadyToSend, expected: u64) {
+        let chunk = self.ask_for_help(op, peer, record, expected);
+        self.pulls.push(Pull {
+            access: None,
+            way,
+            op,
+            peer,
+            record,
+            done: 0,
+            end: expected,
+            expected,
+            chunk,
+            follows: false,
             failed: false,
         });
         self.pull_on();
@@ -190,14 +226,19 @@ impl Engine {
         if expected < SHARED_FROM || crate::boot::is_crowded() {
             return 0;
         }
+        self.ask_for_help(op, peer, record, expected)
+    }
+
+    fn ask_for_help(&mut self, op: u32, peer: u32, record: ReadyToSend, expected: u64) -> u64 {
         let Some(descriptor) = self.descriptor(record.descriptor) else {
+            return 0;
+        };
+        // Nobody else can write where only we know the places.
+        let Some(buffer) = self.ops[op].buffer.row() else {
             return 0;
         };
         let chunk = chunk_of(expected);
         descriptor.share(expected.div_ceil(chunk) as u32);
-        let Some(buffer) = self.ops[op].buffer.row() else {
-            return 0;
-        };
         let help = Help {
             send_op: record.send_op,
             zero: 0,
@@ -246,6 +287,7 @@ impl Engine {
             if pull.access.is_none() {
                 if descriptor.is_refused() {
                     descriptor.close();
+                    self.pushers[pull.peer as usize] = false;
                 }
             } else if let Some(chunk) = descriptor.claim_front() {
                 let end = (u64::from(chunk) + 1).saturating_mul(pull.chunk).min(pull.expected);
@@ -275,7 +317,8 @@ impl Engine {
     /// Pull up to `end`. False: it failed.
     fn copy(&mut self, pull: &mut Pull, end: u64) -> bool {
         let length = end.saturating_sub(pull.done);
-        let (Some(access), Some(buffer)) = (pull.access, self.ops[pull.op].buffer.row()) else {
+        let buffer = self.ops[pull.op].buffer;
+        let Some(access) = pull.access else {
             pull.failed = true;
             return false;
         };
@@ -297,13 +340,20 @@ impl Engine {
 
     /// No more will be pulled.
     fn pulled(&mut self, pull: Pull) {
-        if pull.done == pull.end
-            && let (Some(effort), Some(access)) = (self.ops[pull.op].effort, pull.access)
-        {
-            let lessons = &mut self.learned(pull.peer).announced;
-            lessons.learn(access.way, pull.expected, pull.expected, effort.cost());
+        if pull.done == pull.end {
+            self.learn_from_pull(pull);
         }
         self.fetched(pull.op, pull.peer, pull.record, pull.done..pull.end);
+    }
+
+    fn learn_from_pull(&mut self, pull: Pull) {
+        let (effort, began) = (self.ops[pull.op].effort, self.ops[pull.op].began);
+        if let Some(effort) = effort {
+            let lessons = &mut self.learned(pull.peer).announced;
+            lessons.learn(pull.way, pull.expected, pull.expected, effort.cost());
+        } else if let Some(began) = began {
+            self.learn_from_scattered(pull.peer, pull.way, began, pull.expected);
+        }
     }
 
     /// Has a single copy something to do?
@@ -353,20 +403,25 @@ impl Engine {
         let Some(op) = self.offered_to(peer, help.send_op) else {
             return;
         };
-        if !self.helps[peer as usize] || self.pushes.iter().any(|push| push.op == op) {
+        if self.pushes.iter().any(|push| push.op == op) {
             return;
         }
         let ours = self.ops[op].descriptor.is_some_and(|own| own.0 == help.descriptor);
-        let Some(buffer) = self.ops[op].buffer.row() else {
-            return;
-        };
+        let buffer = self.ops[op].buffer;
         if !ours || help.chunk == 0 || help.length > self.ops[op].length as u64 {
             return;
         }
-        let Some(access) = self.access(peer, help.address, help.place, help.length) else {
+        self.answered(op);
+        let access = self.access(peer, help.address, help.place, help.length);
+        let Some(access) = access.filter(|_| self.helps[peer as usize] && buffer.has_layout()) else {
+            // It may wait for that.
+            if let Some(descriptor) = self.descriptor(help.descriptor) {
+                descriptor.refuse();
+                self.order();
+                self.wake(peer);
+            }
             return;
         };
-        self.answered(op);
         self.start_push(
             access,
             buffer,
@@ -383,7 +438,7 @@ impl Engine {
     pub(crate) fn start_push(
         &mut self,
         access: Access,
-        buffer: *mut u8,
+        buffer: Buffer,
         op: u32,
         peer: u32,
         descriptor: Offset,

@@ -16,6 +16,7 @@ mod predefined;
 mod query;
 mod shape;
 mod signature;
+mod spans;
 
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
+use isthmus_engine::layout::Layout;
 use isthmus_engine::{Entered, OpId, Outcome, Scattered};
 
 use super::{Flight, Incoming, Outgoing, Source, received, sent};
@@ -47,6 +48,14 @@ impl<D: Deref<Target = Datatype> + Sync> Scattered for Elements<D> {
         let (start, end) = (range.start as i64, range.end as i64);
         // SAFETY: as above.
         unsafe { self.datatype.unpack_range(from, self.buf, self.count, start, end) }
+    }
+
+    fn with_layout(&self, f: &mut dyn FnMut(&Layout<'_>)) -> bool {
+        self.datatype.with_spans(self.buf, self.count, f)
+    }
+
+    fn has_layout(&self) -> bool {
+        self.datatype.has_spans(self.count)
     }
 }
 
