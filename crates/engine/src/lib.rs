@@ -157,6 +157,26 @@ impl Entered {
         }
     }
 
+    /// Receive a short message that has arrived already; nothing is left to complete. `None`: [`Self::receive`] it.
+    ///
+    /// # Safety
+    /// `buf` must be writable for `capacity` bytes.
+    #[inline]
+    pub unsafe fn receive_at_once(
+        &mut self,
+        from: Option<Peer>,
+        context: ContextId,
+        tag: Option<i32>,
+        buf: *mut u8,
+        capacity: usize,
+    ) -> Option<Arrival> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.engine()
+                .receive_at_once(pattern(from, context, tag), buf, capacity)
+        }
+    }
+
     /// As [`Self::receive`], of up to `capacity` bytes that belong here and there.
     ///
     /// # Safety

@@ -308,18 +308,19 @@ impl<T> Unexpected<T> {
     /// Append a message; where it is.
     #[inline]
     pub fn push(&mut self, key: Key, value: T) -> u32 {
-        let entry = Entry {
-            key,
-            value: Some(value),
-            links: [UNLINKED; LISTS],
-        };
         let index = match self.free.pop() {
             Some(index) => {
-                self.entries[index as usize] = entry;
+                let entry = &mut self.entries[index as usize];
+                entry.key = key;
+                entry.value = Some(value);
                 index
             }
             None => {
-                self.entries.push(entry);
+                self.entries.push(Entry {
+                    key,
+                    value: Some(value),
+                    links: [UNLINKED; LISTS],
+                });
                 self.entries.len() as u32 - 1
             }
         };
@@ -334,6 +335,12 @@ impl<T> Unexpected<T> {
             }
         }
         index
+    }
+
+    /// Is there none?
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
     }
 
     /// The first message that matches.

@@ -1,5 +1,6 @@
 //! Operations in flight: one slab, links for the matching lists inside.
 
+use std::mem::offset_of;
 use std::ops::{Index, IndexMut};
 use std::time::Duration;
 
@@ -39,17 +40,29 @@ pub enum Stage {
     Complete,
 }
 
-/// An operation.
+/// An operation. What posting a receive, matching it and taking its outcome read is in its first two lines.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Op {
     pub stage: Stage,
+    pub from: Option<u32>,
+    pub tag: Option<i32>,
+    /// Its message space. Receives: what to match.
+    pub context: ContextId,
+    /// Neighbours in the posted list it is in.
+    pub next: u32,
+    pub previous: u32,
     generation: u32,
+    /// Sends: whom it goes to. Receives whose message comes in pieces or by rendezvous: whom it comes from.
+    pub to: u32,
     /// Nobody will ask: free it when complete.
     pub detached: bool,
-    pub outcome: Outcome,
     /// The user's buffer.
     pub buffer: Buffer,
     pub length: usize,
+    /// Posting order.
+    pub sequence: u64,
+    pub outcome: Outcome,
     /// Receives: bytes that come in pieces before the message is whole; more than fit if it is truncated.
     pub wire: u64,
     /// Receives of announced messages, if there is something to learn from them: what they cost. And how they stream.
@@ -57,20 +70,11 @@ pub struct Op {
     /// If the message does not lie in a row at one end: when it began.
     pub began: Option<Duration>,
     pub copying: Copying,
-    /// Its message space. Receives: what to match.
-    pub context: ContextId,
-    pub from: Option<u32>,
-    pub tag: Option<i32>,
-    /// Posting order.
-    pub sequence: u64,
-    /// Neighbours in the posted list it is in.
-    pub next: u32,
-    pub previous: u32,
     /// Announced sends: the descriptor.
     pub descriptor: Option<Offset>,
-    /// Sends: whom it goes to. Receives whose message comes in pieces or by rendezvous: whom it comes from.
-    pub to: u32,
 }
+
+const _: () = assert!(offset_of!(Op, buffer) == 64 && offset_of!(Op, effort) == 128 && size_of::<Op>() == 192);
 
 /// All operations of the process.
 #[derive(Debug, Default)]
@@ -148,19 +152,19 @@ impl Ops {
     /// The operation is done.
     #[inline]
     pub fn complete(&mut self, index: u32, outcome: Outcome) {
-        let op = &mut self.slots[index as usize];
-        op.outcome = outcome;
-        op.stage = Stage::Complete;
-        self.news = true;
-        if self.slots[index as usize].detached {
-            self.release(index);
-        }
+        self.slots[index as usize].outcome = outcome;
+        self.complete_as_is(index);
     }
 
     /// Complete a send, or a receive whose arrival is known already.
+    #[inline]
     pub fn complete_as_is(&mut self, index: u32) {
-        let outcome = self.slots[index as usize].outcome;
-        self.complete(index, outcome);
+        let op = &mut self.slots[index as usize];
+        op.stage = Stage::Complete;
+        self.news = true;
+        if op.detached {
+            self.release(index);
+        }
     }
 
     /// Free the slot; its name is stale from now on.

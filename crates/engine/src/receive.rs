@@ -22,15 +22,51 @@ impl Engine {
             return over;
         }
         let op = self.new_receive(pattern, buffer, capacity)?;
+        if self.unexpected.is_empty() || !self.receive_early(op, pattern) {
+            self.posted.post(&mut self.ops, op);
+        }
+        Ok(op)
+    }
+
+    /// Receive a short message that is here already, without an operation. `None`: there is none, or it does not fit.
+    ///
+    /// # Safety
+    /// `buffer` must be writable for `capacity` bytes.
+    #[inline]
+    pub unsafe fn receive_at_once(&mut self, pattern: Pattern, buffer: *mut u8, capacity: usize) -> Option<Arrival> {
+        if self.unexpected.is_empty() || self.is_wounded() {
+            return None;
+        }
+        let entry = self.find_early(pattern)?;
+        let (key, early) = self.unexpected.get_mut(entry);
+        let Early::Payload { source, bytes, total } = early else {
+            return None;
+        };
+        if !bytes.is_short() || bytes.len() as u64 != *total || bytes.len() > capacity {
+            return None;
+        }
+        let arrival = Arrival {
+            source: *source,
+            tag: key.tag,
+            bytes: *total,
+        };
+        // SAFETY: the buffer has room for them.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer, bytes.len()) };
+        let (_, early) = self.unexpected.remove(entry);
+        self.forget(&early);
+        Some(arrival)
+    }
+
+    /// Give the receive `op` the first message that came early and that it matches. False: there is none.
+    fn receive_early(&mut self, op: u32, pattern: Pattern) -> bool {
         while let Some(entry) = self.find_early(pattern) {
             let (key, early) = self.unexpected.remove(entry);
             self.forget(&early);
             if self.take_early(op, key.from, key.tag, early, Incoming::Unexpected(entry)) {
-                return Ok(op);
+                return true;
             }
         }
-        self.posted.post(&mut self.ops, op);
-        Ok(op)
+        false
     }
 
     /// `Some`: the receive is over before it begins. What a dead process sent can still be received.

@@ -167,6 +167,18 @@ impl Incoming<'_> {
             return unsafe { self.accept_elements(&elements) };
         }
         let mut inside = enter();
+        let from = match self.from {
+            Source::Peer(peer) => Some(Some(peer)),
+            Source::Any => Some(None),
+            Source::Nobody | Source::Matched(_) => None,
+        };
+        if let Some(from) = from {
+            // SAFETY: the caller's promise.
+            let here = unsafe { inside.receive_at_once(from, self.context, self.tag, self.buf, self.bytes) };
+            if let Some(arrival) = here {
+                return Ok(Status::from(&arrival));
+            }
+        }
         // SAFETY: the operation is complete when this returns.
         match unsafe { self.post(&mut inside, self.buf) }? {
             None => Ok(Status::NO_PROCESS),
