@@ -187,6 +187,9 @@ pub fn intercomm_create_from_groups(
     let leaders = || -> Result<Comm> {
         let remote = remote_group.resolve("remote_group")?;
         check_leader("remote_leader", remote_leader, remote.size())?;
+        if remote.members().iter().any(|peer| local_group.rank_of(peer).is_some()) {
+            return Err(fail!(Group, "remote_group and local_group overlap"));
+        }
         let both = environment::me().into_iter().chain(remote.peer(remote_leader));
         Ok(meet(Members::from_peers(both.collect())))
     };
