@@ -2,7 +2,7 @@
 //! bounds. An input is a series of calls on one rank. Calls may fail; nothing may crash, hang, or touch what it should not.
 //!
 //! Where a call reads or writes buffers, counts, displacements and datatypes are such that a correct library stays within
-//! the arenas of [`memory`]: a program that lies about its memory is not the library's fault. Everything else is drawn freely.
+//! the arenas of `memory`: a program that lies about its memory is not the library's fault. Everything else is drawn freely.
 
 mod abi;
 mod arguments;

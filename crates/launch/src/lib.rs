@@ -1,9 +1,9 @@
 //! `mpiexec`: starts the ranks of a job on this machine, watches over them, and leaves nothing behind.
 //!
-//! The way of a job: [`options`] makes a [`Job`](options::Job) of the command line, [`program`] looks at each program
-//! before anything runs, [`start`] starts the ranks, and [`supervise`] stays with them in one loop over signals,
-//! lifelines ([`lifeline`]) and, where lines are to be tagged, pipes ([`output`]). Ending a job means ending every
-//! descendant ([`family`]).
+//! The way of a job: [`options`] makes a [`Job`](options::Job) of the command line, `program` looks at each program
+//! before anything runs, `start` starts the ranks, and `supervise` stays with them in one loop over signals,
+//! lifelines (`lifeline`) and, where lines are to be tagged, pipes (`output`). Ending a job means ending every
+//! descendant (`family`).
 
 use std::process::ExitCode;
 
