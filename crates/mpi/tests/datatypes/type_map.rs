@@ -188,6 +188,13 @@ impl TypeMap {
         })
     }
 
+    /// Do two bytes of so many elements share a place?
+    pub fn overlaps(&self, count: i64) -> bool {
+        let mut places = self.places(count);
+        places.sort_unstable();
+        places.windows(2).any(|pair| pair[0] == pair[1])
+    }
+
     /// Where each byte of the packed form lies.
     pub fn places(&self, count: i64) -> Vec<i64> {
         self.repeated(count).flat_map(|entry| entry.at..entry.end()).collect()

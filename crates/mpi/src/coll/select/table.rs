@@ -2,8 +2,8 @@
 //!
 //! A new algorithm is a file in the collective's folder, an entry here, and a line where the collective calls it.
 //!
-//! Sizes at which rules change are where the two algorithms were measured to cost the same, two to eight ranks on two CPUs
-//! of Zen 4 and of Sapphire Rapids. `isthmus tune` finds those of another machine.
+//! Sizes at which rules for shared memory change were measured with two to eight ranks on two CPUs of Zen 4 and Zen 5. The
+//! others follow the costs that the entries state; `isthmus tune` measures them on a machine.
 
 use super::{Algorithm, Choice, Collective, MOST_IN_RANK_ORDER, Order, Range, Rule, Traits};
 
