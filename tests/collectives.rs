@@ -25,7 +25,7 @@ fn wishes() -> Result<Vec<String>> {
 /// The checker on so many ranks, with each of the wishes, which must have come true now and then.
 fn check_all(ranks: &[u32], topology: Option<&str>) -> Result<()> {
     let program = compile("random_collectives")?;
-    let batches = if full() { "60" } else { "4" };
+    let batches = if full() { "60" } else { "20" };
     for (number, wish) in wishes()?.iter().enumerate() {
         let mut forced = 0;
         for ranks in ranks {

@@ -31,7 +31,7 @@ const LARGEST_RING: u64 = 4 << 20;
 const MAX_LEASES: u32 = 16;
 
 /// Bytes that the large rings of all ranks take at most.
-const LEASED: u64 = 512 << 20;
+const LEASED: u64 = 256 << 20;
 
 /// Data of the ring that a streaming pair leases: the tunable, as a power of two within what rings can be; or by the
 /// cache, less in a large job.
