@@ -269,6 +269,8 @@ impl Engine {
         if !mechanism::is_open(access.way) || !self.advert(record.advert)?.claim(record.ticket, own) {
             return None;
         }
+        // It has its receive: not a candidate for others, and nobody else takes it off the list if we push all of it.
+        self.answered(op);
         // From here on the send can be neither cancelled nor streamed, and the receiver shares in the copy if it comes back.
         let chunk = chunk_of(length);
         self.descriptor(own.0)?.push(length.div_ceil(chunk) as u32);

@@ -98,11 +98,6 @@ fn piece(copying: Copying, total: usize, rest: usize) -> usize {
 const WHOLE: usize = 2 << 10;
 /// So often a small ring may be full before it gives way to a large one.
 const STRAIN: u32 = 8;
-/// At least one.
-fn ticks_since(began: u64) -> u32 {
-    clock::ticks().wrapping_sub(began).clamp(1, u64::from(u32::MAX)) as u32
-}
-
 /// No payload.
 const NOTHING: Payload = Payload {
     buffer: Buffer::NOWHERE,
@@ -113,6 +108,11 @@ const NOTHING: Payload = Payload {
 const SHORT: usize = 512;
 /// Bytes of the ring that only answers may use.
 const RESERVED: u64 = 4 * ring::LINE;
+
+/// At least one.
+fn ticks_since(began: u64) -> u32 {
+    clock::ticks().wrapping_sub(began).clamp(1, u64::from(u32::MAX)) as u32
+}
 
 /// Bytes of a pending operation's buffer.
 #[derive(Clone, Copy)]
