@@ -116,9 +116,13 @@ static void close_message(struct message *message) {
     CHECK(message->request == MPI_REQUEST_NULL, "a request is left");
 }
 
+/* A message that was probed may be withdrawn before it is received, and the receive then waits for another (MPI-5.0
+   §3.8.1): only matched probes hold it. So tags tell which ones stay. */
+static int may_be_withdrawn(int tag) { return tag % 2; }
+
 static void cancel_message(struct message *message) {
     MPI_Status status;
-    if (!message->is_open || message->mode == BUFFERED) return;
+    if (!message->is_open || message->mode == BUFFERED || !may_be_withdrawn(message->tag)) return;
     OK(MPI_Cancel(&message->request));
     OK(MPI_Wait(&message->request, &status));
     OK(MPI_Test_cancelled(&status, &message->cancelled));
@@ -273,7 +277,7 @@ static void poll_posts(int how) {
     }
 }
 
-/* Look for a message, and take it if there is one. What a probe shows, it shows again, and a receive gets. */
+/* Look for a message, and take it if there is one, and it stays. What a probe shows, it shows again, and a receive gets. */
 static int take_probed(int place, int source, int tag, int exactly) {
     MPI_Comm comm = places[place].comm;
     MPI_Message handle = MPI_MESSAGE_NULL;
@@ -282,7 +286,7 @@ static int take_probed(int place, int source, int tag, int exactly) {
     int flag, count, recount, code, way = any(&own, 5), at_random = any_size(BUDGET) / 8 * 8;
     if (way < 3) OK(MPI_Iprobe(source, tag, comm, &flag, &shown));
     else OK(MPI_Improbe(source, tag, comm, &flag, &handle, &shown));
-    if (!flag) return 0;
+    if (!flag || (way < 3 && may_be_withdrawn(shown.MPI_TAG))) return 0;
     OK(MPI_Get_count(&shown, MPI_DOUBLE, &count));
     if (way == 2) {
         OK(MPI_Mprobe(source, tag, comm, &handle, &again));

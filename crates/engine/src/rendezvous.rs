@@ -384,8 +384,13 @@ impl Engine {
                 self.reclaim(op, record.descriptor);
                 self.ops.complete_as_is(op);
             }
-            // Withdrawn: the operation is over, the descriptor comes back now.
-            None => self.reclaim_withdrawn(record.descriptor),
+            // Withdrawn: the operation is over, the descriptor comes back now. It may have left after that.
+            None => {
+                if let Some(outbound) = self.out[peer as usize].as_mut() {
+                    outbound.orders.answered(OpId(record.send_op));
+                }
+                self.reclaim_withdrawn(record.descriptor);
+            }
         }
     }
 
