@@ -3,6 +3,7 @@
 mod bruck;
 mod direct;
 mod inter;
+mod nodes;
 mod pairwise;
 mod shared;
 mod shared_morton;
@@ -154,7 +155,8 @@ pub(super) unsafe fn run<'a>(
         if link.remote_size() > 0 {
             return inter::run(link, from, to);
         }
-        match choose(&Case::on(link, to(0).bytes(), Traits::NONE))? {
+        match choose(&Case::on(link, to(0).bytes(), Traits::COMMUTATIVE))? {
+            Alltoall::Nodes => nodes::run(link, link.map(), from, to),
             Alltoall::Shared => shared::run(link, link.board(), from, to),
             Alltoall::SharedMorton => shared_morton::run(link, link.board(), from, to),
             Alltoall::Bruck => bruck::run(link, from, to),
@@ -178,7 +180,7 @@ pub(super) unsafe fn run_v<'a>(
         if link.remote_size() > 0 {
             return inter::run(link, from, to);
         }
-        match choose(&Case::on(link, 0, Traits::NONE))? {
+        match choose(&Case::on(link, 0, Traits::COMMUTATIVE))? {
             Alltoallv::Shared => shared::run(link, link.board(), from, to),
             Alltoallv::Pairwise => pairwise::run(link, from, to),
             Alltoallv::Direct => direct::run(link, from, to),

@@ -40,7 +40,7 @@ pub(super) fn run(link: &impl Link) -> Result<()> {
     if link.remote_size() > 0 {
         return inter::run(link);
     }
-    match choose(&Case::on(link, 0, Traits::NONE))? {
+    match choose(&Case::on(link, 0, Traits::COMMUTATIVE))? {
         Barrier::Nodes => nodes::run(link, link.map()),
         Barrier::Shared => shared::run(link.board(), link.rank(), link.size()),
         Barrier::Dissemination => dissemination::run(link),

@@ -57,7 +57,7 @@ pub(super) unsafe fn run(link: &impl Link, elements: Elements<'_>, root: usize) 
     if elements.bytes() == 0 || link.size() == 1 {
         return Ok(());
     }
-    let choice = choose(&Case::on(link, elements.bytes(), Traits::NONE))?;
+    let choice = choose(&Case::on(link, elements.bytes(), Traits::COMMUTATIVE))?;
     // SAFETY: the caller's promise; nothing writes to the root's elements.
     unsafe {
         match choice {

@@ -3,6 +3,7 @@
 mod binomial;
 mod inter;
 mod linear;
+mod nodes;
 mod shared;
 
 use std::ffi::c_void;
@@ -133,7 +134,8 @@ pub(super) unsafe fn run<'a>(
     let bytes = block(root).or(own).map_or(0, Elements::bytes);
     // SAFETY: the caller's promise.
     unsafe {
-        match choose(&Case::on(link, bytes, Traits::NONE))? {
+        match choose(&Case::on(link, bytes, Traits::COMMUTATIVE))? {
+            Gather::Nodes => nodes::run(link, link.map(), own, block, root),
             Gather::Shared => shared::run(link, link.board(), own, block, root),
             Gather::Binomial => binomial::run(link, own, block, root),
             Gather::Linear => linear::run(link, own, block, root),
@@ -157,7 +159,7 @@ pub(super) unsafe fn run_v<'a>(
     };
     // SAFETY: the caller's promise.
     unsafe {
-        match choose(&Case::on(link, 0, Traits::NONE))? {
+        match choose(&Case::on(link, 0, Traits::COMMUTATIVE))? {
             Gatherv::Shared => shared::run(link, link.board(), own, block, root),
             Gatherv::Linear => linear::run(link, own, block, root),
         }

@@ -63,6 +63,16 @@ impl Layout {
         &self.nodes
     }
 
+    /// All ranks, those of the first node first.
+    pub fn by_node(&self) -> impl Iterator<Item = usize> {
+        self.nodes.iter().flatten().copied()
+    }
+
+    /// The place among these of the first rank of a node.
+    pub fn start_of(&self, node: usize) -> usize {
+        self.nodes[..node].iter().map(Vec::len).sum()
+    }
+
     /// Which of them a rank is on.
     pub fn node_of(&self, rank: usize) -> usize {
         self.node_of[rank]
@@ -166,6 +176,8 @@ mod tests {
         let scattered = layout("1.0,0.0,1.0", 6);
         assert_eq!(scattered.nodes(), [vec![0, 2, 3, 5], vec![1, 4]]);
         assert_eq!(scattered.node_of(4), 1);
+        assert_eq!(scattered.by_node().collect::<Vec<_>>(), [0, 2, 3, 5, 1, 4]);
+        assert_eq!((scattered.start_of(0), scattered.start_of(1)), (0, 4));
         assert!(!scattered.is_in_order());
         assert!(layout("3x1x1x2", 6).is_in_order());
         assert!(layout("2x2", 4).has_structure());

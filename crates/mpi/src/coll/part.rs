@@ -43,6 +43,9 @@ impl<'a> Part<'a> {
     }
 }
 
+/// Where blocks lie, by the rank that has them: of one type for all, since parts of parts are links of the same collectives.
+pub(super) type Blocks<'b, 'a> = &'b dyn Fn(usize) -> Option<Elements<'a>>;
+
 /// The place of a rank among others.
 pub(super) fn position(ranks: &[usize], rank: usize) -> Option<usize> {
     ranks.iter().position(|other| *other == rank)

@@ -3,6 +3,7 @@
 pub(super) mod direct;
 mod halving;
 mod inter;
+mod nodes;
 mod pairwise;
 mod shared;
 
@@ -116,6 +117,7 @@ pub(super) unsafe fn run(
             return inter::run(link, operand, input, output, block);
         }
         match choose(&operand.case(link, starts[link.size() - 1] + counts[link.size() - 1]))? {
+            ReduceScatter::Nodes => nodes::run(link, link.map(), operand, input, output, block),
             ReduceScatter::Shared => shared::run(link, link.board(), operand, input, output, block),
             ReduceScatter::Halving => halving::run(link, operand, input, output, block),
             ReduceScatter::Pairwise => pairwise::run(link, operand, input, output, block),

@@ -1,6 +1,7 @@
 //! `MPI_Scan` and `MPI_Exscan` (MPI-5.0 §6.11).
 
 mod direct;
+mod nodes;
 mod recursive_doubling;
 mod shared;
 
@@ -8,9 +9,10 @@ use std::ffi::c_void;
 
 use super::arguments::{self, is_in_place};
 use super::form::{Form, forms};
+use super::layout::Layout;
 use super::link::Link;
 use super::operand::Operand;
-use super::select::{Scan, choose};
+use super::select::{Scan, Traits, choose};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::Result;
@@ -97,9 +99,15 @@ pub(super) unsafe fn run(
     if count == 0 {
         return Ok(());
     }
+    let mut case = operand.case(link, count);
+    // What comes before what is a matter of ranks, whatever commutes.
+    if !link.layout().is_some_and(Layout::is_in_order) {
+        case.offers = case.offers.without(Traits::NODES);
+    }
     // SAFETY: the caller's promise.
     unsafe {
-        match choose(&operand.case(link, count))? {
+        match choose(&case)? {
+            Scan::Nodes => nodes::run(link, link.map(), operand, input, output, count, inclusive),
             Scan::Shared => shared::run(link, link.board(), operand, input, output, count, inclusive),
             Scan::Direct => direct::run(link, operand, input, output, count, inclusive),
             Scan::RecursiveDoubling => recursive_doubling::run(link, operand, input, output, count, inclusive),

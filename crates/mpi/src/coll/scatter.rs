@@ -3,6 +3,7 @@
 mod binomial;
 mod inter;
 pub(super) mod linear;
+mod nodes;
 mod shared;
 
 use std::ffi::c_void;
@@ -133,7 +134,8 @@ pub(super) unsafe fn run<'a>(
     let bytes = block(root).or(own).map_or(0, Elements::bytes);
     // SAFETY: the caller's promise.
     unsafe {
-        match choose(&Case::on(link, bytes, Traits::NONE))? {
+        match choose(&Case::on(link, bytes, Traits::COMMUTATIVE))? {
+            Scatter::Nodes => nodes::run(link, link.map(), own, block, root),
             Scatter::Shared => shared::run(link, link.board(), own, block, root),
             Scatter::Binomial => binomial::run(link, own, block, root),
             Scatter::Linear => linear::run(link, own, block, root),
@@ -157,7 +159,7 @@ pub(super) unsafe fn run_v<'a>(
     };
     // SAFETY: the caller's promise.
     unsafe {
-        match choose(&Case::on(link, 0, Traits::NONE))? {
+        match choose(&Case::on(link, 0, Traits::COMMUTATIVE))? {
             Scatterv::Shared => shared::run(link, link.board(), own, block, root),
             Scatterv::Linear => linear::run(link, own, block, root),
         }

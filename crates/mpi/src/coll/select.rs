@@ -42,7 +42,7 @@ impl Traits {
     pub const BOARD: Self = Self(1);
     /// Elements without gaps.
     pub const PLAIN: Self = Self(2);
-    /// An operation that commutes.
+    /// An operation that commutes, or none at all.
     pub const COMMUTATIVE: Self = Self(4);
     /// At least one element for each rank.
     pub const ELEMENT_EACH: Self = Self(8);

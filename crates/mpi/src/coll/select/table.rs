@@ -113,6 +113,8 @@ collectives! {
 
     /// `MPI_Gather`.
     Gather = "gather", "bytes of a block" {
+        Nodes = "nodes", Traits::NODES, None,
+            "a gather in each node, a message for each node at the root", "the two levels of Graham, Shipman 2008";
         Shared = "shared", Traits::BOARD, None,
             "n in at each rank, (p - 1) n out at the root, overlapped", "Gather_Direct, CLUSTER 2017";
         Linear = "linear", Traits::NONE, None,
@@ -121,6 +123,7 @@ collectives! {
             "log p rounds, a block moves up to log p times", "Thakur, Rabenseifner, Gropp 2005";
     }
     choose {
+        Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
         Shared(ANY, ANY, NO_MORE), "only the root waits";
         Binomial(from(33), Range(1, 1 << 10), Traits::IDLE_CPUS), "few rounds rather than many messages";
         Linear(ANY, ANY, NO_MORE), "a tree moves bytes more often, and waits for ranks that may not be running";
@@ -140,6 +143,8 @@ collectives! {
 
     /// `MPI_Scatter`.
     Scatter = "scatter", "bytes of a block" {
+        Nodes = "nodes", Traits::NODES, None,
+            "a message for each node at the root, a scatter in each node", "the two levels of Graham, Shipman 2008";
         Shared = "shared", Traits::BOARD, None,
             "(p - 1) n in at the root, n out at each rank, overlapped", "Scatter_Direct, CLUSTER 2017";
         Linear = "linear", Traits::NONE, None,
@@ -148,6 +153,7 @@ collectives! {
             "log p rounds, a block moves up to log p times", "Thakur, Rabenseifner, Gropp 2005";
     }
     choose {
+        Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
         Shared(ANY, ANY, NO_MORE), "the root waits for nobody";
         Binomial(from(33), Range(1, 1 << 10), Traits::IDLE_CPUS), "few rounds rather than many messages";
         Linear(ANY, ANY, NO_MORE), "a tree moves bytes more often, and waits for ranks that may not be running";
@@ -202,6 +208,8 @@ collectives! {
 
     /// `MPI_Alltoall`.
     Alltoall = "alltoall", "bytes of a block" {
+        Nodes = "nodes", Traits::NODES, None,
+            "a gather and a scatter of all blocks in each node, a message between two nodes", "the two levels of Graham, Shipman 2008";
         Shared = "shared", Traits::BOARD, None,
             "(p - 1) n in and out at each rank, one step", "rotated direct reads, CLUSTER 2017";
         Direct = "direct", Traits::NONE, None,
@@ -214,6 +222,7 @@ collectives! {
             "p - 1 rounds of n, one reader and one writer a rank", "Thakur, Rabenseifner, Gropp 2005; XSEDE 2014";
     }
     choose {
+        Nodes(ANY, up_to(1 << 10), NO_MORE), "few messages between nodes";
         Shared(ANY, ANY, NO_MORE), "each rank is scheduled once";
         Bruck(from(33), Range(1, 64), NO_MORE), "few rounds rather than many messages";
         Pairwise(from(33), from(32 << 10), NO_MORE), "one reader of each source at a time";
@@ -291,6 +300,8 @@ collectives! {
 
     /// `MPI_Reduce_scatter` and `MPI_Reduce_scatter_block`.
     ReduceScatter = "reduce_scatter", "bytes of a rank's elements" {
+        Nodes = "nodes", Traits::NODES, Rounds,
+            "a reduction in each node, a reduce-scatter among nodes, a scatter in each", "the two levels of Graham, Shipman 2008";
         Shared = "shared", Traits::BOARD, Ranks,
             "n in, as many read and combined at each rank, one step", "Thakur, Rabenseifner, Gropp 2005, in one step";
         Direct = "direct", Traits::NONE, Ranks,
@@ -301,6 +312,7 @@ collectives! {
             "p - 1 rounds of n / p, memory for one block", "Thakur, Rabenseifner, Gropp 2005";
     }
     choose {
+        Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
         Shared(ANY, ANY, NO_MORE), "each rank is scheduled once";
         Direct(IN_RANK_ORDER, ANY, NO_MORE), "the same result as with a board";
         Halving(ANY, up_to(64 << 10), NO_MORE), "fewest rounds";
@@ -309,6 +321,8 @@ collectives! {
 
     /// `MPI_Scan` and `MPI_Exscan`.
     Scan = "scan", "bytes of a rank's elements" {
+        Nodes = "nodes", Traits::NODES, Rounds,
+            "a reduction and a scan in each node, a scan among nodes", "the two levels of Graham, Shipman 2008";
         Shared = "shared", Traits::BOARD, Ranks,
             "n in at each rank, which combines those of the ranks before it", "Graham, Shipman 2008, flat";
         Direct = "direct", Traits::NONE, Ranks,
@@ -317,6 +331,7 @@ collectives! {
             "log p rounds of n, two operations each", "Thakur, Rabenseifner, Gropp 2005";
     }
     choose {
+        Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
         Shared(ANY, ANY, NO_MORE), "nobody waits for a later rank";
         Direct(IN_RANK_ORDER, ANY, NO_MORE), "the same result as with a board";
         RecursiveDoubling(ANY, ANY, NO_MORE), "fewest rounds";
