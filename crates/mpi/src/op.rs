@@ -123,7 +123,7 @@ impl Reduction<'_> {
         const AT_ONCE: i64 = i32::MAX as i64;
         match self {
             // SAFETY: the caller's promise.
-            Self::Kernel(kernel) => unsafe { kernel(input, inout, count as usize) },
+            Self::Kernel(kernel) => unsafe { kernel(input, inout, inout, count as usize) },
             Self::User(function, datatype) if count <= AT_ONCE => {
                 if count > 0 {
                     function(input.cast(), inout.cast(), count, *datatype);

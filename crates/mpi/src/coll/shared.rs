@@ -21,7 +21,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use isthmus_engine::{Board, LONGEST, Step, enter, is_crowded};
+use isthmus_engine::{Board, Step, enter, is_crowded};
 
 use super::layout::Layout;
 use super::link::{Call, Link};
@@ -32,6 +32,9 @@ use crate::error::Result;
 const WARM_UP: u32 = 3;
 /// Beyond it, looking at everybody's posts costs more than a logarithm of messages.
 pub(super) const MOST_RANKS: usize = 32;
+/// Bytes of a long contribution that cross in one step where nothing is gained by shorter ones. The longest piece of staged
+/// memory has room for them and what stands before them.
+pub(super) const LONG: usize = 256 << 10;
 /// Elements of more bytes are not combined in shared memory.
 pub(super) const LARGEST_ELEMENT: usize = 4 << 10;
 
@@ -181,10 +184,14 @@ impl Access<'_> {
         self.board.ring_all();
     }
 
-    /// Bytes of a long contribution that cross in one step.
-    pub fn segment(&self) -> usize {
-        // With a CPU for each rank short segments overlap copying in and out; without, each step costs switches.
-        if is_crowded() { LONGEST } else { 32 << 10 }
+    /// Bytes that cross in one step of a contribution of `total` bytes that some wait for while others write: with a CPU for
+    /// each rank short steps overlap copying in and out, while each takes a hand-over; without, each step costs switches.
+    #[inline]
+    pub fn segment(&self, total: usize) -> usize {
+        match is_crowded() {
+            true => LONG,
+            false => (total / 4).next_multiple_of(4 << 10).clamp(16 << 10, 128 << 10),
+        }
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::ffi::c_void;
 
-use super::kernels::{Kernel, Predefined};
+use super::kernels::{Kernel, Predefined, bring};
 use crate::datatype::Element;
 
 macro_rules! loops {
-    ($($name:ident = $symbol:literal;)*) => {
+    ($($name:ident = $symbol:literal, $size:literal;)*) => {
         mod c {
             use super::c_void;
             unsafe extern "C" {
@@ -17,29 +17,33 @@ macro_rules! loops {
         $(
             /// # Safety
             /// As for [`Kernel`].
-            unsafe fn $name(input: *const u8, inout: *mut u8, count: usize) {
+            unsafe fn $name(left: *const u8, right: *const u8, output: *mut u8, count: usize) {
                 // SAFETY: the caller's promise; the C loop assumes no alignment.
-                unsafe { c::$name(input.cast(), inout.cast(), count) }
+                unsafe {
+                    bring(right, output, count, $size);
+                    c::$name(left.cast(), output.cast(), count);
+                }
             }
         )*
     };
 }
 
+// With the bytes of an element.
 loops! {
-    x87_sum = "isthmus_x87_sum";
-    x87_prod = "isthmus_x87_prod";
-    x87_min = "isthmus_x87_min";
-    x87_max = "isthmus_x87_max";
-    f128_sum = "isthmus_f128_sum";
-    f128_prod = "isthmus_f128_prod";
-    f128_min = "isthmus_f128_min";
-    f128_max = "isthmus_f128_max";
-    cx87_sum = "isthmus_cx87_sum";
-    cx87_prod = "isthmus_cx87_prod";
-    c128_sum = "isthmus_c128_sum";
-    c128_prod = "isthmus_c128_prod";
-    x87_int_minloc = "isthmus_x87_int_minloc";
-    x87_int_maxloc = "isthmus_x87_int_maxloc";
+    x87_sum = "isthmus_x87_sum", 16;
+    x87_prod = "isthmus_x87_prod", 16;
+    x87_min = "isthmus_x87_min", 16;
+    x87_max = "isthmus_x87_max", 16;
+    f128_sum = "isthmus_f128_sum", 16;
+    f128_prod = "isthmus_f128_prod", 16;
+    f128_min = "isthmus_f128_min", 16;
+    f128_max = "isthmus_f128_max", 16;
+    cx87_sum = "isthmus_cx87_sum", 32;
+    cx87_prod = "isthmus_cx87_prod", 32;
+    c128_sum = "isthmus_c128_sum", 32;
+    c128_prod = "isthmus_c128_prod", 32;
+    x87_int_minloc = "isthmus_x87_int_minloc", 32;
+    x87_int_maxloc = "isthmus_x87_int_maxloc", 32;
 }
 
 pub(super) fn single(op: Predefined, element: Element) -> Option<Kernel> {

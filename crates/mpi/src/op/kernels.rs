@@ -1,4 +1,7 @@
-//! The predefined operations as loops over unaligned elements: `inout[i] = input[i] op inout[i]`.
+//! The predefined operations as loops over unaligned elements: `output[i] = left[i] op right[i]`.
+//!
+//! Loops over numbers exist twice: for every processor, and with vectors of 32 bytes. Both give the same bits: elements are
+//! combined one by one, and nothing is contracted.
 //!
 //! Integers wrap, as C's unsigned and every peer's signed ones do. Comparing with a NaN is false, so the second operand
 //! stays; since every algorithm keeps the operands' order, all ranks still see the same result.
@@ -7,11 +10,11 @@ use super::extended;
 use super::half::{Brain, Half};
 use crate::datatype::{Element, Family, Named};
 
-/// A loop: input, inout, number of elements.
+/// A loop: left, right, output, number of elements.
 ///
 /// # Safety
-/// Both must be good for that many elements, and not overlap.
-pub type Kernel = unsafe fn(*const u8, *mut u8, usize);
+/// The first two must hold that many elements and the output have room for them. It is the second one, or overlaps none.
+pub type Kernel = unsafe fn(*const u8, *const u8, *mut u8, usize);
 
 /// The predefined operations, with their canonical handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,22 +137,70 @@ fn pair(op: Predefined, value: Element, index: Element) -> Option<Kernel> {
 /// # Safety
 /// As for [`Kernel`].
 #[inline(always)]
-unsafe fn each<T: Copy>(input: *const u8, inout: *mut u8, count: usize, f: impl Fn(T, T) -> T) {
-    let (input, inout) = (input.cast::<T>(), inout.cast::<T>());
-    for i in 0..count {
-        // SAFETY: the caller's promise; no alignment is assumed.
-        unsafe {
-            let result = f(input.add(i).read_unaligned(), inout.add(i).read_unaligned());
-            inout.add(i).write_unaligned(result);
+unsafe fn each<T: Copy>(left: *const u8, right: *const u8, output: *mut u8, count: usize, f: impl Fn(T, T) -> T) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the caller's promise, and the processor has these vectors.
+        return unsafe { each_by_wide_vectors(left, right, output, count, f) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { each_pair(left, right, output, count, f) }
+}
+
+/// # Safety
+/// As for [`Kernel`]; the processor has AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn each_by_wide_vectors<T: Copy>(
+    left: *const u8,
+    right: *const u8,
+    output: *mut u8,
+    count: usize,
+    f: impl Fn(T, T) -> T,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { each_pair(left, right, output, count, f) }
+}
+
+/// # Safety
+/// As for [`Kernel`].
+#[inline(always)]
+unsafe fn each_pair<T: Copy>(left: *const u8, right: *const u8, output: *mut u8, count: usize, f: impl Fn(T, T) -> T) {
+    let in_place = output.cast_const() == right;
+    let (left, right, output) = (left.cast::<T>(), right.cast::<T>(), output.cast::<T>());
+    // SAFETY: the caller's promise; no alignment is assumed.
+    unsafe {
+        // Two loops, since the compiler makes vectors only where it can tell that the regions do not overlap.
+        if in_place {
+            for i in 0..count {
+                let result = f(left.add(i).read_unaligned(), output.add(i).read_unaligned());
+                output.add(i).write_unaligned(result);
+            }
+        } else {
+            for i in 0..count {
+                let result = f(left.add(i).read_unaligned(), right.add(i).read_unaligned());
+                output.add(i).write_unaligned(result);
+            }
         }
+    }
+}
+
+/// Put the second operand where the result goes, for loops that work in place.
+///
+/// # Safety
+/// As for [`Kernel`], with elements of `size` bytes.
+pub(super) unsafe fn bring(right: *const u8, output: *mut u8, count: usize, size: usize) {
+    if output.cast_const() != right {
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::copy_nonoverlapping(right, output, count * size) }
     }
 }
 
 macro_rules! kernel {
     ($type:ty, $f:expr) => {
-        |input, inout, count| {
+        |left, right, output, count| {
             // SAFETY: kernels are only called as `Kernel` demands.
-            unsafe { each::<$type>(input, inout, count, $f) }
+            unsafe { each::<$type>(left, right, output, count, $f) }
         }
     };
 }
@@ -275,13 +326,19 @@ struct Located<V, I> {
 
 fn located<V: Copy + PartialOrd, I: Copy + PartialOrd>(op: Predefined) -> Option<Kernel> {
     Some(match op {
-        Minloc => |input, inout, count| {
+        Minloc => |left, right, output, count| {
             // SAFETY: kernels are only called as `Kernel` demands.
-            unsafe { locate::<V, I>(input, inout, count, |a, b| a < b) }
+            unsafe {
+                bring(right, output, count, size_of::<Located<V, I>>());
+                locate::<V, I>(left, output, count, |a, b| a < b);
+            }
         },
-        Maxloc => |input, inout, count| {
+        Maxloc => |left, right, output, count| {
             // SAFETY: kernels are only called as `Kernel` demands.
-            unsafe { locate::<V, I>(input, inout, count, |a, b| a > b) }
+            unsafe {
+                bring(right, output, count, size_of::<Located<V, I>>());
+                locate::<V, I>(left, output, count, |a, b| a > b);
+            }
         },
         _ => return None,
     })
@@ -290,7 +347,7 @@ fn located<V: Copy + PartialOrd, I: Copy + PartialOrd>(op: Predefined) -> Option
 /// Take the better value, and of equal values the smaller index. Padding is left alone.
 ///
 /// # Safety
-/// As for [`Kernel`].
+/// Both must be good for that many elements, and not overlap.
 #[inline(always)]
 unsafe fn locate<V: Copy + PartialOrd, I: Copy + PartialOrd>(
     input: *const u8,

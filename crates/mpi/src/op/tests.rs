@@ -20,8 +20,21 @@ fn apply<const N: usize>(op: Predefined, name: &str, pairs: &[([u8; N], [u8; N])
         right.extend(b);
     }
     let reduction = Op::predefined(op).reduction(datatype).unwrap();
-    // SAFETY: behind the first byte of each there are so many elements.
+    let mut elsewhere = vec![0x55; right.len()];
+    if let Reduction::Kernel(kernel) = reduction {
+        // SAFETY: behind the first byte of each there are so many elements.
+        unsafe {
+            kernel(
+                left[1..].as_ptr(),
+                right[1..].as_ptr(),
+                elsewhere[1..].as_mut_ptr(),
+                pairs.len(),
+            )
+        };
+    }
+    // SAFETY: as above.
     unsafe { reduction.apply(left[1..].as_ptr(), right[1..].as_mut_ptr(), pairs.len() as i64) };
+    assert_eq!(right[1..], elsewhere[1..], "{op:?} of {name}, in place and not");
     right[1..].as_chunks().0.to_vec()
 }
 

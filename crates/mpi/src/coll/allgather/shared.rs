@@ -8,7 +8,7 @@
 
 use crate::coll::elements::{self, Elements};
 use crate::coll::link::Link;
-use crate::coll::shared::Access;
+use crate::coll::shared::{Access, LONG};
 use crate::error::Result;
 
 /// # Safety
@@ -20,7 +20,7 @@ pub unsafe fn run<'a>(
     block: impl Fn(usize) -> Elements<'a>,
 ) -> Result<()> {
     let (rank, size) = (link.rank(), link.size());
-    let segment = access.segment();
+    let segment = LONG;
     let place = block(rank);
     let source = own.unwrap_or(place);
     let longest = (0..size).map(|rank| block(rank).bytes()).max().unwrap_or(0);

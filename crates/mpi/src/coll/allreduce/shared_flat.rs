@@ -25,7 +25,7 @@ pub unsafe fn run(
     count: i64,
 ) -> Result<()> {
     let (rank, size) = (link.rank(), link.size());
-    let at_once = access.elements_at_once(operand);
+    let at_once = access.most_elements(operand);
     for done in (0..count).step_by(at_once as usize) {
         let step = access.step();
         let now = at_once.min(count - done);

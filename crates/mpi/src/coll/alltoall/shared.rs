@@ -34,6 +34,10 @@ pub unsafe fn run<'a>(
                     from(other).pack_part(done, length(other), draft);
                 })?;
             }
+            if done == 0 {
+                // While the others write.
+                elements::copy(link, from(rank), to(rank))?;
+            }
             for other in others() {
                 let block = to(other);
                 if block.bytes() > done {
@@ -43,6 +47,9 @@ pub unsafe fn run<'a>(
             }
             access.finish(step);
         }
-        elements::copy(link, from(rank), to(rank))
+        if longest_out.max(longest_in) == 0 {
+            elements::copy(link, from(rank), to(rank))?;
+        }
     }
+    Ok(())
 }

@@ -14,7 +14,7 @@ use crate::error::Result;
 /// # Safety
 /// The elements must be readable at the root, and writable elsewhere.
 pub unsafe fn run(link: &impl Link, access: &Access<'_>, elements: Elements<'_>, root: usize) -> Result<()> {
-    let (total, segment) = (elements.bytes(), access.segment());
+    let (total, segment) = (elements.bytes(), access.segment(elements.bytes()));
     let mut done = 0;
     while done < total {
         let step = access.step();

@@ -20,7 +20,8 @@ pub unsafe fn run(
     elements: Elements<'_>,
     root: usize,
 ) -> Result<()> {
-    let (rank, total, segment) = (link.rank(), elements.bytes(), access.segment());
+    let (rank, total) = (link.rank(), elements.bytes());
+    let segment = access.segment(total);
     let parent = layout.parent(rank, root);
     let is_parent = (0..link.size()).any(|other| layout.parent(other, root) == Some(rank));
     let mut done = 0;

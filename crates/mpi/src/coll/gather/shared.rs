@@ -19,12 +19,12 @@ pub unsafe fn run<'a>(
     block: impl Fn(usize) -> Option<Elements<'a>>,
     root: usize,
 ) -> Result<()> {
-    let segment = access.segment();
     // SAFETY: the caller's promise; drafts have room for what they are made for.
     unsafe {
         if link.rank() != root {
             let Some(own) = own else { return Ok(()) };
             let total = own.bytes();
+            let segment = access.segment(total);
             for done in (0..total).step_by(segment) {
                 let length = segment.min(total - done);
                 let draft = access.draft(access.step(), length)?;
@@ -34,19 +34,22 @@ pub unsafe fn run<'a>(
             }
             return Ok(());
         }
-        let others = || (0..link.size()).filter(|&rank| rank != root);
-        let blocks = || others().filter_map(|rank| Some((rank, block(rank)?)));
-        let longest = blocks().map(|(_, block)| block.bytes()).max().unwrap_or(0);
-        for done in (0..longest).step_by(segment) {
-            let step = access.step();
-            for (rank, block) in blocks().filter(|(_, block)| block.bytes() > done) {
-                let posted = access.read(rank, step)?;
-                access.take(link, rank, posted, block, done, segment);
-            }
-            access.finish(step);
-        }
+        // While the others write.
         if let (Some(own), Some(place)) = (own, block(root)) {
             elements::copy(link, own, place)?;
+        }
+        let others = || (0..link.size()).filter(|&rank| rank != root);
+        let blocks = || others().filter_map(|rank| Some((rank, block(rank)?)));
+        let steps = |block: Elements<'_>| block.bytes().div_ceil(access.segment(block.bytes()));
+        let most = blocks().map(|(_, block)| steps(block)).max().unwrap_or(0);
+        for index in 0..most {
+            let step = access.step();
+            for (rank, block) in blocks().filter(|(_, block)| steps(*block) > index) {
+                let segment = access.segment(block.bytes());
+                let posted = access.read(rank, step)?;
+                access.take(link, rank, posted, block, index * segment, segment);
+            }
+            access.finish(step);
         }
     }
     Ok(())

@@ -25,7 +25,7 @@ pub unsafe fn run(
     root: usize,
 ) -> Result<()> {
     let (rank, size) = (link.rank(), link.size());
-    let at_once = access.elements_at_once(operand);
+    let at_once = access.elements_at_once(operand, count);
     let mut parts = Vec::with_capacity(if rank == root { size } else { 0 });
     for done in (0..count).step_by(at_once as usize) {
         let step = access.step();

@@ -19,11 +19,12 @@ pub unsafe fn run<'a>(
     block: impl Fn(usize) -> Option<Elements<'a>>,
     root: usize,
 ) -> Result<()> {
-    let segment = access.longest_part();
+    let segment = |total: usize| access.segment(total).min(access.longest_part());
     // SAFETY: the caller's promise; parts have room for what they are made for.
     unsafe {
         if link.rank() != root {
             let Some(own) = own else { return Ok(()) };
+            let segment = segment(own.bytes());
             for done in (0..own.bytes()).step_by(segment) {
                 let step = access.step();
                 let part = access.read_part(root, step)?;
@@ -34,13 +35,14 @@ pub unsafe fn run<'a>(
         }
         let bytes = |rank: usize| block(rank).map_or(0, Elements::bytes);
         let others = (0..link.size()).filter(|&rank| rank != root);
-        let longest = others.map(bytes).max().unwrap_or(0);
-        for done in (0..longest).step_by(segment) {
+        let steps = |rank: usize| bytes(rank).div_ceil(segment(bytes(rank)));
+        for index in 0..others.map(steps).max().unwrap_or(0) {
             let step = access.step();
-            let length = |rank: usize| bytes(rank).saturating_sub(done).min(segment);
+            let done = |rank: usize| index * segment(bytes(rank));
+            let length = |rank: usize| bytes(rank).saturating_sub(done(rank)).min(segment(bytes(rank)));
             access.post_parts(step, length, |rank, to| {
                 if let Some(block) = block(rank) {
-                    block.pack_part(done, length(rank), to);
+                    block.pack_part(done(rank), length(rank), to);
                 }
             })?;
             access.finish(step);

@@ -143,7 +143,7 @@ impl Step {
                     left,
                     inout,
                     count,
-                } => kernel(*left, *inout, *count),
+                } => kernel(*left, *inout, *inout, *count),
                 Self::CallOut {
                     op,
                     datatype,

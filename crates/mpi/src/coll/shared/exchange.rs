@@ -2,7 +2,7 @@
 
 use isthmus_engine::{Entered, INLINE, LONGEST, Posted, Step, is_crowded};
 
-use super::{Access, LARGEST_ELEMENT};
+use super::{Access, LARGEST_ELEMENT, LONG};
 use crate::coll::elements::Elements;
 use crate::coll::link::Link;
 use crate::coll::link::mismatched;
@@ -134,16 +134,21 @@ impl Access<'_> {
         Err(mismatched(from, self.board.members(), posted.length, expected))
     }
 
-    /// Elements that each rank contributes in one step.
+    /// Elements of `count` that each rank contributes in one step, where some wait while others write.
     #[inline]
-    pub fn elements_at_once(&self, operand: &Operand<'_>) -> i64 {
-        debug_assert!(operand.crossing(1) <= LARGEST_ELEMENT);
-        (self.segment() / operand.crossing(1).max(1)).max(1) as i64
+    pub fn elements_at_once(&self, operand: &Operand<'_>, count: i64) -> i64 {
+        elements_in(self.segment(operand.crossing(count)), operand)
+    }
+
+    /// The same where all write at the same time.
+    #[inline]
+    pub fn most_elements(&self, operand: &Operand<'_>) -> i64 {
+        elements_in(LONG, operand)
     }
 
     /// The same, of which each other rank gets a part.
     pub fn part_at_once(&self, operand: &Operand<'_>) -> i64 {
-        (self.longest_part() / operand.crossing(1).max(1)).max(1) as i64
+        elements_in(self.longest_part(), operand)
     }
 
     /// The same, where each rank gets a slice of them.
@@ -151,8 +156,7 @@ impl Access<'_> {
         let (size, each) = (self.board.members(), operand.crossing(1).max(1));
         // Slices differ by one element, and are aligned.
         let slack = size * (each + 16);
-        let most = LONGEST.min(self.segment() * size) - slack;
-        (most / each) as i64
+        ((LONGEST - slack) / each) as i64
     }
 
     /// Everyone has posted for this step, as we have seen: this saves looking how far they are.
@@ -176,6 +180,12 @@ impl Access<'_> {
     fn wait_for_room<T: Send>(&self, room: impl FnMut(&mut Entered) -> Option<T> + Send) -> Result<T> {
         self.comm.wait_until(room)
     }
+}
+
+#[inline]
+fn elements_in(bytes: usize, operand: &Operand<'_>) -> i64 {
+    debug_assert!(operand.crossing(1) <= LARGEST_ELEMENT);
+    (bytes / operand.crossing(1).max(1)).max(1) as i64
 }
 
 #[cold]

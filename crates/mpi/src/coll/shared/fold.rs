@@ -47,22 +47,27 @@ pub unsafe fn fold(link: &impl Link, operand: &Operand<'_>, parts: &[Part], outp
                 let size = operand.datatype.size() as usize;
                 let mut block = Block([MaybeUninit::uninit(); BLOCK]);
                 let length = count as usize * size;
-                let aliased = parts
-                    .iter()
-                    .any(|part| matches!(*part, Part::Own(own) if overlap(own, output, length)));
                 let (last, others) = parts.split_last().expect("somebody contributes");
+                if others.is_empty() {
+                    std::ptr::copy(last.address(), output, length);
+                    return Ok(());
+                }
+                let is_hit = |part: &Part| matches!(*part, Part::Own(own) if overlap(own, output, length));
+                // What is combined first may lie where the result goes.
+                let aliased = others.iter().any(is_hit) || (is_hit(last) && last.address() != output);
                 let mut done = 0;
                 while done < count as usize {
                     let now = (BLOCK / size).min(count as usize - done);
                     let at = done * size;
                     let to = output.add(at);
                     let target = if aliased { block.0.as_mut_ptr().cast() } else { to };
-                    std::ptr::copy_nonoverlapping(last.address().add(at), target, now * size);
+                    let mut right = last.address().add(at);
                     for part in others.iter().rev() {
-                        kernel(part.address().add(at), target, now);
+                        kernel(part.address().add(at), right, target, now);
+                        right = target;
                     }
-                    if aliased {
-                        std::ptr::copy_nonoverlapping(target, to, now * size);
+                    if right != to {
+                        isthmus_engine::copy(right, to, now * size);
                     }
                     done += now;
                 }

@@ -24,7 +24,7 @@ impl Access<'_> {
     /// Longest part that such a post can have for each rank.
     pub fn longest_part(&self) -> usize {
         let others = self.board.members() - 1;
-        self.segment().min(((LONGEST - table(others + 1)) / others) & !63)
+        ((LONGEST - table(others + 1)) / others) & !63
     }
 
     /// Post parts for everyone else, of `length(rank)` bytes each, that `write(rank, to)` writes.
