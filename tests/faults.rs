@@ -109,10 +109,36 @@ fn a_refusal_is_met_once_per_peer() -> Result<()> {
     Ok(())
 }
 
+/// What the machine refuses is not tried again, in that direction. A hole in one buffer, or a kernel short of memory,
+/// stops one transfer.
+#[test]
+fn a_failure_stops_what_its_cause_stops() -> Result<()> {
+    // What the other numbers mean stands in a table of the engine's.
+    for (errno, lasts) in [("EPERM", true), ("EFAULT", false), ("ENOMEM", false)] {
+        // In this program rank 0 only pushes, and rank 1 pulls, and pushes at the end.
+        for (direction, other, rank) in [("pull", Some("push"), 1), ("push", None, 0)] {
+            let fault = format!("{direction}:{errno}:at=5000:after=2:times=1:rank={rank}");
+            let run = with_fault(2, "pieces", "cma", &fault)?;
+            let ours = format!(" rank {rank}: ");
+            let mut later = run.err.lines().filter(|line| is_trace(line) && line.contains(&ours));
+            ensure!(later.any(|line| line.contains(STRUCK)), "{fault}: nothing was injected");
+            let lines: Vec<String> = later.map(str::to_lowercase).collect();
+            let goes_on = |direction: &str| lines.iter().any(|line| line.contains(&format!("cma {direction} ")));
+            ensure!(goes_on(direction) != lasts, "{fault}: {direction}s after it");
+            ensure!(other.is_none_or(goes_on), "{fault}: no {other:?} after it");
+        }
+    }
+    Ok(())
+}
+
 /// The sender may not write where the receiver may read.
 #[test]
 fn pushes_alone_are_refused() -> Result<()> {
-    for fault in ["push:EPERM", "push:EFAULT:at=10000:after=2", "push:EPERM:after=100"] {
+    for fault in [
+        "cma.push:EPERM",
+        "push:EFAULT:at=10000:after=2:times=1",
+        "cma.push:EPERM:after=100",
+    ] {
         let run = with_fault(2, "large_messages", "cma", fault)?;
         let pushes = run.err.lines().filter(|line| line.contains("Push")).count();
         // With too few CPUs nobody pushes, and nothing can be refused.
@@ -357,6 +383,46 @@ fn killed_and_stopped_at_any_moment() -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Messages of more bytes than 32 bits count, with a sign or without, by each mechanism.
+#[test]
+fn counts_beyond_two_and_four_gib() -> Result<()> {
+    // MiB a little beyond a power of two, and what is special about the buffers.
+    let mut cases = vec![("ring", "4190"), ("cma", "4190"), ("cma", "2060")];
+    if full() {
+        cases.extend([
+            ("ring", "2060"),
+            ("ring", "4190 real"),
+            ("cma", "4190 real"),
+            ("mapped", "2060 mapped"),
+        ]);
+    }
+    for (mechanism, arguments) in cases {
+        Run::mpiexec("-n 2")
+            .arg(compile("counts")?)
+            .words(arguments)
+            .env("ISTHMUS_MECHANISM", mechanism)
+            .limit(Duration::from_secs(120))
+            .succeed()
+            .with_context(|| format!("{mechanism}, {arguments}"))?;
+    }
+    Ok(())
+}
+
+/// The machine changes its mind when it has long been trusted.
+#[test]
+fn refused_after_a_thousand_transfers() -> Result<()> {
+    let fault = "any:EPERM:after=1000";
+    let run = Run::mpiexec("-n 2")
+        .arg(compile("bulk")?)
+        .words("1 1000")
+        .env("ISTHMUS_MECHANISM", "cma")
+        .env("ISTHMUS_FAULT", fault)
+        .env("ISTHMUS_TRACE", "1")
+        .limit(Duration::from_secs(120))
+        .succeed()?;
+    check(&run, (fault, Some("Operation not permitted")), 2)
 }
 
 /// A mechanism that is asked for and not there: said once per process, and done without.

@@ -262,10 +262,10 @@ impl Engine {
         let send = &self.ops[op];
         let (own, length) = (send.descriptor?, record.length.min(send.length as u64));
         let buffer = send.buffer;
-        if send.to != peer || !buffer.has_layout() || length < PUSHED_FROM || !self.helps[peer as usize] {
+        if send.to != peer || !buffer.has_layout() || length < PUSHED_FROM {
             return None;
         }
-        let access = self.access(peer, record.address, record.place, length)?;
+        let access = self.push_access(peer, record.address, record.place, length)?;
         if !mechanism::is_open(access.way) || !self.advert(record.advert)?.claim(record.ticket, own) {
             return None;
         }

@@ -17,6 +17,7 @@ use crate::matching::{Key, Pattern, Posted, Unexpected};
 use crate::ops::{Ops, Stage};
 use crate::outbound::{self, Leases, Outbound};
 use crate::payload::Payload;
+use crate::reach::Reach;
 use crate::record::{
     Advertised, Body, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, FullLine, Handler, Help,
     ReadyToSend, Switch,
@@ -76,14 +77,6 @@ impl Early {
     }
 }
 
-/// May a peer's memory be read?
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Reach {
-    Unknown,
-    Yes(&'static dyn isthmus_transfer::Transfer),
-    No,
-}
-
 /// Longer messages that came before their receives. They stay in their rings for a while: often the receive is about to be
 /// posted, and then the bytes are copied once less.
 #[derive(Debug, Default)]
@@ -117,6 +110,7 @@ pub(crate) struct Engine {
     pub leases: Leases,
     /// Descriptors of sends that were withdrawn, until their receivers have seen it.
     pub withdrawn: Vec<Offset>,
+    /// What is known of each peer's memory.
     pub reach: Vec<Reach>,
     /// What large messages from each peer taught us.
     pub learned: Vec<Option<Box<Lessons>>>,
@@ -136,10 +130,6 @@ pub(crate) struct Engine {
     /// What we have asked senders to stream.
     pub questions: Vec<Question>,
     pub asked: u32,
-    /// Which peers' receives we help with.
-    pub helps: Vec<bool>,
-    /// Which peers push what only they can, when asked.
-    pub pushers: Vec<bool>,
     fruitless: u16,
     pub wounds: Wounds,
     /// The connection to the launcher.
@@ -169,7 +159,7 @@ impl Engine {
             staging: Staging::default(),
             leases: Leases::default(),
             withdrawn: Vec::new(),
-            reach: vec![Reach::Unknown; ranks],
+            reach: vec![Reach::default(); ranks],
             learned: (0..ranks).map(|_| None).collect(),
             early: EarlyOnes::default(),
             spare: Spare::default(),
@@ -181,8 +171,6 @@ impl Engine {
             claims: Vec::new(),
             questions: Vec::new(),
             asked: 0,
-            helps: vec![true; ranks],
-            pushers: vec![true; ranks],
             fruitless: 0,
             wounds: Wounds::default(),
             lifeline,
@@ -605,20 +593,20 @@ impl Engine {
         if self.ops[op].to != peer {
             return;
         }
-        let (mut effort, copying, length) = (self.ops[op].effort, self.ops[op].copying, self.ops[op].wire);
+        let (mut effort, way, length) = (self.ops[op].effort, self.ops[op].way, self.ops[op].wire);
         let began = clock::ticks();
         let whole = self.store(op, data.offset, payload);
         if let Some(effort) = &mut effort {
             effort.sender += u64::from(data.ticks);
             effort.receiver += clock::ticks().wrapping_sub(began);
             match whole {
-                true => self.learn_from_stream(peer, *effort, copying, length),
+                true => self.learn_from_announced(peer, *effort, way, length),
                 false => self.ops[op].effort = Some(*effort),
             }
         } else if let Some(began) = self.ops[op].began
             && whole
         {
-            self.learn_from_scattered(peer, Way::Ring(copying), began, length);
+            self.learn_from_scattered(peer, way, began, length);
         }
     }
 

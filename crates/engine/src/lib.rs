@@ -35,6 +35,7 @@ pub mod patience;
 mod payload;
 mod place;
 pub mod protocols;
+mod reach;
 mod receive;
 mod record;
 mod rendezvous;

@@ -14,9 +14,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use isthmus_shm::revocation;
 use isthmus_shm::segment::Failure;
 
-use crate::engine::{Early, Engine, Reach};
+use crate::engine::{Early, Engine};
 use crate::inbound::Incoming;
 use crate::ops::Stage;
+use crate::reach::Reach;
 use crate::types::{Arrival, ContextId, OpId, Outcome, Peer};
 use crate::{Entered, Result};
 
@@ -147,7 +148,7 @@ impl Engine {
     fn forget_channels(&mut self, peer: u32) {
         self.backlog.retain(|&other| other != peer);
         self.hot.retain(|&other| other != peer);
-        self.reach[peer as usize] = Reach::No;
+        self.reach[peer as usize] = Reach::NONE;
         if let Some(outbound) = self.out[peer as usize].as_mut() {
             outbound.abandon();
         }

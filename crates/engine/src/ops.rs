@@ -8,7 +8,7 @@ use isthmus_shm::Offset;
 use isthmus_transfer::copy::Copying;
 
 use crate::buffer::Buffer;
-use crate::select::Effort;
+use crate::select::{Effort, Way};
 use crate::types::{Arrival, ContextId, OpId, Outcome};
 
 const INDEX_BITS: u32 = 19;
@@ -65,11 +65,12 @@ pub struct Op {
     pub outcome: Outcome,
     /// Receives: bytes that come in pieces before the message is whole; more than fit if it is truncated.
     pub wire: u64,
-    /// Receives of announced messages, if there is something to learn from them: what they cost. And how they stream.
+    /// Receives of announced messages, if there is something to learn from them: what they cost.
     pub effort: Option<Effort>,
     /// If the message does not lie in a row at one end: when it began.
     pub began: Option<Duration>,
-    pub copying: Copying,
+    /// The way that was chosen. One that fails is to blame for what the rest takes, too.
+    pub way: Way,
     /// Announced sends: the descriptor.
     pub descriptor: Option<Offset>,
 }
@@ -117,7 +118,7 @@ impl Ops {
             wire: 0,
             effort: None,
             began: None,
-            copying: Copying::Vector,
+            way: Way::Ring(Copying::Vector),
             context: ContextId(0),
             from: None,
             tag: None,

@@ -123,7 +123,7 @@ pub struct ReadyToSend {
     pub descriptor: u64,
     /// The sender's operation, to be named in the answer.
     pub send_op: u32,
-    /// 1: it lies here and there (its address is 0), and the sender can push it from there.
+    /// If it lies here and there (its address is 0): where the sender can push it, see [`crate::reach::Pushable`].
     pub pushes: u32,
 }
 

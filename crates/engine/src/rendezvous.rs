@@ -17,23 +17,21 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use isthmus_os::{Error as OsError, clock};
+use isthmus_os::clock;
 use isthmus_shm::Offset;
-use isthmus_transfer::cma::Refusal;
+use isthmus_transfer::Direction;
 use isthmus_transfer::copy::Copying;
 
 use crate::advertise::{PUSHED_FROM, Silence};
 use crate::counters;
-use crate::engine::{Early, Engine, Reach};
-use crate::heap;
+use crate::engine::{Early, Engine};
 use crate::matching::Key;
 use crate::mechanism;
 use crate::ops::Stage;
 use crate::outbound::{Answer, Queued};
+use crate::reach::{Access, Pushable};
 use crate::record::{ClearToSend, Finished, ReadyToSend};
 use crate::select::{self, Effort, Lessons, Way};
-use crate::single_copy::Access;
-use crate::tunables;
 use crate::types::{ContextId, OpId};
 
 /// Who copies an announced message.
@@ -211,7 +209,7 @@ impl Engine {
             offset: missing.start,
             limit: missing.end,
             descriptor: record.descriptor,
-            copying: self.ops[op].copying as u32,
+            copying: self.ops[op].way.copying() as u32,
             zero: 0,
             question,
         };
@@ -221,14 +219,14 @@ impl Engine {
     /// By what the message is to be pulled; `None`: let it come through the ring.
     fn way(&mut self, op: u32, peer: u32, record: ReadyToSend, length: u64) -> Option<Taken> {
         // What is packed and unpacked in pieces.
-        self.ops[op].copying = Copying::Vector;
+        self.ops[op].way = Way::Ring(Copying::Vector);
         if self.ops[op].began.is_some() {
             return self.way_of_scattered(op, peer, record, length);
         }
         self.ops[op].effort?;
         let open = |access: &Access| mechanism::is_open(access.way);
         let mapped = self.mapped_access(record.place, length).filter(open);
-        let single = self.single_access(peer, record.address).filter(open);
+        let single = self.single_access(peer, record.address, Direction::Pull).filter(open);
         let ring = select::ring_ways().filter(|&way| {
             let needed = mapped.is_none() && single.is_none();
             needed || mechanism::is_open(way)
@@ -236,9 +234,7 @@ impl Engine {
         let accesses = mapped.into_iter().chain(single);
         let ways = accesses.clone().map(|access| access.way).chain(ring);
         let way = self.learned(peer).announced.choose(length, ways);
-        if let Way::Ring(copying) = way {
-            self.ops[op].copying = copying;
-        }
+        self.ops[op].way = way;
         accesses.into_iter().find(|access| access.way == way).map(Taken::Pulled)
     }
 
@@ -249,11 +245,8 @@ impl Engine {
             None if buffer.has_layout() => self.pull_access(peer, record, length).map(Taken::Pulled),
             None => None,
             Some(row) => {
-                let way = match heap::place_of(row, length) {
-                    Some(_) => Way::Mapped,
-                    None => Way::SingleCopy,
-                };
-                let can = record.pushes == 1 && self.pushers[peer as usize] && mechanism::is_open(way);
+                let way = Self::way_into(row, length);
+                let can = Pushable(record.pushes).by(way) && mechanism::is_open(way);
                 can.then_some(Taken::Pushed(way))
             }
         }?;
@@ -267,6 +260,7 @@ impl Engine {
             .learned(peer)
             .scattered
             .choose(length, std::iter::once(way).chain(ring));
+        self.ops[op].way = chosen;
         (chosen == way).then_some(taken)
     }
 
@@ -274,48 +268,17 @@ impl Engine {
         self.learned[peer as usize].get_or_insert_default()
     }
 
-    /// The announced message that the receive `op` took, of `length` bytes, has streamed in whole.
-    pub(crate) fn learn_from_stream(&mut self, peer: u32, effort: Effort, copying: Copying, length: u64) {
+    /// An announced message of `length` bytes is here, and has come this way.
+    pub(crate) fn learn_from_announced(&mut self, peer: u32, effort: Effort, way: Way, length: u64) {
         let lessons = &mut self.learned(peer).announced;
-        lessons.learn(Way::Ring(copying), length, length, effort.cost());
+        lessons.learn(way, length, length, effort.cost());
     }
 
-    /// As [`Self::learn_from_stream`], of a message that is scattered at one end: packing says little about copying, so it
+    /// As [`Self::learn_from_announced`], of a message that is scattered at one end: packing says little about copying, so it
     /// is the time until all of it was here.
     pub(crate) fn learn_from_scattered(&mut self, peer: u32, way: Way, began: Duration, length: u64) {
         let took = (clock::now() - began).as_nanos() as u64;
         self.learned(peer).scattered.learn(way, length, length, took);
-    }
-
-    /// May the peer's memory be read? Tried once per peer, for real.
-    pub(crate) fn reach(&mut self, peer: u32) -> Reach {
-        if matches!(self.reach[peer as usize], Reach::Unknown) {
-            self.reach[peer as usize] = self.probe_reach(peer);
-        }
-        self.reach[peer as usize]
-    }
-
-    #[cold]
-    fn probe_reach(&self, peer: u32) -> Reach {
-        if tunables::CMA.get() == 0 {
-            return Reach::No;
-        }
-        let Some(identity) = self.segment.slot(peer).identity() else {
-            return Reach::No;
-        };
-        match mechanism::reach(&identity) {
-            Ok(transfer) => Reach::Yes(transfer),
-            Err(refusal) => {
-                report("read", peer, &refusal);
-                Reach::No
-            }
-        }
-    }
-
-    /// The kernel refused, or an address was bad: no more single copies with this peer.
-    pub(crate) fn refused(&mut self, peer: u32, error: OsError) {
-        self.reach[peer as usize] = Reach::No;
-        report("read", peer, &Refusal::Os(error));
     }
 
     fn finish(&mut self, peer: u32, record: ReadyToSend) {
@@ -420,27 +383,4 @@ impl Engine {
             self.arena.give_back(self.withdrawn.swap_remove(at));
         }
     }
-}
-
-/// One line, once per process: cause and cure.
-pub(crate) fn report(what: &str, peer: u32, refusal: &Refusal) {
-    // ESRCH: the peer has died. The launcher reports that.
-    if matches!(refusal, Refusal::Os(OsError { errno: 3, .. })) {
-        return;
-    }
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| {
-        let cure = match refusal {
-            Refusal::Os(OsError { errno: 1, .. }) => {
-                "allow it (same user, Yama ptrace_scope 0 or 1, no seccomp filter on process_vm_readv)"
-            }
-            Refusal::Os(OsError { errno: 38, .. }) => "the kernel or a seccomp filter lacks process_vm_readv",
-            Refusal::Stranger(_) => "start the ranks in one pid namespace",
-            _ => "see `isthmus doctor`",
-        };
-        isthmus_os::process::say(&format!(
-            "isthmus: cannot {what} the memory of rank {peer} ({refusal}); large messages take two copies instead of one. \
-             Cure: {cure}; or silence this with ISTHMUS_CMA=0."
-        ));
-    });
 }

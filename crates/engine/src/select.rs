@@ -32,6 +32,14 @@ impl Way {
         }
     }
 
+    /// How the sender is to copy what of such a message goes through the ring.
+    pub fn copying(self) -> Copying {
+        match self {
+            Self::Ring(copying) => copying,
+            Self::SingleCopy | Self::Mapped => Copying::usual(),
+        }
+    }
+
     const fn index(self) -> usize {
         match self {
             Self::Ring(copying) => copying as usize,

@@ -132,7 +132,7 @@ impl Engine {
             place: place_of(message.buffer, message.length),
             descriptor: descriptor.0,
             send_op: self.ops.id(op).0,
-            pushes: u32::from(message.buffer.row().is_none() && message.buffer.has_layout()),
+            pushes: self.pushable(self.ops[op].to, message.buffer).0,
         };
         Ok(Queued::Announcement {
             context: message.context,

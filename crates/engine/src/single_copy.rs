@@ -6,21 +6,16 @@
 //! by the other one, or through the ring. Sources: blueprint section 5; "Intra-node MPI communication with Cross Memory
 //! Attach" (XSEDE'14) for one side.
 
-use std::ops::Range;
-
-use isthmus_os::{Error as OsError, clock};
-use isthmus_shm::{Offset, Place};
-use isthmus_transfer::cma::Refusal;
-use isthmus_transfer::{Interrupted, Layout, Transfer};
+use isthmus_os::clock;
+use isthmus_shm::Offset;
+use isthmus_transfer::Direction;
 
 use crate::buffer::Buffer;
-use crate::counters;
-use crate::engine::{Engine, Reach};
-use crate::heap::{self, REGISTRY};
-use crate::mechanism;
+use crate::engine::Engine;
+use crate::heap;
 use crate::outbound::Answer;
+use crate::reach::Access;
 use crate::record::{Help, ReadyToSend};
-use crate::rendezvous::report;
 use crate::select::Way;
 
 /// Bytes of a single copy between two looks at everything else.
@@ -37,55 +32,6 @@ pub(crate) fn chunk_of(length: u64) -> u64 {
     // Larger for messages beyond 2 PiB, so that their number fits.
     let chunk = (length / 8).clamp(CHUNKS[0], CHUNKS[1]).max(length >> 32);
     chunk.next_multiple_of(PAGE)
-}
-
-/// Of a buffer that was asked before.
-const NO_LAYOUT: Interrupted = Interrupted {
-    done: 0,
-    error: OsError {
-        call: "layout",
-        errno: isthmus_os::errno::EINVAL,
-    },
-};
-
-/// How one side reaches the other's buffer.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Access {
-    pub way: Way,
-    pub transfer: &'static dyn Transfer,
-    /// Where the peer's buffer begins, in the numbers of the mechanism.
-    pub base: u64,
-}
-
-impl Access {
-    /// # Safety
-    /// `buffer` must be writable for `length` bytes, and `range` lie within them.
-    unsafe fn pull(self, buffer: Buffer, length: u64, range: Range<u64>) -> Result<(), Interrupted> {
-        let remote = Layout::contiguous(self.base, length);
-        // SAFETY: the caller's promise.
-        let pulled = buffer.with_layout(length, |local| unsafe {
-            self.transfer.pull(&remote, local, range.clone())
-        });
-        pulled.unwrap_or(Err(NO_LAYOUT))
-    }
-
-    /// # Safety
-    /// `buffer` must be readable for `length` bytes, and `range` lie within them; the peer has given us its own.
-    unsafe fn push(self, buffer: Buffer, length: u64, range: Range<u64>) -> Result<(), Interrupted> {
-        let remote = Layout::contiguous(self.base, length);
-        // SAFETY: the caller's promise.
-        let pushed = buffer.with_layout(length, |local| unsafe {
-            self.transfer.push(local, &remote, range.clone())
-        });
-        pushed.unwrap_or(Err(NO_LAYOUT))
-    }
-
-    fn count(self, bytes: u64) {
-        match self.way {
-            Way::Mapped => counters::MAPPED_BYTES.add(bytes),
-            _ => counters::CMA_BYTES.add(bytes),
-        }
-    }
 }
 
 /// A receiver's single copy that is under way.
@@ -211,15 +157,6 @@ impl Engine {
         self.pull_on();
     }
 
-    /// How an announced message may be pulled.
-    pub(crate) fn pull_access(&mut self, peer: u32, record: ReadyToSend, length: u64) -> Option<Access> {
-        if record.address == 0 {
-            return None;
-        }
-        let access = self.access(peer, record.address, record.place, length)?;
-        mechanism::is_open(access.way).then_some(access)
-    }
-
     /// Ask the sender to help, if there is a CPU for it: the bytes of a chunk, or zero. A claimer that has lost its CPU
     /// would stall its peer.
     fn share(&mut self, op: u32, peer: u32, record: ReadyToSend, expected: u64) -> u64 {
@@ -287,7 +224,6 @@ impl Engine {
             if pull.access.is_none() {
                 if descriptor.is_refused() {
                     descriptor.close();
-                    self.pushers[pull.peer as usize] = false;
                 }
             } else if let Some(chunk) = descriptor.claim_front() {
                 let end = (u64::from(chunk) + 1).saturating_mul(pull.chunk).min(pull.expected);
@@ -318,7 +254,8 @@ impl Engine {
     fn copy(&mut self, pull: &mut Pull, end: u64) -> bool {
         let length = end.saturating_sub(pull.done);
         let buffer = self.ops[pull.op].buffer;
-        let Some(access) = pull.access else {
+        let usable = |access: &Access| !self.is_refused(pull.peer, access.way, Direction::Pull);
+        let Some(access) = pull.access.filter(usable) else {
             pull.failed = true;
             return false;
         };
@@ -333,7 +270,7 @@ impl Engine {
         pull.done += got;
         if let Err(stopped) = pulled {
             pull.failed = true;
-            self.refused(pull.peer, stopped.error);
+            self.copy_failed(pull.peer, access.way, Direction::Pull, stopped);
         }
         pulled.is_ok()
     }
@@ -349,8 +286,7 @@ impl Engine {
     fn learn_from_pull(&mut self, pull: Pull) {
         let (effort, began) = (self.ops[pull.op].effort, self.ops[pull.op].began);
         if let Some(effort) = effort {
-            let lessons = &mut self.learned(pull.peer).announced;
-            lessons.learn(pull.way, pull.expected, pull.expected, effort.cost());
+            self.learn_from_announced(pull.peer, effort, pull.way, pull.expected);
         } else if let Some(began) = began {
             self.learn_from_scattered(pull.peer, pull.way, began, pull.expected);
         }
@@ -369,33 +305,6 @@ impl Engine {
         !self.pushes.is_empty() || self.pulls.iter().any(is_due)
     }
 
-    /// The peer's buffer of `length` bytes, by its place in mapped memory if it has one, by its address if not.
-    pub(crate) fn access(&mut self, peer: u32, address: u64, place: u64, length: u64) -> Option<Access> {
-        self.mapped_access(place, length)
-            .or_else(|| self.single_access(peer, address))
-    }
-
-    /// A buffer at that place, if the place makes sense.
-    pub(crate) fn mapped_access(&self, place: u64, length: u64) -> Option<Access> {
-        (place != 0 && REGISTRY.at(Place(place), length).is_some()).then(|| Access {
-            way: Way::Mapped,
-            transfer: mechanism::mapped(),
-            base: place,
-        })
-    }
-
-    /// A buffer at that address of the peer, if its memory may be reached.
-    pub(crate) fn single_access(&mut self, peer: u32, address: u64) -> Option<Access> {
-        let Reach::Yes(transfer) = self.reach(peer) else {
-            return None;
-        };
-        Some(Access {
-            way: Way::SingleCopy,
-            transfer,
-            base: address,
-        })
-    }
-
     // ---- the sender ----
 
     /// The receiver of an announced send pulls, and asks for help.
@@ -412,8 +321,8 @@ impl Engine {
             return;
         }
         self.answered(op);
-        let access = self.access(peer, help.address, help.place, help.length);
-        let Some(access) = access.filter(|_| self.helps[peer as usize] && buffer.has_layout()) else {
+        let access = self.push_access(peer, help.address, help.place, help.length);
+        let Some(access) = access.filter(|_| buffer.has_layout()) else {
             // It may wait for that.
             if let Some(descriptor) = self.descriptor(help.descriptor) {
                 descriptor.refuse();
@@ -493,6 +402,10 @@ impl Engine {
         let Some(descriptor) = self.descriptor(push.descriptor) else {
             return false;
         };
+        if self.is_refused(push.peer, push.access.way, Direction::Push) {
+            descriptor.refuse();
+            return false;
+        }
         let Some(chunk) = descriptor.claim_back() else {
             return false;
         };
@@ -510,8 +423,7 @@ impl Engine {
             Err(stopped) => {
                 // Its pulls may go on.
                 descriptor.refuse();
-                self.helps[push.peer as usize] = false;
-                report("write to", push.peer, &Refusal::Os(stopped.error));
+                self.copy_failed(push.peer, push.access.way, Direction::Push, stopped);
                 false
             }
         }
