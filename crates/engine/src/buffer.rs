@@ -189,6 +189,20 @@ impl Buffer {
         }
     }
 
+    /// As [`Self::write`], with instructions that matter only where bytes lie in a row.
+    ///
+    /// # Safety
+    /// As for [`Self::write`].
+    #[inline]
+    pub unsafe fn write_by(self, copying: Copying, at: usize, length: usize, bytes: *const u8) {
+        match self.pieces {
+            // SAFETY: the caller's promise.
+            None => unsafe { copy_by(copying, bytes, self.at.add(at), length) },
+            // SAFETY: as above.
+            Some(_) => unsafe { self.write(at, length, bytes) },
+        }
+    }
+
     /// Store the first `length` bytes of another buffer of this process. The two may overlap only if the program is
     /// wrong, and then something defined still happens.
     ///

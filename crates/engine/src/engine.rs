@@ -619,8 +619,14 @@ impl Engine {
         let length = payload.len() as u64;
         if offset < expected {
             let fits = length.min(expected - offset);
+            let (buffer, at, fits) = (self.ops[op].buffer, offset as usize, fits as usize);
             // SAFETY: `offset + fits` is at most `expected`, which `matched` limited to the pending buffer.
-            unsafe { payload.store(self.ops[op].buffer, offset as usize, fits as usize) };
+            unsafe {
+                match select::passes_caches(expected) {
+                    false => payload.store(buffer, at, fits),
+                    true => payload.store_by(Copying::Streaming, buffer, at, fits),
+                }
+            }
         }
         let received = received + length;
         self.ops[op].stage = Stage::Receiving { received, expected };

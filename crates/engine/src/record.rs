@@ -4,7 +4,7 @@
 //! the other side may be writing them while we look.
 
 use isthmus_shm::ring::Header;
-use isthmus_transfer::copy::copy;
+use isthmus_transfer::copy::{Copying, copy};
 
 use crate::buffer::Buffer;
 use crate::payload::Payload;
@@ -296,6 +296,16 @@ impl Body {
         debug_assert!(length <= self.len());
         // SAFETY: the caller's promise; ring and user memory do not overlap.
         unsafe { buffer.write(at, length, self.at) };
+    }
+
+    /// As [`Self::store`], with these instructions.
+    ///
+    /// # Safety
+    /// As for [`Self::store`].
+    pub unsafe fn store_by(self, copying: Copying, buffer: Buffer, at: usize, length: usize) {
+        debug_assert!(length <= self.len());
+        // SAFETY: as above.
+        unsafe { buffer.write_by(copying, at, length, self.at) };
     }
 
     /// A copy, for later.

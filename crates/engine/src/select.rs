@@ -7,6 +7,9 @@
 //! needs to agree (law 4): a sender does as it is told, by the answer to its announcement or by a word beside the ring's
 //! credit.
 
+use std::sync::OnceLock;
+
+use isthmus_os::{cpu, topology};
 use isthmus_transfer::copy::{self, Copying};
 
 use crate::boot;
@@ -59,6 +62,26 @@ pub fn ring_ways() -> impl Iterator<Item = Way> + Clone {
         .into_iter()
         .filter(move |&way| !crowded && way != usual && way.is_sensible());
     std::iter::once(usual).chain(others).map(Way::Ring)
+}
+
+/// Is a message of `length` bytes stored past the caches? A quarter of the last-level cache: with the buffers of both
+/// sides it is full, so what is stored has left it before somebody reads it, and its lines would have been read for
+/// nothing. Measured in docs/numbers.md.
+#[inline]
+pub fn passes_caches(length: u64) -> bool {
+    /// No last-level cache is so small, nor worth a look.
+    const LEAST: u64 = 1 << 20;
+    length >= LEAST && length >= last_quarter()
+}
+
+#[cold]
+fn last_quarter() -> u64 {
+    static BYTES: OnceLock<u64> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        let caches = topology::caches(cpu::affinity().first().copied().unwrap_or(0));
+        let last = caches.last().filter(|_| Copying::Streaming.is_sensible());
+        last.map_or(u64::MAX, |cache| cache.bytes / 4)
+    })
 }
 
 /// What a transfer costs: the time that each side spends copying, in [`isthmus_os::clock::ticks`]. Not the time until it is
