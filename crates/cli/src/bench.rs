@@ -109,7 +109,7 @@ enum What {
     /// Share of a large copy that is hidden behind computation while the other side is inside MPI, by size
     Overlap {
         /// The side that computes
-        #[arg(long, value_name = "SIDES", value_delimiter = ',', value_parser = ["isend", "irecv"])]
+        #[arg(long, value_name = "SIDES", value_delimiter = ',', value_parser = ["isend", "irecv", "isend-4", "irecv-4"])]
         of: Vec<String>,
         #[command(flatten)]
         sizes: Sizes,

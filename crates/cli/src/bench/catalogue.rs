@@ -114,8 +114,9 @@ pub fn strided(of: &[String], sizes: &[Size]) -> Experiment {
 
 /// The share of a copy that is hidden behind computation.
 pub fn overlap(of: &[String], sizes: &[Size]) -> Experiment {
-    let sides = chosen(of, &["isend", "irecv"]);
-    let title = "share of a copy hidden behind isend (or irecv) / compute / wait, the other side inside MPI";
+    let sides = chosen(of, &["isend", "irecv", "isend-4", "irecv-4"]);
+    let title = "share of a copy hidden behind isend (or irecv) / compute / wait, the other side inside MPI; to compute: as long as 2 \
+                 copies, or 4";
     Experiment {
         quantity: Quantity::Share,
         value: Value::Field("hidden"),
