@@ -1,11 +1,14 @@
-//! Death, denial and other people's children: the job ends at once and leaves nothing, or goes on as if nothing were.
+//! Death, denial and other people's children: the job ends at once and leaves nothing, or goes on as if nothing were. In
+//! the full test, a thousand times.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
-use isthmus_tests::{Run, Running, abstract_sockets, children, compile, full, job_socket, named, prefix, signal};
+use anyhow::{Context, Result, ensure};
+use isthmus_tests::{
+    MemoryGroup, Run, Running, abstract_sockets, children, command, compile, full, job_socket, named, prefix, signal,
+};
 
 /// A different moment each time.
 fn moments(least: u64, most: u64) -> impl Iterator<Item = Duration> {
@@ -71,7 +74,7 @@ fn within(limit: Duration, what: &str, holds: impl Fn() -> bool) -> Result<()> {
 
 #[test]
 fn kill_one_rank_in_the_middle_of_anything() -> Result<()> {
-    let times = if full() { 60 } else { 12 };
+    let times = if full() { 600 } else { 12 };
     for (time, moment) in moments(1, 400).take(times).enumerate() {
         let ranks = [2, 3, 4, 8][time % 4];
         let running = busy(ranks)?;
@@ -137,7 +140,7 @@ fn kill_one_rank_while_the_others_sleep() -> Result<()> {
 #[test]
 fn kill_everything_and_nothing_is_left() -> Result<()> {
     let before = traces();
-    let times = if full() { 60 } else { 12 };
+    let times = if full() { 200 } else { 12 };
     for moment in moments(1, 300).take(times) {
         let running = busy(4)?;
         std::thread::sleep(moment);
@@ -160,7 +163,7 @@ fn kill_everything_and_nothing_is_left() -> Result<()> {
 
 #[test]
 fn kill_only_mpiexec_and_its_ranks_end() -> Result<()> {
-    for (time, moment) in moments(1, 300).take(if full() { 30 } else { 8 }).enumerate() {
+    for (time, moment) in moments(1, 300).take(if full() { 200 } else { 8 }).enumerate() {
         let wrapped = format!("{}; sleep 100", compile("busy")?.display());
         let running = if time % 2 == 0 {
             busy(4)?
@@ -239,6 +242,65 @@ fn denied_single_copy_changes_speed_only() -> Result<()> {
         .arg(&program)
         .succeed()
         .map(drop)
+}
+
+/// Where containers keep shared memory there is next to none: nothing of ours is there. Only root can try that.
+#[test]
+fn a_small_dev_shm_does_not_matter() -> Result<()> {
+    let small = "mount -t tmpfs -o size=64k none /dev/shm && exec \"$@\"";
+    let within = || Run::program("unshare").words("--mount sh -c").arg(small).arg("sh");
+    if !within().arg("true").finish().is_ok_and(|probe| probe.code == Some(0)) {
+        println!("not tried: mounting needs root");
+        return Ok(());
+    }
+    for (program, ranks) in [("large_messages", "3"), ("shared_buffers", "4"), ("collectives", "4")] {
+        let run = within()
+            .arg(command("mpiexec"))
+            .words("-n")
+            .arg(ranks)
+            .arg(compile(program)?);
+        run.limit(Duration::from_secs(120)).succeed()?;
+    }
+    Ok(())
+}
+
+/// A job that fits into the memory of its group by a hair runs; one that does not ends at once, in one line, and leaves
+/// nothing. Only root can try that.
+#[test]
+fn memory_that_is_nearly_gone() -> Result<()> {
+    const MIB: u64 = 1 << 20;
+    let job = |group: &MemoryGroup| {
+        let run = group.run(command("mpiexec")).words("-n 2").arg(compile("bulk")?);
+        run.words("32 6").limit(Duration::from_secs(60)).finish()
+    };
+    let Some(group) = MemoryGroup::new(1 << 40) else {
+        println!("not tried: making a cgroup needs root");
+        return Ok(());
+    };
+    let run = job(&group)?;
+    ensure!(run.code == Some(0), "{:?} {}", run.code, run.err);
+    let peak = group.peak()?;
+    ensure!(peak > 64 * MIB, "the group holds the job: {peak} bytes");
+    let mut killed = 0;
+    for limit in [peak + MIB, peak, peak - peak / 10, peak / 2, 16 * MIB] {
+        let group = MemoryGroup::new(limit).context("a second group")?;
+        let run = job(&group)?;
+        let what = format!("{limit} of {peak} bytes: {:?} {}", run.code, run.err);
+        if run.code == Some(0) {
+            ensure!(run.err.is_empty(), "{what}");
+        } else {
+            // Whoever the kernel picks: a rank, or mpiexec itself, whose ranks end with it.
+            ensure!(limit <= peak, "{what}");
+            ensure!(
+                matches!(run.code, Some(137) | None) && run.err.lines().count() <= 1,
+                "{what}"
+            );
+            killed += 1;
+        }
+        within(Duration::from_secs(2), "all processes gone", || group.is_empty())?;
+    }
+    ensure!(killed > 0, "half of what is needed was enough");
+    Ok(())
 }
 
 /// Ranks of different users without capabilities may not read one another's memory. Only root can try that.

@@ -132,6 +132,45 @@ fn a_peer_that_is_reaped_is_gone() {
     }
 }
 
+/// The id of a peer that is gone is another process's by now, one that may be read. Only root can have that quickly.
+#[test]
+fn a_recycled_id_is_not_the_peer() {
+    const LAST_ID: &str = "/proc/sys/kernel/ns_last_pid";
+    /// Others of this machine make processes, too.
+    const TRIES: u32 = 200;
+    /// Longer than a proof of identity holds.
+    const LONG_AGO: Duration = Duration::from_millis(150);
+    for _ in 0..TRIES {
+        let first = Child::new(4096, |_| {});
+        let (cma, id) = (first.probe().expect("a parent may read its child"), first.id());
+        first.end();
+        std::thread::sleep(LONG_AGO);
+        if std::fs::write(LAST_ID, (id - 1).to_string()).is_err() {
+            println!("not tried: {LAST_ID} cannot be written");
+            return;
+        }
+        let second = Child::new(4096, |_| {});
+        if second.id() != id {
+            continue;
+        }
+        let local = Region::new(4096);
+        local.paint(1);
+        let (here, there) = (
+            Layout::contiguous(local.address(), 4096),
+            Layout::contiguous(second.address(), 4096),
+        );
+        // SAFETY: the local region is ours, the remote one is what must not be touched.
+        let copied = unsafe { [cma.push(&here, &there, 0..4096), cma.pull(&there, &here, 0..4096)] };
+        assert_eq!(copied.map(outcome), [Err((0, Cause::Gone)); 2]);
+        let cma = second.probe().expect("it may be read");
+        // SAFETY: as above.
+        assert_eq!(unsafe { cma.pull(&there, &here, 0..4096) }, Ok(()));
+        assert!(local.bytes().iter().all(|&byte| byte == 0), "never written there");
+        return;
+    }
+    panic!("the id never came back");
+}
+
 /// Memory that the peer itself may only read is a hole for those who write.
 #[test]
 fn what_is_read_only_there_is_not_written() {

@@ -13,11 +13,14 @@ use super::memory::Region;
 
 /// What a child proves its identity by; each writes its own copy.
 static SECRET: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+/// Children so far.
+static BORN: AtomicU64 = AtomicU64::new(0);
 
 /// A child that holds a region at an address of its own, followed by a hole, and does nothing.
 #[derive(Debug)]
 pub struct Child {
     pid: u32,
+    secret: [u64; 2],
     /// Where the child has the region.
     there: u64,
     view: Region,
@@ -47,13 +50,15 @@ impl Child {
         let length = length.next_multiple_of(4096);
         let view = Region::new(length + 4096);
         let (parent, mut pipe) = (process::id(), [0; 2]);
+        // Not the child's id: another one may have the same later.
+        let secret = [u64::from(parent), BORN.fetch_add(1, Ordering::Relaxed) + 1];
         // SAFETY: the array takes two descriptors.
         assert_eq!(unsafe { libc::pipe2(pipe.as_mut_ptr(), libc::O_CLOEXEC) }, 0);
         // SAFETY: the child makes system calls only.
         let pid = unsafe { libc::fork() };
         assert!(pid >= 0, "fork: {}", std::io::Error::last_os_error());
         if pid == 0 {
-            live(parent, &view, length, pipe[1], prepare, live_on);
+            live((parent, secret), &view, length, pipe[1], prepare, live_on);
         }
         let mut there = 0u64;
         // SAFETY: both descriptors are ours, and `there` takes eight bytes.
@@ -66,19 +71,21 @@ impl Child {
         assert_eq!(read, 8, "the child says where its memory is");
         Self {
             pid: pid as u32,
+            secret,
             there,
             view,
             length,
         }
     }
 
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.pid
+    }
+
     /// Try to reach its memory.
     pub fn probe(&self) -> Result<Cma, Refusal> {
-        Cma::probe(
-            self.pid,
-            secret_of(self.pid),
-            SECRET.as_ptr().expose_provenance() as u64,
-        )
+        Cma::probe(self.pid, self.secret, SECRET.as_ptr().expose_provenance() as u64)
     }
 
     /// Kill it, and wait until its id is nobody's.
@@ -102,16 +109,19 @@ impl Drop for Child {
     }
 }
 
-fn secret_of(pid: u32) -> [u64; 2] {
-    [0x0049_7374_686d_7573, u64::from(pid)]
-}
-
 /// Move the region, leave a hole behind it, tell the parent, live on until killed.
-fn live(parent: u32, view: &Region, length: u64, tell: i32, prepare: impl Fn(u64), live_on: impl Fn()) -> ! {
+fn live(
+    (parent, secret): (u32, [u64; 2]),
+    view: &Region,
+    length: u64,
+    tell: i32,
+    prepare: impl Fn(u64),
+    live_on: impl Fn(),
+) -> ! {
     if child::die_with(parent).is_err() {
         process::exit_now(1);
     }
-    for (cell, value) in SECRET.iter().zip(secret_of(process::id())) {
+    for (cell, value) in SECRET.iter().zip(secret) {
         cell.store(value, Ordering::Relaxed);
     }
     let whole = view.length() as usize;

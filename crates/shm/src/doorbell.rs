@@ -49,7 +49,7 @@ pub struct Doorbell {
 /// How a sleep ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slept {
-    /// The time was over.
+    /// The time was over, and nobody had rung.
     pub timed_out: bool,
     /// From the waker's beginning to wake until the sleeper ran.
     pub woken_after: Option<Duration>,
@@ -106,13 +106,13 @@ impl Doorbell {
         } else {
             futex::wait(&self.word, word, limit)
         };
-        self.stay_awake();
+        let rang = self.word.fetch_and(!ARMED, Ordering::Relaxed) & ARMED == 0;
         let ended = nanoseconds(isthmus_os::clock::now());
         // What a peer wrote is data: it counts if it lies within the sleep.
         let rung = self.rung.load(Ordering::Relaxed);
         let is_timed = woken == futex::Woken::Maybe && (began..=ended).contains(&rung);
         Slept {
-            timed_out: woken == futex::Woken::TimedOut,
+            timed_out: woken == futex::Woken::TimedOut && !rang,
             woken_after: is_timed.then(|| Duration::from_nanos(ended - rung)),
         }
     }
