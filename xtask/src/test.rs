@@ -16,6 +16,8 @@ use suite::Suite;
 
 const BUILD: Duration = Duration::from_secs(1800);
 const RUN: Duration = Duration::from_secs(900);
+/// A thousand kills, sizes beyond 4 GiB, and more of everything.
+const FULL_RUN: Duration = Duration::from_secs(7200);
 
 /// What can be asked for by name. All of it must pass.
 struct Part {
@@ -175,10 +177,12 @@ fn ranks(suite: &mut Suite, around: &Circumstances) {
         "--test-threads=1",
     ]);
     ranks.env("ISTHMUS_PREFIX", &around.prefix);
+    let mut limit = RUN;
     if around.full {
         ranks.env("ISTHMUS_TEST_FULL", "1");
+        limit = FULL_RUN;
     }
-    suite.cargo_tests("programs on several ranks, launches, bad days", &mut ranks, RUN);
+    suite.cargo_tests("programs on several ranks, launches, bad days", &mut ranks, limit);
 }
 
 fn install_quietly(prefix: &Path) -> Result<()> {
