@@ -31,7 +31,7 @@ use crate::orders::Known;
 use crate::outbound::Answer;
 use crate::record::{Advertised, ReadyToSend};
 use crate::select::Way;
-use crate::single_copy::chunk_of;
+use crate::single_copy::{Push, chunk_of};
 use crate::tunables;
 use crate::types::{ContextId, OpId};
 
@@ -277,7 +277,15 @@ impl Engine {
         counters::CLAIMED.add(1);
         self.order();
         self.wake(peer);
-        self.start_push(access, buffer, op, peer, own, chunk, length);
+        self.start_push(Push {
+            access,
+            buffer,
+            op,
+            peer,
+            descriptor: own.0,
+            chunk,
+            length,
+        });
         Some(())
     }
 

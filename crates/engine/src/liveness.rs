@@ -154,7 +154,7 @@ impl Engine {
         }
         self.leases.reclaim(peer);
         self.pulls.retain(|pull| pull.peer() != peer);
-        self.pushes.retain(|push| push.peer() != peer);
+        self.pushes.retain(|push| push.peer != peer);
         self.claims.retain(|claim| claim.peer() != peer);
         self.questions.retain(|question| question.peer() != peer);
     }

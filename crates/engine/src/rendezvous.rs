@@ -372,7 +372,7 @@ impl Engine {
     }
 
     fn reclaim(&mut self, op: u32, descriptor: u64) {
-        self.pushes.retain(|push| push.op() != op);
+        self.pushes.retain(|push| push.op != op);
         if self.ops[op].descriptor.take_if(|own| own.0 == descriptor).is_some() {
             self.arena.give_back(Offset(descriptor));
         }

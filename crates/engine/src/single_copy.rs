@@ -7,7 +7,6 @@
 //! Attach" (XSEDE'14) for one side.
 
 use isthmus_os::clock;
-use isthmus_shm::Offset;
 use isthmus_transfer::Direction;
 
 use crate::buffer::Buffer;
@@ -66,26 +65,17 @@ impl Pull {
 /// A sender's help for a receiver that pulls.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Push {
-    access: Access,
+    pub access: Access,
     /// Ours.
-    buffer: Buffer,
-    op: u32,
-    peer: u32,
-    descriptor: u64,
-    chunk: u64,
-    length: u64,
-}
-
-impl Push {
-    /// To whom.
-    pub fn peer(&self) -> u32 {
-        self.peer
-    }
-
-    /// Of which send.
-    pub fn op(&self) -> u32 {
-        self.op
-    }
+    pub buffer: Buffer,
+    pub op: u32,
+    pub peer: u32,
+    /// Where the descriptor is.
+    pub descriptor: u64,
+    /// Bytes of a chunk.
+    pub chunk: u64,
+    /// Bytes from the beginning of the message that the receive takes.
+    pub length: u64,
 }
 
 /// How a step went.
@@ -331,38 +321,20 @@ impl Engine {
             }
             return;
         };
-        self.start_push(
+        self.start_push(Push {
             access,
             buffer,
             op,
             peer,
-            Offset(help.descriptor),
-            help.chunk,
-            help.length,
-        );
+            descriptor: help.descriptor,
+            chunk: help.chunk,
+            length: help.length,
+        });
     }
 
-    /// Push chunks of the send `op`, from the end of its first `length` bytes.
-    #[allow(clippy::too_many_arguments)] // All of them are what a push is.
-    pub(crate) fn start_push(
-        &mut self,
-        access: Access,
-        buffer: Buffer,
-        op: u32,
-        peer: u32,
-        descriptor: Offset,
-        chunk: u64,
-        length: u64,
-    ) {
-        self.pushes.push(Push {
-            access,
-            buffer,
-            op,
-            peer,
-            descriptor: descriptor.0,
-            chunk,
-            length,
-        });
+    /// Push chunks, from the end of what is to be pushed.
+    pub(crate) fn start_push(&mut self, push: Push) {
+        self.pushes.push(push);
     }
 
     /// A chunk of every message whose receiver asked for help. True: there was one.

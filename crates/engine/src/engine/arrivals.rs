@@ -1,0 +1,222 @@
+//! Records that arrive: whose rings are looked at, and who handles what.
+
+use std::sync::atomic::Ordering;
+
+use isthmus_shm::ring::Header;
+use isthmus_shm::{Offset, doorbell};
+
+use super::Engine;
+use crate::inbound::Inbound;
+use crate::matching::Key;
+use crate::outbound;
+use crate::record::{
+    Advertised, Body, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, FullLine, Handler, Help,
+    ReadyToSend, Switch,
+};
+use crate::types::ContextId;
+
+/// Rings that are looked at in every round of progress; the others ring the doorbell.
+const MAX_HOT: usize = 16;
+
+/// Records taken from one ring before the next gets its turn.
+const BURST: usize = 32;
+
+/// Unmatched messages from this length on stay in their rings while other things move...
+const DEFERRED: u64 = 4 << 10;
+
+/// ...for so many rounds of progress.
+pub(super) const PATIENCE: u32 = 64;
+
+/// Longer messages that came before their receives. They stay in their rings for a while: often the receive is about to be
+/// posted, and then the bytes are copied once less.
+#[derive(Debug, Default)]
+pub(super) struct EarlyOnes {
+    /// Leave them now.
+    pub(super) patient: bool,
+    /// One was left.
+    pub(super) seen: bool,
+    /// Rounds of progress in which some were left while other things moved.
+    pub(super) rounds: u32,
+}
+
+impl Engine {
+    #[inline]
+    pub(super) fn poll_hot(&mut self) -> bool {
+        let mut moved = false;
+        let mut at = 0;
+        while at < self.hot.len() {
+            moved |= self.poll(self.hot[at]);
+            at += 1;
+        }
+        moved
+    }
+
+    /// Messages were left in their rings for their receives to come. If nothing else moves, or they have waited for
+    /// long, take them: what is awaited may be behind.
+    #[cold]
+    pub(super) fn take_early_ones(&mut self, moved: bool) -> bool {
+        self.early.seen = false;
+        if moved {
+            self.early.rounds += 1;
+            return false;
+        }
+        self.early.rounds = 0;
+        self.poll_hot()
+    }
+
+    /// Is this a longer message that no receive waits for?
+    fn is_early(&self, peer: u32, header: Header, body: Body) -> bool {
+        if Handler::of(header) != Some(Handler::EagerFirst) {
+            return false;
+        }
+        let Some((first, _)) = body.split::<FullLine<EagerFirst>>() else {
+            return false;
+        };
+        let key = Key {
+            context: ContextId(header.context),
+            from: peer,
+            tag: first.fixed.envelope.tag,
+        };
+        first.fixed.total >= DEFERRED && self.posted.find(&self.ops, key).is_none()
+    }
+
+    /// Take records from one ring.
+    #[inline]
+    pub fn poll(&mut self, peer: u32) -> bool {
+        let mut taken = 0;
+        let mut credited = false;
+        while taken < BURST {
+            let Some(inbound) = self.inbound[peer as usize].as_mut() else {
+                return false;
+            };
+            let Some(record) = inbound.ring.peek() else { break };
+            if taken > 0 {
+                inbound.ring.look_ahead();
+            }
+            // SAFETY: `peek` checked that the body lies within the ring; it stays until `release`.
+            let body = unsafe { Body::new(inbound.ring.memory().body(record.at), record.header.length) };
+            if self.early.patient && self.is_early(peer, record.header, body) {
+                self.early.seen = true;
+                break;
+            }
+            let handler = Handler::of(record.header);
+            let inbound = self.inbound[peer as usize].as_mut().expect("just looked at");
+            inbound.note(handler);
+            if handler == Some(Handler::Switch) {
+                let to = body.split::<Switch>().map(|(to, _)| to);
+                let announce_only = self.announce_only;
+                let inbound = self.inbound[peer as usize].as_mut().expect("a ring does not go away");
+                if !to.is_some_and(|to| inbound.switch(self.segment, record, to, announce_only)) {
+                    // Nothing can come from this peer any more; somebody would wait for it for ever.
+                    let why = format!(
+                        "isthmus: rank {}: rank {peer} goes on in a ring that is not there",
+                        self.me
+                    );
+                    self.abort(1, &why);
+                }
+                credited = true;
+            } else {
+                self.dispatch(peer, record.header, body);
+                let inbound = self.inbound[peer as usize].as_mut().expect("a ring does not go away");
+                credited |= inbound.ring.release(record);
+            }
+            taken += 1;
+        }
+        if credited {
+            // The sender may sleep until there is room.
+            self.order();
+            self.wake(peer);
+        }
+        taken > 0
+    }
+
+    /// A peer whose ring we do not look at has something for us.
+    #[cold]
+    pub(super) fn answer_doorbell(&mut self, peer: u32) -> bool {
+        if peer >= self.segment.ranks() || !self.open(peer) {
+            return false;
+        }
+        self.make_hot(peer);
+        self.poll(peer)
+    }
+
+    /// Find the ring from `peer`. False: there is none yet.
+    pub fn open(&mut self, peer: u32) -> bool {
+        if self.inbound[peer as usize].is_none() {
+            // SYNC: inbox
+            let at = self.segment.inbox(self.me, peer).load(Ordering::Acquire);
+            let Some(memory) = outbound::first_ring(self.segment, at) else {
+                return false;
+            };
+            self.inbound[peer as usize] = Some(Box::new(Inbound::new(Offset(at), memory)));
+            if let Some(inbound) = &self.inbound[peer as usize] {
+                inbound.ring.set_announce_only(self.announce_only);
+            }
+        }
+        true
+    }
+
+    /// Look at this peer's ring from now on; somebody who was silent for long makes room.
+    fn make_hot(&mut self, peer: u32) {
+        if self.hot.len() == MAX_HOT {
+            let silent = self.hot.iter().position(|&other| {
+                let inbound = self.inbound[other as usize].as_mut().expect("hot rings exist");
+                !std::mem::take(&mut inbound.active)
+            });
+            let other = self.hot.swap_remove(silent.unwrap_or(0));
+            let inbound = self.inbound[other as usize].as_mut().expect("hot rings exist");
+            inbound.hot = false;
+            inbound.ring.set_polled(false);
+            // The sender may have published, and not yet seen that it must ring: order its view, look once more.
+            // SYNC: ring-polled
+            isthmus_os::membarrier::fence_everyone();
+            std::sync::atomic::fence(Ordering::SeqCst);
+            if inbound.ring.is_ready() {
+                doorbell::set_bit(self.segment.bitmap(self.me), other);
+            }
+        }
+        let inbound = self.inbound[peer as usize].as_mut().expect("connected");
+        if !inbound.hot {
+            inbound.hot = true;
+            inbound.active = true;
+            inbound.ring.set_polled(true);
+            self.hot.push(peer);
+        }
+    }
+
+    /// Hand a record to its handler. Records that make no sense are dropped: what a peer wrote is data, not truth.
+    #[inline]
+    fn dispatch(&mut self, peer: u32, header: Header, body: Body) -> Option<()> {
+        match Handler::of(header)? {
+            Handler::Eager => {
+                let (envelope, payload) = body.split::<Envelope>()?;
+                self.on_eager(peer, ContextId(header.context), envelope, payload);
+            }
+            Handler::EagerFirst => {
+                let (first, payload) = body.split::<FullLine<EagerFirst>>()?;
+                self.on_eager_first(peer, ContextId(header.context), first.fixed, payload);
+            }
+            Handler::EagerMore => {
+                let (more, payload) = body.split::<FullLine<EagerMore>>()?;
+                self.on_eager_more(peer, more.fixed.ticks, payload);
+            }
+            Handler::ReadyToSend => {
+                let (record, _) = body.split::<ReadyToSend>()?;
+                self.on_ready_to_send(peer, ContextId(header.context), record);
+            }
+            Handler::ClearToSend => self.on_clear_to_send(peer, body.split::<ClearToSend>()?.0),
+            Handler::Finished => self.on_finished(peer, body.split::<Finished>()?.0),
+            Handler::Data => {
+                let (data, payload) = body.split::<FullLine<Data>>()?;
+                self.on_data(peer, data.fixed, payload);
+            }
+            Handler::Advertised => {
+                let (record, _) = body.split::<Advertised>()?;
+                self.on_advertised(peer, ContextId(header.context), record);
+            }
+            Handler::Help => self.on_help(peer, body.split::<Help>()?.0),
+            Handler::Switch => {}
+        }
+        Some(())
+    }
+}
