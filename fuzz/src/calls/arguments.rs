@@ -316,7 +316,8 @@ impl Draw<'_, '_> {
         tag.cast_unsigned()
     }
 
-    /// An integer. Positive ones stay small where memory depends on them.
+    /// An integer. Positive ones stay small where memory depends on them, and so do displacements to the other side: a
+    /// negative count is refused, they are not.
     fn number(&mut self, parameter: &'static Parameter) -> i64 {
         let limited = self.is_limited(parameter);
         let small = match parameter.kind {
@@ -349,7 +350,8 @@ impl Draw<'_, '_> {
         } else {
             number
         };
-        if limited && number > 2 * small {
+        let reaches = number > 2 * small || number < -2 * small && parameter.kind.contains("DISPLACEMENT");
+        if limited && reaches {
             number % small
         } else {
             number
