@@ -184,6 +184,12 @@ impl<T: Cached> Keyvals<T> {
         found.ok_or_else(|| unknown(number))
     }
 
+    /// As [`Self::find`]; the user must not have freed it.
+    fn find_usable(&self, number: i32) -> Result<Arc<Keyval<T>>> {
+        let found = self.lock().known.get(&number).and_then(|known| known.user.clone());
+        found.ok_or_else(|| unknown(number))
+    }
+
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -228,9 +234,9 @@ impl<T: Cached> Attributes<T> {
         }
     }
 
-    /// Attach `value` under `number`; an old value is deleted first.
+    /// Attach `value` under `number`, which the user must not have freed; an old value is deleted first.
     pub fn set(&self, owner: Handle<T>, number: i32, value: *mut c_void) -> Result<()> {
-        let keyval = T::keyvals().find(number)?;
+        let keyval = T::keyvals().find_usable(number)?;
         let value = Address(value);
         if let Some(old) = self.find(number) {
             old.keyval.call_delete(owner, old.value)?;
@@ -375,6 +381,8 @@ mod tests {
         KEYVALS.free(keyval).expect("a live keyval");
         assert_eq!(code(KEYVALS.free(keyval)), BAD_KEYVAL);
         assert_eq!(list.get(keyval), Ok(Some(pointer(1))));
+        assert_eq!(code(list.set(OWNER, keyval, pointer(2))), BAD_KEYVAL);
+        assert!(entries(&log).is_empty());
         list.delete(OWNER, keyval).expect("still there");
         assert_eq!(entries(&log), [(77, 1)]);
         assert_eq!(code(list.get(keyval)), BAD_KEYVAL);
