@@ -8,6 +8,7 @@ use isthmus_mpi::errhandler;
 pub use isthmus_mpi::errhandler::Scope;
 use isthmus_mpi::error::{Error, Result};
 use isthmus_mpi::fail;
+use isthmus_mpi::tool::events;
 
 use crate::abi::{Abi, ErrorCode};
 
@@ -43,10 +44,14 @@ pub fn unsupported<A: Abi>(name: &'static str, scope: Scope) -> c_int {
 
 #[inline(always)]
 fn finish<A: Abi>(name: &'static str, scope: Scope, result: Result<()>) -> c_int {
-    match result {
+    let code = match result {
         Ok(()) => 0,
         Err(error) => raise::<A>(name, scope, &error),
+    };
+    if events::are_due() {
+        events::tell();
     }
+    code
 }
 
 /// Tell the error handler; the code that the C function returns.

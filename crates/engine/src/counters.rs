@@ -3,7 +3,18 @@
 //!
 //! A new counter is one line in the table below; it then shows in `isthmus info`, MPI_T and the manual.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Told that a counter has counted so many more, in the middle of whatever counts: it must neither enter the engine nor wait.
+pub type Observer = fn(&Counter, u64);
+
+static OBSERVER: OnceLock<Observer> = OnceLock::new();
+
+/// Who is told of the counters that are [watched](Counter::watch). The first one given stays.
+pub fn observe(observer: Observer) {
+    OBSERVER.get_or_init(|| observer);
+}
 
 /// One row.
 #[derive(Debug)]
@@ -13,6 +24,7 @@ pub struct Counter {
     /// One sentence.
     pub doc: &'static str,
     value: AtomicU64,
+    is_watched: AtomicBool,
 }
 
 impl Counter {
@@ -21,12 +33,33 @@ impl Counter {
     pub fn add(&self, n: u64) {
         self.value
             .store(self.value.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+        self.show(n);
     }
 
     /// Count `n` more, from wherever. Never together with [`Self::add`].
     #[inline]
     pub fn add_anywhere(&self, n: u64) {
         self.value.fetch_add(n, Ordering::Relaxed);
+        self.show(n);
+    }
+
+    /// Is the observer to be told of it?
+    pub fn watch(&self, is_watched: bool) {
+        self.is_watched.store(is_watched, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn show(&self, n: u64) {
+        if self.is_watched.load(Ordering::Relaxed) {
+            self.tell(n);
+        }
+    }
+
+    #[cold]
+    fn tell(&self, n: u64) {
+        if let Some(observer) = OBSERVER.get() {
+            observer(self, n);
+        }
     }
 
     /// The count so far.
@@ -37,7 +70,12 @@ impl Counter {
 
 macro_rules! table {
     ($($ident:ident = $name:literal, $doc:literal;)*) => {
-        $(#[doc = $doc] pub static $ident: Counter = Counter { name: $name, doc: $doc, value: AtomicU64::new(0) };)*
+        $(#[doc = $doc] pub static $ident: Counter = Counter {
+            name: $name,
+            doc: $doc,
+            value: AtomicU64::new(0),
+            is_watched: AtomicBool::new(false),
+        };)*
         /// Every counter.
         pub static TABLE: &[&Counter] = &[$(&$ident),*];
     };

@@ -80,7 +80,7 @@ impl Tunable {
     }
 }
 
-/// A row whose value is no number. Not a control variable of MPI_T.
+/// A row whose value is no number.
 #[derive(Debug)]
 pub struct Text {
     /// As [`Tunable::name`]; its variable is made in the same way.
@@ -93,8 +93,21 @@ pub struct Text {
 impl Text {
     /// The text in force, if there is one.
     pub fn get(&self) -> Option<&str> {
-        let read = || std::env::var(self.variable()).ok().filter(|text| !text.is_empty());
-        self.value.get_or_init(read).as_deref()
+        self.value.get_or_init(|| self.given()).as_deref()
+    }
+
+    /// What [`Self::get`] would answer, without making it final.
+    pub fn peek(&self) -> Option<String> {
+        self.value.get().cloned().unwrap_or_else(|| self.given())
+    }
+
+    /// Give it a text; an empty one: none. False: too late, it is in use.
+    pub fn set(&self, text: String) -> bool {
+        self.value.set(Some(text).filter(|text| !text.is_empty())).is_ok()
+    }
+
+    fn given(&self) -> Option<String> {
+        std::env::var(self.variable()).ok().filter(|text| !text.is_empty())
     }
 
     /// The environment variable that sets it.

@@ -1,14 +1,16 @@
-//! The tool interface (MPI-5.0 §15.3): tunables as control variables, counters as performance variables, in one category.
-//! No events, no enumerations.
+//! The tool interface (MPI-5.0 §15.3): tunables as control variables, counters as performance variables and as types of
+//! events, in one category. No enumerations.
 //!
 //! It works whether MPI is initialized or not. It has no error handlers: what fails is a [`Failure`].
+
+pub mod events;
 
 use std::collections::HashMap;
 use std::ffi::CStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use isthmus_engine::counters::{self, Counter};
-use isthmus_engine::tunables::{self, Tunable};
+use isthmus_engine::tunables::{self, Text, Tunable};
 
 /// Error codes of the tool interface, with the standard ABI's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +18,7 @@ use isthmus_engine::tunables::{self, Tunable};
 #[allow(missing_docs)] // The names are the standard's.
 pub enum Failure {
     NotInitialized = 1003,
+    Memory = 1005,
     Invalid = 1006,
     InvalidIndex = 1007,
     InvalidSession = 1009,
@@ -35,14 +38,49 @@ pub const ALL_HANDLES: Id = 1;
 const FIRST_ID: Id = 16;
 
 /// The one category.
-pub const CATEGORY: (&str, &str) = ("engine", "The communication engine: tunables and counters.");
+pub const CATEGORY: (&str, &str) = ("engine", "The communication engine: tunables, counters, events.");
+
+/// A control variable.
+#[derive(Debug, Clone, Copy)]
+pub enum Control {
+    /// One number.
+    Number(&'static Tunable),
+    /// Up to [`TEXT_ROOM`] characters, the zero at the end among them.
+    Text(&'static Text),
+}
+
+/// How long a text of a control variable may be.
+pub const TEXT_ROOM: usize = 4096;
+
+impl Control {
+    fn all() -> impl Iterator<Item = Self> {
+        let numbers = tunables::TABLE.iter().map(|row| Self::Number(row));
+        numbers.chain(tunables::TEXTS.iter().map(|row| Self::Text(row)))
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Number(row) => row.name,
+            Self::Text(row) => row.name,
+        }
+    }
+}
+
+/// The value of a control variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)] // As in `Control`.
+pub enum Value {
+    Number(u64),
+    Text(String),
+}
 
 /// The interface while someone uses it.
 struct Tool {
     /// How often it has been initialized more than finalized.
     users: u32,
     next: Id,
-    controls: HashMap<Id, &'static Tunable>,
+    controls: HashMap<Id, Control>,
     sessions: HashMap<Id, HashMap<Id, Gauge>>,
 }
 
@@ -118,6 +156,7 @@ pub fn finalize() -> Result<()> {
     tool.users -= 1;
     if tool.users == 0 {
         *slot = None;
+        events::forget();
     }
     Ok(())
 }
@@ -128,8 +167,11 @@ pub fn check() -> Result<()> {
 }
 
 /// A control variable.
-pub fn control(index: i32) -> Result<&'static Tunable> {
-    with(|_| at(tunables::TABLE, index))
+pub fn control(index: i32) -> Result<Control> {
+    with(|_| {
+        let found = usize::try_from(index).ok().and_then(|index| Control::all().nth(index));
+        found.ok_or(Failure::InvalidIndex)
+    })
 }
 
 /// A performance variable.
@@ -144,7 +186,7 @@ fn at<T>(table: &[&'static T], index: i32) -> Result<&'static T> {
 
 /// How many control variables there are.
 pub fn controls() -> Result<i32> {
-    with(|_| Ok(tunables::TABLE.len() as i32))
+    with(|_| Ok(Control::all().count() as i32))
 }
 
 /// How many performance variables there are.
@@ -154,7 +196,7 @@ pub fn performances() -> Result<i32> {
 
 /// The index of a control variable.
 pub fn control_index(name: &CStr) -> Result<i32> {
-    with(|_| find(tunables::TABLE.iter().map(|row| row.name), name))
+    with(|_| find(Control::all().map(Control::name), name))
 }
 
 /// The index of a performance variable.
@@ -177,13 +219,17 @@ fn find(mut names: impl Iterator<Item = &'static str>, name: &CStr) -> Result<i3
     at.map(|at| at as i32).ok_or(Failure::InvalidName)
 }
 
-/// `MPI_T_cvar_handle_alloc`.
-pub fn cvar_handle_alloc(index: i32) -> Result<Id> {
+/// `MPI_T_cvar_handle_alloc`; and how many elements the variable has.
+pub fn cvar_handle_alloc(index: i32) -> Result<(Id, usize)> {
+    let control = control(index)?;
+    let count = match control {
+        Control::Number(_) => 1,
+        Control::Text(_) => TEXT_ROOM,
+    };
     with(|tool| {
-        let tunable = at(tunables::TABLE, index)?;
         let id = tool.id();
-        tool.controls.insert(id, tunable);
-        Ok(id)
+        tool.controls.insert(id, control);
+        Ok((id, count))
     })
 }
 
@@ -192,22 +238,27 @@ pub fn cvar_handle_free(handle: Id) -> Result<()> {
     with(|tool| tool.controls.remove(&handle).map(drop).ok_or(Failure::InvalidHandle))
 }
 
-fn cvar(handle: Id) -> Result<&'static Tunable> {
+/// The variable that a handle stands for.
+pub fn cvar(handle: Id) -> Result<Control> {
     with(|tool| tool.controls.get(&handle).copied().ok_or(Failure::InvalidHandle))
 }
 
 /// `MPI_T_cvar_read`.
-pub fn cvar_read(handle: Id) -> Result<u64> {
-    Ok(cvar(handle)?.peek().0)
+pub fn cvar_read(handle: Id) -> Result<Value> {
+    Ok(match cvar(handle)? {
+        Control::Number(row) => Value::Number(row.peek().0),
+        Control::Text(row) => Value::Text(row.peek().unwrap_or_default()),
+    })
 }
 
 /// `MPI_T_cvar_write`: possible until the variable is first used.
-pub fn cvar_write(handle: Id, value: u64) -> Result<()> {
-    if cvar(handle)?.set(value) {
-        Ok(())
-    } else {
-        Err(Failure::CvarSetNotNow)
-    }
+pub fn cvar_write(handle: Id, value: Value) -> Result<()> {
+    let is_set = match (cvar(handle)?, value) {
+        (Control::Number(row), Value::Number(number)) => row.set(number),
+        (Control::Text(row), Value::Text(text)) => row.set(text),
+        _ => return Err(Failure::Invalid),
+    };
+    if is_set { Ok(()) } else { Err(Failure::CvarSetNotNow) }
 }
 
 /// `MPI_T_pvar_session_create`.
@@ -310,14 +361,16 @@ mod tests {
         assert_eq!(finalize(), Err(Failure::NotInitialized));
         init();
         let index = control_index(c"eager_limit").unwrap();
-        assert_eq!(control(index).unwrap().name, "eager_limit");
+        assert_eq!(control(index).unwrap().name(), "eager_limit");
         assert_eq!(control_index(c"no_such"), Err(Failure::InvalidName));
         assert!(control(controls().unwrap()).is_err() && control(-1).is_err());
-        let handle = cvar_handle_alloc(index).unwrap();
-        assert_eq!(cvar_read(handle).unwrap(), control(index).unwrap().default);
-        assert_eq!(cvar_write(handle, 4096), Ok(()));
-        assert_eq!(cvar_read(handle), Ok(4096));
-        assert_eq!(cvar_write(handle, 1), Err(Failure::CvarSetNotNow));
+        let (handle, count) = cvar_handle_alloc(index).unwrap();
+        assert_eq!(count, 1);
+        assert_eq!(cvar_read(handle), Ok(Value::Number(tunables::EAGER_LIMIT.default)));
+        assert_eq!(cvar_write(handle, Value::Number(4096)), Ok(()));
+        assert_eq!(cvar_read(handle), Ok(Value::Number(4096)));
+        assert_eq!(cvar_write(handle, Value::Number(1)), Err(Failure::CvarSetNotNow));
+        assert_eq!(cvar_write(handle, Value::Text("1".to_owned())), Err(Failure::Invalid));
         cvar_handle_free(handle).unwrap();
         assert_eq!(cvar_read(handle), Err(Failure::InvalidHandle));
 

@@ -351,11 +351,7 @@ impl Draw<'_, '_> {
             number
         };
         let reaches = number > 2 * small || number < -2 * small && parameter.kind.contains("DISPLACEMENT");
-        if limited && reaches {
-            number % small
-        } else {
-            number
-        }
+        if limited && reaches { number % small } else { number }
     }
 
     /// A constant of the parameter's set, if it has one.
@@ -415,7 +411,7 @@ impl Draw<'_, '_> {
         }
         let in_place = self.objects.library.abi.constant("MPI_IN_PLACE").cast_unsigned();
         match self.input.byte() {
-            255 | 0x77 | 0x33 => in_place,
+            255 | 0x77 | 0x33 if !name.starts_with("MPI_T_") => in_place,
             byte => self
                 .memory
                 .buffer(parameter.direction == Direction::In, 8 * usize::from(byte)),

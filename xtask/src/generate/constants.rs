@@ -15,7 +15,7 @@ use crate::abi::{INVALID, Mpich, Std, Word};
 ";
 
 /// Sets of integers that arguments and results are drawn from: the type that stands for it, and its kinds.
-const WORDS: [(&str, &[&str]); 16] = [
+const WORDS: [(&str, &[&str]); 18] = [
     ("Rank", &["rank"]),
     ("Tag", &["tag"]),
     ("Keyval", &["keyval"]),
@@ -32,6 +32,8 @@ const WORDS: [(&str, &[&str]); 16] = [
     ("Bind", &["bind"]),
     ("VariableScope", &["scope"]),
     ("VariableClass", &["pvar_class"]),
+    ("CallbackSafety", &["cb_safety"]),
+    ("SourceOrder", &["source_order"]),
 ];
 
 const HANDLES: [&str; 9] = [

@@ -637,6 +637,54 @@ impl Word for VariableClass {
     }
 }
 
+/// Values of: cb safety.
+pub struct CallbackSafety;
+
+impl Word for CallbackSafety {
+    fn from_mpich(value: i32) -> i32 {
+        match value {
+            1 => 3,
+            2 => 15,
+            3 => 63,
+            // They mean something in the standard ABI only.
+            15 | 63 => INVALID,
+            other => other,
+        }
+    }
+
+    fn to_mpich(value: i32) -> i32 {
+        match value {
+            3 => 1,
+            15 => 2,
+            63 => 3,
+            other => other,
+        }
+    }
+}
+
+/// Values of: source order.
+pub struct SourceOrder;
+
+impl Word for SourceOrder {
+    fn from_mpich(value: i32) -> i32 {
+        match value {
+            0 => 1,
+            1 => 2,
+            // They mean something in the standard ABI only.
+            2 => INVALID,
+            other => other,
+        }
+    }
+
+    fn to_mpich(value: i32) -> i32 {
+        match value {
+            1 => 0,
+            2 => 1,
+            other => other,
+        }
+    }
+}
+
 /// Predefined handles of the MPICH ABI, and what they are in the standard ABI.
 pub mod from_mpich {
     /// A predefined comm.

@@ -14,6 +14,7 @@ mod info;
 mod op;
 mod request;
 mod tool;
+mod tool_events;
 mod topology;
 
 pub use abi_info::*;
@@ -28,4 +29,5 @@ pub use info::*;
 pub use op::*;
 pub use request::*;
 pub use tool::*;
+pub use tool_events::*;
 pub use topology::*;

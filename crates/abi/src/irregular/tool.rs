@@ -5,25 +5,27 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use isthmus_mpi::constants::THREAD_MULTIPLE;
 use isthmus_mpi::datatype::Datatype;
 use isthmus_mpi::handle::Handle;
-use isthmus_mpi::tool::{self, CATEGORY, Failure, Id, Result};
+use isthmus_mpi::tool::{self, CATEGORY, Control, Failure, Id, Result, TEXT_ROOM, Value};
 
 use crate::abi::Abi;
 use crate::entry::CHandle;
 use crate::generated::constants::{Bind, ErrorClass, ThreadLevel, VariableClass, VariableScope, Verbosity};
 
-/// `MPI_UNSIGNED_LONG_LONG`, the type of all variables.
-const VALUE: Handle<Datatype> = Handle::from_raw(0x20f);
+/// `MPI_UNSIGNED_LONG_LONG`, the type of variables that are numbers.
+pub(super) const VALUE: Handle<Datatype> = Handle::from_raw(0x20f);
+/// `MPI_CHAR`, the type of those that are texts.
+const CHARACTERS: Handle<Datatype> = Handle::from_raw(0x243);
 /// `MPI_T_VERBOSITY_TUNER_BASIC`
-const TUNER_BASIC: i32 = 17;
+pub(super) const TUNER_BASIC: i32 = 17;
 /// `MPI_T_BIND_NO_OBJECT`
-const NO_OBJECT: i32 = 1;
+pub(super) const NO_OBJECT: i32 = 1;
 /// `MPI_T_SCOPE_LOCAL`
 const LOCAL: i32 = 3;
 /// `MPI_T_PVAR_CLASS_COUNTER`
 const COUNTER: i32 = 7;
 
 /// What the C function returns.
-fn answer<A: Abi>(result: Result<()>) -> c_int {
+pub(super) fn answer<A: Abi>(result: Result<()>) -> c_int {
     match result {
         Ok(()) => 0,
         Err(failure) => A::word_out::<ErrorClass>(failure as i32),
@@ -34,7 +36,7 @@ fn answer<A: Abi>(result: Result<()>) -> c_int {
 ///
 /// # Safety
 /// `place` is null or writable.
-unsafe fn put<T>(place: *mut T, value: impl FnOnce() -> Result<T>) -> Result<()> {
+pub(super) unsafe fn put<T>(place: *mut T, value: impl FnOnce() -> Result<T>) -> Result<()> {
     tool::check()?;
     if place.is_null() {
         return Err(Failure::Invalid);
@@ -48,7 +50,7 @@ unsafe fn put<T>(place: *mut T, value: impl FnOnce() -> Result<T>) -> Result<()>
 ///
 /// # Safety
 /// `place` is null or writable.
-unsafe fn tell<T>(place: *mut T, value: T) {
+pub(super) unsafe fn tell<T>(place: *mut T, value: T) {
     if !place.is_null() {
         // SAFETY: not null, and the caller keeps it writable.
         unsafe { place.write(value) }
@@ -59,7 +61,7 @@ unsafe fn tell<T>(place: *mut T, value: T) {
 ///
 /// # Safety
 /// `length` is null or writable, and `place` is null or has room for so many bytes.
-unsafe fn text(place: *mut c_char, length: *mut c_int, value: &str) {
+pub(super) unsafe fn text(place: *mut c_char, length: *mut c_int, value: &str) {
     if length.is_null() {
         return;
     }
@@ -79,7 +81,7 @@ unsafe fn text(place: *mut c_char, length: *mut c_int, value: &str) {
 ///
 /// # Safety
 /// `indices` is null or has room for `length` numbers.
-unsafe fn list(indices: *mut c_int, length: c_int, count: c_int) -> Result<()> {
+pub(super) unsafe fn list(indices: *mut c_int, length: c_int, count: c_int) -> Result<()> {
     if length < 0 || indices.is_null() && length > 0 {
         return Err(Failure::Invalid);
     }
@@ -92,7 +94,7 @@ unsafe fn list(indices: *mut c_int, length: c_int, count: c_int) -> Result<()> {
 
 /// # Safety
 /// `name` is null or a string.
-unsafe fn name<'a>(name: *const c_char) -> Result<&'a CStr> {
+pub(super) unsafe fn name<'a>(name: *const c_char) -> Result<&'a CStr> {
     tool::check()?;
     if name.is_null() {
         return Err(Failure::Invalid);
@@ -114,12 +116,27 @@ unsafe fn given(buf: *const c_void) -> Result<u64> {
     Ok(unsafe { buf.cast::<u64>().read_unaligned() })
 }
 
+/// The characters at an address, up to a zero.
+///
+/// # Safety
+/// `buf` is null or good for reading up to a zero, or [`TEXT_ROOM`] characters.
+unsafe fn given_text(buf: *const c_void) -> Result<String> {
+    if buf.is_null() {
+        return Err(Failure::Invalid);
+    }
+    let start: *const u8 = buf.cast();
+    // SAFETY: not null, and nothing behind the zero is read.
+    let text = (0..TEXT_ROOM).map(|at| unsafe { start.add(at).read() });
+    let text: Vec<u8> = text.take_while(|byte| *byte != 0).collect();
+    String::from_utf8(text).map_err(|_| Failure::Invalid)
+}
+
 /// A handle that a program holds.
-fn id(handle: *mut c_void) -> Id {
+pub(super) fn id(handle: *mut c_void) -> Id {
     handle.addr()
 }
 
-fn pointer(id: Id) -> *mut c_void {
+pub(super) fn pointer(id: Id) -> *mut c_void {
     std::ptr::without_provenance_mut(id)
 }
 
@@ -190,24 +207,6 @@ pub unsafe fn t_category_get_num<A: Abi>(num_cat: *mut c_int) -> c_int {
     answer::<A>(unsafe { put(num_cat, || Ok(1)) })
 }
 
-/// `MPI_T_event_get_num`
-///
-/// # Safety
-/// As for the C function.
-pub unsafe fn t_event_get_num<A: Abi>(num_events: *mut c_int) -> c_int {
-    // SAFETY: the caller's promise.
-    answer::<A>(unsafe { put(num_events, || Ok(0)) })
-}
-
-/// `MPI_T_source_get_num`
-///
-/// # Safety
-/// As for the C function.
-pub unsafe fn t_source_get_num<A: Abi>(num_sources: *mut c_int) -> c_int {
-    // SAFETY: the caller's promise.
-    answer::<A>(unsafe { put(num_sources, || Ok(0)) })
-}
-
 /// `MPI_T_cvar_get_index`
 ///
 /// # Safety
@@ -237,13 +236,17 @@ pub unsafe fn t_cvar_get_info<A: Abi>(
         Ok(row) => row,
         Err(failure) => return answer::<A>(Err(failure)),
     };
+    let (kind, about) = match row {
+        Control::Number(row) => (VALUE, format!("{} ({})", row.doc, row.unit)),
+        Control::Text(row) => (CHARACTERS, row.doc.to_owned()),
+    };
     // SAFETY: the caller's promise.
     unsafe {
-        text(name, name_len, row.name);
+        text(name, name_len, row.name());
         tell(verbosity, A::word_out::<Verbosity>(TUNER_BASIC));
-        tell(datatype, A::handle_out(VALUE));
+        tell(datatype, A::handle_out(kind));
         tell(enumtype, std::ptr::null_mut());
-        text(desc, desc_len, &format!("{} ({})", row.doc, row.unit));
+        text(desc, desc_len, &about);
         tell(bind, A::word_out::<Bind>(NO_OBJECT));
         tell(scope, A::word_out::<VariableScope>(LOCAL));
     }
@@ -260,8 +263,15 @@ pub unsafe fn t_cvar_handle_alloc<A: Abi>(
     handle: *mut *mut c_void,
     count: *mut c_int,
 ) -> c_int {
+    let mut elements = 0;
+    let alloc = || {
+        tool::cvar_handle_alloc(cvar_index).map(|(id, count)| {
+            elements = count as c_int;
+            pointer(id)
+        })
+    };
     // SAFETY: the caller's promise.
-    answer::<A>(unsafe { put(handle, || tool::cvar_handle_alloc(cvar_index).map(pointer)).map(|()| tell(count, 1)) })
+    answer::<A>(unsafe { put(handle, alloc).map(|()| tell(count, elements)) })
 }
 
 /// `MPI_T_cvar_handle_free`
@@ -278,8 +288,20 @@ pub unsafe fn t_cvar_handle_free<A: Abi>(handle: *mut *mut c_void) -> c_int {
 /// # Safety
 /// As for the C function.
 pub unsafe fn t_cvar_read<A: Abi>(handle: *mut c_void, buf: *mut c_void) -> c_int {
-    // SAFETY: the caller's promise.
-    answer::<A>(unsafe { put(buf.cast(), || tool::cvar_read(id(handle))) })
+    let read = || match tool::cvar_read(id(handle))? {
+        // SAFETY: the caller's promise; nobody else writes there.
+        Value::Number(value) => unsafe { put(buf.cast(), || Ok(value)) },
+        Value::Text(value) => {
+            if buf.is_null() {
+                return Err(Failure::Invalid);
+            }
+            let mut room = TEXT_ROOM as c_int;
+            // SAFETY: not null, and the caller has room for as many elements as the handle was said to have.
+            unsafe { text(buf.cast(), &raw mut room, &value) };
+            Ok(())
+        }
+    };
+    answer::<A>(read())
 }
 
 /// `MPI_T_cvar_write`
@@ -287,8 +309,16 @@ pub unsafe fn t_cvar_read<A: Abi>(handle: *mut c_void, buf: *mut c_void) -> c_in
 /// # Safety
 /// As for the C function.
 pub unsafe fn t_cvar_write<A: Abi>(handle: *mut c_void, buf: *const c_void) -> c_int {
-    // SAFETY: the caller's promise.
-    answer::<A>(unsafe { given(buf).and_then(|value| tool::cvar_write(id(handle), value)) })
+    let write = || {
+        let value = match tool::cvar(id(handle))? {
+            // SAFETY: the caller's promise.
+            Control::Number(_) => Value::Number(unsafe { given(buf)? }),
+            // SAFETY: the caller's promise.
+            Control::Text(_) => Value::Text(unsafe { given_text(buf)? }),
+        };
+        tool::cvar_write(id(handle), value)
+    };
+    answer::<A>(write())
 }
 
 /// `MPI_T_pvar_get_index`
@@ -438,8 +468,12 @@ pub unsafe fn t_pvar_readreset<A: Abi>(pe_session: *mut c_void, handle: *mut c_v
 /// # Safety
 /// As for the C function.
 pub unsafe fn t_pvar_write<A: Abi>(pe_session: *mut c_void, handle: *mut c_void, buf: *const c_void) -> c_int {
+    let (session, handle) = (id(pe_session), id(handle));
+    // What is no variable has no value, and the buffer is not looked at.
+    let known = tool::pvar_read(session, handle);
     // SAFETY: the caller's promise.
-    answer::<A>(unsafe { given(buf).and_then(|value| tool::pvar_write(id(pe_session), id(handle), value)) })
+    let value = known.and_then(|_| unsafe { given(buf) });
+    answer::<A>(value.and_then(|value| tool::pvar_write(session, handle, value)))
 }
 
 /// `MPI_T_category_get_index`
@@ -529,31 +563,9 @@ pub unsafe fn t_category_get_categories<A: Abi>(cat_index: c_int, len: c_int, in
     })
 }
 
-/// `MPI_T_category_get_events`
-///
-/// # Safety
-/// As for the C function.
-pub unsafe fn t_category_get_events<A: Abi>(cat_index: c_int, len: c_int, indices: *mut c_int) -> c_int {
-    // SAFETY: the caller's promise.
-    answer::<A>(unsafe {
-        tool::check_category(cat_index)
-            .map(|()| 0)
-            .and_then(|count| list(indices, len, count))
-    })
-}
-
-/// `MPI_T_category_get_num_events`
-///
-/// # Safety
-/// As for the C function.
-pub unsafe fn t_category_get_num_events<A: Abi>(cat_index: c_int, num_events: *mut c_int) -> c_int {
-    // SAFETY: the caller's promise.
-    answer::<A>(unsafe { put(num_events, || tool::check_category(cat_index).map(|()| 0)) })
-}
-
 macro_rules! entry {
     ($name:ident, $failure:ident, $($argument:ident: $kind:ty),*) => {
-        /// There are no events, sources and enumerations: whatever the argument names, it is not there.
+        /// There are no enumerations: whatever the argument names, it is not there.
         ///
         /// # Safety
         /// As for the C function.
@@ -565,19 +577,3 @@ macro_rules! entry {
 
 entry!(t_enum_get_info, InvalidHandle, _a: *mut c_void, _b: *mut c_int, _c: *mut c_char, _d: *mut c_int);
 entry!(t_enum_get_item, InvalidHandle, _a: *mut c_void, _b: c_int, _c: *mut c_int, _d: *mut c_char, _e: *mut c_int);
-entry!(t_event_get_index, InvalidName, _a: *const c_char, _b: *mut c_int);
-entry!(t_event_get_info, InvalidIndex, _a: c_int, _b: *mut c_char, _c: *mut c_int, _d: *mut c_int, _e: *mut CHandle<A>, _f: *mut i64, _g: *mut c_int, _h: *mut *mut c_void, _i: *mut CHandle<A>, _j: *mut c_char, _k: *mut c_int, _l: *mut c_int);
-entry!(t_event_handle_alloc, InvalidIndex, _a: c_int, _b: *mut c_void, _c: CHandle<A>, _d: *mut *mut c_void);
-entry!(t_event_handle_free, InvalidHandle, _a: *mut c_void, _b: *mut c_void, _c: *const c_void);
-entry!(t_event_handle_get_info, InvalidHandle, _a: *mut c_void, _b: *mut CHandle<A>);
-entry!(t_event_handle_set_info, InvalidHandle, _a: *mut c_void, _b: CHandle<A>);
-entry!(t_event_register_callback, InvalidHandle, _a: *mut c_void, _b: c_int, _c: CHandle<A>, _d: *mut c_void, _e: *const c_void);
-entry!(t_event_callback_get_info, InvalidHandle, _a: *mut c_void, _b: c_int, _c: *mut CHandle<A>);
-entry!(t_event_callback_set_info, InvalidHandle, _a: *mut c_void, _b: c_int, _c: CHandle<A>);
-entry!(t_event_set_dropped_handler, InvalidHandle, _a: *mut c_void, _b: *const c_void);
-entry!(t_event_read, InvalidHandle, _a: *mut c_void, _b: c_int, _c: *mut c_void);
-entry!(t_event_copy, InvalidHandle, _a: *mut c_void, _b: *mut c_void);
-entry!(t_event_get_source, InvalidHandle, _a: *mut c_void, _b: *mut c_int);
-entry!(t_event_get_timestamp, InvalidHandle, _a: *mut c_void, _b: *mut i64);
-entry!(t_source_get_info, InvalidIndex, _a: c_int, _b: *mut c_char, _c: *mut c_int, _d: *mut c_char, _e: *mut c_int, _f: *mut c_int, _g: *mut i64, _h: *mut i64, _i: *mut CHandle<A>);
-entry!(t_source_get_timestamp, InvalidIndex, _a: c_int, _b: *mut i64);
