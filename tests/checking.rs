@@ -81,6 +81,46 @@ fn with_what_root_and_operation() -> Result<()> {
     )
 }
 
+/// What the entry refuses is a call like any other: the ranks stay in step.
+#[test]
+fn with_what_is_no_argument_at_all() -> Result<()> {
+    let wrong = |call: u32, name: &str| {
+        format!(
+            "isthmus: ranks disagree in collective call {call} on MPI_COMM_WORLD: {name}: the arguments are wrong on rank 3"
+        )
+    };
+    let refused = |call: u32, name: &str| {
+        format!(
+            "isthmus: ranks disagree in collective call {call} on MPI_COMM_WORLD: {name} on ranks 0-2, {name} (refused) on rank 3"
+        )
+    };
+    assert_eq!(
+        lines("refused")?,
+        [
+            wrong(1, "MPI_Allreduce"),
+            wrong(2, "MPI_Iscan"),
+            wrong(3, "MPI_Bcast_init"),
+            wrong(4, "MPI_Barrier_init"),
+            refused(5, "MPI_Comm_split"),
+            refused(6, "MPI_Comm_idup"),
+        ]
+    );
+    Ok(())
+}
+
+/// A communicator leaves nothing behind: what ranks tell one another when they free it is taken.
+#[test]
+fn freed_communicators_leave_nothing() -> Result<()> {
+    for kind in ["duplicates", "parts", "intercommunicators"] {
+        let run = Run::mpiexec("-n 2")
+            .arg(compile("object_cycles")?)
+            .arg("2000")
+            .arg(kind);
+        run.env("ISTHMUS_CHECK", "1").succeed()?;
+    }
+    Ok(())
+}
+
 #[test]
 fn with_what_elements() -> Result<()> {
     says(

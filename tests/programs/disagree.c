@@ -76,6 +76,24 @@ int main(int argc, char **argv) {
         if (last) FAILS(MPI_ERR_ROOT, MPI_Ibcast(data, 1, MPI_INT, 4, comm, &request));
         else DIFFER_LATER(MPI_Ibcast(data, 1, MPI_INT, 0, comm, &request));
     }
+    CASE("refused") {
+        /* A count that none of the procedures gets to see; the next call finds everyone in step. */
+        if (last) FAILS(MPI_ERR_COUNT, MPI_Allreduce(data, more, -1, MPI_INT, MPI_SUM, comm));
+        else DIFFER(MPI_Allreduce(data, more, 1, MPI_INT, MPI_SUM, comm));
+        if (last) FAILS(MPI_ERR_OP, MPI_Iscan(data, more, 1, MPI_INT, MPI_OP_NULL, comm, &request));
+        else DIFFER_LATER(MPI_Iscan(data, more, 1, MPI_INT, MPI_SUM, comm, &request));
+        if (last) FAILS(MPI_ERR_ARG, MPI_Bcast_init(data, 1, MPI_INT, 0, comm, MPI_INFO_NULL, NULL));
+        else DIFFER(MPI_Bcast_init(data, 1, MPI_INT, 0, comm, MPI_INFO_NULL, &request));
+        if (last) FAILS(MPI_ERR_INFO, MPI_Barrier_init(comm, (MPI_Info)MPI_COMM_WORLD, &request));
+        else DIFFER(MPI_Barrier_init(comm, MPI_INFO_NULL, &request));
+        if (last) FAILS(MPI_ERR_ARG, MPI_Comm_split(comm, 0, 0, NULL));
+        else DIFFER(MPI_Comm_split(comm, 0, 0, &made));
+        if (last) FAILS(MPI_ERR_ARG, MPI_Comm_idup(comm, &made, NULL));
+        else {
+            OK(MPI_Comm_idup(comm, &made, &request));
+            DIFFER(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        }
+    }
     CASE("neighbors") {
         OK(MPI_Cart_create(comm, 1, &size, (int[]){1}, 0, &made));
         OK(MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN));

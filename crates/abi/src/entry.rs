@@ -3,6 +3,8 @@
 use std::ffi::c_int;
 use std::sync::Once;
 
+pub use isthmus_mpi::coll::{refused, refused_by_name};
+use isthmus_mpi::comm::Comm;
 use isthmus_mpi::environment;
 use isthmus_mpi::errhandler;
 pub use isthmus_mpi::errhandler::Scope;
@@ -113,6 +115,35 @@ pub fn on_session_at<A: Abi>(session: *mut A::Handle) -> Scope {
     }
     // SAFETY: not null, and the program keeps the handle readable during the call.
     on_session::<A>(unsafe { session.read() })
+}
+
+/// Tells the other ranks of a call that its arguments were refused, unless that is averted. It is of interest only where ranks
+/// are checked to call the same.
+pub struct Refusal {
+    comm: &'static Comm,
+    procedure: &'static str,
+    tell: fn(&'static Comm, &str),
+}
+
+impl Refusal {
+    /// The arguments of this call are being looked at.
+    #[inline(always)]
+    pub fn new(comm: &'static Comm, procedure: &'static str, tell: fn(&'static Comm, &str)) -> Self {
+        Self { comm, procedure, tell }
+    }
+
+    /// They are good: the procedure itself tells.
+    #[inline(always)]
+    pub fn averted(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Refusal {
+    #[inline(always)]
+    fn drop(&mut self) {
+        (self.tell)(self.comm, self.procedure);
+    }
 }
 
 /// Exports entries for both ABIs: `MPI_Send = send::<c_int>(buf: *const c_void, ...) -> c_int;` makes

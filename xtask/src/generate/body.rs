@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::argument;
 use super::rust::{self, Width};
-use super::standard::{Direction, Procedure};
+use super::standard::{Direction, Parameter, Procedure};
 
 /// May be called before MPI is initialized and after it is finalized (MPI-5.0 §11.4.1), or reads nothing that
 /// initialization makes.
@@ -73,6 +73,66 @@ const WIDTH: [&str; 5] = [
     "type_vector",
 ];
 
+/// Collective procedures of other chapters whose calls are counted where ranks are checked to call the same, with the
+/// communicator of which they are.
+const COUNTED_BY_NAME: [&str; 14] = [
+    "MPI_Cart_create",
+    "MPI_Cart_sub",
+    "MPI_Comm_create",
+    "MPI_Comm_dup",
+    "MPI_Comm_dup_with_info",
+    "MPI_Comm_idup",
+    "MPI_Comm_idup_with_info",
+    "MPI_Comm_split",
+    "MPI_Comm_split_type",
+    "MPI_Dist_graph_create",
+    "MPI_Dist_graph_create_adjacent",
+    "MPI_Graph_create",
+    "MPI_Intercomm_create",
+    "MPI_Intercomm_merge",
+];
+
+/// Who is told that a call's arguments were refused, which its typed procedure would have counted.
+fn teller(procedure: &Procedure) -> Option<&'static str> {
+    let on_comm = |one: &Parameter| one.kind == "COMMUNICATOR" && one.direction == Direction::In;
+    let is_neighborly = procedure.name.to_ascii_lowercase().contains("neighbor_a");
+    if COUNTED_BY_NAME.contains(&procedure.name.as_str()) {
+        Some("refused_by_name")
+    } else if (procedure.chapter == "collective" || is_neighborly) && procedure.parameters(false).any(on_comm) {
+        Some("refused")
+    } else {
+        None
+    }
+}
+
+/// The communicator first, then whatever may be refused, and only then the call.
+fn count_refusals(procedure: &Procedure, teller: &str, body: &mut Body) -> Result<()> {
+    let comm = procedure
+        .parameters(false)
+        .find(|one| one.kind == "COMMUNICATOR")
+        .map(rust::name);
+    let comm = comm.context("no communicator")?;
+    let resolved = format!("let {comm} = A::handle_in::<Comm>({comm}).resolve({comm:?})?;\n");
+    ensure!(body.before.contains(&resolved), "its communicator is not resolved");
+    let rest = body.before.replacen(&resolved, "", 1);
+    if !rest.contains('?') && !body.arguments.iter().any(|argument| argument.contains('?')) {
+        // Whatever it is given, the procedure gets to see.
+        return Ok(());
+    }
+    body.before = format!(
+        "{resolved}let refusal = entry::Refusal::new({comm}, {:?}, entry::{teller});\n{rest}",
+        procedure.name
+    );
+    for (index, argument) in body.arguments.iter_mut().enumerate() {
+        if argument.contains('?') {
+            writeln!(body.before, "let argument_{index} = {argument};")?;
+            *argument = format!("argument_{index}");
+        }
+    }
+    body.before.push_str("refusal.averted();\n");
+    Ok(())
+}
+
 /// Does the typed procedure want to know the width of the counts?
 pub fn wants_width(typed: &str) -> bool {
     WIDTH.contains(&typed)
@@ -127,6 +187,9 @@ pub fn render(procedure: &Procedure) -> Result<String> {
             "argument::completion(&result).is_some()"
         };
         writeln!(body.always, "if {condition} {{ {} }}", body.report)?;
+    }
+    if let Some(teller) = teller(procedure) {
+        count_refusals(procedure, teller, &mut body)?;
     }
     let when = if ANY_TIME.contains(&procedure.name.as_str()) {
         "any_time"

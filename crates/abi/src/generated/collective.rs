@@ -49,7 +49,10 @@ unsafe fn allgather_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Allgather_init", entry::refused);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_7 = argument::info::<A>(info, "info")?;
+            refusal.averted();
             let request = procedures::allgather_init(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -58,7 +61,7 @@ unsafe fn allgather_init<A: Abi, N: Number>(
                 recvcount.into(),
                 A::handle_in::<Datatype>(recvtype),
                 comm,
-                argument::info::<A>(info, "info")?,
+                argument_7,
             )?;
             request_place.put(request);
             Ok(())
@@ -82,13 +85,17 @@ unsafe fn allgatherv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Allgatherv", entry::refused);
+            let argument_4 = argument::counts(recvcounts, peers(comm), "recvcounts")?;
+            let argument_5 = argument::counts(displs, peers(comm), "displs")?;
+            refusal.averted();
             procedures::allgatherv(
                 A::buffer(sendbuf),
                 sendcount.into(),
                 A::handle_in::<Datatype>(sendtype),
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, peers(comm), "recvcounts")?,
-                argument::counts(displs, peers(comm), "displs")?,
+                argument_4,
+                argument_5,
                 A::handle_in::<Datatype>(recvtype),
                 comm,
             )?;
@@ -115,17 +122,22 @@ unsafe fn allgatherv_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Allgatherv_init", entry::refused);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_4 = argument::counts(recvcounts, peers(comm), "recvcounts")?;
+            let argument_5 = argument::counts(displs, peers(comm), "displs")?;
+            let argument_8 = argument::info::<A>(info, "info")?;
+            refusal.averted();
             let request = procedures::allgatherv_init(
                 A::buffer(sendbuf),
                 sendcount.into(),
                 A::handle_in::<Datatype>(sendtype),
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, peers(comm), "recvcounts")?,
-                argument::counts(displs, peers(comm), "displs")?,
+                argument_4,
+                argument_5,
                 A::handle_in::<Datatype>(recvtype),
                 comm,
-                argument::info::<A>(info, "info")?,
+                argument_8,
             )?;
             request_place.put(request);
             Ok(())
@@ -146,10 +158,12 @@ unsafe fn allreduce<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Allreduce", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Allreduce", entry::refused);
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            refusal.averted();
             procedures::allreduce(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
             Ok(())
         }
@@ -171,11 +185,14 @@ unsafe fn allreduce_init<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Allreduce_init", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Allreduce_init", entry::refused);
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_6 = argument::info::<A>(info, "info")?;
+            refusal.averted();
             let request = procedures::allreduce_init(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
@@ -183,7 +200,7 @@ unsafe fn allreduce_init<A: Abi, N: Number>(
                 datatype,
                 op,
                 comm,
-                argument::info::<A>(info, "info")?,
+                argument_6,
             )?;
             request_place.put(request);
             Ok(())
@@ -237,7 +254,10 @@ unsafe fn alltoall_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Alltoall_init", entry::refused);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_7 = argument::info::<A>(info, "info")?;
+            refusal.averted();
             let request = procedures::alltoall_init(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -246,7 +266,7 @@ unsafe fn alltoall_init<A: Abi, N: Number>(
                 recvcount.into(),
                 A::handle_in::<Datatype>(recvtype),
                 comm,
-                argument::info::<A>(info, "info")?,
+                argument_7,
             )?;
             request_place.put(request);
             Ok(())
@@ -271,14 +291,20 @@ unsafe fn alltoallv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Alltoallv", entry::refused);
+            let argument_1 = argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?;
+            let argument_2 = argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?;
+            let argument_5 = argument::counts(recvcounts, peers(comm), "recvcounts")?;
+            let argument_6 = argument::counts(rdispls, peers(comm), "rdispls")?;
+            refusal.averted();
             procedures::alltoallv(
                 A::buffer(sendbuf),
-                argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?,
-                argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?,
+                argument_1,
+                argument_2,
                 A::handle_in::<Datatype>(sendtype),
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, peers(comm), "recvcounts")?,
-                argument::counts(rdispls, peers(comm), "rdispls")?,
+                argument_5,
+                argument_6,
                 A::handle_in::<Datatype>(recvtype),
                 comm,
             )?;
@@ -306,18 +332,25 @@ unsafe fn alltoallv_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Alltoallv_init", entry::refused);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_1 = argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?;
+            let argument_2 = argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?;
+            let argument_5 = argument::counts(recvcounts, peers(comm), "recvcounts")?;
+            let argument_6 = argument::counts(rdispls, peers(comm), "rdispls")?;
+            let argument_9 = argument::info::<A>(info, "info")?;
+            refusal.averted();
             let request = procedures::alltoallv_init(
                 A::buffer(sendbuf),
-                argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?,
-                argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?,
+                argument_1,
+                argument_2,
                 A::handle_in::<Datatype>(sendtype),
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, peers(comm), "recvcounts")?,
-                argument::counts(rdispls, peers(comm), "rdispls")?,
+                argument_5,
+                argument_6,
                 A::handle_in::<Datatype>(recvtype),
                 comm,
-                argument::info::<A>(info, "info")?,
+                argument_9,
             )?;
             request_place.put(request);
             Ok(())
@@ -342,15 +375,24 @@ unsafe fn alltoallw<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Alltoallw", entry::refused);
+            let argument_1 = argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?;
+            let argument_2 = argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?;
+            let argument_3 =
+                &argument::handles::<A, Datatype>(sendtypes, peers_if(!is_in_place::<A>(sendbuf), comm), "sendtypes")?;
+            let argument_5 = argument::counts(recvcounts, peers(comm), "recvcounts")?;
+            let argument_6 = argument::counts(rdispls, peers(comm), "rdispls")?;
+            let argument_7 = &argument::handles::<A, Datatype>(recvtypes, peers(comm), "recvtypes")?;
+            refusal.averted();
             procedures::alltoallw(
                 A::buffer(sendbuf),
-                argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?,
-                argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?,
-                &argument::handles::<A, Datatype>(sendtypes, peers_if(!is_in_place::<A>(sendbuf), comm), "sendtypes")?,
+                argument_1,
+                argument_2,
+                argument_3,
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, peers(comm), "recvcounts")?,
-                argument::counts(rdispls, peers(comm), "rdispls")?,
-                &argument::handles::<A, Datatype>(recvtypes, peers(comm), "recvtypes")?,
+                argument_5,
+                argument_6,
+                argument_7,
                 comm,
             )?;
             Ok(())
@@ -377,18 +419,28 @@ unsafe fn alltoallw_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Alltoallw_init", entry::refused);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_1 = argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?;
+            let argument_2 = argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?;
+            let argument_3 =
+                &argument::handles::<A, Datatype>(sendtypes, peers_if(!is_in_place::<A>(sendbuf), comm), "sendtypes")?;
+            let argument_5 = argument::counts(recvcounts, peers(comm), "recvcounts")?;
+            let argument_6 = argument::counts(rdispls, peers(comm), "rdispls")?;
+            let argument_7 = &argument::handles::<A, Datatype>(recvtypes, peers(comm), "recvtypes")?;
+            let argument_9 = argument::info::<A>(info, "info")?;
+            refusal.averted();
             let request = procedures::alltoallw_init(
                 A::buffer(sendbuf),
-                argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?,
-                argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?,
-                &argument::handles::<A, Datatype>(sendtypes, peers_if(!is_in_place::<A>(sendbuf), comm), "sendtypes")?,
+                argument_1,
+                argument_2,
+                argument_3,
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, peers(comm), "recvcounts")?,
-                argument::counts(rdispls, peers(comm), "rdispls")?,
-                &argument::handles::<A, Datatype>(recvtypes, peers(comm), "recvtypes")?,
+                argument_5,
+                argument_6,
+                argument_7,
                 comm,
-                argument::info::<A>(info, "info")?,
+                argument_9,
             )?;
             request_place.put(request);
             Ok(())
@@ -416,8 +468,11 @@ unsafe fn barrier_init<A: Abi>(comm: CHandle<A>, info: CHandle<A>, request: *mut
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Barrier_init", entry::refused);
             let request_place = HandlePlace::<A>::at(request, "request")?;
-            let request = procedures::barrier_init(comm, argument::info::<A>(info, "info")?)?;
+            let argument_1 = argument::info::<A>(info, "info")?;
+            refusal.averted();
+            let request = procedures::barrier_init(comm, argument_1)?;
             request_place.put(request);
             Ok(())
         }
@@ -464,16 +519,19 @@ unsafe fn bcast_init<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Bcast_init", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let root = A::word_in::<Rank>(root);
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Bcast_init", entry::refused);
+            let root = A::word_in::<Rank>(root);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_5 = argument::info::<A>(info, "info")?;
+            refusal.averted();
             let request = procedures::bcast_init(
                 A::buffer_mut(buffer),
                 count.into(),
                 A::handle_in::<Datatype>(datatype),
                 root,
                 comm,
-                argument::info::<A>(info, "info")?,
+                argument_5,
             )?;
             request_place.put(request);
             Ok(())
@@ -494,10 +552,12 @@ unsafe fn exscan<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Exscan", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Exscan", entry::refused);
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            refusal.averted();
             procedures::exscan(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
             Ok(())
         }
@@ -519,11 +579,14 @@ unsafe fn exscan_init<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Exscan_init", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Exscan_init", entry::refused);
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_6 = argument::info::<A>(info, "info")?;
+            refusal.averted();
             let request = procedures::exscan_init(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
@@ -531,7 +594,7 @@ unsafe fn exscan_init<A: Abi, N: Number>(
                 datatype,
                 op,
                 comm,
-                argument::info::<A>(info, "info")?,
+                argument_6,
             )?;
             request_place.put(request);
             Ok(())
@@ -588,9 +651,12 @@ unsafe fn gather_init<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Gather_init", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let root = A::word_in::<Rank>(root);
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Gather_init", entry::refused);
+            let root = A::word_in::<Rank>(root);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_8 = argument::info::<A>(info, "info")?;
+            refusal.averted();
             let request = procedures::gather_init(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -600,7 +666,7 @@ unsafe fn gather_init<A: Abi, N: Number>(
                 A::handle_in::<Datatype>(recvtype),
                 root,
                 comm,
-                argument::info::<A>(info, "info")?,
+                argument_8,
             )?;
             request_place.put(request);
             Ok(())
@@ -624,15 +690,19 @@ unsafe fn gatherv<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Gatherv", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let root = A::word_in::<Rank>(root);
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Gatherv", entry::refused);
+            let root = A::word_in::<Rank>(root);
+            let argument_4 = argument::counts(recvcounts, peers_if(is_root(comm, root), comm), "recvcounts")?;
+            let argument_5 = argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?;
+            refusal.averted();
             procedures::gatherv(
                 A::buffer(sendbuf),
                 sendcount.into(),
                 A::handle_in::<Datatype>(sendtype),
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, peers_if(is_root(comm, root), comm), "recvcounts")?,
-                argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?,
+                argument_4,
+                argument_5,
                 A::handle_in::<Datatype>(recvtype),
                 root,
                 comm,
@@ -660,20 +730,25 @@ unsafe fn gatherv_init<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Gatherv_init", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let root = A::word_in::<Rank>(root);
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Gatherv_init", entry::refused);
+            let root = A::word_in::<Rank>(root);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_4 = argument::counts(recvcounts, peers_if(is_root(comm, root), comm), "recvcounts")?;
+            let argument_5 = argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?;
+            let argument_9 = argument::info::<A>(info, "info")?;
+            refusal.averted();
             let request = procedures::gatherv_init(
                 A::buffer(sendbuf),
                 sendcount.into(),
                 A::handle_in::<Datatype>(sendtype),
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, peers_if(is_root(comm, root), comm), "recvcounts")?,
-                argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?,
+                argument_4,
+                argument_5,
                 A::handle_in::<Datatype>(recvtype),
                 root,
                 comm,
-                argument::info::<A>(info, "info")?,
+                argument_9,
             )?;
             request_place.put(request);
             Ok(())
@@ -697,7 +772,9 @@ unsafe fn iallgather<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Iallgather", entry::refused);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            refusal.averted();
             let request = procedures::iallgather(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -730,14 +807,18 @@ unsafe fn iallgatherv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Iallgatherv", entry::refused);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_4 = argument::counts(recvcounts, peers(comm), "recvcounts")?;
+            let argument_5 = argument::counts(displs, peers(comm), "displs")?;
+            refusal.averted();
             let request = procedures::iallgatherv(
                 A::buffer(sendbuf),
                 sendcount.into(),
                 A::handle_in::<Datatype>(sendtype),
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, peers(comm), "recvcounts")?,
-                argument::counts(displs, peers(comm), "displs")?,
+                argument_4,
+                argument_5,
                 A::handle_in::<Datatype>(recvtype),
                 comm,
             )?;
@@ -761,11 +842,13 @@ unsafe fn iallreduce<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Iallreduce", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Iallreduce", entry::refused);
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            refusal.averted();
             let request =
                 procedures::iallreduce(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
             request_place.put(request);
@@ -790,7 +873,9 @@ unsafe fn ialltoall<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Ialltoall", entry::refused);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            refusal.averted();
             let request = procedures::ialltoall(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -824,15 +909,21 @@ unsafe fn ialltoallv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Ialltoallv", entry::refused);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_1 = argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?;
+            let argument_2 = argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?;
+            let argument_5 = argument::counts(recvcounts, peers(comm), "recvcounts")?;
+            let argument_6 = argument::counts(rdispls, peers(comm), "rdispls")?;
+            refusal.averted();
             let request = procedures::ialltoallv(
                 A::buffer(sendbuf),
-                argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?,
-                argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?,
+                argument_1,
+                argument_2,
                 A::handle_in::<Datatype>(sendtype),
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, peers(comm), "recvcounts")?,
-                argument::counts(rdispls, peers(comm), "rdispls")?,
+                argument_5,
+                argument_6,
                 A::handle_in::<Datatype>(recvtype),
                 comm,
             )?;
@@ -860,16 +951,25 @@ unsafe fn ialltoallw<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Ialltoallw", entry::refused);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_1 = argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?;
+            let argument_2 = argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?;
+            let argument_3 =
+                &argument::handles::<A, Datatype>(sendtypes, peers_if(!is_in_place::<A>(sendbuf), comm), "sendtypes")?;
+            let argument_5 = argument::counts(recvcounts, peers(comm), "recvcounts")?;
+            let argument_6 = argument::counts(rdispls, peers(comm), "rdispls")?;
+            let argument_7 = &argument::handles::<A, Datatype>(recvtypes, peers(comm), "recvtypes")?;
+            refusal.averted();
             let request = procedures::ialltoallw(
                 A::buffer(sendbuf),
-                argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?,
-                argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?,
-                &argument::handles::<A, Datatype>(sendtypes, peers_if(!is_in_place::<A>(sendbuf), comm), "sendtypes")?,
+                argument_1,
+                argument_2,
+                argument_3,
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, peers(comm), "recvcounts")?,
-                argument::counts(rdispls, peers(comm), "rdispls")?,
-                &argument::handles::<A, Datatype>(recvtypes, peers(comm), "recvtypes")?,
+                argument_5,
+                argument_6,
+                argument_7,
                 comm,
             )?;
             request_place.put(request);
@@ -885,7 +985,9 @@ unsafe fn ibarrier<A: Abi>(comm: CHandle<A>, request: *mut CHandle<A>) -> c_int 
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Ibarrier", entry::refused);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            refusal.averted();
             let request = procedures::ibarrier(comm)?;
             request_place.put(request);
             Ok(())
@@ -906,9 +1008,11 @@ unsafe fn ibcast<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Ibcast", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let root = A::word_in::<Rank>(root);
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Ibcast", entry::refused);
+            let root = A::word_in::<Rank>(root);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            refusal.averted();
             let request = procedures::ibcast(
                 A::buffer_mut(buffer),
                 count.into(),
@@ -936,11 +1040,13 @@ unsafe fn iexscan<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Iexscan", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Iexscan", entry::refused);
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            refusal.averted();
             let request = procedures::iexscan(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
             request_place.put(request);
             Ok(())
@@ -964,9 +1070,11 @@ unsafe fn igather<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Igather", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let root = A::word_in::<Rank>(root);
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Igather", entry::refused);
+            let root = A::word_in::<Rank>(root);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            refusal.averted();
             let request = procedures::igather(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -1000,16 +1108,20 @@ unsafe fn igatherv<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Igatherv", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let root = A::word_in::<Rank>(root);
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Igatherv", entry::refused);
+            let root = A::word_in::<Rank>(root);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_4 = argument::counts(recvcounts, peers_if(is_root(comm, root), comm), "recvcounts")?;
+            let argument_5 = argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?;
+            refusal.averted();
             let request = procedures::igatherv(
                 A::buffer(sendbuf),
                 sendcount.into(),
                 A::handle_in::<Datatype>(sendtype),
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, peers_if(is_root(comm, root), comm), "recvcounts")?,
-                argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?,
+                argument_4,
+                argument_5,
                 A::handle_in::<Datatype>(recvtype),
                 root,
                 comm,
@@ -1035,9 +1147,11 @@ unsafe fn ireduce<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Ireduce", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let root = A::word_in::<Rank>(root);
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Ireduce", entry::refused);
+            let root = A::word_in::<Rank>(root);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            refusal.averted();
             let request = procedures::ireduce(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
@@ -1067,14 +1181,17 @@ unsafe fn ireduce_scatter<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Ireduce_scatter", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Ireduce_scatter", entry::refused);
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_2 = argument::counts(recvcounts, comm.size() as usize, "recvcounts")?;
+            refusal.averted();
             let request = procedures::ireduce_scatter(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, comm.size() as usize, "recvcounts")?,
+                argument_2,
                 datatype,
                 op,
                 comm,
@@ -1099,11 +1216,13 @@ unsafe fn ireduce_scatter_block<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Ireduce_scatter_block", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Ireduce_scatter_block", entry::refused);
             let recvcount = argument::count(recvcount, "recvcount")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            refusal.averted();
             let request = procedures::ireduce_scatter_block(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
@@ -1132,11 +1251,13 @@ unsafe fn iscan<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Iscan", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Iscan", entry::refused);
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            refusal.averted();
             let request = procedures::iscan(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
             request_place.put(request);
             Ok(())
@@ -1160,9 +1281,11 @@ unsafe fn iscatter<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Iscatter", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let root = A::word_in::<Rank>(root);
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Iscatter", entry::refused);
+            let root = A::word_in::<Rank>(root);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            refusal.averted();
             let request = procedures::iscatter(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -1196,13 +1319,17 @@ unsafe fn iscatterv<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Iscatterv", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let root = A::word_in::<Rank>(root);
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Iscatterv", entry::refused);
+            let root = A::word_in::<Rank>(root);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_1 = argument::counts(sendcounts, peers_if(is_root(comm, root), comm), "sendcounts")?;
+            let argument_2 = argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?;
+            refusal.averted();
             let request = procedures::iscatterv(
                 A::buffer(sendbuf),
-                argument::counts(sendcounts, peers_if(is_root(comm, root), comm), "sendcounts")?,
-                argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?,
+                argument_1,
+                argument_2,
                 A::handle_in::<Datatype>(sendtype),
                 A::buffer_mut(recvbuf),
                 recvcount.into(),
@@ -1291,9 +1418,12 @@ unsafe fn reduce_init<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Reduce_init", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let root = A::word_in::<Rank>(root);
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Reduce_init", entry::refused);
+            let root = A::word_in::<Rank>(root);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_7 = argument::info::<A>(info, "info")?;
+            refusal.averted();
             let request = procedures::reduce_init(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
@@ -1302,7 +1432,7 @@ unsafe fn reduce_init<A: Abi, N: Number>(
                 A::handle_in::<Op>(op),
                 root,
                 comm,
-                argument::info::<A>(info, "info")?,
+                argument_7,
             )?;
             request_place.put(request);
             Ok(())
@@ -1344,13 +1474,16 @@ unsafe fn reduce_scatter<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Reduce_scatter", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Reduce_scatter", entry::refused);
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let argument_2 = argument::counts(recvcounts, comm.size() as usize, "recvcounts")?;
+            refusal.averted();
             procedures::reduce_scatter(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, comm.size() as usize, "recvcounts")?,
+                argument_2,
                 datatype,
                 op,
                 comm,
@@ -1373,10 +1506,12 @@ unsafe fn reduce_scatter_block<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Reduce_scatter_block", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Reduce_scatter_block", entry::refused);
             let recvcount = argument::count(recvcount, "recvcount")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            refusal.averted();
             procedures::reduce_scatter_block(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
@@ -1405,11 +1540,14 @@ unsafe fn reduce_scatter_block_init<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Reduce_scatter_block_init", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Reduce_scatter_block_init", entry::refused);
             let recvcount = argument::count(recvcount, "recvcount")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_6 = argument::info::<A>(info, "info")?;
+            refusal.averted();
             let request = procedures::reduce_scatter_block_init(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
@@ -1417,7 +1555,7 @@ unsafe fn reduce_scatter_block_init<A: Abi, N: Number>(
                 datatype,
                 op,
                 comm,
-                argument::info::<A>(info, "info")?,
+                argument_6,
             )?;
             request_place.put(request);
             Ok(())
@@ -1440,18 +1578,22 @@ unsafe fn reduce_scatter_init<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Reduce_scatter_init", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Reduce_scatter_init", entry::refused);
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_2 = argument::counts(recvcounts, comm.size() as usize, "recvcounts")?;
+            let argument_6 = argument::info::<A>(info, "info")?;
+            refusal.averted();
             let request = procedures::reduce_scatter_init(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, comm.size() as usize, "recvcounts")?,
+                argument_2,
                 datatype,
                 op,
                 comm,
-                argument::info::<A>(info, "info")?,
+                argument_6,
             )?;
             request_place.put(request);
             Ok(())
@@ -1472,10 +1614,12 @@ unsafe fn scan<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Scan", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Scan", entry::refused);
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            refusal.averted();
             procedures::scan(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
             Ok(())
         }
@@ -1497,11 +1641,14 @@ unsafe fn scan_init<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Scan_init", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Scan_init", entry::refused);
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
-            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_6 = argument::info::<A>(info, "info")?;
+            refusal.averted();
             let request = procedures::scan_init(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
@@ -1509,7 +1656,7 @@ unsafe fn scan_init<A: Abi, N: Number>(
                 datatype,
                 op,
                 comm,
-                argument::info::<A>(info, "info")?,
+                argument_6,
             )?;
             request_place.put(request);
             Ok(())
@@ -1566,9 +1713,12 @@ unsafe fn scatter_init<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Scatter_init", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let root = A::word_in::<Rank>(root);
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Scatter_init", entry::refused);
+            let root = A::word_in::<Rank>(root);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_8 = argument::info::<A>(info, "info")?;
+            refusal.averted();
             let request = procedures::scatter_init(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -1578,7 +1728,7 @@ unsafe fn scatter_init<A: Abi, N: Number>(
                 A::handle_in::<Datatype>(recvtype),
                 root,
                 comm,
-                argument::info::<A>(info, "info")?,
+                argument_8,
             )?;
             request_place.put(request);
             Ok(())
@@ -1602,12 +1752,16 @@ unsafe fn scatterv<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Scatterv", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let root = A::word_in::<Rank>(root);
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Scatterv", entry::refused);
+            let root = A::word_in::<Rank>(root);
+            let argument_1 = argument::counts(sendcounts, peers_if(is_root(comm, root), comm), "sendcounts")?;
+            let argument_2 = argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?;
+            refusal.averted();
             procedures::scatterv(
                 A::buffer(sendbuf),
-                argument::counts(sendcounts, peers_if(is_root(comm, root), comm), "sendcounts")?,
-                argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?,
+                argument_1,
+                argument_2,
                 A::handle_in::<Datatype>(sendtype),
                 A::buffer_mut(recvbuf),
                 recvcount.into(),
@@ -1638,20 +1792,25 @@ unsafe fn scatterv_init<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Scatterv_init", entry::on_comm::<A>(comm), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let root = A::word_in::<Rank>(root);
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Scatterv_init", entry::refused);
+            let root = A::word_in::<Rank>(root);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_1 = argument::counts(sendcounts, peers_if(is_root(comm, root), comm), "sendcounts")?;
+            let argument_2 = argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?;
+            let argument_9 = argument::info::<A>(info, "info")?;
+            refusal.averted();
             let request = procedures::scatterv_init(
                 A::buffer(sendbuf),
-                argument::counts(sendcounts, peers_if(is_root(comm, root), comm), "sendcounts")?,
-                argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?,
+                argument_1,
+                argument_2,
                 A::handle_in::<Datatype>(sendtype),
                 A::buffer_mut(recvbuf),
                 recvcount.into(),
                 A::handle_in::<Datatype>(recvtype),
                 root,
                 comm,
-                argument::info::<A>(info, "info")?,
+                argument_9,
             )?;
             request_place.put(request);
             Ok(())

@@ -40,8 +40,10 @@ unsafe fn comm_create<A: Abi>(comm: CHandle<A>, group: CHandle<A>, newcomm: *mut
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Comm_create", entry::refused_by_name);
             let group = A::handle_in::<Group>(group).resolve("group")?;
             let newcomm_place = HandlePlace::<A>::at(newcomm, "newcomm")?;
+            refusal.averted();
             let newcomm = procedures::comm_create(comm, group)?;
             newcomm_place.put(newcomm);
             Ok(())
@@ -134,7 +136,9 @@ unsafe fn comm_dup<A: Abi>(comm: CHandle<A>, newcomm: *mut CHandle<A>) -> c_int 
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Comm_dup", entry::refused_by_name);
             let newcomm_place = HandlePlace::<A>::at(newcomm, "newcomm")?;
+            refusal.averted();
             let newcomm = procedures::comm_dup(comm)?;
             newcomm_place.put(newcomm);
             Ok(())
@@ -149,8 +153,11 @@ unsafe fn comm_dup_with_info<A: Abi>(comm: CHandle<A>, info: CHandle<A>, newcomm
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Comm_dup_with_info", entry::refused_by_name);
             let newcomm_place = HandlePlace::<A>::at(newcomm, "newcomm")?;
-            let newcomm = procedures::comm_dup_with_info(comm, argument::info::<A>(info, "info")?)?;
+            let argument_1 = argument::info::<A>(info, "info")?;
+            refusal.averted();
+            let newcomm = procedures::comm_dup_with_info(comm, argument_1)?;
             newcomm_place.put(newcomm);
             Ok(())
         }
@@ -251,8 +258,10 @@ unsafe fn comm_idup<A: Abi>(comm: CHandle<A>, newcomm: *mut CHandle<A>, request:
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Comm_idup", entry::refused_by_name);
             let newcomm_place = HandlePlace::<A>::at(newcomm, "newcomm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            refusal.averted();
             let (newcomm, request) = procedures::comm_idup(comm)?;
             newcomm_place.put(newcomm);
             request_place.put(request);
@@ -273,9 +282,12 @@ unsafe fn comm_idup_with_info<A: Abi>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Comm_idup_with_info", entry::refused_by_name);
             let newcomm_place = HandlePlace::<A>::at(newcomm, "newcomm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
-            let (newcomm, request) = procedures::comm_idup_with_info(comm, argument::info::<A>(info, "info")?)?;
+            let argument_1 = argument::info::<A>(info, "info")?;
+            refusal.averted();
+            let (newcomm, request) = procedures::comm_idup_with_info(comm, argument_1)?;
             newcomm_place.put(newcomm);
             request_place.put(request);
             Ok(())
@@ -391,7 +403,9 @@ unsafe fn comm_split<A: Abi>(comm: CHandle<A>, color: c_int, key: c_int, newcomm
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Comm_split", entry::refused_by_name);
             let newcomm_place = HandlePlace::<A>::at(newcomm, "newcomm")?;
+            refusal.averted();
             let newcomm = procedures::comm_split(comm, color, key)?;
             newcomm_place.put(newcomm);
             Ok(())
@@ -412,13 +426,11 @@ unsafe fn comm_split_type<A: Abi>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Comm_split_type", entry::refused_by_name);
             let newcomm_place = HandlePlace::<A>::at(newcomm, "newcomm")?;
-            let newcomm = procedures::comm_split_type(
-                comm,
-                A::word_in::<SplitType>(split_type),
-                key,
-                argument::info::<A>(info, "info")?,
-            )?;
+            let argument_3 = argument::info::<A>(info, "info")?;
+            refusal.averted();
+            let newcomm = procedures::comm_split_type(comm, A::word_in::<SplitType>(split_type), key, argument_3)?;
             newcomm_place.put(newcomm);
             Ok(())
         }
@@ -687,7 +699,9 @@ unsafe fn intercomm_create<A: Abi>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let local_comm = A::handle_in::<Comm>(local_comm).resolve("local_comm")?;
+            let refusal = entry::Refusal::new(local_comm, "MPI_Intercomm_create", entry::refused_by_name);
             let newintercomm_place = HandlePlace::<A>::at(newintercomm, "newintercomm")?;
+            refusal.averted();
             let newintercomm = procedures::intercomm_create(
                 local_comm,
                 A::word_in::<Rank>(local_leader),
@@ -741,7 +755,9 @@ unsafe fn intercomm_merge<A: Abi>(intercomm: CHandle<A>, high: c_int, newintraco
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let intercomm = A::handle_in::<Comm>(intercomm).resolve("intercomm")?;
+            let refusal = entry::Refusal::new(intercomm, "MPI_Intercomm_merge", entry::refused_by_name);
             let newintracomm_place = HandlePlace::<A>::at(newintracomm, "newintracomm")?;
+            refusal.averted();
             let newintracomm = procedures::intercomm_merge(intercomm, high != 0)?;
             newintracomm_place.put(newintracomm);
             Ok(())

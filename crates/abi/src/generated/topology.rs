@@ -32,14 +32,13 @@ unsafe fn cart_create<A: Abi>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm_old = A::handle_in::<Comm>(comm_old).resolve("comm_old")?;
+            let refusal = entry::Refusal::new(comm_old, "MPI_Cart_create", entry::refused_by_name);
             let ndims = argument::dimensions(ndims, "ndims")?;
             let comm_cart_place = HandlePlace::<A>::at(comm_cart, "comm_cart")?;
-            let comm_cart = procedures::cart_create(
-                comm_old,
-                argument::array(dims, ndims, "dims")?,
-                argument::array(periods, ndims, "periods")?,
-                reorder != 0,
-            )?;
+            let argument_1 = argument::array(dims, ndims, "dims")?;
+            let argument_2 = argument::array(periods, ndims, "periods")?;
+            refusal.averted();
+            let comm_cart = procedures::cart_create(comm_old, argument_1, argument_2, reorder != 0)?;
             comm_cart_place.put(comm_cart);
             Ok(())
         }
@@ -140,11 +139,11 @@ unsafe fn cart_sub<A: Abi>(comm: CHandle<A>, remain_dims: *const c_int, newcomm:
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Cart_sub", entry::refused_by_name);
             let newcomm_place = HandlePlace::<A>::at(newcomm, "newcomm")?;
-            let newcomm = procedures::cart_sub(
-                comm,
-                argument::array(remain_dims, topology::dimensions(comm)?, "remain_dims")?,
-            )?;
+            let argument_1 = argument::array(remain_dims, topology::dimensions(comm)?, "remain_dims")?;
+            refusal.averted();
+            let newcomm = procedures::cart_sub(comm, argument_1)?;
             newcomm_place.put(newcomm);
             Ok(())
         }
@@ -218,18 +217,17 @@ unsafe fn graph_create<A: Abi>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm_old = A::handle_in::<Comm>(comm_old).resolve("comm_old")?;
+            let refusal = entry::Refusal::new(comm_old, "MPI_Graph_create", entry::refused_by_name);
             let nnodes = argument::length(nnodes, "nnodes")?;
             let comm_graph_place = HandlePlace::<A>::at(comm_graph, "comm_graph")?;
-            let comm_graph = procedures::graph_create(
-                comm_old,
-                argument::array(index, nnodes, "index")?,
-                argument::array(
-                    edges,
-                    topology::edges(argument::array(index, nnodes, "index")?),
-                    "edges",
-                )?,
-                reorder != 0,
+            let argument_1 = argument::array(index, nnodes, "index")?;
+            let argument_2 = argument::array(
+                edges,
+                topology::edges(argument::array(index, nnodes, "index")?),
+                "edges",
             )?;
+            refusal.averted();
+            let comm_graph = procedures::graph_create(comm_old, argument_1, argument_2, reorder != 0)?;
             comm_graph_place.put(comm_graph);
             Ok(())
         }
@@ -352,7 +350,9 @@ unsafe fn ineighbor_allgather<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Ineighbor_allgather", entry::refused);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            refusal.averted();
             let request = procedures::ineighbor_allgather(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -385,14 +385,18 @@ unsafe fn ineighbor_allgatherv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Ineighbor_allgatherv", entry::refused);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_4 = argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?;
+            let argument_5 = argument::counts(displs, topology::indegree(comm)?, "displs")?;
+            refusal.averted();
             let request = procedures::ineighbor_allgatherv(
                 A::buffer(sendbuf),
                 sendcount.into(),
                 A::handle_in::<Datatype>(sendtype),
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?,
-                argument::counts(displs, topology::indegree(comm)?, "displs")?,
+                argument_4,
+                argument_5,
                 A::handle_in::<Datatype>(recvtype),
                 comm,
             )?;
@@ -418,7 +422,9 @@ unsafe fn ineighbor_alltoall<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Ineighbor_alltoall", entry::refused);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            refusal.averted();
             let request = procedures::ineighbor_alltoall(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -452,15 +458,21 @@ unsafe fn ineighbor_alltoallv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Ineighbor_alltoallv", entry::refused);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_1 = argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?;
+            let argument_2 = argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?;
+            let argument_5 = argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?;
+            let argument_6 = argument::counts(rdispls, topology::indegree(comm)?, "rdispls")?;
+            refusal.averted();
             let request = procedures::ineighbor_alltoallv(
                 A::buffer(sendbuf),
-                argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?,
-                argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?,
+                argument_1,
+                argument_2,
                 A::handle_in::<Datatype>(sendtype),
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?,
-                argument::counts(rdispls, topology::indegree(comm)?, "rdispls")?,
+                argument_5,
+                argument_6,
                 A::handle_in::<Datatype>(recvtype),
                 comm,
             )?;
@@ -488,16 +500,24 @@ unsafe fn ineighbor_alltoallw<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Ineighbor_alltoallw", entry::refused);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_1 = argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?;
+            let argument_2 = argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?;
+            let argument_3 = &argument::handles::<A, Datatype>(sendtypes, topology::outdegree(comm)?, "sendtypes")?;
+            let argument_5 = argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?;
+            let argument_6 = argument::counts(rdispls, topology::indegree(comm)?, "rdispls")?;
+            let argument_7 = &argument::handles::<A, Datatype>(recvtypes, topology::indegree(comm)?, "recvtypes")?;
+            refusal.averted();
             let request = procedures::ineighbor_alltoallw(
                 A::buffer(sendbuf),
-                argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?,
-                argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?,
-                &argument::handles::<A, Datatype>(sendtypes, topology::outdegree(comm)?, "sendtypes")?,
+                argument_1,
+                argument_2,
+                argument_3,
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?,
-                argument::counts(rdispls, topology::indegree(comm)?, "rdispls")?,
-                &argument::handles::<A, Datatype>(recvtypes, topology::indegree(comm)?, "recvtypes")?,
+                argument_5,
+                argument_6,
+                argument_7,
                 comm,
             )?;
             request_place.put(request);
@@ -552,7 +572,10 @@ unsafe fn neighbor_allgather_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Neighbor_allgather_init", entry::refused);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_7 = argument::info::<A>(info, "info")?;
+            refusal.averted();
             let request = procedures::neighbor_allgather_init(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -561,7 +584,7 @@ unsafe fn neighbor_allgather_init<A: Abi, N: Number>(
                 recvcount.into(),
                 A::handle_in::<Datatype>(recvtype),
                 comm,
-                argument::info::<A>(info, "info")?,
+                argument_7,
             )?;
             request_place.put(request);
             Ok(())
@@ -585,13 +608,17 @@ unsafe fn neighbor_allgatherv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Neighbor_allgatherv", entry::refused);
+            let argument_4 = argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?;
+            let argument_5 = argument::counts(displs, topology::indegree(comm)?, "displs")?;
+            refusal.averted();
             procedures::neighbor_allgatherv(
                 A::buffer(sendbuf),
                 sendcount.into(),
                 A::handle_in::<Datatype>(sendtype),
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?,
-                argument::counts(displs, topology::indegree(comm)?, "displs")?,
+                argument_4,
+                argument_5,
                 A::handle_in::<Datatype>(recvtype),
                 comm,
             )?;
@@ -618,17 +645,22 @@ unsafe fn neighbor_allgatherv_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Neighbor_allgatherv_init", entry::refused);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_4 = argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?;
+            let argument_5 = argument::counts(displs, topology::indegree(comm)?, "displs")?;
+            let argument_8 = argument::info::<A>(info, "info")?;
+            refusal.averted();
             let request = procedures::neighbor_allgatherv_init(
                 A::buffer(sendbuf),
                 sendcount.into(),
                 A::handle_in::<Datatype>(sendtype),
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?,
-                argument::counts(displs, topology::indegree(comm)?, "displs")?,
+                argument_4,
+                argument_5,
                 A::handle_in::<Datatype>(recvtype),
                 comm,
-                argument::info::<A>(info, "info")?,
+                argument_8,
             )?;
             request_place.put(request);
             Ok(())
@@ -682,7 +714,10 @@ unsafe fn neighbor_alltoall_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Neighbor_alltoall_init", entry::refused);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_7 = argument::info::<A>(info, "info")?;
+            refusal.averted();
             let request = procedures::neighbor_alltoall_init(
                 A::buffer(sendbuf),
                 sendcount.into(),
@@ -691,7 +726,7 @@ unsafe fn neighbor_alltoall_init<A: Abi, N: Number>(
                 recvcount.into(),
                 A::handle_in::<Datatype>(recvtype),
                 comm,
-                argument::info::<A>(info, "info")?,
+                argument_7,
             )?;
             request_place.put(request);
             Ok(())
@@ -716,14 +751,20 @@ unsafe fn neighbor_alltoallv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Neighbor_alltoallv", entry::refused);
+            let argument_1 = argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?;
+            let argument_2 = argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?;
+            let argument_5 = argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?;
+            let argument_6 = argument::counts(rdispls, topology::indegree(comm)?, "rdispls")?;
+            refusal.averted();
             procedures::neighbor_alltoallv(
                 A::buffer(sendbuf),
-                argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?,
-                argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?,
+                argument_1,
+                argument_2,
                 A::handle_in::<Datatype>(sendtype),
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?,
-                argument::counts(rdispls, topology::indegree(comm)?, "rdispls")?,
+                argument_5,
+                argument_6,
                 A::handle_in::<Datatype>(recvtype),
                 comm,
             )?;
@@ -751,18 +792,25 @@ unsafe fn neighbor_alltoallv_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Neighbor_alltoallv_init", entry::refused);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_1 = argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?;
+            let argument_2 = argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?;
+            let argument_5 = argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?;
+            let argument_6 = argument::counts(rdispls, topology::indegree(comm)?, "rdispls")?;
+            let argument_9 = argument::info::<A>(info, "info")?;
+            refusal.averted();
             let request = procedures::neighbor_alltoallv_init(
                 A::buffer(sendbuf),
-                argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?,
-                argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?,
+                argument_1,
+                argument_2,
                 A::handle_in::<Datatype>(sendtype),
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?,
-                argument::counts(rdispls, topology::indegree(comm)?, "rdispls")?,
+                argument_5,
+                argument_6,
                 A::handle_in::<Datatype>(recvtype),
                 comm,
-                argument::info::<A>(info, "info")?,
+                argument_9,
             )?;
             request_place.put(request);
             Ok(())
@@ -787,15 +835,23 @@ unsafe fn neighbor_alltoallw<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Neighbor_alltoallw", entry::refused);
+            let argument_1 = argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?;
+            let argument_2 = argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?;
+            let argument_3 = &argument::handles::<A, Datatype>(sendtypes, topology::outdegree(comm)?, "sendtypes")?;
+            let argument_5 = argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?;
+            let argument_6 = argument::counts(rdispls, topology::indegree(comm)?, "rdispls")?;
+            let argument_7 = &argument::handles::<A, Datatype>(recvtypes, topology::indegree(comm)?, "recvtypes")?;
+            refusal.averted();
             procedures::neighbor_alltoallw(
                 A::buffer(sendbuf),
-                argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?,
-                argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?,
-                &argument::handles::<A, Datatype>(sendtypes, topology::outdegree(comm)?, "sendtypes")?,
+                argument_1,
+                argument_2,
+                argument_3,
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?,
-                argument::counts(rdispls, topology::indegree(comm)?, "rdispls")?,
-                &argument::handles::<A, Datatype>(recvtypes, topology::indegree(comm)?, "recvtypes")?,
+                argument_5,
+                argument_6,
+                argument_7,
                 comm,
             )?;
             Ok(())
@@ -822,18 +878,27 @@ unsafe fn neighbor_alltoallw_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let refusal = entry::Refusal::new(comm, "MPI_Neighbor_alltoallw_init", entry::refused);
             let request_place = HandlePlace::<A>::at(request, "request")?;
+            let argument_1 = argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?;
+            let argument_2 = argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?;
+            let argument_3 = &argument::handles::<A, Datatype>(sendtypes, topology::outdegree(comm)?, "sendtypes")?;
+            let argument_5 = argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?;
+            let argument_6 = argument::counts(rdispls, topology::indegree(comm)?, "rdispls")?;
+            let argument_7 = &argument::handles::<A, Datatype>(recvtypes, topology::indegree(comm)?, "recvtypes")?;
+            let argument_9 = argument::info::<A>(info, "info")?;
+            refusal.averted();
             let request = procedures::neighbor_alltoallw_init(
                 A::buffer(sendbuf),
-                argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?,
-                argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?,
-                &argument::handles::<A, Datatype>(sendtypes, topology::outdegree(comm)?, "sendtypes")?,
+                argument_1,
+                argument_2,
+                argument_3,
                 A::buffer_mut(recvbuf),
-                argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?,
-                argument::counts(rdispls, topology::indegree(comm)?, "rdispls")?,
-                &argument::handles::<A, Datatype>(recvtypes, topology::indegree(comm)?, "recvtypes")?,
+                argument_5,
+                argument_6,
+                argument_7,
                 comm,
-                argument::info::<A>(info, "info")?,
+                argument_9,
             )?;
             request_place.put(request);
             Ok(())

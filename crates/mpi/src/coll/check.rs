@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use isthmus_engine::tunables::CHECK;
-use isthmus_engine::{enter, wait_until};
+use isthmus_engine::{Guarded, enter, wait_until};
 
 use super::link::{Lane, Outgoing};
 use super::schedule::{Program, Running};
@@ -63,7 +63,7 @@ pub(super) enum When {
 
 /// Is there anything to check?
 #[inline]
-fn concerns(comm: &Comm) -> bool {
+pub(super) fn concerns(comm: &Comm) -> bool {
     CHECK.get() != 0 && (comm.size() > 1 || comm.is_inter())
 }
 
@@ -92,10 +92,36 @@ pub(crate) fn leave(comm: &Comm, procedure: &str) {
     if !concerns(comm) {
         return;
     }
-    if let Ok(whom) = Whom::new(comm, next(comm)) {
-        // If it cannot be told, it is because others have died.
-        let _ = tell(&whom, &names(procedure));
-    }
+    let Ok(whom) = Whom::new(comm, next(comm)) else {
+        return;
+    };
+    let mut program = Program::default();
+    round::exchange_names(&mut program, &whom, procedure);
+    let farewell = Running::new(Arc::new(program), Arc::clone(&whom.comm), tag(&whom));
+    FAREWELLS.get(&mut enter()).push(farewell);
+    bury_farewells();
+}
+
+/// Farewells that some others have not answered yet with theirs. If theirs were not taken, each communicator would leave them
+/// behind.
+static FAREWELLS: Guarded<Vec<Running>> = Guarded::new(Vec::new());
+
+/// Begin those that have not begun, and let go of those that are over, with their communicators.
+fn bury_farewells() {
+    let mut inside = enter();
+    let mut farewells = std::mem::take(FAREWELLS.get(&mut inside));
+    let is_over = |farewell: &mut Running| farewell.advance(&mut inside) != Look::Pending;
+    let over: Vec<Running> = farewells.extract_if(.., is_over).collect();
+    FAREWELLS.get(&mut inside).append(&mut farewells);
+    // Outside the engine.
+    drop(inside);
+    drop(over);
+}
+
+/// As [`refused`](super::refused), of a procedure that tells nothing but its name.
+#[cold]
+pub fn refused_by_name(comm: &Comm, procedure: &str) {
+    leave(comm, &format!("{procedure} (refused)"));
 }
 
 /// MPI is about to be finalized: do all do that, on all communicators that there are?
@@ -138,6 +164,8 @@ impl Asking {
             When::Now => asking.run(program)?,
             When::Later => asking.later = Some(RefCell::new(program)),
         }
+        // Whoever has come as far has said farewell to what it left before.
+        bury_farewells();
         asking.is_owing.set(true);
         Ok(asking)
     }

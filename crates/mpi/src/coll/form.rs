@@ -150,6 +150,26 @@ impl Form for Persistent {
     }
 }
 
+/// A call of a collective failed before it could begin: its arguments are no arguments at all. Where ranks are checked to call
+/// the same it begins nonetheless, and fails then, as if it had looked at the arguments itself: so the others are told, and the
+/// next call finds everyone in step.
+#[cold]
+pub fn refused(comm: &'static Comm, procedure: &str) {
+    if !check::concerns(comm) {
+        return;
+    }
+    let name = procedure.strip_prefix("MPI_").unwrap_or(procedure);
+    let immediate = name
+        .strip_prefix('I')
+        .filter(|rest| rest.starts_with(char::is_lowercase));
+    // What it has begun says on its end that the arguments are wrong. If it cannot begin, all know.
+    match (immediate, name.strip_suffix("_init")) {
+        (Some(name), _) => drop(Immediate::begin(comm, name)),
+        (_, Some(name)) => drop(Persistent::begin(comm, name)),
+        _ => drop(Blocking::begin(comm, name)),
+    }
+}
+
 /// The three procedures of a collective, from one text that is generic over the form `F`.
 macro_rules! forms {
     (

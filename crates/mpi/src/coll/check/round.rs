@@ -133,6 +133,18 @@ pub fn names(procedure: &str) -> [u64; TEXT] {
     terms::text_out(procedure)
 }
 
+/// Everyone is told this, and tells something of its own, which nobody looks at.
+pub fn exchange_names(program: &mut Program, whom: &Whom, procedure: &str) {
+    let table = Table::new(whom.places(), TEXT);
+    table.write(whom.me(), &names(procedure));
+    share(program, whom, &table);
+    judge(program, move || {
+        // It is what the messages before this step are told from and heard into.
+        let _ = &table;
+        Ok(())
+    });
+}
+
 /// Does everyone call this?
 pub fn ask_names(program: &mut Program, whom: &Arc<Whom>, procedure: &str) {
     let table = Table::new(whom.places(), TEXT);
