@@ -62,7 +62,7 @@ fn strided() -> Result<()> {
 
 #[test]
 fn overlap() -> Result<()> {
-    shows("overlap --sizes 64K,256K", "overlap", 4)
+    shows("overlap --sizes 64K,256K", "overlap", 8)
 }
 
 #[test]

@@ -80,54 +80,6 @@ typedef struct { int value; int index; } two_int;
 typedef struct { short value; int index; } short_int;
 typedef struct { long double value; int index; } long_double_int;
 
-/* Pairs without names: as C lays them out, the same type whenever it is asked for, and nobody's to free. */
-#define UNNAMED(value_c, value_mpi, index_c, index_mpi, packed)                                          \
-    do {                                                                                                 \
-        typedef struct { value_c value; index_c index; } pair_c;                                         \
-        MPI_Datatype pair, again, parts[2], copy, inside[1];                                             \
-        int integers[1], addresses, types, combiner, length;                                             \
-        MPI_Aint lb, extent, address[1], bytes;                                                          \
-        char name[MPI_MAX_OBJECT_NAME];                                                                  \
-        OK(MPI_Type_get_value_index(value_mpi, index_mpi, &pair));                                       \
-        OK(MPI_Type_get_value_index(value_mpi, index_mpi, &again));                                      \
-        CHECK(pair != MPI_DATATYPE_NULL && pair == again, "%s", #value_mpi);                             \
-        OK(MPI_Type_get_extent(pair, &lb, &extent));                                                     \
-        CHECK(lb == 0 && extent == sizeof(pair_c), "%ld", (long)extent);                                 \
-        OK(MPI_Type_get_name(pair, name, &length));                                                      \
-        OK(MPI_Type_get_envelope(pair, integers, &addresses, &types, &combiner));                        \
-        CHECK(length == 0 && combiner == MPI_COMBINER_VALUE_INDEX && types == 2, "%d", combiner);        \
-        OK(MPI_Type_get_contents(pair, 0, 0, 2, integers, address, parts));                              \
-        CHECK(parts[0] == value_mpi && parts[1] == index_mpi, "%s", #value_mpi);                         \
-        OK(MPI_Type_contiguous(3, pair, &copy));                                                         \
-        OK(MPI_Type_get_contents(copy, 1, 0, 1, integers, address, inside));                             \
-        CHECK(inside[0] == pair, "%s", #value_mpi);                                                      \
-        OK(MPI_Type_free(&copy));                                                                        \
-        OK(MPI_Pack_external_size("external32", 1, pair, &bytes));                                       \
-        CHECK(bytes == (packed), "%ld", (long)bytes);                                                    \
-        MPI_Errhandler handler;                                                                          \
-        OK(MPI_Comm_get_errhandler(MPI_COMM_SELF, &handler));                                            \
-        OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));                                   \
-        FAILS(MPI_ERR_TYPE, MPI_Type_free(&again));                                                      \
-        OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, handler));                                             \
-        OK(MPI_Errhandler_free(&handler));                                                               \
-        PAIR(pair_c, pair);                                                                              \
-    } while (0)
-
-static void pairs_without_names(void) {
-    MPI_Datatype none;
-    UNNAMED(int64_t, MPI_INT64_T, int64_t, MPI_INT64_T, 16);
-    UNNAMED(double, MPI_DOUBLE, long, MPI_LONG, 12);
-    UNNAMED(unsigned char, MPI_UNSIGNED_CHAR, int, MPI_INT, 5);
-    UNNAMED(unsigned long, MPI_UNSIGNED_LONG, int32_t, MPI_INT32_T, 8);
-    UNNAMED(float, MPI_FLOAT, MPI_Count, MPI_COUNT, 12);
-    OK(MPI_Type_get_value_index(MPI_C_DOUBLE_COMPLEX, MPI_INT, &none));
-    CHECK(none == MPI_DATATYPE_NULL, "complex numbers have no order");
-    OK(MPI_Type_get_value_index(MPI_INT, MPI_DOUBLE, &none));
-    CHECK(none == MPI_DATATYPE_NULL, "no index");
-    OK(MPI_Type_get_value_index(MPI_LONG, MPI_INT, &none));
-    CHECK(none == MPI_LONG_INT, "it has a name");
-}
-
 static void scans(void) {
     int in[N], out[N];
     for (int i = 0; i < N; i++) in[i] = value_of(rank, i), out[i] = -1;
@@ -203,7 +155,6 @@ int main(int argc, char **argv) {
     PAIR(two_int, MPI_2INT);
     PAIR(short_int, MPI_SHORT_INT);
     PAIR(long_double_int, MPI_LONG_DOUBLE_INT);
-    pairs_without_names();
     scans();
     repeatable();
 

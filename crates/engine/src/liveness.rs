@@ -255,6 +255,11 @@ impl Entered {
         }
     }
 
+    /// Learn of all failures and revocations that anybody knows of.
+    pub fn learn(&mut self) {
+        self.engine().attend();
+    }
+
     /// Revoke the message spaces from `first` on, `count` of them, for all `members`, of which the calling process is one:
     /// operations in them fail everywhere from now on. Does not block.
     ///

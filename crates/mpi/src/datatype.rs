@@ -17,7 +17,6 @@ mod query;
 mod shape;
 mod signature;
 mod spans;
-mod value_index;
 
 #[cfg(test)]
 mod tests;
@@ -46,13 +45,12 @@ pub use layout::{Layout, Loop};
 pub use pack::{pack, pack_size, unpack};
 pub use predefined::{Element, Family, NAMED, Named};
 pub use query::{
-    get_count, get_elements, type_commit, type_get_extent, type_get_name, type_get_true_extent, type_match_size,
-    type_set_name, type_size,
+    get_count, get_elements, type_commit, type_get_extent, type_get_name, type_get_true_extent, type_get_value_index,
+    type_match_size, type_set_name, type_size,
 };
 pub use shape::Shape;
 pub(crate) use signature::Digest;
 pub use signature::Signature;
-pub use value_index::type_get_value_index;
 
 use apart::Apart;
 use contents::{Definition, Origin};

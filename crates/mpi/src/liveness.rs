@@ -121,22 +121,27 @@ impl Comm {
         mut each: impl FnMut(usize, &Outcome) -> Result<()>,
     ) -> Result<()> {
         let mut result = Ok(());
+        let mut is_withdrawn = false;
         for (at, op) in ops.iter().enumerate() {
             let Some(op) = *op else { continue };
             let outcome = inside.wait(|inside| {
                 if let Some(outcome) = inside.take(op) {
                     return Some(outcome);
                 }
-                if result.is_ok() && wounds() > 0 {
+                if is_withdrawn || wounds() == 0 {
+                    return None;
+                }
+                if result.is_ok() {
                     result = self.check_whole(inside);
-                    if result.is_err() {
-                        for op in ops[at..].iter().flatten() {
-                            inside.cancel(*op);
-                        }
-                        return inside.take(op);
+                }
+                // One of them may have said so already. Others may not come to theirs.
+                is_withdrawn = result.is_err();
+                if is_withdrawn {
+                    for op in ops[at..].iter().flatten() {
+                        inside.cancel(*op);
                     }
                 }
-                None
+                inside.take(op)
             })?;
             let ended = each(at, &outcome);
             result = result.and(ended);

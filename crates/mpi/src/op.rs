@@ -10,7 +10,7 @@ mod tests;
 use std::ffi::c_void;
 use std::sync::{Arc, OnceLock, Weak};
 
-use crate::datatype::{Datatype, Element};
+use crate::datatype::Datatype;
 use crate::error::{Class, Result};
 use crate::fail;
 use crate::handle::{Handle, Kind, Object, Table};
@@ -62,11 +62,6 @@ impl Object for Op {
             table
         })
     }
-}
-
-/// Can `MPI_MINLOC` and `MPI_MAXLOC` compare pairs of such values and such indexes?
-pub(crate) fn locates(value: Element, index: Element) -> bool {
-    kernels::pair(Predefined::Minloc, value, index).is_some()
 }
 
 impl Op {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::predefined::Named;
 use super::shape::Shape;
-use super::{Datatype, fortran, type_get_value_index};
+use super::{Datatype, fortran};
 use crate::counts::Width;
 use crate::error::Result;
 use crate::fail;
@@ -31,7 +31,6 @@ pub enum Combiner {
     F90Complex = 114,
     F90Integer = 115,
     Resized = 116,
-    ValueIndex = 117,
 }
 
 /// What a datatype is and how it was made, without what belongs to one handle of it.
@@ -44,7 +43,7 @@ pub(super) struct Definition {
 /// Where a datatype comes from.
 pub(super) enum Origin {
     Named(&'static Named),
-    /// Predefined, but without a name: asked for by its precision and range, or by its two elements.
+    /// Predefined, but asked for by its precision and range; laid out as a named one.
     Kind(&'static Named, Recipe),
     Made(Recipe),
 }
@@ -118,20 +117,6 @@ impl Recipe {
     }
 }
 
-impl Recipe {
-    /// The predefined type that was asked for in this way.
-    fn find_again(&self) -> Result<Handle<Datatype>> {
-        if self.combiner != Combiner::ValueIndex {
-            return fortran::find(self.combiner, &self.integers);
-        }
-        let element = |at: usize| match &*self.types[at].origin {
-            Origin::Named(named) => Handle::<Datatype>::from_raw(named.raw).resolve("datatype"),
-            _ => unreachable!("pairs are made of types with names"),
-        };
-        type_get_value_index(element(0)?, element(1)?)
-    }
-}
-
 /// `MPI_Type_get_envelope`: numbers of integers, addresses, large counts and datatypes that
 /// [`type_get_contents`] gives, and the combiner.
 pub fn type_get_envelope(datatype: &'static Datatype) -> Result<(i64, i64, i64, i64, i32)> {
@@ -183,7 +168,7 @@ pub fn type_get_contents(
     for (out, definition) in array_of_datatypes.iter_mut().zip(&recipe.types) {
         *out = match &*definition.origin {
             Origin::Named(named) => Handle::from_raw(named.raw),
-            Origin::Kind(_, recipe) => recipe.find_again()?,
+            Origin::Kind(_, recipe) => fortran::find(recipe.combiner, &recipe.integers)?,
             Origin::Made(_) => Datatype::publish(definition.clone())?,
         };
     }

@@ -100,34 +100,14 @@ pub struct Named {
     pub family: Family,
     /// One basic element, or two for pairs, or none.
     pub elements: &'static [Element],
-    /// By element: is it half as wide in external32?
-    halved: [bool; 2],
 }
 
 impl Named {
-    /// The predefined type without a name whose elements these are.
-    pub(super) fn pair(value: &Self, index: &Self) -> Self {
-        let elements = vec![value.elements[0], index.elements[0]];
-        Self {
-            raw: 0,
-            name: "",
-            family: Family::Pair,
-            elements: elements.leak(),
-            halved: [value.halved[0], index.halved[0]],
-        }
-    }
-
     /// Its elements, and what they are elsewhere.
     pub(super) fn basics(&self) -> impl Iterator<Item = (Element, Foreign)> {
         self.elements.iter().enumerate().map(|(index, element)| {
-            (
-                *element,
-                if self.halved[index] {
-                    Foreign::Half
-                } else {
-                    Foreign::Same
-                },
-            )
+            let half = index == 0 && HALF.contains(&self.raw);
+            (*element, if half { Foreign::Half } else { Foreign::Same })
         })
     }
 }
@@ -136,14 +116,7 @@ impl Named {
 const HALF: [u32; 4] = [0x20a, 0x20e, 0x22a, 0x23c];
 
 const fn row(raw: u32, name: &'static str, family: Family, elements: &'static [Element]) -> Named {
-    let mut is_half = false;
-    let mut at = 0;
-    while at < HALF.len() {
-        is_half |= HALF[at] == raw;
-        at += 1;
-    }
     Named {
-        halved: [is_half, false],
         raw,
         name,
         family,

@@ -89,6 +89,34 @@ pub fn type_match_size(typeclass: i32, size: i32) -> Result<Handle<Datatype>> {
     }
 }
 
+/// `MPI_Type_get_value_index`: the type of such a value with such an index, for `MPI_MINLOC` and `MPI_MAXLOC`; null if
+/// there is none.
+pub fn type_get_value_index(value_type: &'static Datatype, index_type: &'static Datatype) -> Result<Handle<Datatype>> {
+    let pair = match (value_type.handle().raw(), index_type.handle().raw()) {
+        (FLOAT, INT) => 0x228,
+        (DOUBLE, INT) => 0x229,
+        (LONG, INT) => 0x22a,
+        (INT, INT) => 0x22b,
+        (SHORT, INT) => 0x22c,
+        (LONG_DOUBLE, INT) => 0x22d,
+        (REAL, REAL) => 0x230,
+        (DOUBLE_PRECISION, DOUBLE_PRECISION) => 0x231,
+        (INTEGER, INTEGER) => 0x232,
+        _ => return Ok(Handle::NULL),
+    };
+    Ok(Handle::from_raw(pair))
+}
+
+const SHORT: u32 = 0x208;
+const INT: u32 = 0x209;
+const LONG: u32 = 0x20a;
+const FLOAT: u32 = 0x210;
+const DOUBLE: u32 = 0x214;
+const INTEGER: u32 = 0x219;
+const REAL: u32 = 0x21a;
+const DOUBLE_PRECISION: u32 = 0x21c;
+const LONG_DOUBLE: u32 = 0x220;
+
 impl Datatype {
     /// The type map, condensed.
     pub fn shape(&self) -> &Shape {

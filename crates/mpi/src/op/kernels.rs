@@ -118,30 +118,16 @@ fn single(op: Predefined, element: Element) -> Option<Kernel> {
     }
 }
 
-/// The loop for pairs of a value and an index, if there is one.
-pub(super) fn pair(op: Predefined, value: Element, index: Element) -> Option<Kernel> {
+fn pair(op: Predefined, value: Element, index: Element) -> Option<Kernel> {
     match (value, index) {
+        (Element::F32, Element::I32) => located::<f32, i32>(op),
+        (Element::F64, Element::I32) => located::<f64, i32>(op),
+        (Element::I64, Element::I32) => located::<i64, i32>(op),
+        (Element::I32, Element::I32) => located::<i32, i32>(op),
+        (Element::I16, Element::I32) => located::<i16, i32>(op),
         (Element::F32, Element::F32) => located::<f32, f32>(op),
         (Element::F64, Element::F64) => located::<f64, f64>(op),
         (Element::X87, Element::I32) => extended::located(op),
-        (_, Element::I32) => indexed::<i32>(op, value),
-        (_, Element::I64) => indexed::<i64>(op, value),
-        _ => None,
-    }
-}
-
-fn indexed<I: Copy + PartialOrd>(op: Predefined, value: Element) -> Option<Kernel> {
-    match value {
-        Element::I8 => located::<i8, I>(op),
-        Element::I16 => located::<i16, I>(op),
-        Element::I32 => located::<i32, I>(op),
-        Element::I64 => located::<i64, I>(op),
-        Element::U8 => located::<u8, I>(op),
-        Element::U16 => located::<u16, I>(op),
-        Element::U32 => located::<u32, I>(op),
-        Element::U64 => located::<u64, I>(op),
-        Element::F32 => located::<f32, I>(op),
-        Element::F64 => located::<f64, I>(op),
         _ => None,
     }
 }

@@ -111,7 +111,10 @@ impl Running {
                     let size = self.comm.size() as usize;
                     self.fault.get_or_insert_with(|| mismatched(from, size, got, expected));
                 });
-                self.broken = self.broken.take().or(checked.err());
+                if let Err(error) = checked {
+                    self.broken.get_or_insert(error);
+                    self.withdraw(inside);
+                }
             }
             self.over += 1;
         }
@@ -134,12 +137,17 @@ impl Running {
             && let Err(error) = self.comm.check_whole(inside)
         {
             self.broken = Some(error);
-            for op in self.ops[self.over..].iter().flatten() {
-                inside.cancel(*op);
-            }
+            self.withdraw(inside);
             return inside.take(op);
         }
         None
+    }
+
+    /// Withdraw what can be of the messages under way: others may not come to theirs.
+    fn withdraw(&self, inside: &mut Entered) {
+        for op in self.ops[self.over..].iter().flatten() {
+            inside.cancel(*op);
+        }
     }
 }
 

@@ -167,12 +167,17 @@ impl Access<'_> {
 
     #[inline(never)]
     fn wait_for(&self, member: usize, step: Step) -> Result<()> {
-        let board = self.board;
-        self.comm.wait_until(|_| {
+        let (board, comm) = (self.board, self.comm);
+        comm.wait_until(|inside| {
             if board.has_posted(member, step) {
                 return Some(Ok(()));
             }
-            board.has_skipped(member, step).then(|| Err(left(member)))
+            if !board.has_skipped(member, step) {
+                return None;
+            }
+            // Perhaps because somebody has failed, which it may have learned before us.
+            inside.learn();
+            Some(comm.check_whole(inside).and_then(|()| Err(left(member))))
         })?
     }
 
