@@ -370,6 +370,55 @@ fn survivors_go_on() -> Result<()> {
     })
 }
 
+/// Somebody dies in the middle of a collective of any kind, and somebody else in the next: an error at everyone who lives, and no
+/// hang.
+#[test]
+fn killed_in_the_middle_of_a_collective() -> Result<()> {
+    let before = traces();
+    let program = compile("bad_collectives")?;
+    let seeds = if full() { 24 } else { 4 };
+    for (seed, ranks) in (1..=seeds).flat_map(|seed| [(seed, 3), (seed, 4), (seed, 8)]) {
+        let run = Run::mpiexec("-n").arg(ranks.to_string()).arg(&program);
+        let run = run
+            .words(&format!("killed {seed}"))
+            .limit(Duration::from_secs(60))
+            .finish()?;
+        let what = format!("seed {seed} on {ranks}: {:?}\n{}{}", run.code, run.out, run.err);
+        ensure!(run.code == Some(137), "{what}");
+        let deaths = run
+            .err
+            .lines()
+            .filter(|line| line.contains("killed by signal 9"))
+            .count();
+        ensure!(deaths == ranks - 1 && run.err.lines().count() == deaths, "{what}");
+        ensure!(run.out == "survived\n", "{what}");
+    }
+    within(Duration::from_secs(1), "all processes gone", || {
+        named("programs/bad_collectives").is_empty()
+    })?;
+    ensure!(traces() == before, "left behind: {:?}", traces().difference(&before));
+    Ok(())
+}
+
+/// Ranks that stop now and then in the middle of collectives.
+#[test]
+fn stopped_in_the_middle_of_a_collective() -> Result<()> {
+    let program = compile("bad_collectives")?;
+    let seeds = if full() { 6 } else { 1 };
+    for (ranks, seed) in [3, 5]
+        .into_iter()
+        .flat_map(|ranks| (1..=seeds).map(move |seed| (ranks, seed)))
+    {
+        let run = Run::mpiexec("-n").arg(ranks.to_string()).arg(&program);
+        let run = run.words(&format!("stopped {seed}")).limit(Duration::from_secs(100));
+        let run = run.finish()?;
+        let survivors = run.out.lines().filter(|line| *line == "survived").count();
+        let what = format!("{seed} on {ranks}: {:?}\n{}{}", run.code, run.out, run.err);
+        ensure!(run.code == Some(0) && survivors == ranks, "{what}");
+    }
+    Ok(())
+}
+
 /// Where one rank does not want to go on, or meets the failure with a handler that ends the job, it ends.
 #[test]
 fn one_who_does_not_go_on_ends_the_job() -> Result<()> {

@@ -349,6 +349,13 @@ impl Board {
         self.state(member).finished.load(Ordering::Acquire) > step.0 && !self.has_posted(member, step)
     }
 
+    /// We will read no post again, whatever others may still stage for us: no call can go well any more, or none will come.
+    #[cold]
+    pub fn give_up(&self) {
+        self.finish_before(Step(u64::MAX));
+        self.ring_all();
+    }
+
     /// We are done with everything before `step`, and will read no such post again. Rings nobody.
     #[inline]
     pub fn finish_before(&self, step: Step) {

@@ -50,6 +50,11 @@ impl Comm {
         self.look_for_wounds(inside)
     }
 
+    /// Has that been found?
+    pub(crate) fn is_broken(&self) -> bool {
+        self.health().broken.load(Ordering::Relaxed)
+    }
+
     #[cold]
     fn look_for_wounds(&self, inside: &mut Entered) -> Result<()> {
         let health = self.health();

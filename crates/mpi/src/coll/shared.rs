@@ -21,7 +21,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use isthmus_engine::{Board, Step, enter, is_crowded};
+use isthmus_engine::{Board, Step, enter, is_crowded, wounds};
 
 use super::layout::Layout;
 use super::link::{Call, Link};
@@ -53,7 +53,21 @@ pub(crate) struct Control {
     found: OnceLock<Layout>,
 }
 
+impl Drop for Control {
+    /// What others have staged for us is theirs again.
+    fn drop(&mut self) {
+        self.give_up();
+    }
+}
+
 impl Control {
+    /// No call on it can go well any more.
+    pub(crate) fn give_up(&self) {
+        if let Some(Some(board)) = self.board.get() {
+            board.give_up();
+        }
+    }
+
     /// Where the ranks of `comm`, which this is the control of, are, if all know that.
     #[inline]
     pub(super) fn layout(&self, comm: &Comm) -> Option<&Layout> {
@@ -198,6 +212,10 @@ impl Access<'_> {
 impl Drop for Access<'_> {
     #[inline]
     fn drop(&mut self) {
+        if wounds() > 0 && self.comm.is_broken() {
+            self.board.give_up();
+            return;
+        }
         self.board.finish_before(Step::first_of(self.call + 1));
         self.board.ring_all();
     }
