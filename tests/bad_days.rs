@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use isthmus_tests::{
-    MemoryGroup, Run, Running, abstract_sockets, children, command, compile, full, job_socket, named, prefix, signal,
+    ControlGroup, Run, Running, abstract_sockets, children, command, compile, full, job_socket, named, prefix, signal,
 };
 
 /// A different moment each time.
@@ -269,11 +269,11 @@ fn a_small_dev_shm_does_not_matter() -> Result<()> {
 #[test]
 fn memory_that_is_nearly_gone() -> Result<()> {
     const MIB: u64 = 1 << 20;
-    let job = |group: &MemoryGroup| {
+    let job = |group: &ControlGroup| {
         let run = group.run(command("mpiexec")).words("-n 2").arg(compile("bulk")?);
         run.words("32 6").limit(Duration::from_secs(60)).finish()
     };
-    let Some(group) = MemoryGroup::new(1 << 40) else {
+    let Some(group) = ControlGroup::with_memory(1 << 40) else {
         println!("not tried: making a cgroup needs root");
         return Ok(());
     };
@@ -283,7 +283,7 @@ fn memory_that_is_nearly_gone() -> Result<()> {
     ensure!(peak > 64 * MIB, "the group holds the job: {peak} bytes");
     let mut killed = 0;
     for limit in [peak + MIB, peak, peak - peak / 10, peak / 2, 16 * MIB] {
-        let group = MemoryGroup::new(limit).context("a second group")?;
+        let group = ControlGroup::with_memory(limit).context("a second group")?;
         let run = job(&group)?;
         let what = format!("{limit} of {peak} bytes: {:?} {}", run.code, run.err);
         if run.code == Some(0) {
@@ -300,6 +300,31 @@ fn memory_that_is_nearly_gone() -> Result<()> {
         within(Duration::from_secs(2), "all processes gone", || group.is_empty())?;
     }
     ensure!(killed > 0, "half of what is needed was enough");
+    Ok(())
+}
+
+/// A container's share of the machine is not what its affinity mask says: ranks that spin would be stopped for the rest of
+/// each period, with what the others wait for.
+#[test]
+fn a_quota_below_the_number_of_cpus() -> Result<()> {
+    let quota = compile("quota")?;
+    let cpus = std::thread::available_parallelism()?.get() as u32;
+    if cpus < 2 {
+        println!("not tried: there is one CPU, and no quota below that");
+        return Ok(());
+    }
+    let Some(group) = ControlGroup::with_cpus(cpus - 1) else {
+        println!("not tried: making a cgroup needs root, and a kernel with quotas");
+        return Ok(());
+    };
+    let run = group.run(command("mpiexec")).words("-n").arg(cpus.to_string());
+    run.arg(&quota).words("shared").succeed()?;
+    // The same ranks outside: nothing else makes them give way.
+    Run::mpiexec("-n")
+        .arg(cpus.to_string())
+        .arg(&quota)
+        .words("own")
+        .succeed()?;
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 //! `cargo xtask test` installs and sets `ISTHMUS_PREFIX`; by hand, for one test:
 //! `ISTHMUS_PREFIX=$PWD/dist cargo test -p isthmus-tests --test launch -- exit`.
 
-mod memory_group;
+mod control_group;
 mod processes;
 mod run;
 
@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
 
-pub use memory_group::MemoryGroup;
+pub use control_group::ControlGroup;
 pub use processes::{abstract_sockets, children, cpu_time, end, job_socket, listing, named, signal};
 pub use run::{Finished, Run, Running};
 

@@ -96,6 +96,8 @@ table! {
     HANDLES_MADE = "handles_made", "Handles given out, for objects of every kind but requests and messages.";
     HANDLES_FREED = "handles_freed", "Handles taken back: what is missing is live, or leaks.";
     ALGORITHMS_WANTED = "algorithms_wanted", "Collectives whose algorithm ISTHMUS_COLLECTIVES said.";
+    SPINS = "spins", "Times this rank, which has a CPU of its own, had looked 64 times in vain and went on looking.";
+    YIELDS = "yields", "Times this rank gave its CPU to others that wanted it, since nothing came.";
     SLEEPS = "sleeps", "Times this rank went to sleep on its doorbell.";
     WAKES = "wakes", "Times this rank woke another.";
     LOST_WAKES = "lost_wakes", "Sleeps that ran into their bound although something was waiting.";

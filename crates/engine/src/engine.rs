@@ -9,7 +9,7 @@ mod payloads;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
-use isthmus_shm::{Offset, Segment, doorbell};
+use isthmus_shm::{Offset, Segment, Slot, doorbell};
 
 use crate::advertise::{Adverts, Claim};
 use crate::arena::{self, Arena};
@@ -44,6 +44,8 @@ pub(crate) struct Engine {
     pub out: Vec<Option<Box<Outbound>>>,
     pub inbound: Vec<Option<Box<Inbound>>>,
     pub hot: Vec<u32>,
+    /// Whose record came last; ourselves: nobody's.
+    heard_last: u32,
     /// Peers with something queued.
     pub backlog: Vec<u32>,
     pub arena: Arena,
@@ -95,6 +97,7 @@ impl Engine {
             out: (0..ranks).map(|_| None).collect(),
             inbound: (0..ranks).map(|_| None).collect(),
             hot: Vec::new(),
+            heard_last: me,
             backlog: Vec::new(),
             arena: Arena::default(),
             staging: Staging::default(),
@@ -165,6 +168,16 @@ impl Engine {
             }
         }
         moved
+    }
+
+    /// What we show to the others.
+    pub fn slot(&self) -> &'static Slot {
+        self.segment.slot(self.me)
+    }
+
+    /// Whom we heard last we will probably hear next: has it got a CPU, as far as it knows itself?
+    pub fn is_awaited_at_work(&self) -> bool {
+        self.heard_last != self.me && self.segment.slot(self.heard_last).is_at_work()
     }
 
     /// Must this process fence between publishing something and looking whether a peer sleeps?

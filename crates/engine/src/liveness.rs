@@ -283,7 +283,7 @@ impl Entered {
     /// first failure ends the job.
     pub fn endure(&mut self) {
         let engine = self.engine();
-        engine.segment.slot(engine.me).endure();
+        engine.slot().endure();
     }
 }
 

@@ -9,14 +9,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use isthmus_os::{clock, cpu};
-use isthmus_shm::Doorbell;
+use isthmus_shm::{Doorbell, Slot};
 
-use crate::{boot, tunables};
+use crate::{boot, counters, tunables};
 
 /// Looks between two readings of the clock.
 const LOOKS: u32 = 64;
 /// Looks before the CPU is given away, when there are more ranks than CPUs.
 const LOOKS_CROWDED: u32 = 4;
+/// As long as the awaited rank has a CPU itself: what it sends is nearer than our next turn, and who has waited for more of it
+/// gives way less often (docs/decisions/0020).
+const LOOKS_AT_WORK: u32 = 24;
 /// Spinning while no wake has been timed.
 const UNKNOWN: Duration = Duration::from_micros(20);
 /// A wake costs both sides: the waker's system call, and the time until the sleeper runs.
@@ -134,6 +137,18 @@ pub fn measure_wake() -> Option<Duration> {
     took.get(took.len() / 2).copied()
 }
 
+/// Give the CPU to others that want it. Those who wait for us see it in our slot.
+pub(crate) fn give_way(slot: &Slot) {
+    give_way_for(slot, cpu::yield_now);
+}
+
+fn give_way_for<T>(slot: &Slot, meanwhile: impl FnOnce() -> T) -> T {
+    slot.set_away(true);
+    let value = meanwhile();
+    slot.set_away(false);
+    value
+}
+
 /// What to do when there was nothing to see.
 pub(crate) enum Next {
     /// Look again.
@@ -158,14 +173,16 @@ impl Patience {
         *self = Self::default();
     }
 
-    /// Nothing has moved. `crowded`: there are more threads that want a CPU than CPUs.
+    /// Nothing has moved. `crowded`: there are more threads that want a CPU than CPUs; `at_work`: has the awaited rank got one?
+    /// For who is inside.
     #[inline]
-    pub fn lose(&mut self, crowded: bool) -> Next {
+    pub fn lose(&mut self, crowded: bool, at_work: impl FnOnce() -> bool) -> Next {
         self.looks = self.looks.wrapping_add(1);
         if crowded {
-            if self.looks < LOOKS_CROWDED {
+            if self.looks < LOOKS_CROWDED || self.looks < LOOKS_AT_WORK && at_work() {
                 return Next::Look;
             }
+            self.looks = LOOKS_CROWDED;
         } else if !self.looks.is_multiple_of(LOOKS) {
             return Next::Look;
         }
@@ -177,8 +194,10 @@ impl Patience {
             wake: wake(),
         });
         if idle < habits.spin {
+            counters::SPINS.add(1);
             Next::Look
         } else if idle < habits.sleep_after {
+            counters::YIELDS.add(1);
             Next::Yield
         } else {
             Next::Sleep
@@ -212,6 +231,35 @@ mod tests {
         assert_eq!(spin(2, 8, None), UNKNOWN);
         assert_eq!(spin(2, 8, Some(0)), SPINS[0], "a machine where nothing costs anything");
         assert_eq!(spin(2, 8, Some(5000)), SPINS[1], "one whose CPUs sleep deeply");
+    }
+
+    /// Looks until the CPU is given away.
+    fn looks(patience: &mut Patience, at_work: bool) -> u32 {
+        let mut looks = 1;
+        while matches!(patience.lose(true, || at_work), Next::Look) {
+            looks += 1;
+        }
+        looks
+    }
+
+    #[test]
+    fn who_shares_a_cpu_gives_it_away_soon_and_later_if_the_awaited_rank_has_one() {
+        let mut patience = Patience::default();
+        assert_eq!(looks(&mut patience, false), LOOKS_CROWDED);
+        assert_eq!(looks(&mut patience, false), 1, "nothing has come meanwhile");
+        assert_eq!(looks(&mut patience, true), LOOKS_AT_WORK - LOOKS_CROWDED);
+        patience.renew();
+        assert_eq!(looks(&mut patience, true), LOOKS_AT_WORK);
+    }
+
+    #[test]
+    fn who_gives_its_cpu_away_shows_it() {
+        let slot = Slot::default();
+        assert!(slot.is_at_work());
+        let during = give_way_for(&slot, || slot.is_at_work());
+        assert!(!during && slot.is_at_work());
+        slot.doorbell().prepare_to_sleep();
+        assert!(!slot.is_at_work());
     }
 
     #[test]

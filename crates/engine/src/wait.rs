@@ -2,15 +2,14 @@
 //!
 //! How long comes from the ranks of this node against the CPUs that they may use, not from a flag the user must find.
 //! With a CPU for every rank a message is a fraction of a microsecond away, so spinning pays; with more ranks than CPUs
-//! the peer may need *our* CPU to make progress, so it is given away after a few looks. See [`crate::patience`].
+//! the peer may need *our* CPU to make progress, so it is given away after a few looks; some more while the one that we
+//! heard last shows that it has a CPU. See [`crate::patience`].
 //!
 //! Here stands how a thread waits that is the only one inside MPI; how several do, in [`crate::waiters`].
 
 use std::time::Duration;
 
-use isthmus_os::cpu;
-
-use crate::patience::{Next, Patience, learn_wake};
+use crate::patience::{Next, Patience, give_way, learn_wake};
 use crate::{Entered, Result, allows_threads, boot, counters, enter, waiters};
 
 /// A sleep is never longer: a waker that died between two instructions must not hang us, nor a launcher that is gone.
@@ -66,9 +65,9 @@ fn wait_patiently<T: Send>(inside: &mut Entered, ready: &mut (dyn FnMut(&mut Ent
             patience.renew();
             continue;
         }
-        match patience.lose(crowded) {
+        match patience.lose(crowded, || inside.engine().is_awaited_at_work()) {
             Next::Look => std::hint::spin_loop(),
-            Next::Yield => cpu::yield_now(),
+            Next::Yield => give_way(inside.engine().slot()),
             Next::Sleep => {
                 if let Some(value) = sleep(inside, ready) {
                     return value;
@@ -83,7 +82,7 @@ fn wait_patiently<T: Send>(inside: &mut Entered, ready: &mut (dyn FnMut(&mut Ent
 fn sleep<T>(inside: &mut Entered, ready: &mut dyn FnMut(&mut Entered) -> Option<T>) -> Option<T> {
     let engine = inside.engine();
     boot::check_lifeline(engine);
-    let doorbell = engine.segment.slot(engine.me).doorbell();
+    let doorbell = engine.slot().doorbell();
     let ordered = doorbell.prepare_to_sleep();
     let value = ready(inside);
     if value.is_some() || inside.engine().has_work() || inside.engine().flush_backlog() {

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use isthmus_os::{clock, cpu};
 use isthmus_shm::Doorbell;
 
-use crate::patience::{Habits, Next, Patience};
+use crate::patience::{Habits, Next, Patience, give_way};
 use crate::wait::{LONGEST_SLEEP, SHORT_SLEEP};
 use crate::{Entered, Guarded, boot, counters, gate};
 
@@ -171,7 +171,7 @@ fn look_for_all(inside: &mut Entered) -> u32 {
 
 fn bell(inside: &mut Entered) -> &'static Doorbell {
     let engine = inside.engine();
-    engine.segment.slot(engine.me).doorbell()
+    engine.slot().doorbell()
 }
 
 /// Wait until `look` sees what it looks for. Blocks.
@@ -223,13 +223,15 @@ fn poll(inside: &mut Entered, look: Look<'_>, patience: &mut Patience) -> bool {
             }
             continue;
         }
-        match patience.lose(is_crowded(inside)) {
+        let crowded = is_crowded(inside);
+        match patience.lose(crowded, || inside.engine().is_awaited_at_work()) {
             Next::Look if inside.is_wanted() => inside.outside(be_courteous),
             Next::Look => std::hint::spin_loop(),
             Next::Yield => {
                 // Some wait for what only shared memory shows.
                 inside.notice();
-                inside.outside(cpu::yield_now);
+                let slot = inside.engine().slot();
+                inside.outside(|| give_way(slot));
             }
             Next::Sleep => {
                 WAITERS.get(inside).polling = false;

@@ -31,6 +31,9 @@ pub struct Slot {
     xpmem: AtomicU64,
     /// Nonzero: the rank wants to go on when others fail. Read by the launcher.
     endures: AtomicU32,
+    identity_ends: [u32; 3],
+    /// Nonzero: the rank has given its CPU away, and has not got it back. On a line of its own: it changes often.
+    away: AtomicU32,
     doorbell: Doorbell,
 }
 
@@ -97,6 +100,18 @@ impl Slot {
         self.endures.load(Ordering::Acquire) != 0
     }
 
+    /// The rank gives its CPU to others, or has got it back. By the owner.
+    #[inline]
+    pub fn set_away(&self, away: bool) {
+        self.away.store(u32::from(away), Ordering::Relaxed);
+    }
+
+    /// Has the rank got a CPU, as far as it knows itself? Not if it gave it away, or sleeps.
+    #[inline]
+    pub fn is_at_work(&self) -> bool {
+        self.away.load(Ordering::Relaxed) == 0 && !self.doorbell.is_armed()
+    }
+
     /// Its doorbell.
     #[inline]
     pub fn doorbell(&self) -> &Doorbell {
@@ -105,4 +120,6 @@ impl Slot {
 }
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<Slot>() == 256 && std::mem::offset_of!(Slot, doorbell) == 128);
+const _: () = assert!(
+    size_of::<Slot>() == 256 && std::mem::offset_of!(Slot, away) == 64 && std::mem::offset_of!(Slot, doorbell) == 128
+);

@@ -122,6 +122,9 @@ impl Engine {
             }
             taken += 1;
         }
+        if taken > 0 {
+            self.heard_last = peer;
+        }
         if credited {
             // The sender may sleep until there is room.
             self.order();
