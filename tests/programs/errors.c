@@ -90,7 +90,15 @@ int main(int argc, char **argv) {
     CHECK(calls == 1, "the handler of another communicator was called");
     OK(MPI_Comm_call_errhandler(dup, MPI_ERR_OTHER));
     CHECK(calls == 2 && last_class == MPI_ERR_OTHER, "%d calls, class %d", calls, last_class);
+
+    /* A request outlives the handle of its communicator, and so does the handler. */
+    int two[2] = {1, 2};
+    OK(MPI_Irecv(&value, 1, MPI_INT, rank, 5, dup, &request));
+    OK(MPI_Isend(two, 2, MPI_INT, rank, 5, dup, &done));
     OK(MPI_Comm_free(&dup));
+    FAILS(MPI_ERR_TRUNCATE, MPI_Wait(&request, MPI_STATUS_IGNORE));
+    CHECK(calls == 3 && last_class == MPI_ERR_TRUNCATE, "%d calls, class %d", calls, last_class);
+    OK(MPI_Wait(&done, MPI_STATUS_IGNORE));
 
     /* Texts, and classes of our own. */
     char text[MPI_MAX_ERROR_STRING];

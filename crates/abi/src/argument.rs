@@ -1,6 +1,7 @@
 //! Checks and conversions of arguments, by kind. What they refuse carries the argument's name and value.
 
 use std::ffi::{CStr, c_char, c_int};
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use isthmus_mpi::constants::UNDEFINED;
@@ -9,7 +10,7 @@ use isthmus_mpi::error::{Completion, Error, Result};
 use isthmus_mpi::fail;
 use isthmus_mpi::handle::Handle;
 use isthmus_mpi::info::Info;
-use isthmus_mpi::status::Status;
+use isthmus_mpi::status::{Status, Statuses};
 
 use crate::abi::{Abi, Predefined, Word};
 
@@ -248,15 +249,31 @@ impl<A: Abi> StatusPlace<A> {
     /// The one status.
     #[inline(always)]
     pub fn put(&self, status: &Status) {
-        self.put_at(0, status);
+        if let Some(place) = self.entry(0) {
+            A::status_out(place, status);
+        }
     }
 
-    /// The status at `index`.
     #[inline(always)]
-    pub fn put_at(&self, index: usize, status: &Status) {
-        if let Some(place) = &self.0 {
-            // SAFETY: the program's array has an entry for each request, and `index` is the position of one.
-            A::status_out(unsafe { place.0.add(index).as_mut() }, status);
+    #[allow(clippy::mut_from_ref)] // It is the program's, and ours during the call.
+    fn entry(&self, at: usize) -> Option<&mut A::Status> {
+        // SAFETY: the program's array has an entry for each request, and `at` is the position of one.
+        self.0.as_ref().map(|place| unsafe { place.0.add(at).as_mut() })
+    }
+}
+
+impl<A: Abi> Statuses for StatusPlace<A> {
+    fn put(&self, at: usize, status: &Status) {
+        if let Some(place) = self.entry(at) {
+            A::status_out(place, status);
+        }
+    }
+
+    fn put_error(&self, at: usize, code: i32) {
+        if let Some(place) = self.entry(at) {
+            let status = A::status_in(place);
+            let error = Some(code);
+            A::status_out(place, &Status { error, ..status });
         }
     }
 }
@@ -290,7 +307,7 @@ const FEW: usize = 64;
 /// A program's array of handles that a call may change: what changed is written back in the end.
 pub struct HandleArray<'a, A: Abi, T: Predefined> {
     theirs: &'a mut [A::Handle],
-    few: [Handle<T>; FEW],
+    few: [MaybeUninit<Handle<T>>; FEW],
     many: Vec<Handle<T>>,
 }
 
@@ -303,41 +320,45 @@ impl<A: Abi, T: Predefined> HandleArray<'_, A, T> {
     pub unsafe fn at(pointer: *mut A::Handle, length: usize, name: &str) -> Result<Self> {
         // SAFETY: the caller's promise.
         let theirs = unsafe { array_mut(pointer, length, name)? };
-        let mut new = Self {
-            theirs,
-            few: [Handle::from_raw(0); FEW],
-            many: Vec::new(),
-        };
+        let mut few = [MaybeUninit::uninit(); FEW];
+        let mut many = Vec::new();
         if length > FEW {
-            new.many = vec![Handle::from_raw(0); length];
+            many.extend(theirs.iter().map(|handle| A::handle_in(*handle)));
+        } else {
+            for (ours, theirs) in few.iter_mut().zip(&*theirs) {
+                ours.write(A::handle_in(*theirs));
+            }
         }
-        for index in 0..length {
-            let handle = A::handle_in(new.theirs[index]);
-            new.as_mut_slice()[index] = handle;
-        }
-        Ok(new)
+        Ok(Self { theirs, few, many })
     }
 
     /// The handles.
     #[inline]
     pub fn as_mut_slice(&mut self) -> &mut [Handle<T>] {
+        self.both().1
+    }
+
+    /// Theirs and ours.
+    #[inline(always)]
+    fn both(&mut self) -> (&mut [A::Handle], &mut [Handle<T>]) {
         let length = self.theirs.len();
-        if length > FEW {
-            &mut self.many
+        let ours = if length > FEW {
+            &mut self.many[..]
         } else {
-            &mut self.few[..length]
-        }
+            // SAFETY: so many were written.
+            unsafe { self.few[..length].assume_init_mut() }
+        };
+        (self.theirs, ours)
     }
 }
 
 impl<A: Abi, T: Predefined> Drop for HandleArray<'_, A, T> {
     #[inline]
     fn drop(&mut self) {
-        for index in 0..self.theirs.len() {
-            let now = self.as_mut_slice()[index];
-            let their = &mut self.theirs[index];
-            if A::handle_in::<T>(*their) != now {
-                *their = A::handle_out(now);
+        let (theirs, ours) = self.both();
+        for (their, now) in theirs.iter_mut().zip(ours) {
+            if A::handle_in::<T>(*their) != *now {
+                *their = A::handle_out(*now);
             }
         }
     }

@@ -52,6 +52,7 @@ mod waiters;
 use buffer::Buffer;
 use engine::Engine;
 use matching::Pattern;
+use ops::Owner;
 
 pub use background::Background;
 pub use board::{Board, INLINE, MOST_MEMBERS, MOST_STEPS, Posted, Step};
@@ -209,14 +210,66 @@ impl Entered {
         Some(outcome)
     }
 
-    /// As [`Self::take`], if the operation went well: neither truncated nor ended by a failure. What it says must be read at
-    /// once: the next operation may take its place.
+    /// Give the operation, which is live, to the user: from now on [`Self::users`] and [`Self::take_users`] find it.
     #[inline]
-    pub fn take_if_well(&mut self, op: OpId) -> Option<&Outcome> {
+    pub fn give_to_user(&mut self, op: OpId) {
+        self.engine().ops.set_owner(op, Owner::User);
+    }
+
+    /// The user has no name for the operation any more, but somebody asks how it went.
+    pub fn take_from_user(&mut self, op: OpId) {
+        self.engine().ops.set_owner(op, Owner::Library);
+    }
+
+    /// An operation of the user's that is complete from the start, and reports `arrival`. There must be room:
+    /// [`Self::reserve`].
+    #[inline]
+    pub fn over(&mut self, context: ContextId, arrival: Arrival) -> OpId {
+        let engine = self.engine();
+        let outcome = Outcome {
+            arrival,
+            ..Outcome::default()
+        };
+        let op = engine.over(context, outcome).expect("there is room");
+        engine.ops[op].owner = Owner::User;
+        engine.ops.id(op)
+    }
+
+    /// See to it that there is room for one more operation.
+    #[inline]
+    pub fn reserve(&mut self) -> Result<()> {
+        self.engine().ops.reserve()
+    }
+
+    /// How the operation went that the user may have by this name, if it is complete. `None`: the user has no such operation.
+    #[inline]
+    pub fn users(&mut self, op: OpId) -> Option<Option<&Outcome>> {
+        let engine = self.engine();
+        let op = &engine.ops[engine.ops.find(op)?];
+        (op.owner == Owner::User).then(|| (op.stage == ops::Stage::Complete).then_some(&op.outcome))
+    }
+
+    /// The message space of an operation.
+    pub fn context_of(&mut self, op: OpId) -> Option<ContextId> {
+        let engine = self.engine();
+        Some(engine.ops[engine.ops.find(op)?].context)
+    }
+
+    /// Has the user operations in this message space that are not retired?
+    pub fn has_users(&mut self, context: ContextId) -> bool {
+        let mut live = self.engine().ops.live();
+        live.any(|op| op.owner == Owner::User && op.context == context)
+    }
+
+    /// Retire an operation of the user's that is complete and went well: neither truncated nor ended by a failure. What it says
+    /// must be read at once: the next operation may take its place.
+    #[inline]
+    pub fn take_users(&mut self, op: OpId) -> Option<&Outcome> {
         let engine = self.engine();
         let index = engine.ops.find(op)?;
         let op = &engine.ops[index];
-        if op.stage != ops::Stage::Complete || op.outcome.truncated | op.outcome.peer_failed {
+        let well = !(op.outcome.truncated | op.outcome.peer_failed);
+        if op.stage != ops::Stage::Complete || op.owner != Owner::User || !well {
             return None;
         }
         engine.ops.release(index);
@@ -238,7 +291,7 @@ impl Entered {
         if engine.ops[index].stage == ops::Stage::Complete {
             engine.ops.release(index);
         } else {
-            engine.ops[index].detached = true;
+            engine.ops[index].owner = Owner::Nobody;
         }
     }
 

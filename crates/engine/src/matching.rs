@@ -137,12 +137,12 @@ pub struct Posted {
 }
 
 impl Posted {
-    /// Append the receive at `index`, whose pattern is filled in.
+    /// Append the receive at `index`, whose pattern this is.
     #[inline]
-    pub fn post(&mut self, ops: &mut Ops, index: u32) {
+    pub fn post(&mut self, ops: &mut Ops, index: u32, pattern: Pattern) {
         self.sequence += 1;
         ops[index].sequence = self.sequence;
-        let (kind, key) = pattern(ops, index).split();
+        let (kind, key) = pattern.split();
         self.wild += usize::from(kind != EXACT);
         let bins = &mut self.kinds[kind.0];
         if bins.is_full() {
@@ -227,8 +227,9 @@ fn pattern(ops: &Ops, index: u32) -> Pattern {
 
 #[inline]
 fn append(list: &mut List, ops: &mut Ops, index: u32) {
-    ops[index].next = NONE;
-    ops[index].previous = list.last;
+    let op = &mut ops[index];
+    op.next = NONE;
+    op.previous = list.last;
     match list.last {
         NONE => list.first = index,
         last => ops[last].next = index,
@@ -548,7 +549,7 @@ mod tests {
         let index = ops.allocate(Stage::Posted, Buffer::NOWHERE, 0).expect("room");
         let op = &mut ops[index];
         (op.context, op.from, op.tag) = (ContextId(2), from, tag);
-        posted.post(ops, index);
+        posted.post(ops, index, wanted(from, tag));
         index
     }
 

@@ -10,8 +10,10 @@ use isthmus_transfer::copy::Copying;
 use crate::buffer::Buffer;
 use crate::select::{Effort, Way};
 use crate::types::{Arrival, ContextId, OpId, Outcome};
+use crate::{Error, Result};
 
 const INDEX_BITS: u32 = 19;
+const INDEX_MASK: u32 = (1 << INDEX_BITS) - 1;
 const GENERATION_MASK: u32 = 0x7f;
 /// No operation.
 pub const NONE: u32 = u32::MAX;
@@ -40,6 +42,17 @@ pub enum Stage {
     Complete,
 }
 
+/// Who will ask how an operation went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// The call that started it, or what that call has left behind.
+    Library,
+    /// The user, who has its name.
+    User,
+    /// Nobody: it is freed when it is complete.
+    Nobody,
+}
+
 /// An operation. What posting a receive, matching it and taking its outcome read is in its first two lines.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -55,8 +68,7 @@ pub struct Op {
     generation: u32,
     /// Sends: whom it goes to. Receives whose message comes in pieces or by rendezvous: whom it comes from.
     pub to: u32,
-    /// Nobody will ask: free it when complete.
-    pub detached: bool,
+    pub owner: Owner,
     /// The user's buffer.
     pub buffer: Buffer,
     pub length: usize,
@@ -87,31 +99,31 @@ pub struct Ops {
 }
 
 impl Ops {
-    /// A new operation, in whose index the caller fills in the rest. `None` if half a million are in flight.
+    /// A new operation, in whose index the caller fills in the rest.
     #[inline]
-    pub fn allocate(&mut self, stage: Stage, buffer: Buffer, length: usize) -> Option<u32> {
+    pub fn allocate(&mut self, stage: Stage, buffer: Buffer, length: usize) -> Result<u32> {
         let index = match self.free.pop() {
             Some(index) => index,
             None => self.grow()?,
         };
         let op = &mut self.slots[index as usize];
         op.stage = stage;
-        op.detached = false;
+        op.owner = Owner::Library;
         op.buffer = buffer;
         op.length = length;
-        Some(index)
+        Ok(index)
     }
 
     #[cold]
-    fn grow(&mut self) -> Option<u32> {
+    fn grow(&mut self) -> Result<u32> {
         let index = self.slots.len() as u32;
-        if index >= 1 << INDEX_BITS {
-            return None;
+        if index >= INDEX_MASK {
+            return Err(no_room());
         }
         self.slots.push(Op {
             stage: Stage::Free,
             generation: 0,
-            detached: false,
+            owner: Owner::Library,
             outcome: Outcome::default(),
             buffer: Buffer::NOWHERE,
             length: 0,
@@ -128,7 +140,7 @@ impl Ops {
             descriptor: None,
             to: 0,
         });
-        Some(index)
+        Ok(index)
     }
 
     /// How many there are, free ones included.
@@ -136,16 +148,39 @@ impl Ops {
         self.slots.len() as u32
     }
 
+    /// See to it that there is room for one more.
+    #[inline]
+    pub fn reserve(&self) -> Result<()> {
+        if self.free.is_empty() && self.len() >= INDEX_MASK {
+            return Err(no_room());
+        }
+        Ok(())
+    }
+
+    /// Those that are live.
+    pub fn live(&self) -> impl Iterator<Item = &Op> {
+        let any = self.free.len() < self.slots.len();
+        let slots = if any { self.slots.as_slice() } else { &[] };
+        slots.iter().filter(|op| op.stage != Stage::Free)
+    }
+
     /// The public name of a live operation.
     #[inline]
     pub fn id(&self, index: u32) -> OpId {
-        OpId(self.slots[index as usize].generation << INDEX_BITS | index)
+        OpId(self.slots[index as usize].generation << INDEX_BITS | (index + 1))
+    }
+
+    /// Who asks for a live operation from now on.
+    #[inline]
+    pub fn set_owner(&mut self, id: OpId, owner: Owner) {
+        debug_assert!(self.find(id).is_some());
+        self.slots[index_of(id) as usize].owner = owner;
     }
 
     /// The index behind a name, if the operation is still there.
     #[inline]
     pub fn find(&self, id: OpId) -> Option<u32> {
-        let index = id.0 & ((1 << INDEX_BITS) - 1);
+        let index = index_of(id);
         let op = self.slots.get(index as usize)?;
         (op.stage != Stage::Free && op.generation == id.0 >> INDEX_BITS).then_some(index)
     }
@@ -163,7 +198,7 @@ impl Ops {
         let op = &mut self.slots[index as usize];
         op.stage = Stage::Complete;
         self.news = true;
-        if op.detached {
+        if op.owner == Owner::Nobody {
             self.release(index);
         }
     }
@@ -195,6 +230,16 @@ impl Ops {
         op.wire = total;
         expected
     }
+}
+
+#[inline]
+fn index_of(id: OpId) -> u32 {
+    (id.0 & INDEX_MASK).wrapping_sub(1)
+}
+
+#[cold]
+fn no_room() -> Error {
+    Error::NoMemory("half a million operations in flight".into())
 }
 
 impl Index<u32> for Ops {
@@ -234,11 +279,11 @@ mod tests {
     }
 
     #[test]
-    fn detached_operations_free_themselves() {
+    fn operations_of_nobody_free_themselves() {
         let mut ops = Ops::default();
         let index = ops.allocate(Stage::Queued, Buffer::NOWHERE, 0).expect("room");
         let id = ops.id(index);
-        ops[index].detached = true;
+        ops[index].owner = Owner::Nobody;
         ops.complete_as_is(index);
         assert_eq!(ops.find(id), None);
     }

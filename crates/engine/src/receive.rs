@@ -23,7 +23,7 @@ impl Engine {
         }
         let op = self.new_receive(pattern, buffer, capacity)?;
         if self.unexpected.is_empty() || !self.receive_early(op, pattern) {
-            self.posted.post(&mut self.ops, op);
+            self.posted.post(&mut self.ops, op, pattern);
         }
         Ok(op)
     }
@@ -76,13 +76,12 @@ impl Engine {
         if !outcome.revoked && self.probe(pattern).is_some() {
             return None;
         }
-        Some(self.over(Stage::Posted, outcome))
+        Some(self.over(pattern.context, outcome))
     }
 
     #[inline]
     fn new_receive(&mut self, pattern: Pattern, buffer: Buffer, capacity: usize) -> Result<u32> {
-        let op = self.ops.allocate(Stage::Posted, buffer, capacity);
-        let op = op.ok_or_else(|| Error::NoMemory("half a million operations in flight".into()))?;
+        let op = self.ops.allocate(Stage::Posted, buffer, capacity)?;
         let receive = &mut self.ops[op];
         receive.context = pattern.context;
         receive.from = pattern.from;

@@ -2,6 +2,7 @@
 
 use isthmus_shm::Offset;
 
+use crate::Result;
 use crate::buffer::Buffer;
 use crate::counters;
 use crate::engine::{Early, Engine};
@@ -12,7 +13,6 @@ use crate::outbound::{Message, Queued};
 use crate::payload::Payload;
 use crate::record::{Envelope, ReadyToSend};
 use crate::types::{ContextId, Mode, Outcome, Posting};
-use crate::{Error, Result};
 
 /// From this length on a message in memory that its receiver maps is announced: one copy instead of two.
 pub(crate) const MAPPED_FROM: usize = 32 << 10;
@@ -34,7 +34,7 @@ impl Engine {
         if self.is_wounded()
             && let Some(outcome) = self.obstacle(Some(to), posting.context)
         {
-            return self.over(Stage::Queued, outcome).map(Some);
+            return self.over(posting.context, outcome).map(Some);
         }
         if to == self.me {
             return self.send_to_self(mode, posting, buffer, length);
@@ -157,8 +157,7 @@ impl Engine {
     }
 
     fn new_send(&mut self, stage: Stage, to: u32, context: ContextId, buffer: Buffer, length: usize) -> Result<u32> {
-        let op = self.ops.allocate(stage, buffer, length);
-        let op = op.ok_or_else(|| Error::NoMemory("half a million operations in flight".into()))?;
+        let op = self.ops.allocate(stage, buffer, length)?;
         self.ops[op].to = to;
         self.ops[op].context = context;
         self.ops[op].descriptor = None;
@@ -167,10 +166,9 @@ impl Engine {
     }
 
     /// An operation that is over before it begins.
-    #[cold]
-    pub fn over(&mut self, stage: Stage, outcome: Outcome) -> Result<u32> {
-        let op = self.ops.allocate(stage, Buffer::NOWHERE, 0);
-        let op = op.ok_or_else(|| Error::NoMemory("half a million operations in flight".into()))?;
+    pub fn over(&mut self, context: ContextId, outcome: Outcome) -> Result<u32> {
+        let op = self.ops.allocate(Stage::Complete, Buffer::NOWHERE, 0)?;
+        self.ops[op].context = context;
         self.ops.complete(op, outcome);
         Ok(op)
     }

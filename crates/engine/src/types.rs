@@ -39,7 +39,7 @@ pub struct Arrival {
     pub bytes: u64,
 }
 
-/// An operation in flight: an index with a generation in 26 bits; stale ones are noticed.
+/// An operation in flight: a generation and an index, which is never 0, in 26 bits; stale ones are noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OpId(pub u32);
 

@@ -27,7 +27,18 @@ impl Entered {
     /// Make progress until `ready` answers. Lets other threads in meanwhile, which may call `ready` for us: it must not
     /// leave the engine, nor call user code; what is under way in the background may. Blocks.
     #[inline]
-    pub fn wait<T: Send>(&mut self, mut ready: impl FnMut(&mut Self) -> Option<T> + Send) -> Result<T> {
+    pub fn wait<T: Send>(&mut self, ready: impl FnMut(&mut Self) -> Option<T> + Send) -> Result<T> {
+        self.wait_asking(Asks::Always, ready)
+    }
+
+    /// As [`wait`](Self::wait), for what the engine's operations tell: `ready` is seldom asked while nothing moves.
+    #[inline]
+    pub fn wait_for_operations<T: Send>(&mut self, ready: impl FnMut(&mut Self) -> Option<T> + Send) -> Result<T> {
+        self.wait_asking(Asks::WhenMoved, ready)
+    }
+
+    #[inline]
+    fn wait_asking<T: Send>(&mut self, asks: Asks, mut ready: impl FnMut(&mut Self) -> Option<T> + Send) -> Result<T> {
         loop {
             if let Some(value) = ready(self) {
                 return Ok(value);
@@ -36,12 +47,28 @@ impl Entered {
                 break;
             }
         }
-        Ok(wait_patiently(self, &mut ready))
+        Ok(wait_patiently(self, asks, &mut ready))
     }
 }
 
+/// When it is asked whether what is awaited has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asks {
+    /// In every round: it may show in shared memory only.
+    Always,
+    /// When something has moved, and every so often.
+    WhenMoved,
+}
+
+/// So many rounds in which nothing moved may pass before it is asked nonetheless. A power of two.
+const SELDOM: u32 = 8;
+
 #[inline(never)]
-fn wait_patiently<T: Send>(inside: &mut Entered, ready: &mut (dyn FnMut(&mut Entered) -> Option<T> + Send)) -> T {
+fn wait_patiently<T: Send>(
+    inside: &mut Entered,
+    asks: Asks,
+    ready: &mut (dyn FnMut(&mut Entered) -> Option<T> + Send),
+) -> T {
     if allows_threads() {
         let mut value = None;
         waiters::wait(inside, &mut |inside| {
@@ -52,13 +79,18 @@ fn wait_patiently<T: Send>(inside: &mut Entered, ready: &mut (dyn FnMut(&mut Ent
     }
     let crowded = boot::is_crowded();
     let mut patience = Patience::default();
+    let mut rounds = 0_u32;
     loop {
         let mut moved = inside.engine().progress();
+        rounds = rounds.wrapping_add(1);
+        let due = asks == Asks::Always || inside.has_background() || rounds.is_multiple_of(SELDOM);
         if let Some(call_out) = inside.advance_background() {
             inside.outside(call_out);
             moved = true;
         }
-        if let Some(value) = ready(inside) {
+        if (moved || due)
+            && let Some(value) = ready(inside)
+        {
             return value;
         }
         if moved {

@@ -42,6 +42,10 @@ pub enum Kind {
     File = 9,
     Session = 10,
     Message = 11,
+    /// A request that is a send of the engine's: generation and index are the operation's.
+    Send = 12,
+    /// A request that is a receive of the engine's.
+    Receive = 13,
 }
 
 /// The parts of a dynamic handle.
@@ -57,6 +61,19 @@ pub fn decompose(raw: u32) -> (u32, u32, u32) {
         (raw >> INDEX_BITS) & GENERATION_MASK,
         raw & INDEX_MASK,
     )
+}
+
+/// A handle of this kind that carries, for an index and a generation, somebody else's name of what it stands for.
+#[inline(always)]
+pub(crate) fn carry(kind: Kind, name: u32) -> u32 {
+    (kind as u32) << (INDEX_BITS + GENERATION_BITS) | name
+}
+
+/// (kind bits, name) of a handle that [`carry`] made.
+#[inline(always)]
+pub(crate) fn carried(raw: u32) -> (u32, u32) {
+    let name_bits = INDEX_BITS + GENERATION_BITS;
+    (raw >> name_bits, raw & ((1 << name_bits) - 1))
 }
 
 /// An object of MPI that users hold by handle.

@@ -218,7 +218,7 @@ impl Flight {
     /// Wait until it is over; `None`: there was nothing to wait for.
     fn land(&mut self, inside: &mut Entered) -> Option<Result<Outcome>> {
         let op = self.op.take()?;
-        Some(inside.wait(|inside| inside.take(op)).map_err(|error| {
+        Some(inside.wait_for_operations(|inside| inside.take(op)).map_err(|error| {
             // The engine gave up, but a peer may still use what we keep.
             std::mem::forget(std::mem::take(&mut self.kept));
             error.into()
@@ -229,14 +229,14 @@ impl Flight {
 /// Wait for a send from the user's buffer.
 #[inline(never)]
 fn await_send(inside: &mut Entered, op: OpId) -> Result<()> {
-    let outcome = inside.wait(|inside| inside.take(op))?;
+    let outcome = inside.wait_for_operations(|inside| inside.take(op))?;
     sent(&outcome).map(drop)
 }
 
 /// Wait for a receive into the user's buffer.
 #[inline(always)]
 fn await_receive(inside: &mut Entered, op: OpId) -> Result<Status> {
-    inside.wait(|inside| inside.peek(op).map(drop))?;
+    inside.wait_for_operations(|inside| inside.peek(op).map(drop))?;
     // Built in place from what the engine has: an outcome handed from call to call costs more than looking twice.
     let status = match inside.peek(op) {
         Some(outcome) if outcome.truncated | outcome.peer_failed => return take_failure(inside, op),
@@ -254,7 +254,7 @@ fn await_anybody(inside: &mut Entered, op: OpId) -> Result<Status> {
 
 #[cold]
 fn take_failure(inside: &mut Entered, op: OpId) -> Result<Status> {
-    let outcome = inside.wait(|inside| inside.take(op))?;
+    let outcome = inside.wait_for_operations(|inside| inside.take(op))?;
     received(&outcome)
 }
 

@@ -1,8 +1,8 @@
 //! Requests: operations that the user has started and not completed (MPI-5.0 §3.7).
 //!
-//! One representation serves every kind of operation. A contiguous send or receive is the engine's [`OpId`] and
-//! nothing else, so that starting and completing one allocates nothing; whatever needs more (staging buffers, several
-//! transfers, user callbacks; later schedules of collectives, windows, files) is a boxed `Operation`.
+//! A contiguous send or receive is an operation of the engine and nothing else ([`plain`]): its handle is the operation's
+//! name. Whatever needs more (staging buffers, several transfers, user callbacks, schedules of collectives; later windows and
+//! files) is a boxed `Operation` in a table.
 
 mod background;
 mod complete;
@@ -11,6 +11,7 @@ mod free;
 mod generalized;
 mod observe;
 mod persistent;
+pub(crate) mod plain;
 mod scope;
 mod slab;
 
@@ -36,6 +37,7 @@ pub use observe::{request_get_status, request_get_status_all, request_get_status
 use persistent::Persistent;
 pub(crate) use persistent::{prepare, prepare_inside};
 pub use persistent::{start, startall};
+pub(crate) use plain::Plain;
 use scope::{Scope, Scopes};
 pub(crate) use slab::Slab;
 
@@ -98,10 +100,8 @@ pub(crate) enum Work {
     Complete,
     /// A receive from `MPI_PROC_NULL`.
     NoProcess,
-    /// A send of contiguous data.
-    Send(OpId),
-    /// A receive of contiguous data.
-    Receive(OpId),
+    /// Contiguous data. The table has it only while a persistent request is active.
+    Plain(Plain),
     /// Anything else.
     Other(Box<dyn Operation>),
     /// A persistent request.
@@ -136,11 +136,19 @@ impl Look {
     }
 
     /// How far the receive `op` is that may be from anybody.
-    #[inline]
     pub(crate) fn at_receive(inside: &mut Entered, op: OpId) -> Self {
         match Self::at(inside.peek(op)) {
-            Self::Pending if liveness::disturbs(inside, op).is_some() => Self::Disturbed,
+            Self::Pending => Self::unless_disturbed(inside, op),
             look => look,
+        }
+    }
+
+    /// How far the receive `op` is, which is not complete.
+    #[inline]
+    fn unless_disturbed(inside: &mut Entered, op: OpId) -> Self {
+        match liveness::disturbs(inside, op) {
+            Some(_) => Self::Disturbed,
+            None => Self::Pending,
         }
     }
 
@@ -154,10 +162,12 @@ struct Entry {
     work: Work,
 }
 
-/// The requests of this process.
+/// The requests of this process that are not plain.
 struct Requests {
     live: Slab<Entry>,
     scopes: Scopes,
+    /// Freed by the user while plain requests were active on them, which may fail yet.
+    freed_comms: Vec<Arc<Comm>>,
     /// Freed by the user while active: they complete by themselves, but own buffers until then.
     orphans: Vec<Box<dyn Operation>>,
     /// Sends without buffers of their own that were freed.
@@ -166,18 +176,16 @@ struct Requests {
     autonomous: Vec<Handle<Request>>,
     /// Those of them for which user code is to run.
     due: Vec<Handle<Request>>,
-    /// Room for the statuses of a call that completes several requests.
-    statuses: Vec<Status>,
 }
 
 static REQUESTS: Guarded<Requests> = Guarded::new(Requests {
     live: Slab::new(Kind::Request),
     scopes: Scopes::new(),
+    freed_comms: Vec::new(),
     orphans: Vec::new(),
     freed_sends: Vec::new(),
     autonomous: Vec::new(),
     due: Vec::new(),
-    statuses: Vec::new(),
 });
 
 impl Requests {
@@ -190,10 +198,9 @@ impl Requests {
     }
 
     /// There must be room.
-    #[inline(always)]
-    fn insert(&mut self, comm: Option<&Comm>, work: impl FnOnce() -> Work) -> Handle<Request> {
+    fn insert(&mut self, comm: Option<&Comm>, work: Work) -> Handle<Request> {
         let scope = comm.map_or(Scope::NONE, |comm| self.scopes.hold(comm));
-        Handle::from_raw(self.live.insert_with(|| Entry { scope, work: work() }))
+        Handle::from_raw(self.live.insert_with(|| Entry { scope, work }))
     }
 
     /// The handle is stale from now on.
@@ -231,32 +238,36 @@ pub(crate) fn launch_inside<'a>(
 ) -> Result<Handle<Request>> {
     REQUESTS.get(inside).live.reserve()?;
     let mut work = start(inside)?;
+    if let Work::Plain(plain) = work {
+        return Ok(plain.give(inside));
+    }
     let autonomous = work.is_autonomous();
-    let request = REQUESTS.get(inside).insert(comm.into(), || work);
+    let request = REQUESTS.get(inside).insert(comm.into(), work);
     if autonomous {
         background::begin(inside, request);
     }
     Ok(request)
 }
 
-/// As [`launch`], for a transfer that is one operation of the engine, or over at once: `work` says what to make of it.
-#[inline(always)]
-pub(crate) fn launch_plain<'a>(
-    comm: impl Into<Option<&'a Comm>>,
-    post: impl FnOnce(&mut Entered) -> Result<Option<OpId>>,
-    work: impl FnOnce(Option<OpId>) -> Work,
-) -> Result<Handle<Request>> {
+/// The user has freed the communicator. Requests that are active on it may still fail: it is kept for them.
+pub(crate) fn comm_freed(comm: Arc<Comm>) {
     let mut inside = enter();
-    REQUESTS.get(&mut inside).live.reserve()?;
-    let op = post(&mut inside)?;
-    Ok(REQUESTS.get(&mut inside).insert(comm.into(), || work(op)))
+    let mut freed = std::mem::take(&mut REQUESTS.get(&mut inside).freed_comms);
+    freed.push(comm);
+    let (kept, over) = freed.into_iter().partition(|comm| inside.has_users(comm.context()));
+    REQUESTS.get(&mut inside).freed_comms = kept;
+    drop(inside);
+    // What they own may take its leave of the engine.
+    drop::<Vec<_>>(over);
 }
 
 /// The communicator whose point-to-point message space this is, if it has requests or a handle.
 pub(crate) fn comm_of(inside: &mut Entered, context: ContextId) -> Option<Arc<Comm>> {
     let requests = REQUESTS.get(inside);
-    let held = requests.scopes.find(|comm| comm.context() == context);
-    held.or_else(|| Comm::table().find(|comm| comm.context() == context))
+    let is_it = |comm: &Comm| comm.context() == context;
+    let freed = || requests.freed_comms.iter().find(|comm| is_it(comm)).cloned();
+    let held = requests.scopes.find(is_it).or_else(freed);
+    held.or_else(|| Comm::table().find(is_it))
 }
 
 /// The communicator of a live request: its error handler is the one for errors of the request.
@@ -265,6 +276,11 @@ pub fn scope(request: Handle<Request>) -> Option<Arc<Comm>> {
 }
 
 fn scope_inside(inside: &mut Entered, request: Handle<Request>) -> Option<Arc<Comm>> {
+    if let Some(plain) = Plain::of(request) {
+        inside.users(plain.op())?;
+        let context = inside.context_of(plain.op())?;
+        return comm_of(inside, context);
+    }
     let requests = REQUESTS.get(inside);
     let scope = requests.live.get(request.raw())?.scope;
     requests.scopes.comm(scope)
@@ -291,8 +307,7 @@ impl Work {
     fn look(&mut self, inside: &mut Entered) -> Look {
         match self {
             Self::Complete | Self::NoProcess => Look::Complete,
-            Self::Send(op) => Look::at(inside.peek(*op)),
-            Self::Receive(op) => Look::at_receive(inside, *op),
+            Self::Plain(plain) => plain.look(inside),
             Self::Other(operation) => operation.advance(inside),
             Self::Persistent(persistent) => match &mut persistent.current {
                 Some(work) => work.look(inside),
@@ -306,16 +321,14 @@ impl Work {
 /// How far the request is.
 #[inline]
 fn look(inside: &mut Entered, request: Handle<Request>) -> Result<Look> {
-    match REQUESTS.get(inside).entry(request)?.work {
-        Work::Send(op) => Ok(Look::at(inside.peek(op))),
-        Work::Receive(op) => Ok(Look::at_receive(inside, op)),
-        Work::Complete | Work::NoProcess => Ok(Look::Complete),
-        _ => look_at_boxed(inside, request),
+    match Plain::of(request) {
+        Some(plain) => plain.look_at_users(inside).ok_or_else(|| invalid(request)),
+        None => look_at_entry(inside, request),
     }
 }
 
 #[inline(never)]
-fn look_at_boxed(inside: &mut Entered, request: Handle<Request>) -> Result<Look> {
+fn look_at_entry(inside: &mut Entered, request: Handle<Request>) -> Result<Look> {
     let mut work = std::mem::replace(&mut REQUESTS.get(inside).entry(request)?.work, Work::Lent);
     let look = work.look(inside);
     let due = work.operation().is_some_and(|operation| operation.calls_out());
@@ -348,6 +361,12 @@ pub(crate) fn lend<R>(inside: &mut Entered, request: Handle<Request>, f: impl Fn
 
 /// Take what a request stands for, once no other thread has it.
 fn borrow(inside: &mut Entered, request: Handle<Request>) -> Result<Work> {
+    if let Some(plain) = Plain::of(request) {
+        return match inside.users(plain.op()) {
+            Some(_) => Ok(Work::Plain(plain)),
+            None => Err(invalid(request)),
+        };
+    }
     inside.wait(|inside| match REQUESTS.get(inside).entry(request) {
         Ok(Entry { work: Work::Lent, .. }) => None,
         Ok(entry) => Some(Ok(std::mem::replace(&mut entry.work, Work::Lent))),
@@ -356,7 +375,9 @@ fn borrow(inside: &mut Entered, request: Handle<Request>) -> Result<Work> {
 }
 
 fn give_back(inside: &mut Entered, request: Handle<Request>, work: Work) -> Result<()> {
-    REQUESTS.get(inside).entry(request)?.work = work;
+    if !matches!(work, Work::Plain(_)) {
+        REQUESTS.get(inside).entry(request)?.work = work;
+    }
     inside.notice();
     Ok(())
 }
@@ -376,8 +397,8 @@ pub fn cancel(request: Handle<Request>) -> Result<()> {
 
 fn cancel_work(inside: &mut Entered, request: Handle<Request>, work: &mut Work) -> Result<Option<UserCode>> {
     match work {
-        Work::Send(op) | Work::Receive(op) => {
-            inside.cancel(*op);
+        Work::Plain(plain) => {
+            inside.cancel(plain.op());
             Ok(None)
         }
         Work::Other(operation) if operation.is_binding() => Err(fail!(

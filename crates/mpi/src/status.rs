@@ -49,6 +49,14 @@ impl Status {
     };
 }
 
+/// Where a call that completes several requests tells their statuses, by position.
+pub trait Statuses {
+    /// The status at a position.
+    fn put(&self, at: usize, status: &Status);
+    /// The canonical error code of the status at a position, which has been put there.
+    fn put_error(&self, at: usize, code: i32);
+}
+
 impl From<&Outcome> for Status {
     /// Of a receive.
     fn from(outcome: &Outcome) -> Self {

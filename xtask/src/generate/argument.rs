@@ -107,8 +107,7 @@ fn status(procedure: &Procedure, parameter: &Parameter, name: &str, body: &mut B
                 body.before,
                 "let {name} = StatusPlace::<A>::array({name}, {length}, {name:?})?;"
             )?;
-            body.arguments
-                .push(format!("&mut |index, status| {name}.put_at(index, status)"));
+            body.arguments.push(format!("&{name}"));
         }
         (Direction::Inout, _) => {
             writeln!(

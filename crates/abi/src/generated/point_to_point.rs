@@ -667,9 +667,7 @@ unsafe fn request_get_status_all<A: Abi>(
                 argument::HandleArray::<A, Request>::at(array_of_requests.cast_mut(), count, "array_of_requests")?;
             let flag_place = argument::place(flag, "flag")?;
             let array_of_statuses = StatusPlace::<A>::array(array_of_statuses, count, "array_of_statuses")?;
-            let result = procedures::request_get_status_all(array_of_requests.as_mut_slice(), &mut |index, status| {
-                array_of_statuses.put_at(index, status)
-            });
+            let result = procedures::request_get_status_all(array_of_requests.as_mut_slice(), &array_of_statuses);
             if argument::completion(&result).is_some() {
                 flag_place.put(1);
             }
@@ -734,7 +732,7 @@ unsafe fn request_get_status_some<A: Abi>(
             let result = procedures::request_get_status_some(
                 array_of_requests.as_mut_slice(),
                 array_of_indices,
-                &mut |index, status| array_of_statuses.put_at(index, status),
+                &array_of_statuses,
             );
             if let Some(done) = argument::completion(&result) {
                 outcount_place.put(done.index);
@@ -1148,9 +1146,7 @@ unsafe fn testall<A: Abi>(
                 argument::HandleArray::<A, Request>::at(array_of_requests, count, "array_of_requests")?;
             let flag_place = argument::place(flag, "flag")?;
             let array_of_statuses = StatusPlace::<A>::array(array_of_statuses, count, "array_of_statuses")?;
-            let result = procedures::testall(array_of_requests.as_mut_slice(), &mut |index, status| {
-                array_of_statuses.put_at(index, status)
-            });
+            let result = procedures::testall(array_of_requests.as_mut_slice(), &array_of_statuses);
             if argument::completion(&result).is_some() {
                 flag_place.put(1);
             }
@@ -1212,11 +1208,7 @@ unsafe fn testsome<A: Abi>(
             let outcount_place = argument::place(outcount, "outcount")?;
             let array_of_indices = argument::array_mut(array_of_indices, incount, "array_of_indices")?;
             let array_of_statuses = StatusPlace::<A>::array(array_of_statuses, incount, "array_of_statuses")?;
-            let result = procedures::testsome(
-                array_of_requests.as_mut_slice(),
-                array_of_indices,
-                &mut |index, status| array_of_statuses.put_at(index, status),
-            );
+            let result = procedures::testsome(array_of_requests.as_mut_slice(), array_of_indices, &array_of_statuses);
             if let Some(done) = argument::completion(&result) {
                 outcount_place.put(done.index);
             }
@@ -1262,9 +1254,7 @@ unsafe fn waitall<A: Abi>(
             let mut array_of_requests =
                 argument::HandleArray::<A, Request>::at(array_of_requests, count, "array_of_requests")?;
             let array_of_statuses = StatusPlace::<A>::array(array_of_statuses, count, "array_of_statuses")?;
-            procedures::waitall(array_of_requests.as_mut_slice(), &mut |index, status| {
-                array_of_statuses.put_at(index, status)
-            })?;
+            procedures::waitall(array_of_requests.as_mut_slice(), &array_of_statuses)?;
             Ok(())
         }
     })
@@ -1317,11 +1307,7 @@ unsafe fn waitsome<A: Abi>(
             let outcount_place = argument::place(outcount, "outcount")?;
             let array_of_indices = argument::array_mut(array_of_indices, incount, "array_of_indices")?;
             let array_of_statuses = StatusPlace::<A>::array(array_of_statuses, incount, "array_of_statuses")?;
-            let result = procedures::waitsome(
-                array_of_requests.as_mut_slice(),
-                array_of_indices,
-                &mut |index, status| array_of_statuses.put_at(index, status),
-            );
+            let result = procedures::waitsome(array_of_requests.as_mut_slice(), array_of_indices, &array_of_statuses);
             if let Some(done) = argument::completion(&result) {
                 outcount_place.put(done.index);
             }

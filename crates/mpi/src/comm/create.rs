@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::group::{Group, Members};
 use crate::handle::Handle;
 use crate::info::Info;
-use crate::{fail, liveness, p2p};
+use crate::{fail, liveness, p2p, request};
 
 impl Comm {
     /// What the calling process offers as the context id of a communicator that is made of this one.
@@ -228,7 +228,8 @@ pub fn comm_free(handle: Handle<Comm>) -> Result<()> {
     check::leave(comm, "MPI_Comm_free");
     p2p::forget_comm(comm.context());
     p2p::forget_channels(comm.collective_context());
-    handle.remove("comm").map(drop)
+    request::comm_freed(handle.remove("comm")?);
+    Ok(())
 }
 
 /// `MPI_Comm_disconnect`: as [`comm_free`], after all members have called. Collective.

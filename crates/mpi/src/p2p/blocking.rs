@@ -14,6 +14,7 @@ use crate::status::Status;
 ///
 /// # Safety
 /// `buf` must be readable where `count` elements of `datatype` say.
+#[inline(always)]
 pub unsafe fn send(
     buf: *const c_void,
     count: i64,
@@ -64,6 +65,7 @@ pub unsafe fn rsend(
 ///
 /// # Safety
 /// `buf` must be writable where `count` elements of `datatype` say.
+#[inline(always)]
 pub unsafe fn recv(
     buf: *mut c_void,
     count: i64,

@@ -10,13 +10,14 @@ use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::handle::Handle;
-use crate::request::{Look, Operation, Request, Work, launch, launch_plain};
+use crate::request::{Look, Operation, Request, Work, launch, plain};
 use crate::status::Status;
 
 /// `MPI_Isend`.
 ///
 /// # Safety
 /// `buf` must be readable where `count` elements of `datatype` say, until the request is complete.
+#[inline(always)]
 pub unsafe fn isend(
     buf: *const c_void,
     count: i64,
@@ -67,6 +68,7 @@ pub unsafe fn irsend(
 ///
 /// # Safety
 /// `buf` must be writable where `count` elements of `datatype` say, until the request is complete.
+#[inline(always)]
 pub unsafe fn irecv(
     buf: *mut c_void,
     count: i64,
@@ -143,7 +145,7 @@ impl Outgoing<'_> {
         }
         // SAFETY: the caller's promise.
         let post = |inside: &mut Entered| unsafe { self.post(inside) };
-        launch_plain(comm, post, |op| op.map_or(Work::Complete, Work::Send))
+        plain::send(self.posting.context, post)
     }
 }
 
@@ -164,7 +166,7 @@ impl Incoming<'_> {
             self.advertise(inside, op);
             Ok(op)
         };
-        launch_plain(comm, post, |op| op.map_or(Work::NoProcess, Work::Receive))
+        plain::receive(self.context, post)
     }
 }
 

@@ -12,7 +12,7 @@ use super::{Flight, Incoming, Outgoing, Source, received, sent};
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::fail;
-use crate::request::{Look, Operation, UserCode, Work};
+use crate::request::{Look, Operation, Plain, UserCode, Work};
 use crate::status::Status;
 
 /// Elements in the user's buffer, whose datatype is borrowed or shared.
@@ -170,7 +170,7 @@ impl Flight {
     pub(super) fn into_send(self) -> Work {
         match (self.op, self.kept) {
             (None, _) => Work::Complete,
-            (Some(op), Kept::Nothing) => Work::Send(op),
+            (Some(op), Kept::Nothing) => Work::Plain(Plain::Send(op)),
             (Some(op), kept) => Work::Other(Box::new(Leaving::new(op, kept))),
         }
     }
@@ -179,7 +179,7 @@ impl Flight {
     pub(super) fn into_receive(self) -> Work {
         match (self.op, self.kept) {
             (None, _) => Work::NoProcess,
-            (Some(op), Kept::Nothing) => Work::Receive(op),
+            (Some(op), Kept::Nothing) => Work::Plain(Plain::Receive(op)),
             (Some(op), kept) => Work::Other(Box::new(Arriving::new(op, kept))),
         }
     }

@@ -1,21 +1,21 @@
 //! Completing requests: the wait and test families (MPI-5.0 §3.7.3, §3.7.5).
 //!
-//! `statuses` is called with a position and the status that belongs there, once per completed request. Where the call
-//! fails with `MPI_ERR_IN_STATUS` each status carries an error code, and only there.
+//! `statuses` is told a status per completed request. Where the call fails with `MPI_ERR_IN_STATUS` each status carries an error
+//! code, and only there.
 
 use isthmus_engine::{Entered, enter};
 
 use super::finish::{at_index, finish, in_status};
-use super::{Look, REQUEST_NULL, REQUESTS, Request, look};
+use super::{Look, REQUEST_NULL, Request, look};
 use crate::constants::UNDEFINED;
 use crate::error::{Class, Error, Result};
 use crate::handle::Handle;
-use crate::status::Status;
+use crate::status::{Status, Statuses};
 
 /// `MPI_Wait`: blocks until the operation is complete.
 pub fn wait(request: &mut Handle<Request>) -> Result<Status> {
     let mut inside = enter();
-    inside.wait(|inside| complete(inside, *request).transpose())??;
+    inside.wait_for_operations(|inside| complete(inside, *request).transpose())??;
     finish(&mut inside, request)
 }
 
@@ -30,15 +30,15 @@ pub fn test(request: &mut Handle<Request>) -> Result<(bool, Status)> {
 
 /// `MPI_Waitall`: blocks until all are complete. Does not wait for the others once a process on the other side has
 /// died: those get `MPI_ERR_PENDING`.
-pub fn waitall(requests: &mut [Handle<Request>], statuses: &mut dyn FnMut(usize, &Status)) -> Result<()> {
+pub fn waitall(requests: &mut [Handle<Request>], statuses: &dyn Statuses) -> Result<()> {
     let mut complete = 0;
     let mut inside = enter();
-    inside.wait(|inside| all_complete(inside, requests, &mut complete).transpose())??;
-    complete_all(inside, requests, statuses)
+    inside.wait_for_operations(|inside| all_complete(inside, requests, &mut complete).transpose())??;
+    complete_all(&mut inside, requests, statuses)
 }
 
 /// `MPI_Testall`: true, and everything completed, if all are complete; else nothing changes.
-pub fn testall(requests: &mut [Handle<Request>], statuses: &mut dyn FnMut(usize, &Status)) -> Result<bool> {
+pub fn testall(requests: &mut [Handle<Request>], statuses: &dyn Statuses) -> Result<bool> {
     let mut complete = 0;
     let mut inside = enter();
     match try_twice(&mut inside, |inside| {
@@ -46,7 +46,7 @@ pub fn testall(requests: &mut [Handle<Request>], statuses: &mut dyn FnMut(usize,
     })
     .transpose()?
     {
-        Some(()) => complete_all(inside, requests, statuses).map(|()| true),
+        Some(()) => complete_all(&mut inside, requests, statuses).map(|()| true),
         None => Ok(false),
     }
 }
@@ -54,7 +54,7 @@ pub fn testall(requests: &mut [Handle<Request>], statuses: &mut dyn FnMut(usize,
 /// `MPI_Waitany`: blocks until one is complete: its position and status, or `UNDEFINED` if none is active.
 pub fn waitany(requests: &mut [Handle<Request>]) -> Result<(i32, Status)> {
     let mut inside = enter();
-    let found = inside.wait(|inside| search(inside, requests).transpose())??;
+    let found = inside.wait_for_operations(|inside| search(inside, requests).transpose())??;
     complete_one(&mut inside, requests, found)
 }
 
@@ -69,29 +69,21 @@ pub fn testany(requests: &mut [Handle<Request>]) -> Result<(i32, bool, Status)> 
 
 /// `MPI_Waitsome`: blocks until at least one is complete, and completes all that are. Their number, or `UNDEFINED` if
 /// none is active; their positions in `indices`.
-pub fn waitsome(
-    requests: &mut [Handle<Request>],
-    indices: &mut [i32],
-    statuses: &mut dyn FnMut(usize, &Status),
-) -> Result<i32> {
+pub fn waitsome(requests: &mut [Handle<Request>], indices: &mut [i32], statuses: &dyn Statuses) -> Result<i32> {
     let mut inside = enter();
-    match inside.wait(|inside| search(inside, requests).transpose())?? {
+    match inside.wait_for_operations(|inside| search(inside, requests).transpose())?? {
         Found::NoneActive => Ok(UNDEFINED),
-        Found::Complete(first) => complete_some(inside, requests, first, indices, statuses),
+        Found::Complete(first) => complete_some(&mut inside, requests, first, indices, statuses),
     }
 }
 
 /// `MPI_Testsome`: as [`waitsome`], but does not block: 0 if active requests exist and none is complete.
-pub fn testsome(
-    requests: &mut [Handle<Request>],
-    indices: &mut [i32],
-    statuses: &mut dyn FnMut(usize, &Status),
-) -> Result<i32> {
+pub fn testsome(requests: &mut [Handle<Request>], indices: &mut [i32], statuses: &dyn Statuses) -> Result<i32> {
     let mut inside = enter();
     match try_twice(&mut inside, |inside| search(inside, requests).transpose()).transpose()? {
         None => Ok(0),
         Some(Found::NoneActive) => Ok(UNDEFINED),
-        Some(Found::Complete(first)) => complete_some(inside, requests, first, indices, statuses),
+        Some(Found::Complete(first)) => complete_some(&mut inside, requests, first, indices, statuses),
     }
 }
 
@@ -167,34 +159,30 @@ fn complete_one(inside: &mut Entered, requests: &mut [Handle<Request>], found: F
 }
 
 /// Complete every request, of which none is pending unless another one's peer has died.
-fn complete_all(
-    mut inside: Entered,
-    requests: &mut [Handle<Request>],
-    statuses: &mut dyn FnMut(usize, &Status),
-) -> Result<()> {
-    let mut several = Several::new(&mut inside);
+fn complete_all(inside: &mut Entered, requests: &mut [Handle<Request>], statuses: &dyn Statuses) -> Result<()> {
+    let mut several = Several::new(statuses);
     for (at, request) in requests.iter_mut().enumerate() {
-        several.add(at, finish(&mut inside, request));
+        several.add(at, finish(inside, request));
     }
-    several.tell(inside, statuses).map(drop)
+    several.end().map(drop)
 }
 
 /// Complete those that are complete, of which the first is at `first`; how many.
 fn complete_some(
-    mut inside: Entered,
+    inside: &mut Entered,
     requests: &mut [Handle<Request>],
     first: usize,
     indices: &mut [i32],
-    statuses: &mut dyn FnMut(usize, &Status),
+    statuses: &dyn Statuses,
 ) -> Result<i32> {
-    let mut several = Several::new(&mut inside);
+    let mut several = Several::new(statuses);
     for (at, request) in requests.iter_mut().enumerate().skip(first) {
-        if is_complete(&mut inside, *request)? {
-            indices[several.statuses.len()] = at as i32;
-            several.add(at, finish(&mut inside, request));
+        if is_complete(inside, *request)? {
+            indices[several.count] = at as i32;
+            several.add(at, finish(inside, request));
         }
     }
-    several.tell(inside, statuses)
+    several.end()
 }
 
 /// Is it active and complete?
@@ -202,17 +190,19 @@ pub(super) fn is_complete(inside: &mut Entered, request: Handle<Request>) -> Res
     Ok(request != REQUEST_NULL && look(inside, request)?.is_complete())
 }
 
-/// The outcomes of several requests, told once it is known whether all went well.
-pub(super) struct Several {
-    statuses: Vec<Status>,
-    /// The first that failed, and its position among the requests.
+/// The outcomes of several requests, as they are told.
+pub(super) struct Several<'a> {
+    statuses: &'a dyn Statuses,
+    count: usize,
+    /// The first that failed, and its position among the requests. Once there is one, every status says how its operation went.
     failed: Option<(usize, Error)>,
 }
 
-impl Several {
-    pub fn new(inside: &mut Entered) -> Self {
+impl<'a> Several<'a> {
+    pub fn new(statuses: &'a dyn Statuses) -> Self {
         Self {
-            statuses: std::mem::take(&mut REQUESTS.get(inside).statuses),
+            statuses,
+            count: 0,
             failed: None,
         }
     }
@@ -221,31 +211,33 @@ impl Several {
     #[inline]
     pub fn add(&mut self, at: usize, outcome: Result<Status>) {
         match outcome {
-            Ok(status) => self.statuses.push(status),
+            Ok(status) if self.failed.is_none() => self.statuses.put(self.count, &status),
+            Ok(status) => self.add_with(status, Class::Success as i32),
             Err(error) => self.add_failure(at, error),
         }
+        self.count += 1;
     }
 
     #[cold]
     fn add_failure(&mut self, at: usize, error: Error) {
         let status = error.completion().map_or(Status::EMPTY, |completion| completion.status);
-        self.statuses.push(Status {
-            error: Some(error.code()),
-            ..status
-        });
-        self.failed.get_or_insert((at, error));
+        self.add_with(status, error.code());
+        if self.failed.is_none() {
+            for before in 0..self.count {
+                self.statuses.put_error(before, Class::Success as i32);
+            }
+            self.failed = Some((at, error));
+        }
     }
 
-    /// Tell the statuses in order; how many.
-    pub fn tell(mut self, mut inside: Entered, tell: &mut dyn FnMut(usize, &Status)) -> Result<i32> {
-        let count = self.statuses.len() as i32;
-        for (at, mut status) in self.statuses.drain(..).enumerate() {
-            if self.failed.is_some() {
-                status.error.get_or_insert(Class::Success as i32);
-            }
-            tell(at, &status);
-        }
-        REQUESTS.get(&mut inside).statuses = self.statuses;
+    fn add_with(&mut self, status: Status, code: i32) {
+        let error = Some(code);
+        self.statuses.put(self.count, &Status { error, ..status });
+    }
+
+    /// How many there were.
+    pub fn end(self) -> Result<i32> {
+        let count = self.count as i32;
         match self.failed {
             None => Ok(count),
             Some((at, error)) => Err(in_status(&error, at, count)),

@@ -6,13 +6,13 @@ use isthmus_engine::Entered;
 
 use super::background;
 use super::free::bury_orphans;
-use super::{Look, REQUEST_NULL, REQUESTS, Request, Work, invalid, look, scope_inside};
+use super::{Look, Plain, REQUEST_NULL, REQUESTS, Request, Work, invalid, look, scope_inside};
 use crate::comm::Comm;
 use crate::error::{Class, Completion, Error, Result};
 use crate::fail;
 use crate::handle::Handle;
+use crate::liveness;
 use crate::status::Status;
-use crate::{liveness, p2p};
 
 /// Complete a request that is complete, inactive or null: its status, or the error of its operation. The handle becomes
 /// null, unless the request is persistent. A pending request stays as it is, which is an error. Steps outside the engine
@@ -22,26 +22,13 @@ pub(super) fn finish(inside: &mut Entered, request: &mut Handle<Request>) -> Res
     if *request == REQUEST_NULL {
         return Ok(Status::EMPTY);
     }
-    let (op, receives) = match REQUESTS.get(inside).entry(*request)?.work {
-        Work::Send(op) => (op, false),
-        Work::Receive(op) => (op, true),
-        Work::Complete => {
-            forget(inside, request);
-            return Ok(Status::SENT);
-        }
-        _ => return finish_any(inside, request),
-    };
-    // Built in place from what the engine has: an outcome handed from call to call costs more than all the look-ups.
-    let status = match inside.take_if_well(op) {
-        Some(outcome) if receives => Status::from(outcome),
-        Some(outcome) => Status {
-            cancelled: outcome.cancelled,
-            ..Status::SENT
-        },
-        None => return finish_any(inside, request),
-    };
-    forget(inside, request);
-    Ok(status)
+    if let Some(plain) = Plain::of(*request)
+        && let Some(status) = plain.take_users(inside)
+    {
+        forget(inside, request);
+        return Ok(status);
+    }
+    finish_any(inside, request)
 }
 
 /// The error of a receive that may wait for somebody who died. The request stays active.
@@ -62,23 +49,20 @@ fn finish_any(inside: &mut Entered, request: &mut Handle<Request>) -> Result<Sta
         Look::Complete | Look::PeerFailed => {}
     }
     let (scope, ended) = (scope_inside(inside, *request), *request);
-    let work = match &mut REQUESTS.get(inside).entry(*request)?.work {
-        Work::Persistent(persistent) => persistent.current.take().unwrap_or(Work::Complete),
-        work => {
-            let work = std::mem::replace(work, Work::Lent);
+    let work = match Plain::of(*request) {
+        Some(plain) => {
             forget(inside, request);
-            work
+            Work::Plain(plain)
         }
+        None => take_work(inside, request)?,
     };
     let result = match work {
         Work::Complete => Ok(Status::SENT),
         Work::NoProcess => Ok(Status::NO_PROCESS),
-        Work::Send(op) => inside
-            .take(op)
-            .map_or_else(|| Err(pending(*request)), |outcome| p2p::sent(&outcome)),
-        Work::Receive(op) => inside
-            .take(op)
-            .map_or_else(|| Err(pending(*request)), |outcome| p2p::received(&outcome)),
+        Work::Plain(plain) => match inside.take(plain.op()) {
+            Some(outcome) => plain.judge(&outcome),
+            None => Err(pending(ended)),
+        },
         Work::Other(mut operation) => {
             if operation.is_autonomous() {
                 background::end(inside, ended);
@@ -90,16 +74,28 @@ fn finish_any(inside: &mut Entered, request: &mut Handle<Request>) -> Result<Sta
                     .and_then(|status| retired.map_or_else(|error| Err(of_operation(error, status)), |()| Ok(status)))
             })
         }
-        Work::Persistent(_) | Work::Lent => Err(invalid(*request)),
+        Work::Persistent(_) | Work::Lent => Err(invalid(ended)),
     };
     result.map_err(|error| blame(error, scope))
 }
 
-/// The request is complete: its handle becomes null.
+/// What a complete request stood for. Its handle becomes null, unless it is persistent.
+fn take_work(inside: &mut Entered, request: &mut Handle<Request>) -> Result<Work> {
+    match &mut REQUESTS.get(inside).entry(*request)?.work {
+        Work::Persistent(persistent) => Ok(persistent.current.take().unwrap_or(Work::Complete)),
+        work => {
+            let work = std::mem::replace(work, Work::Lent);
+            REQUESTS.get(inside).remove(*request);
+            forget(inside, request);
+            Ok(work)
+        }
+    }
+}
+
+/// The request is over: its handle becomes null.
 #[inline]
 fn forget(inside: &mut Entered, request: &mut Handle<Request>) {
     let requests = REQUESTS.get(inside);
-    requests.remove(*request);
     *request = REQUEST_NULL;
     if !requests.orphans.is_empty() {
         bury_orphans(inside);

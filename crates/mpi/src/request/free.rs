@@ -2,7 +2,7 @@
 
 use isthmus_engine::{Entered, enter, wait_until};
 
-use super::{REQUESTS, Request, Work, blame, generalized, scope_inside};
+use super::{Plain, REQUESTS, Request, Work, blame, generalized, scope_inside};
 use crate::error::Result;
 use crate::fail;
 use crate::handle::Handle;
@@ -11,6 +11,10 @@ use crate::handle::Handle;
 pub fn request_free(request: Handle<Request>) -> Result<()> {
     let mut inside = enter();
     if generalized::free(&mut inside, request)? {
+        return Ok(());
+    }
+    if let Some(plain) = Plain::of(request) {
+        free_plain(&mut inside, plain);
         return Ok(());
     }
     let requests = REQUESTS.get(&mut inside);
@@ -27,14 +31,7 @@ pub fn request_free(request: Handle<Request>) -> Result<()> {
     };
     requests.remove(request);
     match work {
-        Some(Work::Receive(op)) => inside.detach(op),
-        Some(Work::Send(op)) => {
-            let sends = &mut REQUESTS.get(&mut inside).freed_sends;
-            sends.push(op);
-            if sends.len().is_power_of_two() {
-                bury_sends(&mut inside);
-            }
-        }
+        Some(Work::Plain(plain)) => free_plain(&mut inside, plain),
         Some(Work::Other(operation)) => {
             REQUESTS.get(&mut inside).orphans.push(operation);
             bury_orphans(&mut inside);
@@ -42,6 +39,20 @@ pub fn request_free(request: Handle<Request>) -> Result<()> {
         _ => {}
     }
     Ok(())
+}
+
+fn free_plain(inside: &mut Entered, plain: Plain) {
+    match plain {
+        Plain::Receive(op) => inside.detach(op),
+        Plain::Send(op) => {
+            inside.take_from_user(op);
+            let sends = &mut REQUESTS.get(inside).freed_sends;
+            sends.push(op);
+            if sends.len().is_power_of_two() {
+                bury_sends(inside);
+            }
+        }
+    }
 }
 
 /// Wait for freed operations that must not be cut off.

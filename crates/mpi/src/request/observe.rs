@@ -9,8 +9,7 @@ use super::{Look, REQUEST_NULL, Request, Work, blame, lend, look, scope_inside};
 use crate::constants::UNDEFINED;
 use crate::error::Result;
 use crate::handle::Handle;
-use crate::p2p;
-use crate::status::Status;
+use crate::status::{Status, Statuses};
 
 /// `MPI_Request_get_status`: the status, if the request is complete; it stays as it is.
 pub fn request_get_status(request: Handle<Request>) -> Result<(bool, Status)> {
@@ -22,7 +21,7 @@ pub fn request_get_status(request: Handle<Request>) -> Result<(bool, Status)> {
 }
 
 /// `MPI_Request_get_status_all`: true, and the statuses, if all are complete.
-pub fn request_get_status_all(requests: &[Handle<Request>], statuses: &mut dyn FnMut(usize, &Status)) -> Result<bool> {
+pub fn request_get_status_all(requests: &[Handle<Request>], statuses: &dyn Statuses) -> Result<bool> {
     let mut known = 0;
     let mut inside = enter();
     match try_twice(&mut inside, |inside| {
@@ -31,11 +30,11 @@ pub fn request_get_status_all(requests: &[Handle<Request>], statuses: &mut dyn F
     .transpose()?
     {
         Some(()) => {
-            let mut several = Several::new(&mut inside);
+            let mut several = Several::new(statuses);
             for (at, request) in requests.iter().enumerate() {
                 several.add(at, observe(&mut inside, *request));
             }
-            several.tell(inside, statuses).map(|_| true)
+            several.end().map(|_| true)
         }
         None => Ok(false),
     }
@@ -60,7 +59,7 @@ pub fn request_get_status_any(requests: &[Handle<Request>]) -> Result<(i32, bool
 pub fn request_get_status_some(
     requests: &[Handle<Request>],
     indices: &mut [i32],
-    statuses: &mut dyn FnMut(usize, &Status),
+    statuses: &dyn Statuses,
 ) -> Result<i32> {
     let mut inside = enter();
     let first = match try_twice(&mut inside, |inside| search(inside, requests).transpose()).transpose()? {
@@ -68,7 +67,7 @@ pub fn request_get_status_some(
         Some(Found::NoneActive) => return Ok(UNDEFINED),
         Some(Found::Complete(first)) => first,
     };
-    let mut several = Several::new(&mut inside);
+    let mut several = Several::new(statuses);
     let mut places = indices.iter_mut();
     for (at, request) in requests.iter().enumerate().skip(first) {
         if is_complete(&mut inside, *request)? {
@@ -78,7 +77,7 @@ pub fn request_get_status_some(
             }
         }
     }
-    several.tell(inside, statuses)
+    several.end()
 }
 
 /// The status of a request that is complete, inactive or null. Steps outside the engine for user code.
@@ -102,8 +101,7 @@ fn outcome(work: &mut Work) -> Option<Result<Status>> {
     Some(match work {
         Work::Complete => Ok(Status::SENT),
         Work::NoProcess => Ok(Status::NO_PROCESS),
-        Work::Send(op) => p2p::sent(enter().peek(*op)?),
-        Work::Receive(op) => p2p::received(enter().peek(*op)?),
+        Work::Plain(plain) => plain.judge(enter().peek(plain.op())?),
         Work::Other(operation) => operation.outcome(),
         Work::Persistent(persistent) => return outcome(persistent.current.as_mut()?),
         Work::Lent => return None,

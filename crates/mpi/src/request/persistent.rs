@@ -3,9 +3,9 @@
 use isthmus_engine::{Entered, enter};
 
 use super::background;
-use super::{REQUESTS, Request, Work, blame, launch_inside, scope};
+use super::{Plain, REQUESTS, Request, Work, blame, launch_inside, scope};
 use crate::comm::Comm;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fail;
 use crate::handle::Handle;
 
@@ -48,12 +48,15 @@ pub fn start(request: &mut Handle<Request>) -> Result<()> {
 
 fn start_work(request: Handle<Request>) -> Result<()> {
     let mut inside = enter();
+    if Plain::of(request).is_some_and(|plain| inside.users(plain.op()).is_some()) {
+        return Err(not_persistent(request));
+    }
     let entry = REQUESTS.get(&mut inside).entry(request)?;
     let mut persistent = match std::mem::replace(&mut entry.work, Work::Lent) {
         Work::Persistent(persistent) => persistent,
         other => {
             entry.work = other;
-            return Err(fail!(Request, "request={request:?} is not persistent"));
+            return Err(not_persistent(request));
         }
     };
     let started = match &persistent.current {
@@ -66,6 +69,11 @@ fn start_work(request: Handle<Request>) -> Result<()> {
         background::begin(&mut inside, request);
     }
     started
+}
+
+#[cold]
+fn not_persistent(request: Handle<Request>) -> Error {
+    fail!(Request, "request={request:?} is not persistent")
 }
 
 /// `MPI_Startall`: as [`start`], one after the other; ends at the first that fails.

@@ -1,0 +1,136 @@
+//! Requests that are one operation of the engine and nothing else: the handle is the operation's name, so that nothing is
+//! looked up, and nothing kept, that the engine does not look up and keep anyway.
+
+use isthmus_engine::{Arrival, ContextId, Entered, OpId, Outcome, enter};
+
+use super::{Look, Request};
+use crate::error::Result;
+use crate::handle::{Handle, Kind, carried, carry};
+use crate::p2p;
+use crate::status::Status;
+
+/// A send or a receive of contiguous data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Plain {
+    Send(OpId),
+    Receive(OpId),
+}
+
+impl Plain {
+    /// What the handle names; `None`: something else.
+    #[inline(always)]
+    pub fn of(request: Handle<Request>) -> Option<Self> {
+        let (kind, name) = carried(request.raw());
+        if kind == Kind::Receive as u32 {
+            Some(Self::Receive(OpId(name)))
+        } else if kind == Kind::Send as u32 {
+            Some(Self::Send(OpId(name)))
+        } else {
+            None
+        }
+    }
+
+    /// From now on it is the user's, under this handle.
+    #[inline(always)]
+    pub fn give(self, inside: &mut Entered) -> Handle<Request> {
+        inside.give_to_user(self.op());
+        self.handle()
+    }
+
+    #[inline(always)]
+    fn handle(self) -> Handle<Request> {
+        Handle::from_raw(match self {
+            Self::Send(op) => carry(Kind::Send, op.0),
+            Self::Receive(op) => carry(Kind::Receive, op.0),
+        })
+    }
+
+    #[inline(always)]
+    pub fn op(self) -> OpId {
+        match self {
+            Self::Send(op) | Self::Receive(op) => op,
+        }
+    }
+
+    /// How far it is, whosever it is.
+    pub fn look(self, inside: &mut Entered) -> Look {
+        let look = Look::at(inside.peek(self.op()));
+        self.unless_disturbed(inside, look)
+    }
+
+    /// How far it is; `None`: the user has no such request.
+    #[inline]
+    pub fn look_at_users(self, inside: &mut Entered) -> Option<Look> {
+        let look = Look::at(inside.users(self.op())?);
+        Some(self.unless_disturbed(inside, look))
+    }
+
+    #[inline]
+    fn unless_disturbed(self, inside: &mut Entered, look: Look) -> Look {
+        match self {
+            Self::Receive(op) if look == Look::Pending => Look::unless_disturbed(inside, op),
+            _ => look,
+        }
+    }
+
+    /// Retire a request of the user's that is complete and went well: its status.
+    #[inline(always)]
+    pub fn take_users(self, inside: &mut Entered) -> Option<Status> {
+        // Built in place from what the engine has: an outcome handed from call to call costs more than all the look-ups.
+        let outcome = inside.take_users(self.op())?;
+        Some(match self {
+            Self::Receive(_) => Status::from(outcome),
+            Self::Send(_) => Status {
+                cancelled: outcome.cancelled,
+                ..Status::SENT
+            },
+        })
+    }
+
+    /// What is to be said of its outcome.
+    pub fn judge(self, outcome: &Outcome) -> Result<Status> {
+        match self {
+            Self::Send(_) => p2p::sent(outcome),
+            Self::Receive(_) => p2p::received(outcome),
+        }
+    }
+}
+
+/// Start a send, which is over at once if `post` says `None`.
+#[inline(always)]
+pub(crate) fn send(
+    context: ContextId,
+    post: impl FnOnce(&mut Entered) -> Result<Option<OpId>>,
+) -> Result<Handle<Request>> {
+    start(context, post, Plain::Send, Status::SENT)
+}
+
+/// Start a receive, which is from nobody if `post` says `None`.
+#[inline(always)]
+pub(crate) fn receive(
+    context: ContextId,
+    post: impl FnOnce(&mut Entered) -> Result<Option<OpId>>,
+) -> Result<Handle<Request>> {
+    start(context, post, Plain::Receive, Status::NO_PROCESS)
+}
+
+/// `over`: what is said of it if nothing is left to do.
+#[inline(always)]
+fn start(
+    context: ContextId,
+    post: impl FnOnce(&mut Entered) -> Result<Option<OpId>>,
+    make: impl FnOnce(OpId) -> Plain,
+    over: Status,
+) -> Result<Handle<Request>> {
+    let mut inside = enter();
+    inside.reserve()?;
+    if let Some(op) = post(&mut inside)? {
+        return Ok(make(op).give(&mut inside));
+    }
+    let arrival = Arrival {
+        source: over.source,
+        tag: over.tag,
+        bytes: 0,
+    };
+    Ok(make(inside.over(context, arrival)).handle())
+}
