@@ -425,21 +425,20 @@ fn killed_in_the_middle_of_a_collective() -> Result<()> {
     Ok(())
 }
 
-/// Ranks that stop now and then in the middle of collectives.
+/// Ranks that stop now and then, and ranks that are refused memory, in the middle of collectives.
 #[test]
-fn stopped_in_the_middle_of_a_collective() -> Result<()> {
+fn stopped_and_starved_in_the_middle_of_a_collective() -> Result<()> {
     let program = compile("bad_collectives")?;
     let seeds = if full() { 6 } else { 1 };
-    for (ranks, seed) in [3, 5]
-        .into_iter()
-        .flat_map(|ranks| (1..=seeds).map(move |seed| (ranks, seed)))
-    {
-        let run = Run::mpiexec("-n").arg(ranks.to_string()).arg(&program);
-        let run = run.words(&format!("stopped {seed}")).limit(Duration::from_secs(100));
-        let run = run.finish()?;
-        let survivors = run.out.lines().filter(|line| *line == "survived").count();
-        let what = format!("{seed} on {ranks}: {:?}\n{}{}", run.code, run.out, run.err);
-        ensure!(run.code == Some(0) && survivors == ranks, "{what}");
+    for (scenario, ranks) in [("stopped", 3), ("stopped", 5), ("starved", 2), ("starved", 4)] {
+        for seed in 1..=seeds {
+            let run = Run::mpiexec("-n").arg(ranks.to_string()).arg(&program);
+            let run = run.words(&format!("{scenario} {seed}")).limit(Duration::from_secs(100));
+            let run = run.finish()?;
+            let survivors = run.out.lines().filter(|line| *line == "survived").count();
+            let what = format!("{scenario} {seed} on {ranks}: {:?}\n{}{}", run.code, run.out, run.err);
+            ensure!(run.code == Some(0) && survivors == ranks, "{what}");
+        }
     }
     Ok(())
 }

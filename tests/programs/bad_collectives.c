@@ -2,7 +2,9 @@
    "survived". */
 #include "any_collective.h"
 
+#include <malloc.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -107,6 +109,38 @@ static void stopped(unsigned seed) {
     CHECK(waitpid(helper, NULL, 0) == helper, "no helper");
 }
 
+/* Who is refused memory says so, the others end too, and the next call is right. */
+static void starved(unsigned seed) {
+    unsigned state = seed;
+    int refused = 0, refused_anywhere = 0;
+    struct rlimit plenty, none;
+    CHECK(getrlimit(RLIMIT_AS, &plenty) == 0, "no limit");
+    none = plenty;
+    mallopt(M_MMAP_THRESHOLD, 64 << 10);
+    mallopt(M_TRIM_THRESHOLD, 64 << 10);
+    for (int round = 0; round < 2 * KINDS; round++) {
+        enum kind kind = (enum kind)(round / 2);
+        enum form form = round % 2 ? IMMEDIATE : BLOCKING;
+        int is_users = is_pairs(kind);
+        /* A user's operation goes by messages in calls that do not block: who has not begun cannot tell the others. */
+        if (is_users && form == IMMEDIATE) continue;
+        struct collective one = make(kind, MPI_COMM_WORLD, (int)(next_random(&state) % 64), 200000 / size, 1, 0);
+        int victim = (int)(next_random(&state) % (unsigned)size), class;
+        warm_up(&one, form, round < 2 ? 5 : 1);
+        refill(&one, seed);
+        none.rlim_cur = 1 << 20;
+        if (rank == victim) CHECK(setrlimit(RLIMIT_AS, &none) == 0, "no limit");
+        class = attempt(&one, form);
+        if (rank == victim) CHECK(setrlimit(RLIMIT_AS, &plenty) == 0, "no limit");
+        refused += class == MPI_ERR_NO_MEM;
+        CHECK(!class || class == (rank == victim ? MPI_ERR_NO_MEM : MPI_ERR_OTHER), "kind %d form %d: class %d", kind, form, class);
+        warm_up(&one, form, 1);
+        discard(&one);
+    }
+    OK(MPI_Allreduce(&refused, &refused_anywhere, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    CHECK(refused_anywhere >= 4, "memory was refused %d times", refused_anywhere);
+}
+
 int main(int argc, char **argv) {
     const char *scenario = argc > 1 ? argv[1] : "";
     unsigned seed = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
@@ -116,6 +150,7 @@ int main(int argc, char **argv) {
     (void)MPI_Barrier(MPI_COMM_WORLD);
     if (strcmp(scenario, "killed") == 0) killed(seed);
     if (strcmp(scenario, "stopped") == 0) stopped(seed);
+    if (strcmp(scenario, "starved") == 0) starved(seed);
     end();
     printf("survived\n");
     return 0;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 /// Lowest first. Crates that share an entry may not use one another.
 const LAYERS: &[&[&str]] = &[
-    &["os"],
+    &["os", "twice"],
     &["shm"],
     &["transfer"],
     &["engine"],

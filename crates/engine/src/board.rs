@@ -68,10 +68,18 @@ impl Step {
         Self(self.0 + 1)
     }
 
+    /// Does its call begin with it?
+    #[inline]
+    pub fn is_first(self) -> bool {
+        self.index() == 0
+    }
+
+    #[inline]
     fn call(self) -> u64 {
         self.0 >> INDEX_BITS
     }
 
+    #[inline]
     fn index(self) -> u64 {
         self.0 & MOST_STEPS
     }

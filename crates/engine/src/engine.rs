@@ -50,6 +50,8 @@ pub(crate) struct Engine {
     pub backlog: Vec<u32>,
     pub arena: Arena,
     pub staging: Staging,
+    /// The same for calls that do not follow each other.
+    pub staging_apart: Staging,
     pub leases: Leases,
     /// Descriptors of sends that were withdrawn, until their receivers have seen it.
     pub withdrawn: Vec<Offset>,
@@ -101,6 +103,7 @@ impl Engine {
             backlog: Vec::new(),
             arena: Arena::default(),
             staging: Staging::default(),
+            staging_apart: Staging::default(),
             leases: Leases::default(),
             withdrawn: Vec::new(),
             reach: vec![Reach::default(); ranks],

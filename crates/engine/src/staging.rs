@@ -5,6 +5,11 @@
 //! a few slots, which stay in the nearest cache. Longer ones go round a ring that is larger than a core's own cache, since
 //! lines that a reader still holds there are slow to write again: twice that size was measured to be two to five times as
 //! fast from 4 KiB on (Zen 4). Nothing is taken before it is needed.
+//!
+//! What a non-blocking call shows is held until the slowest member has come to that call, which it may do only after calls on
+//! other boards. So such calls have slots and a ring of their own, and no other call waits for theirs; and where these are
+//! full, each has pieces of its own for as many steps as may be under way ([`Spilled`]), so that it goes on whatever becomes of the
+//! others.
 
 mod publish;
 
@@ -78,13 +83,22 @@ struct Ring {
     pieces: VecDeque<Piece>,
 }
 
-/// All of a process's.
+/// Memory for one piece that found no room.
+#[derive(Debug)]
+struct Spilled {
+    offset: Offset,
+    length: u64,
+    readers: Readers,
+}
+
+/// All of a process's, for one kind of calls.
 #[derive(Debug, Default)]
 pub(crate) struct Staging {
     slots: Option<Offset>,
     readers: [Option<Readers>; SLOTS],
     next_slot: usize,
     ring: Option<Ring>,
+    spilled: Vec<Spilled>,
 }
 
 impl Staging {
@@ -137,18 +151,55 @@ impl Staging {
         Ok(Some(Offset(base + (slot * SHORT) as u64)))
     }
 
+    /// As [`Self::take`], and if there is none, memory from the arena.
+    fn take_or_spill(
+        &mut self,
+        segment: &Segment,
+        arena: &mut Arena,
+        board: &Arc<Board>,
+        step: Step,
+        length: usize,
+    ) -> Result<Offset> {
+        if let Some(taken) = self.take(segment, arena, board, step, length)? {
+            return Ok(taken);
+        }
+        self.drain(arena);
+        let length = length as u64;
+        let offset = arena.allocate(segment, length)?;
+        let board = Arc::clone(board);
+        self.spilled.push(Spilled {
+            offset,
+            length,
+            readers: Readers { board, step },
+        });
+        Ok(offset)
+    }
+
+    /// Give back what has spilled and everyone has read.
+    fn drain(&mut self, arena: &mut Arena) {
+        self.spilled.retain(|spilled| {
+            let are_done = spilled.readers.are_done();
+            if are_done {
+                arena.release(spilled.offset, spilled.length);
+            }
+            !are_done
+        });
+    }
+
     /// Wait for nobody who has failed.
     #[cold]
     fn bury(&self, has_failed: impl Fn(u32) -> bool) {
         let pieces = self.ring.iter().flat_map(|ring| &ring.pieces);
         let readers = pieces.filter_map(|piece| piece.readers.as_ref());
-        for readers in readers.chain(self.readers.iter().flatten()) {
+        let spilled = self.spilled.iter().map(|spilled| &spilled.readers);
+        for readers in readers.chain(self.readers.iter().flatten()).chain(spilled) {
             readers.board.bury(&has_failed);
         }
     }
 
     /// Let go of boards that nobody else here needs, and whose members are done.
-    fn settle(&mut self) {
+    fn settle(&mut self, arena: &mut Arena) {
+        self.drain(arena);
         let is_last = |readers: &Readers| Arc::strong_count(&readers.board) == 1 && readers.are_done();
         let slots = self.readers.iter_mut();
         let pieces = self.ring.iter_mut().flat_map(|ring| &mut ring.pieces);
@@ -209,9 +260,19 @@ impl Ring {
     }
 }
 
+/// # Panics
+/// Never: the memory was taken.
+fn staged(segment: &Segment, offset: Offset, length: usize) -> Staged {
+    let data = segment.at(offset, length as u64).expect("what was taken is there");
+    Staged {
+        data: data.as_ptr(),
+        offset: offset.0,
+    }
+}
+
 impl Entered {
     /// Memory for `length` bytes, at most [`LONGEST`], that everyone can read until all members of `board` have finished
-    /// `step`. `None`: not yet; who holds it up rings our doorbell. Does not block.
+    /// `step`. `None`: not yet; who holds it up rings our doorbell. Does not block. For calls that follow each other everywhere.
     pub fn stage(&mut self, board: &Arc<Board>, step: Step, length: usize) -> Result<Option<Staged>> {
         let engine = self.engine();
         let mut taken = engine
@@ -223,14 +284,26 @@ impl Entered {
                 .staging
                 .take(engine.segment, &mut engine.arena, board, step, length)?;
         }
-        Ok(taken.and_then(|offset| {
-            let data = engine.segment.at(offset, length as u64)?.as_ptr();
-            Some(Staged { data, offset: offset.0 })
-        }))
+        Ok(taken.map(|offset| staged(engine.segment, offset, length)))
+    }
+
+    /// The same for calls that need not follow each other. There is always some, unless the job has no more memory.
+    pub fn stage_apart(&mut self, board: &Arc<Board>, step: Step, length: usize) -> Result<Staged> {
+        let engine = self.engine();
+        if engine.is_wounded() {
+            engine.staging_apart.bury(|peer| engine.has_failed(peer));
+        }
+        let (segment, arena) = (engine.segment, &mut engine.arena);
+        let offset = engine
+            .staging_apart
+            .take_or_spill(segment, arena, board, step, length)?;
+        Ok(staged(segment, offset, length))
     }
 
     /// Let go of boards that are needed only for what is staged, where all have read it.
     pub(crate) fn settle_staged(&mut self) {
-        self.engine().staging.settle();
+        let engine = self.engine();
+        engine.staging.settle(&mut engine.arena);
+        engine.staging_apart.settle(&mut engine.arena);
     }
 }

@@ -20,6 +20,7 @@ mod link;
 mod neighbor;
 mod operand;
 mod part;
+mod polling;
 mod reduce;
 mod reduce_scatter;
 mod scan;

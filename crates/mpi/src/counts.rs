@@ -39,6 +39,20 @@ impl<'a> Counts<'a> {
         }
     }
 
+    /// The same for as long as a call goes on: until its request is complete the user leaves such arrays alone (MPI-5.0 §6.12).
+    ///
+    /// # Safety
+    /// They must be the user's own arrays, given to a collective, and be used for that call only.
+    pub(crate) unsafe fn lasting(self) -> Counts<'static> {
+        // SAFETY: the caller's promise, and the user's.
+        unsafe {
+            match self {
+                Self::Int(values) => Counts::Int(&*std::ptr::from_ref(values)),
+                Self::Large(values) => Counts::Large(&*std::ptr::from_ref(values)),
+            }
+        }
+    }
+
     /// Number of entries.
     #[inline]
     pub fn len(self) -> usize {

@@ -87,6 +87,11 @@ impl Op {
             .unwrap_or_else(|_| unreachable!("predefined operations are in the table"))
     }
 
+    /// Is it there as long as the process?
+    pub(crate) fn is_predefined(&self) -> bool {
+        matches!(self.action, Action::Predefined(_))
+    }
+
     /// May operands change places?
     pub fn is_commutative(&self) -> bool {
         self.commutative

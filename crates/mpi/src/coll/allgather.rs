@@ -9,10 +9,12 @@ mod shared;
 
 use std::ffi::c_void;
 
+use isthmus_twice::twice;
+
 use super::arguments;
 use super::check::Terms;
 use super::elements::Elements;
-use super::form::forms;
+use super::form::{Form, forms, run};
 use super::link::Link;
 use super::select::{Allgather, Allgatherv, Case, Traits, choose};
 use crate::comm::Comm;
@@ -40,9 +42,9 @@ forms! {
         let one = arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve("recvtype")?)?;
         let own = own(sendbuf, sendcount, sendtype, recvbuf, comm)?;
         call.compare(|terms| state(terms, call.link(), own, |rank| one.nth(rank)))?;
+        keep(&call, own, one);
         // SAFETY: the caller's promise.
-        let result = unsafe { run(call.link(), own, one) };
-        call.finish(result)
+        run!(call, run, run_later, (own, one))
     }
 }
 
@@ -61,13 +63,15 @@ forms! {
         recvtype: Handle<Datatype>,
         comm: &'static Comm,
     ) {
+        // SAFETY: they are the user's, and for this call.
+        let (recvcounts, displs) = unsafe { (recvcounts.lasting(), displs.lasting()) };
         let call = F::begin(comm, "Allgatherv")?;
         let blocks = arguments::blocks("recvbuf", recvbuf, recvcounts, displs, recvtype, comm)?;
         let own = own(sendbuf, sendcount, sendtype, recvbuf, comm)?;
         call.compare(|terms| state(terms, call.link(), own, |rank| blocks.at(rank)))?;
+        keep(&call, own, blocks.at(0));
         // SAFETY: the caller's promise.
-        let result = unsafe { run_v(call.link(), own, |rank| blocks.at(rank)) };
-        call.finish(result)
+        run!(call, run_v, run_v_later, (own, |rank| blocks.at(rank)))
     }
 }
 
@@ -87,6 +91,13 @@ fn own(
     Ok(Some(own))
 }
 
+/// Types that blocks are of.
+fn keep(call: &impl Form, own: Option<Elements<'_>>, block: Elements<'_>) {
+    for elements in own.into_iter().chain([block]) {
+        call.keep(elements.datatype);
+    }
+}
+
 /// What ranks must agree on.
 fn state<'a>(terms: &mut Terms, link: &impl Link, own: Option<Elements<'a>>, block: impl Fn(usize) -> Elements<'a>) {
     let sent = own.unwrap_or_else(|| block(link.rank()));
@@ -98,7 +109,8 @@ fn state<'a>(terms: &mut Terms, link: &impl Link, own: Option<Elements<'a>>, blo
 ///
 /// # Safety
 /// As for [`allgather`].
-pub(super) unsafe fn run(link: &impl Link, own: Option<Elements<'_>>, one: Elements<'_>) -> Result<()> {
+#[twice]
+pub(super) async unsafe fn run(link: &impl Link, own: Option<Elements<'_>>, one: Elements<'_>) -> Result<()> {
     let block = |rank: usize| one.nth(rank);
     // SAFETY: the caller's promise.
     unsafe {
@@ -106,7 +118,7 @@ pub(super) unsafe fn run(link: &impl Link, own: Option<Elements<'_>>, one: Eleme
             return inter::run(link, own, block);
         }
         match choose(&Case::on(link, one.bytes(), Traits::NONE))? {
-            Allgather::Shared => shared::run(link, link.board(), own, block),
+            Allgather::Shared => shared::run(link.board(), own, block).await,
             Allgather::Nodes => nodes::run(link, link.map(), own, one),
             Allgather::Ring => ring::run(link, own, block),
             Allgather::Bruck => bruck::run(link, own, one),
@@ -119,7 +131,8 @@ pub(super) unsafe fn run(link: &impl Link, own: Option<Elements<'_>>, one: Eleme
 ///
 /// # Safety
 /// As for [`allgather`].
-pub(super) unsafe fn run_v<'a>(
+#[twice]
+pub(super) async unsafe fn run_v<'a>(
     link: &impl Link,
     own: Option<Elements<'a>>,
     block: impl Fn(usize) -> Elements<'a>,
@@ -131,7 +144,7 @@ pub(super) unsafe fn run_v<'a>(
         }
         let bytes = (0..link.size()).map(|rank| block(rank).bytes()).sum();
         match choose(&Case::on(link, bytes, Traits::NONE))? {
-            Allgatherv::Shared => shared::run(link, link.board(), own, block),
+            Allgatherv::Shared => shared::run(link.board(), own, block).await,
             Allgatherv::Ring => ring::run(link, own, block),
             Allgatherv::Direct => direct::run(link, own, block),
         }

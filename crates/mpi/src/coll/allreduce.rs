@@ -11,8 +11,10 @@ mod sliced;
 
 use std::ffi::c_void;
 
+use isthmus_twice::twice;
+
 use super::arguments;
-use super::form::forms;
+use super::form::{forms, run};
 use super::link::Link;
 use super::operand::Operand;
 use super::reduce_scatter::direct;
@@ -47,9 +49,10 @@ forms! {
         arguments::buffer("recvbuf", recvbuf, count, datatype)?;
         arguments::distinct(sendbuf, recvbuf, count > 0)?;
         call.compare(|terms| { terms.op(op).all(operand.elements(input.cast(), count)); })?;
+        call.keep(datatype);
+        call.keep_op(op);
         // SAFETY: the caller's promise.
-        let result = unsafe { run(call.link(), &operand, input.cast(), recvbuf.cast(), count) };
-        call.finish(result)
+        run!(call, run, run_later, (&operand, input.cast(), recvbuf.cast(), count))
     }
 }
 
@@ -57,7 +60,8 @@ forms! {
 ///
 /// # Safety
 /// As for [`allreduce`].
-pub(super) unsafe fn run(
+#[twice]
+pub(super) async unsafe fn run(
     link: &impl Link,
     operand: &Operand<'_>,
     input: *const u8,
@@ -73,8 +77,8 @@ pub(super) unsafe fn run(
             return operand.copy(link, input, output, count);
         }
         match choose(&operand.case(link, count))? {
-            Allreduce::SharedFlat => shared_flat::run(link, link.board(), operand, input, output, count),
-            Allreduce::SharedSliced => shared_sliced::run(link, link.board(), operand, input, output, count),
+            Allreduce::SharedFlat => shared_flat::run(link.board(), operand, input, output, count).await,
+            Allreduce::SharedSliced => shared_sliced::run(link.board(), operand, input, output, count).await,
             Allreduce::Nodes => nodes::run(link, link.map(), operand, input, output, count),
             Allreduce::Halving => halving::run(link, operand, input, output, count),
             Allreduce::Ring => ring::run(link, operand, input, output, count),

@@ -10,10 +10,12 @@ mod shared_morton;
 
 use std::ffi::c_void;
 
+use isthmus_twice::twice;
+
 use super::arguments;
 use super::check::Terms;
 use super::elements::{self, Elements};
-use super::form::forms;
+use super::form::{forms, run};
 use super::link::Link;
 use super::select::{Alltoall, Alltoallv, Case, Traits, choose};
 use crate::comm::Comm;
@@ -39,21 +41,20 @@ forms! {
     ) {
         let call = F::begin(comm, "Alltoall")?;
         let recvs = arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve("recvtype")?)?;
-        let to = |rank: usize| recvs.nth(rank);
+        call.keep(recvs.datatype);
+        let to = move |rank: usize| recvs.nth(rank);
+        if arguments::in_place(sendbuf, comm)? {
+            call.compare(|terms| state(terms, call.link(), to, to))?;
+            // SAFETY: the caller's promise.
+            return run!(call, run_in_place, run_in_place_later, (to, true));
+        }
+        let sends = arguments::buffer("sendbuf", sendbuf, sendcount, sendtype.resolve("sendtype")?)?;
+        arguments::distinct(sendbuf, recvbuf, sendcount > 0 && recvcount > 0)?;
+        call.keep(sends.datatype);
+        let from = move |rank: usize| sends.nth(rank);
+        call.compare(|terms| state(terms, call.link(), from, to))?;
         // SAFETY: the caller's promise.
-        let result = unsafe {
-            if arguments::in_place(sendbuf, comm)? {
-                call.compare(|terms| state(terms, call.link(), to, to))?;
-                run_in_place(call.link(), to, true)
-            } else {
-                let sends = arguments::buffer("sendbuf", sendbuf, sendcount, sendtype.resolve("sendtype")?)?;
-                arguments::distinct(sendbuf, recvbuf, sendcount > 0 && recvcount > 0)?;
-                let from = |rank: usize| sends.nth(rank);
-                call.compare(|terms| state(terms, call.link(), from, to))?;
-                run(call.link(), from, to)
-            }
-        };
-        call.finish(result)
+        run!(call, run, run_later, (from, to))
     }
 }
 
@@ -73,23 +74,26 @@ forms! {
         recvtype: Handle<Datatype>,
         comm: &'static Comm,
     ) {
+        // SAFETY: they are the user's, and for this call.
+        let [sendcounts, sdispls, recvcounts, rdispls] =
+            [sendcounts, sdispls, recvcounts, rdispls].map(|counts| unsafe { counts.lasting() });
         let call = F::begin(comm, "Alltoallv")?;
         let recvs = arguments::blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtype, comm)?;
-        let to = |rank: usize| recvs.at(rank);
+        call.keep(recvs.at(0).datatype);
+        let hold_data = recvs.hold_data();
+        let to = move |rank: usize| recvs.at(rank);
+        if arguments::in_place(sendbuf, comm)? {
+            call.compare(|terms| state(terms, call.link(), &to, &to))?;
+            // SAFETY: the caller's promise.
+            return run!(call, run_in_place, run_in_place_later, (to, false));
+        }
+        let sends = arguments::blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtype, comm)?;
+        arguments::distinct(sendbuf, recvbuf, sends.hold_data() && hold_data)?;
+        call.keep(sends.at(0).datatype);
+        let from = move |rank: usize| sends.at(rank);
+        call.compare(|terms| state(terms, call.link(), &from, &to))?;
         // SAFETY: the caller's promise.
-        let result = unsafe {
-            if arguments::in_place(sendbuf, comm)? {
-                call.compare(|terms| state(terms, call.link(), to, to))?;
-                run_in_place(call.link(), to, false)
-            } else {
-                let sends = arguments::blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtype, comm)?;
-                arguments::distinct(sendbuf, recvbuf, sends.hold_data() && recvs.hold_data())?;
-                let from = |rank: usize| sends.at(rank);
-                call.compare(|terms| state(terms, call.link(), from, to))?;
-                run_v(call.link(), from, to)
-            }
-        };
-        call.finish(result)
+        run!(call, run_v, run_v_later, (from, to))
     }
 }
 
@@ -111,22 +115,26 @@ forms! {
     ) {
         let call = F::begin(comm, "Alltoallw")?;
         let recvs = arguments::typed_blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtypes, comm)?;
-        let to = |rank: usize| recvs[rank];
+        let hold_data = |blocks: &[Elements<'_>]| blocks.iter().any(|block| block.bytes() > 0);
+        let receives_data = hold_data(&recvs);
+        for block in &recvs {
+            call.keep(block.datatype);
+        }
+        let to = move |rank: usize| recvs[rank];
+        if arguments::in_place(sendbuf, comm)? {
+            call.compare(|terms| state(terms, call.link(), &to, &to))?;
+            // SAFETY: the caller's promise.
+            return run!(call, run_in_place, run_in_place_later, (to, false));
+        }
+        let sends = arguments::typed_blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtypes, comm)?;
+        arguments::distinct(sendbuf, recvbuf, hold_data(&sends) && receives_data)?;
+        for block in &sends {
+            call.keep(block.datatype);
+        }
+        let from = move |rank: usize| sends[rank];
+        call.compare(|terms| state(terms, call.link(), &from, &to))?;
         // SAFETY: the caller's promise.
-        let result = unsafe {
-            if arguments::in_place(sendbuf, comm)? {
-                call.compare(|terms| state(terms, call.link(), to, to))?;
-                run_in_place(call.link(), to, false)
-            } else {
-                let sends = arguments::typed_blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtypes, comm)?;
-                let hold_data = |blocks: &[Elements<'_>]| blocks.iter().any(|block| block.bytes() > 0);
-                arguments::distinct(sendbuf, recvbuf, hold_data(&sends) && hold_data(&recvs))?;
-                let from = |rank: usize| sends[rank];
-                call.compare(|terms| state(terms, call.link(), from, to))?;
-                run_v(call.link(), from, to)
-            }
-        };
-        call.finish(result)
+        run!(call, run_v, run_v_later, (from, to))
     }
 }
 
@@ -145,7 +153,8 @@ fn state<'a>(
 ///
 /// # Safety
 /// As for [`alltoall`].
-pub(super) unsafe fn run<'a>(
+#[twice]
+pub(super) async unsafe fn run<'a>(
     link: &impl Link,
     from: impl Fn(usize) -> Elements<'a>,
     to: impl Fn(usize) -> Elements<'a>,
@@ -157,8 +166,8 @@ pub(super) unsafe fn run<'a>(
         }
         match choose(&Case::on(link, to(0).bytes(), Traits::COMMUTATIVE))? {
             Alltoall::Nodes => nodes::run(link, link.map(), from, to),
-            Alltoall::Shared => shared::run(link, link.board(), from, to),
-            Alltoall::SharedMorton => shared_morton::run(link, link.board(), from, to),
+            Alltoall::Shared => shared::run(link.board(), from, to).await,
+            Alltoall::SharedMorton => shared_morton::run(link.board(), from, to).await,
             Alltoall::Bruck => bruck::run(link, from, to),
             Alltoall::Pairwise => pairwise::run(link, from, to),
             Alltoall::Direct => direct::run(link, from, to),
@@ -170,7 +179,8 @@ pub(super) unsafe fn run<'a>(
 ///
 /// # Safety
 /// As for [`alltoall`].
-pub(super) unsafe fn run_v<'a>(
+#[twice]
+pub(super) async unsafe fn run_v<'a>(
     link: &impl Link,
     from: impl Fn(usize) -> Elements<'a>,
     to: impl Fn(usize) -> Elements<'a>,
@@ -181,7 +191,7 @@ pub(super) unsafe fn run_v<'a>(
             return inter::run(link, from, to);
         }
         match choose(&Case::on(link, 0, Traits::COMMUTATIVE))? {
-            Alltoallv::Shared => shared::run(link, link.board(), from, to),
+            Alltoallv::Shared => shared::run(link.board(), from, to).await,
             Alltoallv::Pairwise => pairwise::run(link, from, to),
             Alltoallv::Direct => direct::run(link, from, to),
         }
@@ -192,7 +202,8 @@ pub(super) unsafe fn run_v<'a>(
 ///
 /// # Safety
 /// As for [`alltoall`].
-pub(super) unsafe fn run_in_place<'a>(
+#[twice]
+pub(super) async unsafe fn run_in_place<'a>(
     link: &impl Link,
     to: impl Fn(usize) -> Elements<'a>,
     of_one_length: bool,
@@ -205,14 +216,19 @@ pub(super) unsafe fn run_in_place<'a>(
     let copies = memory.start();
     for (rank, end) in ends.iter().enumerate().take(link.size()) {
         // SAFETY: the caller's promise; there is room for all.
-        unsafe { link.pack(to(rank), copies.add(*end)) };
+        unsafe {
+            match link.shared() {
+                Some(access) => access.pack(to(rank), copies.add(*end)),
+                None => link.pack(to(rank), copies.add(*end)),
+            }
+        }
     }
     let from = |rank: usize| elements::bytes(copies.wrapping_add(ends[rank]), ends[rank + 1] - ends[rank]);
     // SAFETY: the caller's promise; the copies live until the end of this function.
     unsafe {
         match of_one_length {
-            true => run(link, from, to),
-            false => run_v(link, from, to),
+            true => run(link, from, to).await,
+            false => run_v(link, from, to).await,
         }
     }
 }

@@ -5,6 +5,8 @@ mod inter;
 mod nodes;
 mod shared;
 
+use isthmus_twice::twice;
+
 use super::form::{Blocking, Form, Immediate, Persistent};
 use super::link::Link;
 use super::select::{Barrier, Case, Traits, choose};
@@ -32,17 +34,20 @@ pub fn barrier_init(comm: &'static Comm, _info: Option<&Info>) -> Result<Handle<
 fn any_barrier<F: Form>(comm: &'static Comm) -> Result<F::Done> {
     let call = F::begin(comm, "Barrier")?;
     call.compare(|_| {})?;
-    let result = run(call.link());
-    call.finish(result)
+    if call.is_for_later() {
+        return call.run_later(async |link| run_later(link).await);
+    }
+    call.run(run)
 }
 
-pub(super) fn run(link: &impl Link) -> Result<()> {
+#[twice]
+pub(super) async fn run(link: &impl Link) -> Result<()> {
     if link.remote_size() > 0 {
         return inter::run(link);
     }
     match choose(&Case::on(link, 0, Traits::COMMUTATIVE))? {
         Barrier::Nodes => nodes::run(link, link.map()),
-        Barrier::Shared => shared::run(link.board(), link.rank(), link.size()),
+        Barrier::Shared => shared::run(link.board()).await,
         Barrier::Dissemination => dissemination::run(link),
     }
 }

@@ -10,9 +10,11 @@ mod tree;
 
 use std::ffi::c_void;
 
+use isthmus_twice::twice;
+
 use super::arguments::{self, Root};
 use super::elements::{Elements, Packed};
-use super::form::forms;
+use super::form::{forms, run};
 use super::link::Link;
 use super::select::{Bcast, Case, Traits, choose};
 use crate::comm::Comm;
@@ -36,24 +38,35 @@ forms! {
         let root = arguments::root(root, comm)?;
         if root == Root::Elsewhere {
             call.compare(|terms| { terms.root(root); })?;
-            return call.finish(Ok(()));
+            return call.run(|_| Ok(()));
         }
         let elements = arguments::buffer("buffer", buffer, count, datatype.resolve("datatype")?)?;
         call.compare(|terms| { terms.root(root).all(elements); })?;
+        call.keep(elements.datatype);
         // SAFETY: the caller's promise.
-        let result = unsafe {
-            match root {
-                Root::Rank(root) => run(call.link(), elements, root),
-                _ => inter::run(call.link(), elements, root),
-            }
-        };
-        call.finish(result)
+        run!(call, run_from, run_from_later, (elements, root))
+    }
+}
+
+/// As [`run`], with a root that may be in the other group.
+///
+/// # Safety
+/// As for [`bcast`].
+#[twice]
+async unsafe fn run_from(link: &impl Link, elements: Elements<'_>, root: Root) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match root {
+            Root::Rank(root) => run(link, elements, root).await,
+            _ => inter::run(link, elements, root),
+        }
     }
 }
 
 /// # Safety
 /// As for [`bcast`].
-pub(super) unsafe fn run(link: &impl Link, elements: Elements<'_>, root: usize) -> Result<()> {
+#[twice]
+pub(super) async unsafe fn run(link: &impl Link, elements: Elements<'_>, root: usize) -> Result<()> {
     if elements.bytes() == 0 || link.size() == 1 {
         return Ok(());
     }
@@ -62,8 +75,8 @@ pub(super) unsafe fn run(link: &impl Link, elements: Elements<'_>, root: usize) 
     unsafe {
         match choice {
             Bcast::Nodes => return nodes::run(link, link.map(), elements, root),
-            Bcast::Shared => return shared::run(link, link.board(), elements, root),
-            Bcast::SharedTree => return shared_tree::run(link, link.board(), link.map(), elements, root),
+            Bcast::Shared => return shared::run(link.board(), elements, root).await,
+            Bcast::SharedTree => return shared_tree::run(link.board(), link.map(), elements, root).await,
             Bcast::Binomial | Bcast::ScatterAllgather | Bcast::Tree => {}
         }
         let is_root = link.rank() == root;

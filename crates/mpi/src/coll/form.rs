@@ -1,14 +1,22 @@
 //! The forms of a collective: blocking, completed by a request (MPI-5.0 §6.12), persistent (§6.13).
 //!
 //! One text checks the arguments, selects and runs the algorithm for all of them: it begins with [`Form::begin`], states what
-//! it was given ([`Form::compare`]), and ends with [`Form::finish`].
+//! it was given ([`Form::compare`]), and ends with [`run!`].
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::sync::Arc;
 
 use super::check::{self, Asking, Terms, When};
 use super::link::{Call, Lane, Link};
 use super::schedule::{self, Recorder};
+use super::shared::immediate::{self, Turn};
 use crate::comm::Comm;
+use crate::datatype::Datatype;
 use crate::error::Result;
+use crate::fail;
 use crate::handle::Handle;
+use crate::op::Op;
 use crate::request::Request;
 
 /// A form of a collective call.
@@ -28,9 +36,53 @@ pub(super) trait Form: Sized {
     /// What the algorithm sees.
     fn link(&self) -> &Self::Link;
 
-    /// The algorithm has ended like this.
-    fn finish(self, result: Result<()>) -> Result<Self::Done>;
+    /// The algorithm works on elements of this type, whose handle may be freed before it ends.
+    #[inline]
+    fn keep(&self, _datatype: &Datatype) {}
+
+    /// The algorithm works with this operation, whose handle may be freed before it ends.
+    #[inline]
+    fn keep_op(&self, _op: &Op) {}
+
+    /// Run the algorithm: what it does not do at once it writes down.
+    fn run(self, algorithm: impl FnOnce(&Self::Link) -> Result<()>) -> Result<Self::Done>;
+
+    /// Must the algorithm be one that can be gone on with later? Else it must not.
+    #[inline]
+    fn is_for_later(&self) -> bool {
+        false
+    }
+
+    /// Run such an algorithm as far as it comes, and see to it that it goes on. It holds nothing but what is
+    /// [kept](Self::keep), and what the user leaves to the call.
+    fn run_later<A>(self, _algorithm: A) -> Result<Self::Done>
+    where
+        A: AsyncFnOnce(&Self::Link) -> Result<()> + 'static,
+    {
+        Err(fail!(Intern, "a call that is for now was to go on later"))
+    }
 }
+
+/// Run an algorithm that is there [twice](isthmus_twice::twice) in the form of a call: `run!(call, name, name_later, (arguments))`.
+macro_rules! run {
+    ($call:ident, $now:ident, $later:ident, ($($argument:expr),*)) => {
+        if $call.is_for_later() {
+            $call.run_later(async move |link| {
+                // SAFETY: whoever runs an algorithm promises what it asks for.
+                unsafe { $later(link, $($argument),*).await }
+            })
+        } else {
+            $call.run(move |link| {
+                // SAFETY: as above.
+                unsafe { $now(link, $($argument),*) }
+            })
+        }
+    };
+}
+pub(super) use run;
+
+/// Datatypes and operations that an algorithm works with, alive as long as it runs.
+pub(super) type Kept = Vec<Arc<dyn Any + Send + Sync>>;
 
 /// Done when it returns.
 pub(super) struct Blocking {
@@ -62,7 +114,8 @@ impl Form for Blocking {
     }
 
     #[inline]
-    fn finish(self, result: Result<()>) -> Result<()> {
+    fn run(self, algorithm: impl FnOnce(&Self::Link) -> Result<()>) -> Result<()> {
+        let result = algorithm(&self.call);
         self.call.finish(result)
     }
 }
@@ -75,11 +128,13 @@ fn compare(asking: Option<&Asking>, state: impl FnOnce(&mut Terms)) -> Result<()
     }
 }
 
-/// Recorded, started and completed by a request.
+/// Completed by a request: goes on whenever progress is made, through shared memory, or as messages that are recorded.
 pub(super) struct Immediate {
     recorder: Recorder,
     lane: Lane<'static>,
     asking: Option<Box<Asking>>,
+    turn: Option<Turn>,
+    kept: RefCell<Kept>,
 }
 
 impl Form for Immediate {
@@ -88,12 +143,17 @@ impl Form for Immediate {
 
     fn begin(comm: &'static Comm, name: &str) -> Result<Self> {
         let asking = check::begin(comm, || format!("MPI_I{}", name.to_ascii_lowercase()), When::Later)?;
-        let tag = match &asking {
-            None => comm.next_immediate(),
-            Some(asking) => asking.tag_of_messages(),
+        let (tag, turn) = match &asking {
+            None => {
+                let tag = comm.next_immediate();
+                (tag, Turn::take(comm, tag)?)
+            }
+            Some(asking) => (asking.tag_of_messages(), None),
         };
         Ok(Self {
             asking,
+            turn,
+            kept: RefCell::default(),
             recorder: Recorder::new(comm),
             lane: Lane { comm, tag },
         })
@@ -107,10 +167,36 @@ impl Form for Immediate {
         &self.recorder
     }
 
-    fn finish(self, result: Result<()>) -> Result<Handle<Request>> {
-        result?;
+    fn keep(&self, datatype: &Datatype) {
+        if datatype.named().is_none() {
+            self.kept.borrow_mut().push(datatype.share());
+        }
+    }
+
+    fn keep_op(&self, op: &Op) {
+        if !op.is_predefined() {
+            self.kept.borrow_mut().push(op.share());
+        }
+    }
+
+    fn run(self, algorithm: impl FnOnce(&Self::Link) -> Result<()>) -> Result<Handle<Request>> {
+        algorithm(&self.recorder)?;
         let before = self.asking.map(|asking| asking.into_running());
         schedule::launch(self.recorder.finish(), self.lane, before)
+    }
+
+    fn is_for_later(&self) -> bool {
+        self.turn.as_ref().is_some_and(Turn::may_have_board)
+    }
+
+    fn run_later<A>(self, algorithm: A) -> Result<Handle<Request>>
+    where
+        A: AsyncFnOnce(&Self::Link) -> Result<()> + 'static,
+    {
+        let turn = self
+            .turn
+            .ok_or_else(|| fail!(Intern, "a call without a turn was to go on later"))?;
+        immediate::launch(turn, self.lane.tag, self.kept.into_inner(), algorithm)
     }
 }
 
@@ -144,8 +230,8 @@ impl Form for Persistent {
         &self.recorder
     }
 
-    fn finish(self, result: Result<()>) -> Result<Handle<Request>> {
-        result?;
+    fn run(self, algorithm: impl FnOnce(&Self::Link) -> Result<()>) -> Result<Handle<Request>> {
+        algorithm(&self.recorder)?;
         schedule::prepare(*self.recorder.finish(), self.lane)
     }
 }

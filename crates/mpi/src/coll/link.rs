@@ -8,7 +8,7 @@
 //! call leaves behind cannot be taken for a part of the next. A [`Recorder`](super::schedule::Recorder) notes it down, to
 //! be done step by step later. Tests run algorithms on threads, without an engine.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 
 use isthmus_engine::{Entered, Mode, OpId, Outcome, Peer, Posting, enter};
@@ -209,8 +209,8 @@ impl Drop for Memory<'_> {
 pub(super) struct Call<'a> {
     comm: &'a Comm,
     tag: i32,
-    /// The first one.
-    fault: RefCell<Option<Error>>,
+    /// The first one. Boxed, since calls are handed about, and have none.
+    fault: Cell<Option<Box<Error>>>,
     access: Option<Access<'a>>,
 }
 
@@ -222,7 +222,7 @@ impl<'a> Call<'a> {
         let mut call = Self {
             comm,
             tag: comm.next_collective(),
-            fault: RefCell::new(None),
+            fault: Cell::new(None),
             access: None,
         };
         call.access = shared::begin(comm, &call)?;
@@ -231,9 +231,12 @@ impl<'a> Call<'a> {
     }
 
     /// How the call went, all in all.
-    pub fn finish(self, result: Result<()>) -> Result<()> {
+    #[inline]
+    pub fn finish(&self, result: Result<()>) -> Result<()> {
         result?;
-        self.fault.into_inner().map_or(Ok(()), Err)
+        let of_board = || self.access.as_ref().and_then(Access::take_fault);
+        let fault = self.fault.take().map(|fault| *fault);
+        fault.or_else(of_board).map_or(Ok(()), Err)
     }
 
     /// Send one message.
@@ -398,7 +401,8 @@ impl Link for Call<'_> {
 
     #[cold]
     fn fault(&self, error: Error) {
-        self.fault.borrow_mut().get_or_insert(error);
+        let first = self.fault.take();
+        self.fault.set(Some(first.unwrap_or_else(|| Box::new(error))));
     }
 
     unsafe fn transfer(&self, receives: &[Incoming], sends: &[Outgoing]) -> Result<()> {

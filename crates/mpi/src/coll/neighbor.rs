@@ -9,6 +9,8 @@ mod alltoall;
 
 use std::ffi::c_void;
 
+use isthmus_twice::twice;
+
 use super::arguments;
 use super::check::Terms;
 use super::elements::{self, Elements};
@@ -56,11 +58,12 @@ fn departures(topology: &Topology) -> impl Iterator<Item = (usize, usize)> + Clo
     (0..destinations.len()).filter_map(|block| Some((usize::try_from(destinations[block]).ok()?, block)))
 }
 
-/// `from` says what goes to a destination, `to` where what comes from a source belongs.
+/// `from` says what goes to a destination, `to` where what comes from a source belongs. Always by messages.
 ///
 /// # Safety
 /// What `from` says must be readable, what `to` says writable, where there is a neighbor; they must not overlap.
-unsafe fn run<'a>(
+#[twice]
+async unsafe fn run<'a>(
     link: &impl Link,
     topology: &Topology,
     from: impl Fn(usize) -> Elements<'a>,

@@ -3,6 +3,7 @@
 use super::elements::{self, Elements};
 use super::link::{Incoming, Link, Memory, Outgoing};
 use super::select::{Case, Traits};
+use super::shared::Access;
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::fail;
@@ -132,7 +133,9 @@ impl<'a> Operand<'a> {
             | Traits::COMMUTATIVE.when(self.commutative)
             | Traits::ELEMENT_EACH.when(count >= link.size() as i64);
         let case = Case::on(link, bytes, offers);
-        match self.crosses_small() {
+        let calls_user = matches!(self.reduction, Reduction::User(..));
+        let is_apart = calls_user && link.shared().is_some_and(Access::is_of_request);
+        match self.crosses_small() && !is_apart {
             true => case,
             false => Case {
                 offers: case.offers.without(Traits::BOARD),

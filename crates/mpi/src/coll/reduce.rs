@@ -10,8 +10,10 @@ mod shared;
 
 use std::ffi::c_void;
 
+use isthmus_twice::twice;
+
 use super::arguments::{self, Root, is_in_place};
-use super::form::forms;
+use super::form::{forms, run};
 use super::link::Link;
 use super::operand::Operand;
 use super::select::{Reduce, choose};
@@ -41,7 +43,7 @@ forms! {
         let root = arguments::root(root, comm)?;
         if root == Root::Elsewhere {
             call.compare(|terms| { terms.root(root); })?;
-            return call.finish(Ok(()));
+            return call.run(|_| Ok(()));
         }
         let datatype = datatype.resolve("datatype")?;
         let operand = Operand::new(datatype, op.resolve("op")?)?;
@@ -63,15 +65,33 @@ forms! {
             arguments::distinct(sendbuf, recvbuf, gives && count > 0)?;
         }
         call.compare(|terms| { terms.root(root).op(operand.op).all(operand.elements(input.cast(), count)); })?;
+        call.keep(datatype);
+        call.keep_op(operand.op);
+        let (input, output) = (input.cast(), recvbuf.cast());
         // SAFETY: the caller's promise.
-        let result = unsafe {
-            let (input, output) = (input.cast::<u8>(), recvbuf.cast::<u8>());
-            match root {
-                Root::Rank(root) => run(call.link(), &operand, input, output, count, root),
-                _ => inter::run(call.link(), &operand, input, output, count, root),
-            }
-        };
-        call.finish(result)
+        run!(call, run_at, run_at_later, (&operand, input, output, count, root))
+    }
+}
+
+/// As [`run`], with a root that may be in the other group.
+///
+/// # Safety
+/// As for [`reduce`].
+#[twice]
+async unsafe fn run_at(
+    link: &impl Link,
+    operand: &Operand<'_>,
+    input: *const u8,
+    output: *mut u8,
+    count: i64,
+    root: Root,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match root {
+            Root::Rank(root) => run(link, operand, input, output, count, root).await,
+            _ => inter::run(link, operand, input, output, count, root),
+        }
     }
 }
 
@@ -79,7 +99,8 @@ forms! {
 ///
 /// # Safety
 /// As for [`reduce`].
-pub(super) unsafe fn run(
+#[twice]
+pub(super) async unsafe fn run(
     link: &impl Link,
     operand: &Operand<'_>,
     input: *const u8,
@@ -93,7 +114,7 @@ pub(super) unsafe fn run(
     // SAFETY: the caller's promise.
     unsafe {
         match choose(&operand.case(link, count))? {
-            Reduce::Shared => shared::run(link, link.board(), operand, input, output, count, root),
+            Reduce::Shared => shared::run(link.board(), operand, input, output, count, root).await,
             Reduce::Linear => linear::run(link, operand, input, output, count, root),
             Reduce::Nodes => nodes::run(link, link.map(), operand, input, output, count, root),
             Reduce::Halving => halving::run(link, operand, input, output, count, root),

@@ -9,8 +9,10 @@ mod shared;
 
 use std::ffi::c_void;
 
+use isthmus_twice::twice;
+
 use super::arguments;
-use super::form::{Form, forms};
+use super::form::{Form, forms, run};
 use super::link::Link;
 use super::operand::Operand;
 use super::select::{ReduceScatter, choose};
@@ -90,16 +92,18 @@ unsafe fn either<F: Form>(
     call.compare(|terms| {
         terms.op(op).all(operand.elements(input.cast(), total)).shares(&counts);
     })?;
+    call.keep(datatype);
+    call.keep_op(op);
     // SAFETY: the caller's promise.
-    let result = unsafe { run(call.link(), &operand, input.cast(), recvbuf.cast(), &counts) };
-    call.finish(result)
+    run!(call, run, run_later, (&operand, input.cast(), recvbuf.cast(), &counts))
 }
 
 /// `output` may be `input`.
 ///
 /// # Safety
 /// As for [`reduce_scatter`].
-pub(super) unsafe fn run(
+#[twice]
+pub(super) async unsafe fn run(
     link: &impl Link,
     operand: &Operand<'_>,
     input: *const u8,
@@ -118,7 +122,7 @@ pub(super) unsafe fn run(
         }
         match choose(&operand.case(link, starts[link.size() - 1] + counts[link.size() - 1]))? {
             ReduceScatter::Nodes => nodes::run(link, link.map(), operand, input, output, block),
-            ReduceScatter::Shared => shared::run(link, link.board(), operand, input, output, block),
+            ReduceScatter::Shared => shared::run(link.board(), operand, input, output, block).await,
             ReduceScatter::Halving => halving::run(link, operand, input, output, block),
             ReduceScatter::Pairwise => pairwise::run(link, operand, input, output, block),
             ReduceScatter::Direct => direct::run(link, operand, input, output, block),

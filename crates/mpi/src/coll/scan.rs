@@ -7,8 +7,10 @@ mod shared;
 
 use std::ffi::c_void;
 
+use isthmus_twice::twice;
+
 use super::arguments::{self, is_in_place};
-use super::form::{Form, forms};
+use super::form::{Form, forms, run};
 use super::layout::Layout;
 use super::link::Link;
 use super::operand::Operand;
@@ -79,16 +81,19 @@ unsafe fn either<F: Form>(
     call.compare(|terms| {
         terms.op(op).all(operand.elements(input.cast(), count));
     })?;
+    call.keep(datatype);
+    call.keep_op(op);
+    let (input, output) = (input.cast(), recvbuf.cast());
     // SAFETY: the caller's promise.
-    let result = unsafe { run(call.link(), &operand, input.cast(), recvbuf.cast(), count, inclusive) };
-    call.finish(result)
+    run!(call, run, run_later, (&operand, input, output, count, inclusive))
 }
 
 /// `output` may be `input`.
 ///
 /// # Safety
 /// As for [`scan`].
-pub(super) unsafe fn run(
+#[twice]
+pub(super) async unsafe fn run(
     link: &impl Link,
     operand: &Operand<'_>,
     input: *const u8,
@@ -108,7 +113,7 @@ pub(super) unsafe fn run(
     unsafe {
         match choose(&case)? {
             Scan::Nodes => nodes::run(link, link.map(), operand, input, output, count, inclusive),
-            Scan::Shared => shared::run(link, link.board(), operand, input, output, count, inclusive),
+            Scan::Shared => shared::run(link.board(), operand, input, output, count, inclusive).await,
             Scan::Direct => direct::run(link, operand, input, output, count, inclusive),
             Scan::RecursiveDoubling => recursive_doubling::run(link, operand, input, output, count, inclusive),
         }

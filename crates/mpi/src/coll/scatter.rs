@@ -8,10 +8,12 @@ mod shared;
 
 use std::ffi::c_void;
 
+use isthmus_twice::twice;
+
 use super::arguments::{self, Root, is_in_place};
 use super::check::Terms;
 use super::elements::Elements;
-use super::form::forms;
+use super::form::{Form, forms, run};
 use super::link::Link;
 use super::select::{Case, Scatter, Scatterv, Traits, choose};
 use crate::comm::Comm;
@@ -45,11 +47,11 @@ forms! {
             arguments::distinct(sendbuf, recvbuf, one.count > 0 && own.is_some_and(|own| own.count > 0))?;
             all = Some(one);
         }
-        let block = |rank: usize| all.map(|one| one.nth(rank));
+        let block = move |rank: usize| all.map(|one| one.nth(rank));
         call.compare(|terms| state(terms, call.link(), own, block, root))?;
+        keep(&call, own, all);
         // SAFETY: the caller's promise.
-        let result = unsafe { run(call.link(), own, block, root) };
-        call.finish(result)
+        run!(call, run, run_later, (own, block, root))
     }
 }
 
@@ -69,6 +71,8 @@ forms! {
         root: i32,
         comm: &'static Comm,
     ) {
+        // SAFETY: they are the user's, and for this call.
+        let (sendcounts, displs) = unsafe { (sendcounts.lasting(), displs.lasting()) };
         let call = F::begin(comm, "Scatterv")?;
         let root = arguments::root(root, comm)?;
         let own = own(recvbuf, recvcount, recvtype, root, comm)?;
@@ -80,9 +84,10 @@ forms! {
         }
         let block = |rank: usize| all.as_ref().map(|blocks| blocks.at(rank));
         call.compare(|terms| state(terms, call.link(), own, block, root))?;
+        keep(&call, own, all.as_ref().map(|blocks| blocks.at(0)));
+        let block = move |rank: usize| all.as_ref().map(|blocks| blocks.at(rank));
         // SAFETY: the caller's promise.
-        let result = unsafe { run_v(call.link(), own, block, root) };
-        call.finish(result)
+        run!(call, run_v, run_v_later, (own, block, root))
     }
 }
 
@@ -103,6 +108,13 @@ fn own(
     arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve("recvtype")?).map(Some)
 }
 
+/// Types that blocks are of.
+fn keep(call: &impl Form, own: Option<Elements<'_>>, block: Option<Elements<'_>>) {
+    for elements in own.iter().chain(&block) {
+        call.keep(elements.datatype);
+    }
+}
+
 /// What ranks must agree on.
 fn state<'a>(
     terms: &mut Terms,
@@ -121,7 +133,8 @@ fn state<'a>(
 ///
 /// # Safety
 /// As for [`scatter`].
-pub(super) unsafe fn run<'a>(
+#[twice]
+pub(super) async unsafe fn run<'a>(
     link: &impl Link,
     own: Option<Elements<'a>>,
     block: impl Fn(usize) -> Option<Elements<'a>>,
@@ -136,7 +149,7 @@ pub(super) unsafe fn run<'a>(
     unsafe {
         match choose(&Case::on(link, bytes, Traits::COMMUTATIVE))? {
             Scatter::Nodes => nodes::run(link, link.map(), own, block, root),
-            Scatter::Shared => shared::run(link, link.board(), own, block, root),
+            Scatter::Shared => shared::run(link.board(), own, block, root).await,
             Scatter::Binomial => binomial::run(link, own, block, root),
             Scatter::Linear => linear::run(link, own, block, root),
         }
@@ -147,7 +160,8 @@ pub(super) unsafe fn run<'a>(
 ///
 /// # Safety
 /// As for [`scatter`].
-pub(super) unsafe fn run_v<'a>(
+#[twice]
+pub(super) async unsafe fn run_v<'a>(
     link: &impl Link,
     own: Option<Elements<'a>>,
     block: impl Fn(usize) -> Option<Elements<'a>>,
@@ -160,7 +174,7 @@ pub(super) unsafe fn run_v<'a>(
     // SAFETY: the caller's promise.
     unsafe {
         match choose(&Case::on(link, 0, Traits::COMMUTATIVE))? {
-            Scatterv::Shared => shared::run(link, link.board(), own, block, root),
+            Scatterv::Shared => shared::run(link.board(), own, block, root).await,
             Scatterv::Linear => linear::run(link, own, block, root),
         }
     }

@@ -38,7 +38,8 @@ pub struct Traits(u16);
 impl Traits {
     /// Nothing.
     pub const NONE: Self = Self(0);
-    /// A board: a blocking call, after the first ones, on up to 32 ranks of one node; elements of up to 4 KiB.
+    /// A board: after the first calls, in no persistent one, on up to 32 ranks of one node; elements of up to 4 KiB; no user's
+    /// operation in a non-blocking call.
     pub const BOARD: Self = Self(1);
     /// Elements without gaps.
     pub const PLAIN: Self = Self(2);

@@ -11,10 +11,14 @@
 //! with the board. If a rank leaves a call early, since its arguments were wrong or its memory was refused, its mark goes
 //! past the call, and those who need its posts get an error, not a hang. The next call works again.
 //!
-//! Messages and non-blocking collectives have nothing to do with the board, so all can be mixed.
+//! Messages have nothing to do with the board, and non-blocking collectives have one of their own ([`immediate`]), so all can
+//! be mixed. Algorithms for both are one text, compiled [`twice`](isthmus_twice::twice): for calls that wait for what others
+//! post, and for calls that look for it when they are [polled](super::polling).
 
+mod awaiting;
 mod exchange;
 pub(super) mod fold;
+pub(super) mod immediate;
 pub(super) mod personal;
 
 use std::cell::Cell;
@@ -23,10 +27,13 @@ use std::sync::{Arc, OnceLock};
 
 use isthmus_engine::{Board, Step, enter, is_crowded, wounds};
 
+use immediate::Immediates;
+
 use super::layout::Layout;
-use super::link::{Call, Link};
+use super::link::{Call, Incoming, Link, Outgoing};
 use crate::comm::Comm;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::fail;
 
 /// Calls by messages before there is a board.
 const WARM_UP: u32 = 3;
@@ -47,6 +54,8 @@ pub(crate) struct Control {
     board: OnceLock<Option<Arc<Board>>>,
     /// Calls since: the same on every rank.
     calls: AtomicU64,
+    /// Non-blocking calls.
+    immediates: Immediates,
     /// Where its ranks are, if somebody made the machine up.
     declared: OnceLock<Option<Arc<Layout>>>,
     /// Where they really are: known, once all have come together for the board.
@@ -66,6 +75,7 @@ impl Control {
         if let Some(Some(board)) = self.board.get() {
             board.give_up();
         }
+        self.immediates.give_up();
     }
 
     /// Where the ranks of `comm`, which this is the control of, are, if all know that.
@@ -81,6 +91,12 @@ impl Control {
     pub(super) fn declared(&self, comm: &Comm) -> Option<Arc<Layout>> {
         self.declared.get_or_init(|| declare(comm)).clone()
     }
+
+    /// Are its ranks on several nodes?
+    fn has_nodes(&self, comm: &Comm) -> bool {
+        let declared = self.declared.get_or_init(|| declare(comm));
+        declared.as_ref().is_some_and(|layout| layout.nodes().len() > 1)
+    }
 }
 
 /// Where the ranks are on a machine that somebody made up: all know that without asking.
@@ -94,13 +110,28 @@ fn declare(comm: &Comm) -> Option<Arc<Layout>> {
 }
 
 /// The board, as one call uses it. When it is dropped, the call is over.
+///
+/// To the algorithms that go through it, it is the link: what they ask for happens at once, whatever the form of the call.
 pub(super) struct Access<'a> {
     board: &'a Arc<Board>,
     call: u64,
     /// The step to take next.
     next: Cell<Step>,
     comm: &'a Comm,
-    is_of_node: bool,
+    whose: Whose,
+    /// The first one. Boxed, since calls are handed about, and have none.
+    fault: Cell<Option<Box<Error>>>,
+}
+
+/// What a board is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// Blocking calls.
+    All,
+    /// Blocking calls of the ranks of one node, of several.
+    Node,
+    /// Calls completed by requests.
+    Requests,
 }
 
 /// The board of the communicator that `call` is on, if it has one. `call` may not have it yet.
@@ -112,13 +143,11 @@ pub(super) fn begin<'a>(comm: &'a Comm, call: &Call<'a>) -> Result<Option<Access
             let calls = &comm.shared.calls;
             let number = calls.load(Ordering::Relaxed) + 1;
             calls.store(number, Ordering::Relaxed);
-            Ok(Some(Access {
-                board,
-                call: number,
-                next: Cell::new(Step::first_of(number)),
-                comm,
-                is_of_node: board.members() < comm.size() as usize,
-            }))
+            let whose = match board.members() < comm.size() as usize {
+                true => Whose::Node,
+                false => Whose::All,
+            };
+            Ok(Some(Access::new(board, comm, number, whose)))
         }
         Some(None) => Ok(None),
         None => warm_up(comm, call).map(|()| None),
@@ -176,11 +205,35 @@ fn agree(comm: &Comm, call: &Call<'_>, members: &[usize]) -> Result<Option<Arc<B
     Ok(Board::attach(&mut inside, offset, &peers, me).map(Arc::new))
 }
 
-impl Access<'_> {
+impl<'a> Access<'a> {
+    #[inline]
+    fn new(board: &'a Arc<Board>, comm: &'a Comm, call: u64, whose: Whose) -> Self {
+        Self {
+            board,
+            call,
+            next: Cell::new(Step::first_of(call)),
+            comm,
+            whose,
+            fault: Cell::new(None),
+        }
+    }
+
     /// Is it for the ranks of one node, of several?
     #[inline]
     pub fn is_of_node(&self) -> bool {
-        self.is_of_node
+        self.whose == Whose::Node
+    }
+
+    /// Does the call go on inside the engine, where there is no user code?
+    #[inline]
+    pub fn is_of_request(&self) -> bool {
+        self.whose == Whose::Requests
+    }
+
+    /// How the call will fail although it went on.
+    #[inline]
+    pub fn take_fault(&self) -> Option<Error> {
+        self.fault.take().map(|fault| *fault)
     }
 
     /// The next step of the call. All ranks take the same steps.
@@ -194,7 +247,19 @@ impl Access<'_> {
     /// We are done with all steps up to this one, and have read all that we will of them.
     #[inline]
     pub fn finish(&self, step: Step) {
-        self.board.finish_before(step.next());
+        // Most calls have one step, whose end is soon told by the call's; and nobody needs the room of the first so early.
+        if step.is_first() {
+            return;
+        }
+        match self.whose {
+            Whose::Requests => self.comm.shared.immediates.note(self.call, Some(step.next())),
+            _ => self.finish_before(step.next()),
+        }
+    }
+
+    #[inline]
+    fn finish_before(&self, step: Step) {
+        self.board.finish_before(step);
         self.board.ring_all();
     }
 
@@ -209,14 +274,45 @@ impl Access<'_> {
     }
 }
 
+impl Link for Access<'_> {
+    #[inline]
+    fn rank(&self) -> usize {
+        self.board.me()
+    }
+
+    #[inline]
+    fn size(&self) -> usize {
+        self.board.members()
+    }
+
+    fn remote_size(&self) -> usize {
+        0
+    }
+
+    #[cold]
+    fn fault(&self, error: Error) {
+        let first = self.fault.take();
+        self.fault.set(Some(first.unwrap_or_else(|| Box::new(error))));
+    }
+
+    fn shared(&self) -> Option<&Access<'_>> {
+        Some(self)
+    }
+
+    unsafe fn transfer(&self, _: &[Incoming], _: &[Outgoing]) -> Result<()> {
+        Err(fail!(Intern, "there are no messages through shared memory"))
+    }
+}
+
 impl Drop for Access<'_> {
     #[inline]
     fn drop(&mut self) {
-        if wounds() > 0 && self.comm.is_broken() {
-            self.board.give_up();
-            return;
+        let is_broken = wounds() > 0 && self.comm.is_broken();
+        match self.whose {
+            Whose::Requests if is_broken => self.comm.shared.immediates.give_up(),
+            Whose::Requests => self.comm.shared.immediates.note(self.call, None),
+            _ if is_broken => self.board.give_up(),
+            _ => self.finish_before(Step::first_of(self.call + 1)),
         }
-        self.board.finish_before(Step::first_of(self.call + 1));
-        self.board.ring_all();
     }
 }

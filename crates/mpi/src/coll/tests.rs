@@ -41,7 +41,7 @@ impl Thread {
     fn end(&self, result: Result<()>) {
         result.unwrap();
         let Some(recorder) = &self.recorder else { return };
-        let program = recorder.take();
+        let Some(program) = recorder.take() else { return };
         assert!(program.fault.is_none());
         for step in &program.steps {
             // SAFETY: what the tests promise to the algorithm.

@@ -6,6 +6,8 @@
 //! segment, in which each rank is scheduled once.
 //! Preconditions: a board. Blocks of any lengths: each rank takes the steps that the longest block needs.
 
+use isthmus_twice::twice;
+
 use crate::coll::elements::{self, Elements};
 use crate::coll::link::Link;
 use crate::coll::shared::{Access, LONG};
@@ -13,13 +15,13 @@ use crate::error::Result;
 
 /// # Safety
 /// `own` must be readable, and the blocks writable.
-pub unsafe fn run<'a>(
-    link: &impl Link,
+#[twice]
+pub async unsafe fn run<'a>(
     access: &Access<'_>,
     own: Option<Elements<'a>>,
     block: impl Fn(usize) -> Elements<'a>,
 ) -> Result<()> {
-    let (rank, size) = (link.rank(), link.size());
+    let (rank, size) = (access.rank(), access.size());
     let segment = LONG;
     let place = block(rank);
     let source = own.unwrap_or(place);
@@ -31,19 +33,19 @@ pub unsafe fn run<'a>(
             let step = access.step();
             let length = source.bytes().saturating_sub(done).min(segment);
             if length > 0 {
-                let draft = access.draft(step, length)?;
+                let draft = access.draft(step, length).await?;
                 source.pack_part(done, length, draft.data);
                 access.post(&draft);
             }
             if let (0, Some(own)) = (done, own) {
-                elements::copy(link, own, place)?;
+                elements::copy(access, own, place)?;
             }
             for i in 1..size {
                 let from = (rank + i) % size;
                 let block = block(from);
                 if block.bytes() > done {
-                    let posted = access.read(from, step)?;
-                    access.take(link, from, posted, block, done, segment);
+                    let posted = access.read(from, step).await?;
+                    access.take(from, posted, block, done, segment);
                 }
             }
             access.finish(step);

@@ -6,25 +6,26 @@
 //! always with two ranks.
 //! Preconditions: a board. Any operation, any type.
 
+use isthmus_twice::twice;
+
 use crate::coll::link::Link;
 use crate::coll::operand::Operand;
-use crate::coll::shared::fold::{Part, fold};
-use crate::coll::shared::{Access, MOST_RANKS};
+use crate::coll::shared::Access;
+use crate::coll::shared::fold::fold;
 use crate::error::Result;
 
 /// `output` may be `input`.
 ///
 /// # Safety
 /// `input` must hold `count` elements and `output` have room for them.
-pub unsafe fn run(
-    link: &impl Link,
+#[twice]
+pub async unsafe fn run(
     access: &Access<'_>,
     operand: &Operand<'_>,
     input: *const u8,
     output: *mut u8,
     count: i64,
 ) -> Result<()> {
-    let (rank, size) = (link.rank(), link.size());
     let at_once = access.most_elements(operand);
     for done in (0..count).step_by(at_once as usize) {
         let step = access.step();
@@ -32,15 +33,12 @@ pub unsafe fn run(
         let own = operand.at(input, done);
         // SAFETY: the caller's promise; drafts have room for what they are made for.
         unsafe {
-            let draft = access.draft(step, operand.crossing(now))?;
+            let draft = access.draft(step, operand.crossing(now)).await?;
             operand.put(own, now, draft.data);
             access.post(&draft);
-            let mut parts = [Part::Own(own); MOST_RANKS];
-            for other in (1..size).map(|i| (rank + i) % size) {
-                parts[other] = Part::Shared(access.read_operands(operand, other, step, now)?);
-            }
-            access.all_came(step);
-            fold(link, operand, &parts[..size], operand.at(output, done), now)?;
+            access.everyone(step).await?;
+            let part = |rank| access.operands(operand, rank, access.posted(rank, step)?, now);
+            fold(access, operand, access.size(), own, part, operand.at(output, done), now)?;
         }
         if done + now < count {
             access.finish(step);

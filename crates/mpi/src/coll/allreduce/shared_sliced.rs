@@ -5,25 +5,27 @@
 //! whatever p; two steps per segment.
 //! Preconditions: a board; elements without gaps, at least one for each rank.
 
+use isthmus_twice::twice;
+
 use crate::coll::link::Link;
 use crate::coll::operand::Operand;
-use crate::coll::shared::fold::{Part, fold};
-use crate::coll::shared::{Access, MOST_RANKS};
+use crate::coll::shared::Access;
+use crate::coll::shared::fold::fold;
 use crate::error::Result;
 
 /// `output` may be `input`.
 ///
 /// # Safety
 /// `input` must hold `count` elements and `output` have room for them.
-pub unsafe fn run(
-    link: &impl Link,
+#[twice]
+pub async unsafe fn run(
     access: &Access<'_>,
     operand: &Operand<'_>,
     input: *const u8,
     output: *mut u8,
     count: i64,
 ) -> Result<()> {
-    let (rank, size) = (link.rank(), link.size());
+    let (rank, size) = (access.rank(), access.size());
     let at_once = access.slices_at_once(operand);
     let mut done = 0;
     while done < count {
@@ -34,23 +36,21 @@ pub unsafe fn run(
         let (given, combined) = (access.step(), access.step());
         // SAFETY: the caller's promise; drafts have room for what they are made for.
         unsafe {
-            access.post_parts(
-                given,
-                |other| operand.crossing(slice(other)),
-                |other, to| operand.put(operand.at(input, start(other)), slice(other), to),
-            )?;
-            let mut parts = [Part::Own(operand.at(input, first)); MOST_RANKS];
-            for other in (1..size).map(|i| (rank + i) % size) {
-                let part = access.read_part(other, given)?;
-                parts[other] = Part::Shared(access.operands(operand, other, part, own)?);
-            }
+            let length = |other: usize| operand.crossing(slice(other));
+            let put = |other: usize, to: *mut u8| operand.put(operand.at(input, start(other)), slice(other), to);
+            let parts = access.parts(length);
+            let draft = access.draft(given, parts.bytes).await?;
+            access.post_parts(draft, parts, put);
+            access.everyone(given).await?;
+            let part = |other| access.operands(operand, other, access.part(rank, other, given)?, own);
             let result = operand.at(output, first);
-            fold(link, operand, &parts[..size], result, own)?;
-            let draft = access.draft(combined, operand.crossing(own))?;
+            fold(access, operand, size, operand.at(input, first), part, result, own)?;
+            let draft = access.draft(combined, operand.crossing(own)).await?;
             operand.put(result, own, draft.data);
             access.post(&draft);
             for other in (1..size).map(|i| (rank + i) % size) {
-                let result = access.read_operands(operand, other, combined, slice(other))?;
+                let posted = access.read(other, combined).await?;
+                let result = access.operands(operand, other, posted, slice(other))?;
                 operand.fetch(result, operand.at(output, start(other)), slice(other));
             }
         }

@@ -6,6 +6,8 @@
 //! segment, in which each rank is scheduled once.
 //! Preconditions: a board. Blocks of any lengths: each rank takes the steps that its own longest block needs.
 
+use isthmus_twice::twice;
+
 use crate::coll::elements::{self, Elements};
 use crate::coll::link::Link;
 use crate::coll::shared::Access;
@@ -13,13 +15,13 @@ use crate::error::Result;
 
 /// # Safety
 /// What `from` says must be readable, what `to` says writable.
-pub unsafe fn run<'a>(
-    link: &impl Link,
+#[twice]
+pub async unsafe fn run<'a>(
     access: &Access<'_>,
     from: impl Fn(usize) -> Elements<'a>,
     to: impl Fn(usize) -> Elements<'a>,
 ) -> Result<()> {
-    let (rank, size) = (link.rank(), link.size());
+    let (rank, size) = (access.rank(), access.size());
     let segment = access.longest_part();
     let others = || (1..size).map(|i| (rank + i) % size);
     let longest_out = others().map(|other| from(other).bytes()).max().unwrap_or(0);
@@ -30,25 +32,27 @@ pub unsafe fn run<'a>(
             let step = access.step();
             if longest_out > done {
                 let length = |other: usize| from(other).bytes().saturating_sub(done).min(segment);
-                access.post_parts(step, length, |other, draft| {
-                    from(other).pack_part(done, length(other), draft);
-                })?;
+                let pack = |other: usize, draft: *mut u8| from(other).pack_part(done, length(other), draft);
+                let parts = access.parts(length);
+                let draft = access.draft(step, parts.bytes).await?;
+                access.post_parts(draft, parts, pack);
             }
             if done == 0 {
                 // While the others write.
-                elements::copy(link, from(rank), to(rank))?;
+                elements::copy(access, from(rank), to(rank))?;
             }
             for other in others() {
                 let block = to(other);
                 if block.bytes() > done {
-                    let part = access.read_part(other, step)?;
-                    access.take(link, other, part, block, done, segment);
+                    access.read(other, step).await?;
+                    let part = access.part(rank, other, step)?;
+                    access.take(other, part, block, done, segment);
                 }
             }
             access.finish(step);
         }
         if longest_out.max(longest_in) == 0 {
-            elements::copy(link, from(rank), to(rank))?;
+            elements::copy(access, from(rank), to(rank))?;
         }
     }
     Ok(())

@@ -9,6 +9,8 @@
 
 use std::sync::OnceLock;
 
+use isthmus_twice::twice;
+
 use crate::coll::elements::{self, Elements};
 use crate::coll::link::{Link, mismatched};
 use crate::coll::shared::{Access, MOST_RANKS};
@@ -16,17 +18,17 @@ use crate::error::Result;
 
 /// # Safety
 /// What `from` says must be readable, what `to` says writable.
-pub unsafe fn run<'a>(
-    link: &impl Link,
+#[twice]
+pub async unsafe fn run<'a>(
     access: &Access<'_>,
     from: impl Fn(usize) -> Elements<'a>,
     to: impl Fn(usize) -> Elements<'a>,
 ) -> Result<()> {
-    let (rank, size) = (link.rank(), link.size());
+    let (rank, size) = (access.rank(), access.size());
     let pieces = pieces(size);
     let (len, segment) = (to(rank).bytes(), access.longest_part());
     if from(rank).bytes() != len {
-        link.mismatch(rank, from(rank).bytes(), len);
+        access.mismatch(rank, from(rank).bytes(), len);
         return Ok(());
     }
     for done in (0..len).step_by(segment) {
@@ -38,10 +40,14 @@ pub unsafe fn run<'a>(
         };
         // SAFETY: the caller's promise; drafts have room for what they are made for.
         unsafe {
-            access.post_parts(shown, |_| now, |other, draft| from(other).pack_part(done, now, draft))?;
-            let draft = access.draft(sorted, pieces[rank].len() * now)?;
+            let pack = |other: usize, draft: *mut u8| from(other).pack_part(done, now, draft);
+            let parts = access.parts(|_| now);
+            let draft = access.draft(shown, parts.bytes).await?;
+            access.post_parts(draft, parts, pack);
+            let draft = access.draft(sorted, pieces[rank].len() * now).await?;
             for (index, pair) in pieces[rank].iter().enumerate() {
-                let part = access.read_part_for(pair.to, pair.from, shown)?;
+                access.read(pair.from, shown).await?;
+                let part = access.part(pair.to, pair.from, shown)?;
                 expected(pair.from, part.length)?;
                 isthmus_engine::copy_for_others(part.data, draft.data.add(index * now), now);
             }
@@ -49,7 +55,7 @@ pub unsafe fn run<'a>(
             for copier in (0..size).map(|i| (rank + i) % size) {
                 let mine = pieces[copier].iter().enumerate().filter(|(_, pair)| pair.to == rank);
                 for (index, pair) in mine {
-                    let posted = access.read(copier, sorted)?;
+                    let posted = access.read(copier, sorted).await?;
                     expected(copier, posted.length / pieces[copier].len())?;
                     to(pair.from).unpack_part(done, now, posted.data.add(index * now));
                 }
@@ -58,7 +64,7 @@ pub unsafe fn run<'a>(
         access.finish(sorted);
     }
     // SAFETY: the caller's promise.
-    unsafe { elements::copy(link, from(rank), to(rank)) }
+    unsafe { elements::copy(access, from(rank), to(rank)) }
 }
 
 /// A block of the matrix.

@@ -5,15 +5,14 @@
 //! Cost: one store and p - 1 loads a rank; one line crossing where each rank has a CPU.
 //! Preconditions: a board.
 
+use isthmus_twice::twice;
+
 use crate::coll::shared::Access;
 use crate::error::Result;
 
-pub fn run(access: &Access<'_>, rank: usize, size: usize) -> Result<()> {
+#[twice]
+pub async fn run(access: &Access<'_>) -> Result<()> {
     let step = access.step();
-    access.post(&access.draft(step, 0)?);
-    for other in (0..size).filter(|&other| other != rank) {
-        access.read(other, step)?;
-    }
-    access.all_came(step);
-    Ok(())
+    access.post(&access.draft(step, 0).await?);
+    access.everyone(step).await
 }

@@ -6,6 +6,8 @@
 //! until it is several segments or calls ahead.
 //! Preconditions: a board.
 
+use isthmus_twice::twice;
+
 use crate::coll::elements::Elements;
 use crate::coll::link::Link;
 use crate::coll::shared::Access;
@@ -13,7 +15,8 @@ use crate::error::Result;
 
 /// # Safety
 /// The elements must be readable at the root, and writable elsewhere.
-pub unsafe fn run(link: &impl Link, access: &Access<'_>, elements: Elements<'_>, root: usize) -> Result<()> {
+#[twice]
+pub async unsafe fn run(access: &Access<'_>, elements: Elements<'_>, root: usize) -> Result<()> {
     let (total, segment) = (elements.bytes(), access.segment(elements.bytes()));
     let mut done = 0;
     while done < total {
@@ -21,14 +24,14 @@ pub unsafe fn run(link: &impl Link, access: &Access<'_>, elements: Elements<'_>,
         let length = segment.min(total - done);
         // SAFETY: the caller's promise; drafts have room for what they are made for.
         unsafe {
-            if link.rank() == root {
-                let draft = access.draft(step, length)?;
+            if access.rank() == root {
+                let draft = access.draft(step, length).await?;
                 elements.pack_part(done, length, draft.data);
                 access.post(&draft);
             } else {
-                let posted = access.read(root, step)?;
+                let posted = access.read(root, step).await?;
                 if posted.length != length {
-                    link.mismatch(root, done + posted.length, total);
+                    access.mismatch(root, done + posted.length, total);
                     elements.unpack_short(done, posted.data, posted.length);
                     return Ok(());
                 }

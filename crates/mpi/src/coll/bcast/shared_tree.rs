@@ -5,6 +5,8 @@
 //! Cost: n bytes cross each border between units once, and are copied in once more for each unit; overlapped from the second
 //! segment on. Preconditions: a board; all ranks know where on the machine each of them is.
 
+use isthmus_twice::twice;
+
 use crate::coll::elements::Elements;
 use crate::coll::layout::Layout;
 use crate::coll::link::Link;
@@ -13,17 +15,12 @@ use crate::error::Result;
 
 /// # Safety
 /// The elements must be readable at the root, and writable elsewhere.
-pub unsafe fn run(
-    link: &impl Link,
-    access: &Access<'_>,
-    layout: &Layout,
-    elements: Elements<'_>,
-    root: usize,
-) -> Result<()> {
-    let (rank, total) = (link.rank(), elements.bytes());
+#[twice]
+pub async unsafe fn run(access: &Access<'_>, layout: &Layout, elements: Elements<'_>, root: usize) -> Result<()> {
+    let (rank, total) = (access.rank(), elements.bytes());
     let segment = access.segment(total);
     let parent = layout.parent(rank, root);
-    let is_parent = (0..link.size()).any(|other| layout.parent(other, root) == Some(rank));
+    let is_parent = (0..access.size()).any(|other| layout.parent(other, root) == Some(rank));
     let mut done = 0;
     while done < total {
         let step = access.step();
@@ -31,11 +28,11 @@ pub unsafe fn run(
         // SAFETY: the caller's promise; drafts have room for what they are made for.
         unsafe {
             if let Some(parent) = parent {
-                let posted = access.read(parent, step)?;
-                access.take(link, parent, posted, elements, done, segment);
+                let posted = access.read(parent, step).await?;
+                access.take(parent, posted, elements, done, segment);
             }
             if is_parent {
-                let draft = access.draft(step, length)?;
+                let draft = access.draft(step, length).await?;
                 elements.pack_part(done, length, draft.data);
                 access.post(&draft);
             }

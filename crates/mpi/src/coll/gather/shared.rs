@@ -5,6 +5,8 @@
 //! Only the root waits, until the others are several segments or calls ahead.
 //! Preconditions: a board. Blocks of any lengths: each rank takes the steps that its own block needs.
 
+use isthmus_twice::twice;
+
 use crate::coll::elements::{self, Elements};
 use crate::coll::link::Link;
 use crate::coll::shared::Access;
@@ -12,8 +14,8 @@ use crate::error::Result;
 
 /// # Safety
 /// `own` must be readable, and the blocks writable.
-pub unsafe fn run<'a>(
-    link: &impl Link,
+#[twice]
+pub async unsafe fn run<'a>(
     access: &Access<'_>,
     own: Option<Elements<'a>>,
     block: impl Fn(usize) -> Option<Elements<'a>>,
@@ -21,13 +23,13 @@ pub unsafe fn run<'a>(
 ) -> Result<()> {
     // SAFETY: the caller's promise; drafts have room for what they are made for.
     unsafe {
-        if link.rank() != root {
+        if access.rank() != root {
             let Some(own) = own else { return Ok(()) };
             let total = own.bytes();
             let segment = access.segment(total);
             for done in (0..total).step_by(segment) {
                 let length = segment.min(total - done);
-                let draft = access.draft(access.step(), length)?;
+                let draft = access.draft(access.step(), length).await?;
                 own.pack_part(done, length, draft.data);
                 access.post_to(root, &draft);
                 access.finish(draft.step);
@@ -36,9 +38,9 @@ pub unsafe fn run<'a>(
         }
         // While the others write.
         if let (Some(own), Some(place)) = (own, block(root)) {
-            elements::copy(link, own, place)?;
+            elements::copy(access, own, place)?;
         }
-        let others = || (0..link.size()).filter(|&rank| rank != root);
+        let others = || (0..access.size()).filter(|&rank| rank != root);
         let blocks = || others().filter_map(|rank| Some((rank, block(rank)?)));
         let steps = |block: Elements<'_>| block.bytes().div_ceil(access.segment(block.bytes()));
         let most = blocks().map(|(_, block)| steps(block)).max().unwrap_or(0);
@@ -46,8 +48,8 @@ pub unsafe fn run<'a>(
             let step = access.step();
             for (rank, block) in blocks().filter(|(_, block)| steps(*block) > index) {
                 let segment = access.segment(block.bytes());
-                let posted = access.read(rank, step)?;
-                access.take(link, rank, posted, block, index * segment, segment);
+                let posted = access.read(rank, step).await?;
+                access.take(rank, posted, block, index * segment, segment);
             }
             access.finish(step);
         }

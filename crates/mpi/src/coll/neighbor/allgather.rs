@@ -2,10 +2,12 @@
 
 use std::ffi::c_void;
 
+use isthmus_twice::twice;
+
 use super::{blocks, equal_blocks, state};
 use crate::coll::arguments;
 use crate::coll::elements::{Elements, Packed};
-use crate::coll::form::forms;
+use crate::coll::form::{forms, run};
 use crate::coll::link::Link;
 use crate::comm::Comm;
 use crate::counts::Counts;
@@ -33,11 +35,12 @@ forms! {
         let first = equal_blocks("recvbuf", recvbuf, recvcount, recvtype, topology.sources().len())?;
         let own = equal_blocks("sendbuf", sendbuf, sendcount, sendtype, topology.destinations().len())?;
         arguments::distinct(sendbuf, recvbuf, first.count > 0 && own.count > 0)?;
-        let to = |block: usize| first.nth(block);
+        let to = move |block: usize| first.nth(block);
         call.compare(|terms| state(terms, topology, |_| own, to))?;
+        call.keep(own.datatype);
+        call.keep(first.datatype);
         // SAFETY: the caller's promise.
-        let result = unsafe { run(call.link(), topology, own, to) };
-        call.finish(result)
+        run!(call, run, run_later, (topology, own, to))
     }
 }
 
@@ -56,14 +59,17 @@ forms! {
         recvtype: Handle<Datatype>,
         comm: &'static Comm,
     ) {
+        // SAFETY: they are the user's, and for this call.
+        let [recvcounts, displs] = [recvcounts, displs].map(|counts| unsafe { counts.lasting() });
         let call = F::begin(comm, "Neighbor_allgatherv")?;
         let topology = topology(comm)?;
         let to = blocks("recvbuf", recvbuf, recvcounts, displs, recvtype)?;
         let own = equal_blocks("sendbuf", sendbuf, sendcount, sendtype, topology.destinations().len())?;
         call.compare(|terms| state(terms, topology, |_| own, &to))?;
+        call.keep(own.datatype);
+        call.keep(recvtype.resolve("recvtype")?);
         // SAFETY: the caller's promise.
-        let result = unsafe { run(call.link(), topology, own, to) };
-        call.finish(result)
+        run!(call, run, run_later, (topology, own, to))
     }
 }
 
@@ -71,7 +77,8 @@ forms! {
 ///
 /// # Safety
 /// As for [`neighbor_allgather`].
-unsafe fn run<'a>(
+#[twice]
+async unsafe fn run<'a>(
     link: &impl Link,
     topology: &Topology,
     own: Elements<'a>,

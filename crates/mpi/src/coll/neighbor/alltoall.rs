@@ -2,9 +2,9 @@
 
 use std::ffi::c_void;
 
-use super::{blocks, equal_blocks, run, state, typed_blocks};
+use super::{blocks, equal_blocks, run, run_later, state, typed_blocks};
 use crate::coll::arguments;
-use crate::coll::form::forms;
+use crate::coll::form::{forms, run};
 use crate::comm::Comm;
 use crate::counts::Counts;
 use crate::datatype::Datatype;
@@ -30,11 +30,12 @@ forms! {
         let recvs = equal_blocks("recvbuf", recvbuf, recvcount, recvtype, topology.sources().len())?;
         let sends = equal_blocks("sendbuf", sendbuf, sendcount, sendtype, topology.destinations().len())?;
         arguments::distinct(sendbuf, recvbuf, sends.count > 0 && recvs.count > 0)?;
-        let (from, to) = (|block: usize| sends.nth(block), |block: usize| recvs.nth(block));
+        let (from, to) = (move |block: usize| sends.nth(block), move |block: usize| recvs.nth(block));
+        call.keep(sends.datatype);
+        call.keep(recvs.datatype);
         call.compare(|terms| state(terms, topology, from, to))?;
         // SAFETY: the caller's promise.
-        let result = unsafe { run(call.link(), topology, from, to) };
-        call.finish(result)
+        run!(call, run, run_later, (topology, from, to))
     }
 }
 
@@ -55,14 +56,18 @@ forms! {
         recvtype: Handle<Datatype>,
         comm: &'static Comm,
     ) {
+        // SAFETY: they are the user's, and for this call.
+        let [sendcounts, sdispls, recvcounts, rdispls] =
+            [sendcounts, sdispls, recvcounts, rdispls].map(|counts| unsafe { counts.lasting() });
         let call = F::begin(comm, "Neighbor_alltoallv")?;
         let topology = topology(comm)?;
         let to = blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtype)?;
         let from = blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtype)?;
         call.compare(|terms| state(terms, topology, &from, &to))?;
+        call.keep(sendtype.resolve("sendtype")?);
+        call.keep(recvtype.resolve("recvtype")?);
         // SAFETY: the caller's promise.
-        let result = unsafe { run(call.link(), topology, from, to) };
-        call.finish(result)
+        run!(call, run, run_later, (topology, from, to))
     }
 }
 
@@ -86,10 +91,12 @@ forms! {
         let topology = topology(comm)?;
         let recvs = typed_blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtypes)?;
         let sends = typed_blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtypes)?;
-        let (from, to) = (|block: usize| sends[block], |block: usize| recvs[block]);
-        call.compare(|terms| state(terms, topology, from, to))?;
+        for elements in sends.iter().chain(&recvs) {
+            call.keep(elements.datatype);
+        }
+        let (from, to) = (move |block: usize| sends[block], move |block: usize| recvs[block]);
+        call.compare(|terms| state(terms, topology, &from, &to))?;
         // SAFETY: the caller's promise.
-        let result = unsafe { run(call.link(), topology, from, to) };
-        call.finish(result)
+        run!(call, run, run_later, (topology, from, to))
     }
 }

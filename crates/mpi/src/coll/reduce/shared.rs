@@ -5,18 +5,20 @@
 //! (p - 1) n and combines as many, overlapped. Only the root waits, until the others are several segments or calls ahead.
 //! Preconditions: a board. Any operation, any type.
 
+use isthmus_twice::twice;
+
 use crate::coll::link::Link;
 use crate::coll::operand::Operand;
 use crate::coll::shared::Access;
-use crate::coll::shared::fold::{Part, fold};
+use crate::coll::shared::fold::fold;
 use crate::error::Result;
 
 /// `output` matters at the root, and may be `input`.
 ///
 /// # Safety
 /// `input` must hold `count` elements and, at the root, `output` have room for them.
-pub unsafe fn run(
-    link: &impl Link,
+#[twice]
+pub async unsafe fn run(
     access: &Access<'_>,
     operand: &Operand<'_>,
     input: *const u8,
@@ -24,9 +26,8 @@ pub unsafe fn run(
     count: i64,
     root: usize,
 ) -> Result<()> {
-    let (rank, size) = (link.rank(), link.size());
+    let (rank, size) = (access.rank(), access.size());
     let at_once = access.elements_at_once(operand, count);
-    let mut parts = Vec::with_capacity(if rank == root { size } else { 0 });
     for done in (0..count).step_by(at_once as usize) {
         let step = access.step();
         let now = at_once.min(count - done);
@@ -34,16 +35,11 @@ pub unsafe fn run(
         // SAFETY: the caller's promise; drafts have room for what they are made for.
         unsafe {
             if rank == root {
-                parts.clear();
-                for other in 0..size {
-                    parts.push(match other == rank {
-                        true => Part::Own(own),
-                        false => Part::Shared(access.read_operands(operand, other, step, now)?),
-                    });
-                }
-                fold(link, operand, &parts, operand.at(output, done), now)?;
+                access.everyone(step).await?;
+                let part = |other| access.operands(operand, other, access.posted(other, step)?, now);
+                fold(access, operand, size, own, part, operand.at(output, done), now)?;
             } else {
-                let draft = access.draft(step, operand.crossing(now))?;
+                let draft = access.draft(step, operand.crossing(now)).await?;
                 operand.put(own, now, draft.data);
                 access.post_to(root, &draft);
             }

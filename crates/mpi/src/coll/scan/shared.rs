@@ -5,18 +5,20 @@
 //! rank, until that is several segments or calls behind.
 //! Preconditions: a board. Any operation, any type.
 
+use isthmus_twice::twice;
+
 use crate::coll::link::Link;
 use crate::coll::operand::Operand;
-use crate::coll::shared::fold::{Part, fold};
-use crate::coll::shared::{Access, MOST_RANKS};
+use crate::coll::shared::Access;
+use crate::coll::shared::fold::fold;
 use crate::error::Result;
 
 /// `output` may be `input`.
 ///
 /// # Safety
 /// `input` must hold `count` elements and `output` have room for them.
-pub unsafe fn run(
-    link: &impl Link,
+#[twice]
+pub async unsafe fn run(
     access: &Access<'_>,
     operand: &Operand<'_>,
     input: *const u8,
@@ -24,7 +26,7 @@ pub unsafe fn run(
     count: i64,
     inclusive: bool,
 ) -> Result<()> {
-    let (rank, size) = (link.rank(), link.size());
+    let (rank, size) = (access.rank(), access.size());
     let at_once = access.elements_at_once(operand, count);
     for done in (0..count).step_by(at_once as usize) {
         let step = access.step();
@@ -33,17 +35,17 @@ pub unsafe fn run(
         // SAFETY: the caller's promise; drafts have room for what they are made for.
         unsafe {
             if rank + 1 < size {
-                let draft = access.draft(step, operand.crossing(now))?;
+                let draft = access.draft(step, operand.crossing(now)).await?;
                 operand.put(own, now, draft.data);
                 access.post(&draft);
             }
-            let mut parts = [Part::Own(own); MOST_RANKS];
-            for (other, part) in parts.iter_mut().enumerate().take(rank) {
-                *part = Part::Shared(access.read_operands(operand, other, step, now)?);
+            for other in 0..rank {
+                access.read(other, step).await?;
             }
-            let count = rank + usize::from(inclusive);
-            if count > 0 {
-                fold(link, operand, &parts[..count], operand.at(output, done), now)?;
+            let part = |other| access.operands(operand, other, access.posted(other, step)?, now);
+            let ranks = rank + usize::from(inclusive);
+            if ranks > 0 {
+                fold(access, operand, ranks, own, part, operand.at(output, done), now)?;
             }
         }
         access.finish(step);

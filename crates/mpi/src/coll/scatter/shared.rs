@@ -5,6 +5,8 @@
 //! The root waits for nobody until it is several segments or calls ahead.
 //! Preconditions: a board. Blocks of any lengths: each rank takes the steps that its own block needs.
 
+use isthmus_twice::twice;
+
 use crate::coll::elements::{self, Elements};
 use crate::coll::link::Link;
 use crate::coll::shared::Access;
@@ -12,43 +14,48 @@ use crate::error::Result;
 
 /// # Safety
 /// `own` must be writable, and the blocks readable.
-pub unsafe fn run<'a>(
-    link: &impl Link,
+#[twice]
+pub async unsafe fn run<'a>(
     access: &Access<'_>,
     own: Option<Elements<'a>>,
     block: impl Fn(usize) -> Option<Elements<'a>>,
     root: usize,
 ) -> Result<()> {
-    let segment = |total: usize| access.segment(total).min(access.longest_part());
+    let longest = access.longest_part();
+    let segment = |total: usize| access.segment(total).min(longest);
     // SAFETY: the caller's promise; parts have room for what they are made for.
     unsafe {
-        if link.rank() != root {
+        if access.rank() != root {
             let Some(own) = own else { return Ok(()) };
             let segment = segment(own.bytes());
             for done in (0..own.bytes()).step_by(segment) {
                 let step = access.step();
-                let part = access.read_part(root, step)?;
-                access.take(link, root, part, own, done, segment);
+                access.read(root, step).await?;
+                let part = access.part(access.rank(), root, step)?;
+                access.take(root, part, own, done, segment);
                 access.finish(step);
             }
             return Ok(());
         }
         let bytes = |rank: usize| block(rank).map_or(0, Elements::bytes);
-        let others = (0..link.size()).filter(|&rank| rank != root);
+        let others = (0..access.size()).filter(|&rank| rank != root);
         let steps = |rank: usize| bytes(rank).div_ceil(segment(bytes(rank)));
         for index in 0..others.map(steps).max().unwrap_or(0) {
             let step = access.step();
             let done = |rank: usize| index * segment(bytes(rank));
             let length = |rank: usize| bytes(rank).saturating_sub(done(rank)).min(segment(bytes(rank)));
-            access.post_parts(step, length, |rank, to| {
+            let pack = |rank: usize, to: *mut u8| {
                 if let Some(block) = block(rank) {
                     block.pack_part(done(rank), length(rank), to);
                 }
-            })?;
+            };
+            let parts = access.parts(length);
+            let draft = access.draft(step, parts.bytes).await?;
+            access.post_parts(draft, parts, pack);
             access.finish(step);
         }
         if let (Some(own), Some(block)) = (own, block(root)) {
-            elements::copy(link, block, own)?;
+            elements::copy(access, block, own)?;
         }
     }
     Ok(())

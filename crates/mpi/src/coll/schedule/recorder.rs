@@ -1,6 +1,7 @@
 //! Writing down what an algorithm asks for.
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
+use std::mem;
 use std::sync::Arc;
 
 use super::program::{Place, Program, Step};
@@ -8,18 +9,21 @@ use crate::coll::elements::Elements;
 use crate::coll::layout::Layout;
 use crate::coll::link::{Incoming, Link, Memory, Outgoing, Pool};
 use crate::coll::operand::Operand;
+use crate::coll::shared::Access;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::op::Reduction;
 
-/// A link that does nothing yet.
+/// A link that does nothing yet. It may have a board, through which algorithms go at once.
 pub(in crate::coll) struct Recorder {
     rank: usize,
     /// Of its group and of the other one.
     sizes: [usize; 2],
-    program: RefCell<Box<Program>>,
+    /// `None`: nothing is recorded.
+    program: RefCell<Option<Box<Program>>>,
     memory: Pool,
     layout: Option<Arc<Layout>>,
+    access: Option<Access<'static>>,
 }
 
 impl Recorder {
@@ -34,34 +38,56 @@ impl Recorder {
 
     /// For the process with this rank in its group, and groups of these sizes: its own, and the other one.
     pub fn with(rank: usize, sizes: [usize; 2]) -> Self {
-        let mut program = Program::empty();
-        let memory = Pool::new(std::mem::take(&mut program.memory));
         Self {
             rank,
             sizes,
-            program: RefCell::new(program),
-            memory,
+            program: RefCell::new(None),
+            memory: Pool::default(),
             layout: None,
+            access: None,
+        }
+    }
+
+    /// For a call on a communicator that has a board.
+    pub fn on_board(comm: &Comm, access: Access<'static>) -> Self {
+        Self {
+            access: Some(access),
+            ..Self::new(comm)
         }
     }
 
     /// All that was asked for.
     pub fn finish(self) -> Box<Program> {
-        let mut program = self.program.into_inner();
-        program.memory = self.memory.take();
-        program
+        self.finish_if_any().unwrap_or_else(Program::empty)
     }
 
-    /// All that was asked for since this was called last.
-    #[cfg(test)]
-    pub fn take(&self) -> Box<Program> {
-        let mut program = self.program.take();
+    /// The same, if anything was.
+    pub fn finish_if_any(self) -> Option<Box<Program>> {
+        if let Some(fault) = self.access.as_ref().and_then(Access::take_fault) {
+            self.fault(fault);
+        }
+        self.take()
+    }
+
+    /// All that was asked for since this was called last, if anything was.
+    pub fn take(&self) -> Option<Box<Program>> {
+        let mut program = self.program.take()?;
         program.memory = self.memory.take();
-        program
+        Some(program)
+    }
+
+    fn program(&self) -> RefMut<'_, Box<Program>> {
+        RefMut::map(self.program.borrow_mut(), |program| {
+            program.get_or_insert_with(|| {
+                let mut program = Program::empty();
+                self.memory.set(mem::take(&mut program.memory));
+                program
+            })
+        })
     }
 
     fn push(&self, step: Step) {
-        self.program.borrow_mut().steps.push(step);
+        self.program().steps.push(step);
     }
 }
 
@@ -82,12 +108,17 @@ impl Link for Recorder {
         self.layout.as_deref()
     }
 
+    #[inline]
+    fn shared(&self) -> Option<&Access<'_>> {
+        self.access.as_ref()
+    }
+
     fn fault(&self, error: Error) {
-        self.program.borrow_mut().fault.get_or_insert(error);
+        self.program().fault.get_or_insert(error);
     }
 
     unsafe fn transfer(&self, receives: &[Incoming], sends: &[Outgoing]) -> Result<()> {
-        let program = &mut **self.program.borrow_mut();
+        let program = &mut **self.program();
         let before = (program.receives.len(), program.sends.len());
         program.receives.extend_from_slice(receives);
         program.sends.extend_from_slice(sends);
@@ -148,6 +179,8 @@ impl Link for Recorder {
     }
 
     fn memory(&self, len: usize) -> Result<Memory<'_>> {
+        // The program brings some along.
+        drop(self.program());
         Memory::from_pool(len, &self.memory)
     }
 }

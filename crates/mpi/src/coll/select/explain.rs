@@ -19,7 +19,7 @@ pub struct Step {
 pub struct Explained {
     /// The lists.
     pub collective: &'static Collective,
-    /// Contiguous elements in blocking calls once there is a board.
+    /// Contiguous elements once there is a board.
     pub with_board: Vec<Step>,
     /// The same in the first calls, and in other forms.
     pub without_board: Vec<Step>,

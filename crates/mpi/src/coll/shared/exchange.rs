@@ -1,17 +1,14 @@
 //! Posting and reading.
 
-use isthmus_engine::{Entered, INLINE, LONGEST, Posted, Step, is_crowded};
+use isthmus_engine::{INLINE, LONGEST, Posted, Step};
+use isthmus_twice::twice;
 
 use super::{Access, LARGEST_ELEMENT, LONG};
 use crate::coll::elements::Elements;
-use crate::coll::link::Link;
-use crate::coll::link::mismatched;
+use crate::coll::link::{Link, mismatched};
 use crate::coll::operand::Operand;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fail;
-
-/// Looks at a post before anything else is looked at, where each rank has a CPU.
-const LOOKS: u32 = 100;
 
 /// Memory for what is to be posted.
 #[derive(Debug)]
@@ -28,29 +25,24 @@ pub(in crate::coll) struct Draft {
 }
 
 impl Access<'_> {
-    /// Memory for a contribution of `length` bytes to a step, at most [`isthmus_engine::LONGEST`]. Blocks until there is
-    /// some.
+    /// Memory for a contribution of `length` bytes to a step, at most [`isthmus_engine::LONGEST`], as soon as there is some.
+    #[twice]
     #[inline]
-    pub fn draft(&self, step: Step, length: usize) -> Result<Draft> {
+    pub async fn draft(&self, step: Step, length: usize) -> Result<Draft> {
         if !self.board.is_free(step) {
-            self.wait_for_room(|_| self.board.is_free(step).then_some(()))?;
+            self.await_cell(step).await?;
         }
-        if length <= INLINE {
-            return Ok(Draft {
-                step,
-                length,
-                data: self.board.payload(step),
-                offset: None,
-                remark: false,
-            });
-        }
-        let board = self.board;
-        let staged = self.wait_for_room(|inside| inside.stage(board, step, length).transpose())??;
+        let (data, offset) = if length <= INLINE {
+            (self.board.payload(step), None)
+        } else {
+            let staged = self.stage(step, length).await?;
+            (staged.data, Some(staged.offset))
+        };
         Ok(Draft {
             step,
             length,
-            data: staged.data,
-            offset: Some(staged.offset),
+            data,
+            offset,
             remark: false,
         })
     }
@@ -74,19 +66,36 @@ impl Access<'_> {
         self.board.ring(reader);
     }
 
-    /// What a rank has posted for a step. Blocks until it has.
+    /// What a rank has posted for a step, as soon as it has.
+    #[twice]
     #[inline]
-    pub fn read(&self, member: usize, step: Step) -> Result<Posted> {
-        let looks = if is_crowded() { 1 } else { LOOKS };
-        let mut looked = 0;
-        while !self.board.has_posted(member, step) {
-            looked += 1;
-            if looked == looks {
-                self.wait_for(member, step)?;
-                break;
-            }
-            std::hint::spin_loop();
+    pub async fn read(&self, member: usize, step: Step) -> Result<Posted> {
+        if !self.board.has_posted(member, step) {
+            self.await_post(member, step).await?;
         }
+        self.posted(member, step)
+    }
+
+    /// All other ranks have posted for a step, as soon as they have.
+    #[twice]
+    #[inline]
+    pub async fn everyone(&self, step: Step) -> Result<()> {
+        let (me, size) = (self.board.me(), self.board.members());
+        for member in (1..size).map(|i| (me + i) % size) {
+            if !self.board.has_posted(member, step) {
+                self.await_post(member, step).await?;
+            }
+        }
+        if !self.is_of_request() {
+            // This saves looking how far they are with earlier calls, which they have ended.
+            self.board.everyone_came_to(step);
+        }
+        Ok(())
+    }
+
+    /// What a rank has posted for a step, which it has.
+    #[inline]
+    pub fn posted(&self, member: usize, step: Step) -> Result<Posted> {
         let posted = self.board.posted(member, step);
         posted.ok_or_else(|| fail!(Intern, "what rank {member} shares is not there"))
     }
@@ -96,15 +105,7 @@ impl Access<'_> {
     /// # Safety
     /// The elements must be writable, and more than `done` bytes.
     #[inline]
-    pub unsafe fn take(
-        &self,
-        link: &impl Link,
-        from: usize,
-        posted: Posted,
-        elements: Elements<'_>,
-        done: usize,
-        segment: usize,
-    ) {
+    pub unsafe fn take(&self, from: usize, posted: Posted, elements: Elements<'_>, done: usize, segment: usize) {
         let total = elements.bytes();
         let expected = segment.min(total - done);
         // SAFETY: the caller's promise.
@@ -112,19 +113,13 @@ impl Access<'_> {
             if posted.length == expected {
                 elements.unpack_part(done, expected, posted.data);
             } else {
-                link.mismatch(from, done + posted.length, total);
+                self.mismatch(from, done + posted.length, total);
                 elements.unpack_short(done, posted.data, posted.length);
             }
         }
     }
 
-    /// Where `count` elements lie as they cross, in what `from` has posted for a step. Blocks until it has.
-    #[inline]
-    pub fn read_operands(&self, operand: &Operand<'_>, from: usize, step: Step, count: i64) -> Result<*const u8> {
-        self.operands(operand, from, self.read(from, step)?, count)
-    }
-
-    /// The same in what is read already.
+    /// Where `count` elements lie as they cross, in what `from` has posted.
     #[inline]
     pub fn operands(&self, operand: &Operand<'_>, from: usize, posted: Posted, count: i64) -> Result<*const u8> {
         let expected = operand.crossing(count);
@@ -158,45 +153,10 @@ impl Access<'_> {
         let slack = size * (each + 16);
         ((LONGEST - slack) / each) as i64
     }
-
-    /// Everyone has posted for this step, as we have seen: this saves looking how far they are.
-    #[inline]
-    pub fn all_came(&self, step: Step) {
-        self.board.everyone_came_to(step);
-    }
-
-    #[inline(never)]
-    fn wait_for(&self, member: usize, step: Step) -> Result<()> {
-        let (board, comm) = (self.board, self.comm);
-        comm.wait_until(|inside| {
-            if board.has_posted(member, step) {
-                return Some(Ok(()));
-            }
-            if !board.has_skipped(member, step) {
-                return None;
-            }
-            // Perhaps because somebody has failed, which it may have learned before us.
-            inside.learn();
-            Some(comm.check_whole(inside).and_then(|()| Err(left(member))))
-        })?
-    }
-
-    #[cold]
-    fn wait_for_room<T: Send>(&self, room: impl FnMut(&mut Entered) -> Option<T> + Send) -> Result<T> {
-        self.comm.wait_until(room)
-    }
 }
 
 #[inline]
 fn elements_in(bytes: usize, operand: &Operand<'_>) -> i64 {
     debug_assert!(operand.crossing(1) <= LARGEST_ELEMENT);
     (bytes / operand.crossing(1).max(1)).max(1) as i64
-}
-
-#[cold]
-fn left(member: usize) -> Error {
-    fail!(
-        Other,
-        "rank {member} left the call without its part: its call failed, or was another one"
-    )
 }

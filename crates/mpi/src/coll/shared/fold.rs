@@ -4,7 +4,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::LARGEST_ELEMENT;
+use super::{Access, LARGEST_ELEMENT, MOST_RANKS};
 use crate::coll::elements::Elements;
 use crate::coll::link::Link;
 use crate::coll::operand::Operand;
@@ -17,29 +17,43 @@ const BLOCK: usize = 4 << 10;
 #[repr(align(64))]
 struct Block([MaybeUninit<u8>; BLOCK]);
 
-/// One rank's contribution.
-#[derive(Clone, Copy)]
-pub enum Part {
-    /// Elements of our own.
-    Own(*const u8),
-    /// Elements as they cross, in shared memory.
-    Shared(*const u8),
-}
-
-impl Part {
-    fn address(self) -> *const u8 {
-        match self {
-            Self::Own(address) | Self::Shared(address) => address,
-        }
-    }
-}
-
-/// Put the combination of `parts`, `count` elements each, into `output`, which may overlap a part of our own, if
-/// it begins no later.
+/// Combine the contributions of the first `ranks` ranks, `count` elements each, into `output`: one's own is `own`, and where
+/// those of others are `at` says. `output` may overlap `own`, if it begins no later.
 ///
 /// # Safety
-/// The parts must be readable and `output` writable; nothing else may overlap.
-pub unsafe fn fold(link: &impl Link, operand: &Operand<'_>, parts: &[Part], output: *mut u8, count: i64) -> Result<()> {
+/// All contributions must be readable and `output` writable; nothing else may overlap.
+#[inline]
+pub unsafe fn fold(
+    access: &Access<'_>,
+    operand: &Operand<'_>,
+    ranks: usize,
+    own: *const u8,
+    at: impl Fn(usize) -> Result<*const u8>,
+    output: *mut u8,
+    count: i64,
+) -> Result<()> {
+    let me = access.rank();
+    let mut parts = [own; MOST_RANKS];
+    for (rank, part) in parts.iter_mut().enumerate().take(ranks).filter(|(rank, _)| *rank != me) {
+        *part = at(rank)?;
+    }
+    let own = (me < ranks).then_some(me);
+    // SAFETY: the caller's promise.
+    unsafe { fold_parts(access, operand, &parts[..ranks], own, output, count) }
+}
+
+/// The same where all are known. The one at `own` is in memory of our own.
+///
+/// # Safety
+/// As for [`fold`].
+unsafe fn fold_parts(
+    access: &Access<'_>,
+    operand: &Operand<'_>,
+    parts: &[*const u8],
+    own: Option<usize>,
+    output: *mut u8,
+    count: i64,
+) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe {
         match operand.reduction {
@@ -49,21 +63,21 @@ pub unsafe fn fold(link: &impl Link, operand: &Operand<'_>, parts: &[Part], outp
                 let length = count as usize * size;
                 let (last, others) = parts.split_last().expect("somebody contributes");
                 if others.is_empty() {
-                    std::ptr::copy(last.address(), output, length);
+                    std::ptr::copy(*last, output, length);
                     return Ok(());
                 }
-                let is_hit = |part: &Part| matches!(*part, Part::Own(own) if overlap(own, output, length));
                 // What is combined first may lie where the result goes.
-                let aliased = others.iter().any(is_hit) || (is_hit(last) && last.address() != output);
+                let is_hit = |own: usize| overlap(parts[own], output, length);
+                let aliased = own.is_some_and(|own| is_hit(own) && !(own == others.len() && parts[own] == output));
                 let mut done = 0;
                 while done < count as usize {
                     let now = (BLOCK / size).min(count as usize - done);
                     let at = done * size;
                     let to = output.add(at);
                     let target = if aliased { block.0.as_mut_ptr().cast() } else { to };
-                    let mut right = last.address().add(at);
+                    let mut right = last.add(at);
                     for part in others.iter().rev() {
-                        kernel(part.address().add(at), right, target, now);
+                        kernel(part.add(at), right, target, now);
                         right = target;
                     }
                     if right != to {
@@ -73,7 +87,7 @@ pub unsafe fn fold(link: &impl Link, operand: &Operand<'_>, parts: &[Part], outp
                 }
                 Ok(())
             }
-            _ => fold_any(link, operand, parts, output, count),
+            _ => fold_any(access, operand, parts, own, output, count),
         }
     }
 }
@@ -83,24 +97,31 @@ pub unsafe fn fold(link: &impl Link, operand: &Operand<'_>, parts: &[Part], outp
 /// # Safety
 /// As for [`fold`].
 #[inline(never)]
-unsafe fn fold_any(link: &impl Link, operand: &Operand<'_>, parts: &[Part], output: *mut u8, count: i64) -> Result<()> {
-    let (result, left) = (operand.scratch(link, count)?, operand.scratch(link, count)?);
+unsafe fn fold_any(
+    access: &Access<'_>,
+    operand: &Operand<'_>,
+    parts: &[*const u8],
+    own: Option<usize>,
+    output: *mut u8,
+    count: i64,
+) -> Result<()> {
+    let (result, left) = (operand.scratch(access, count)?, operand.scratch(access, count)?);
     let (last, others) = parts.split_last().expect("somebody contributes");
     // SAFETY: the caller's promise; scratch areas have room for the elements.
     unsafe {
-        let fetch = |part: Part, to: *mut u8| match part {
-            Part::Own(own) => operand.copy(link, own, to, count),
-            Part::Shared(shared) => {
-                operand.fetch(shared, to, count);
+        let fetch = |rank: usize, part: *const u8, to: *mut u8| match own {
+            Some(own) if own == rank => operand.copy(access, part, to, count),
+            _ => {
+                operand.fetch(part, to, count);
                 Ok(())
             }
         };
-        fetch(*last, result.elements)?;
-        for part in others.iter().rev() {
-            fetch(*part, left.elements)?;
+        fetch(others.len(), *last, result.elements)?;
+        for (rank, part) in others.iter().enumerate().rev() {
+            fetch(rank, *part, left.elements)?;
             operand.combine(left.elements, result.elements, count);
         }
-        operand.copy(link, result.elements, output, count)
+        operand.copy(access, result.elements, output, count)
     }
 }
 

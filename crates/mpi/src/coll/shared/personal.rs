@@ -4,6 +4,7 @@
 use isthmus_engine::{LONGEST, Posted, Step};
 
 use super::Access;
+use super::exchange::Draft;
 use crate::error::Result;
 use crate::fail;
 
@@ -20,6 +21,16 @@ fn index(rank: usize, me: usize) -> usize {
     if rank < me { rank } else { rank - 1 }
 }
 
+/// How parts lie in a post.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::coll) struct Parts<L> {
+    /// Their length, if they are of one.
+    common: Option<usize>,
+    length: L,
+    /// Of the post.
+    pub bytes: usize,
+}
+
 impl Access<'_> {
     /// Longest part that such a post can have for each rank.
     pub fn longest_part(&self) -> usize {
@@ -27,31 +38,46 @@ impl Access<'_> {
         ((LONGEST - table(others + 1)) / others) & !63
     }
 
-    /// Post parts for everyone else, of `length(rank)` bytes each, that `write(rank, to)` writes.
+    /// A post with parts of `length(rank)` bytes for everyone else.
+    #[inline]
+    pub fn parts<L: Fn(usize) -> usize>(&self, length: L) -> Parts<L> {
+        let first = length(usize::from(self.board.me() == 0));
+        if self.others().all(|rank| length(rank) == first) {
+            return Parts {
+                common: Some(first),
+                bytes: first * (self.board.members() - 1),
+                length,
+            };
+        }
+        let end = |end: usize, rank| end + length(rank).next_multiple_of(8);
+        Parts {
+            common: None,
+            bytes: self.others().fold(table(self.board.members()), end),
+            length,
+        }
+    }
+
+    /// Post them in a draft of so many bytes; `write(rank, to)` writes one.
     ///
     /// # Safety
-    /// `write` must write no more than it should.
-    pub unsafe fn post_parts(
+    /// There must be room for them; `write` must write no more than it should.
+    #[inline]
+    pub unsafe fn post_parts<L: Fn(usize) -> usize>(
         &self,
-        step: Step,
-        length: impl Fn(usize) -> usize,
+        mut draft: Draft,
+        parts: Parts<L>,
         write: impl Fn(usize, *mut u8),
-    ) -> Result<()> {
-        let (size, me) = (self.board.members(), self.board.me());
-        let others = || (0..size).filter(|&rank| rank != me);
-        let first = length(usize::from(me == 0));
-        if others().all(|rank| length(rank) == first) {
-            let draft = self.draft(step, first * (size - 1))?;
-            for rank in others() {
-                write(rank, draft.data.wrapping_add(index(rank, me) * first));
+    ) {
+        let me = self.board.me();
+        if let Some(length) = parts.common {
+            for rank in self.others() {
+                write(rank, draft.data.wrapping_add(index(rank, me) * length));
             }
-            self.post(&draft);
-            return Ok(());
+            return self.post(&draft);
         }
-        let mut at = table(size);
-        let total = others().fold(at, |end, rank| end + length(rank).next_multiple_of(8));
-        let mut draft = self.draft(step, total)?;
-        for rank in others() {
+        let length = parts.length;
+        let mut at = table(self.board.members());
+        for rank in self.others() {
             let entry = draft.data.wrapping_add(index(rank, me) * ENTRY).cast::<u32>();
             // SAFETY: the draft has room for table and parts; drafts are aligned to 8 bytes.
             unsafe { entry.write(length(rank) as u32) };
@@ -60,18 +86,17 @@ impl Access<'_> {
         }
         draft.remark = true;
         self.post(&draft);
-        Ok(())
     }
 
-    /// The part for us in what `from` has posted that way. Blocks until it has.
-    pub fn read_part(&self, from: usize, step: Step) -> Result<Posted> {
-        self.read_part_for(self.board.me(), from, step)
+    fn others(&self) -> impl Iterator<Item = usize> + use<> {
+        let (size, me) = (self.board.members(), self.board.me());
+        (0..size).filter(move |&rank| rank != me)
     }
 
-    /// The same for another rank.
-    pub fn read_part_for(&self, to: usize, from: usize, step: Step) -> Result<Posted> {
+    /// The part for a rank in what `from` has posted that way, which it has.
+    pub fn part(&self, to: usize, from: usize, step: Step) -> Result<Posted> {
         let size = self.board.members();
-        let posted = self.read(from, step)?;
+        let posted = self.posted(from, step)?;
         let index = index(to, from);
         if !posted.remark {
             let length = posted.length / (size - 1);

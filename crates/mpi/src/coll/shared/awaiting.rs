@@ -1,0 +1,96 @@
+//! What an algorithm has to wait for: blocking, as a blocking call does, or later, as a request does.
+
+use std::future::poll_fn;
+use std::task::Poll;
+
+use isthmus_engine::{Board, Entered, Staged, Step, is_crowded};
+
+use super::Access;
+use crate::coll::polling::token;
+use crate::comm::Comm;
+use crate::error::{Error, Result};
+use crate::fail;
+
+/// Looks at a post before anything else is looked at, where each rank has a CPU.
+const LOOKS: u32 = 100;
+
+impl Access<'_> {
+    /// Our place for what we post in a step is free: everyone has read what was there.
+    #[cold]
+    pub(super) fn await_cell(&self, step: Step) -> Result<()> {
+        self.comm.wait_until(|_| self.board.is_free(step).then_some(()))
+    }
+
+    pub(super) async fn await_cell_later(&self, step: Step) -> Result<()> {
+        poll_fn(|_| match self.board.is_free(step) {
+            true => Poll::Ready(Ok(())),
+            false => Poll::Pending,
+        })
+        .await
+    }
+
+    /// Memory that everyone can read.
+    #[inline(never)]
+    pub(super) fn stage(&self, step: Step, length: usize) -> Result<Staged> {
+        let board = self.board;
+        self.comm
+            .wait_until(|inside| inside.stage(board, step, length).transpose())?
+            .map_err(Error::from)
+    }
+
+    pub(super) async fn stage_later(&self, step: Step, length: usize) -> Result<Staged> {
+        poll_fn(|context| Poll::Ready(token(context).stage_apart(self.board, step, length)))
+            .await
+            .map_err(Error::from)
+    }
+
+    /// A rank has posted for a step.
+    #[inline]
+    pub(super) fn await_post(&self, member: usize, step: Step) -> Result<()> {
+        let looks = if is_crowded() { 0 } else { LOOKS };
+        for _ in 0..looks {
+            if self.board.has_posted(member, step) {
+                return Ok(());
+            }
+            std::hint::spin_loop();
+        }
+        self.wait_for_post(member, step)
+    }
+
+    #[inline(never)]
+    fn wait_for_post(&self, member: usize, step: Step) -> Result<()> {
+        let (board, comm) = (self.board, self.comm);
+        comm.wait_until(|inside| look(board, comm, member, step, inside))?
+    }
+
+    pub(super) async fn await_post_later(&self, member: usize, step: Step) -> Result<()> {
+        poll_fn(
+            |context| match look(self.board, self.comm, member, step, token(context)) {
+                Some(result) => Poll::Ready(result),
+                None => Poll::Pending,
+            },
+        )
+        .await
+    }
+}
+
+/// Has a rank posted for a step, or will it never?
+fn look(board: &Board, comm: &Comm, member: usize, step: Step, inside: &mut Entered) -> Option<Result<()>> {
+    if board.has_posted(member, step) {
+        return Some(Ok(()));
+    }
+    if !board.has_skipped(member, step) {
+        return None;
+    }
+    // Perhaps because somebody has failed, which it may have learned before us.
+    inside.learn();
+    Some(comm.check_whole(inside).and_then(|()| Err(left(member))))
+}
+
+#[cold]
+fn left(member: usize) -> Error {
+    fail!(
+        Other,
+        "rank {member} left the call without its part: its call failed, or was another one"
+    )
+}

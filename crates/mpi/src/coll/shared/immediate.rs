@@ -1,0 +1,397 @@
+//! Non-blocking collectives through a board.
+//!
+//! A communicator gets a second [`Board`] in its [`WARM_UP`]th non-blocking call, for these alone: several may be under way, and
+//! blocking ones in between end before them. Rank 0 takes the memory and tells the others by messages. From then on each
+//! call's number is its number on the board, and it goes through the same steps as a blocking one: its algorithm is polled
+//! whenever progress is made, first in the call itself. One that asks for messages instead (its operation is a user's, or a
+//! rule says so) records them, and they are run when it has ended.
+//!
+//! A mark on the board says that all before it is over, so how far a call has come is noted until those before it have ended.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::mem;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::Poll;
+
+use isthmus_engine::{Board, Entered, Step, enter, wait_until};
+
+use super::{Access, MOST_RANKS, Whose};
+use crate::coll::bcast::binomial;
+use crate::coll::form::Kept;
+use crate::coll::polling::poll_inside;
+use crate::coll::schedule::{Program, Recorder, Running};
+use crate::comm::Comm;
+use crate::error::{Error, Result};
+use crate::handle::Handle;
+use crate::request::{self, Look, Operation, Request, Work};
+use crate::status::Status;
+
+/// The call in which ranks agree on a board, and the first to use it.
+const WARM_UP: u64 = 3;
+
+/// Shared control of a communicator's non-blocking calls.
+#[derive(Debug, Default)]
+pub struct Immediates {
+    /// Calls made: the same on every rank.
+    calls: AtomicU64,
+    /// Not set: not agreed yet. `None` inside: there is no memory for it.
+    board: OnceLock<Option<Arc<Board>>>,
+    ledger: Mutex<Ledger>,
+}
+
+/// How far calls have come.
+#[derive(Debug)]
+struct Ledger {
+    /// No call can go well any more.
+    is_given_up: bool,
+    /// All before this one are over.
+    first: u64,
+    /// Of this one and those after it; `None`: over.
+    marks: VecDeque<Option<Step>>,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self {
+            is_given_up: false,
+            first: WARM_UP,
+            marks: VecDeque::new(),
+        }
+    }
+}
+
+impl Ledger {
+    /// A call has come to this step, or is over. What we are done with before, if that changes it.
+    #[inline]
+    fn note(&mut self, call: u64, mark: Option<Step>) -> Option<Step> {
+        if self.is_given_up {
+            return None;
+        }
+        let at = (call - self.first) as usize;
+        if self.marks.len() <= at {
+            self.marks.resize_with(at + 1, || Some(Step::first_of(0)));
+        }
+        self.marks[at] = mark;
+        while let Some(None) = self.marks.front() {
+            self.marks.pop_front();
+            self.first += 1;
+        }
+        let come_to = self.marks.front().copied().flatten();
+        let begun = Step::first_of(self.first);
+        (at == 0).then(|| come_to.map_or(begun, |step| step.max(begun)))
+    }
+}
+
+impl Immediates {
+    /// The ranks have agreed.
+    fn attach(&self, board: Option<Board>) {
+        let ledger = self.ledger();
+        match &board {
+            Some(board) if ledger.is_given_up => board.give_up(),
+            Some(board) => {
+                board.finish_before(Step::first_of(ledger.first));
+                board.ring_all();
+            }
+            None => {}
+        }
+        // There is one agreement.
+        let _ = self.board.set(board.map(Arc::new));
+    }
+
+    /// A call has come to this step, and needs nothing that was posted before, or is over.
+    #[inline]
+    pub fn note(&self, call: u64, mark: Option<Step>) {
+        let mut ledger = self.ledger();
+        if let Some(step) = ledger.note(call, mark)
+            && let Some(Some(board)) = self.board.get()
+        {
+            board.finish_before(step);
+            board.ring_all();
+        }
+    }
+
+    /// No call can go well any more.
+    #[cold]
+    pub fn give_up(&self) {
+        let mut ledger = self.ledger();
+        ledger.is_given_up = true;
+        if let Some(Some(board)) = self.board.get() {
+            board.give_up();
+        }
+    }
+
+    #[inline]
+    fn ledger(&self) -> std::sync::MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The place of one call in the order of non-blocking calls on a communicator. When it is dropped, the call is over.
+pub struct Turn {
+    comm: &'static Comm,
+    number: u64,
+    /// How ranks agree on the board, if this is the call in which they do.
+    agreement: Option<Box<Agreement>>,
+}
+
+impl Turn {
+    /// The next one; `None` on communicators that have no such board.
+    pub fn take(comm: &'static Comm, tag: i32) -> Result<Option<Self>> {
+        let is_small = (2..=MOST_RANKS as i32).contains(&comm.size());
+        if !is_small || comm.is_inter() || comm.shared.has_nodes(comm) {
+            return Ok(None);
+        }
+        let number = 1 + comm.shared.immediates.calls.fetch_add(1, Ordering::Relaxed);
+        let agreement = match number {
+            WARM_UP => Some(Box::new(Agreement::begin(comm, tag)?)),
+            _ => None,
+        };
+        Ok(Some(Self {
+            comm,
+            number,
+            agreement,
+        }))
+    }
+
+    /// May there be a board for the call?
+    pub fn may_have_board(&self) -> bool {
+        self.number >= WARM_UP && !matches!(self.comm.shared.immediates.board.get(), Some(None))
+    }
+
+    /// The board as this call uses it.
+    fn access(self, board: &'static Arc<Board>) -> Access<'static> {
+        let access = Access::new(board, self.comm, self.number, Whose::Requests);
+        // From now on that says when the call is over.
+        mem::forget(self);
+        access
+    }
+
+    /// Wait until ranks have agreed. The board; `None`: there is none.
+    async fn board(&self) -> Option<&'static Arc<Board>> {
+        let comm: &'static Comm = self.comm;
+        let board = &comm.shared.immediates.board;
+        poll_fn(|_| board.get().map_or(Poll::Pending, |board| Poll::Ready(board.as_ref()))).await
+    }
+}
+
+impl Drop for Turn {
+    #[inline]
+    fn drop(&mut self) {
+        // The call has failed before it began, but others wait for what it was to tell.
+        if let Some(agreement) = self.agreement.take() {
+            agreement.end(self.comm);
+        }
+        if self.number >= WARM_UP {
+            self.comm.shared.immediates.note(self.number, None);
+        }
+    }
+}
+
+/// Rank 0 takes the memory and tells the others.
+struct Agreement {
+    running: Running,
+    word: Arc<AtomicU64>,
+}
+
+impl Agreement {
+    fn begin(comm: &'static Comm, tag: i32) -> Result<Self> {
+        let recorder = Recorder::new(comm);
+        let word = Arc::new(AtomicU64::new(0));
+        let (data, len) = (word.as_ptr().cast::<u8>(), size_of::<u64>());
+        // SAFETY: the word lives until the messages are over.
+        unsafe {
+            if comm.rank() == 0 {
+                let offset = Board::allocate(&mut enter(), comm.size() as usize);
+                word.store(offset.unwrap_or(0), Ordering::Relaxed);
+                binomial::send(&recorder, data, len, 0)?;
+            } else {
+                binomial::receive(&recorder, data, len, 0)?;
+            }
+        }
+        let comm = comm.handle().share("comm")?;
+        let running = Running::once(recorder.finish(), comm, tag);
+        Ok(Self { running, word })
+    }
+
+    /// Move on; complete when the board is known here.
+    fn advance(&mut self, inside: &mut Entered, comm: &Comm) -> Look {
+        let look = self.running.advance(inside);
+        if look != Look::Complete {
+            return look;
+        }
+        let members: Vec<_> = (0..comm.size()).filter_map(|member| comm.peer(member)).collect();
+        let board = match self.word.load(Ordering::Relaxed) {
+            0 => None,
+            offset => Board::attach(inside, offset, &members, comm.rank() as usize),
+        };
+        comm.shared.immediates.attach(board);
+        look
+    }
+
+    /// Blocks until it is over, which it is where a process has failed, too.
+    fn end(mut self, comm: &Comm) {
+        let _ = wait_until(|inside| (self.advance(inside, comm) != Look::Pending).then_some(()));
+    }
+}
+
+/// A call under way. `F` is its algorithm, and comes to the messages that remain to be exchanged.
+struct Passing<F> {
+    stage: Stage<F>,
+    /// Alive even after its handle is freed, as what the algorithm sees of it must be.
+    comm: Arc<Comm>,
+    tag: i32,
+    _kept: Kept,
+}
+
+enum Stage<F> {
+    /// Others are to be told of the board first.
+    Agreement(Box<Agreement>, F),
+    Algorithm(F),
+    Messages(Box<Running>),
+    Over(Option<Error>),
+}
+
+// SAFETY: what an algorithm holds are addresses of buffers that the user has left to the call, and may leave to it from any
+// thread, what `Kept` keeps, and cells that only whoever polls it, inside the engine, touches.
+unsafe impl<F> Send for Passing<F> {}
+
+/// Start a call on a board, if ranks agree on one.
+pub fn launch<A>(mut turn: Turn, tag: i32, kept: Kept, algorithm: A) -> Result<Handle<Request>>
+where
+    A: AsyncFnOnce(&Recorder) -> Result<()> + 'static,
+{
+    let (comm, agreement) = (turn.comm, turn.agreement.take());
+    let shared = comm.handle().share("comm")?;
+    let algorithm = async move {
+        let recorder = match turn.board().await {
+            Some(board) => Recorder::on_board(comm, turn.access(board)),
+            None => Recorder::new(comm),
+        };
+        algorithm(&recorder).await?;
+        Ok(recorder.finish_if_any())
+    };
+    let mut call = Box::new(Passing {
+        stage: match agreement {
+            Some(agreement) => Stage::Agreement(agreement, algorithm),
+            None => Stage::Algorithm(algorithm),
+        },
+        comm: shared,
+        tag,
+        _kept: kept,
+    });
+    request::launch(comm, |inside| {
+        Ok(match call.advance(inside) {
+            Look::Complete if call.outcome().is_ok() => Work::Complete,
+            _ => Work::Other(call),
+        })
+    })
+}
+
+impl<F: Future<Output = Result<Option<Box<Program>>>> + 'static> Passing<F> {
+    fn end(&mut self, error: Option<Error>) -> Look {
+        let died = error.as_ref().is_some_and(Error::is_failure);
+        self.stage = Stage::Over(error);
+        if died { Look::PeerFailed } else { Look::Complete }
+    }
+}
+
+impl<F: Future<Output = Result<Option<Box<Program>>>> + 'static> Operation for Passing<F> {
+    fn advance(&mut self, inside: &mut Entered) -> Look {
+        if let Stage::Agreement(agreement, _) = &mut self.stage {
+            match agreement.advance(inside, &self.comm) {
+                Look::Complete => {}
+                Look::Pending => return Look::Pending,
+                _ => {
+                    let error = agreement.running.outcome().err();
+                    return self.end(error);
+                }
+            }
+            // Nobody has polled it yet, so it may change its place.
+            if let Stage::Agreement(_, algorithm) = mem::replace(&mut self.stage, Stage::Over(None)) {
+                self.stage = Stage::Algorithm(algorithm);
+            }
+        }
+        if let Stage::Algorithm(algorithm) = &mut self.stage {
+            if let Err(error) = self.comm.check_whole(inside) {
+                return self.end(Some(error));
+            }
+            // SAFETY: a call lies in a box, and once its algorithm has been polled, that is dropped where it is.
+            let algorithm = unsafe { Pin::new_unchecked(algorithm) };
+            match poll_inside(algorithm, inside) {
+                Poll::Pending => return Look::Pending,
+                Poll::Ready(Err(error)) => return self.end(Some(error)),
+                Poll::Ready(Ok(None)) => return self.end(None),
+                Poll::Ready(Ok(Some(program))) => {
+                    let running = Running::once(program, Arc::clone(&self.comm), self.tag);
+                    self.stage = Stage::Messages(Box::new(running));
+                }
+            }
+        }
+        match &mut self.stage {
+            Stage::Messages(running) => running.advance(inside),
+            Stage::Over(error) if error.as_ref().is_some_and(Error::is_failure) => Look::PeerFailed,
+            _ => Look::Complete,
+        }
+    }
+
+    fn calls_out(&self) -> bool {
+        matches!(&self.stage, Stage::Messages(running) if running.calls_out())
+    }
+
+    fn call_out(&mut self) {
+        if let Stage::Messages(running) = &mut self.stage {
+            running.call_out();
+        }
+    }
+
+    fn outcome(&mut self) -> Result<Status> {
+        match &mut self.stage {
+            Stage::Messages(running) => running.outcome(),
+            Stage::Over(Some(error)) => Err(error.clone()),
+            _ => Ok(Status::EMPTY),
+        }
+    }
+
+    fn is_autonomous(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: u64 = WARM_UP;
+
+    fn start(call: u64) -> Option<Step> {
+        Some(Step::first_of(call))
+    }
+
+    #[test]
+    fn calls_that_end_early_wait_for_those_before() {
+        let mut ledger = Ledger::default();
+        assert_eq!(ledger.note(FIRST + 2, None), None);
+        assert_eq!(ledger.note(FIRST + 1, None), None);
+        assert_eq!(ledger.note(FIRST + 5, None), None);
+        assert_eq!(ledger.note(FIRST, None), start(FIRST + 3));
+        assert_eq!(ledger.note(FIRST + 4, None), None);
+        assert_eq!(ledger.note(FIRST + 3, None), start(FIRST + 6));
+        assert!(ledger.marks.is_empty());
+    }
+
+    #[test]
+    fn how_far_a_call_has_come_is_told_when_those_before_are_over() {
+        let mut ledger = Ledger::default();
+        let third = Step::first_of(FIRST + 1).next().next();
+        assert_eq!(
+            ledger.note(FIRST, Some(Step::first_of(FIRST).next())),
+            Some(Step::first_of(FIRST).next())
+        );
+        assert_eq!(ledger.note(FIRST + 1, Some(third)), None);
+        assert_eq!(ledger.note(FIRST, None), Some(third));
+        assert_eq!(ledger.note(FIRST + 1, None), start(FIRST + 2));
+    }
+}
