@@ -1,6 +1,6 @@
 //! Requests: operations that the user has started and not completed (MPI-5.0 §3.7).
 //!
-//! A contiguous send or receive is an operation of the engine and nothing else ([`plain`]): its handle is the operation's
+//! A contiguous send or receive is an operation of the engine and nothing else (`plain`): its handle is the operation's
 //! name. Whatever needs more (staging buffers, several transfers, user callbacks, schedules of collectives; later windows and
 //! files) is a boxed `Operation` in a table.
 
