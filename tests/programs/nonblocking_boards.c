@@ -1,7 +1,8 @@
 // ranks: 2 3 5 8
 // more ranks: 4 13 17
 /* Non-blocking collectives: more under way than there is room for, completed in any order, of all sizes, among blocking ones;
-   on several communicators in another order on each rank; calls that fail on one rank; and calls that go on while a rank computes. */
+   on several communicators in another order on each rank; calls that fail on one rank; calls that go on while a rank computes; and arrays of
+   counts that are gone before a call is over. */
 #include "check.h"
 
 #include <stdlib.h>
@@ -233,6 +234,39 @@ static void computing(void) {
     }
 }
 
+/* Arrays of counts that a program frees when the call returns, as mpi4py does where it converts them. */
+static void counts_that_go(void) {
+    int total = 0, *counts = malloc(sizeof(int) * size), *displs = malloc(sizeof(int) * size);
+    for (int from = 0; from < size; from++) {
+        counts[from] = 1 + from * 200;
+        displs[from] = total;
+        total += counts[from];
+    }
+    int count = counts[rank], *own = malloc(sizeof(int) * total), *in = malloc(sizeof(int) * total), *out = malloc(sizeof(int) * total);
+    MPI_Request requests[2];
+    for (int i = 0; i < total; i++) own[i] = rank;
+    for (int i = 0; i < total; i++) in[i] = out[i] = -1;
+    OK(MPI_Iallgatherv(own, count, MPI_INT, in, counts, displs, MPI_INT, MPI_COMM_WORLD, &requests[0]));
+    for (int to = 0; to < size; to++) counts[to] = displs[to] = 0x40000000;
+    free(counts);
+    free(displs);
+    int *lengths = malloc(4 * sizeof(int) * size), *places = lengths + size, *expected = places + size, *from = expected + size;
+    for (int other = 0; other < size; other++) {
+        lengths[other] = expected[other] = total / size;
+        places[other] = from[other] = other * (total / size);
+    }
+    OK(MPI_Ialltoallv(own, lengths, places, MPI_INT, out, expected, from, MPI_INT, MPI_COMM_WORLD, &requests[1]));
+    for (int i = 0; i < 4 * size; i++) lengths[i] = 0x40000000;
+    free(lengths);
+    OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    for (int other = 0, at = 0; other < size; other++)
+        for (int i = 0; i < 1 + other * 200; i++, at++) CHECK(in[at] == other, "%d at %d of rank %d", in[at], i, other);
+    for (int i = 0; i < total / size * size; i++) CHECK(out[i] == i / (total / size), "%d at %d", out[i], i);
+    free(own);
+    free(in);
+    free(out);
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     MPI_Datatype gapped;
@@ -248,6 +282,7 @@ int main(int argc, char **argv) {
     for (int wrong = 2; wrong < 6; wrong++) failing(wrong);
     missing();
     for (int round = 0; round < 5; round++) computing();
+    for (int round = 0; round < 20; round++) counts_that_go();
     end();
     return 0;
 }

@@ -1,5 +1,8 @@
 //! Arrays of counts and displacements, as either interface gives them.
 
+use std::any::Any;
+use std::sync::Arc;
+
 /// Counts, sizes or displacements in the caller's own width: 32 bits, or 64 (large counts and addresses).
 #[derive(Debug, Clone, Copy)]
 pub enum Counts<'a> {
@@ -39,16 +42,36 @@ impl<'a> Counts<'a> {
         }
     }
 
-    /// The same for as long as a call goes on: until its request is complete the user leaves such arrays alone (MPI-5.0 §6.12).
+    /// The same under another lifetime.
     ///
     /// # Safety
-    /// They must be the user's own arrays, given to a collective, and be used for that call only.
+    /// They must not be used after they have ended.
     pub(crate) unsafe fn lasting(self) -> Counts<'static> {
-        // SAFETY: the caller's promise, and the user's.
+        // SAFETY: the caller's promise.
         unsafe {
             match self {
                 Self::Int(values) => Counts::Int(&*std::ptr::from_ref(values)),
                 Self::Large(values) => Counts::Large(&*std::ptr::from_ref(values)),
+            }
+        }
+    }
+
+    /// A copy, and what owns it.
+    ///
+    /// # Safety
+    /// The copy must not be used after its owner has ended.
+    pub(crate) unsafe fn copied(self) -> (Counts<'static>, Arc<dyn Any + Send + Sync>) {
+        // SAFETY: the caller's promise; what a vector holds stays where it is.
+        unsafe {
+            match self {
+                Self::Int(values) => {
+                    let owner = Arc::new(values.to_vec());
+                    (Counts::Int(&owner).lasting(), owner)
+                }
+                Self::Large(values) => {
+                    let owner = Arc::new(values.to_vec());
+                    (Counts::Large(&owner).lasting(), owner)
+                }
             }
         }
     }

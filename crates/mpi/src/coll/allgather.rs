@@ -63,9 +63,9 @@ forms! {
         recvtype: Handle<Datatype>,
         comm: &'static Comm,
     ) {
-        // SAFETY: they are the user's, and for this call.
-        let (recvcounts, displs) = unsafe { (recvcounts.lasting(), displs.lasting()) };
         let call = F::begin(comm, "Allgatherv")?;
+        // SAFETY: they are used for this call only.
+        let (recvcounts, displs) = unsafe { (call.keep_counts(recvcounts), call.keep_counts(displs)) };
         let blocks = arguments::blocks("recvbuf", recvbuf, recvcounts, displs, recvtype, comm)?;
         let own = own(sendbuf, sendcount, sendtype, recvbuf, comm)?;
         call.compare(|terms| state(terms, call.link(), own, |rank| blocks.at(rank)))?;

@@ -74,10 +74,10 @@ forms! {
         recvtype: Handle<Datatype>,
         comm: &'static Comm,
     ) {
-        // SAFETY: they are the user's, and for this call.
-        let [sendcounts, sdispls, recvcounts, rdispls] =
-            [sendcounts, sdispls, recvcounts, rdispls].map(|counts| unsafe { counts.lasting() });
         let call = F::begin(comm, "Alltoallv")?;
+        // SAFETY: they are used for this call only.
+        let [sendcounts, sdispls, recvcounts, rdispls] =
+            [sendcounts, sdispls, recvcounts, rdispls].map(|counts| unsafe { call.keep_counts(counts) });
         let recvs = arguments::blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtype, comm)?;
         call.keep(recvs.at(0).datatype);
         let hold_data = recvs.hold_data();

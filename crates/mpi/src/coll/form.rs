@@ -12,6 +12,7 @@ use super::link::{Call, Lane, Link};
 use super::schedule::{self, Recorder};
 use super::shared::immediate::{self, Turn};
 use crate::comm::Comm;
+use crate::counts::Counts;
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::fail;
@@ -43,6 +44,17 @@ pub(super) trait Form: Sized {
     /// The algorithm works with this operation, whose handle may be freed before it ends.
     #[inline]
     fn keep_op(&self, _op: &Op) {}
+
+    /// The algorithm looks at these. Until a request is complete the user leaves such arrays alone (MPI-5.0 §6.12), but programs
+    /// free them when the call returns (mpi4py's calls with large counts, where a library has none, do).
+    ///
+    /// # Safety
+    /// They must be used for this call only.
+    #[inline]
+    unsafe fn keep_counts(&self, counts: Counts<'_>) -> Counts<'static> {
+        // SAFETY: they are not looked at when the call has returned.
+        unsafe { counts.lasting() }
+    }
 
     /// Run the algorithm: what it does not do at once it writes down.
     fn run(self, algorithm: impl FnOnce(&Self::Link) -> Result<()>) -> Result<Self::Done>;
@@ -177,6 +189,13 @@ impl Form for Immediate {
         if !op.is_predefined() {
             self.kept.borrow_mut().push(op.share());
         }
+    }
+
+    unsafe fn keep_counts(&self, counts: Counts<'_>) -> Counts<'static> {
+        // SAFETY: the owner lives as long as the algorithm.
+        let (copy, owner) = unsafe { counts.copied() };
+        self.kept.borrow_mut().push(owner);
+        copy
     }
 
     fn run(self, algorithm: impl FnOnce(&Self::Link) -> Result<()>) -> Result<Handle<Request>> {

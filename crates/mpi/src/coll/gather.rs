@@ -71,9 +71,9 @@ forms! {
         root: i32,
         comm: &'static Comm,
     ) {
-        // SAFETY: they are the user's, and for this call.
-        let (recvcounts, displs) = unsafe { (recvcounts.lasting(), displs.lasting()) };
         let call = F::begin(comm, "Gatherv")?;
+        // SAFETY: they are used for this call only.
+        let (recvcounts, displs) = unsafe { (call.keep_counts(recvcounts), call.keep_counts(displs)) };
         let root = arguments::root(root, comm)?;
         let own = own(sendbuf, sendcount, sendtype, root, comm)?;
         let mut all = None;

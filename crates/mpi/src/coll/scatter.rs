@@ -71,9 +71,9 @@ forms! {
         root: i32,
         comm: &'static Comm,
     ) {
-        // SAFETY: they are the user's, and for this call.
-        let (sendcounts, displs) = unsafe { (sendcounts.lasting(), displs.lasting()) };
         let call = F::begin(comm, "Scatterv")?;
+        // SAFETY: they are used for this call only.
+        let (sendcounts, displs) = unsafe { (call.keep_counts(sendcounts), call.keep_counts(displs)) };
         let root = arguments::root(root, comm)?;
         let own = own(recvbuf, recvcount, recvtype, root, comm)?;
         let mut all = None;

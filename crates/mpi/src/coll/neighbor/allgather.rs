@@ -59,9 +59,9 @@ forms! {
         recvtype: Handle<Datatype>,
         comm: &'static Comm,
     ) {
-        // SAFETY: they are the user's, and for this call.
-        let [recvcounts, displs] = [recvcounts, displs].map(|counts| unsafe { counts.lasting() });
         let call = F::begin(comm, "Neighbor_allgatherv")?;
+        // SAFETY: they are used for this call only.
+        let [recvcounts, displs] = [recvcounts, displs].map(|counts| unsafe { call.keep_counts(counts) });
         let topology = topology(comm)?;
         let to = blocks("recvbuf", recvbuf, recvcounts, displs, recvtype)?;
         let own = equal_blocks("sendbuf", sendbuf, sendcount, sendtype, topology.destinations().len())?;

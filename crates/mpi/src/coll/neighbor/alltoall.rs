@@ -56,10 +56,10 @@ forms! {
         recvtype: Handle<Datatype>,
         comm: &'static Comm,
     ) {
-        // SAFETY: they are the user's, and for this call.
-        let [sendcounts, sdispls, recvcounts, rdispls] =
-            [sendcounts, sdispls, recvcounts, rdispls].map(|counts| unsafe { counts.lasting() });
         let call = F::begin(comm, "Neighbor_alltoallv")?;
+        // SAFETY: they are used for this call only.
+        let [sendcounts, sdispls, recvcounts, rdispls] =
+            [sendcounts, sdispls, recvcounts, rdispls].map(|counts| unsafe { call.keep_counts(counts) });
         let topology = topology(comm)?;
         let to = blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtype)?;
         let from = blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtype)?;
