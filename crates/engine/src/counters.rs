@@ -83,6 +83,7 @@ macro_rules! table {
 
 table! {
     EAGER_SENT = "eager_sent", "Messages sent through a ring.";
+    IN_CELLS = "in_cells", "Of these, messages whose bytes lay in a cell that their receiver answers in.";
     RENDEZVOUS_SENT = "rendezvous_sent", "Messages announced and fetched or streamed.";
     UNEXPECTED = "unexpected", "Messages that arrived before their receive was posted.";
     CMA_BYTES = "cma_bytes", "Bytes copied by process_vm_readv.";

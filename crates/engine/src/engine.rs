@@ -53,6 +53,8 @@ pub(crate) struct Engine {
     /// The same for calls that do not follow each other.
     pub staging_apart: Staging,
     pub leases: Leases,
+    /// Cells that this process has made.
+    pub cells_made: u32,
     /// Descriptors of sends that were withdrawn, until their receivers have seen it.
     pub withdrawn: Vec<Offset>,
     /// What is known of each peer's memory.
@@ -105,6 +107,7 @@ impl Engine {
             staging: Staging::default(),
             staging_apart: Staging::default(),
             leases: Leases::default(),
+            cells_made: 0,
             withdrawn: Vec::new(),
             reach: vec![Reach::default(); ranks],
             learned: (0..ranks).map(|_| None).collect(),

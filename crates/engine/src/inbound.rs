@@ -37,6 +37,8 @@ pub struct Inbound {
     heard: u32,
     eager: u32,
     announced: u32,
+    /// Messages of more than a few lines. Wraps.
+    longer: u32,
     /// Looked at in every round of progress.
     pub hot: bool,
     /// A record came since the last time somebody had to leave the hot ones.
@@ -60,6 +62,7 @@ impl Inbound {
             heard: 0,
             eager: 0,
             announced: 0,
+            longer: 0,
             hot: false,
             active: false,
         }
@@ -70,7 +73,9 @@ impl Inbound {
     pub fn note(&mut self, handler: Option<Handler>) {
         self.active = true;
         self.heard = self.heard.wrapping_add(1);
-        let eager = matches!(handler, Some(Handler::Eager | Handler::EagerFirst));
+        let longer = matches!(handler, Some(Handler::EagerFirst | Handler::FirstInCell));
+        self.longer = self.longer.wrapping_add(u32::from(longer));
+        let eager = longer || handler == Some(Handler::Eager);
         self.eager = self.eager.wrapping_add(u32::from(eager));
         let announced = handler == Some(Handler::ReadyToSend);
         self.announced = self.announced.wrapping_add(u32::from(announced));
@@ -84,6 +89,11 @@ impl Inbound {
     /// Messages that came so far: at once, and announced. They wrap.
     pub fn messages(&self) -> (u32, u32) {
         (self.eager, self.announced)
+    }
+
+    /// Messages of more than a few lines that came so far. Wraps.
+    pub fn longer(&self) -> u32 {
+        self.longer
     }
 
     /// Messages of `length` bytes are to be copied so from now on.

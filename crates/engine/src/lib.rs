@@ -14,6 +14,7 @@ mod background;
 mod board;
 mod boot;
 mod buffer;
+mod cells;
 mod consensus;
 pub mod control;
 pub mod counters;

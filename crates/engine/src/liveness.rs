@@ -151,6 +151,9 @@ impl Engine {
         self.reach[peer as usize] = Reach::NONE;
         if let Some(outbound) = self.out[peer as usize].as_mut() {
             outbound.abandon();
+            outbound
+                .cells
+                .release(self.segment, &mut self.arena, &mut self.cells_made);
         }
         self.leases.reclaim(peer);
         self.pulls.retain(|pull| pull.peer() != peer);

@@ -34,6 +34,10 @@ pub enum Handler {
     Help = 9,
     /// A receive waits for a message: [`Advertised`].
     Advertised = 10,
+    /// As `EagerFirst`, with the payload in a cell: [`EagerFirst`] as [`InCell`].
+    FirstInCell = 11,
+    /// As `EagerMore`, of a message that `FirstInCell` began: [`EagerMore`] as [`InCell`].
+    MoreInCell = 12,
 }
 
 impl Handler {
@@ -51,6 +55,8 @@ impl Handler {
             8 => Self::Switch,
             9 => Self::Help,
             10 => Self::Advertised,
+            11 => Self::FirstInCell,
+            12 => Self::MoreInCell,
             _ => return None,
         })
     }
@@ -81,6 +87,35 @@ impl<T: Fixed> FullLine<T> {
     }
 }
 
+/// A fixed part whose payload lies in a cell. It takes as much as [`FullLine`].
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct InCell<T> {
+    pub fixed: T,
+    /// Offset of the cell in the job segment.
+    pub cell: u64,
+    /// Where in it the payload begins, and how long it is.
+    pub from: u32,
+    pub length: u32,
+    /// Not 0: the message is whole, and the cell the receiver's.
+    pub is_last: u64,
+    pub zero: u64,
+}
+
+impl<T> InCell<T> {
+    /// The same, with another fixed part.
+    pub fn with<U>(self, fixed: U) -> InCell<U> {
+        InCell {
+            fixed,
+            cell: self.cell,
+            from: self.from,
+            length: self.length,
+            is_last: self.is_last,
+            zero: self.zero,
+        }
+    }
+}
+
 /// Tag and sender's rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
@@ -101,7 +136,7 @@ pub struct EagerFirst {
     pub ticks: u32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct EagerMore {
     /// As in [`EagerFirst`].
@@ -215,6 +250,10 @@ pub struct Switch {
 
 // SAFETY: numbers only; `new` checks that T and the pad fill it.
 unsafe impl<T: Fixed> Fixed for FullLine<T> {}
+// SAFETY: numbers only; the sizes below leave no room for padding.
+unsafe impl Fixed for InCell<EagerFirst> {}
+// SAFETY: as above.
+unsafe impl Fixed for InCell<EagerMore> {}
 // SAFETY: numbers only, no padding (checked by the sizes below).
 unsafe impl Fixed for Envelope {}
 // SAFETY: as above.
@@ -243,6 +282,8 @@ const _: () = assert!(
         && Data::SIZE == 24
         && Switch::SIZE == 16
         && Help::SIZE == 48
+        && InCell::<EagerFirst>::SIZE == 56
+        && InCell::<EagerMore>::SIZE == 56
 );
 
 /// A body that arrived: where it is and how long.

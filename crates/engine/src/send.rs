@@ -42,7 +42,7 @@ impl Engine {
         let eager = mode == Mode::Standard
             && length <= self.eager_limit
             && (length < MAPPED_FROM || place_of(buffer, length) == 0);
-        let outbound = self.outbound(to)?;
+        let mut outbound = self.outbound(to)?;
         let message = Message {
             context: posting.context,
             envelope: Envelope {
@@ -54,6 +54,10 @@ impl Engine {
         };
         if !eager || outbound.announce_only() {
             return self.announce(to, message).map(Some);
+        }
+        if outbound.cells.are_wanted() {
+            self.make_cell(to);
+            outbound = self.outbound(to)?;
         }
         if outbound.try_eager(message) {
             self.ring(to);
@@ -67,7 +71,9 @@ impl Engine {
     #[cold]
     fn send_long_eager(&mut self, to: u32, message: Message) -> Result<Option<u32>> {
         counters::EAGER_SENT.add(1);
-        self.lease_for(to, message.length);
+        if self.outbound(to)?.cells.fitting(message.length).is_none() {
+            self.lease_for(to, message.length);
+        }
         let op = self.new_send(Stage::Queued, to, message.context, message.buffer, message.length)?;
         let (wrote, whole) = self.outbound(to)?.begin(op, message);
         if wrote {
@@ -79,6 +85,19 @@ impl Engine {
         }
         self.kick(to);
         Ok(Some(op))
+    }
+
+    /// A cell for messages to `peer`, if it answers them.
+    #[cold]
+    fn make_cell(&mut self, peer: u32) {
+        let heard = self.inbound[peer as usize]
+            .as_ref()
+            .map_or(0, |inbound| inbound.longer());
+        if let Some(outbound) = self.out[peer as usize].as_mut() {
+            outbound
+                .cells
+                .make(self.segment, &mut self.arena, &mut self.cells_made, heard);
+        }
     }
 
     /// A larger ring to `peer`, if messages of this length want one and it can be had.

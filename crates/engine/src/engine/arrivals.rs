@@ -6,11 +6,12 @@ use isthmus_shm::ring::Header;
 use isthmus_shm::{Offset, doorbell};
 
 use super::Engine;
+use crate::cells::Cell;
 use crate::inbound::Inbound;
 use crate::matching::Key;
 use crate::outbound;
 use crate::record::{
-    Advertised, Body, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, FullLine, Handler, Help,
+    Advertised, Body, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, FullLine, Handler, Help, InCell,
     ReadyToSend, Switch,
 };
 use crate::types::ContextId;
@@ -66,18 +67,19 @@ impl Engine {
 
     /// Is this a longer message that no receive waits for?
     fn is_early(&self, peer: u32, header: Header, body: Body) -> bool {
-        if Handler::of(header) != Some(Handler::EagerFirst) {
+        // Whether the payload follows or lies in a cell.
+        if !matches!(Handler::of(header), Some(Handler::EagerFirst | Handler::FirstInCell)) {
             return false;
         }
-        let Some((first, _)) = body.split::<FullLine<EagerFirst>>() else {
+        let Some((first, _)) = body.split::<EagerFirst>() else {
             return false;
         };
         let key = Key {
             context: ContextId(header.context),
             from: peer,
-            tag: first.fixed.envelope.tag,
+            tag: first.envelope.tag,
         };
-        first.fixed.total >= DEFERRED && self.posted.find(&self.ops, key).is_none()
+        first.total >= DEFERRED && self.posted.find(&self.ops, key).is_none()
     }
 
     /// Take records from one ring.
@@ -203,6 +205,18 @@ impl Engine {
                 let (more, payload) = body.split::<FullLine<EagerMore>>()?;
                 self.on_eager_more(peer, more.fixed.ticks, payload);
             }
+            Handler::FirstInCell => {
+                let (record, _) = body.split::<InCell<EagerFirst>>()?;
+                let (cell, payload) = self.in_cell(record)?;
+                self.on_eager_first(peer, ContextId(header.context), record.fixed, payload);
+                self.keep_cell(peer, record, cell);
+            }
+            Handler::MoreInCell => {
+                let (record, _) = body.split::<InCell<EagerMore>>()?;
+                let (cell, payload) = self.in_cell(record)?;
+                self.on_eager_more(peer, record.fixed.ticks, payload);
+                self.keep_cell(peer, record, cell);
+            }
             Handler::ReadyToSend => {
                 let (record, _) = body.split::<ReadyToSend>()?;
                 self.on_ready_to_send(peer, ContextId(header.context), record);
@@ -221,5 +235,24 @@ impl Engine {
             Handler::Switch => {}
         }
         Some(())
+    }
+
+    /// The cell that a record names, and the payload that lies there.
+    #[inline]
+    fn in_cell<T>(&self, record: InCell<T>) -> Option<(Cell, Body)> {
+        let cell = Cell::find(self.segment, Offset(record.cell))?;
+        let at = cell.bytes(self.segment, record.from, record.length)?;
+        // SAFETY: within the cell, which stays mapped; its owner, the peer, leaves it alone until we answer in it.
+        Some((cell, unsafe { Body::new(at, record.length) }))
+    }
+
+    /// If the message that came in a cell is whole now: the cell is ours.
+    #[inline]
+    fn keep_cell<T>(&mut self, peer: u32, record: InCell<T>, cell: Cell) {
+        if record.is_last != 0
+            && let Some(outbound) = self.out[peer as usize].as_mut()
+        {
+            outbound.cells.keep(self.segment, cell);
+        }
     }
 }
