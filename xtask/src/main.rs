@@ -16,16 +16,12 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
   demo                   build, install, run examples/heat.c on 4 ranks, print a ping-pong table
   install [--prefix DIR] build for release and install (default prefix: dist)
-<<<<<<< HEAD
   test [--full] [--only PART]...
                          everything that must pass; --full: other people's suites whole, bad days more often;
                          --only: these parts alone (a wrong name lists them)
-=======
-  test [--full]          everything that must pass; --full repeats the tests of bad days more often
   fuzz TARGET [--minutes N] [--minimize] [FILE...]
                          feed a target what libFuzzer comes up with (10 minutes), or these files;
                          --minimize makes what was found the corpus
->>>>>>> fdc754b (wip)
   gen [--check]          write (or check) what is generated from standard/
   check-layers           dependencies between crates point only downward";
 
