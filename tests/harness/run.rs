@@ -29,12 +29,12 @@ pub struct Finished {
     pub took: Duration,
 }
 
-/// A command that runs.
+/// A command that runs. It ends with the value, if nobody has waited for its end: a test that fails leaves nothing to others.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
-    out: JoinHandle<String>,
-    err: JoinHandle<String>,
+    out: Option<JoinHandle<String>>,
+    err: Option<JoinHandle<String>>,
     begun: Instant,
     limit: Duration,
 }
@@ -102,8 +102,8 @@ impl Run {
             std::thread::spawn(move || pipe.write_all(text.as_bytes()));
         }
         Ok(Running {
-            out: read(child.stdout.take()),
-            err: read(child.stderr.take()),
+            out: Some(read(child.stdout.take())),
+            err: Some(read(child.stderr.take())),
             child,
             begun,
             limit: self.limit,
@@ -141,7 +141,7 @@ impl Running {
                 let listing = crate::listing(self.pid());
                 crate::end(self.pid());
                 self.child.wait().context("cannot wait")?;
-                let (out, err) = (text(self.out), text(self.err));
+                let (out, err) = (text(self.out.take()), text(self.err.take()));
                 bail!("not done after {:?}:\n{listing}\n{out}{err}", self.limit);
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -149,10 +149,20 @@ impl Running {
         let took = self.begun.elapsed();
         Ok(Finished {
             code: status.code(),
-            out: text(self.out),
-            err: text(self.err),
+            out: text(self.out.take()),
+            err: text(self.err.take()),
             took,
         })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            crate::end(self.pid());
+            // It has been killed: there is nothing left to say.
+            let _ = self.child.wait();
+        }
     }
 }
 
@@ -167,6 +177,6 @@ fn read(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     })
 }
 
-fn text(reader: JoinHandle<String>) -> String {
-    reader.join().unwrap_or_default()
+fn text(reader: Option<JoinHandle<String>>) -> String {
+    reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
 }
