@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use isthmus_tests::{
-    ControlGroup, Run, Running, abstract_sockets, children, command, compile, full, job_socket, named, prefix, signal,
+    ControlGroup, Finished, Run, Running, abstract_sockets, children, command, compile, full, job_socket, named,
+    prefix, signal,
 };
 
 /// A different moment each time.
@@ -42,7 +43,7 @@ fn traces() -> BTreeSet<String> {
         .collect()
 }
 
-/// Files with a name that a process has open or mapped and could write to.
+/// Files with a name that a process has open or mapped and could write to. (What the kernel tells of itself is read at the start.)
 fn named_files(pid: u32) -> Vec<String> {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     let shared = maps.lines().filter(|line| {
@@ -58,8 +59,15 @@ fn named_files(pid: u32) -> Vec<String> {
         .flatten()
         .flatten();
     let open = open.filter_map(|entry| Some(std::fs::read_link(entry.path()).ok()?.display().to_string()));
-    let named = |file: &String| file.starts_with('/') && !file.starts_with("/memfd:") && !file.starts_with("/dev/null");
+    let unnamed = ["/memfd:", "/dev/null", "/sys/", "/proc/"];
+    let named = |file: &String| file.starts_with('/') && !unnamed.iter().any(|start| file.starts_with(start));
     mapped.chain(open).filter(named).collect()
+}
+
+/// Ranks that were killed, as mpiexec tells.
+fn deaths(run: &Finished) -> usize {
+    let lines = run.err.lines();
+    lines.filter(|line| line.contains("killed by signal 9")).count()
 }
 
 /// Wait for this to hold, at most for `limit`.
@@ -381,11 +389,7 @@ fn survivors_go_on() -> Result<()> {
         let run = run.limit(Duration::from_secs(30)).finish()?;
         let what = format!("{scenario} on {ranks}: {:?}\n{}{}", run.code, run.out, run.err);
         ensure!(run.code == Some(137), "{what}");
-        let deaths = run
-            .err
-            .lines()
-            .filter(|line| line.contains("killed by signal 9"))
-            .count();
+        let deaths = deaths(&run);
         let survivors = run.out.lines().filter(|line| *line == "survived").count();
         ensure!(deaths + survivors == ranks && survivors > 0, "{what}");
         ensure!(run.err.lines().count() == deaths, "{what}");
@@ -410,11 +414,7 @@ fn killed_in_the_middle_of_a_collective() -> Result<()> {
             .finish()?;
         let what = format!("seed {seed} on {ranks}: {:?}\n{}{}", run.code, run.out, run.err);
         ensure!(run.code == Some(137), "{what}");
-        let deaths = run
-            .err
-            .lines()
-            .filter(|line| line.contains("killed by signal 9"))
-            .count();
+        let deaths = deaths(&run);
         ensure!(deaths == ranks - 1 && run.err.lines().count() == deaths, "{what}");
         ensure!(run.out == "survived\n", "{what}");
     }
