@@ -2,19 +2,17 @@
 #ifndef HANDLES_H
 #define HANDLES_H
 
-#include "check.h"
+#include "counter.h"
 
 static MPI_T_pvar_session handle_counts;
 static MPI_T_pvar_handle handles_made, handles_freed;
 
 static void watch_handles(void) {
-    int index, count, provided;
+    int provided;
     OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
     OK(MPI_T_pvar_session_create(&handle_counts));
-    OK(MPI_T_pvar_get_index("handles_made", MPI_T_PVAR_CLASS_COUNTER, &index));
-    OK(MPI_T_pvar_handle_alloc(handle_counts, index, NULL, &handles_made, &count));
-    OK(MPI_T_pvar_get_index("handles_freed", MPI_T_PVAR_CLASS_COUNTER, &index));
-    OK(MPI_T_pvar_handle_alloc(handle_counts, index, NULL, &handles_freed, &count));
+    handles_made = counter(handle_counts, "handles_made");
+    handles_freed = counter(handle_counts, "handles_freed");
     OK(MPI_T_pvar_start(handle_counts, MPI_T_PVAR_ALL_HANDLES));
 }
 

@@ -1,18 +1,10 @@
 /* How ranks wait, by their own counters: `quota own` where each has a CPU, `quota shared` where a cgroup gives them fewer, in
  * which spinning would eat what the other needs. */
-#include "check.h"
+#include "counter.h"
 
 #include <time.h>
 
 enum { ROUNDS = 50 };
-
-static MPI_T_pvar_handle handle_of(MPI_T_pvar_session session, const char *name) {
-    MPI_T_pvar_handle handle;
-    int index, count;
-    OK(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index));
-    OK(MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count));
-    return handle;
-}
 
 int main(int argc, char **argv) {
     int provided;
@@ -21,7 +13,7 @@ int main(int argc, char **argv) {
     int shared = argc > 1 && strcmp(argv[1], "shared") == 0;
     OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
     OK(MPI_T_pvar_session_create(&session));
-    MPI_T_pvar_handle all_spins = handle_of(session, "spins"), all_yields = handle_of(session, "yields");
+    MPI_T_pvar_handle all_spins = counter(session, "spins"), all_yields = counter(session, "yields");
     OK(MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES));
     for (int round = 0; round < ROUNDS; round++) {
         int got = -1, waits = rank == round % size;

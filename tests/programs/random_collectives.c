@@ -6,6 +6,7 @@
 
    random_collectives [SEED [BATCHES]]: the seed that is printed gives the same calls again, on as many ranks. With BATCHES
    not every operation meets every type. */
+#include "counter.h"
 #include "random_layouts.h"
 #include "reference_operations.h"
 
@@ -658,11 +659,10 @@ static MPI_T_pvar_session session;
 static MPI_T_pvar_handle wanted;
 
 static void count_wanted(void) {
-    int provided, index, count;
+    int provided;
     OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
     OK(MPI_T_pvar_session_create(&session));
-    OK(MPI_T_pvar_get_index("algorithms_wanted", MPI_T_PVAR_CLASS_COUNTER, &index));
-    OK(MPI_T_pvar_handle_alloc(session, index, NULL, &wanted, &count));
+    wanted = counter(session, "algorithms_wanted");
     OK(MPI_T_pvar_start(session, wanted));
 }
 

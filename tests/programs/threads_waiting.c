@@ -1,6 +1,7 @@
 // ranks: 1 2 4
 /* Threads that wait for long: they use almost no processor time, do not keep others from their work, are woken by whoever
  * completes what they wait for, and never by the bound of a sleep. */
+#include "counter.h"
 #include "threads.h"
 
 #include <time.h>
@@ -73,17 +74,15 @@ static void *relay(void *argument) {
 }
 
 int main(int argc, char **argv) {
-    int provided, index, count;
+    int provided;
     unsigned long long lost = 0, sleeps = 0;
     MPI_T_pvar_session session;
     MPI_T_pvar_handle lost_wakes, all_sleeps;
     begin_threads(&argc, &argv);
     OK(MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided));
     OK(MPI_T_pvar_session_create(&session));
-    OK(MPI_T_pvar_get_index("lost_wakes", MPI_T_PVAR_CLASS_COUNTER, &index));
-    OK(MPI_T_pvar_handle_alloc(session, index, NULL, &lost_wakes, &count));
-    OK(MPI_T_pvar_get_index("sleeps", MPI_T_PVAR_CLASS_COUNTER, &index));
-    OK(MPI_T_pvar_handle_alloc(session, index, NULL, &all_sleeps, &count));
+    lost_wakes = counter(session, "lost_wakes");
+    all_sleeps = counter(session, "sleeps");
     OK(MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES));
     OK(MPI_Grequest_start(query, release, withdraw, NULL, &open_request));
     OK(MPI_Barrier(MPI_COMM_WORLD));

@@ -3,19 +3,11 @@
 // mpiexec: --set yield_us=0 --set spin_us=1
 /* Messages whose receivers have just gone to sleep, or are about to: thousands of sleeps, and none of them ends by its bound
  * with a message waiting. */
-#include "check.h"
+#include "counter.h"
 
 #include <time.h>
 
 enum { ROUNDS = 3000 };
-
-static MPI_T_pvar_handle handle_of(MPI_T_pvar_session session, const char *name) {
-    MPI_T_pvar_handle handle;
-    int index, count;
-    OK(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index));
-    OK(MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count));
-    return handle;
-}
 
 /* Up to some 30 us, of which the last part is about what a peer takes to fall asleep. */
 static void dawdle(unsigned *state) {
@@ -34,7 +26,7 @@ int main(int argc, char **argv) {
     begin(&argc, &argv);
     OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
     OK(MPI_T_pvar_session_create(&session));
-    MPI_T_pvar_handle lost_wakes = handle_of(session, "lost_wakes"), all_sleeps = handle_of(session, "sleeps");
+    MPI_T_pvar_handle lost_wakes = counter(session, "lost_wakes"), all_sleeps = counter(session, "sleeps");
     OK(MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES));
     unsigned state = (unsigned)rank * 77u + 1u;
     next = (rank + 1) % size, before = (rank + size - 1) % size;
