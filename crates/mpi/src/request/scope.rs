@@ -1,7 +1,8 @@
-//! The communicators of live requests, kept alive so that errors find their error handler after `MPI_Comm_free`.
+//! The communicators of live requests that are not plain, kept alive so that errors find their error handler after
+//! `MPI_Comm_free`.
 //!
 //! Requests of one communicator share one counted entry. Counting here is plain arithmetic inside the engine, where a
-//! clone of the `Arc` per request would be two locked instructions per message.
+//! clone of the `Arc` per request would be two locked instructions per non-blocking collective.
 
 use std::sync::Arc;
 
