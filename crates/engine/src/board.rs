@@ -332,6 +332,12 @@ impl Board {
         self.cell(member, step).mark.load(Ordering::Acquire) == step.0
     }
 
+    /// We wait for `member`: with more ranks than CPUs, for longer while it has one.
+    #[inline]
+    pub fn await_member(&self, inside: &mut Entered, member: usize) {
+        inside.engine().await_peer(self.members[member]);
+    }
+
     /// What `member` has posted for `step`, which it has; `None` if that makes no sense.
     #[inline]
     pub fn posted(&self, member: usize, step: Step) -> Option<Posted> {

@@ -44,8 +44,8 @@ pub(crate) struct Engine {
     pub out: Vec<Option<Box<Outbound>>>,
     pub inbound: Vec<Option<Box<Inbound>>>,
     pub hot: Vec<u32>,
-    /// Whose record came last; ourselves: nobody's.
-    heard_last: u32,
+    /// Who will probably be heard next: whom we heard last, or wait for; ourselves: nobody.
+    awaited: u32,
     /// Peers with something queued.
     pub backlog: Vec<u32>,
     pub arena: Arena,
@@ -101,7 +101,7 @@ impl Engine {
             out: (0..ranks).map(|_| None).collect(),
             inbound: (0..ranks).map(|_| None).collect(),
             hot: Vec::new(),
-            heard_last: me,
+            awaited: me,
             backlog: Vec::new(),
             arena: Arena::default(),
             staging: Staging::default(),
@@ -181,9 +181,14 @@ impl Engine {
         self.segment.slot(self.me)
     }
 
-    /// Whom we heard last we will probably hear next: has it got a CPU, as far as it knows itself?
+    /// Who will probably be heard next is this one, until somebody else is heard.
+    pub fn await_peer(&mut self, peer: u32) {
+        self.awaited = peer;
+    }
+
+    /// Who will probably be heard next: has it got a CPU, as far as it knows itself?
     pub fn is_awaited_at_work(&self) -> bool {
-        self.heard_last != self.me && self.segment.slot(self.heard_last).is_at_work()
+        self.awaited != self.me && self.segment.slot(self.awaited).is_at_work()
     }
 
     /// Must this process fence between publishing something and looking whether a peer sleeps?

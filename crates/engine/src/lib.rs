@@ -66,7 +66,7 @@ pub use isthmus_os::topology::{Level, MadeUp, Place};
 pub use isthmus_transfer::copy::copy;
 pub use liveness::wounds;
 pub use place::{declared, hardware, here};
-pub use staging::{LONGEST, Staged, copy_for_others};
+pub use staging::{LONGEST, Staged, copy_for_others, copy_from_others};
 pub use types::{Arrival, ContextId, MessageId, Mode, OpId, Outcome, Peer, Posting, World};
 pub use wait::wait_until;
 

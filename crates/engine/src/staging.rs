@@ -4,7 +4,7 @@
 //! Pieces belong to a step of a board, and are free again when all its members have finished that step. Short pieces have
 //! a few slots, which stay in the nearest cache. Longer ones go round a ring that is larger than a core's own cache, since
 //! lines that a reader still holds there are slow to write again: twice that size was measured to be two to five times as
-//! fast from 4 KiB on (Zen 4). Nothing is taken before it is needed.
+//! fast from 4 KiB on (Zen 4); less with more ranks than CPUs. Nothing is taken before it is needed.
 //!
 //! What a non-blocking call shows is held until the slowest member has come to that call, which it may do only after calls on
 //! other boards. So such calls have slots and a ring of their own, and no other call waits for theirs; and where these are
@@ -16,14 +16,16 @@ mod publish;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use isthmus_os::topology;
 use isthmus_shm::{Offset, Segment};
 
 use crate::arena::Arena;
 use crate::board::{Board, Step};
+use crate::boot::is_crowded;
 use crate::outbound::suitable_ring;
 use crate::{Entered, Result, tunables};
 
-pub use publish::copy_for_others;
+pub use publish::{copy_for_others, copy_from_others};
 
 /// Pieces up to so many bytes are short.
 const SHORT: usize = 2 << 10;
@@ -210,10 +212,21 @@ impl Staging {
     }
 }
 
+/// As for what a pair leases. Where ranks take turns on the CPUs, at most so much that all rings together have a quarter of
+/// the last cache: what is shown then still lies there when the reader's turn comes (docs/decisions/0023).
+fn suitable(ranks: u32) -> u64 {
+    let alone = suitable_ring();
+    let cpu = isthmus_os::cpu::affinity().first().copied();
+    match topology::caches(cpu.unwrap_or(0)).last() {
+        Some(cache) if is_crowded() => alone.min(1 << (cache.bytes / 4 / u64::from(ranks)).max(1).ilog2()),
+        _ => alone,
+    }
+}
+
 impl Ring {
     fn new(segment: &Segment, arena: &mut Arena) -> Result<Self> {
         let wanted = match tunables::STAGING.get() {
-            0 => suitable_ring(),
+            0 => suitable(segment.ranks()),
             bytes => bytes,
         };
         let mut size = wanted.clamp(SMALLEST, LARGEST).next_power_of_two();

@@ -125,7 +125,7 @@ impl Engine {
             taken += 1;
         }
         if taken > 0 {
-            self.heard_last = peer;
+            self.awaited = peer;
         }
         if credited {
             // The sender may sleep until there is room.

@@ -1,9 +1,12 @@
-//! Copying to where other processes will read: which instructions pay is learned.
+//! Copying to where other processes will read, and from there: which instructions pay is learned.
 //!
 //! Vectors are best while the lines that are written are near. Where they lie in the cache of a distant processor, taking
 //! them back costs ten times as much as passing the caches by; and a virtual machine moves between the two while it runs
 //! (docs/decisions/0009). Streaming stores make the reader fetch from memory, which it pays for; that is put to their
 //! account, since it happens elsewhere.
+//!
+//! Where ranks take turns on the CPUs, long copies are by strings, which do not read the lines that they overwrite: those have
+//! left the nearest caches by the time of the next turn (docs/decisions/0023).
 //!
 //! A copy in so many is timed, up to the moment when its last store is done. The way that is not in use is tried now and
 //! then.
@@ -13,8 +16,12 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 use isthmus_os::clock;
 use isthmus_transfer::copy::{Copying, copy, copy_by};
 
+use crate::boot::is_crowded;
+
 /// Shorter copies are not worth a choice.
 const FROM: usize = 1 << 10;
+/// From this length on ranks that take turns copy by strings.
+const STRINGS_FROM: usize = 64 << 10;
 /// Size classes, by powers of two from [`FROM`] on; the last has all that is longer.
 const CLASSES: usize = 8;
 /// One copy in so many is timed.
@@ -56,6 +63,30 @@ pub unsafe fn copy_for_others(from: *const u8, to: *mut u8, length: usize) {
     }
 }
 
+/// Copy from memory that another process has written.
+///
+/// # Safety
+/// As for [`copy`].
+#[inline]
+pub unsafe fn copy_from_others(from: *const u8, to: *mut u8, length: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if length < FROM {
+            copy(from, to, length);
+        } else {
+            copy_by(usual(from, to, length), from, to, length);
+        }
+    }
+}
+
+/// How to copy where there is nothing to learn.
+fn usual(from: *const u8, to: *const u8, length: usize) -> Copying {
+    if length >= STRINGS_FROM && is_crowded() && Copying::strings_suit(from, to) {
+        return Copying::String;
+    }
+    Copying::usual()
+}
+
 /// # Safety
 /// As for [`copy`].
 unsafe fn copy_long(from: *const u8, to: *mut u8, length: usize) {
@@ -72,7 +103,7 @@ unsafe fn copy_long(from: *const u8, to: *mut u8, length: usize) {
     let way = if streams && Copying::Streaming.is_sensible() {
         Copying::Streaming
     } else {
-        Copying::usual()
+        usual(from, to, length)
     };
     let began = timed.then(clock::now);
     // SAFETY: the caller's promise.

@@ -112,7 +112,7 @@ impl Elements<'_> {
         // SAFETY: the caller's promise; contiguous elements are bytes in a row.
         unsafe {
             if self.datatype.is_contiguous() {
-                isthmus_engine::copy(from, self.address.add(at), len);
+                isthmus_engine::copy_from_others(from, self.address.add(at), len);
             } else if len > 0 {
                 let end = (at + len) as i64;
                 self.datatype

@@ -80,6 +80,7 @@ fn look(board: &Board, comm: &Comm, member: usize, step: Step, inside: &mut Ente
         return Some(Ok(()));
     }
     if !board.has_skipped(member, step) {
+        board.await_member(inside, member);
         return None;
     }
     // Perhaps because somebody has failed, which it may have learned before us.

@@ -176,7 +176,7 @@ impl Operand<'_> {
             if self.crosses_packed() {
                 Elements::new(to.cast(), count, self.datatype).unpack(from, length);
             } else {
-                isthmus_engine::copy(from, to, length);
+                isthmus_engine::copy_from_others(from, to, length);
             }
         }
     }
