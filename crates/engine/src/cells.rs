@@ -44,7 +44,7 @@ fn size(segment: &Segment) -> u64 {
 
 /// Payload of one record of a message of `total` bytes: both sides copy at the same time, and each piece has its price.
 pub fn piece(total: usize) -> usize {
-    (total / 8).next_power_of_two().clamp(4 << 10, 16 << 10)
+    (total / 4).next_power_of_two().clamp(8 << 10, 16 << 10)
 }
 
 /// One cell, which is ours.
@@ -159,8 +159,9 @@ mod tests {
 
     #[test]
     fn pieces() {
-        assert_eq!(piece(1 << 10), 4 << 10);
-        assert_eq!(piece(48 << 10), 8 << 10);
+        assert_eq!(piece(1 << 10), 8 << 10);
+        assert_eq!(piece(32 << 10), 8 << 10);
+        assert_eq!(piece(33 << 10), 16 << 10);
         assert_eq!(piece(128 << 10), 16 << 10);
     }
 }
