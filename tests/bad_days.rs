@@ -43,13 +43,14 @@ fn traces() -> BTreeSet<String> {
         .collect()
 }
 
-/// Files with a name that a process has open or mapped and could write to. (What the kernel tells of itself is read at the start.)
+/// Files with a name that a process could write to: open, or mapped and shared. (At its start it is seen reading libraries, and
+/// what the kernel tells of the machine.)
 fn named_files(pid: u32) -> Vec<String> {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     let shared = maps.lines().filter(|line| {
         line.split_whitespace()
             .nth(1)
-            .is_some_and(|rights| rights.ends_with('s'))
+            .is_some_and(|rights| rights.contains('w') && rights.ends_with('s'))
     });
     let mapped = shared
         .filter_map(|line| line.split_whitespace().nth(5))
@@ -57,11 +58,20 @@ fn named_files(pid: u32) -> Vec<String> {
     let open = std::fs::read_dir(format!("/proc/{pid}/fd"))
         .into_iter()
         .flatten()
-        .flatten();
+        .flatten()
+        .filter(|entry| is_writable(pid, &entry.file_name().to_string_lossy()));
     let open = open.filter_map(|entry| Some(std::fs::read_link(entry.path()).ok()?.display().to_string()));
-    let unnamed = ["/memfd:", "/dev/null", "/sys/", "/proc/"];
-    let named = |file: &String| file.starts_with('/') && !unnamed.iter().any(|start| file.starts_with(start));
+    let named = |file: &String| file.starts_with('/') && !file.starts_with("/memfd:") && !file.starts_with("/dev/null");
     mapped.chain(open).filter(named).collect()
+}
+
+/// Has a process opened this for more than reading? (`flags` of proc_pid_fdinfo(5), in octal, with the access in the last two
+/// bits.)
+fn is_writable(pid: u32, descriptor: &str) -> bool {
+    let info = std::fs::read_to_string(format!("/proc/{pid}/fdinfo/{descriptor}")).unwrap_or_default();
+    let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+    flags.is_some_and(|flags| flags & 3 != 0)
 }
 
 /// Ranks that were killed, as mpiexec tells.
