@@ -2,7 +2,7 @@
 /* Messages of the lengths that travel in cells, which are answered in: to and fro, in bursts both ways, in floods that are
    not answered, before their receives and cut short, probed for, scattered. What arrives is what was sent, whoever has
    the cells, and some are in use where messages are answered. */
-#include "check.h"
+#include "counter.h"
 
 enum { LONGEST = (128 << 10) + 1, BURST = 12, FLOOD = 200 };
 
@@ -16,11 +16,10 @@ static MPI_T_pvar_session session;
 static MPI_T_pvar_handle handle;
 
 static void count_cells(void) {
-    int provided, index, count;
+    int provided;
     OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
     OK(MPI_T_pvar_session_create(&session));
-    OK(MPI_T_pvar_get_index("in_cells", MPI_T_PVAR_CLASS_COUNTER, &index));
-    OK(MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count));
+    handle = counter(session, "in_cells");
     OK(MPI_T_pvar_start(session, handle));
 }
 
