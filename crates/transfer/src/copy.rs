@@ -210,10 +210,10 @@ fn has_vectors() -> bool {
 enum Strings {
     /// Nothing.
     Slow = 1,
-    /// Long copies, unless the destination lies [close](APART) behind the source modulo [`PAGE`].
-    FastApart,
+    /// Long copies, unless the destination is less than [`APART`] bytes ahead of the source modulo [`PAGE`].
+    FastApart = 2,
     /// Everything.
-    Fast,
+    Fast = 3,
 }
 
 /// What addresses are compared in.
@@ -225,15 +225,17 @@ const APART: usize = 64;
 #[inline]
 fn strings() -> Strings {
     use std::sync::atomic::{AtomicU8, Ordering};
-    const ALL: [Strings; 3] = [Strings::Slow, Strings::FastApart, Strings::Fast];
     static KNOWN: AtomicU8 = AtomicU8::new(0);
-    let known = KNOWN.load(Ordering::Relaxed);
-    if let Some(strings) = ALL.into_iter().find(|strings| *strings as u8 == known) {
-        return strings;
+    match KNOWN.load(Ordering::Relaxed) {
+        1 => Strings::Slow,
+        2 => Strings::FastApart,
+        3 => Strings::Fast,
+        _ => {
+            let strings = look_for_strings();
+            KNOWN.store(strings as u8, Ordering::Relaxed);
+            strings
+        }
     }
-    let strings = look_for_strings();
-    KNOWN.store(strings as u8, Ordering::Relaxed);
-    strings
 }
 
 /// CPUID leaf 7, EBX bit 9 promises fast ones.
