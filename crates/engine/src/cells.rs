@@ -132,9 +132,9 @@ impl Cells {
         if *made == MOST {
             return;
         }
-        *made += 1;
         let cell = arena.allocate(segment, size(segment)).ok();
         if let Some(cell) = cell.and_then(|at| Cell::find(segment, at)) {
+            *made += 1;
             self.keep(segment, cell);
         }
     }

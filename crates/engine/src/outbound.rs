@@ -52,9 +52,7 @@ fn large_ring(segment: &Segment) -> u64 {
 /// cache for the one behind it, from where they are had in half the time (docs/decisions/0009). A quarter of it where
 /// reader and writer may share it.
 pub(crate) fn suitable_ring() -> u64 {
-    let cpu = isthmus_os::cpu::affinity().first().copied();
-    let caches = topology::caches(cpu.unwrap_or(0));
-    let second = caches.into_iter().find(|cache| cache.level == 2);
+    let second = topology::own_caches().into_iter().find(|cache| cache.level == 2);
     match second {
         Some(cache) if cache.shared_by.len() > 1 => cache.bytes / 4,
         Some(cache) => 2 * cache.bytes,

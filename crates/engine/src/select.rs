@@ -9,7 +9,7 @@
 
 use std::sync::OnceLock;
 
-use isthmus_os::{cpu, topology};
+use isthmus_os::topology;
 use isthmus_transfer::copy::{self, Copying};
 
 use crate::boot;
@@ -78,7 +78,7 @@ pub fn passes_caches(length: u64) -> bool {
 fn last_quarter() -> u64 {
     static BYTES: OnceLock<u64> = OnceLock::new();
     *BYTES.get_or_init(|| {
-        let caches = topology::caches(cpu::affinity().first().copied().unwrap_or(0));
+        let caches = topology::own_caches();
         let last = caches.last().filter(|_| Copying::Streaming.is_sensible());
         last.map_or(u64::MAX, |cache| cache.bytes / 4)
     })

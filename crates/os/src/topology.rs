@@ -64,6 +64,11 @@ pub fn cores(cpus: impl IntoIterator<Item = usize>) -> Vec<Vec<usize>> {
     cores.into_values().collect()
 }
 
+/// The caches above the first CPU that this process may use, nearest first.
+pub fn own_caches() -> Vec<Cache> {
+    caches(crate::cpu::affinity().first().copied().unwrap_or(0))
+}
+
 /// The caches above `cpu`, nearest first.
 pub fn caches(cpu: usize) -> Vec<Cache> {
     let mut caches: Vec<Cache> = numbered(&Path::new(CPUS).join(format!("cpu{cpu}/cache")), "index")
