@@ -1,7 +1,7 @@
 //! Single copies that are refused, interrupted, stopped and killed: the data is right all the same, and one line says why
 //! it came more slowly.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -96,6 +96,50 @@ fn each_mechanism_by_itself() -> Result<()> {
     }
     let run = with_fault(2, "large_messages", "ring", "")?;
     ensure!(run.err.is_empty(), "ring: {}", run.err);
+    Ok(())
+}
+
+/// Bytes of each copy of a trace, in one direction.
+fn copies(run: &Finished, direction: &str) -> Vec<usize> {
+    let lines = run.err.lines().filter(is_trace);
+    let lines = lines.filter_map(|line| line.split_once(&format!(" {direction} of ")));
+    lines
+        .filter_map(|(_, rest)| rest.split(' ').next()?.parse().ok())
+        .collect()
+}
+
+/// A side that has lost its CPU in the middle of its chunk would stall the other: whoever begins does all of it, whether
+/// the receiver is there first or the sender claims its receive.
+#[test]
+fn nothing_is_shared_with_more_ranks_than_cpus() -> Result<()> {
+    let cpus = std::thread::available_parallelism()?.get();
+    // As many bytes as the program receives in a round; one copy does them, since they are less than a slice.
+    let whole: BTreeSet<usize> = (0..60)
+        .map(|round| (round, 30000 + round * 7919 * 131 % 3_000_000))
+        .map(|(round, length)| if round % 5 == 4 { length - length / 3 } else { length })
+        .collect();
+    for mechanism in ["cma", "mapped"] {
+        let mut claimed = 0;
+        for absent_us in ["0", "10"] {
+            let run = Run::mpiexec("-n")
+                .arg((cpus + 1).to_string())
+                .arg(compile("large_messages")?)
+                .env("ISTHMUS_MECHANISM", mechanism)
+                .env("ISTHMUS_ABSENT_US", absent_us)
+                .env("ISTHMUS_TRACE", "1")
+                .limit(Duration::from_secs(120))
+                .succeed()?;
+            let pulls = copies(&run, "Pull");
+            let parts: Vec<_> = pulls.iter().filter(|bytes| !whole.contains(bytes)).collect();
+            ensure!(!pulls.is_empty(), "{mechanism}: no pulls");
+            ensure!(
+                parts.is_empty(),
+                "{mechanism}, {absent_us} us: parts of {parts:?} bytes"
+            );
+            claimed += copies(&run, "Push").len();
+        }
+        ensure!(claimed > 0, "{mechanism}: nobody has claimed a receive");
+    }
     Ok(())
 }
 
