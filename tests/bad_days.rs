@@ -262,6 +262,58 @@ fn denied_single_copy_changes_speed_only() -> Result<()> {
         .map(drop)
 }
 
+/// Who cannot fence for others, or cannot be fenced for, still loses no wake: not by short sleeps, which would take CPU time and
+/// show in the counter, but since those fence who can.
+#[test]
+fn no_wake_is_lost_without_membarrier() -> Result<()> {
+    let (deny, wakes) = (compile("deny")?, compile("wakes")?);
+    let hasty = || Run::mpiexec("--set yield_us=0 --set spin_us=1").limit(Duration::from_secs(90));
+    let denied = |run: Run, ranks: &str| run.words("-n").words(ranks).arg(&deny).words("membarrier").arg(&wakes);
+    for ranks in ["2", "4"] {
+        denied(hasty(), ranks).succeed().context("all are denied")?;
+        hasty()
+            .words("-n")
+            .words(ranks)
+            .arg(&wakes)
+            .words("thread")
+            .succeed()
+            .context("all have threads")?;
+    }
+    // Some of each kind: they send to one another in both parts of the program.
+    denied(hasty(), "1")
+        .words(": -n 1")
+        .arg(&wakes)
+        .succeed()
+        .context("rank 0 is denied")?;
+    denied(hasty().words("-n 1").arg(&wakes).words(":"), "1")
+        .succeed()
+        .context("rank 1 is denied")?;
+    denied(hasty().words("-n 1").arg(&wakes).words(":"), "1")
+        .words(": -n 1")
+        .arg(&wakes)
+        .words("thread : -n 1")
+        .arg(&wakes)
+        .succeed()
+        .context("rank 1 is denied, rank 2 has a thread")?;
+    // Sleeps are as long as elsewhere.
+    let blocked = Run::mpiexec("-n 4").arg(&deny).words("membarrier");
+    blocked.arg(compile("blocked")?).succeed().map(drop)
+}
+
+/// A rank that is refused membarrier hears more senders than it looks at by itself elsewhere.
+#[test]
+fn many_senders_without_membarrier() -> Result<()> {
+    Run::mpiexec("-n 1")
+        .arg(compile("deny")?)
+        .words("membarrier")
+        .arg(compile("many")?)
+        .words(": -n 23")
+        .arg(compile("many")?)
+        .limit(Duration::from_secs(90))
+        .succeed()
+        .map(drop)
+}
+
 /// Where containers keep shared memory there is next to none: nothing of ours is there. Only root can try that.
 #[test]
 fn a_small_dev_shm_does_not_matter() -> Result<()> {

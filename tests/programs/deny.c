@@ -1,6 +1,6 @@
 /* deny ERRNO PROGRAM...: runs the program with process_vm_readv and process_vm_writev answered by this errno (EPERM 1,
- * ENOSYS 38) by a seccomp filter, as some containers do. deny user PROGRAM...: as another user for each rank, without
- * capabilities. No MPI in here. */
+ * ENOSYS 38) by a seccomp filter, as some containers do. deny membarrier PROGRAM...: with membarrier answered by EPERM.
+ * deny user PROGRAM...: as another user for each rank, without capabilities. No MPI in here. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <grp.h>
@@ -14,11 +14,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int filter(unsigned number) {
+/* Two system calls are answered by this errno. */
+static int filter(unsigned one, unsigned other, unsigned number) {
     struct sock_filter program[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, one, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, other, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | number),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
@@ -30,8 +31,13 @@ int main(int argc, char **argv) {
     if (argc < 3) return 2;
     const char *own = getenv("ISTHMUS_RANK");
     unsigned id = 20000 + (own ? (unsigned)atoi(own) : 0);
-    int failed = strcmp(argv[1], "user") == 0 ? setgroups(0, NULL) || setresgid(id, id, id) || setresuid(id, id, id)
-                                              : filter((unsigned)atoi(argv[1]));
+    int failed;
+    if (strcmp(argv[1], "user") == 0)
+        failed = setgroups(0, NULL) || setresgid(id, id, id) || setresuid(id, id, id);
+    else if (strcmp(argv[1], "membarrier") == 0)
+        failed = filter(SYS_membarrier, SYS_membarrier, EPERM);
+    else
+        failed = filter(SYS_process_vm_readv, SYS_process_vm_writev, (unsigned)atoi(argv[1]));
     if (failed) {
         perror("deny");
         return 2;

@@ -2,10 +2,12 @@
 // more ranks: 16
 // mpiexec: --set yield_us=0 --set spin_us=1
 /* Messages whose receivers have just gone to sleep, or are about to: thousands of sleeps, and none of them ends by its bound
- * with a message waiting. */
+ * with a message waiting. `wakes thread`: of processes that have a thread before they join. */
 #include "counter.h"
 
+#include <pthread.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { ROUNDS = 3000 };
 
@@ -20,9 +22,17 @@ static void dawdle(unsigned *state) {
     while ((now.tv_sec - start.tv_sec) * 1000000000L + now.tv_nsec - start.tv_nsec < wanted);
 }
 
+static void *linger(void *nothing) {
+    for (;;) pause();
+    return nothing;
+}
+
 int main(int argc, char **argv) {
     int provided, next, before;
     MPI_T_pvar_session session;
+    pthread_t thread;
+    if (argc > 1 && strcmp(argv[1], "thread") == 0)
+        CHECK(pthread_create(&thread, NULL, linger, NULL) == 0, "no thread");
     begin(&argc, &argv);
     OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
     OK(MPI_T_pvar_session_create(&session));

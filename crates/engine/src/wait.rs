@@ -15,7 +15,8 @@ use crate::{Entered, Result, allows_threads, boot, counters, enter, waiters};
 /// A sleep is never longer: a waker that died between two instructions must not hang us, nor a launcher that is gone.
 pub(crate) const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
-/// As long as one where the kernel refuses membarrier: a sender that does not fence may then miss that we sleep.
+/// As long as the first one where the kernel refuses membarrier: a sender that does not know yet that it must fence may miss
+/// that we sleep.
 pub(crate) const SHORT_SLEEP: Duration = Duration::from_millis(1);
 
 /// Enter, and [wait](Entered::wait). Blocks.

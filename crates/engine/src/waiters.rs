@@ -49,7 +49,7 @@ struct Waiters {
     resting: Vec<Resting>,
     /// Does a thread poll?
     polling: bool,
-    /// Sleeps must be short: the kernel refuses membarrier.
+    /// This sleep must be short: the kernel has begun to refuse membarrier.
     unordered: bool,
 }
 

@@ -6,15 +6,16 @@
 //!
 //! # Fields
 //! - `word`, the futex word. Its lowest bit, *armed*: raised by the owner before it sleeps, taken down by whoever wakes it,
-//!   and by the owner afterwards. The rest counts calls from thread to thread within the owner, so that a thread which
-//!   is about to sleep notices one.
+//!   and by the owner afterwards. The next one: senders must fence, since the owner cannot for them; it stays. The rest
+//!   counts calls from thread to thread within the owner, so that a thread which is about to sleep notices one.
 //! - `rung`: when a waker last took the bit down, for the owner to learn what a wake takes. On a line of its own.
 //! - bitmap: bits set by senders, taken all at once by the owner.
 //!
 //! # Ordering
 //! The classic store-then-load on both sides: the sender publishes, then looks at the word; the owner raises the bit, then
 //! looks once more for records. The owner pays for both: [`Doorbell::prepare_to_sleep`] issues
-//! `membarrier(GLOBAL_EXPEDITED)`. A sender whose process is not registered for it must fence itself ([`order`]).
+//! `membarrier(GLOBAL_EXPEDITED)`. A sender whose process is not registered for it must fence itself ([`order`]), and so
+//! must all who send to an owner that is refused it.
 //!
 //! # Threads
 //! Several threads of the owner may sleep on the word ([`Doorbell::rest`]), each under a bit of its own. A sender wakes
@@ -33,8 +34,10 @@ const _: () = assert!(size_of::<Doorbell>() == 128);
 
 /// Somebody sleeps, and nobody looks at the rings.
 const ARMED: u32 = 1;
+/// Whoever rings must fence before it looks.
+const UNFENCED: u32 = 2;
 /// One call from thread to thread.
-const CALL: u32 = 2;
+const CALL: u32 = 4;
 
 /// The sleep word.
 #[repr(C, align(128))]
@@ -60,6 +63,14 @@ impl Doorbell {
     /// [`Self::wake`].
     #[inline]
     pub fn ring(&self) -> bool {
+        let word = self.word.load(Ordering::Relaxed);
+        if word & (ARMED | UNFENCED) == 0 {
+            return false;
+        }
+        if word & UNFENCED != 0 {
+            // SYNC: doorbell
+            fence(Ordering::SeqCst);
+        }
         self.is_armed() && self.word.fetch_and(!ARMED, Ordering::AcqRel) & ARMED != 0
     }
 
@@ -70,17 +81,21 @@ impl Doorbell {
     }
 
     /// Arm it. The caller then looks for work once more, and sleeps only if there is none; else it calls
-    /// [`Self::stay_awake`]. False: the kernel refuses membarrier, so a sender that does not fence may not see the flag,
-    /// and the sleep must be short.
+    /// [`Self::stay_awake`]. False: the kernel has just begun to refuse membarrier. A sender that has not seen yet that it
+    /// must fence may then not see the flag either, and this once the sleep must be short.
     pub fn prepare_to_sleep(&self) -> bool {
+        #[cfg(not(loom))]
+        return self.arm(isthmus_os::membarrier::fence_everyone);
+        #[cfg(loom)]
+        self.arm(|| true)
+    }
+
+    fn arm(&self, fence_everyone: impl FnOnce() -> bool) -> bool {
         self.word.fetch_or(ARMED, Ordering::Relaxed);
         // SYNC: doorbell
-        #[cfg(not(loom))]
-        let seen = isthmus_os::membarrier::fence_everyone();
-        #[cfg(loom)]
-        let seen = true;
+        let ordered = fence_everyone() || self.word.fetch_or(UNFENCED, Ordering::Relaxed) & UNFENCED != 0;
         fence(Ordering::SeqCst);
-        seen
+        ordered
     }
 
     /// Take the bit down without sleeping.
@@ -201,6 +216,26 @@ mod tests {
                 theirs.0.ring()
             });
             shared.0.prepare_to_sleep();
+            let seen = shared.1.load(Ordering::Acquire) == 1;
+            let woken = sender.join().expect("ends");
+            assert!(seen || woken);
+        });
+    }
+
+    /// Nor if it cannot fence for a sender that does not fence by itself, from its second sleep on.
+    #[test]
+    fn loom_no_lost_wake_without_membarrier() {
+        loom::model(|| {
+            let shared = Arc::new((Doorbell::default(), AtomicU32::new(0)));
+            assert!(!shared.0.arm(|| false), "the first one is short");
+            shared.0.stay_awake();
+            let theirs = shared.clone();
+            let sender = loom::thread::spawn(move || {
+                theirs.1.store(1, Ordering::Release);
+                order(false);
+                theirs.0.ring()
+            });
+            assert!(shared.0.arm(|| false));
             let seen = shared.1.load(Ordering::Acquire) == 1;
             let woken = sender.join().expect("ends");
             assert!(seen || woken);

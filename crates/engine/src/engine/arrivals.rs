@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use isthmus_os::membarrier;
 use isthmus_shm::ring::Header;
 use isthmus_shm::{Offset, doorbell};
 
@@ -163,22 +164,12 @@ impl Engine {
 
     /// Look at this peer's ring from now on; somebody who was silent for long makes room.
     fn make_hot(&mut self, peer: u32) {
-        if self.hot.len() == MAX_HOT {
+        if self.hot.len() >= MAX_HOT {
             let silent = self.hot.iter().position(|&other| {
                 let inbound = self.inbound[other as usize].as_mut().expect("hot rings exist");
                 !std::mem::take(&mut inbound.active)
             });
-            let other = self.hot.swap_remove(silent.unwrap_or(0));
-            let inbound = self.inbound[other as usize].as_mut().expect("hot rings exist");
-            inbound.hot = false;
-            inbound.ring.set_polled(false);
-            // The sender may have published, and not yet seen that it must ring: order its view, look once more.
-            // SYNC: ring-polled
-            isthmus_os::membarrier::fence_everyone();
-            std::sync::atomic::fence(Ordering::SeqCst);
-            if inbound.ring.is_ready() {
-                doorbell::set_bit(self.segment.bitmap(self.me), other);
-            }
+            self.make_cold(silent.unwrap_or(0), membarrier::fence_everyone);
         }
         let inbound = self.inbound[peer as usize].as_mut().expect("connected");
         if !inbound.hot {
@@ -186,6 +177,26 @@ impl Engine {
             inbound.active = true;
             inbound.ring.set_polled(true);
             self.hot.push(peer);
+        }
+    }
+
+    /// Look no more at the ring that is hot at this place, unless everybody cannot be fenced: its sender may then have
+    /// published, and not see for long that it must ring.
+    fn make_cold(&mut self, at: usize, fence_everyone: impl FnOnce() -> bool) {
+        let peer = self.hot[at];
+        let inbound = self.inbound[peer as usize].as_mut().expect("hot rings exist");
+        inbound.ring.set_polled(false);
+        // Order its view, look once more.
+        // SYNC: ring-polled
+        if !fence_everyone() {
+            inbound.ring.set_polled(true);
+            return;
+        }
+        std::sync::atomic::fence(Ordering::SeqCst);
+        self.hot.swap_remove(at);
+        inbound.hot = false;
+        if inbound.ring.is_ready() {
+            doorbell::set_bit(self.segment.bitmap(self.me), peer);
         }
     }
 
@@ -254,5 +265,31 @@ impl Engine {
         {
             outbound.cells.keep(self.segment, cell);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isthmus_shm::Segment;
+
+    use super::*;
+    use crate::control::Nonce;
+
+    /// A sender that does not fence, and whose receiver cannot fence for it, would not see in time that it must ring.
+    #[test]
+    fn a_ring_is_left_to_the_doorbell_only_with_a_fence() {
+        let fd = crate::job::create(2, Nonce([1; 16])).expect("memory");
+        let segment: &'static Segment = Box::leak(Box::new(Segment::attach(fd, [1; 16]).expect("a job segment")));
+        let (mut us, mut them) = (Engine::new(segment, 0, true, None), Engine::new(segment, 1, true, None));
+        them.outbound(0).expect("room");
+        assert!(us.open(1));
+        us.make_hot(1);
+        us.make_cold(0, || false);
+        let is_polled = |them: &Engine| them.out[0].as_ref().is_some_and(|outbound| outbound.is_polled());
+        assert!(us.hot == [1] && is_polled(&them), "refused");
+        us.make_cold(0, || true);
+        assert!(us.hot.is_empty() && !is_polled(&them), "fenced");
+        us.make_hot(1);
+        assert!(us.hot == [1] && is_polled(&them), "back");
     }
 }
