@@ -401,6 +401,47 @@ fn killed_in_the_middle_of_a_copy() -> Result<()> {
     Ok(())
 }
 
+/// The other end of a copy that is torn off hears of it, and is as good as new: with itself, with a third rank, and in
+/// memory that it takes afterwards.
+#[test]
+fn killed_in_the_middle_of_a_copy_and_the_other_goes_on() -> Result<()> {
+    let program = compile("torn")?;
+    for (fault, victim, how) in [
+        ("cma.pull:KILL:after=3:at=100000", 0, ""),
+        ("cma.pull:KILL:after=3:at=100000", 1, ""),
+        ("cma.any:KILL:after=30:at=1", 0, ""),
+        ("cma.push:KILL:after=3:at=100000", 0, "posted"),
+        ("cma.any:KILL:after=9:at=1", 1, "posted"),
+        ("mapped.pull:KILL:after=3:at=100000", 0, "mapped"),
+        ("mapped.any:KILL:after=30:at=1", 1, "mapped"),
+        ("mapped.push:KILL:after=3:at=100000", 1, "mapped posted"),
+    ] {
+        for ranks in [2, 3] {
+            let mechanism = fault.split('.').next().unwrap_or_default();
+            let run = Run::mpiexec("-n")
+                .arg(ranks.to_string())
+                .arg(&program)
+                .words(&format!("{victim} {how}"))
+                .env("ISTHMUS_MECHANISM", mechanism)
+                .env("ISTHMUS_FAULT", format!("{fault}:rank={victim}"))
+                .limit(Duration::from_secs(60))
+                .finish()?;
+            let what = format!(
+                "{fault}, rank {victim} of {ranks}: {:?}\n{}{}",
+                run.code, run.out, run.err
+            );
+            ensure!(run.code == Some(137), "{what}");
+            ensure!(
+                run.out.lines().filter(|line| *line == "survived").count() == ranks - 1,
+                "{what}"
+            );
+            ensure!(run.err.lines().count() == 1 && run.err.contains("signal 9"), "{what}");
+        }
+    }
+    ensure!(named("programs/torn").is_empty(), "a rank lives on");
+    Ok(())
+}
+
 /// At any moment, from outside, on each way that a long message can take.
 #[test]
 fn killed_and_stopped_at_any_moment() -> Result<()> {
