@@ -300,7 +300,7 @@ fn state(pid: u32) -> Option<char> {
     stat[stat.rfind(')')? + 2..].chars().next()
 }
 
-/// A rank that stops in the middle of its copy only delays, whoever waits for its chunk.
+/// A rank that stops in the middle of its copy only delays, whoever waits for its chunk or its piece.
 #[test]
 fn stopped_in_the_middle_of_a_copy() -> Result<()> {
     for (mechanism, fault) in [
@@ -308,10 +308,12 @@ fn stopped_in_the_middle_of_a_copy() -> Result<()> {
         ("cma", "cma.push:STOP:after=3:at=100000:times=1:rank=0"),
         ("mapped", "mapped.pull:STOP:after=3:at=100000:times=1:rank=1"),
         ("mapped", "mapped.push:STOP:after=3:at=100000:times=1:rank=0"),
+        ("ring", "ring.pull:STOP:after=700:times=1:rank=1"),
+        ("ring", "ring.push:STOP:after=700:times=1:rank=0"),
     ] {
         let running = bulk(mechanism, "4", fault)?;
-        // A push may never be asked for.
-        goes_on(running, fault, !fault.contains("push"))?;
+        // A push of both ends at once may never be asked for.
+        goes_on(running, fault, mechanism == "ring" || !fault.contains("push"))?;
     }
     for (mechanism, fault) in [
         ("cma", "cma.push:STOP:after=3:at=100000:times=1:rank=0"),
@@ -380,7 +382,7 @@ fn ended_by_a_kill(running: Running, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// At an exact moment: with a chunk claimed and half of it moved.
+/// At an exact moment: with a chunk claimed and half of it moved, or a piece in the ring that nobody is told of.
 #[test]
 fn killed_in_the_middle_of_a_copy() -> Result<()> {
     for (mechanism, fault) in [
@@ -388,6 +390,9 @@ fn killed_in_the_middle_of_a_copy() -> Result<()> {
         ("cma", "cma.any:KILL:after=30:at=1:rank=0"),
         ("mapped", "mapped.pull:KILL:after=3:at=100000"),
         ("mapped", "mapped.any:KILL:after=30:at=1:rank=1"),
+        // In the first message, of more pieces than that.
+        ("ring", "ring.pull:KILL:after=700:rank=1"),
+        ("ring", "ring.push:KILL:after=700:rank=0"),
     ] {
         let running = bulk(mechanism, "0", fault)?;
         ended_by_a_kill(running, fault)?;
@@ -415,6 +420,9 @@ fn killed_in_the_middle_of_a_copy_and_the_other_goes_on() -> Result<()> {
         ("mapped.pull:KILL:after=3:at=100000", 0, "mapped"),
         ("mapped.any:KILL:after=30:at=1", 1, "mapped"),
         ("mapped.push:KILL:after=3:at=100000", 1, "mapped posted"),
+        ("ring.push:KILL:after=70", 0, ""),
+        ("ring.pull:KILL:after=70", 0, "posted"),
+        ("ring.any:KILL:after=300", 1, "posted"),
     ] {
         for ranks in [2, 3] {
             let mechanism = fault.split('.').next().unwrap_or_default();

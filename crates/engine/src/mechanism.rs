@@ -5,12 +5,12 @@ use std::sync::OnceLock;
 use isthmus_os::process;
 use isthmus_os::xpmem::{self, Device};
 use isthmus_shm::slot::Identity;
-use isthmus_transfer::Transfer;
 use isthmus_transfer::attached::Xpmem;
 use isthmus_transfer::cma::{Cma, Refusal};
 use isthmus_transfer::fault::{Fault, Plan};
 use isthmus_transfer::mapped::Mapped;
 use isthmus_transfer::trace::{Event, Trace};
+use isthmus_transfer::{Direction, Transfer};
 
 use crate::boot;
 use crate::heap::REGISTRY;
@@ -66,17 +66,29 @@ pub(crate) fn mapped() -> &'static dyn Transfer {
     *MAPPED.get_or_init(|| keep(Mapped::new(&REGISTRY)))
 }
 
+/// A piece of an announced message is written into a ring, or about to be read out of one: what is to go wrong does.
+#[inline]
+pub(crate) fn strike_piece(direction: Direction) {
+    if let Some(plan) = plan() {
+        plan.strike_piece(direction);
+    }
+}
+
 /// What is to go wrong in this process.
+#[inline]
 fn plan() -> Option<&'static Plan> {
-    static PLAN: OnceLock<Plan> = OnceLock::new();
-    let plan = PLAN.get_or_init(|| {
-        let rules = tunables::FAULT.get().unwrap_or_default();
-        let plan = Plan::parse(rules).unwrap_or_else(|unclear| {
-            process::say(&format!("isthmus: {}: {unclear}", tunables::FAULT.variable()));
-            Plan::default()
-        });
-        plan.of_rank(boot::world().map_or(0, |world| world.rank))
+    static PLAN: OnceLock<Option<Plan>> = OnceLock::new();
+    PLAN.get_or_init(read_plan).as_ref()
+}
+
+#[cold]
+fn read_plan() -> Option<Plan> {
+    let rules = tunables::FAULT.get().unwrap_or_default();
+    let plan = Plan::parse(rules).unwrap_or_else(|unclear| {
+        process::say(&format!("isthmus: {}: {unclear}", tunables::FAULT.variable()));
+        Plan::default()
     });
+    let plan = plan.of_rank(boot::world().map_or(0, |world| world.rank));
     (!plan.is_empty()).then_some(plan)
 }
 

@@ -10,11 +10,13 @@ use std::sync::atomic::Ordering;
 use isthmus_os::{clock, topology};
 use isthmus_shm::ring::{self, Header, Mapped, Producer};
 use isthmus_shm::{Offset, Segment, segment};
+use isthmus_transfer::Direction;
 use isthmus_transfer::copy::Copying;
 
 use crate::arena::Arena;
 use crate::buffer::Buffer;
 use crate::cells::{self, Cell, Cells};
+use crate::mechanism;
 use crate::orders::Orders;
 use crate::record::{
     Advertised, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, Fixed, FullLine, Handler, Help, InCell,
@@ -598,11 +600,14 @@ impl Outbound {
                         from: *next,
                         length: now,
                     };
-                    let put = self.put_by(*copying, Handler::Data, piece, |ticks| Data {
-                        receive_op: *receive_op,
-                        ticks,
-                        offset: *next as u64,
-                        zero_too: 0,
+                    let put = self.put_by(*copying, Handler::Data, piece, |ticks| {
+                        mechanism::strike_piece(Direction::Push);
+                        Data {
+                            receive_op: *receive_op,
+                            ticks,
+                            offset: *next as u64,
+                            zero_too: 0,
+                        }
                     });
                     if !put {
                         return (wrote, None);

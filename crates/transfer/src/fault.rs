@@ -13,6 +13,10 @@
 //! Numbers may carry `K`, `M` or `G`. `push:EPERM` denies one direction from the start; `cma.pull:EFAULT:after=7:at=4K`
 //! finds a hole 4 KiB into the eighth pull and all later ones; `any:KILL:after=3:at=1M:rank=1` kills rank 1 in the middle
 //! of its fourth transfer, and `STOP` stops it there until somebody continues it.
+//!
+//! The ring is no mechanism of this crate, and only rules that name it are about it: `ring.push:KILL:after=99` kills whoever
+//! has written a hundred pieces of announced messages into rings, before the last is told of, and `ring.pull:STOP` stops who
+//! is about to read one. Nothing else can go wrong there.
 
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -24,6 +28,9 @@ use isthmus_os::{errno, process, signal};
 use crate::Span;
 use crate::layout::Layout;
 use crate::transfer::{Capabilities, Direction, Interrupted, Shape, Transfer};
+
+/// By which rules name the ring.
+const RING: &str = "ring";
 
 /// What is to go wrong in this process, and when. Calls are counted over all peers.
 #[derive(Debug, Default)]
@@ -88,6 +95,15 @@ impl Plan {
         self.rules.is_empty()
     }
 
+    /// Is a piece to go wrong that is written into a ring, or read out of it? Then it does.
+    pub fn strike_piece(&self, direction: Direction) {
+        if let Some((kind, _)) = self.strike(RING, direction) {
+            // There is no third kind for rings, and signals to oneself are not refused.
+            let signal = if kind == Kind::Stop { signal::STOP } else { signal::KILL };
+            let _ = signal_to_myself(signal);
+        }
+    }
+
     /// What strikes this call, and after how many bytes.
     fn strike(&self, mechanism: &str, direction: Direction) -> Option<(Kind, u64)> {
         let mut fitting = self.rules.iter().filter(|rule| rule.fits(mechanism, direction));
@@ -137,11 +153,16 @@ impl Rule {
                 other => return Err(format!("\"{other}\" is not after, times, at or rank")),
             }
         }
+        if mechanism == Some(RING) && (matches!(kind, Kind::Errno(_)) || rule.at > 0) {
+            return Err("a ring knows only STOP and KILL, between pieces".into());
+        }
         Ok(rule)
     }
 
     fn fits(&self, mechanism: &str, direction: Direction) -> bool {
-        self.mechanism.as_ref().is_none_or(|only| only == mechanism)
+        self.mechanism
+            .as_ref()
+            .map_or(mechanism != RING, |only| only == mechanism)
             && self.direction.is_none_or(|only| only == direction)
     }
 
@@ -287,6 +308,15 @@ mod tests {
     }
 
     #[test]
+    fn the_ring_is_meant_only_by_name() {
+        let strikes = |text: &str| plan(text).strike(RING, Direction::Push).map(|(kind, _)| kind);
+        assert_eq!(strikes("any:KILL,push:EPERM,cma.any:STOP,ring.pull:STOP"), None);
+        assert_eq!(strikes("any:EPERM,ring.any:STOP"), Some(Kind::Stop));
+        assert_eq!(strikes("ring.push:KILL:after=1"), None);
+        assert_eq!(outcomes("ring.any:KILL"), [(10, None, 10); 8]);
+    }
+
+    #[test]
     fn ranks_are_told_apart() {
         let all = "any:EPERM:rank=1,push:ESRCH:rank=2";
         let left = |rank| Plan::parse(all).expect("a plan").of_rank(rank).rules.len();
@@ -302,6 +332,8 @@ mod tests {
             ("pull:EPERM:after", "\"after\" is not key=number"),
             ("pull:EPERM:after=x", "\"x\" is not a number"),
             ("pull:EPERM:after=99999999999G", "\"99999999999G\" is not a number"),
+            ("ring.push:EPERM", "a ring knows only STOP and KILL, between pieces"),
+            ("ring.any:KILL:at=1", "a ring knows only STOP and KILL, between pieces"),
             (
                 "any:EPERM,push:EPERM:when=1",
                 "\"when\" is not after, times, at or rank",

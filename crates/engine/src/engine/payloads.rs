@@ -1,11 +1,13 @@
 //! Bytes that arrive: whole messages, pieces of messages that their senders sent at once, and pieces of streams.
 
 use isthmus_os::clock;
+use isthmus_transfer::Direction;
 use isthmus_transfer::copy::Copying;
 
 use super::{Early, Engine};
 use crate::inbound::Incoming;
 use crate::matching::Key;
+use crate::mechanism;
 use crate::ops::Stage;
 use crate::payload::Payload;
 use crate::record::{Body, Data, EagerFirst, Envelope};
@@ -154,6 +156,7 @@ impl Engine {
         if self.ops[op].to != peer {
             return;
         }
+        mechanism::strike_piece(Direction::Pull);
         let (mut effort, way, length) = (self.ops[op].effort, self.ops[op].way, self.ops[op].wire);
         let began = clock::ticks();
         let whole = self.store(op, data.offset, payload);
