@@ -373,6 +373,23 @@ fn memory_that_is_nearly_gone() -> Result<()> {
     Ok(())
 }
 
+/// What the group has no room for is refused, and nobody is killed for it. Only root can try that.
+#[test]
+fn more_memory_than_there_is() -> Result<()> {
+    for ranks in ["1", "2"] {
+        let Some(group) = ControlGroup::with_memory(256 << 20) else {
+            println!("not tried: making a cgroup needs root");
+            return Ok(());
+        };
+        let run = group.run(command("mpiexec")).words("-n").arg(ranks);
+        run.arg(compile("beyond")?)
+            .words("300")
+            .succeed()
+            .with_context(|| format!("{ranks} ranks"))?;
+    }
+    Ok(())
+}
+
 /// A container's share of the machine is not what its affinity mask says: ranks that spin would be stopped for the rest of
 /// each period, with what the others wait for.
 #[test]
@@ -396,6 +413,19 @@ fn a_quota_below_the_number_of_cpus() -> Result<()> {
         .words("own")
         .succeed()?;
     Ok(())
+}
+
+/// A launcher that may use one CPU has ranks that may use no more, however many there are.
+#[test]
+fn an_affinity_mask_of_one_cpu() -> Result<()> {
+    Run::program("taskset")
+        .words("-c 0")
+        .arg(command("mpiexec"))
+        .words("-n 2")
+        .arg(compile("quota")?)
+        .words("shared")
+        .succeed()
+        .map(drop)
 }
 
 /// Ranks of different users without capabilities may not read one another's memory. Only root can try that.

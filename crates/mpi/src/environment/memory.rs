@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use isthmus_engine::{heap, tunables};
+use isthmus_os::memory;
 
 use crate::error::Result;
 use crate::fail;
@@ -14,6 +15,10 @@ use crate::info::Info;
 
 /// Never less: buffers start on a line of their own.
 const ALIGNMENT: usize = 64;
+
+/// From so many bytes on it is asked whether they can be had: the kernel promises more, and a cgroup that cannot keep that
+/// kills.
+const LARGE: usize = 1 << 20;
 
 /// What was handed out of this process's own memory, by address.
 static LIVE: LazyLock<Mutex<HashMap<usize, Layout>>> = LazyLock::new(Mutex::default);
@@ -44,6 +49,9 @@ pub fn alloc_mem(size: i64, info: Option<&Info>) -> Result<*mut c_void> {
         && let Ok(base) = heap::allocate(bytes as u64, alignment as u64)
     {
         return Ok(base.as_ptr().cast());
+    }
+    if bytes >= LARGE && bytes as u64 > memory::available() {
+        return Err(no_memory(size));
     }
     // Each call answers an address of its own, so nothing is a byte.
     let layout = Layout::from_size_align(bytes.max(1), alignment).map_err(|_| no_memory(size))?;
