@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use isthmus_tests::{Finished, Run, Running, children, compile, full, named, signal};
+use isthmus_tests::{Finished, Run, Running, children, command, compile, full, named, signal};
 
 const STRUCK: &str = "injected fault";
 
@@ -503,19 +503,80 @@ fn counts_beyond_two_and_four_gib() -> Result<()> {
     Ok(())
 }
 
-/// The machine changes its mind when it has long been trusted.
+/// The machine changes its mind when it has long been trusted. On one CPU and without adverts a rank copies each message
+/// that it receives by itself, at once, so transfers are counted.
 #[test]
 fn refused_after_a_thousand_transfers() -> Result<()> {
+    const TRUSTED: usize = 1000;
     let fault = "any:EPERM:after=1000";
-    let run = Run::mpiexec("-n 2")
+    let run = Run::program("taskset")
+        .words("-c 0")
+        .arg(command("mpiexec"))
+        .words("-n 2 --set advertise=0")
         .arg(compile("bulk")?)
-        .words("1 1000")
+        .words(&format!("1 {}", 2 * TRUSTED + 20))
         .env("ISTHMUS_MECHANISM", "cma")
         .env("ISTHMUS_FAULT", fault)
         .env("ISTHMUS_TRACE", "1")
         .limit(Duration::from_secs(120))
         .succeed()?;
-    check(&run, (fault, Some("Operation not permitted")), 2)
+    check(&run, (fault, Some("Operation not permitted")), 2)?;
+    let copies = copies(&run, "Pull");
+    let refused: usize = struck(&run).values().sum();
+    ensure!(copies.iter().all(|&bytes| bytes == 1 << 20), "a message in parts");
+    ensure!(
+        refused == 2 && copies.len() - refused == 2 * TRUSTED,
+        "{refused} of {} transfers refused",
+        copies.len()
+    );
+    Ok(())
+}
+
+/// What `isthmus info --protocols` says of each size: the protocols and their costs, in its order.
+fn protocols(text: &str) -> Vec<Vec<(&str, f64)>> {
+    let mut sizes: Vec<Vec<(&str, f64)>> = Vec::new();
+    for line in text.lines().skip(1) {
+        let begins = !line.starts_with(' ');
+        let mut words = line.split_whitespace().skip(usize::from(begins));
+        let (Some(name), Some(Ok(cost))) = (words.next(), words.next().map(str::parse)) else {
+            break;
+        };
+        if begins {
+            sizes.push(Vec::new());
+        }
+        if let Some(last) = sizes.last_mut() {
+            last.push((name, cost));
+        }
+    }
+    sizes
+}
+
+/// The table of protocols goes from the cheapest to the dearest, and has none that this machine refuses.
+#[test]
+fn the_table_of_protocols_knows_what_is_refused() -> Result<()> {
+    let open = Run::program(command("isthmus")).words("info --protocols").succeed()?;
+    let denied = Run::program(compile("deny")?)
+        .words("1")
+        .arg(command("isthmus"))
+        .words("info --protocols")
+        .succeed()?;
+    for run in [&open, &denied] {
+        let sizes = protocols(&run.out);
+        ensure!(sizes.len() == 11, "{}", run.out);
+        for size in &sizes {
+            ensure!(size.is_sorted_by(|one, other| one.1 <= other.1), "{size:?}");
+            ensure!(size.iter().filter(|(name, _)| *name == "ring").count() == 1, "{size:?}");
+        }
+        let closed = run.out.lines().any(|line| line.starts_with("cma is closed: "));
+        let offered = sizes.iter().flatten().any(|(name, _)| *name == "cma");
+        ensure!(closed != offered, "{}", run.out);
+    }
+    ensure!(
+        denied.out.contains("cma is closed: ") && denied.out.contains("not permitted"),
+        "{}",
+        denied.out
+    );
+    Ok(())
 }
 
 /// A mechanism that is asked for and not there: said once per process, and done without.

@@ -261,7 +261,7 @@ fn text(info: &Info) -> String {
     let Build { profile, target, rustc } = &info.build;
     let mut text = format!("Isthmus {} ({profile}, {target}, {rustc})\n", info.version);
 
-    text += "\nTunables (set by the variable ISTHMUS_<NAME>, or mpiexec -genv)\n";
+    text += "\nTunables (set by the variable ISTHMUS_<NAME>, or mpiexec --set NAME=VALUE)\n";
     let tunables = info.tunables.iter().map(|row| {
         let value = if row.unit == "bytes" {
             show::bytes(row.value)
