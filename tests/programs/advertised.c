@@ -239,8 +239,66 @@ static void cancelled_sends(void) {
     }
 }
 
+#ifdef AT_ONCE
+/* A receive with wildcards behind it is claimed: its send is over while its rank is not there. One with a wildcard before
+   it is not even advertised, whoever might send. */
+static void claimed_beside_wildcards(void) {
+    enum { LENGTH = 1 << 20, ROUNDS_OF_IT = 20, BESIDE = 50, OTHER, GO };
+    int provided, partner = rank ^ 1, pid = callable(), theirs = 0;
+    MPI_T_pvar_session session;
+    OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
+    OK(MPI_T_pvar_session_create(&session));
+    MPI_T_pvar_handle claims = counter(session, "claimed"), adverts = counter(session, "advertised");
+    OK(MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES));
+    unsigned long long before = 0, after = 0;
+    unsigned char *data = NULL, *more = malloc(LENGTH);
+    OK(MPI_Alloc_mem(LENGTH, MPI_INFO_NULL, &data));
+    for (int round = 0; round < ROUNDS_OF_IT; round++) {
+        MPI_Request requests[3];
+        MPI_Status statuses[3];
+        unsigned seed = (unsigned)round;
+        int first = round % 3 == 2, small = 0;
+        if (round % 2 != rank % 2) {
+            OK(MPI_Recv(&theirs, 1, MPI_INT, partner, GO, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            OK(MPI_T_pvar_read(session, claims, &before));
+            fill(data, LENGTH, seed);
+            /* With a wildcard before it, the message has somebody to receive it only when its rank is back. */
+            if (first) call_back(theirs);
+            OK(MPI_Send(data, LENGTH, MPI_BYTE, partner, BESIDE, MPI_COMM_WORLD));
+            OK(MPI_T_pvar_read(session, claims, &after));
+            CHECK(after - before == !first, "%llu claims in round %d", after - before, round);
+            if (!first) call_back(theirs);
+            OK(MPI_Send(&round, 1, MPI_INT, partner, OTHER, MPI_COMM_WORLD));
+            OK(MPI_Send(data, LENGTH / 2, MPI_BYTE, partner, BESIDE, MPI_COMM_WORLD));
+        } else {
+            OK(MPI_T_pvar_read(session, adverts, &before));
+            if (first) OK(MPI_Irecv(more, LENGTH, MPI_BYTE, partner, MPI_ANY_TAG, MPI_COMM_WORLD, &requests[0]));
+            OK(MPI_Irecv(data, LENGTH, MPI_BYTE, partner, BESIDE, MPI_COMM_WORLD, &requests[first]));
+            OK(MPI_T_pvar_read(session, adverts, &after));
+            CHECK(after - before == !first, "%llu adverts in round %d", after - before, round);
+            OK(MPI_Irecv(&small, 1, MPI_INT, MPI_ANY_SOURCE, OTHER, MPI_COMM_WORLD, &requests[1 + first]));
+            if (!first) OK(MPI_Irecv(more, LENGTH, MPI_BYTE, MPI_ANY_SOURCE, BESIDE, MPI_COMM_WORLD, &requests[2]));
+            OK(MPI_Send(&pid, 1, MPI_INT, partner, GO, MPI_COMM_WORLD));
+            stay_away();
+            OK(MPI_Waitall(3, requests, statuses));
+            CHECK(small == round, "%d in round %d", small, round);
+            /* In the order in which they were sent. */
+            CHECK_BYTES(first ? more : data, LENGTH, seed);
+            CHECK_BYTES(first ? data : more, LENGTH / 2, seed);
+        }
+    }
+    free(more);
+    OK(MPI_Free_mem(data));
+    OK(MPI_T_pvar_session_free(&session));
+    OK(MPI_T_finalize());
+}
+#endif
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
+#ifdef AT_ONCE
+    if (size % 2 == 0) claimed_beside_wildcards();
+#endif
     shared = argc > 1 ? (unsigned)atoi(argv[1]) : 1;
     own = shared * 7919 + (unsigned)rank;
     for (int round = 0; round < ROUNDS; round++) one_round();

@@ -1,4 +1,7 @@
 // ranks: 2 4
 // mpiexec: --set absent_us=0
 /* As advertised.c, with receives claimed as soon as that can be, and questions taken back. */
+#include "away.h"
+#include "counter.h"
+#define AT_ONCE
 #include "advertised.c"
