@@ -292,12 +292,44 @@ static void claimed_beside_wildcards(void) {
     OK(MPI_T_pvar_session_free(&session));
     OK(MPI_T_finalize());
 }
+
+/* A sender claims a receive, copies some of it, and computes: its receiver, once it is back, does the rest without it. */
+static void claimed_in_passing(void) {
+    enum { LENGTH = 8 << 20, PASSING = 60, GO };
+    int partner = rank ^ 1, pid = callable(), theirs = 0;
+    unsigned char *data = NULL;
+    OK(MPI_Alloc_mem(LENGTH, MPI_INFO_NULL, &data));
+    OK(MPI_Sendrecv(&pid, 1, MPI_INT, partner, GO, &theirs, 1, MPI_INT, partner, GO, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    for (int round = 0; round < 20; round++) {
+        MPI_Request request;
+        int flag = 0;
+        if (round % 2 != rank % 2) {
+            OK(MPI_Recv(NULL, 0, MPI_BYTE, partner, GO, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            fill(data, LENGTH, (unsigned)round);
+            OK(MPI_Isend(data, LENGTH, MPI_BYTE, partner, PASSING, MPI_COMM_WORLD, &request));
+            for (int looks = 0; looks < 1 + round % 7 && !flag; looks++) OK(MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
+            call_back(theirs);
+            stay_away();
+            OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        } else {
+            memset(data, 0xee, LENGTH);
+            OK(MPI_Irecv(data, LENGTH, MPI_BYTE, partner, PASSING, MPI_COMM_WORLD, &request));
+            OK(MPI_Send(NULL, 0, MPI_BYTE, partner, GO, MPI_COMM_WORLD));
+            stay_away();
+            OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+            CHECK_BYTES(data, LENGTH, (unsigned)round);
+            call_back(theirs);
+        }
+    }
+    OK(MPI_Free_mem(data));
+}
 #endif
 
 int main(int argc, char **argv) {
     begin(&argc, &argv);
 #ifdef AT_ONCE
     if (size % 2 == 0) claimed_beside_wildcards();
+    if (size % 2 == 0) claimed_in_passing();
 #endif
     shared = argc > 1 ? (unsigned)atoi(argv[1]) : 1;
     own = shared * 7919 + (unsigned)rank;

@@ -1,6 +1,6 @@
 //! Single copies: the receiver pulls an announced message out of the sender's buffer, and where a CPU is to spare the
-//! sender, if it is inside the library, pushes from the other end at the same time. With more ranks than CPUs one side copies
-//! all of it.
+//! sender, if it is inside the library, pushes from the other end at the same time. With more ranks than CPUs one side at a time
+//! copies.
 //!
 //! The two claim chunks in the transfer's [`Descriptor`](isthmus_shm::Descriptor), the receiver from the front and the
 //! sender from the back, so what is not done lies in one piece at any time. Should either be refused, that piece is done
@@ -37,7 +37,7 @@ pub(crate) fn chunk_of(length: u64) -> u64 {
 /// A receiver's single copy that is under way.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pull {
-    /// `None`: we cannot.
+    /// `None`: only the sender copies.
     access: Option<Access>,
     way: Way,
     op: u32,
@@ -49,10 +49,10 @@ pub(crate) struct Pull {
     end: u64,
     /// Bytes of the message that the receive takes.
     expected: u64,
-    /// Bytes of a chunk; zero: the sender has no part in it, or not any more.
+    /// Bytes of a chunk; zero: not shared, or not any more.
     chunk: u64,
-    /// We claim chunks, too, while the sender does.
-    shares: bool,
+    /// What is before this is ours alone, though the sender may still be at a chunk behind.
+    alone: u64,
     /// The sender has begun the copy, and has not shared it out yet.
     follows: bool,
     failed: bool,
@@ -105,15 +105,14 @@ impl Engine {
             end: expected,
             expected,
             chunk,
-            shares: true,
+            alone: 0,
             follows: false,
             failed: false,
         });
         self.pull_on();
     }
 
-    /// Take part in a copy that the sender has begun, by its claim to the receive `op`. With more ranks than CPUs it does
-    /// all of that by itself, unless it is refused.
+    /// Take part in a copy that the sender has begun, by its claim to the receive `op`.
     pub(crate) fn start_following(&mut self, op: u32, peer: u32, record: ReadyToSend, expected: u64) {
         let access = self.pull_access(peer, record, expected);
         self.pulls.push(Pull {
@@ -126,7 +125,7 @@ impl Engine {
             end: expected,
             expected,
             chunk: chunk_of(expected),
-            shares: access.is_some() && !crate::boot::is_crowded(),
+            alone: 0,
             follows: true,
             failed: false,
         });
@@ -147,7 +146,7 @@ impl Engine {
             end: expected,
             expected,
             chunk,
-            shares: false,
+            alone: 0,
             follows: false,
             failed: false,
         });
@@ -214,11 +213,23 @@ impl Engine {
         if pull.chunk > 0
             && let Some(descriptor) = self.descriptor(pull.record.descriptor)
         {
-            if pull.follows && !descriptor.is_pushed() {
-                return Step::Waiting;
+            if pull.follows {
+                if !descriptor.is_pushed() {
+                    return Step::Waiting;
+                }
+                pull.follows = false;
+                if pull.access.is_some() && crate::boot::is_crowded() {
+                    // A claimer that has lost its CPU would stall us: it claims no more.
+                    pull.alone = u64::from(descriptor.close())
+                        .saturating_mul(pull.chunk)
+                        .min(pull.expected);
+                }
             }
-            pull.follows = false;
-            if !pull.shares {
+            if pull.done < pull.alone && !pull.failed {
+                self.copy(pull, pull.alone.min(pull.done + SLICE));
+                return Step::Moved;
+            }
+            if pull.access.is_none() {
                 if descriptor.is_refused() {
                     descriptor.close();
                 }
@@ -296,7 +307,11 @@ impl Engine {
             pull.chunk == 0
                 || descriptor.is_none_or(|descriptor| match pull.follows {
                     true => descriptor.is_pushed(),
-                    false => descriptor.settled().is_some() || !pull.shares && descriptor.is_refused(),
+                    false => {
+                        descriptor.settled().is_some()
+                            || pull.access.is_none() && descriptor.is_refused()
+                            || pull.done < pull.alone && !pull.failed
+                    }
                 })
         };
         !self.pushes.is_empty() || self.pulls.iter().any(is_due)

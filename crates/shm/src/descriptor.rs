@@ -194,8 +194,9 @@ impl Descriptor {
         self.refused.store(1, Ordering::Release);
     }
 
-    /// Nobody claims any more. By the receiver, which cannot go on.
-    pub fn close(&self) {
+    /// Nobody claims any more. By the receiver, which cannot go on, or goes on alone. The first of the chunks that the sender
+    /// has claimed.
+    pub fn close(&self) -> u32 {
         let mut seen = self.claims.load(Ordering::Acquire);
         loop {
             let (_, back) = unpack(seen);
@@ -204,7 +205,7 @@ impl Descriptor {
                 self.claims
                     .compare_exchange_weak(seen, pack(back, back), Ordering::AcqRel, Ordering::Acquire);
             match swapped {
-                Ok(_) => return,
+                Ok(_) => return back,
                 Err(now) => seen = now,
             }
         }
@@ -256,7 +257,7 @@ mod shared_tests {
         let descriptor = Descriptor::default();
         descriptor.share(8);
         assert_eq!(descriptor.claim_back(), Some(7));
-        descriptor.close();
+        assert_eq!(descriptor.close(), 7);
         assert_eq!(descriptor.claim_back(), None);
         assert_eq!(descriptor.settled(), None);
         descriptor.retire();
