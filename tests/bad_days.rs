@@ -517,12 +517,47 @@ fn killed_in_the_middle_of_a_collective() -> Result<()> {
     Ok(())
 }
 
+/// The same in collectives between two groups and among neighbors, of which one dies; and a communicator is revoked while all but
+/// one are in a collective on its board.
+#[test]
+fn killed_between_groups_and_revoked_on_a_board() -> Result<()> {
+    let program = compile("bad_collectives")?;
+    let seeds = if full() { 42 } else { 14 };
+    for (seed, ranks) in (1..=seeds).map(|seed| (seed, 2 + seed % 4)) {
+        let run = Run::mpiexec("-n").arg(ranks.to_string()).arg(&program);
+        let run = run
+            .words(&format!("killed_wide {seed}"))
+            .limit(Duration::from_secs(60))
+            .finish()?;
+        let survivors = run.out.lines().filter(|line| *line == "survived").count();
+        let what = format!("seed {seed} on {ranks}: {:?}\n{}{}", run.code, run.out, run.err);
+        ensure!(run.code == Some(137) && deaths(&run) == 1, "{what}");
+        ensure!(survivors == ranks - 1 && run.err.lines().count() == 1, "{what}");
+    }
+    for ranks in [2, 3, 5] {
+        let run = Run::mpiexec("-n")
+            .arg(ranks.to_string())
+            .arg(&program)
+            .words("revoked 1");
+        let run = run.limit(Duration::from_secs(60)).succeed()?;
+        let survivors = run.out.lines().filter(|line| *line == "survived").count();
+        ensure!(survivors == ranks, "on {ranks}: {}", run.out);
+    }
+    Ok(())
+}
+
 /// Ranks that stop now and then, and ranks that are refused memory, in the middle of collectives.
 #[test]
 fn stopped_and_starved_in_the_middle_of_a_collective() -> Result<()> {
     let program = compile("bad_collectives")?;
     let seeds = if full() { 6 } else { 1 };
-    for (scenario, ranks) in [("stopped", 3), ("stopped", 5), ("starved", 2), ("starved", 4)] {
+    for (scenario, ranks) in [
+        ("stopped", 3),
+        ("stopped", 5),
+        ("starved", 2),
+        ("starved", 3),
+        ("starved", 4),
+    ] {
         for seed in 1..=seeds {
             let run = Run::mpiexec("-n").arg(ranks.to_string()).arg(&program);
             let run = run.words(&format!("{scenario} {seed}")).limit(Duration::from_secs(100));
@@ -530,6 +565,39 @@ fn stopped_and_starved_in_the_middle_of_a_collective() -> Result<()> {
             let survivors = run.out.lines().filter(|line| *line == "survived").count();
             let what = format!("{scenario} {seed} on {ranks}: {:?}\n{}{}", run.code, run.out, run.err);
             ensure!(run.code == Some(0) && survivors == ranks, "{what}");
+        }
+    }
+    Ok(())
+}
+
+/// The job's memory is refused to some or all ranks, for a while or for good, from each of the first pieces on: calls are right or
+/// fail, nobody hangs, and with memory all is well again.
+#[test]
+fn memory_of_the_job_is_refused_in_the_middle_of_collectives() -> Result<()> {
+    let program = compile("bad_collectives")?;
+    let most = if full() { 24 } else { 8 };
+    for after in 0..most {
+        for (which, ranks) in [(":times=3", 4), (":times=2:rank=1", 3), (":times=1", 5), ("", 4)] {
+            for topology in ["1x8", "2x1x2x2"] {
+                let run = Run::mpiexec("-n").arg(ranks.to_string()).arg(&program);
+                let run = run
+                    .words(&format!("denied {after}"))
+                    .env("ISTHMUS_FAULT", format!("memory:ENOMEM:after={after}{which}"))
+                    .env("ISTHMUS_TOPOLOGY", topology);
+                let run = run.limit(Duration::from_secs(60)).finish()?;
+                let survivors = run.out.lines().filter(|line| *line == "survived").count();
+                let what = format!(
+                    "after {after}{which} on {ranks}: {:?}\n{}{}",
+                    run.code, run.out, run.err
+                );
+                // The end of MPI, and whoever has nothing to answer with, cannot do without.
+                let ended = run.code != Some(0) && run.err.contains("out of memory for communication");
+                ensure!(ended || run.code == Some(0) && survivors == ranks, "{what}");
+                ensure!(
+                    !ended || which.is_empty() || run.err.contains("cannot answer"),
+                    "{what}"
+                );
+            }
         }
     }
     Ok(())

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::ptr::NonNull;
 
 use isthmus_shm::{Advert, Descriptor, Offset, Segment, segment};
+use isthmus_transfer::fault::Plan;
 
 /// Bytes taken from the segment at a time.
 const CHUNK: u64 = 64 << 10;
@@ -17,12 +18,21 @@ pub struct Arena {
     descriptors: Vec<Offset>,
     /// What was released, by length.
     released: HashMap<u64, Vec<Offset>>,
+    /// Who may refuse what could be had, for tests.
+    pub plan: Option<&'static Plan>,
 }
 
 impl Arena {
     /// `length` bytes, zeroed, aligned to 128.
     pub fn allocate(&mut self, segment: &Segment, length: u64) -> Result<Offset, segment::Error> {
         let length = length.next_multiple_of(128);
+        if self.plan.is_some_and(Plan::refuses_memory) {
+            return Err(segment::Error::Exhausted {
+                wanted: length,
+                left: 0,
+                limit: "a fault that is injected",
+            });
+        }
         if let Some(offset) = self.released.get_mut(&length).and_then(Vec::pop)
             && let Some(base) = segment.at(offset, length)
         {

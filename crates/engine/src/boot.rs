@@ -261,8 +261,9 @@ fn settle(place: Place) -> Result<()> {
     RANKS.store(world.size, Ordering::Relaxed);
     CPUS.store(segment.cpus(), Ordering::Relaxed);
     LIFELINE.store(lifeline.as_ref().map_or(-1, |fd| fd.as_raw_fd()), Ordering::Relaxed);
-    let engine = Engine::new(segment, world.rank, !registered, lifeline);
+    let mut engine = Engine::new(segment, world.rank, !registered, lifeline);
     let _ = WORLD.set(world);
+    engine.arena.plan = mechanism::plan();
     *ENGINE.get(&mut enter()) = Some(engine);
     if registered {
         gate::favour();

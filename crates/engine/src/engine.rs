@@ -13,6 +13,7 @@ use isthmus_shm::{Offset, Segment, Slot, doorbell};
 
 use crate::advertise::{Adverts, Claim};
 use crate::arena::{self, Arena};
+use crate::given_up::GivenUps;
 use crate::inbound::Inbound;
 use crate::liveness::Wounds;
 use crate::matching::{Key, Posted, Unexpected};
@@ -79,6 +80,7 @@ pub(crate) struct Engine {
     pub asked: u32,
     fruitless: u16,
     pub wounds: Wounds,
+    pub given_ups: GivenUps,
     /// The connection to the launcher.
     pub lifeline: Option<OwnedFd>,
     /// Scratch of `flush`.
@@ -123,6 +125,7 @@ impl Engine {
             asked: 0,
             fruitless: 0,
             wounds: Wounds::default(),
+            given_ups: GivenUps::default(),
             lifeline,
             done: Vec::new(),
             eager_limit: tunables::EAGER_LIMIT.get() as usize,

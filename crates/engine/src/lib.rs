@@ -21,6 +21,7 @@ pub mod counters;
 mod engine;
 mod error;
 mod gate;
+mod given_up;
 pub mod heap;
 #[cfg(any(test, fuzzing))]
 pub mod hostile;

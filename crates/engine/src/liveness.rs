@@ -21,13 +21,19 @@ use crate::reach::Reach;
 use crate::types::{Arrival, ContextId, OpId, Outcome, Peer};
 use crate::{Entered, Result};
 
-/// Failures and revocations that this process knows of.
+/// Failures, revocations and calls given up that this process knows of.
 static WOUNDS: AtomicU32 = AtomicU32::new(0);
 
-/// How many failures and revocations this process knows of: while it is 0, nothing needs to be looked at more closely.
+/// How many failures, revocations and calls given up this process knows of: while it is 0, nothing needs to be looked at
+/// more closely.
 #[inline]
 pub fn wounds() -> u32 {
     WOUNDS.load(Ordering::Relaxed)
+}
+
+/// One more.
+pub(crate) fn wound() {
+    WOUNDS.fetch_add(1, Ordering::Relaxed);
 }
 
 /// What is known of the dead.
@@ -100,14 +106,14 @@ impl Engine {
             if peer != self.me && !self.has_failed(peer) {
                 self.lose(peer);
             }
-            WOUNDS.fetch_add(1, Ordering::Relaxed);
+            wound();
         }
         let (revocations, seen) = revocation::since(self.segment, self.wounds.seen, self.me);
         self.wounds.seen = seen;
         for revocation in revocations {
             let count = revocation.count.min(MOST_CONTEXTS);
             self.close((0..count).map(|at| revocation.first.wrapping_add(at)).collect());
-            WOUNDS.fetch_add(1, Ordering::Relaxed);
+            wound();
         }
         self.ops.news = true;
         wounds() != before
@@ -147,6 +153,7 @@ impl Engine {
     /// What waits for room on the way to a dead process, and what it has of ours.
     fn forget_channels(&mut self, peer: u32) {
         self.backlog.retain(|&other| other != peer);
+        self.given_ups.take_back_letters(peer, |_| {});
         self.hot.retain(|&other| other != peer);
         self.reach[peer as usize] = Reach::NONE;
         if let Some(outbound) = self.out[peer as usize].as_mut() {

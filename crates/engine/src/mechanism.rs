@@ -76,7 +76,7 @@ pub(crate) fn strike_piece(direction: Direction) {
 
 /// What is to go wrong in this process.
 #[inline]
-fn plan() -> Option<&'static Plan> {
+pub(crate) fn plan() -> Option<&'static Plan> {
     static PLAN: OnceLock<Option<Plan>> = OnceLock::new();
     PLAN.get_or_init(read_plan).as_ref()
 }

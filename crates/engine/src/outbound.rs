@@ -16,11 +16,12 @@ use isthmus_transfer::copy::Copying;
 use crate::arena::Arena;
 use crate::buffer::Buffer;
 use crate::cells::{self, Cell, Cells};
+use crate::given_up;
 use crate::mechanism;
 use crate::orders::Orders;
 use crate::record::{
-    Advertised, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, Fixed, FullLine, Handler, Help, InCell,
-    ReadyToSend, Switch,
+    Advertised, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, Fixed, FullLine, GivenUp, Handler, Help,
+    InCell, ReadyToSend, Switch,
 };
 use crate::select;
 use crate::types::{ContextId, OpId};
@@ -159,13 +160,14 @@ pub enum Queued {
     },
 }
 
-/// An answer to a peer's announcement.
+/// An answer to a peer's announcement, or something else that goes before messages.
 #[derive(Debug, Clone, Copy)]
 pub enum Answer {
     ClearToSend(ClearToSend),
     Finished(Finished),
     Help(Help),
     Advertised(ContextId, Advertised),
+    GivenUp(ContextId, GivenUp),
 }
 
 /// The ring to one peer and what waits for room in it.
@@ -199,7 +201,8 @@ impl Outbound {
         let at = arena.allocate(segment, ring::bytes_for(SMALL_RING))?;
         let ring = Producer::new(mapped(segment, at, SMALL_RING).expect("just taken"));
         // SYNC: inbox
-        segment.inbox(peer, me).store(at.0, Ordering::Release);
+        let letter = segment.inbox(peer, me).swap(at.0, Ordering::AcqRel);
+        let letter = given_up::is_letter(letter).then(|| given_up::open(letter));
         Ok(Self {
             ring,
             parked: None,
@@ -210,7 +213,7 @@ impl Outbound {
             orders: Orders::default(),
             cells: Cells::default(),
             strained: 0,
-            answers: VecDeque::new(),
+            answers: letter.into_iter().collect(),
             queue: VecDeque::new(),
         })
     }
@@ -499,6 +502,7 @@ impl Outbound {
                 Answer::ClearToSend(fixed) => self.put(Handler::ClearToSend, 0, fixed, NOTHING, 0),
                 Answer::Help(fixed) => self.put(Handler::Help, 0, fixed, NOTHING, 0),
                 Answer::Advertised(context, fixed) => self.put(Handler::Advertised, context.0, fixed, NOTHING, 0),
+                Answer::GivenUp(context, fixed) => self.put(Handler::GivenUp, context.0, fixed, NOTHING, 0),
                 Answer::Finished(fixed) => self.put(Handler::Finished, 0, fixed, NOTHING, 0),
             };
             if !written {

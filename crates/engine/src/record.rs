@@ -38,6 +38,8 @@ pub enum Handler {
     FirstInCell = 11,
     /// As `EagerMore`, of a message that `FirstInCell` began: [`EagerMore`] as [`InCell`].
     MoreInCell = 12,
+    /// A call is given up: [`GivenUp`].
+    GivenUp = 13,
 }
 
 impl Handler {
@@ -57,6 +59,7 @@ impl Handler {
             10 => Self::Advertised,
             11 => Self::FirstInCell,
             12 => Self::MoreInCell,
+            13 => Self::GivenUp,
             _ => return None,
         })
     }
@@ -230,6 +233,14 @@ pub struct Advertised {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
+pub struct GivenUp {
+    /// The call's; its message space is the record's.
+    pub tag: i32,
+    pub zero: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
 pub struct Data {
     pub receive_op: u32,
     /// How long the copy of this record's payload took, in [`isthmus_os::clock::ticks`].
@@ -274,6 +285,8 @@ unsafe impl Fixed for Help {}
 unsafe impl Fixed for Advertised {}
 // SAFETY: as above.
 unsafe impl Fixed for Switch {}
+// SAFETY: as above.
+unsafe impl Fixed for GivenUp {}
 const _: () = assert!(Envelope::SIZE == 8 && EagerFirst::SIZE == 24 && ReadyToSend::SIZE == 48);
 const _: () = assert!(
     ClearToSend::SIZE == 48
@@ -281,6 +294,7 @@ const _: () = assert!(
         && Finished::SIZE == 16
         && Data::SIZE == 24
         && Switch::SIZE == 16
+        && GivenUp::SIZE == 8
         && Help::SIZE == 48
         && InCell::<EagerFirst>::SIZE == 56
         && InCell::<EagerMore>::SIZE == 56

@@ -134,7 +134,7 @@ texts! {
     MEMORY_ALLOC_KINDS = "memory_alloc_kinds", "Kinds of memory that the program asks support for, as system,mpi:alloc_mem (mpiexec -memory-alloc-kinds).";
     MECHANISM = "mechanism", "How large messages travel where they can: ring, cma or mapped; not set: what is learned to be fastest.";
     COLLECTIVES = "collectives", "Algorithms to use, the same on all ranks, as allreduce:ring,bcast@64K-:binomial, or @FILE with such rules (isthmus info --collectives).";
-    FAULT = "fault", "What is to go wrong, for tests: rules such as push:EPERM or cma.pull:EFAULT:after=7 (isthmus_transfer::fault).";
+    FAULT = "fault", "What is to go wrong, for tests: rules such as push:EPERM, cma.pull:EFAULT:after=7 or memory:ENOMEM:after=9 (isthmus_transfer::fault).";
 }
 
 /// A number that may carry `K`, `M` or `G` (powers of 1024).

@@ -85,6 +85,8 @@ struct Remote {
 
 /// Tags of calls are smaller, even or odd; a power of two, so that counters may come around.
 const BLOCKING_OR_NOT: u32 = 1 << 28;
+/// Tags of what ranks say once in the life of a communicator begin here.
+const FOUNDING: i32 = 3 << 27;
 /// Tags of persistent collectives begin here.
 const PERSISTENT: i32 = TAG_UB / 2;
 
@@ -197,6 +199,20 @@ impl Comm {
     #[inline]
     pub(crate) fn next_collective(&self) -> i32 {
         (self.collectives.fetch_add(1, Ordering::Relaxed).wrapping_mul(2) % BLOCKING_OR_NOT) as i32
+    }
+
+    /// The tag that comes when half of all have come since this one.
+    pub(crate) fn opposite(tag: i32) -> i32 {
+        match tag - PERSISTENT {
+            ..0 => (tag + BLOCKING_OR_NOT as i32 / 2) % BLOCKING_OR_NOT as i32,
+            number => PERSISTENT + (number + PERSISTENT / 2) % PERSISTENT,
+        }
+    }
+
+    /// The tag of the messages by which ranks come by a board, of which the `first` rank is one: larger than those of checks,
+    /// smaller than those of persistent collectives. Odd: it is for non-blocking calls.
+    pub(crate) fn founding_tag(first: usize, is_for_requests: bool) -> i32 {
+        FOUNDING + 2 * first as i32 + i32::from(is_for_requests)
     }
 
     /// The tag of the next non-blocking collective call: an odd number. The standard wants all calls in one order, but

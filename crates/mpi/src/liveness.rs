@@ -50,6 +50,34 @@ impl Comm {
         self.look_for_wounds(inside)
     }
 
+    /// The same for one call, whose tag in the message space of collective calls this is: fails, too, if a member has given
+    /// it up.
+    #[inline]
+    pub(crate) fn check_call(&self, inside: &mut Entered, tag: i32) -> Result<()> {
+        if wounds() == 0 {
+            return Ok(());
+        }
+        self.look_for_wounds(inside)?;
+        match inside.is_given_up(self.collective_context(), tag) {
+            true => Err(given_up()),
+            false => Ok(()),
+        }
+    }
+
+    /// The calling process cannot do its part of the call with this tag, and has not told anybody: nobody need wait for it.
+    /// Where members have failed, all learn that, and no more is said.
+    #[cold]
+    pub(crate) fn give_up_call(&self, inside: &mut Entered, tag: i32) {
+        if self.check_whole(inside).is_ok() {
+            let groups = [
+                Some(self.group.members()),
+                self.remote_group().map(|group| group.members()),
+            ];
+            let members = groups.into_iter().flatten().flat_map(Members::iter);
+            inside.give_up(self.collective_context(), tag, members);
+        }
+    }
+
     /// Has that been found?
     pub(crate) fn is_broken(&self) -> bool {
         self.health().broken.load(Ordering::Relaxed)
@@ -123,6 +151,17 @@ impl Comm {
         &self,
         inside: &mut Entered,
         ops: &[Option<OpId>],
+        each: impl FnMut(usize, &Outcome) -> Result<()>,
+    ) -> Result<()> {
+        self.settle_while(inside, ops, |inside| self.check_whole(inside), each)
+    }
+
+    /// The same, for messages that are needed as long as `check` is fine; it is asked once something is wrong anywhere.
+    pub(crate) fn settle_while(
+        &self,
+        inside: &mut Entered,
+        ops: &[Option<OpId>],
+        check: impl Fn(&mut Entered) -> Result<()> + Sync,
         mut each: impl FnMut(usize, &Outcome) -> Result<()>,
     ) -> Result<()> {
         let mut result = Ok(());
@@ -137,7 +176,7 @@ impl Comm {
                     return None;
                 }
                 if result.is_ok() {
-                    result = self.check_whole(inside);
+                    result = check(inside);
                 }
                 // One of them may have said so already. Others may not come to theirs.
                 is_withdrawn = result.is_err();
@@ -162,6 +201,14 @@ pub(crate) fn error_of(outcome: &Outcome, what: &str) -> Error {
         return revoked();
     }
     fail!(ProcFailed, "{what}")
+}
+
+#[cold]
+pub(crate) fn given_up() -> Error {
+    fail!(
+        Other,
+        "a rank of the communicator has given up the call: its memory was refused"
+    )
 }
 
 #[cold]

@@ -6,7 +6,8 @@
 //! slots      ranks x Slot
 //! bitmaps    ranks x whole pairs of lines              bit s of bitmap r: sender s has something for receiver r; then
 //!                                                      the attention word
-//! inboxes    ranks x ranks x u64                       offset of the ring from s to r, 0 while there is none
+//! inboxes    ranks x ranks x u64                       offset of the ring from s to r, 0 while there is none;
+//!                                                      an odd number: a letter
 //! failures   ranks x u32                               ranks that are no more, in the order in which they went; the
 //!                                                      highest bit: in peace
 //! arena      everything else: rings, descriptors, revocations, agreements
@@ -16,7 +17,7 @@
 //! The header is written by the launcher before anybody maps the segment, but for `next` and `numbers`, which anybody adds
 //! to, `limit`, which anybody lowers while joining, and the heads of the lists of [`crate::revocation`] and
 //! [`crate::agreement`]. The failures and their number are written by the launcher only. An inbox word `[r][s]` is written
-//! by `s` only.
+//! by `s` only, but that `r` takes letters out.
 //!
 //! # Ordering
 //! A chunk of the arena belongs to whoever moved `next` past it, and becomes known to others through a release store of
@@ -37,7 +38,7 @@ use crate::slot::Slot;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 const MAGIC: u64 = 0x5355_4d48_5453_4901; // "\x01ISTHMUS"
-const LAYOUT_VERSION: u32 = 4;
+const LAYOUT_VERSION: u32 = 5;
 const PAGE: u64 = 4096;
 /// Address space a job may grow into; only what is reserved costs memory.
 const LIMITS: [u64; 4] = [64 << 30, 16 << 30, 2 << 30, 256 << 20];

@@ -3,7 +3,7 @@
 //! A plan is written as rules, separated by commas; the first that fits a call and is due strikes:
 //! ```text
 //! rule    = what ':' fault { ':' key '=' number }
-//! what    = [ mechanism '.' ] ( pull | push | any )
+//! what    = [ mechanism '.' ] ( pull | push | any ) | memory
 //! fault   = EPERM | ENOSYS | ESRCH | EFAULT | ENOMEM | STOP | KILL
 //! after=N   calls that fit go well N times first                        (0)
 //! times=N   then so many of them fail                                   (all)
@@ -17,6 +17,8 @@
 //! The ring is no mechanism of this crate, and only rules that name it are about it: `ring.push:KILL:after=99` kills whoever
 //! has written a hundred pieces of announced messages into rings, before the last is told of, and `ring.pull:STOP` stops who
 //! is about to read one. Nothing else can go wrong there.
+//!
+//! `memory:ENOMEM:after=9` lets a process take nine pieces of the job's memory, and no more.
 
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -42,6 +44,8 @@ pub struct Plan {
 struct Rule {
     mechanism: Option<String>,
     direction: Option<Direction>,
+    /// It is about memory, and not about copies.
+    is_memory: bool,
     kind: Kind,
     after: u64,
     times: u64,
@@ -104,6 +108,11 @@ impl Plan {
         }
     }
 
+    /// Is a process to be refused the memory that it is about to take?
+    pub fn refuses_memory(&self) -> bool {
+        self.rules.iter().any(|rule| rule.is_memory && rule.is_due())
+    }
+
     /// What strikes this call, and after how many bytes.
     fn strike(&self, mechanism: &str, direction: Direction) -> Option<(Kind, u64)> {
         let mut fitting = self.rules.iter().filter(|rule| rule.fits(mechanism, direction));
@@ -116,11 +125,12 @@ impl Rule {
         let mut parts = text.split(':');
         let what = parts.next().unwrap_or_default();
         let (mechanism, direction) = what.rsplit_once('.').map_or((None, what), |(m, d)| (Some(m), d));
+        let is_memory = what == "memory";
         let direction = match direction {
             "pull" => Some(Direction::Pull),
             "push" => Some(Direction::Push),
-            "any" => None,
-            other => return Err(format!("\"{other}\" is not pull, push or any")),
+            "any" | "memory" => None,
+            other => return Err(format!("\"{other}\" is not pull, push, any or memory")),
         };
         let kind = match parts.next().unwrap_or_default() {
             "EPERM" => Kind::Errno(errno::EPERM),
@@ -135,6 +145,7 @@ impl Rule {
         let mut rule = Self {
             mechanism: mechanism.map(str::to_owned),
             direction,
+            is_memory,
             kind,
             after: 0,
             times: u64::MAX,
@@ -160,9 +171,11 @@ impl Rule {
     }
 
     fn fits(&self, mechanism: &str, direction: Direction) -> bool {
-        self.mechanism
-            .as_ref()
-            .map_or(mechanism != RING, |only| only == mechanism)
+        !self.is_memory
+            && self
+                .mechanism
+                .as_ref()
+                .map_or(mechanism != RING, |only| only == mechanism)
             && self.direction.is_none_or(|only| only == direction)
     }
 
@@ -317,6 +330,13 @@ mod tests {
     }
 
     #[test]
+    fn memory_is_refused_when_it_should_be() {
+        assert_eq!(outcomes("memory:ENOMEM"), [(10, None, 10); 8]);
+        let plan = plan("memory:ENOMEM:after=2:times=1, any:EPERM");
+        assert_eq!([0; 4].map(|_| plan.refuses_memory()), [false, false, true, false]);
+    }
+
+    #[test]
     fn ranks_are_told_apart() {
         let all = "any:EPERM:rank=1,push:ESRCH:rank=2";
         let left = |rank| Plan::parse(all).expect("a plan").of_rank(rank).rules.len();
@@ -328,7 +348,7 @@ mod tests {
     fn nonsense_is_named() {
         for (text, why) in [
             ("pull", "\"\" is no fault"),
-            ("shove:EPERM", "\"shove\" is not pull, push or any"),
+            ("shove:EPERM", "\"shove\" is not pull, push, any or memory"),
             ("pull:EPERM:after", "\"after\" is not key=number"),
             ("pull:EPERM:after=x", "\"x\" is not a number"),
             ("pull:EPERM:after=99999999999G", "\"99999999999G\" is not a number"),

@@ -12,8 +12,8 @@ use crate::inbound::Inbound;
 use crate::matching::Key;
 use crate::outbound;
 use crate::record::{
-    Advertised, Body, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, FullLine, Handler, Help, InCell,
-    ReadyToSend, Switch,
+    Advertised, Body, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, FullLine, GivenUp, Handler, Help,
+    InCell, ReadyToSend, Switch,
 };
 use crate::types::ContextId;
 
@@ -139,8 +139,11 @@ impl Engine {
     /// A peer whose ring we do not look at has something for us.
     #[cold]
     pub(super) fn answer_doorbell(&mut self, peer: u32) -> bool {
-        if peer >= self.segment.ranks() || !self.open(peer) {
+        if peer >= self.segment.ranks() {
             return false;
+        }
+        if !self.open(peer) {
+            return self.take_letter(peer);
         }
         self.make_hot(peer);
         self.poll(peer)
@@ -242,6 +245,7 @@ impl Engine {
                 let (record, _) = body.split::<Advertised>()?;
                 self.on_advertised(peer, ContextId(header.context), record);
             }
+            Handler::GivenUp => self.on_given_up(ContextId(header.context), body.split::<GivenUp>()?.0),
             Handler::Help => self.on_help(peer, body.split::<Help>()?.0),
             Handler::Switch => {}
         }

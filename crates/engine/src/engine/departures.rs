@@ -29,7 +29,11 @@ impl Engine {
     #[cold]
     fn connect(&mut self, peer: u32) -> crate::Result<()> {
         let outbound = Outbound::connect(self.segment, &mut self.arena, self.me, peer)?;
-        self.out[peer as usize] = Some(Box::new(outbound));
+        let outbound = self.out[peer as usize].insert(Box::new(outbound));
+        self.given_ups.take_back_letters(peer, |letter| outbound.answer(letter));
+        if !outbound.is_idle() && !self.backlog.contains(&peer) {
+            self.backlog.push(peer);
+        }
         Ok(())
     }
 
@@ -91,6 +95,9 @@ impl Engine {
 
     /// (whether something was written, whether nothing is left)
     fn flush_to(&mut self, peer: u32) -> (bool, bool) {
+        if self.out[peer as usize].is_none() {
+            return self.leave_letter(peer);
+        }
         let mut wrote = false;
         let mut done = std::mem::take(&mut self.done);
         loop {

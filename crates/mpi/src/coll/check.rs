@@ -37,10 +37,10 @@ pub(super) use terms::Terms;
 #[derive(Debug, Default)]
 pub(crate) struct Checks(AtomicU32);
 
-/// Tags from here on are of checks: above those of calls, below those of persistent collectives.
+/// Tags from here on are of checks: above those of calls, below those by which ranks come by a board.
 const FIRST_TAG: u32 = 1 << 28;
 /// So many, and then again.
-const TAGS: u32 = 1 << 28;
+const TAGS: u32 = 1 << 27;
 
 /// One call on a communicator that is being checked.
 pub(super) struct Asking {

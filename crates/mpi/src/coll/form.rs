@@ -7,6 +7,8 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use isthmus_engine::enter;
+
 use super::check::{self, Asking, Terms, When};
 use super::link::{Call, Lane, Link};
 use super::schedule::{self, Recorder};
@@ -156,18 +158,15 @@ impl Form for Immediate {
     fn begin(comm: &'static Comm, name: &str) -> Result<Self> {
         let asking = check::begin(comm, || format!("MPI_I{}", name.to_ascii_lowercase()), When::Later)?;
         let (tag, turn) = match &asking {
-            None => {
-                let tag = comm.next_immediate();
-                (tag, Turn::take(comm, tag)?)
-            }
+            None => (comm.next_immediate(), Turn::take(comm)),
             Some(asking) => (asking.tag_of_messages(), None),
         };
         Ok(Self {
+            lane: Lane::new(comm, tag),
             asking,
             turn,
             kept: RefCell::default(),
             recorder: Recorder::new(comm),
-            lane: Lane { comm, tag },
         })
     }
 
@@ -199,9 +198,13 @@ impl Form for Immediate {
     }
 
     fn run(self, algorithm: impl FnOnce(&Self::Link) -> Result<()>) -> Result<Handle<Request>> {
-        algorithm(&self.recorder)?;
-        let before = self.asking.map(|asking| asking.into_running());
-        schedule::launch(self.recorder.finish(), self.lane, before)
+        let lane = self.lane;
+        let launch = || {
+            algorithm(&self.recorder)?;
+            let before = self.asking.map(|asking| asking.into_running());
+            schedule::launch(self.recorder.finish(), lane, before)
+        };
+        launch().inspect_err(|_| lane.give_up(&mut enter()))
     }
 
     fn is_for_later(&self) -> bool {
@@ -215,7 +218,8 @@ impl Form for Immediate {
         let turn = self
             .turn
             .ok_or_else(|| fail!(Intern, "a call without a turn was to go on later"))?;
-        immediate::launch(turn, self.lane.tag, self.kept.into_inner(), algorithm)
+        let request = immediate::launch(turn, self.lane.tag, self.kept.into_inner(), algorithm);
+        request.inspect_err(|_| self.lane.give_up(&mut enter()))
     }
 }
 
@@ -237,7 +241,7 @@ impl Form for Persistent {
         Ok(Self {
             asking,
             recorder: Recorder::new(comm),
-            lane: Lane { comm, tag },
+            lane: Lane::new(comm, tag),
         })
     }
 
@@ -250,8 +254,12 @@ impl Form for Persistent {
     }
 
     fn run(self, algorithm: impl FnOnce(&Self::Link) -> Result<()>) -> Result<Handle<Request>> {
-        algorithm(&self.recorder)?;
-        schedule::prepare(*self.recorder.finish(), self.lane)
+        let lane = self.lane;
+        let prepare = || {
+            algorithm(&self.recorder)?;
+            schedule::prepare(*self.recorder.finish(), lane)
+        };
+        prepare().inspect_err(|_| lane.give_up(&mut enter()))
     }
 }
 

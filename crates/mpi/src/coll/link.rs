@@ -11,7 +11,7 @@
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 
-use isthmus_engine::{Entered, Mode, OpId, Outcome, Peer, Posting, enter};
+use isthmus_engine::{Entered, Mode, OpId, Outcome, Peer, Posting, enter, wounds};
 
 use super::elements::Elements;
 use super::layout::Layout;
@@ -207,8 +207,7 @@ impl Drop for Memory<'_> {
 
 /// One collective call.
 pub(super) struct Call<'a> {
-    comm: &'a Comm,
-    tag: i32,
+    lane: Lane<'a>,
     /// The first one. Boxed, since calls are handed about, and have none.
     fault: Cell<Option<Box<Error>>>,
     access: Option<Access<'a>>,
@@ -220,12 +219,12 @@ impl<'a> Call<'a> {
     #[inline]
     pub fn new(comm: &'a Comm) -> Result<Self> {
         let mut call = Self {
-            comm,
-            tag: comm.next_collective(),
+            lane: Lane::new(comm, comm.next_collective()),
             fault: Cell::new(None),
             access: None,
         };
         call.access = shared::begin(comm, &call)?;
+        // Whether it is given up shows where it waits: if ranks are checked to call the same, that says more.
         comm.check_whole(&mut enter())?;
         Ok(call)
     }
@@ -233,24 +232,13 @@ impl<'a> Call<'a> {
     /// How the call went, all in all.
     #[inline]
     pub fn finish(&self, result: Result<()>) -> Result<()> {
+        if result.is_err() {
+            self.lane.give_up(&mut enter());
+        }
         result?;
         let of_board = || self.access.as_ref().and_then(Access::take_fault);
         let fault = self.fault.take().map(|fault| *fault);
         fault.or_else(of_board).map_or(Ok(()), Err)
-    }
-
-    /// Send one message.
-    pub fn send(&self, to: usize, data: &[u8]) -> Result<()> {
-        let (data, len) = (data.as_ptr(), data.len());
-        // SAFETY: the slice is borrowed until the call returns, which is when the transfer is over.
-        unsafe { self.transfer(&[], &[Outgoing { to, data, len }]) }
-    }
-
-    /// Receive one message.
-    pub fn receive(&self, from: usize, into: &mut [u8]) -> Result<()> {
-        let (into, len) = (into.as_mut_ptr(), into.len());
-        // SAFETY: as in `send`.
-        unsafe { self.transfer(&[Incoming { from, into, len }], &[]) }
     }
 }
 
@@ -261,7 +249,29 @@ pub(super) struct Lane<'a> {
     pub tag: i32,
 }
 
-impl Lane<'_> {
+impl<'a> Lane<'a> {
+    /// The lane of a new call.
+    #[inline]
+    pub fn new(comm: &'a Comm, tag: i32) -> Self {
+        if wounds() > 0 {
+            // It was that of other calls, which may have been given up.
+            enter().forget_given_up(comm.collective_context(), Comm::opposite(tag));
+        }
+        Self { comm, tag }
+    }
+
+    /// Fails if a member has failed, the communicator is revoked, or a member has given up the call.
+    #[inline]
+    pub fn check(self, inside: &mut Entered) -> Result<()> {
+        self.comm.check_call(inside, self.tag)
+    }
+
+    /// The calling process cannot do its part: tell the others, if that was not done.
+    #[cold]
+    pub fn give_up(self, inside: &mut Entered) {
+        self.comm.give_up_call(inside, self.tag);
+    }
+
     /// A rank of the communicator's group, or of the other one behind it.
     fn peer(self, rank: usize) -> Option<Peer> {
         match rank.checked_sub(self.comm.size() as usize) {
@@ -374,15 +384,16 @@ pub(super) fn mismatched(from: usize, size: usize, got: usize, expected: usize) 
 
 impl Link for Call<'_> {
     fn rank(&self) -> usize {
-        self.comm.rank() as usize
+        self.lane.comm.rank() as usize
     }
 
     fn size(&self) -> usize {
-        self.comm.size() as usize
+        self.lane.comm.size() as usize
     }
 
     fn remote_size(&self) -> usize {
-        self.comm.remote_group().map_or(0, |group| group.size() as usize)
+        let comm = self.lane.comm;
+        comm.remote_group().map_or(0, |group| group.size() as usize)
     }
 
     #[inline]
@@ -396,7 +407,8 @@ impl Link for Call<'_> {
 
     #[inline]
     fn layout(&self) -> Option<&Layout> {
-        self.comm.shared.layout(self.comm)
+        let comm = self.lane.comm;
+        comm.shared.layout(comm)
     }
 
     #[cold]
@@ -416,18 +428,17 @@ impl Link for Call<'_> {
             many.resize(total, None);
             &mut many[..]
         };
-        let lane = Lane {
-            comm: self.comm,
-            tag: self.tag,
-        };
+        let lane = self.lane;
         let mut inside = enter();
         // SAFETY: the caller's promise; all that was started is over when this returns.
         let started = unsafe { lane.start_all(&mut inside, receives, sends, ops) };
-        let settled = self.comm.settle(&mut inside, ops, |i, outcome| {
+        let check_outcome = |i, outcome: &Outcome| {
             check(outcome, receives.get(i), |from, got, expected| {
                 self.mismatch(from, got, expected);
             })
-        });
+        };
+        let comm = lane.comm;
+        let settled = comm.settle_while(&mut inside, ops, |inside| lane.check(inside), check_outcome);
         started.and(settled)
     }
 }

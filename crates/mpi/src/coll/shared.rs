@@ -18,6 +18,7 @@
 mod awaiting;
 mod exchange;
 pub(super) mod fold;
+mod founding;
 pub(super) mod immediate;
 pub(super) mod personal;
 
@@ -25,8 +26,9 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use isthmus_engine::{Board, Step, enter, is_crowded, wounds};
+use isthmus_engine::{Board, Step, enter, is_crowded, wait_until, wounds};
 
+use founding::Founding;
 use immediate::Immediates;
 
 use super::layout::Layout;
@@ -165,44 +167,22 @@ fn warm_up(comm: &Comm, call: &Call<'_>) -> Result<()> {
         _ => (0..call.size()).collect(),
     };
     if (2..=MOST_RANKS).contains(&members.len()) {
-        let board = agree(comm, call, &members)?;
+        let is_for_all = members.len() == call.size();
+        let mut founding = Founding::begin(&mut enter(), comm, members, false);
+        let board = wait_until(|inside| founding.advance(inside, comm))??;
+        if is_for_all && board.is_some() {
+            // All have come, so all find the same.
+            let mut inside = enter();
+            let place = |member| inside.place_of(comm.peer(member)?);
+            let places: Option<Vec<_>> = (0..comm.size()).map(place).collect();
+            if let Some(places) = places {
+                let _ = control.found.set(Layout::new(places));
+            }
+        }
         // Calls follow each other, so nobody else does this.
-        let _ = control.board.set(board);
+        let _ = control.board.set(board.map(Arc::new));
     }
     Ok(())
-}
-
-/// The first of the members takes the memory and tells the others, once all have come; all have a board, or none.
-fn agree(comm: &Comm, call: &Call<'_>, members: &[usize]) -> Result<Option<Arc<Board>>> {
-    let (first, others) = members.split_first().expect("a board is for several");
-    let me = members.iter().position(|member| *member == call.rank()).unwrap_or(0);
-    let mut word = [0; 8];
-    if me == 0 {
-        for other in others {
-            call.receive(*other, &mut [])?;
-        }
-        word = Board::allocate(&mut enter(), members.len()).unwrap_or(0).to_ne_bytes();
-        for other in others {
-            call.send(*other, &word)?;
-        }
-    } else {
-        call.send(*first, &[])?;
-        call.receive(*first, &mut word)?;
-    }
-    let offset = u64::from_ne_bytes(word);
-    if offset == 0 {
-        return Ok(None);
-    }
-    let mut inside = enter();
-    let peers: Vec<_> = members.iter().filter_map(|member| comm.peer(*member as i32)).collect();
-    if members.len() == call.size() {
-        // All have come, so all find the same.
-        let places: Option<Vec<_>> = peers.iter().map(|peer| inside.place_of(*peer)).collect();
-        if let Some(places) = places {
-            let _ = comm.shared.found.set(Layout::new(places));
-        }
-    }
-    Ok(Board::attach(&mut inside, offset, &peers, me).map(Arc::new))
 }
 
 impl<'a> Access<'a> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use isthmus_engine::{Entered, OpId, Outcome, wounds};
+use isthmus_engine::{Entered, OpId, Outcome, enter, wounds};
 
 use super::program::{Program, Step};
 use crate::coll::link::{Lane, check, mismatched};
@@ -50,7 +50,7 @@ pub(in crate::coll) struct Running {
     over: usize,
     /// How it will fail although it goes on, since others depend on it.
     fault: Option<Error>,
-    /// What has ended it: a dead process, a full table.
+    /// What has ended it: a dead process, memory that was refused, here or elsewhere.
     broken: Option<Error>,
 }
 
@@ -127,14 +127,14 @@ impl Running {
         self.broken.as_ref().or(self.fault.as_ref())
     }
 
-    /// How a message ended. Where a member of the communicator has failed, what can be withdrawn is.
+    /// How a message ended. Where a member of the communicator has failed, or given up the call, what can be withdrawn is.
     fn outcome_of(&mut self, inside: &mut Entered, op: OpId) -> Option<Outcome> {
         if let Some(outcome) = inside.take(op) {
             return Some(outcome);
         }
         if wounds() > 0
             && self.broken.is_none()
-            && let Err(error) = self.comm.check_whole(inside)
+            && let Err(error) = self.comm.check_call(inside, self.tag)
         {
             self.broken = Some(error);
             self.withdraw(inside);
@@ -171,7 +171,7 @@ impl Operation for Running {
         }
         if self.next == 0
             && self.broken.is_none()
-            && let Err(error) = self.comm.check_whole(inside)
+            && let Err(error) = self.comm.check_call(inside, self.tag)
         {
             self.broken = Some(error);
         }
@@ -197,6 +197,10 @@ impl Operation for Running {
             }
             // SAFETY: what the recorder was promised, and all before is done.
             let result = unsafe { step.perform() };
+            if result.is_err() {
+                let (comm, tag) = (&*self.comm, self.tag);
+                Lane { comm, tag }.give_up(&mut enter());
+            }
             self.broken = self.broken.take().or(result.err());
             self.next += 1;
         }
@@ -232,6 +236,7 @@ impl Running {
                     // SAFETY: what the recorder was promised; the memory lives as long as the program, which is not let go
                     // before the operations are complete.
                     if let Err(error) = unsafe { lane.start_all(inside, receives, sends, &mut self.ops) } {
+                        lane.give_up(inside);
                         self.broken = Some(error);
                     }
                 }

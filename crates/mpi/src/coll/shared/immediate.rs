@@ -1,7 +1,7 @@
 //! Non-blocking collectives through a board.
 //!
 //! A communicator gets a second [`Board`] in its [`WARM_UP`]th non-blocking call, for these alone: several may be under way, and
-//! blocking ones in between end before them. Rank 0 takes the memory and tells the others by messages. From then on each
+//! blocking ones in between end before them. That call goes on when all have come to it ([`super::founding`]). From then on each
 //! call's number is its number on the board, and it goes through the same steps as a blocking one: its algorithm is polled
 //! whenever progress is made, first in the call itself. One that asks for messages instead (its operation is a user's, or a
 //! rule says so) records them, and they are run when it has ended.
@@ -16,11 +16,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::Poll;
 
-use isthmus_engine::{Board, Entered, Step, enter, wait_until};
+use isthmus_engine::{Board, Entered, Step, enter};
 
+use super::founding::Founding;
 use super::{Access, MOST_RANKS, Whose};
-use crate::coll::bcast::binomial;
 use crate::coll::form::Kept;
+use crate::coll::link::Lane;
 use crate::coll::polling::poll_inside;
 use crate::coll::schedule::{Program, Recorder, Running};
 use crate::comm::Comm;
@@ -133,27 +134,23 @@ impl Immediates {
 pub struct Turn {
     comm: &'static Comm,
     number: u64,
-    /// How ranks agree on the board, if this is the call in which they do.
-    agreement: Option<Box<Agreement>>,
+    /// The ranks come by the board in this call, and it has not begun with that.
+    founds: bool,
 }
 
 impl Turn {
     /// The next one; `None` on communicators that have no such board.
-    pub fn take(comm: &'static Comm, tag: i32) -> Result<Option<Self>> {
+    pub fn take(comm: &'static Comm) -> Option<Self> {
         let is_small = (2..=MOST_RANKS as i32).contains(&comm.size());
         if !is_small || comm.is_inter() || comm.shared.has_nodes(comm) {
-            return Ok(None);
+            return None;
         }
         let number = 1 + comm.shared.immediates.calls.fetch_add(1, Ordering::Relaxed);
-        let agreement = match number {
-            WARM_UP => Some(Box::new(Agreement::begin(comm, tag)?)),
-            _ => None,
-        };
-        Ok(Some(Self {
+        Some(Self {
             comm,
             number,
-            agreement,
-        }))
+            founds: number == WARM_UP,
+        })
     }
 
     /// May there be a board for the call?
@@ -180,60 +177,14 @@ impl Turn {
 impl Drop for Turn {
     #[inline]
     fn drop(&mut self) {
-        // The call has failed before it began, but others wait for what it was to tell.
-        if let Some(agreement) = self.agreement.take() {
-            agreement.end(self.comm);
+        // The call has failed before it began, and others wait for us to come.
+        if self.founds {
+            Founding::refuse(&mut enter(), self.comm, 0, true);
+            self.comm.shared.immediates.attach(None);
         }
         if self.number >= WARM_UP {
             self.comm.shared.immediates.note(self.number, None);
         }
-    }
-}
-
-/// Rank 0 takes the memory and tells the others.
-struct Agreement {
-    running: Running,
-    word: Arc<AtomicU64>,
-}
-
-impl Agreement {
-    fn begin(comm: &'static Comm, tag: i32) -> Result<Self> {
-        let recorder = Recorder::new(comm);
-        let word = Arc::new(AtomicU64::new(0));
-        let (data, len) = (word.as_ptr().cast::<u8>(), size_of::<u64>());
-        // SAFETY: the word lives until the messages are over.
-        unsafe {
-            if comm.rank() == 0 {
-                let offset = Board::allocate(&mut enter(), comm.size() as usize);
-                word.store(offset.unwrap_or(0), Ordering::Relaxed);
-                binomial::send(&recorder, data, len, 0)?;
-            } else {
-                binomial::receive(&recorder, data, len, 0)?;
-            }
-        }
-        let comm = comm.handle().share("comm")?;
-        let running = Running::once(recorder.finish(), comm, tag);
-        Ok(Self { running, word })
-    }
-
-    /// Move on; complete when the board is known here.
-    fn advance(&mut self, inside: &mut Entered, comm: &Comm) -> Look {
-        let look = self.running.advance(inside);
-        if look != Look::Complete {
-            return look;
-        }
-        let members: Vec<_> = (0..comm.size()).filter_map(|member| comm.peer(member)).collect();
-        let board = match self.word.load(Ordering::Relaxed) {
-            0 => None,
-            offset => Board::attach(inside, offset, &members, comm.rank() as usize),
-        };
-        comm.shared.immediates.attach(board);
-        look
-    }
-
-    /// Blocks until it is over, which it is where a process has failed, too.
-    fn end(mut self, comm: &Comm) {
-        let _ = wait_until(|inside| (self.advance(inside, comm) != Look::Pending).then_some(()));
     }
 }
 
@@ -247,8 +198,8 @@ struct Passing<F> {
 }
 
 enum Stage<F> {
-    /// Others are to be told of the board first.
-    Agreement(Box<Agreement>, F),
+    /// The ranks come by the board first. `None`: not begun.
+    Founding(Option<Box<Founding>>, F),
     Algorithm(F),
     Messages(Box<Running>),
     Over(Option<Error>),
@@ -263,7 +214,7 @@ pub fn launch<A>(mut turn: Turn, tag: i32, kept: Kept, algorithm: A) -> Result<H
 where
     A: AsyncFnOnce(&Recorder) -> Result<()> + 'static,
 {
-    let (comm, agreement) = (turn.comm, turn.agreement.take());
+    let (comm, founds) = (turn.comm, mem::take(&mut turn.founds));
     let shared = comm.handle().share("comm")?;
     let algorithm = async move {
         let recorder = match turn.board().await {
@@ -274,9 +225,9 @@ where
         Ok(recorder.finish_if_any())
     };
     let mut call = Box::new(Passing {
-        stage: match agreement {
-            Some(agreement) => Stage::Agreement(agreement, algorithm),
-            None => Stage::Algorithm(algorithm),
+        stage: match founds {
+            true => Stage::Founding(None, algorithm),
+            false => Stage::Algorithm(algorithm),
         },
         comm: shared,
         tag,
@@ -300,17 +251,18 @@ impl<F: Future<Output = Result<Option<Box<Program>>>> + 'static> Passing<F> {
 
 impl<F: Future<Output = Result<Option<Box<Program>>>> + 'static> Operation for Passing<F> {
     fn advance(&mut self, inside: &mut Entered) -> Look {
-        if let Stage::Agreement(agreement, _) = &mut self.stage {
-            match agreement.advance(inside, &self.comm) {
-                Look::Complete => {}
-                Look::Pending => return Look::Pending,
-                _ => {
-                    let error = agreement.running.outcome().err();
-                    return self.end(error);
-                }
+        if let Stage::Founding(founding, _) = &mut self.stage {
+            let founding = founding.get_or_insert_with(|| {
+                let everyone = (0..self.comm.size() as usize).collect();
+                Box::new(Founding::begin(inside, &self.comm, everyone, true))
+            });
+            match founding.advance(inside, &self.comm) {
+                None => return Look::Pending,
+                Some(Ok(board)) => self.comm.shared.immediates.attach(board),
+                Some(Err(error)) => return self.end(Some(error)),
             }
             // Nobody has polled it yet, so it may change its place.
-            if let Stage::Agreement(_, algorithm) = mem::replace(&mut self.stage, Stage::Over(None)) {
+            if let Stage::Founding(_, algorithm) = mem::replace(&mut self.stage, Stage::Over(None)) {
                 self.stage = Stage::Algorithm(algorithm);
             }
         }
@@ -322,7 +274,12 @@ impl<F: Future<Output = Result<Option<Box<Program>>>> + 'static> Operation for P
             let algorithm = unsafe { Pin::new_unchecked(algorithm) };
             match poll_inside(algorithm, inside) {
                 Poll::Pending => return Look::Pending,
-                Poll::Ready(Err(error)) => return self.end(Some(error)),
+                Poll::Ready(Err(error)) => {
+                    // Marks on the board tell those who look there; others may have come to messages already.
+                    let (comm, tag) = (&*self.comm, self.tag);
+                    Lane { comm, tag }.give_up(inside);
+                    return self.end(Some(error));
+                }
                 Poll::Ready(Ok(None)) => return self.end(None),
                 Poll::Ready(Ok(Some(program))) => {
                     let running = Running::once(program, Arc::clone(&self.comm), self.tag);
