@@ -1,6 +1,7 @@
 //! Every algorithm of every collective, in turn: the random checker with algorithms forced, and what is said of rules that
 //! make no sense.
 
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -65,6 +66,82 @@ fn every_algorithm_is_right_on_several_nodes() -> Result<()> {
     // Ranks of two nodes take turns; and packages of one node.
     check_all(&ranks[..2], Some("1.0,0.0,1.1"))?;
     check_all(&ranks[1..3], Some("2x2x2"))
+}
+
+/// Something that takes all of a CPU as long as it lives.
+struct Spinner(Child);
+
+impl Spinner {
+    fn start() -> Result<Self> {
+        let child = Command::new("sh").args(["-c", "while :; do :; done"]).spawn()?;
+        Ok(Self(child))
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        // It cannot end before.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn reductions_repeat_bit_for_bit_however_they_travel() -> Result<()> {
+    let program = compile("repeatable")?;
+    for ranks in [3, 4] {
+        let plain = || Run::mpiexec("-n").arg(ranks.to_string()).arg(&program);
+        let on_one_cpu = || {
+            let mpiexec = Run::program("taskset").words("-c 0").arg(command("mpiexec"));
+            mpiexec.words("-n").arg(ranks.to_string()).arg(&program)
+        };
+        let result = |run: Run| -> Result<String> {
+            let said = run.limit(Duration::from_secs(120)).succeed()?.out;
+            let line = said.lines().find(|line| line.starts_with("results: "));
+            Ok(line.context("the program says what came of it")?.to_owned())
+        };
+        let first = result(plain())?;
+        for mechanism in ["ring", "cma", "mapped"] {
+            assert_eq!(
+                result(plain().env("ISTHMUS_MECHANISM", mechanism))?,
+                first,
+                "{mechanism}, {ranks} ranks"
+            );
+        }
+        assert_eq!(
+            result(plain().env("ISTHMUS_STAGING", "1M"))?,
+            first,
+            "little staging, {ranks} ranks"
+        );
+        assert_eq!(result(on_one_cpu())?, first, "one CPU, {ranks} ranks");
+        let spinner = Spinner::start()?;
+        assert_eq!(result(plain())?, first, "beside a spinner, {ranks} ranks");
+        drop(spinner);
+        assert_eq!(result(plain())?, first, "again, {ranks} ranks");
+    }
+    Ok(())
+}
+
+/// With single copies denied by the machine, algorithms by messages are right, too.
+#[test]
+fn algorithms_by_messages_are_right_where_single_copies_are_denied() -> Result<()> {
+    let (deny, program) = (compile("deny")?, compile("random_collectives")?);
+    let by_messages = [
+        "bcast:scatter_allgather?,allreduce:ring?,allgather:ring?,alltoall:pairwise?,reduce:halving?",
+        "bcast:binomial?,allreduce:halving?,allgather:direct?,alltoall:direct?,reduce:binomial?,barrier:dissemination?",
+    ];
+    for (seed, wish) in by_messages.into_iter().enumerate() {
+        for ranks in ["2", "5"] {
+            // EPERM, ENOSYS.
+            let errno = ["1", "38"][seed];
+            let run = Run::mpiexec("-n").words(ranks).arg(&deny).words(errno).arg(&program);
+            let run = run.words(&format!("{seed} 20")).env("ISTHMUS_COLLECTIVES", wish);
+            let said = run.limit(Duration::from_secs(120)).succeed()?.out;
+            let forced = said.lines().find_map(|line| line.strip_suffix(" forced"));
+            assert!(forced.context("the checker counts")?.parse::<u64>()? > 0, "{wish}");
+        }
+    }
+    Ok(())
 }
 
 /// `mpiexec --set collectives=...` with a program that calls; what it says, and how it ends.
