@@ -1,4 +1,5 @@
 // ranks: 2 3
+// more ranks: 8
 /* Ten thousand communicators live at once, some of them used until they have taken all that they ever will; what they took is
    given back with them, and taken again by the next ten thousand. */
 #include "check.h"
