@@ -1,5 +1,6 @@
 //! `MPI_Allreduce` (MPI-5.0 §6.9.6).
 
+mod direct;
 pub(super) mod halving;
 mod inter;
 mod nodes;
@@ -17,7 +18,6 @@ use super::arguments;
 use super::form::{forms, run};
 use super::link::Link;
 use super::operand::Operand;
-use super::reduce_scatter::direct;
 use super::select::{Allreduce, choose};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
@@ -82,7 +82,7 @@ pub(super) async unsafe fn run(
             Allreduce::Nodes => nodes::run(link, link.map(), operand, input, output, count),
             Allreduce::Halving => halving::run(link, operand, input, output, count),
             Allreduce::Ring => ring::run(link, operand, input, output, count),
-            Allreduce::Direct => direct::run(link, operand, input, output, |_| (0, count)),
+            Allreduce::Direct => direct::run(link, operand, input, output, count),
             Allreduce::Sliced => sliced::run(link, operand, input, output, count),
             Allreduce::RecursiveDoubling => recursive_doubling::run(link, operand, input, output, count),
         }

@@ -1,8 +1,8 @@
 //! In round k send all blocks known so far to the rank 2^k before, and learn as many from the one 2^k after.
 //!
 //! Source: Bruck, Ho, Kipnis, Upfal, Weathersby, IEEE TPDS 8(11), 1997.
-//! Cost: ceil(log2 p) rounds; each block is copied twice more than need be, so this is for small blocks. Any number of
-//! ranks; blocks of one size, not empty.
+//! Cost: ceil(log2 p) rounds; each block is copied twice more than need be, so this is for small blocks.
+//! Preconditions: blocks of one size, not empty. Any number of ranks.
 
 use crate::coll::elements::{self, Elements};
 use crate::coll::link::{Incoming, Link, Outgoing};

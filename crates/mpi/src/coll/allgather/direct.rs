@@ -1,8 +1,8 @@
 //! Everyone sends its block to everyone, all at once, beginning with the next rank.
 //!
 //! Source: Chakraborty, Subramoni, Panda, "Contention-aware kernel-assisted MPI collectives", CLUSTER 2017 (rotated
-//! direct reads). Cost: p - 1 messages of a block per rank, one round; each byte moves once. Any number of ranks, any
-//! sizes.
+//! direct reads). Cost: p - 1 messages of a block per rank, one round; each byte moves once.
+//! Preconditions: none. Any number of ranks, any sizes.
 
 use crate::coll::elements::{self, Elements, Packed};
 use crate::coll::link::Link;

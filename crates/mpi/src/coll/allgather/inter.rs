@@ -1,7 +1,8 @@
 //! On an intercommunicator: everyone sends its block to everyone of the other group, all at once, beginning with the rank
 //! like its own.
 //!
-//! Cost: one message of a block per rank of the other group, one round. Any sizes.
+//! Source: [`direct`](super::direct), between two groups. Cost: one message of a block per rank of the other group, one round.
+//! Preconditions: an intercommunicator. Any number of ranks, any sizes.
 
 use crate::coll::elements::{self, Elements, Packed};
 use crate::coll::link::Link;

@@ -1,6 +1,7 @@
 //! On an intercommunicator: each group reduces to its first process; these swap the results, and tell their groups.
 //!
-//! Cost: a reduction, one swap and a broadcast. Any number of ranks. Operands keep the order of ranks, and all of a group
+//! Source: by definition, MPI-5.0 §6.9.6: each group gets what the other reduces to. Cost: a reduction, one swap and a broadcast.
+//! Preconditions: an intercommunicator. Any number of ranks, any operation. Operands keep the order of ranks, and all of a group
 //! get the same, bit for bit.
 
 use crate::coll::bcast;

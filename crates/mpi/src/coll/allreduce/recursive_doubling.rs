@@ -2,8 +2,9 @@
 //!
 //! Source: Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", 2005.
 //! Cost: log2 p rounds of n bytes and one operation each; two more if p is no power of two, in which the ranks beyond it
-//! hand theirs to a neighbour and get the result back. Any operation: the lower ranks' operand is always the left one, so
-//! that all ranks compute the same, bit for bit.
+//! hand theirs to a neighbour and get the result back.
+//! Preconditions: none. Any number of ranks, any operation: the lower ranks' operand is always the left one, so that all ranks
+//! compute the same, bit for bit.
 
 use crate::coll::link::Link;
 use crate::coll::operand::Operand;

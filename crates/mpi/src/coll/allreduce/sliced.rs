@@ -2,7 +2,8 @@
 //!
 //! Source: the reduce-scatter and all-gather of Rabenseifner, 2004, with direct messages in place of halving and doubling,
 //! as on-node implementations do (Open MPI's acoll). Cost: two rounds of p - 1 messages; 2 n (p - 1) / p bytes and
-//! n (p - 1) / p operations per rank, whatever p. At least one element per rank. Operands keep the order of ranks.
+//! n (p - 1) / p operations per rank, whatever p.
+//! Preconditions: at least one element per rank. Operands keep the order of ranks.
 
 use crate::coll::link::Link;
 use crate::coll::operand::Operand;

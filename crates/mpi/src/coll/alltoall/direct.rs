@@ -1,8 +1,8 @@
 //! Everyone sends to everyone, all at once, beginning with the next rank.
 //!
 //! Source: Chakraborty, Subramoni, Panda, "Contention-aware kernel-assisted MPI collectives", CLUSTER 2017 (rotated, so
-//! that each rank is read by one other at a time). Cost: p - 1 messages of a block per rank, one round. Any number of
-//! ranks, any sizes.
+//! that each rank is read by one other at a time). Cost: p - 1 messages of a block per rank, one round.
+//! Preconditions: none. Any number of ranks, any sizes.
 
 use crate::coll::elements::{self, Elements};
 use crate::coll::link::Link;

@@ -1,7 +1,8 @@
 //! Dissemination barrier: in round k tell the rank 2^k after, hear from the one 2^k before.
 //!
 //! Source: Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", 1988.
-//! Cost: ceil(log2 p) rounds of one empty message each way. Any number of ranks.
+//! Cost: ceil(log2 p) rounds of one empty message each way.
+//! Preconditions: none. Any number of ranks.
 
 use crate::coll::link::{Incoming, Link, Outgoing};
 use crate::error::Result;

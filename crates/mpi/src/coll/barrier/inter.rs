@@ -1,6 +1,7 @@
 //! On an intercommunicator: once a group is complete, its first process tells that of the other group, which tells its group.
 //!
-//! Cost: 2 ceil(log2 p) + 1 rounds of empty messages. Any number of ranks.
+//! Source: [`dissemination`](super::dissemination) in each group, and one swap. Cost: 2 ceil(log2 p) + 1 rounds of empty messages.
+//! Preconditions: an intercommunicator. Any number of ranks.
 
 use super::dissemination;
 use crate::coll::bcast::binomial;

@@ -1,9 +1,9 @@
 //! Binomial tree: whoever has the data sends it on, farthest rank first.
 //!
 //! Source: folklore; Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", 2005.
-//! Cost: ceil(log2 p) rounds of n bytes; p - 1 messages, so no byte crosses more often than it must. Any number of ranks.
-//! Scatter and all-gather, which halves the time of the last rank on a network, moves each byte twice: on one node memory
-//! is what all ranks share, and it loses.
+//! Cost: ceil(log2 p) rounds of n bytes; p - 1 messages, so no byte crosses more often than it must.
+//! Preconditions: none. Any number of ranks. Scatter and all-gather, which halves the time of the last rank on a network, moves
+//! each byte twice: on one node memory is what all ranks share, and it loses.
 
 use crate::coll::link::{Incoming, Link, Outgoing};
 use crate::error::Result;

@@ -1,6 +1,7 @@
 //! On an intercommunicator: the root sends to the first of the other group, which tells its group.
 //!
-//! Cost: one message more than a broadcast in the other group. Any number of ranks.
+//! Source: [`binomial`](super::binomial) in the other group, after one message. Cost: one message more than a broadcast there.
+//! Preconditions: an intercommunicator. Any number of ranks.
 
 use crate::coll::arguments::Root;
 use crate::coll::elements::{self, Elements, Packed};

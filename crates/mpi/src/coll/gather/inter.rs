@@ -1,6 +1,7 @@
 //! On an intercommunicator: everyone of the other group sends to the root, which receives all at once.
 //!
-//! Cost: one message of a block per rank of the other group, one round. Any sizes.
+//! Source: [`linear`](super::linear), between two groups. Cost: one message of a block per rank of the other group, one round.
+//! Preconditions: an intercommunicator. Any number of ranks, any sizes.
 
 use crate::coll::arguments::Root;
 use crate::coll::elements::{self, Elements};

@@ -1,7 +1,9 @@
 //! Everyone sends to the root, which receives all at once.
 //!
-//! Cost: one message of a block per rank, one round. Any number of ranks, any sizes. On one node this beats a tree: a tree
-//! moves bytes up to log2 p times and waits for ranks that may not be running.
+//! Source: Gather_Direct of Chakraborty, Subramoni, Panda, "Contention-aware kernel-assisted MPI collectives", CLUSTER 2017.
+//! Cost: one message of a block per rank, one round. On one node this beats a tree: a tree moves bytes up to log2 p times and
+//! waits for ranks that may not be running.
+//! Preconditions: none. Any number of ranks, any sizes.
 
 use crate::coll::elements::{self, Elements};
 use crate::coll::link::Link;

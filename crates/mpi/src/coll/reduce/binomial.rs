@@ -1,8 +1,8 @@
 //! Binomial tree: in round k those whose place has bit k send what they have to the place without it.
 //!
 //! Source: folklore; Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", 2005.
-//! Cost: ceil(log2 p) rounds of n bytes and one operation each. Any number of ranks. Operands stay in the order of places,
-//! which is that of ranks if the top is rank 0.
+//! Cost: ceil(log2 p) rounds of n bytes and one operation each.
+//! Preconditions: none. Any number of ranks. Operands stay in the order of places, which is that of ranks if the top is rank 0.
 
 use crate::coll::link::Link;
 use crate::coll::operand::{Operand, Scratch};

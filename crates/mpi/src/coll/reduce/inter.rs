@@ -1,6 +1,7 @@
 //! On an intercommunicator: the other group reduces to its first process, which sends the result to the root.
 //!
-//! Cost: one message more than a reduction in the other group. Any number of ranks. Operands keep the order of ranks.
+//! Source: [`binomial`](super::binomial) in the other group, and one message. Cost: one message more than a reduction there.
+//! Preconditions: an intercommunicator. Any number of ranks, any operation. Operands keep the order of ranks.
 
 use super::binomial;
 use crate::coll::arguments::Root;

@@ -1,8 +1,8 @@
 //! Everyone sends each rank its block, all at once; each combines what comes, from the last rank to the first.
 //!
 //! Source: the pairwise exchange of Thakur, Rabenseifner, Gropp, 2005, in one round rather than p - 1.
-//! Cost: p - 1 messages of a block per rank, one round; p - 1 operations on a block. Any number of ranks, any sizes, any
-//! operation. The result is the same, bit for bit, as with a board.
+//! Cost: p - 1 messages of a block per rank, one round; p - 1 operations on a block.
+//! Preconditions: none. Any number of ranks, any sizes, any operation. The result is the same, bit for bit, as with a board.
 
 use crate::coll::link::Link;
 use crate::coll::operand::Operand;

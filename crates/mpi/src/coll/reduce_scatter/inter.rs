@@ -1,8 +1,9 @@
 //! On an intercommunicator: each group reduces to its first process; these swap the results, and give each of their groups
 //! its block.
 //!
-//! Cost: a reduction of all elements, one swap, and a message of a block per rank. Any number of ranks, any sizes, any
-//! operation: a group does not know the blocks of the other.
+//! Source: by definition, MPI-5.0 §6.10: a group does not know the blocks of the other. Cost: a reduction of all elements, one
+//! swap, and a message of a block per rank.
+//! Preconditions: an intercommunicator. Any number of ranks, any sizes, any operation.
 
 use crate::coll::link::Link;
 use crate::coll::operand::Operand;

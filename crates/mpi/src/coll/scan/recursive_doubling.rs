@@ -1,7 +1,8 @@
 //! In round k swap the combination of one's block of 2^k ranks with the rank that differs in bit k.
 //!
 //! Source: Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", 2005.
-//! Cost: ceil(log2 p) rounds of n bytes and up to two operations each. Any number of ranks, any operation.
+//! Cost: ceil(log2 p) rounds of n bytes and up to two operations each.
+//! Preconditions: none. Any number of ranks, any operation.
 
 use crate::coll::link::Link;
 use crate::coll::operand::Operand;

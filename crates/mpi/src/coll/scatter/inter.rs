@@ -1,6 +1,7 @@
 //! On an intercommunicator: the root sends each of the other group its block, all at once.
 //!
-//! Cost: one message of a block per rank of the other group, one round. Any sizes.
+//! Source: [`linear`](super::linear), between two groups. Cost: one message of a block per rank of the other group, one round.
+//! Preconditions: an intercommunicator. Any number of ranks, any sizes.
 
 use crate::coll::arguments::Root;
 use crate::coll::elements::{self, Elements};

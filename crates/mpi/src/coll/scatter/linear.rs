@@ -1,7 +1,8 @@
 //! The root sends each its block, all at once.
 //!
-//! Cost: one message of a block per rank, one round. Any number of ranks, any sizes. Why no tree: see
-//! [`gather`](crate::coll::gather).
+//! Source: Scatter_Direct of Chakraborty, Subramoni, Panda, "Contention-aware kernel-assisted MPI collectives", CLUSTER 2017.
+//! Cost: one message of a block per rank, one round. Why no tree: see [`gather`](crate::coll::gather).
+//! Preconditions: none. Any number of ranks, any sizes.
 
 use crate::coll::elements::{self, Elements};
 use crate::coll::link::Link;

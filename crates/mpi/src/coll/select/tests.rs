@@ -93,3 +93,32 @@ fn lists_are_tidy() {
         assert_eq!(collective.algorithms[last.algorithm].needs, Traits::NONE);
     }
 }
+
+/// The folder of a collective's algorithms, which forms with blocks of their own share with the others.
+fn folder(collective: &Collective) -> std::path::PathBuf {
+    let name = collective.name.strip_suffix('v').unwrap_or(collective.name);
+    std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src/coll")).join(name)
+}
+
+#[test]
+fn each_algorithm_has_a_file_that_says_where_it_is_from_what_it_costs_and_what_it_needs() {
+    for collective in ALL {
+        let folder = folder(collective);
+        for algorithm in collective.algorithms {
+            assert!(
+                folder.join(algorithm.name).with_extension("rs").is_file(),
+                "{}:{}",
+                collective.name,
+                algorithm.name
+            );
+        }
+        for file in std::fs::read_dir(&folder).expect("a folder for each collective") {
+            let path = file.expect("readable").path();
+            let text = std::fs::read_to_string(&path).expect("readable");
+            let header: String = text.lines().take_while(|line| line.starts_with("//!")).collect();
+            for word in ["Source: ", "Cost: ", "Preconditions: "] {
+                assert!(header.contains(word), "{} has no {word}", path.display());
+            }
+        }
+    }
+}
