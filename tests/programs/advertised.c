@@ -243,7 +243,7 @@ static void cancelled_sends(void) {
 /* A receive with wildcards behind it is claimed: its send is over while its rank is not there. One with a wildcard before
    it is not even advertised, whoever might send. */
 static void claimed_beside_wildcards(void) {
-    enum { LENGTH = 1 << 20, ROUNDS_OF_IT = 20, BESIDE = 50, OTHER, GO };
+    enum { LENGTH = 2 << 20, ROUNDS_OF_IT = 20, BESIDE = 50, OTHER, GO };
     int provided, partner = rank ^ 1, pid = callable(), theirs = 0;
     MPI_T_pvar_session session;
     OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));

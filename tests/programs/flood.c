@@ -9,7 +9,7 @@
 #define SHORT_MESSAGES 100000
 #define LONG_MESSAGES 10000
 #define SHORT 1024
-#define LONG (132 << 10)
+#define LONG (516 << 10) /* announced whatever the ranks and CPUs */
 #define OWN (1 << 20)
 #define MIB (1 << 20)
 

@@ -25,7 +25,7 @@ use crate::select::Lessons;
 use crate::single_copy::{Pull, Push};
 use crate::spare::Spare;
 use crate::staging::Staging;
-use crate::tunables;
+use crate::{send, tunables};
 
 use arrivals::{EarlyOnes, PATIENCE};
 
@@ -128,7 +128,7 @@ impl Engine {
             given_ups: GivenUps::default(),
             lifeline,
             done: Vec::new(),
-            eager_limit: tunables::EAGER_LIMIT.get() as usize,
+            eager_limit: send::eager_limit(segment.ranks()) as usize,
             unexpected_limit: tunables::UNEXPECTED_LIMIT.get(),
         }
     }

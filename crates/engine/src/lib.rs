@@ -41,6 +41,7 @@ mod reach;
 mod receive;
 mod record;
 mod rendezvous;
+mod ring_size;
 mod select;
 mod send;
 mod single_copy;
@@ -67,7 +68,8 @@ pub use isthmus_os::topology::{Level, MadeUp, Place};
 pub use isthmus_transfer::copy::copy;
 pub use liveness::wounds;
 pub use place::{declared, hardware, here};
-pub use staging::{LONGEST, Staged, copy_for_others, copy_from_others};
+pub use select::passes_caches;
+pub use staging::{LONGEST, Staged, copy_for_others, copy_from_others, copy_past_caches};
 pub use types::{Arrival, ContextId, MessageId, Mode, OpId, Outcome, Peer, Posting, World};
 pub use wait::wait_until;
 

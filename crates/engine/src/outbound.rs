@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
-use isthmus_os::{clock, topology};
+use isthmus_os::clock;
 use isthmus_shm::ring::{self, Header, Mapped, Producer};
 use isthmus_shm::{Offset, Segment, segment};
 use isthmus_transfer::Direction;
@@ -23,9 +23,8 @@ use crate::record::{
     Advertised, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, Fixed, FullLine, GivenUp, Handler, Help,
     InCell, ReadyToSend, Switch,
 };
-use crate::select;
 use crate::types::{ContextId, OpId};
-use crate::{counters, tunables};
+use crate::{boot, counters, ring_size, select, staging, tunables};
 
 /// Data of the ring that a pair starts with.
 const SMALL_RING: u64 = 4 << 10;
@@ -44,23 +43,11 @@ fn large_ring(segment: &Segment) -> u64 {
     *SIZE.get_or_init(|| {
         let share = LEASED / u64::from(MAX_LEASES) / u64::from(segment.ranks().max(1));
         let bytes = match tunables::RING.get() {
-            0 => suitable_ring().min(1 << share.max(1).ilog2()),
+            0 => ring_size::suitable(segment.ranks()).min(1 << share.max(1).ilog2()),
             bytes => bytes,
         };
         bytes.clamp(SMALL_RING, LARGEST_RING).next_power_of_two()
     })
-}
-
-/// Twice the second-level cache: when the writer comes round, the lines that the reader took have left the reader's
-/// cache for the one behind it, from where they are had in half the time (docs/decisions/0009). A quarter of it where
-/// reader and writer may share it.
-pub(crate) fn suitable_ring() -> u64 {
-    let second = topology::own_caches().into_iter().find(|cache| cache.level == 2);
-    match second {
-        Some(cache) if cache.shared_by.len() > 1 => cache.bytes / 4,
-        Some(cache) => 2 * cache.bytes,
-        None => 2 << 20,
-    }
 }
 
 /// Payload of the first and of the last record of a message in several, by string copies: while one side copies it, the
@@ -68,6 +55,8 @@ pub(crate) fn suitable_ring() -> u64 {
 const EDGE: usize = 16 << 10;
 /// Least and most payload of a record by vectors; an eighth of the message between.
 const VECTOR_PIECES: [usize; 2] = [2 << 10, 32 << 10];
+/// Most of it where reader and writer take turns: there a record costs, and nobody reads while the next is written.
+const CROWDED_PIECE: usize = 128 << 10;
 /// Least and most payload of a record by streaming stores; half of the message between.
 const STREAMING_PIECES: [usize; 2] = [4 << 10, 8 << 10];
 /// Longer messages that are measured after the receiver has changed its wishes...
@@ -82,6 +71,7 @@ const MEASURE_EVERY: u32 = 8;
 /// least four (measured on Zen 5 at 128 KiB: 11.7 us in pieces of 4 KiB, 5.9 in 16, 5.5 in 32, 5.9 in 64).
 fn piece(copying: Copying, total: usize, rest: usize) -> usize {
     match copying {
+        Copying::Vector if boot::is_crowded() => return rest.min(CROWDED_PIECE),
         Copying::Vector => return rest.min((total / 8).clamp(VECTOR_PIECES[0], VECTOR_PIECES[1])),
         Copying::Streaming => return rest.min((total / 2).clamp(STREAMING_PIECES[0], STREAMING_PIECES[1])),
         Copying::String => {}
@@ -122,6 +112,21 @@ struct Payload {
     buffer: Buffer,
     from: usize,
     length: usize,
+}
+
+/// Copy a piece of a message to `to`, in the ring. Where ranks take turns on the CPUs its reader learns nothing of how that is
+/// best done, so it is done as for what is shown to all (docs/decisions/0024).
+///
+/// # Safety
+/// As for [`Buffer::read`].
+unsafe fn write_piece(copying: Copying, piece: Payload, to: *mut u8) {
+    let Payload { buffer, from, length } = piece;
+    match buffer.row() {
+        // SAFETY: the caller's promise.
+        Some(at) if boot::is_crowded() => unsafe { staging::copy_for_others(at.add(from), to, length) },
+        // SAFETY: as above.
+        _ => unsafe { buffer.read_by(copying, from, length, to) },
+    }
 }
 
 /// A message on its way out.
@@ -373,8 +378,13 @@ impl Outbound {
         self.cells.miss();
         let put = self.put_with(Handler::EagerFirst, message.context.0, length, RESERVED, |to| {
             let began = if measure { clock::ticks() } else { 0 };
+            let piece = Payload {
+                buffer: message.buffer,
+                from: 0,
+                length,
+            };
             // SAFETY: see `put_with`; the message is at least `length` bytes long, in the user's pending buffer.
-            unsafe { message.buffer.read_by(copying, 0, length, to) };
+            unsafe { write_piece(copying, piece, to) };
             let ticks = if measure { ticks_since(began) } else { 0 };
             FullLine::new(EagerFirst {
                 envelope: message.envelope,
@@ -410,7 +420,7 @@ impl Outbound {
         self.put_with(handler, 0, payload.length, RESERVED, |to| {
             let began = clock::ticks();
             // SAFETY: as above.
-            unsafe { payload.buffer.read_by(copying, payload.from, payload.length, to) };
+            unsafe { write_piece(copying, payload, to) };
             FullLine::new(fixed(ticks_since(began)))
         })
     }

@@ -8,6 +8,7 @@ use isthmus_transfer::copy::{Copying, copy};
 
 use crate::buffer::Buffer;
 use crate::payload::Payload;
+use crate::staging::copy_from_others;
 
 /// Who handles a record. The numbers are part of the layout version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -351,6 +352,19 @@ impl Body {
         debug_assert!(length <= self.len());
         // SAFETY: the caller's promise; ring and user memory do not overlap.
         unsafe { buffer.write(at, length, self.at) };
+    }
+
+    /// As [`Self::store`], for what may be long.
+    ///
+    /// # Safety
+    /// As for [`Self::store`].
+    pub unsafe fn store_piece(self, buffer: Buffer, at: usize, length: usize) {
+        match buffer.row() {
+            // SAFETY: as above.
+            Some(to) => unsafe { copy_from_others(self.at, to.add(at), length) },
+            // SAFETY: as above.
+            None => unsafe { self.store(buffer, at, length) },
+        }
     }
 
     /// As [`Self::store`], with these instructions.

@@ -2,9 +2,7 @@
 
 use isthmus_shm::Offset;
 
-use crate::Result;
 use crate::buffer::Buffer;
-use crate::counters;
 use crate::engine::{Early, Engine};
 use crate::heap;
 use crate::matching::Key;
@@ -12,10 +10,22 @@ use crate::ops::Stage;
 use crate::outbound::{Message, Queued};
 use crate::payload::Payload;
 use crate::record::{Envelope, ReadyToSend};
+use crate::tunables::Origin;
 use crate::types::{ContextId, Mode, Outcome, Posting};
+use crate::{Result, boot, counters, ring_size, tunables};
 
 /// From this length on a message in memory that its receiver maps is announced: one copy instead of two.
 pub(crate) const MAPPED_FROM: usize = 32 << 10;
+
+/// The longest message that is sent without asking. Where ranks take turns on the CPUs each answer costs switches, so there it is
+/// as long as fits into a ring beside another one, if nobody says otherwise, nor which way long messages are to go (docs/decisions/0024).
+pub(crate) fn eager_limit(ranks: u32) -> u64 {
+    let is_free = tunables::MECHANISM.get().is_none();
+    match tunables::EAGER_LIMIT.value() {
+        (limit, Origin::Default) if is_free && boot::is_crowded() => limit.max(ring_size::suitable(ranks) / 2),
+        (limit, _) => limit,
+    }
+}
 
 impl Engine {
     /// Start a send. `None`: it is complete.

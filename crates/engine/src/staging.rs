@@ -16,16 +16,13 @@ mod publish;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use isthmus_os::topology;
 use isthmus_shm::{Offset, Segment};
 
 use crate::arena::Arena;
 use crate::board::{Board, Step};
-use crate::boot::is_crowded;
-use crate::outbound::suitable_ring;
-use crate::{Entered, Result, tunables};
+use crate::{Entered, Result, ring_size, tunables};
 
-pub use publish::{copy_for_others, copy_from_others};
+pub use publish::{copy_for_others, copy_from_others, copy_past_caches};
 
 /// Pieces up to so many bytes are short.
 const SHORT: usize = 2 << 10;
@@ -212,26 +209,10 @@ impl Staging {
     }
 }
 
-/// Bytes of the ring, if nobody says: as for what a pair leases.
-fn suitable(ranks: u32) -> u64 {
-    let alone = suitable_ring();
-    match topology::own_caches().last() {
-        Some(last) if is_crowded() => crowded_share(alone, last.bytes, ranks),
-        _ => alone,
-    }
-}
-
-/// Where ranks take turns on the CPUs, at most so much that all rings together have a quarter of the last cache: what is shown
-/// then still lies there when the reader's turn comes (docs/decisions/0023).
-fn crowded_share(alone: u64, last_cache: u64, ranks: u32) -> u64 {
-    let share = last_cache / 4 / u64::from(ranks.max(1));
-    alone.min(1 << share.max(1).ilog2())
-}
-
 impl Ring {
     fn new(segment: &Segment, arena: &mut Arena) -> Result<Self> {
         let wanted = match tunables::STAGING.get() {
-            0 => suitable(segment.ranks()),
+            0 => ring_size::suitable(segment.ranks()),
             bytes => bytes,
         };
         let mut size = wanted.clamp(SMALLEST, LARGEST).next_power_of_two();
@@ -323,24 +304,5 @@ impl Entered {
         let engine = self.engine();
         engine.staging.settle(&mut engine.arena);
         engine.staging_apart.settle(&mut engine.arena);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rings_of_ranks_that_take_turns_share_the_last_cache() {
-        let share = |ranks| crowded_share(2 << 20, 32 << 20, ranks);
-        assert_eq!(
-            [3, 4, 5, 8, 16].map(share),
-            [2 << 20, 2 << 20, 1 << 20, 1 << 20, 512 << 10]
-        );
-        assert_eq!(
-            crowded_share(2 << 20, 0, 8),
-            1,
-            "the smallest ring is seen to where it is made"
-        );
     }
 }

@@ -187,7 +187,7 @@ impl Engine {
             // SAFETY: `offset + fits` is at most `expected`, which `matched` limited to the pending buffer.
             unsafe {
                 match select::passes_caches(expected) {
-                    false => payload.store(buffer, at, fits),
+                    false => payload.store_piece(buffer, at, fits),
                     true => payload.store_by(Copying::Streaming, buffer, at, fits),
                 }
             }

@@ -82,6 +82,15 @@ pub unsafe fn copy_from_others(from: *const u8, to: *mut u8, length: usize) {
     }
 }
 
+/// The same, to where it will not be in a cache when it is needed.
+///
+/// # Safety
+/// As for [`copy`].
+pub unsafe fn copy_past_caches(from: *const u8, to: *mut u8, length: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { copy_by(Copying::Streaming, from, to, length) };
+}
+
 /// How to copy where there is nothing to learn.
 fn usual(from: *const u8, to: *const u8, length: usize) -> Copying {
     if length >= STRINGS_FROM && is_crowded() && Copying::strings_suit(from, to) {

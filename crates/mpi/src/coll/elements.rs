@@ -109,10 +109,26 @@ impl Elements<'_> {
     /// As for [`Self::unpack`]; the packed form has that part.
     #[inline]
     pub unsafe fn unpack_part(self, at: usize, len: usize, from: *const u8) {
+        // SAFETY: the caller's promise.
+        unsafe { self.unpack_part_by(isthmus_engine::copy_from_others, at, len, from) }
+    }
+
+    /// The same, with `copy` where the elements lie in a row.
+    ///
+    /// # Safety
+    /// As for [`Self::unpack_part`]; `copy` copies what it is told to.
+    #[inline]
+    pub unsafe fn unpack_part_by(
+        self,
+        copy: unsafe fn(*const u8, *mut u8, usize),
+        at: usize,
+        len: usize,
+        from: *const u8,
+    ) {
         // SAFETY: the caller's promise; contiguous elements are bytes in a row.
         unsafe {
             if self.datatype.is_contiguous() {
-                isthmus_engine::copy_from_others(from, self.address.add(at), len);
+                copy(from, self.address.add(at), len);
             } else if len > 0 {
                 let end = (at + len) as i64;
                 self.datatype

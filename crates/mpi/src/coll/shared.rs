@@ -121,6 +121,8 @@ pub(super) struct Access<'a> {
     next: Cell<Step>,
     comm: &'a Comm,
     whose: Whose,
+    /// What all ranks take in this call does not stay in a cache.
+    floods: Cell<bool>,
     /// The first one. Boxed, since calls are handed about, and have none.
     fault: Cell<Option<Box<Error>>>,
 }
@@ -194,6 +196,7 @@ impl<'a> Access<'a> {
             next: Cell::new(Step::first_of(call)),
             comm,
             whose,
+            floods: Cell::new(false),
             fault: Cell::new(None),
         }
     }
@@ -214,6 +217,13 @@ impl<'a> Access<'a> {
     #[inline]
     pub fn take_fault(&self) -> Option<Error> {
         self.fault.take().map(|fault| *fault)
+    }
+
+    /// Each rank takes so many bytes from the others in this call. If that is half of the last cache in all, it is stored past
+    /// the caches: what is shown would be driven out of them by it (docs/decisions/0024).
+    pub fn announce_taking(&self, bytes: usize) {
+        let all = (bytes as u64).saturating_mul(self.board.members() as u64);
+        self.floods.set(isthmus_engine::passes_caches(all / 2));
     }
 
     /// The next step of the call. All ranks take the same steps.

@@ -27,6 +27,7 @@ pub async unsafe fn run<'a>(
     let source = own.unwrap_or(place);
     let longest = (0..size).map(|rank| block(rank).bytes()).max().unwrap_or(0);
     let longest = longest.max(source.bytes());
+    access.announce_taking(longest * (size - 1));
     // SAFETY: the caller's promise; drafts have room for what they are made for.
     unsafe {
         for done in (0..longest).step_by(segment) {

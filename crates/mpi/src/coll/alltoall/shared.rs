@@ -26,6 +26,7 @@ pub async unsafe fn run<'a>(
     let others = || (1..size).map(|i| (rank + i) % size);
     let longest_out = others().map(|other| from(other).bytes()).max().unwrap_or(0);
     let longest_in = others().map(|other| to(other).bytes()).max().unwrap_or(0);
+    access.announce_taking(longest_in * (size - 1));
     // SAFETY: the caller's promise; parts have room for what they are made for.
     unsafe {
         for done in (0..longest_out.max(longest_in)).step_by(segment) {

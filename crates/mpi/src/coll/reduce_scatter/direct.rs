@@ -25,12 +25,15 @@ pub unsafe fn run(
     let area = operand.scratch(link, count.saturating_mul(size as i64))?;
     let contribution = |rank: usize| operand.at(area.elements, rank as i64 * count);
     let others = || (1..size).map(|i| (rank + i) % size);
-    let receives: Vec<_> = others().map(|from| (from, contribution(from), count)).collect();
+    // Nobody sends what has no elements: all know the blocks.
+    let receives: Vec<_> = others()
+        .filter(|_| count > 0)
+        .map(|from| (from, contribution(from), count))
+        .collect();
     let sends: Vec<_> = others()
-        .map(|to| {
-            let (first, count) = block(to);
-            (to, operand.at(input, first).cast_const(), count)
-        })
+        .map(|to| (to, block(to)))
+        .filter(|(_, (_, count))| *count > 0)
+        .map(|(to, (first, count))| (to, operand.at(input, first).cast_const(), count))
         .collect();
     // SAFETY: the caller's promise; the area has room for everyone's contribution, one after the other.
     unsafe {

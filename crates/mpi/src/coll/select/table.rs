@@ -12,6 +12,10 @@ const NO_MORE: Traits = Traits::NONE;
 /// Numbers of ranks for which reductions keep to the order of ranks, inexact as they may be.
 const IN_RANK_ORDER: Range = Range(0, MOST_IN_RANK_ORDER as u64);
 
+/// Blocks up to this length are shown by the root in few steps; beyond, with more ranks than CPUs, each step costs it more switches
+/// than a ring to each rank does (docs/numbers.md).
+const SCATTERED_AT_ONCE: u64 = 128 << 10;
+
 const fn up_to(most: u64) -> Range {
     Range(0, most)
 }
@@ -154,7 +158,9 @@ collectives! {
     }
     choose {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
-        Shared(ANY, ANY, NO_MORE), "the root waits for nobody";
+        Shared(up_to(5), ANY, NO_MORE), "the root waits for nobody";
+        Shared(ANY, up_to(SCATTERED_AT_ONCE), NO_MORE), "the root waits for nobody";
+        Shared(ANY, ANY, Traits::IDLE_CPUS), "the root waits for nobody";
         Binomial(from(33), Range(1, 1 << 10), Traits::IDLE_CPUS), "few rounds rather than many messages";
         Linear(ANY, ANY, NO_MORE), "a tree moves bytes more often, and waits for ranks that may not be running";
     }

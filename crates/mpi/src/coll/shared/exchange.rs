@@ -110,7 +110,9 @@ impl Access<'_> {
         let expected = segment.min(total - done);
         // SAFETY: the caller's promise.
         unsafe {
-            if posted.length == expected {
+            if posted.length == expected && self.floods.get() {
+                elements.unpack_part_by(isthmus_engine::copy_past_caches, done, expected, posted.data);
+            } else if posted.length == expected {
                 elements.unpack_part(done, expected, posted.data);
             } else {
                 self.mismatch(from, done + posted.length, total);

@@ -1,0 +1,52 @@
+//! How large the rings are that long messages and what is shown to all go through: by the caches.
+
+use isthmus_os::topology;
+
+use crate::boot::is_crowded;
+
+/// Bytes of a ring in a job of so many ranks.
+pub fn suitable(ranks: u32) -> u64 {
+    let alone = alone();
+    match topology::own_caches().last() {
+        Some(last) if is_crowded() => crowded_share(alone, last.bytes, ranks),
+        _ => alone,
+    }
+}
+
+/// Where ranks take turns on the CPUs, at most so much that all rings together have a quarter of the last cache: what is shown
+/// then still lies there when the reader's turn comes (docs/decisions/0023).
+fn crowded_share(alone: u64, last_cache: u64, ranks: u32) -> u64 {
+    let share = last_cache / 4 / u64::from(ranks.max(1));
+    alone.min(1 << share.max(1).ilog2())
+}
+
+/// Twice the second-level cache: when the writer comes round, the lines that the reader took have left the reader's
+/// cache for the one behind it, from where they are had in half the time (docs/decisions/0009). A quarter of it where
+/// reader and writer may share it.
+fn alone() -> u64 {
+    let second = topology::own_caches().into_iter().find(|cache| cache.level == 2);
+    match second {
+        Some(cache) if cache.shared_by.len() > 1 => cache.bytes / 4,
+        Some(cache) => 2 * cache.bytes,
+        None => 2 << 20,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_of_ranks_that_take_turns_share_the_last_cache() {
+        let share = |ranks| crowded_share(2 << 20, 32 << 20, ranks);
+        assert_eq!(
+            [3, 4, 5, 8, 16].map(share),
+            [2 << 20, 2 << 20, 1 << 20, 1 << 20, 512 << 10]
+        );
+        assert_eq!(
+            crowded_share(2 << 20, 0, 8),
+            1,
+            "the smallest ring is seen to where it is made"
+        );
+    }
+}
