@@ -115,7 +115,7 @@ struct Payload {
 }
 
 /// Copy a piece of a message to `to`, in the ring. Where ranks take turns on the CPUs its reader learns nothing of how that is
-/// best done, so it is done as for what is shown to all (docs/decisions/0024).
+/// best done, so it is done as for what is shown to all (docs/decisions/0025).
 ///
 /// # Safety
 /// As for [`Buffer::read`].

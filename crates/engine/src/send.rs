@@ -18,7 +18,7 @@ use crate::{Result, boot, counters, ring_size, tunables};
 pub(crate) const MAPPED_FROM: usize = 32 << 10;
 
 /// The longest message that is sent without asking. Where ranks take turns on the CPUs each answer costs switches, so there it is
-/// as long as fits into a ring beside another one, if nobody says otherwise, nor which way long messages are to go (docs/decisions/0024).
+/// as long as fits into a ring beside another one, if nobody says otherwise, nor which way long messages are to go (docs/decisions/0025).
 pub(crate) fn eager_limit(ranks: u32) -> u64 {
     let is_free = tunables::MECHANISM.get().is_none();
     match tunables::EAGER_LIMIT.value() {

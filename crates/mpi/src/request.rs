@@ -69,6 +69,11 @@ pub(crate) trait Operation: Any + Send {
         Ok(())
     }
 
+    /// Is it over, with nothing to report, so that it can be dropped inside the engine?
+    fn is_gone(&self) -> bool {
+        false
+    }
+
     /// Withdraw what can be withdrawn; the user code that is to run for it, if any.
     fn cancel(&mut self, _inside: &mut Entered) -> Option<UserCode> {
         None

@@ -220,7 +220,7 @@ impl<'a> Access<'a> {
     }
 
     /// Each rank takes so many bytes from the others in this call. If that is half of the last cache in all, it is stored past
-    /// the caches: what is shown would be driven out of them by it (docs/decisions/0024).
+    /// the caches: what is shown would be driven out of them by it (docs/decisions/0025).
     pub fn announce_taking(&self, bytes: usize) {
         let all = (bytes as u64).saturating_mul(self.board.members() as u64);
         self.floods.set(isthmus_engine::passes_caches(all / 2));

@@ -28,7 +28,24 @@ pub(super) fn finish(inside: &mut Entered, request: &mut Handle<Request>) -> Res
         forget(inside, request);
         return Ok(status);
     }
+    if bury_if_gone(inside, request) {
+        return Ok(Status::EMPTY);
+    }
     finish_any(inside, request)
+}
+
+/// What most collectives end with. False: there is more to do.
+fn bury_if_gone(inside: &mut Entered, request: &mut Handle<Request>) -> bool {
+    let Ok(entry) = REQUESTS.get(inside).entry(*request) else {
+        return false;
+    };
+    if !matches!(&entry.work, Work::Other(operation) if operation.is_gone()) {
+        return false;
+    }
+    background::end(inside, *request);
+    REQUESTS.get(inside).remove(*request);
+    forget(inside, request);
+    true
 }
 
 /// The error of a receive that may wait for somebody who died. The request stays active.

@@ -145,7 +145,10 @@ impl Turn {
         if !is_small || comm.is_inter() || comm.shared.has_nodes(comm) {
             return None;
         }
-        let number = 1 + comm.shared.immediates.calls.fetch_add(1, Ordering::Relaxed);
+        // Calls on one communicator follow each other, so there is nobody to race with.
+        let calls = &comm.shared.immediates.calls;
+        let number = 1 + calls.load(Ordering::Relaxed);
+        calls.store(number, Ordering::Relaxed);
         Some(Self {
             comm,
             number,
@@ -194,7 +197,7 @@ struct Passing<F> {
     /// Alive even after its handle is freed, as what the algorithm sees of it must be.
     comm: Arc<Comm>,
     tag: i32,
-    _kept: Kept,
+    kept: Kept,
 }
 
 enum Stage<F> {
@@ -231,7 +234,7 @@ where
         },
         comm: shared,
         tag,
-        _kept: kept,
+        kept,
     });
     request::launch(comm, |inside| {
         Ok(match call.advance(inside) {
@@ -310,6 +313,12 @@ impl<F: Future<Output = Result<Option<Box<Program>>>> + 'static> Operation for P
             Stage::Over(Some(error)) => Err(error.clone()),
             _ => Ok(Status::EMPTY),
         }
+    }
+
+    fn is_gone(&self) -> bool {
+        // With its last share a communicator takes its leave of the engine. Who holds another one waits at the gate if it is
+        // about to give it up.
+        matches!(self.stage, Stage::Over(None)) && self.kept.is_empty() && Arc::strong_count(&self.comm) > 1
     }
 
     fn is_autonomous(&self) -> bool {
