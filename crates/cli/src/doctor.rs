@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use isthmus_os::{cgroup, cma_probe, cpu, limits, membarrier, memfd, memory, yama};
+use isthmus_engine::tunables;
+use isthmus_os::{cgroup, cma_probe, cpu, limits, membarrier, memfd, memory, xpmem, yama};
 use serde::Serialize;
 
 use crate::prefix::Prefix;
@@ -62,7 +63,7 @@ impl Finding {
 /// Fails if jobs will not run here.
 pub fn run(json: bool) -> Result<ExitCode> {
     // The probe of process_vm_readv forks, so it comes first, while this process has one thread.
-    let findings = [
+    let always = [
         single_copy(),
         installation(),
         shared_memory(),
@@ -73,6 +74,7 @@ pub fn run(json: bool) -> Result<ExitCode> {
         processes(),
         address_space(),
     ];
+    let findings: Vec<Finding> = always.into_iter().chain(mapped_peers()).collect();
     if json {
         println!("{}", serde_json::to_string_pretty(&findings)?);
     } else {
@@ -125,6 +127,20 @@ fn single_copy() -> Finding {
             "usually a container's seccomp profile: start it with --cap-add=SYS_PTRACE, or with a profile that allows it",
         ),
     }
+}
+
+/// Few machines have the device, so its absence is no finding.
+fn mapped_peers() -> Option<Finding> {
+    const WHAT: &str = "memory of peers that is mapped (XPMEM)";
+    xpmem::Device::open(xpmem::DEVICE).ok()?;
+    Some(match tunables::XPMEM.get() {
+        0 => Finding::limited(
+            WHAT,
+            "/dev/xpmem is there, and not used",
+            "ISTHMUS_XPMEM=1 uses it; it was never tried on a machine that has it (docs/decisions/0026), so please tell how it went",
+        ),
+        _ => Finding::good(WHAT, "/dev/xpmem is there and used"),
+    })
 }
 
 fn shared_memory() -> Finding {
