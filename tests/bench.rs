@@ -122,3 +122,23 @@ fn wrong_cells_are_refused() -> Result<()> {
     }
     Ok(())
 }
+
+/// Who has seen enough closes the pipe: no error of anybody's.
+#[test]
+fn a_reader_may_leave() -> Result<()> {
+    // Longer than what a pipe takes with nobody reading.
+    let isthmus = command("isthmus").display().to_string();
+    let run = Run::program("sh")
+        .arg("-c")
+        .arg(format!(
+            "for i in $(seq 40); do {isthmus} info --collectives; done | head -n 1; {isthmus} info --protocols | true"
+        ))
+        .succeed()?;
+    ensure!(
+        run.err.is_empty() && run.out.lines().count() == 1,
+        "{} {}",
+        run.out,
+        run.err
+    );
+    Ok(())
+}

@@ -49,6 +49,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    isthmus_os::process::end_with_broken_pipes();
     let outcome = match Arguments::parse().command {
         Command::Info { protocols: true, .. } => Ok(info::protocols()),
         Command::Info {

@@ -30,6 +30,13 @@ pub fn on_fork_in_child(hook: extern "C" fn()) {
     unsafe { libc::pthread_atfork(None, None, Some(hook)) };
 }
 
+/// From now on writing to a pipe that nobody reads any more ends this process, quietly, as it does every tool that prints.
+/// Rust programs begin with an error instead.
+pub fn end_with_broken_pipes() {
+    // SAFETY: the default action is no handler of ours.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+}
+
 /// Close a descriptor by number. Only for the fork hook, where its owner is another process's memory.
 pub fn close_raw(descriptor: i32) {
     // SAFETY: close takes no pointers; the number belongs to the caller.
