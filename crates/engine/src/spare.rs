@@ -34,6 +34,21 @@ impl Spare {
         }
     }
 
+    /// See to it that there is one. False: there is no memory for it.
+    pub fn provide(&mut self, bytes: usize) -> bool {
+        let room = bytes.min(BELIEVED).next_power_of_two();
+        if room <= LEAST || !self.blocks[room.ilog2() as usize].is_empty() {
+            return true;
+        }
+        let mut block = Vec::new();
+        if block.try_reserve_exact(room).is_err() {
+            return false;
+        }
+        self.kept += block.capacity();
+        self.blocks[room.ilog2() as usize].push(block);
+        true
+    }
+
     /// Done with a vector.
     pub fn give(&mut self, mut block: Vec<u8>) {
         let room = block.capacity();
@@ -60,6 +75,15 @@ mod tests {
         let again = spare.take(90_000);
         assert_eq!((again.as_ptr(), again.len()), (at, 0));
         assert_eq!(spare.kept, 0);
+    }
+
+    #[test]
+    fn what_was_provided_is_taken() {
+        let mut spare = Spare::default();
+        assert!(spare.provide(100_000) && spare.provide(100_001));
+        let at = spare.blocks[17][0].as_ptr();
+        assert_eq!((spare.take(100_000).as_ptr(), spare.kept), (at, 0));
+        assert!(spare.provide(usize::MAX / 4), "no more than is believed");
     }
 
     #[test]

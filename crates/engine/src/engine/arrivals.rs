@@ -1,8 +1,9 @@
 //! Records that arrive: whose rings are looked at, and who handles what.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use isthmus_os::membarrier;
+use isthmus_os::{clock, membarrier};
 use isthmus_shm::ring::Header;
 use isthmus_shm::{Offset, doorbell};
 
@@ -29,6 +30,9 @@ const DEFERRED: u64 = 4 << 10;
 /// ...for so many rounds of progress.
 pub(super) const PATIENCE: u32 = 64;
 
+/// So long one stays for which there is no memory: what frees some, or the receive, may be behind it.
+const REFUSED_LONG: Duration = Duration::from_secs(10);
+
 /// Longer messages that came before their receives. They stay in their rings for a while: often the receive is about to be
 /// posted, and then the bytes are copied once less.
 #[derive(Debug, Default)]
@@ -39,6 +43,8 @@ pub(super) struct EarlyOnes {
     pub(super) seen: bool,
     /// Rounds of progress in which some were left while other things moved.
     pub(super) rounds: u32,
+    /// Since when there has been no memory for one.
+    refused_since: Option<Duration>,
 }
 
 impl Engine {
@@ -66,21 +72,44 @@ impl Engine {
         self.poll_hot()
     }
 
-    /// Is this a longer message that no receive waits for?
-    fn is_early(&self, peer: u32, header: Header, body: Body) -> bool {
+    /// Is this a longer message that no receive waits for? Its length.
+    fn is_early(&self, peer: u32, header: Header, body: Body) -> Option<u64> {
         // Whether the payload follows or lies in a cell.
         if !matches!(Handler::of(header), Some(Handler::EagerFirst | Handler::FirstInCell)) {
-            return false;
+            return None;
         }
-        let Some((first, _)) = body.split::<EagerFirst>() else {
-            return false;
-        };
+        let (first, _) = body.split::<EagerFirst>()?;
         let key = Key {
             context: ContextId(header.context),
             from: peer,
             tag: first.envelope.tag,
         };
-        first.total >= DEFERRED && self.posted.find(&self.ops, key).is_none()
+        (first.total >= DEFERRED && self.posted.find(&self.ops, key).is_none()).then_some(first.total)
+    }
+
+    /// Does this message stay in its ring, since its receive may be about to be posted, or there is no memory for it?
+    fn stays(&mut self, peer: u32, header: Header, body: Body) -> bool {
+        let Some(bytes) = self.is_early(peer, header, body) else {
+            return false;
+        };
+        if self.early.patient {
+            self.early.seen = true;
+            return true;
+        }
+        let is_room = self.spare.provide(bytes as usize);
+        match (is_room, self.early.refused_since) {
+            (true, _) => self.early.refused_since = None,
+            (false, None) => self.early.refused_since = Some(clock::now()),
+            (false, Some(since)) if clock::now() - since > REFUSED_LONG => {
+                let why = format!(
+                    "isthmus: rank {}: out of memory for {bytes} bytes that rank {peer} sent before their receive was posted",
+                    self.me
+                );
+                self.abort(1, &why);
+            }
+            (false, Some(_)) => {}
+        }
+        !is_room
     }
 
     /// Take records from one ring.
@@ -98,8 +127,7 @@ impl Engine {
             }
             // SAFETY: `peek` checked that the body lies within the ring; it stays until `release`.
             let body = unsafe { Body::new(inbound.ring.memory().body(record.at), record.header.length) };
-            if self.early.patient && self.is_early(peer, record.header, body) {
-                self.early.seen = true;
+            if self.stays(peer, record.header, body) {
                 break;
             }
             let handler = Handler::of(record.header);
