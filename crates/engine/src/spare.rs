@@ -82,7 +82,8 @@ mod tests {
         let mut spare = Spare::default();
         assert!(spare.provide(100_000) && spare.provide(100_001));
         let at = spare.blocks[17][0].as_ptr();
-        assert_eq!((spare.take(100_000).as_ptr(), spare.kept), (at, 0));
+        let block = spare.take(100_000);
+        assert_eq!((block.as_ptr(), spare.kept), (at, 0));
         assert!(spare.provide(usize::MAX / 4), "no more than is believed");
     }
 
