@@ -308,6 +308,8 @@ static void killed_between_groups_and_neighbors(unsigned seed) {
     long moment = 1 + (long)(next_random(&state) % 4000) * 1000;
     int victim = (int)(next_random(&state) % (unsigned)size), class = 0;
     refill_wide(&one, kind);
+    /* All have what they need before one dies; who is still in here then may hear of it. */
+    MPI_Barrier(MPI_COMM_WORLD);
     if (rank == victim) die_after(moment);
     for (int round = 1; !class; round++) {
         class = attempt_wide(&one, kind, form);
