@@ -32,6 +32,8 @@ pub(super) const PATIENCE: u32 = 64;
 
 /// So long one stays for which there is no memory: what frees some, or the receive, may be behind it.
 const REFUSED_LONG: Duration = Duration::from_secs(10);
+/// Who waits looks more often than that.
+const REFUSED_AGAIN: Duration = Duration::from_secs(1);
 
 /// Longer messages that came before their receives. They stay in their rings for a while: often the receive is about to be
 /// posted, and then the bytes are copied once less.
@@ -43,8 +45,21 @@ pub(super) struct EarlyOnes {
     pub(super) seen: bool,
     /// Rounds of progress in which some were left while other things moved.
     pub(super) rounds: u32,
-    /// Since when there has been no memory for one.
-    refused_since: Option<Duration>,
+    /// When there was no memory for one: first, and last.
+    refused: Option<[Duration; 2]>,
+}
+
+impl EarlyOnes {
+    /// There is no memory for one now. For how long there has been none, as far as we have looked all the time: its receive may
+    /// have come meanwhile, and this be another one.
+    fn refuse(&mut self, now: Duration) -> Duration {
+        let since = match self.refused {
+            Some([since, last]) if now - last < REFUSED_AGAIN => since,
+            _ => now,
+        };
+        self.refused = Some([since, now]);
+        now - since
+    }
 }
 
 impl Engine {
@@ -97,17 +112,14 @@ impl Engine {
             return true;
         }
         let is_room = self.spare.provide(bytes as usize);
-        match (is_room, self.early.refused_since) {
-            (true, _) => self.early.refused_since = None,
-            (false, None) => self.early.refused_since = Some(clock::now()),
-            (false, Some(since)) if clock::now() - since > REFUSED_LONG => {
-                let why = format!(
-                    "isthmus: rank {}: out of memory for {bytes} bytes that rank {peer} sent before their receive was posted",
-                    self.me
-                );
-                self.abort(1, &why);
-            }
-            (false, Some(_)) => {}
+        if is_room {
+            self.early.refused = None;
+        } else if self.early.refuse(clock::now()) > REFUSED_LONG {
+            let why = format!(
+                "isthmus: rank {}: out of memory for {bytes} bytes that rank {peer} sent before their receive was posted",
+                self.me
+            );
+            self.abort(1, &why);
         }
         !is_room
     }
@@ -308,6 +320,13 @@ mod tests {
     use crate::control::Nonce;
 
     /// A sender that does not fence, and whose receiver cannot fence for it, would not see in time that it must ring.
+    #[test]
+    fn only_a_refusal_that_lasts_counts() {
+        let mut early = EarlyOnes::default();
+        let after = [0, 400, 900, 3000, 3500].map(|ms| early.refuse(Duration::from_millis(10_000 + ms)).as_millis());
+        assert_eq!(after, [0, 400, 900, 0, 500]);
+    }
+
     #[test]
     fn a_ring_is_left_to_the_doorbell_only_with_a_fence() {
         let fd = crate::job::create(2, Nonce([1; 16])).expect("memory");
