@@ -207,7 +207,7 @@ pub(crate) fn error_of(outcome: &Outcome, what: &str) -> Error {
 pub(crate) fn given_up() -> Error {
     fail!(
         Other,
-        "a rank of the communicator has given up the call: its memory was refused"
+        "a rank of the communicator could not do its part of the call (its memory was refused, most likely), and gave it up"
     )
 }
 
