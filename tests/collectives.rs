@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use isthmus_mpi::coll::select::collectives;
-use isthmus_tests::{Run, command, compile, full};
+use isthmus_mpi::datatype::{Datatype, NAMED};
+use isthmus_mpi::handle::Handle;
+use isthmus_mpi::op::{Op, Predefined};
+use isthmus_tests::{Run, command, compile, folder, full};
 
 /// For each place in the longest list, rules that want the algorithms there in all lists, beginning again in shorter ones,
 /// where they can be.
@@ -139,6 +142,96 @@ fn algorithms_by_messages_are_right_where_single_copies_are_denied() -> Result<(
             let said = run.limit(Duration::from_secs(120)).succeed()?.out;
             let forced = said.lines().find_map(|line| line.strip_suffix(" forced"));
             assert!(forced.context("the checker counts")?.parse::<u64>()? > 0, "{wish}");
+        }
+    }
+    Ok(())
+}
+
+/// Whatever carries the bytes, and in pieces of whatever size: nothing of it changes a result.
+#[test]
+fn collectives_are_right_however_they_travel() -> Result<()> {
+    let program = compile("random_collectives")?;
+    let ways: [&[(&str, &str)]; 9] = [
+        &[("MECHANISM", "ring"), ("RING", "8K"), ("PIECE", "4K")],
+        &[("MECHANISM", "cma"), ("EAGER_LIMIT", "1K")],
+        &[("MECHANISM", "mapped"), ("EAGER_LIMIT", "1K")],
+        &[("CMA", "0"), ("EAGER_LIMIT", "1K"), ("STAGING", "1M")],
+        &[("UNEXPECTED_LIMIT", "4K"), ("ADVERTISE", "0")],
+        &[("MECHANISM", "cma"), ("FAULT", "any:EPERM:after=40")],
+        &[("MECHANISM", "cma"), ("FAULT", "pull:EFAULT:at=5001:after=3:times=9")],
+        &[
+            ("MECHANISM", "cma"),
+            ("FAULT", "pull:EPERM:rank=1"),
+            ("TOPOLOGY", "2x1x2x2"),
+        ],
+        &[
+            ("MECHANISM", "cma"),
+            ("FAULT", "any:ENOSYS:rank=0"),
+            ("TOPOLOGY", "2x2x2"),
+        ],
+    ];
+    // Boards and what is staged; messages.
+    let algorithms = [
+        "",
+        "bcast:binomial?,allgather:ring?,alltoall:pairwise?,allreduce:ring?,reduce:binomial?",
+    ];
+    let (ranks, batches) = if full() {
+        (vec![2, 3, 5, 8], "100")
+    } else {
+        (vec![2, 5], "12")
+    };
+    for (number, way) in ways.into_iter().enumerate() {
+        for (other, algorithms) in algorithms.into_iter().enumerate() {
+            for ranks in &ranks {
+                let mut run = Run::mpiexec("-n").arg(ranks.to_string()).arg(&program);
+                run = run.words(&(10 * number + other).to_string()).words(batches);
+                for (name, value) in way {
+                    run = run.env(&format!("ISTHMUS_{name}"), value);
+                }
+                let run = run
+                    .env("ISTHMUS_COLLECTIVES", algorithms)
+                    .limit(Duration::from_secs(120));
+                run.succeed()
+                    .with_context(|| format!("{way:?}, {algorithms}, {ranks} ranks"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Communicators too large for boards, beside some that are not, on one node and on several.
+#[test]
+fn collectives_of_many_ranks_are_right() -> Result<()> {
+    let program = compile("random_collectives")?;
+    let (seeds, batches) = if full() { (6, "60") } else { (1, "10") };
+    for (ranks, topology) in [("33", "1x64"), ("40", "2x20"), ("40", "2x1x2x10"), ("40", "3x1x1x14")] {
+        for seed in 1..=seeds {
+            let run = Run::mpiexec("-n").words(ranks).arg(&program);
+            let run = run
+                .words(&format!("{seed} {batches}"))
+                .env("ISTHMUS_TOPOLOGY", topology);
+            run.limit(Duration::from_secs(120)).succeed()?;
+        }
+    }
+    Ok(())
+}
+
+/// The checker's table has every type that an operation is defined for.
+#[test]
+fn every_type_that_can_be_reduced_is() -> Result<()> {
+    let table = std::fs::read_to_string(folder().join("programs/reference_operations.h"))?;
+    for named in NAMED {
+        let datatype = Handle::<Datatype>::from_raw(named.raw).resolve("datatype")?;
+        let is_reduced = Predefined::ALL
+            .iter()
+            .any(|&which| Op::predefined(which).reduction(datatype).is_ok());
+        // Two names of one type; and the standard ABI's header has no names beside the standard's.
+        let name = named.name.replace("LONG_LONG_INT", "LONG_LONG");
+        if is_reduced && !name.starts_with("MPIX_") {
+            assert!(
+                table.contains(&format!("ONE({name}, ")) || table.contains(&format!("PAIR_OF({name}, ")),
+                "{name}"
+            );
         }
     }
     Ok(())

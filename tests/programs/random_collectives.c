@@ -5,14 +5,14 @@
    every predefined operation on every type, operations of our own.
 
    random_collectives [SEED [BATCHES]]: the seed that is printed gives the same calls again, on as many ranks. With BATCHES
-   not every operation meets every type. */
+   it is left to chance what is called; without, every collective comes in every form on every kind of communicator, and
+   every operation meets every type. */
+#define _GNU_SOURCE
 #include "counter.h"
-#include "random_layouts.h"
+#include "random_places.h"
 #include "reference_operations.h"
 
 #include <time.h>
-
-enum { MOST = 64, PENDING = 10 };
 
 enum kind {
     BARRIER, BCAST, GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV, ALLTOALLW,
@@ -24,16 +24,6 @@ static const char *const NAMES[] = {
     "Alltoallw", "Reduce", "Allreduce", "Reduce_scatter_block", "Reduce_scatter", "Scan", "Exscan", "Neighbor_allgather",
     "Neighbor_allgatherv", "Neighbor_alltoall", "Neighbor_alltoallv", "Neighbor_alltoallw"};
 enum form { BLOCKING, IMMEDIATE, PERSISTENT };
-
-/* A communicator. Processes are told apart by `uid`: the rank, and 64 more in the second group. */
-struct place {
-    const char *name;
-    MPI_Comm comm;
-    int me, ours, side, theirs, is_inter;
-    /* In a topology; blocks of which process, and which of its blocks. */
-    int in, out, sources[MOST], destinations[MOST], twins[MOST];
-    int has_topology;
-};
 
 struct trial {
     enum kind kind;
@@ -58,6 +48,9 @@ struct trial {
     MPI_Op op;
     int count, result_first, result_count;
     MPI_Request request;
+    /* Its number among those under way, and when it began. */
+    int slot;
+    unsigned began;
 };
 
 static void check_area(const struct trial *trial, const struct area *area, const char *what) {
@@ -236,17 +229,8 @@ static void compose(void *first, void *second, int *count, MPI_Datatype *type) {
 }
 static MPI_Op add_op, compose_op;
 
-static void plan_reduction(struct trial *trial, int many, int combination) {
+static void plan_reduction(struct trial *trial, int many) {
     const struct place *place = trial->place;
-    /* The nth combination of type and operation. */
-    for (int n = 0;; n++) {
-        const struct element *element = &ELEMENTS[n / OPERATIONS % ELEMENTS_COUNT];
-        enum operation operation = (enum operation)(n % OPERATIONS);
-        if (!is_defined(operation, element) || combination-- > 0) continue;
-        trial->element = element;
-        trial->operation = operation;
-        break;
-    }
     MPI_Aint low, extent = 8 + 4 * (trial->salt % 3);
     if (trial->operation >= ADD) {
         MPI_Datatype pair;
@@ -296,20 +280,31 @@ static int gets_result(const struct trial *trial) {
     return trial->kind != EXSCAN || trial->place->me > 0;
 }
 
+/* Values come again after so many, which no algorithm has a block of. */
+enum { PERIOD = 997 };
+
 static void put_input(const struct trial *trial, int i, int from, unsigned char *at) {
-    put_value(trial->element, trial->operation, trial->salt, i, from, trial->place->ours + trial->place->theirs, at);
+    int all = trial->place->ours + trial->place->theirs;
+    put_value(trial->element, trial->operation, trial->salt, i % PERIOD, from, all, at);
+}
+
+/* All that the calling process gives. */
+static void put_inputs(const struct trial *trial, unsigned char *base) {
+    int me = uid(trial->place->side, trial->place->me);
+    for (int i = 0; i < trial->count; i++) {
+        unsigned char *at = base + i * trial->extent;
+        if (i < PERIOD) put_input(trial, i, me, at);
+        else memcpy(at, at - PERIOD * trial->extent, (size_t)trial->extent);
+    }
 }
 
 static void refill_reduction(struct trial *trial) {
-    int me = uid(trial->place->side, trial->place->me);
-    scribble(&trial->send);
-    scribble(&trial->recv);
-    for (int i = 0; i < trial->count; i++) {
-        put_input(trial, i, me, trial->send.base + i * trial->extent);
-        put_input(trial, i, me, twin(&trial->send, trial->send.base) + i * trial->extent);
-        if (!says_in_place(trial)) continue;
-        put_input(trial, i, me, trial->recv.base + i * trial->extent);
-        put_input(trial, i, me, twin(&trial->recv, trial->recv.base) + i * trial->extent);
+    struct area *areas[] = {&trial->send, &trial->recv};
+    for (int i = 0; i < 2; i++) {
+        scribble(areas[i]);
+        if (i == 1 && !says_in_place(trial)) break;
+        put_inputs(trial, areas[i]->base);
+        memcpy(areas[i]->expected, areas[i]->memory, areas[i]->length);
     }
 }
 
@@ -383,8 +378,12 @@ static void call(struct trial *trial) {
     if (trial->kind == REDUCE && in_place) from = MPI_IN_PLACE;
     switch (trial->kind) {
     case BARRIER:
+        if (trial->form != PERSISTENT) enter_barrier(trial->slot, trial->began);
         switch (trial->form) {
-        case BLOCKING: OK(MPI_Barrier(comm)); break;
+        case BLOCKING:
+            OK(MPI_Barrier(comm));
+            leave_barrier(place, trial->slot, trial->began);
+            break;
         case IMMEDIATE: OK(MPI_Ibarrier(comm, &trial->request)); break;
         case PERSISTENT: OK(MPI_Barrier_init(comm, MPI_INFO_NULL, &trial->request)); break;
         }
@@ -443,125 +442,96 @@ static void call(struct trial *trial) {
     }
 }
 
-/* ---- Communicators ---- */
-
-enum { WORLD, SELF, HALVES, UNEVEN, BETWEEN, GRID, RING, WEB, PLACES };
-static struct place places[PLACES];
-
-static void name_place(int which, const char *name, MPI_Comm comm) {
-    struct place *place = &places[which];
-    place->name = name;
-    place->comm = comm;
-    OK(MPI_Comm_rank(comm, &place->me));
-    OK(MPI_Comm_size(comm, &place->ours));
-    OK(MPI_Comm_test_inter(comm, &place->is_inter));
-    if (place->is_inter) OK(MPI_Comm_remote_size(comm, &place->theirs));
-}
-
-/* Whose nth block to us is which of its blocks, where `destination` says to whom a process sends. */
-static void find_twins(struct place *place, const int (*destinations)[MOST], const int *degrees) {
-    for (int k = 0; k < place->in; k++) {
-        int nth = 0, source = place->sources[k];
-        for (int before = 0; before < k; before++) nth += place->sources[before] == source;
-        for (int block = 0; block < degrees[source]; block++)
-            if (destinations[source][block] == place->me && nth-- == 0) place->twins[k] = block;
-    }
-}
-
-static void make_places(void) {
-    static int destinations[MOST][MOST], degrees[MOST];
-    int dims[3] = {0, 0, 0}, periods[3], edges[MOST * 4], index[MOST], many = 1 + any(&shared, 3);
-    MPI_Comm comm, part;
-    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
-    name_place(WORLD, "world", comm);
-    OK(MPI_Comm_dup(MPI_COMM_SELF, &comm));
-    name_place(SELF, "self", comm);
-    OK(MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &comm));
-    name_place(HALVES, "halves", comm);
-    int border = size > 1 ? 1 + any(&shared, size - 1) : 1, side = rank >= border;
-    OK(MPI_Comm_split(MPI_COMM_WORLD, side, 0, &part));
-    name_place(UNEVEN, "part", part);
-    if (size > 1) {
-        OK(MPI_Intercomm_create(part, 0, MPI_COMM_WORLD, side ? 0 : border, 3, &comm));
-        name_place(BETWEEN, "inter", comm);
-        places[BETWEEN].side = side;
-    }
-    for (int d = 0; d < 3; d++) periods[d] = any(&shared, 3) > 0;
-    OK(MPI_Dims_create(size, many, dims));
-    OK(MPI_Cart_create(MPI_COMM_WORLD, many, dims, periods, 0, &comm));
-    name_place(GRID, "grid", comm);
-    struct place *grid = &places[GRID];
-    grid->has_topology = 1;
-    grid->in = grid->out = 2 * many;
-    for (int d = 0; d < many; d++) OK(MPI_Cart_shift(comm, d, 1, &grid->sources[2 * d], &grid->sources[2 * d + 1]));
-    for (int k = 0; k < grid->in; k++) grid->destinations[k] = grid->sources[k], grid->twins[k] = k ^ 1;
-
-    /* The next, oneself, the one before, which may all be the same. */
-    for (int node = 0; node < size; node++) {
-        degrees[node] = 3;
-        for (int k = 0; k < 3; k++) edges[3 * node + k] = destinations[node][k] = (node + size + 1 - k) % size;
-        index[node] = 3 * node + 3;
-    }
-    OK(MPI_Graph_create(MPI_COMM_WORLD, size, index, edges, 0, &comm));
-    name_place(RING, "graph", comm);
-    struct place *ring = &places[RING];
-    ring->has_topology = 1;
-    ring->in = ring->out = 3;
-    for (int k = 0; k < 3; k++) ring->sources[k] = ring->destinations[k] = destinations[rank][k];
-    find_twins(ring, (const int(*)[MOST])destinations, degrees);
-
-    /* Anything: several edges between two, none at all. */
-    struct place *web = &places[WEB];
-    web->has_topology = 1;
-    for (int node = 0; node < size; node++) {
-        degrees[node] = any(&shared, 5);
-        for (int k = 0; k < degrees[node]; k++) {
-            destinations[node][k] = any(&shared, size);
-            if (destinations[node][k] == rank && web->in < MOST) web->sources[web->in++] = node;
-        }
-    }
-    web->out = degrees[rank];
-    memcpy(web->destinations, destinations[rank], sizeof web->destinations);
-    for (int k = web->in - 1; k > 0; k--) {
-        int other = any(&own, k + 1), source = web->sources[k];
-        web->sources[k] = web->sources[other];
-        web->sources[other] = source;
-    }
-    OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, web->in, web->sources, MPI_UNWEIGHTED, web->out, web->destinations,
-                                      MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm));
-    name_place(WEB, "web", comm);
-    find_twins(web, (const int(*)[MOST])destinations, degrees);
-}
-
 /* ---- Trials ---- */
 
-static struct trial *plan(enum kind kind, int which, int combination) {
+/* What to call, and how; with so many elements that values of all sorts are among them? */
+struct wish {
+    enum kind kind;
+    int which;
+    enum form form;
+    int in_place, is_long;
+};
+
+static int is_possible(const struct wish *wish) {
+    enum kind kind = wish->kind;
+    if (kind >= NEIGHBOR_ALLGATHER) return wish->which >= GRID && !wish->in_place;
+    if (wish->which == BETWEEN) return size > 1 && kind != SCAN && kind != EXSCAN && !wish->in_place;
+    return !wish->in_place || (kind != BARRIER && kind != BCAST);
+}
+
+static struct wish any_wish(void) {
+    struct wish wish = {.which = any(&shared, PLACES)};
+    wish.kind = (enum kind)any(&shared, KINDS);
+    wish.form = (enum form)any(&shared, 3);
+    wish.in_place = any(&shared, 2);
+    if (size == 1 && wish.which == BETWEEN) wish.which = WORLD;
+    if (wish.kind >= NEIGHBOR_ALLGATHER && wish.which < GRID) wish.which = GRID + wish.kind % 3;
+    if (wish.which == BETWEEN && (wish.kind == SCAN || wish.kind == EXSCAN)) wish.kind = ALLREDUCE;
+    wish.in_place = wish.in_place && is_possible(&wish);
+    return wish;
+}
+
+/* What has been called, which is the same on all ranks. */
+static int called[KINDS][PLACES][PERSISTENT + 1][2], combined[ELEMENTS_COUNT][OPERATIONS];
+
+/* The next that was not called; of all kinds of communicators those with topologies for neighbors only. */
+static int next_wish(struct wish *wish) {
+    for (int n = 0; n < KINDS * PLACES * (PERSISTENT + 1) * 2; n++) {
+        *wish = (struct wish){(enum kind)(n % KINDS), n / KINDS % PLACES, (enum form)(n / KINDS / PLACES % 3),
+                              n / KINDS / PLACES / 3, 0};
+        if (wish->kind < NEIGHBOR_ALLGATHER && wish->which >= GRID) continue;
+        if (is_possible(wish) && !called[wish->kind][wish->which][wish->form][wish->in_place]) return 1;
+    }
+    return 0;
+}
+
+/* A type and an operation, if possible two that have not met. Have any two not? */
+static int next_combination(const struct element **element, enum operation *operation) {
+    int start = any(&shared, ELEMENTS_COUNT * OPERATIONS), is_new = 0;
+    *element = NULL;
+    for (int n = 0; n < ELEMENTS_COUNT * OPERATIONS && !is_new; n++) {
+        int at = (start + n) % (ELEMENTS_COUNT * OPERATIONS), other = at / OPERATIONS;
+        enum operation op = (enum operation)(at % OPERATIONS);
+        is_new = is_defined(op, &ELEMENTS[other]) && !combined[other][op];
+        if (is_new || (!*element && is_defined(op, &ELEMENTS[other]))) *element = &ELEMENTS[other], *operation = op;
+    }
+    return is_new;
+}
+
+static struct trial *plan(const struct wish *wish, int slot) {
     static const int sizes[] = {0, 1, 1, 5, 40, 300, 2500, 20000};
     struct trial *trial = calloc(1, sizeof *trial);
-    if (size == 1 && which == BETWEEN) which = WORLD;
-    if (kind >= NEIGHBOR_ALLGATHER && !places[which].has_topology) which = GRID + kind % 3;
-    trial->place = &places[which];
-    int inter = trial->place->is_inter;
-    if (inter && (kind == SCAN || kind == EXSCAN)) kind = ALLREDUCE;
+    enum kind kind = wish->kind;
+    trial->place = &places[wish->which];
     trial->kind = kind;
-    trial->form = (enum form)any(&shared, 3);
-    trial->large = any(&shared, 2);
-    trial->in_place = any(&shared, 2) && !inter && kind < NEIGHBOR_ALLGATHER;
+    trial->form = wish->form;
+    trial->in_place = wish->in_place;
+    trial->slot = slot;
+    /* A call's numbers may be large ones at one rank, and not at another. */
+    trial->large = any(&own, 2);
     trial->salt = next_random(&shared);
     trial->request = MPI_REQUEST_NULL;
     trial->type = MPI_DATATYPE_NULL;
-    int raw_root = any(&shared, 1 << 20), many = sizes[any(&shared, 8)], unit = any(&shared, 5);
-    if (inter) {
+    int raw_root = any(&shared, 1 << 20), unit = any(&shared, 5);
+    int many = sizes[wish->is_long ? 4 + any(&shared, 4) : any(&shared, 8)];
+    if (trial->place->is_inter) {
         trial->root_side = raw_root & 1;
         trial->root = (raw_root >> 1) % (trial->root_side == trial->place->side ? trial->place->ours : trial->place->theirs);
     } else {
         trial->root = raw_root % trial->place->ours;
     }
+    called[kind][wish->which][wish->form][wish->in_place]++;
+    int goes_far = kind == BCAST || kind == REDUCE || kind == ALLREDUCE || kind == SCAN || kind == EXSCAN;
+    if (goes_far && any(&shared, 40) == 0) many = 100000;
     /* Where everyone sends to everyone, less of it. */
-    if (many > 300 && !(kind == BCAST || kind == REDUCE || kind == ALLREDUCE || kind == SCAN || kind == EXSCAN))
-        many = many / size + 1;
-    if (is_reduction(kind)) plan_reduction(trial, many, combination);
-    else plan_movement(trial, many * UNITS, unit);
+    if (many > 300 && !goes_far) many = many / size + 1;
+    if (is_reduction(kind)) {
+        next_combination(&trial->element, &trial->operation);
+        combined[trial->element - ELEMENTS][trial->operation] += many >= 40;
+        plan_reduction(trial, many);
+    } else {
+        plan_movement(trial, many * UNITS, unit);
+    }
     return trial;
 }
 
@@ -590,13 +560,21 @@ static void discard(struct trial *trial) {
     free(trial);
 }
 
+/* It is known to be complete. */
+static void left(const struct trial *trial) {
+    if (trial->kind == BARRIER) leave_barrier(trial->place, trial->slot, trial->began);
+}
+
 /* Complete all of them in one of many ways. */
-static void complete(MPI_Request *requests, int count) {
+static void complete(MPI_Request *requests, struct trial **trials, int count) {
     int flag = 0, index, done = 0, indices[PENDING];
     switch (any(&own, 5)) {
     case 0: OK(MPI_Waitall(count, requests, MPI_STATUSES_IGNORE)); break;
     case 1:
-        for (int i = count - 1; i >= 0; i--) OK(MPI_Wait(&requests[i], MPI_STATUS_IGNORE));
+        for (int i = count - 1; i >= 0; i--) {
+            OK(MPI_Wait(&requests[i], MPI_STATUS_IGNORE));
+            left(trials[i]);
+        }
         break;
     case 2:
         while (!flag) OK(MPI_Testall(count, requests, &flag, MPI_STATUSES_IGNORE));
@@ -605,42 +583,102 @@ static void complete(MPI_Request *requests, int count) {
         for (int i = 0; i < count; i++) {
             OK(MPI_Waitany(count, requests, &index, MPI_STATUS_IGNORE));
             if (index == MPI_UNDEFINED) break;
+            left(trials[index]);
         }
         break;
     case 4:
-        while (done != MPI_UNDEFINED) OK(MPI_Waitsome(count, requests, &done, indices, MPI_STATUSES_IGNORE));
+        for (;;) {
+            OK(MPI_Waitsome(count, requests, &done, indices, MPI_STATUSES_IGNORE));
+            if (done == MPI_UNDEFINED) break;
+            for (int i = 0; i < done; i++) left(trials[indices[i]]);
+        }
         break;
     }
+    for (int i = 0; i < count; i++) left(trials[i]);
+}
+
+/* A message beside the collectives, which no wildcard may mistake for one of theirs. */
+struct letter {
+    const struct place *place;
+    int sent, received;
+    MPI_Request request;
+};
+
+/* Among several groups there is none. */
+static int has_letter(const struct place *place) { return place->name && !place->is_inter; }
+
+static void expect_letter(struct letter *letter, int which, unsigned salt) {
+    const struct place *place = letter->place = &places[which];
+    if (!has_letter(place)) return;
+    letter->sent = (int)(salt & 0xffff) + place->me;
+    OK(MPI_Irecv(&letter->received, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, place->comm, &letter->request));
+}
+
+static void send_letter(const struct letter *letter) {
+    const struct place *place = letter->place;
+    if (!has_letter(place)) return;
+    OK(MPI_Send(&letter->sent, 1, MPI_INT, (place->me + 1) % place->ours, letter->sent % 100, place->comm));
+}
+
+static void take_letter(struct letter *letter) {
+    const struct place *place = letter->place;
+    MPI_Status status;
+    if (!has_letter(place)) return;
+    OK(MPI_Wait(&letter->request, &status));
+    int from = (place->me + place->ours - 1) % place->ours, wanted = letter->sent - place->me + from;
+    CHECK(letter->received == wanted && status.MPI_SOURCE == from && status.MPI_TAG == wanted % 100,
+          "seed %u: on %s from %d came %d, not %d", seed, place->name, status.MPI_SOURCE, letter->received, wanted);
 }
 
 static void batch(int many, int systematic) {
-    static int combination;
-    struct trial *trials[PENDING];
+    static unsigned now;
+    struct trial *trials[PENDING], *active_trials[PENDING];
     MPI_Request requests[PENDING];
-    int order[PENDING], round = 0;
+    struct letter letter;
+    int order[PENDING], round = 0, moves = any(&shared, 8) == 0, which = any(&shared, PLACES), sends_at = any(&own, many);
+    now++;
+    expect_letter(&letter, which, next_random(&shared));
     for (int i = 0; i < many; i++) {
-        int which = any(&shared, PLACES);
-        enum kind kind = (enum kind)any(&shared, KINDS);
-        if (systematic) kind = (enum kind)(REDUCE + any(&shared, EXSCAN - REDUCE + 1));
-        trials[i] = plan(kind, which, combination);
-        combination += is_reduction(kind);
+        struct wish wish;
+        if (!systematic || !next_wish(&wish)) {
+            do wish = any_wish();
+            while (systematic && !is_reduction(wish.kind));
+            wish.is_long = systematic;
+        }
+        trials[i] = plan(&wish, i);
+        trials[i]->began = now;
         refill(trials[i], next_random(&shared));
+        /* Ranks come apart. */
+        if (any(&own, wish.kind == BARRIER ? 2 : 20) == 0) usleep((useconds_t)any(&own, 500));
+        if (i == sends_at) send_letter(&letter);
         call(trials[i]);
     }
     /* Persistent ones are started in any order, again and again; the others complete with the first. */
-    for (round = 0; round < 3; round++) {
+    for (round = 0; round < 3; round++, now++) {
         int active = 0;
         for (int i = 0; i < many; i++) {
             int at = any(&own, i + 1);
             order[i] = order[at];
             order[at] = i;
         }
+        int together = any(&own, 2), starting = 0;
         for (int i = 0; i < many; i++) {
             struct trial *trial = trials[order[i]];
-            if (trial->form == PERSISTENT) OK(MPI_Start(&trial->request));
-            if (trial->form == PERSISTENT || (trial->form == IMMEDIATE && round == 0)) requests[active++] = trial->request;
+            if (trial->form != PERSISTENT) continue;
+            trial->began = now;
+            if (trial->kind == BARRIER) enter_barrier(trial->slot, now);
+            if (!together) OK(MPI_Start(&trial->request));
+            requests[starting++] = trial->request;
         }
-        complete(requests, active);
+        if (together) OK(MPI_Startall(starting, requests));
+        for (int i = 0; i < many; i++) {
+            struct trial *trial = trials[order[i]];
+            if (trial->form == BLOCKING || (trial->form == IMMEDIATE && round > 0)) continue;
+            active_trials[active] = trial;
+            requests[active++] = trial->request;
+        }
+        if (moves && round == 0) free_places();
+        complete(requests, active_trials, active);
         for (int i = 0; i < many; i++) {
             unsigned salt = next_random(&shared);
             if (round > 0 && trials[i]->form != PERSISTENT) continue;
@@ -648,10 +686,12 @@ static void batch(int many, int systematic) {
             if (trials[i]->form == PERSISTENT && round < 2) refill(trials[i], salt);
         }
     }
+    take_letter(&letter);
     for (int i = 0; i < many; i++) {
         if (trials[i]->form == PERSISTENT) OK(MPI_Request_free(&trials[i]->request));
         discard(trials[i]);
     }
+    if (moves) make_places();
 }
 
 /* How many calls were done by forced algorithms, which tests/collectives.rs wants to know. */
@@ -675,29 +715,41 @@ static void tell_wanted(void) {
     OK(MPI_T_finalize());
 }
 
+static void tell_called(void) {
+    int calls = 0, forms = 0, combinations = 0;
+    for (int i = 0; i < KINDS * PLACES * (PERSISTENT + 1) * 2; i++) {
+        int times = (&called[0][0][0][0])[i];
+        calls += times, forms += times > 0;
+    }
+    for (int i = 0; i < ELEMENTS_COUNT * OPERATIONS; i++) combinations += (&combined[0][0])[i] > 0;
+    if (rank == 0)
+        printf("%d calls: %d of collective, communicator, form, in place or not; %d of type and operation\n", calls, forms,
+               combinations);
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     count_wanted();
-    int full = getenv("ISTHMUS_TEST_FULL") != NULL, batches = full ? 400 : 30, combinations = 0;
+    int full = getenv("ISTHMUS_TEST_FULL") != NULL, batches = full ? 400 : 30;
     seed = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : full ? (unsigned)time(NULL) : 1;
     if (argc > 2) batches = atoi(argv[2]);
     OK(MPI_Bcast(&seed, 1, MPI_UNSIGNED, 0, MPI_COMM_WORLD));
     if (rank == 0) printf("seed %u\n", seed), fflush(stdout);
-    CHECK(size <= 32, "%d", size);
+    CHECK(size <= MOST, "%d", size);
     shared = scramble(seed);
     own = scramble(seed * 31 + (unsigned)rank + 1);
     make_units();
     OK(MPI_Op_create(add, 1, &add_op));
     OK(MPI_Op_create(compose, 0, &compose_op));
+    watch_barriers();
     make_places();
-    for (int i = 0; i < ELEMENTS_COUNT; i++)
-        for (int op = 0; op < OPERATIONS; op++) combinations += is_defined((enum operation)op, &ELEMENTS[i]);
     for (int i = 0; i < batches; i++) batch(1 + any(&shared, PENDING), 0);
-    /* Each combination of type and operation at least once. */
-    for (int done = 0; done < combinations && argc <= 2; done += PENDING) batch(PENDING, 1);
+    struct wish wish;
+    struct trial trial;
+    while (argc <= 2 && (next_wish(&wish) || next_combination(&trial.element, &trial.operation))) batch(PENDING, 1);
+    tell_called();
     tell_wanted();
-    for (int i = 0; i < PLACES; i++)
-        if (places[i].comm != MPI_COMM_NULL && places[i].name) OK(MPI_Comm_free(&places[i].comm));
+    free_places();
     OK(MPI_Op_free(&add_op));
     OK(MPI_Op_free(&compose_op));
     OK(MPI_Type_free(&unit_types[4]));

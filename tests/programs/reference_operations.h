@@ -33,6 +33,8 @@ struct element {
 #define PAIR_OF(type, number, width, index_at, index_number) {#type, type, PAIRS, number, width, index_at, index_number}
 
 static const struct element ELEMENTS[] = {
+    /* For the standard a printable character, for everybody else a number. */
+    ONE(MPI_CHAR, C_INTEGER, SIGNED, 1),
     ONE(MPI_SIGNED_CHAR, C_INTEGER, SIGNED, 1), ONE(MPI_UNSIGNED_CHAR, C_INTEGER, UNSIGNED, 1),
     ONE(MPI_SHORT, C_INTEGER, SIGNED, 2), ONE(MPI_UNSIGNED_SHORT, C_INTEGER, UNSIGNED, 2),
     ONE(MPI_INT, C_INTEGER, SIGNED, 4), ONE(MPI_UNSIGNED, C_INTEGER, UNSIGNED, 4),
