@@ -1,12 +1,13 @@
 /* Collectives over all ranks, by size.
  *
- *   collectives [--nonblocking] [--seconds S] [NAME:SIZE ...]
+ *   collectives [--nonblocking] [--alloc] [--seconds S] [NAME:SIZE ...]
  *
  * NAME is barrier, bcast, reduce, allreduce, allgather, alltoall, scatter, gather or reduce_scatter. SIZE is what a rank
  * contributes to bcast, reduce, allreduce and reduce_scatter altogether, and the block of a pair in the others, as in
  * the OSU benchmarks; data are doubles, reductions sums.
  * Rooted ones have each rank in turn as root, so that no rank runs ahead of the others for long.
  * With --nonblocking the form that returns a request is timed, followed at once by MPI_Wait, beside the blocking one.
+ * With --alloc the buffers come from MPI_Alloc_mem.
  * Results are checked, for each root, before and after the timing of each cell. */
 #define _GNU_SOURCE
 #include "mpi_measure.h"
@@ -217,7 +218,7 @@ static double measure(int seed, int requests, double budget_us)
 int main(int argc, char **argv)
 {
     struct arguments a = arguments(argc, argv);
-    int requests = has_option(argc, argv, "--nonblocking");
+    int requests = has_option(argc, argv, "--nonblocking"), alloc = has_option(argc, argv, "--alloc");
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -228,8 +229,8 @@ int main(int argc, char **argv)
     int largest = largest_size(&a);
     if (largest > (1 << 30) / ranks)
         give_up("collectives: too large for so many ranks");
-    outgoing = (double *)buffer(largest * ranks);
-    incoming = (double *)buffer(largest * ranks);
+    outgoing = (double *)(alloc ? allocated(largest * ranks) : buffer(largest * ranks));
+    incoming = (double *)(alloc ? allocated(largest * ranks) : buffer(largest * ranks));
     counts = calloc((size_t)ranks, sizeof *counts);
     double budget_us = a.seconds * 1e6 / (a.count > 0 ? a.count : 1);
     for (int i = 0; i < a.count; i++) {

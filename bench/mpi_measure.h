@@ -24,6 +24,15 @@ static inline void give_up(const char *why)
     exit(1);
 }
 
+/* Memory from MPI_Alloc_mem, in use. */
+static inline char *allocated(int bytes)
+{
+    char *at;
+    MPI_Alloc_mem(bytes, MPI_INFO_NULL, &at);
+    memset(at, 1, (size_t)bytes);
+    return at;
+}
+
 /* What rank 0 says. All ranks must do the same number of operations, and rank 0 has the clock. */
 static inline int agree(int value)
 {

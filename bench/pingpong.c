@@ -63,14 +63,6 @@ static void rounds_real(int count)
         round_real((uint64_t)i * 0x9e3779b97f4a7c15u);
 }
 
-static char *allocated(int bytes)
-{
-    char *at;
-    MPI_Alloc_mem(bytes, MPI_INFO_NULL, &at);
-    memset(at, 1, (size_t)bytes);
-    return at;
-}
-
 int main(int argc, char **argv)
 {
     struct arguments a = arguments(argc, argv);

@@ -517,6 +517,31 @@ fn killed_in_the_middle_of_a_collective() -> Result<()> {
     Ok(())
 }
 
+/// Somebody dies while ranks read each other's memory: what a call gives to those for whom it succeeds is right, although others,
+/// who got an error, have written something else there.
+#[test]
+fn killed_while_memory_is_lent() -> Result<()> {
+    let program = compile("lent_and_left")?;
+    let seeds = if full() { 60 } else { 6 };
+    for (seed, ranks) in (1..=seeds).map(|seed| (seed, 2 + seed % 4)) {
+        for memory in ["mapped", "own"] {
+            let run = Run::mpiexec("-n").arg(ranks.to_string()).arg(&program);
+            let run = run
+                .words(&format!("{seed} {memory}"))
+                .env("ISTHMUS_COLLECTIVES", "bcast:shared_direct?,gather:shared_direct?,scatter:shared_direct?,allgather:shared_direct?,alltoall:shared_direct?")
+                .limit(Duration::from_secs(60))
+                .finish()?;
+            let survivors = run.out.lines().filter(|line| *line == "survived").count();
+            let what = format!(
+                "{memory}, seed {seed} on {ranks}: {:?}\n{}{}",
+                run.code, run.out, run.err
+            );
+            ensure!(run.code == Some(137) && survivors == ranks - 1, "{what}");
+        }
+    }
+    Ok(())
+}
+
 /// The same in collectives between two groups and among neighbors, of which one dies; and a communicator is revoked while all but
 /// one are in a collective on its board.
 #[test]

@@ -5,7 +5,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use isthmus_mpi::coll::select::collectives;
+use isthmus_mpi::coll::select::{Traits, collectives};
 use isthmus_mpi::datatype::{Datatype, NAMED};
 use isthmus_mpi::handle::Handle;
 use isthmus_mpi::op::{Op, Predefined};
@@ -14,7 +14,7 @@ use isthmus_tests::{Run, command, compile, folder, full};
 /// For each place in the longest list, rules that want the algorithms there in all lists, beginning again in shorter ones,
 /// where they can be.
 fn wishes() -> Result<Vec<String>> {
-    let all = collectives(8, false)?;
+    let all = collectives(8, Traits::NONE)?;
     let longest = all.iter().map(|one| one.collective.algorithms.len()).max().unwrap_or(0);
     let wish = |place: usize| {
         let rules = all.iter().map(|one| {
@@ -233,6 +233,50 @@ fn every_type_that_can_be_reduced_is() -> Result<()> {
                 "{name}"
             );
         }
+    }
+    Ok(())
+}
+
+/// Single copies between the ranks' own memory that are refused, from the start, to one rank, after some, or once: the rest comes
+/// through shared memory.
+#[test]
+fn direct_copies_that_are_refused() -> Result<()> {
+    let program = compile("random_collectives")?;
+    let kinds = [
+        "bcast",
+        "gather",
+        "gatherv",
+        "scatter",
+        "scatterv",
+        "allgather",
+        "allgatherv",
+        "alltoall",
+        "alltoallv",
+    ];
+    let wish = kinds.map(|kind| format!("{kind}:shared_direct?")).join(",");
+    for (seed, fault) in [
+        "pull:EPERM",
+        "pull:EPERM:rank=1",
+        "pull:EFAULT:after=5:times=3",
+        "pull:EPERM:after=20:rank=0",
+        "pull:EFAULT:at=3000:after=2:times=9",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        // Of two ranks the first may learn by messages that it is refused, and then there is nothing to choose.
+        let mut all = 0;
+        for ranks in ["2", "5"] {
+            let run = Run::mpiexec("-n")
+                .words(ranks)
+                .arg(&program)
+                .words(&format!("{seed} 30"));
+            let run = run.env("ISTHMUS_COLLECTIVES", &wish).env("ISTHMUS_FAULT", fault);
+            let said = run.limit(Duration::from_secs(120)).succeed().context(fault)?.out;
+            let forced = said.lines().find_map(|line| line.strip_suffix(" forced"));
+            all += forced.context("the checker counts")?.parse::<u64>()?;
+        }
+        assert!(all > 0, "{fault}");
     }
     Ok(())
 }

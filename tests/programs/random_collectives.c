@@ -556,7 +556,8 @@ static void discard(struct trial *trial) {
     for (int side = 0; side < 2 && !is_reduction(trial->kind); side++)
         for (int i = 0; i < 2; i++) OK(MPI_Type_free(&trial->layouts[side][i].type));
     if (is_reduction(trial->kind) && trial->operation >= ADD) OK(MPI_Type_free(&trial->type));
-    free(trial->send.memory), free(trial->send.expected), free(trial->recv.memory), free(trial->recv.expected);
+    free_area(&trial->send);
+    free_area(&trial->recv);
     free(trial);
 }
 

@@ -27,6 +27,8 @@ struct area {
     unsigned char *memory, *expected;
     size_t length;
     unsigned char *base;
+    /* Memory that all ranks map. */
+    int is_mapped;
 };
 
 /* What it all begins with; the state of choices that are the same on all ranks, and of those that are not. */
@@ -78,11 +80,18 @@ static struct layout any_layout(int unit) {
 }
 
 static struct area make_area(long low, long high) {
-    struct area area = {.length = (size_t)(high - low) + 2 * GUARD};
-    area.memory = malloc(area.length);
+    struct area area = {.length = (size_t)(high - low) + 2 * GUARD, .is_mapped = any(&own, 3) == 0};
+    if (area.is_mapped) OK(MPI_Alloc_mem((MPI_Aint)area.length, MPI_INFO_NULL, &area.memory));
+    else area.memory = malloc(area.length);
     area.expected = malloc(area.length);
     area.base = area.memory + GUARD - low;
     return area;
+}
+
+static void free_area(struct area *area) {
+    if (area->is_mapped) OK(MPI_Free_mem(area->memory));
+    else free(area->memory);
+    free(area->expected);
 }
 
 /* Of all blocks. */

@@ -1,10 +1,11 @@
 //! `isthmus info --collectives`: which algorithm does which collective, and why.
 
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use anyhow::Result;
 use isthmus_mpi::coll::select::{self, Explained, Step, Traits};
-use isthmus_os::cpu;
+use isthmus_os::{cma_probe, cpu};
 
 use crate::show;
 
@@ -12,13 +13,24 @@ use crate::show;
 pub fn run(ranks: Option<u64>) -> Result<ExitCode> {
     let cpus = cpu::affinity().len() as u64;
     let ranks = ranks.unwrap_or(cpus.max(2));
-    let all = select::collectives(ranks, ranks <= cpus)?;
-    print!("{}", text(ranks, cpus, &all));
+    let copies = single_copies();
+    let all = select::collectives(ranks, Traits::IDLE_CPUS.when(ranks <= cpus) | copies)?;
+    print!("{}", text(ranks, cpus, Traits::CHEAP_COPIES.are_in(copies), &all));
     Ok(ExitCode::SUCCESS)
 }
 
-fn text(ranks: u64, cpus: u64, all: &[Explained]) -> String {
-    let mut text = format!("{ranks} ranks on {cpus} CPUs, elements without gaps, an operation that commutes\n");
+/// What ranks of a job on this machine find out about single copies: tried and timed at first use.
+pub fn single_copies() -> Traits {
+    static FOUND: OnceLock<Traits> = OnceLock::new();
+    *FOUND.get_or_init(|| match cma_probe::siblings() {
+        Err(_) => Traits::NONE,
+        Ok(()) => Traits::SINGLE_COPIES | Traits::CHEAP_COPIES.when(isthmus_engine::single_copies_pay()),
+    })
+}
+
+fn text(ranks: u64, cpus: u64, cheap_copies: bool, all: &[Explained]) -> String {
+    let copies = if cheap_copies { "cheap single copies, " } else { "" };
+    let mut text = format!("{ranks} ranks on {cpus} CPUs, {copies}elements without gaps, an operation that commutes\n");
     for explained in all {
         let collective = explained.collective;
         text += &format!("\n{} (by {})\n", collective.name, collective.bytes);
@@ -71,8 +83,8 @@ mod tests {
 
     #[test]
     fn every_algorithm_is_shown_with_its_source() {
-        let all = select::collectives(8, false).expect("no rules of the user's");
-        let text = text(8, 2, &all);
+        let all = select::collectives(8, Traits::NONE).expect("no rules of the user's");
+        let text = text(8, 2, false, &all);
         for explained in &all {
             for algorithm in explained.collective.algorithms {
                 assert!(text.contains(&format!("    {} ", algorithm.name)), "{}", algorithm.name);

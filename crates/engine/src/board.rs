@@ -2,7 +2,9 @@
 //!
 //! A group goes through *steps*, numbered alike everywhere: the number of a call, and an index within it. In a step a
 //! member may post something, once, and any member may read it. Nothing is reset between steps: a step's number is its
-//! mark.
+//! mark. What is posted lies in the post itself, or somewhere in the segment: in memory that was staged for it, or where the
+//! user has it, if that is memory that all map. Such memory is *lent*: it is the user's again when the call returns, so its
+//! owner waits until all have finished the step, or, if the call fails, *withdraws* what it lent.
 //!
 //! # Layout
 //! ```text
@@ -14,19 +16,21 @@
 //! # Fields
 //! All of a member's lines are written by that member only. `finished` is the first step that it has not done with:
 //! before it, it needs nobody's posts any more. It only grows. `left` is raised when the member gives up the board.
+//! `withdrawn` is the last call in which it took back what it had lent before all had finished.
 //!
 //! # Ordering
 //! A post's mark is stored with release after its content, and loaded with acquire before it (`SYNC: board-post`).
 //! `finished` is stored with release after the last read of a step, and loaded with acquire before its cell, or the
-//! memory that its post named, is written again (`SYNC: board-finished`). Who waits does so on the rank's one doorbell, so
-//! who posts or finishes rings the others'.
+//! memory that its post named, is written again (`SYNC: board-finished`). `withdrawn` is stored before lent memory may
+//! change, with a fence between, and loaded after it was read, with another (`SYNC: board-withdrawn`): so who finds nothing there
+//! has read what was lent. Who waits does so on the rank's one doorbell, so who posts or finishes rings the others'.
 //!
 //! # Safety
 //! What a peer posts is data: a place is checked against the segment, a length by the reader. A member that dies leaves its
 //! marks where they are; those who wait for it find out as all waits do.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Mutex, PoisonError};
 
 use isthmus_shm::{Offset, Segment};
@@ -105,6 +109,7 @@ impl Step {
 struct State {
     finished: AtomicU64,
     left: AtomicU64,
+    withdrawn: AtomicU64,
 }
 
 #[repr(C, align(128))]
@@ -120,6 +125,8 @@ const _: () = assert!(size_of::<State>() == LINE && size_of::<Cell>() == LINE);
 const ELSEWHERE: u64 = 1 << 63;
 /// In `what`: what the poster wants its readers to know.
 const REMARK: u64 = 1 << 62;
+/// In `what`: the poster may withdraw it.
+const LENT: u64 = 1 << 61;
 
 /// The board of one group, as one member sees it.
 #[derive(Debug)]
@@ -157,6 +164,8 @@ pub struct Posted {
     pub length: usize,
     /// What the poster wanted to be known.
     pub remark: bool,
+    /// It is lent: see [`Board::has_withdrawn`].
+    pub lent: bool,
 }
 
 impl Board {
@@ -207,6 +216,12 @@ impl Board {
         self.members.len()
     }
 
+    /// The process of one.
+    #[inline]
+    pub fn peer(&self, member: usize) -> Peer {
+        Peer(self.members[member])
+    }
+
     /// Which of them we are.
     #[inline]
     pub fn me(&self) -> usize {
@@ -244,8 +259,14 @@ impl Board {
     }
 
     /// Has everyone finished `step`?
-    pub(crate) fn is_finished(&self, step: Step) -> bool {
+    pub fn is_finished(&self, step: Step) -> bool {
         self.is_finished_before(step.next())
+    }
+
+    /// Has `member` finished `step`?
+    pub fn is_finished_by(&self, member: usize, step: Step) -> bool {
+        // SYNC: board-finished
+        self.state(member).finished.load(Ordering::Acquire) > step.0
     }
 
     #[cold]
@@ -282,12 +303,26 @@ impl Board {
         self.cell(self.me, step).payload.as_ptr().cast_mut().cast()
     }
 
+    /// Where in the segment these bytes of ours lie, if they do: what may be lent.
+    #[inline]
+    pub fn offset_of(&self, address: *const u8, length: usize) -> Option<u64> {
+        let offset = self.segment.offset_of(address.addr() as u64, length as u64)?;
+        self.at(offset, length).map(|_| offset)
+    }
+
+    /// `length` bytes at an offset in the segment, as a peer says; `None`: there is no such memory.
+    #[inline]
+    pub fn at(&self, offset: u64, length: usize) -> Option<*const u8> {
+        let data = self.segment.range(offset, length as u64)?;
+        Some(data.as_ptr().cast_const())
+    }
+
     /// Post for `step` the payload of `length` bytes that was written to [`Self::payload`], or what lies at this offset in
     /// the segment. The cell must be free. Rings nobody.
     #[inline]
-    pub fn post(&self, step: Step, length: usize, elsewhere: Option<u64>, remark: bool) {
+    pub fn post(&self, step: Step, length: usize, elsewhere: Option<u64>, remark: bool, lent: bool) {
         let cell = self.cell(self.me, step);
-        let mut what = length as u64 | if remark { REMARK } else { 0 };
+        let mut what = length as u64 | if remark { REMARK } else { 0 } | if lent { LENT } else { 0 };
         match elsewhere {
             None => debug_assert!(length <= INLINE),
             Some(offset) => {
@@ -343,24 +378,39 @@ impl Board {
     pub fn posted(&self, member: usize, step: Step) -> Option<Posted> {
         let cell = self.cell(member, step);
         let what = cell.what.load(Ordering::Relaxed);
-        let length = what & !(ELSEWHERE | REMARK);
+        let length = (what & !(ELSEWHERE | REMARK | LENT)) as usize;
         let data = if what & ELSEWHERE == 0 {
-            (length <= INLINE as u64).then(|| cell.payload.as_ptr().cast())?
+            (length <= INLINE).then(|| cell.payload.as_ptr().cast())?
         } else {
-            let offset = cell.payload[0].load(Ordering::Relaxed);
-            self.segment.at(Offset(offset), length)?.as_ptr().cast_const()
+            self.at(cell.payload[0].load(Ordering::Relaxed), length)?
         };
         Some(Posted {
             data,
-            length: length as usize,
+            length,
             remark: what & REMARK != 0,
+            lent: what & LENT != 0,
         })
+    }
+
+    /// Take back what we have lent in the call of `step` and those before: after this it may change.
+    #[cold]
+    pub fn withdraw(&self, step: Step) {
+        self.state(self.me).withdrawn.fetch_max(step.call(), Ordering::Relaxed);
+        // SYNC: board-withdrawn
+        fence(Ordering::SeqCst);
+    }
+
+    /// Has `member` taken back what it lent in the call of `step`? Then what was read of it may be anything.
+    #[inline]
+    pub fn has_withdrawn(&self, member: usize, step: Step) -> bool {
+        // SYNC: board-withdrawn
+        fence(Ordering::Acquire);
+        self.state(member).withdrawn.load(Ordering::Relaxed) >= step.call()
     }
 
     /// Has `member` gone past `step`, and never posted for it?
     pub fn has_skipped(&self, member: usize, step: Step) -> bool {
-        // SYNC: board-finished
-        self.state(member).finished.load(Ordering::Acquire) > step.0 && !self.has_posted(member, step)
+        self.is_finished_by(member, step) && !self.has_posted(member, step)
     }
 
     /// We will read no post again, whatever others may still stage for us: no call can go well any more, or none will come.

@@ -93,6 +93,7 @@ table! {
     TAKEN_BACK = "taken_back", "Messages asked for through a ring and then pulled, since their senders computed.";
     RINGS_LEASED = "rings_leased", "Times a pair was given a large ring.";
     MAPPED_BYTES = "mapped_bytes", "Bytes copied straight from or to a peer's buffer in memory that both map.";
+    LENT = "lent", "Contributions to collectives that others read where this rank has them, rather than a copy.";
     HEAP_BYTES = "heap_bytes", "Bytes given to this rank's program in memory that its peers map.";
     HANDLES_MADE = "handles_made", "Handles given out, for objects of every kind but requests and messages.";
     HANDLES_FREED = "handles_freed", "Handles taken back: what is missing is live, or leaks.";

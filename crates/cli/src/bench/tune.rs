@@ -17,6 +17,7 @@ use isthmus_os::{cpu, interrupt, topology};
 use super::catalogue::COLLECTIVES;
 use super::library::Library;
 use super::workshop::Workshop;
+use crate::algorithms;
 use crate::prefix::Prefix;
 use crate::show;
 
@@ -74,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut text = format!(
         "# isthmus tune on {model}: the first rule that fits wins. Microseconds, and those of what is chosen without it.\n"
     );
-    let known = collectives(2, true)?;
+    let known = collectives(2, Traits::IDLE_CPUS)?;
     for &ranks in &arguments.ranks {
         for name in COLLECTIVES {
             let collective = known.iter().map(|one| one.collective).find(|one| one.name == name);
@@ -108,7 +109,8 @@ fn case(ranks: u32, bytes: u64) -> Case {
         | Traits::PLAIN
         | Traits::COMMUTATIVE
         | Traits::ELEMENT_EACH.when(bytes >= 8 * u64::from(ranks))
-        | Traits::IDLE_CPUS.when(ranks as usize <= cpus);
+        | Traits::IDLE_CPUS.when(ranks as usize <= cpus)
+        | algorithms::single_copies();
     Case {
         ranks: u64::from(ranks),
         bytes,
@@ -194,7 +196,7 @@ mod tests {
 
     #[test]
     fn rules_are_for_what_is_clearly_faster() {
-        let known = collectives(4, false).expect("no rules of the user's");
+        let known = collectives(4, Traits::NONE).expect("no rules of the user's");
         let collective = known.iter().map(|one| one.collective).find(|one| one.name == "bcast");
         let collective = collective.expect("bcast");
         let place = |name: &str| collective.algorithms.iter().position(|one| one.name == name);

@@ -6,6 +6,7 @@ mod inter;
 mod nodes;
 mod ring;
 mod shared;
+mod shared_direct;
 
 use std::ffi::c_void;
 
@@ -119,6 +120,7 @@ pub(super) async unsafe fn run(link: &impl Link, own: Option<Elements<'_>>, one:
         }
         match choose(&Case::on(link, one.bytes(), Traits::NONE))? {
             Allgather::Shared => shared::run(link.board(), own, block).await,
+            Allgather::SharedDirect => shared_direct::run(link.board(), own, block).await,
             Allgather::Nodes => nodes::run(link, link.map(), own, one),
             Allgather::Ring => ring::run(link, own, block),
             Allgather::Bruck => bruck::run(link, own, one),
@@ -145,6 +147,7 @@ pub(super) async unsafe fn run_v<'a>(
         let bytes = (0..link.size()).map(|rank| block(rank).bytes()).sum();
         match choose(&Case::on(link, bytes, Traits::NONE))? {
             Allgatherv::Shared => shared::run(link.board(), own, block).await,
+            Allgatherv::SharedDirect => shared_direct::run(link.board(), own, block).await,
             Allgatherv::Ring => ring::run(link, own, block),
             Allgatherv::Direct => direct::run(link, own, block),
         }

@@ -6,6 +6,7 @@ mod inter;
 mod nodes;
 mod pairwise;
 mod shared;
+mod shared_direct;
 mod shared_morton;
 
 use std::ffi::c_void;
@@ -167,6 +168,7 @@ pub(super) async unsafe fn run<'a>(
         match choose(&Case::on(link, to(0).bytes(), Traits::COMMUTATIVE))? {
             Alltoall::Nodes => nodes::run(link, link.map(), from, to),
             Alltoall::Shared => shared::run(link.board(), from, to).await,
+            Alltoall::SharedDirect => shared_direct::run(link.board(), from, to).await,
             Alltoall::SharedMorton => shared_morton::run(link.board(), from, to).await,
             Alltoall::Bruck => bruck::run(link, from, to),
             Alltoall::Pairwise => pairwise::run(link, from, to),
@@ -192,6 +194,7 @@ pub(super) async unsafe fn run_v<'a>(
         }
         match choose(&Case::on(link, 0, Traits::COMMUTATIVE))? {
             Alltoallv::Shared => shared::run(link.board(), from, to).await,
+            Alltoallv::SharedDirect => shared_direct::run(link.board(), from, to).await,
             Alltoallv::Pairwise => pairwise::run(link, from, to),
             Alltoallv::Direct => direct::run(link, from, to),
         }

@@ -5,6 +5,7 @@ pub(super) mod inter;
 mod nodes;
 mod scatter_allgather;
 mod shared;
+mod shared_direct;
 mod shared_tree;
 mod tree;
 
@@ -76,6 +77,7 @@ pub(super) async unsafe fn run(link: &impl Link, elements: Elements<'_>, root: u
         match choice {
             Bcast::Nodes => return nodes::run(link, link.map(), elements, root),
             Bcast::Shared => return shared::run(link.board(), elements, root).await,
+            Bcast::SharedDirect => return shared_direct::run(link.board(), elements, root).await,
             Bcast::SharedTree => return shared_tree::run(link.board(), link.map(), elements, root).await,
             Bcast::Binomial | Bcast::ScatterAllgather | Bcast::Tree => {}
         }

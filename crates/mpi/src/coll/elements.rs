@@ -103,6 +103,13 @@ impl Elements<'_> {
         }
     }
 
+    /// Where the packed form lies from byte `at` on, if the elements lie in a row.
+    #[inline]
+    pub fn part(self, at: usize) -> Option<*const u8> {
+        let from = || self.address.wrapping_add(at).cast_const();
+        self.datatype.is_contiguous().then(from)
+    }
+
     /// Take `len` bytes of the packed form, from byte `at` on, from memory that another process has written.
     ///
     /// # Safety

@@ -5,6 +5,7 @@ mod inter;
 mod linear;
 mod nodes;
 mod shared;
+mod shared_direct;
 
 use std::ffi::c_void;
 
@@ -150,6 +151,7 @@ pub(super) async unsafe fn run<'a>(
         match choose(&Case::on(link, bytes, Traits::COMMUTATIVE))? {
             Gather::Nodes => nodes::run(link, link.map(), own, block, root),
             Gather::Shared => shared::run(link.board(), own, block, root).await,
+            Gather::SharedDirect => shared_direct::run(link.board(), own, block, root).await,
             Gather::Binomial => binomial::run(link, own, block, root),
             Gather::Linear => linear::run(link, own, block, root),
         }
@@ -175,6 +177,7 @@ pub(super) async unsafe fn run_v<'a>(
     unsafe {
         match choose(&Case::on(link, 0, Traits::COMMUTATIVE))? {
             Gatherv::Shared => shared::run(link.board(), own, block, root).await,
+            Gatherv::SharedDirect => shared_direct::run(link.board(), own, block, root).await,
             Gatherv::Linear => linear::run(link, own, block, root),
         }
     }

@@ -232,6 +232,7 @@ impl<'a> Call<'a> {
     /// How the call went, all in all.
     #[inline]
     pub fn finish(&self, result: Result<()>) -> Result<()> {
+        let result = result.and_then(|()| self.access.as_ref().map_or(Ok(()), Access::settle));
         if result.is_err() {
             self.lane.give_up(&mut enter());
         }

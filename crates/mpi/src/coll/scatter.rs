@@ -5,6 +5,7 @@ mod inter;
 pub(super) mod linear;
 mod nodes;
 mod shared;
+mod shared_direct;
 
 use std::ffi::c_void;
 
@@ -150,6 +151,7 @@ pub(super) async unsafe fn run<'a>(
         match choose(&Case::on(link, bytes, Traits::COMMUTATIVE))? {
             Scatter::Nodes => nodes::run(link, link.map(), own, block, root),
             Scatter::Shared => shared::run(link.board(), own, block, root).await,
+            Scatter::SharedDirect => shared_direct::run(link.board(), own, block, root).await,
             Scatter::Binomial => binomial::run(link, own, block, root),
             Scatter::Linear => linear::run(link, own, block, root),
         }
@@ -175,6 +177,7 @@ pub(super) async unsafe fn run_v<'a>(
     unsafe {
         match choose(&Case::on(link, 0, Traits::COMMUTATIVE))? {
             Scatterv::Shared => shared::run(link.board(), own, block, root).await,
+            Scatterv::SharedDirect => shared_direct::run(link.board(), own, block, root).await,
             Scatterv::Linear => linear::run(link, own, block, root),
         }
     }

@@ -55,8 +55,12 @@ impl Traits {
     /// Ranks on several nodes, which a call may go through one after the other: an operation commutes, or nodes follow each
     /// other in the order of ranks.
     pub const NODES: Self = Self(64);
+    /// Single copies between the ranks' own memory: the first of them found that it can reach all, when the board was made.
+    pub const SINGLE_COPIES: Self = Self(128);
+    /// Single copies that the first of the ranks found to take less time than two through shared memory.
+    pub const CHEAP_COPIES: Self = Self(256);
 
-    const NAMES: [(Self, &'static str); 7] = [
+    const NAMES: [(Self, &'static str); 9] = [
         (Self::BOARD, "a board"),
         (Self::PLAIN, "elements without gaps"),
         (Self::COMMUTATIVE, "a commutative operation"),
@@ -64,6 +68,8 @@ impl Traits {
         (Self::IDLE_CPUS, "a CPU for each rank"),
         (Self::PLACES, "known places in several units of the machine"),
         (Self::NODES, "several nodes"),
+        (Self::SINGLE_COPIES, "single copies between all"),
+        (Self::CHEAP_COPIES, "cheap single copies"),
     ];
 
     /// Are all of these among those?
@@ -205,7 +211,9 @@ impl Case {
             let in_parts = layout.is_in_order() || offers.0 & Traits::COMMUTATIVE.0 != 0;
             Traits::PLACES.when(layout.has_structure()) | Traits::NODES.when(layout.nodes().len() > 1 && in_parts)
         });
-        let board = Traits::BOARD.when(link.shared().is_some());
+        let board = link
+            .shared()
+            .map_or(Traits::NONE, |access| Traits::BOARD | access.traits());
         Self {
             ranks: link.size() as u64,
             bytes: bytes as u64,

@@ -2,7 +2,7 @@
 //!
 //! A communicator gets a [`Board`] in its [`WARM_UP`]th blocking collective: one that is hardly used pays nothing. From then
 //! on every such call has a number on the board and goes through *steps*. In a step a rank posts what it has for others: in
-//! the post itself if it is short, else in staged memory that the post names. The others read it there. Nothing is reset and
+//! the post itself if it is short, else in memory that the post names: staged, or the user's own ([`lending`]). The others read it there. Nothing is reset and
 //! nobody is waited for but those who have not posted yet, and, now and then, those who have not read yet. So a rank may
 //! run ahead, and with more ranks than CPUs each is scheduled about once per step.
 //!
@@ -16,10 +16,12 @@
 //! post, and for calls that look for it when they are [polled](super::polling).
 
 mod awaiting;
+pub(super) mod direct;
 mod exchange;
 pub(super) mod fold;
 mod founding;
 pub(super) mod immediate;
+mod lending;
 pub(super) mod personal;
 
 use std::cell::Cell;
@@ -30,9 +32,11 @@ use isthmus_engine::{Board, Step, enter, is_crowded, wait_until, wounds};
 
 use founding::Founding;
 use immediate::Immediates;
+use lending::Loan;
 
 use super::layout::Layout;
 use super::link::{Call, Incoming, Link, Outgoing};
+use super::select::Traits;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::fail;
@@ -53,7 +57,7 @@ pub(crate) struct Control {
     /// Calls before there was a board: the same on every rank.
     early: AtomicU32,
     /// `None` inside: there is no memory for it.
-    board: OnceLock<Option<Arc<Board>>>,
+    board: OnceLock<Option<Agreed>>,
     /// Calls since: the same on every rank.
     calls: AtomicU64,
     /// Non-blocking calls.
@@ -74,8 +78,8 @@ impl Drop for Control {
 impl Control {
     /// No call on it can go well any more.
     pub(crate) fn give_up(&self) {
-        if let Some(Some(board)) = self.board.get() {
-            board.give_up();
+        if let Some(Some(agreed)) = self.board.get() {
+            agreed.board.give_up();
         }
         self.immediates.give_up();
     }
@@ -111,11 +115,27 @@ fn declare(comm: &Comm) -> Option<Arc<Layout>> {
     places.map(|places| Arc::new(Layout::new(places)))
 }
 
+/// What ranks have agreed on.
+#[derive(Debug)]
+pub(super) struct Agreed {
+    board: Arc<Board>,
+    /// What calls on it can do besides.
+    traits: Traits,
+}
+
+impl Agreed {
+    fn new((board, traits): (Board, Traits)) -> Self {
+        let board = Arc::new(board);
+        Self { board, traits }
+    }
+}
+
 /// The board, as one call uses it. When it is dropped, the call is over.
 ///
 /// To the algorithms that go through it, it is the link: what they ask for happens at once, whatever the form of the call.
 pub(super) struct Access<'a> {
     board: &'a Arc<Board>,
+    traits: Traits,
     call: u64,
     /// The step to take next.
     next: Cell<Step>,
@@ -123,6 +143,10 @@ pub(super) struct Access<'a> {
     whose: Whose,
     /// What all ranks take in this call does not stay in a cache.
     floods: Cell<bool>,
+    /// Memory of the user that is lent.
+    lent: Cell<Option<Loan>>,
+    /// Who has lent us some: a bit for each rank.
+    lenders: Cell<u32>,
     /// The first one. Boxed, since calls are handed about, and have none.
     fault: Cell<Option<Box<Error>>>,
 }
@@ -142,16 +166,16 @@ enum Whose {
 #[inline]
 pub(super) fn begin<'a>(comm: &'a Comm, call: &Call<'a>) -> Result<Option<Access<'a>>> {
     match comm.shared.board.get() {
-        Some(Some(board)) => {
+        Some(Some(agreed)) => {
             // Calls on one communicator follow each other, so there is nobody to race with.
             let calls = &comm.shared.calls;
             let number = calls.load(Ordering::Relaxed) + 1;
             calls.store(number, Ordering::Relaxed);
-            let whose = match board.members() < comm.size() as usize {
+            let whose = match agreed.board.members() < comm.size() as usize {
                 true => Whose::Node,
                 false => Whose::All,
             };
-            Ok(Some(Access::new(board, comm, number, whose)))
+            Ok(Some(Access::new(agreed, comm, number, whose)))
         }
         Some(None) => Ok(None),
         None => warm_up(comm, call).map(|()| None),
@@ -182,23 +206,32 @@ fn warm_up(comm: &Comm, call: &Call<'_>) -> Result<()> {
             }
         }
         // Calls follow each other, so nobody else does this.
-        let _ = control.board.set(board.map(Arc::new));
+        let _ = control.board.set(board.map(Agreed::new));
     }
     Ok(())
 }
 
 impl<'a> Access<'a> {
     #[inline]
-    fn new(board: &'a Arc<Board>, comm: &'a Comm, call: u64, whose: Whose) -> Self {
+    fn new(agreed: &'a Agreed, comm: &'a Comm, call: u64, whose: Whose) -> Self {
         Self {
-            board,
+            board: &agreed.board,
+            traits: agreed.traits,
             call,
             next: Cell::new(Step::first_of(call)),
             comm,
             whose,
             floods: Cell::new(false),
+            lent: Cell::new(None),
+            lenders: Cell::new(0),
             fault: Cell::new(None),
         }
+    }
+
+    /// What the call can do besides, as all ranks agreed when they came by the board.
+    #[inline]
+    pub fn traits(&self) -> Traits {
+        self.traits
     }
 
     /// Is it for the ranks of one node, of several?
@@ -238,12 +271,17 @@ impl<'a> Access<'a> {
     #[inline]
     pub fn finish(&self, step: Step) {
         // Most calls have one step, whose end is soon told by the call's; and nobody needs the room of the first so early.
-        if step.is_first() {
-            return;
+        if !step.is_first() {
+            self.tell(step.next());
         }
+    }
+
+    /// We are done with all steps before this one.
+    #[inline]
+    fn tell(&self, step: Step) {
         match self.whose {
-            Whose::Requests => self.comm.shared.immediates.note(self.call, Some(step.next())),
-            _ => self.finish_before(step.next()),
+            Whose::Requests => self.comm.shared.immediates.note(self.call, Some(step)),
+            _ => self.finish_before(step),
         }
     }
 
@@ -297,6 +335,7 @@ impl Link for Access<'_> {
 impl Drop for Access<'_> {
     #[inline]
     fn drop(&mut self) {
+        self.withdraw();
         let is_broken = wounds() > 0 && self.comm.is_broken();
         match self.whose {
             Whose::Requests if is_broken => self.comm.shared.immediates.give_up(),

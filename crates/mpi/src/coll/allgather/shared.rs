@@ -34,8 +34,7 @@ pub async unsafe fn run<'a>(
             let step = access.step();
             let length = source.bytes().saturating_sub(done).min(segment);
             if length > 0 {
-                let draft = access.draft(step, length).await?;
-                source.pack_part(done, length, draft.data);
+                let draft = access.draft_part(step, source, done, length).await?;
                 access.post(&draft);
             }
             if let (0, Some(own)) = (done, own) {

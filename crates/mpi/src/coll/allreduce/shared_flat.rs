@@ -11,7 +11,7 @@ use isthmus_twice::twice;
 use crate::coll::link::Link;
 use crate::coll::operand::Operand;
 use crate::coll::shared::Access;
-use crate::coll::shared::fold::fold;
+use crate::coll::shared::fold::{fold, overlap};
 use crate::error::Result;
 
 /// `output` may be `input`.
@@ -27,14 +27,14 @@ pub async unsafe fn run(
     count: i64,
 ) -> Result<()> {
     let at_once = access.most_elements(operand);
+    let is_apart = !overlap(input, output, operand.crossing(count));
     for done in (0..count).step_by(at_once as usize) {
         let step = access.step();
         let now = at_once.min(count - done);
         let own = operand.at(input, done);
         // SAFETY: the caller's promise; drafts have room for what they are made for.
         unsafe {
-            let draft = access.draft(step, operand.crossing(now)).await?;
-            operand.put(own, now, draft.data);
+            let draft = access.draft_operands(step, operand, own, now, is_apart).await?;
             access.post(&draft);
             access.everyone(step).await?;
             let part = |rank| access.operands(operand, rank, access.posted(rank, step)?, now);

@@ -39,14 +39,14 @@ pub async unsafe fn run(
             let length = |other: usize| operand.crossing(slice(other));
             let put = |other: usize, to: *mut u8| operand.put(operand.at(input, start(other)), slice(other), to);
             let parts = access.parts(length);
-            let draft = access.draft(given, parts.bytes).await?;
-            access.post_parts(draft, parts, put);
+            // Each slice is read by one rank, and written over only when that has shown its result.
+            let part = |other: usize| Some(operand.at(input, start(other)).cast_const());
+            access.show_parts(given, parts, part, put).await?;
             access.everyone(given).await?;
             let part = |other| access.operands(operand, other, access.part(rank, other, given)?, own);
             let result = operand.at(output, first);
             fold(access, operand, size, operand.at(input, first), part, result, own)?;
-            let draft = access.draft(combined, operand.crossing(own)).await?;
-            operand.put(result, own, draft.data);
+            let draft = access.draft_operands(combined, operand, result, own, true).await?;
             access.post(&draft);
             for other in (1..size).map(|i| (rank + i) % size) {
                 let posted = access.read(other, combined).await?;

@@ -35,8 +35,8 @@ pub async unsafe fn run<'a>(
                 let length = |other: usize| from(other).bytes().saturating_sub(done).min(segment);
                 let pack = |other: usize, draft: *mut u8| from(other).pack_part(done, length(other), draft);
                 let parts = access.parts(length);
-                let draft = access.draft(step, parts.bytes).await?;
-                access.post_parts(draft, parts, pack);
+                let part = |other: usize| from(other).part(done);
+                access.show_parts(step, parts, part, pack).await?;
             }
             if done == 0 {
                 // While the others write.

@@ -25,8 +25,7 @@ pub async unsafe fn run(access: &Access<'_>, elements: Elements<'_>, root: usize
         // SAFETY: the caller's promise; drafts have room for what they are made for.
         unsafe {
             if access.rank() == root {
-                let draft = access.draft(step, length).await?;
-                elements.pack_part(done, length, draft.data);
+                let draft = access.draft_part(step, elements, done, length).await?;
                 access.post(&draft);
             } else {
                 let posted = access.read(root, step).await?;

@@ -32,8 +32,7 @@ pub async unsafe fn run(access: &Access<'_>, layout: &Layout, elements: Elements
                 access.take(parent, posted, elements, done, segment);
             }
             if is_parent {
-                let draft = access.draft(step, length).await?;
-                elements.pack_part(done, length, draft.data);
+                let draft = access.draft_part(step, elements, done, length).await?;
                 access.post(&draft);
             }
         }

@@ -29,8 +29,7 @@ pub async unsafe fn run<'a>(
             let segment = access.segment(total);
             for done in (0..total).step_by(segment) {
                 let length = segment.min(total - done);
-                let draft = access.draft(access.step(), length).await?;
-                own.pack_part(done, length, draft.data);
+                let draft = access.draft_part(access.step(), own, done, length).await?;
                 access.post_to(root, &draft);
                 access.finish(draft.step);
             }

@@ -39,8 +39,7 @@ pub async unsafe fn run(
                 let part = |other| access.operands(operand, other, access.posted(other, step)?, now);
                 fold(access, operand, size, own, part, operand.at(output, done), now)?;
             } else {
-                let draft = access.draft(step, operand.crossing(now)).await?;
-                operand.put(own, now, draft.data);
+                let draft = access.draft_operands(step, operand, own, now, true).await?;
                 access.post_to(root, &draft);
             }
         }

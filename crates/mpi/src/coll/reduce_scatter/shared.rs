@@ -31,10 +31,12 @@ pub async unsafe fn run(
     let longest = (0..size).map(|rank| block(rank).1).max().unwrap_or(0);
     // What is combined early must not be written over what is still to be shown.
     let whole = operand.crossing(block(size - 1).0 + block(size - 1).1);
-    let scratch = match longest > at_once && overlap(input, output, whole) {
+    let overlaps = overlap(input, output, whole);
+    let scratch = match longest > at_once && overlaps {
         true => Some(operand.scratch(access, count)?),
         false => None,
     };
+    let may_lend = !overlaps && !operand.crosses_packed();
     let result = scratch.as_ref().map_or(output, |scratch| scratch.elements);
     for done in (0..longest).step_by(at_once as usize) {
         let step = access.step();
@@ -46,8 +48,8 @@ pub async unsafe fn run(
                 operand.put(operand.at(input, block(other).0 + done), now(other), to);
             };
             let parts = access.parts(length);
-            let draft = access.draft(step, parts.bytes).await?;
-            access.post_parts(draft, parts, put);
+            let lies = |other: usize| may_lend.then(|| operand.at(input, block(other).0 + done).cast_const());
+            access.show_parts(step, parts, lies, put).await?;
             let own = now(rank);
             if own > 0 {
                 access.everyone(step).await?;

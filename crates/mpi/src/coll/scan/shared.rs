@@ -10,7 +10,7 @@ use isthmus_twice::twice;
 use crate::coll::link::Link;
 use crate::coll::operand::Operand;
 use crate::coll::shared::Access;
-use crate::coll::shared::fold::fold;
+use crate::coll::shared::fold::{fold, overlap};
 use crate::error::Result;
 
 /// `output` may be `input`.
@@ -28,6 +28,7 @@ pub async unsafe fn run(
 ) -> Result<()> {
     let (rank, size) = (access.rank(), access.size());
     let at_once = access.elements_at_once(operand, count);
+    let is_apart = !overlap(input, output, operand.crossing(count));
     for done in (0..count).step_by(at_once as usize) {
         let step = access.step();
         let now = at_once.min(count - done);
@@ -35,8 +36,7 @@ pub async unsafe fn run(
         // SAFETY: the caller's promise; drafts have room for what they are made for.
         unsafe {
             if rank + 1 < size {
-                let draft = access.draft(step, operand.crossing(now)).await?;
-                operand.put(own, now, draft.data);
+                let draft = access.draft_operands(step, operand, own, now, is_apart).await?;
                 access.post(&draft);
             }
             for other in 0..rank {

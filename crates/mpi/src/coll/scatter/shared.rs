@@ -50,8 +50,8 @@ pub async unsafe fn run<'a>(
                 }
             };
             let parts = access.parts(length);
-            let draft = access.draft(step, parts.bytes).await?;
-            access.post_parts(draft, parts, pack);
+            let part = |rank: usize| block(rank)?.part(done(rank));
+            access.show_parts(step, parts, part, pack).await?;
             access.finish(step);
         }
         if let (Some(own), Some(block)) = (own, block(root)) {

@@ -25,11 +25,14 @@ pub struct Explained {
     pub without_board: Vec<Step>,
 }
 
-/// What is chosen for `ranks` ranks with (`idle_cpus`) or without a CPU for each. An error: the user's rules make no sense.
-pub fn collectives(ranks: u64, idle_cpus: bool) -> crate::error::Result<Vec<Explained>> {
+/// What is chosen for `ranks` ranks of a machine that offers these traits; those for which there must be a board are offered where
+/// there is one. An error: the user's rules make no sense.
+pub fn collectives(ranks: u64, machine: Traits) -> crate::error::Result<Vec<Explained>> {
     overrides::check()?;
-    let common = Traits::PLAIN | Traits::COMMUTATIVE | Traits::ELEMENT_EACH | Traits::IDLE_CPUS.when(idle_cpus);
-    let board = Traits::BOARD.when((2..=super::MOST_IN_RANK_ORDER as u64).contains(&ranks));
+    let of_board = Traits::BOARD | Traits::SINGLE_COPIES | Traits::CHEAP_COPIES;
+    let common = Traits::PLAIN | Traits::COMMUTATIVE | Traits::ELEMENT_EACH | machine.without(of_board);
+    let board = Traits::BOARD | machine;
+    let board = board.when((2..=super::MOST_IN_RANK_ORDER as u64).contains(&ranks));
     let explain = |collective: &'static Collective| Explained {
         collective,
         with_board: steps(collective, ranks, common | board),

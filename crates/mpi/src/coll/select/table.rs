@@ -2,8 +2,8 @@
 //!
 //! A new algorithm is a file in the collective's folder, an entry here, and a line where the collective calls it.
 //!
-//! Sizes at which rules for shared memory change were measured with two to eight ranks on two CPUs of Zen 4 and Zen 5. The
-//! others follow the costs that the entries state; `isthmus tune` measures them on a machine.
+//! Sizes at which rules for shared memory change were measured with two to eight ranks on two CPUs of Zen 4 and Zen 5, those for cheap
+//! single copies on two of Emerald Rapids. The others follow the costs that the entries state; `isthmus tune` measures them on a machine.
 
 use super::{Algorithm, Choice, Collective, MOST_IN_RANK_ORDER, Order, Range, Rule, Traits};
 
@@ -15,6 +15,9 @@ const IN_RANK_ORDER: Range = Range(0, MOST_IN_RANK_ORDER as u64);
 /// Blocks up to this length are shown by the root in few steps; beyond, with more ranks than CPUs, each step costs it more switches
 /// than a ring to each rank does (docs/numbers.md).
 const SCATTERED_AT_ONCE: u64 = 128 << 10;
+
+/// What makes messages whose two ends both copy the fastest way.
+const CHEAP_AND_IDLE: Traits = Traits::CHEAP_COPIES.and(Traits::IDLE_CPUS);
 
 const fn up_to(most: u64) -> Range {
     Range(0, most)
@@ -98,6 +101,8 @@ collectives! {
             "a broadcast among nodes, one in each node", "the two levels of Graham, Shipman 2008";
         Shared = "shared", Traits::BOARD, None,
             "n in at the root, n out elsewhere, overlapped", "XHC, EuroMPI/USA 2022, flat";
+        SharedDirect = "shared_direct", Traits::BOARD.and(Traits::SINGLE_COPIES), None,
+            "n out of the root's memory at each other rank, once; two steps", "CLUSTER 2017, throttled reads";
         Binomial = "binomial", Traits::NONE, None,
             "log p rounds of n", "Thakur, Rabenseifner, Gropp 2005";
         SharedTree = "shared_tree", Traits::BOARD.and(Traits::PLACES), None,
@@ -110,6 +115,8 @@ collectives! {
     choose {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
         SharedTree(from(4), from(16 << 10), Traits::IDLE_CPUS), "each border is crossed once";
+        Binomial(up_to(2), from(512 << 10), CHEAP_AND_IDLE), "both ends copy";
+        SharedDirect(up_to(2), from(12 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         Shared(ANY, ANY, NO_MORE), "whoever is scheduled finds all that the root has posted";
         Tree(from(4), from(64 << 10), Traits::IDLE_CPUS), "each border is crossed once";
         Binomial(ANY, ANY, NO_MORE), "no byte crosses more often than it must";
@@ -121,6 +128,8 @@ collectives! {
             "a gather in each node, a message for each node at the root", "the two levels of Graham, Shipman 2008";
         Shared = "shared", Traits::BOARD, None,
             "n in at each rank, (p - 1) n out at the root, overlapped", "Gather_Direct, CLUSTER 2017";
+        SharedDirect = "shared_direct", Traits::BOARD.and(Traits::SINGLE_COPIES), None,
+            "(p - 1) n out of the others' memory at the root, once; two steps", "Gather_Direct, CLUSTER 2017";
         Linear = "linear", Traits::NONE, None,
             "p - 1 messages of n at the root, one round", "Gather_Direct, CLUSTER 2017";
         Binomial = "binomial", Traits::NONE, None,
@@ -128,6 +137,10 @@ collectives! {
     }
     choose {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
+        Linear(up_to(2), from(192 << 10), CHEAP_AND_IDLE), "both ends copy";
+        SharedDirect(up_to(2), from(12 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
+        Linear(Range(3, 4), Range(24 << 10, 768 << 10), Traits::CHEAP_COPIES), "the others copy into their rings at the same time";
+        Linear(ANY, Range(24 << 10, 192 << 10), Traits::CHEAP_COPIES), "the others copy into their rings at the same time";
         Shared(ANY, ANY, NO_MORE), "only the root waits";
         Binomial(from(33), Range(1, 1 << 10), Traits::IDLE_CPUS), "few rounds rather than many messages";
         Linear(ANY, ANY, NO_MORE), "a tree moves bytes more often, and waits for ranks that may not be running";
@@ -136,6 +149,8 @@ collectives! {
     /// `MPI_Gatherv`, whose blocks only the root knows.
     Gatherv = "gatherv", "nothing: only the root knows" {
         Shared = "shared", Traits::BOARD, None,
+            "as gather", "Gather_Direct, CLUSTER 2017";
+        SharedDirect = "shared_direct", Traits::BOARD.and(Traits::SINGLE_COPIES), None,
             "as gather", "Gather_Direct, CLUSTER 2017";
         Linear = "linear", Traits::NONE, None,
             "as gather", "Gather_Direct, CLUSTER 2017";
@@ -151,6 +166,8 @@ collectives! {
             "a message for each node at the root, a scatter in each node", "the two levels of Graham, Shipman 2008";
         Shared = "shared", Traits::BOARD, None,
             "(p - 1) n in at the root, n out at each rank, overlapped", "Scatter_Direct, CLUSTER 2017";
+        SharedDirect = "shared_direct", Traits::BOARD.and(Traits::SINGLE_COPIES), None,
+            "n out of the root's memory at each other rank, once; two steps", "Scatter_Direct, CLUSTER 2017";
         Linear = "linear", Traits::NONE, None,
             "p - 1 messages of n at the root, one round", "Scatter_Direct, CLUSTER 2017";
         Binomial = "binomial", Traits::NONE, None,
@@ -158,6 +175,8 @@ collectives! {
     }
     choose {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
+        SharedDirect(up_to(2), from(12 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
+        SharedDirect(ANY, from(24 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         Shared(up_to(5), ANY, NO_MORE), "the root waits for nobody";
         Shared(ANY, up_to(SCATTERED_AT_ONCE), NO_MORE), "the root waits for nobody";
         Shared(ANY, ANY, Traits::IDLE_CPUS), "the root waits for nobody";
@@ -168,6 +187,8 @@ collectives! {
     /// `MPI_Scatterv`, whose blocks only the root knows.
     Scatterv = "scatterv", "nothing: only the root knows" {
         Shared = "shared", Traits::BOARD, None,
+            "as scatter", "Scatter_Direct, CLUSTER 2017";
+        SharedDirect = "shared_direct", Traits::BOARD.and(Traits::SINGLE_COPIES), None,
             "as scatter", "Scatter_Direct, CLUSTER 2017";
         Linear = "linear", Traits::NONE, None,
             "as scatter", "Scatter_Direct, CLUSTER 2017";
@@ -183,6 +204,8 @@ collectives! {
             "a gather in each node, an all-gather among nodes, a broadcast in each", "the two levels of Graham, Shipman 2008";
         Shared = "shared", Traits::BOARD, None,
             "n in and (p - 1) n out at each rank, one step", "rotated direct reads, CLUSTER 2017";
+        SharedDirect = "shared_direct", Traits::BOARD.and(Traits::SINGLE_COPIES), None,
+            "(p - 1) n out of the others' memory at each rank, once; two steps", "rotated direct reads, CLUSTER 2017";
         Bruck = "bruck", Traits::NONE, None,
             "log p rounds, each block copied twice more than need be", "Bruck et al. 1997";
         Direct = "direct", Traits::NONE, None,
@@ -192,6 +215,8 @@ collectives! {
     }
     choose {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
+        SharedDirect(up_to(2), from(12 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
+        SharedDirect(up_to(4), from(40 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         Shared(ANY, ANY, NO_MORE), "each rank is scheduled once";
         Ring(from(33), from(64 << 10), NO_MORE), "few readers of one source at a time";
         Bruck(from(12), Range(1, 512), NO_MORE), "few rounds rather than many messages";
@@ -201,6 +226,8 @@ collectives! {
     /// `MPI_Allgatherv`.
     Allgatherv = "allgatherv", "bytes of all blocks" {
         Shared = "shared", Traits::BOARD, None,
+            "as allgather", "rotated direct reads, CLUSTER 2017";
+        SharedDirect = "shared_direct", Traits::BOARD.and(Traits::SINGLE_COPIES), None,
             "as allgather", "rotated direct reads, CLUSTER 2017";
         Direct = "direct", Traits::NONE, None,
             "as allgather", "rotated direct reads, CLUSTER 2017";
@@ -218,6 +245,8 @@ collectives! {
             "a gather and a scatter of all blocks in each node, a message between two nodes", "the two levels of Graham, Shipman 2008";
         Shared = "shared", Traits::BOARD, None,
             "(p - 1) n in and out at each rank, one step", "rotated direct reads, CLUSTER 2017";
+        SharedDirect = "shared_direct", Traits::BOARD.and(Traits::SINGLE_COPIES), None,
+            "(p - 1) n out of the others' memory at each rank, once; two steps", "pairwise, XSEDE 2014 and CLUSTER 2017";
         Direct = "direct", Traits::NONE, None,
             "p - 1 messages of n a rank, one round", "rotated direct reads, CLUSTER 2017";
         Bruck = "bruck", Traits::NONE, None,
@@ -229,6 +258,8 @@ collectives! {
     }
     choose {
         Nodes(ANY, up_to(1 << 10), NO_MORE), "few messages between nodes";
+        SharedDirect(up_to(2), from(12 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
+        SharedDirect(ANY, from(24 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         Shared(ANY, ANY, NO_MORE), "each rank is scheduled once";
         Bruck(from(33), Range(1, 64), NO_MORE), "few rounds rather than many messages";
         Pairwise(from(33), from(32 << 10), NO_MORE), "one reader of each source at a time";
@@ -239,6 +270,8 @@ collectives! {
     Alltoallv = "alltoallv", "nothing: only two ranks know each block" {
         Shared = "shared", Traits::BOARD, None,
             "as alltoall", "rotated direct reads, CLUSTER 2017";
+        SharedDirect = "shared_direct", Traits::BOARD.and(Traits::SINGLE_COPIES), None,
+            "as alltoall", "pairwise, XSEDE 2014 and CLUSTER 2017";
         Direct = "direct", Traits::NONE, None,
             "as alltoall", "rotated direct reads, CLUSTER 2017";
         Pairwise = "pairwise", Traits::NONE, None,

@@ -3,9 +3,10 @@
 use std::future::poll_fn;
 use std::task::Poll;
 
-use isthmus_engine::{Board, Entered, Staged, Step, is_crowded};
+use isthmus_engine::{Board, Entered, Staged, Step, enter, is_crowded};
 
 use super::Access;
+use super::lending::Loan;
 use crate::coll::polling::token;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
@@ -27,6 +28,30 @@ impl Access<'_> {
             false => Poll::Pending,
         })
         .await
+    }
+
+    /// Those who read what is lent have done so.
+    pub(super) fn await_readers(&self, loan: Loan) -> Result<()> {
+        let board = self.board;
+        self.comm.wait_until(|_| loan.is_read(board).then_some(()))
+    }
+
+    pub(super) async fn await_readers_later(&self, loan: Loan) -> Result<()> {
+        poll_fn(|_| match loan.is_read(self.board) {
+            true => Poll::Ready(Ok(())),
+            false => Poll::Pending,
+        })
+        .await
+    }
+
+    /// Why a rank has left the call.
+    #[cold]
+    pub(super) fn why_left(&self, member: usize) -> Error {
+        left(self.comm, member, &mut enter())
+    }
+
+    pub(super) async fn why_left_later(&self, member: usize) -> Error {
+        poll_fn(|context| Poll::Ready(left(self.comm, member, token(context)))).await
     }
 
     /// Memory that everyone can read.
@@ -83,15 +108,19 @@ fn look(board: &Board, comm: &Comm, member: usize, step: Step, inside: &mut Ente
         board.await_member(inside, member);
         return None;
     }
-    // Perhaps because somebody has failed, which it may have learned before us.
-    inside.learn();
-    Some(comm.check_whole(inside).and_then(|()| Err(left(member))))
+    Some(Err(left(comm, member, inside)))
 }
 
+/// The error of a call that a rank has left before it had done its part.
 #[cold]
-fn left(member: usize) -> Error {
-    fail!(
-        Other,
-        "rank {member} left the call without its part: its call failed, or was another one"
-    )
+fn left(comm: &Comm, member: usize, inside: &mut Entered) -> Error {
+    // Perhaps because somebody has failed, which it may have learned before us.
+    inside.learn();
+    let why = comm.check_whole(inside).err();
+    why.unwrap_or_else(|| {
+        fail!(
+            Other,
+            "rank {member} left the call without its part: its call failed, or was another one"
+        )
+    })
 }

@@ -7,8 +7,11 @@ use super::{Access, LARGEST_ELEMENT, LONG};
 use crate::coll::elements::Elements;
 use crate::coll::link::{Link, mismatched};
 use crate::coll::operand::Operand;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fail;
+
+/// What is shorter is not lent: to wait until all have read it costs as much as a copy (docs/decisions/0028).
+pub(super) const LENT_FROM: usize = 8 << 10;
 
 /// Memory for what is to be posted.
 #[derive(Debug)]
@@ -22,6 +25,8 @@ pub(in crate::coll) struct Draft {
     offset: Option<u64>,
     /// Something that readers are to know.
     pub remark: bool,
+    /// It is, or names, memory of the user.
+    pub lent: bool,
 }
 
 impl Access<'_> {
@@ -44,25 +49,110 @@ impl Access<'_> {
             data,
             offset,
             remark: false,
+            lent: false,
         })
     }
 
     #[inline]
-    fn publish(&self, draft: &Draft) {
-        self.board.post(draft.step, draft.length, draft.offset, draft.remark);
+    fn publish(&self, draft: &Draft, reader: Option<usize>) {
+        if draft.lent {
+            self.lend(draft.step, reader);
+        }
+        let Draft {
+            step, length, offset, ..
+        } = *draft;
+        self.board.post(step, length, offset, draft.remark, draft.lent);
+    }
+
+    /// A contribution of `length` bytes that lies in memory of the user: lent, if all map that and it is long, else copied to
+    /// a draft by `write`. The user must not write there until the call returns.
+    ///
+    /// # Safety
+    /// `write` must write no more than `length` bytes.
+    #[twice]
+    #[inline]
+    pub async unsafe fn draft_of(
+        &self,
+        step: Step,
+        from: Option<*const u8>,
+        length: usize,
+        write: impl FnOnce(*mut u8),
+    ) -> Result<Draft> {
+        if length >= LENT_FROM
+            && let Some(from) = from
+            && let Some(offset) = self.board.offset_of(from, length)
+        {
+            if !self.board.is_free(step) {
+                self.await_cell(step).await?;
+            }
+            return Ok(Draft {
+                step,
+                length,
+                data: from.cast_mut(),
+                offset: Some(offset),
+                remark: false,
+                lent: true,
+            });
+        }
+        let draft = self.draft(step, length).await?;
+        write(draft.data);
+        Ok(draft)
+    }
+
+    /// The same for `length` bytes of the packed form of elements, from byte `at` on.
+    ///
+    /// # Safety
+    /// The elements must be readable, and have that part.
+    #[twice]
+    #[inline]
+    pub async unsafe fn draft_part(
+        &self,
+        step: Step,
+        elements: Elements<'_>,
+        at: usize,
+        length: usize,
+    ) -> Result<Draft> {
+        // SAFETY: the caller's promise; drafts have room for what they are made for.
+        unsafe {
+            let write = |to: *mut u8| elements.pack_part(at, length, to);
+            self.draft_of(step, elements.part(at), length, write).await
+        }
+    }
+
+    /// The same for `count` elements as they cross. `may_lend`: the calling process will not write to them in this call.
+    ///
+    /// # Safety
+    /// `from` must hold the elements.
+    #[twice]
+    #[inline]
+    pub async unsafe fn draft_operands(
+        &self,
+        step: Step,
+        operand: &Operand<'_>,
+        from: *const u8,
+        count: i64,
+        may_lend: bool,
+    ) -> Result<Draft> {
+        let lies_there = may_lend && !operand.crosses_packed();
+        // SAFETY: the caller's promise; drafts have room for what they are made for.
+        unsafe {
+            let write = |to: *mut u8| operand.put(from, count, to);
+            self.draft_of(step, lies_there.then_some(from), operand.crossing(count), write)
+                .await
+        }
     }
 
     /// Post what was drafted, for everyone.
     #[inline]
     pub fn post(&self, draft: &Draft) {
-        self.publish(draft);
+        self.publish(draft, None);
         self.board.ring_all();
     }
 
     /// Post what was drafted, for one rank alone.
     #[inline]
     pub fn post_to(&self, reader: usize, draft: &Draft) {
-        self.publish(draft);
+        self.publish(draft, Some(reader));
         self.board.ring(reader);
     }
 
@@ -96,8 +186,11 @@ impl Access<'_> {
     /// What a rank has posted for a step, which it has.
     #[inline]
     pub fn posted(&self, member: usize, step: Step) -> Result<Posted> {
-        let posted = self.board.posted(member, step);
-        posted.ok_or_else(|| fail!(Intern, "what rank {member} shares is not there"))
+        let posted = self.board.posted(member, step).ok_or_else(|| is_not_there(member))?;
+        if posted.lent {
+            self.borrow(member);
+        }
+        Ok(posted)
     }
 
     /// Put what `from` has posted where it belongs: `elements` from byte `done` on, `segment` bytes if there are as many.
@@ -155,6 +248,12 @@ impl Access<'_> {
         let slack = size * (each + 16);
         ((LONGEST - slack) / each) as i64
     }
+}
+
+/// The error of a post that names no memory.
+#[cold]
+pub(super) fn is_not_there(member: usize) -> Error {
+    fail!(Intern, "what rank {member} shares is not there")
 }
 
 #[inline]

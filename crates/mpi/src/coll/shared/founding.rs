@@ -8,18 +8,24 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use isthmus_engine::{Board, Entered, Mode, OpId, Outcome, Peer, Posting};
+use isthmus_engine::{Board, Entered, Mode, OpId, Outcome, Peer, Posting, single_copies_pay};
 
 use crate::coll::link::{Incoming, Lane, Outgoing, check};
+use crate::coll::select::Traits;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
+
+/// In the word beside the board's place, which is a multiple of 128: single copies between all members are possible.
+const REACH: u64 = 1;
+/// The same: they pay.
+const PAY: u64 = 2;
 
 /// A founding under way.
 pub struct Founding {
     tag: i32,
     members: Vec<usize>,
     me: usize,
-    /// Where the board is; 0: there is no memory for one.
+    /// Where the board is, and what the first of the members found out for all; 0: there is no memory for one.
     word: Arc<AtomicU64>,
     ops: Vec<Option<OpId>>,
     /// The first of the members: how many have been told, itself included. 0: not all have come.
@@ -96,8 +102,8 @@ impl Founding {
         unsafe { self.lane(comm).start_all(inside, &receives, &sends, &mut self.ops) }
     }
 
-    /// Move on. The board, if there is to be one, once that is known; an error if a member has failed.
-    pub fn advance(&mut self, inside: &mut Entered, comm: &Comm) -> Option<Result<Option<Board>>> {
+    /// Move on. The board, if there is to be one, with what calls on it can do, once that is known; an error if a member has failed.
+    pub fn advance(&mut self, inside: &mut Entered, comm: &Comm) -> Option<Result<Option<(Board, Traits)>>> {
         if !self.are_over(inside, comm) {
             return None;
         }
@@ -113,12 +119,14 @@ impl Founding {
         if let Some(error) = self.broken.take() {
             return Some(Err(error));
         }
-        let offset = self.word.load(Ordering::Relaxed);
-        if self.is_given_up || offset == 0 {
+        let word = self.word.load(Ordering::Relaxed);
+        if self.is_given_up || word == 0 {
             return Some(Ok(None));
         }
         let peers: Vec<_> = self.members.iter().filter_map(|member| peer(comm, *member)).collect();
-        Some(Ok(Board::attach(inside, offset, &peers, self.me)))
+        let board = Board::attach(inside, word & !(REACH | PAY), &peers, self.me);
+        let traits = Traits::SINGLE_COPIES.when(word & REACH != 0) | Traits::CHEAP_COPIES.when(word & PAY != 0);
+        Some(Ok(board.map(|board| (board, traits))))
     }
 
     /// Is it, but for the end of messages?
@@ -159,8 +167,15 @@ impl Founding {
         for member in self.members.iter().filter_map(|member| peer(comm, *member)) {
             inside.reach(member)?;
         }
-        let offset = Board::allocate(inside, self.members.len()).unwrap_or(0);
-        self.word.store(offset, Ordering::Relaxed);
+        let mut word = Board::allocate(inside, self.members.len()).unwrap_or(0);
+        if word != 0 {
+            // As far as we can tell: what a pair cannot do goes another way.
+            let me = comm.rank() as usize;
+            let mut others = self.members.iter().filter(|member| **member != me);
+            let reach_all = others.all(|member| peer(comm, *member).is_some_and(|peer| inside.reaches(peer)));
+            word |= if reach_all { REACH } else { 0 } | if reach_all && single_copies_pay() { PAY } else { 0 };
+        }
+        self.word.store(word, Ordering::Relaxed);
         self.told = 1;
         Ok(())
     }

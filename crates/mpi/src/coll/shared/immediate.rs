@@ -19,11 +19,12 @@ use std::task::Poll;
 use isthmus_engine::{Board, Entered, Step, enter};
 
 use super::founding::Founding;
-use super::{Access, MOST_RANKS, Whose};
+use super::{Access, Agreed, MOST_RANKS, Whose};
 use crate::coll::form::Kept;
-use crate::coll::link::Lane;
+use crate::coll::link::{Lane, Link};
 use crate::coll::polling::poll_inside;
 use crate::coll::schedule::{Program, Recorder, Running};
+use crate::coll::select::Traits;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::handle::Handle;
@@ -39,7 +40,7 @@ pub struct Immediates {
     /// Calls made: the same on every rank.
     calls: AtomicU64,
     /// Not set: not agreed yet. `None` inside: there is no memory for it.
-    board: OnceLock<Option<Arc<Board>>>,
+    board: OnceLock<Option<Agreed>>,
     ledger: Mutex<Ledger>,
 }
 
@@ -88,18 +89,18 @@ impl Ledger {
 
 impl Immediates {
     /// The ranks have agreed.
-    fn attach(&self, board: Option<Board>) {
+    fn attach(&self, board: Option<(Board, Traits)>) {
         let ledger = self.ledger();
         match &board {
-            Some(board) if ledger.is_given_up => board.give_up(),
-            Some(board) => {
+            Some((board, _)) if ledger.is_given_up => board.give_up(),
+            Some((board, _)) => {
                 board.finish_before(Step::first_of(ledger.first));
                 board.ring_all();
             }
             None => {}
         }
         // There is one agreement.
-        let _ = self.board.set(board.map(Arc::new));
+        let _ = self.board.set(board.map(Agreed::new));
     }
 
     /// A call has come to this step, and needs nothing that was posted before, or is over.
@@ -107,7 +108,7 @@ impl Immediates {
     pub fn note(&self, call: u64, mark: Option<Step>) {
         let mut ledger = self.ledger();
         if let Some(step) = ledger.note(call, mark)
-            && let Some(Some(board)) = self.board.get()
+            && let Some(Some(Agreed { board, .. })) = self.board.get()
         {
             board.finish_before(step);
             board.ring_all();
@@ -119,7 +120,7 @@ impl Immediates {
     pub fn give_up(&self) {
         let mut ledger = self.ledger();
         ledger.is_given_up = true;
-        if let Some(Some(board)) = self.board.get() {
+        if let Some(Some(Agreed { board, .. })) = self.board.get() {
             board.give_up();
         }
     }
@@ -162,15 +163,15 @@ impl Turn {
     }
 
     /// The board as this call uses it.
-    fn access(self, board: &'static Arc<Board>) -> Access<'static> {
-        let access = Access::new(board, self.comm, self.number, Whose::Requests);
+    fn access(self, agreed: &'static Agreed) -> Access<'static> {
+        let access = Access::new(agreed, self.comm, self.number, Whose::Requests);
         // From now on that says when the call is over.
         mem::forget(self);
         access
     }
 
     /// Wait until ranks have agreed. The board; `None`: there is none.
-    async fn board(&self) -> Option<&'static Arc<Board>> {
+    async fn board(&self) -> Option<&'static Agreed> {
         let comm: &'static Comm = self.comm;
         let board = &comm.shared.immediates.board;
         poll_fn(|_| board.get().map_or(Poll::Pending, |board| Poll::Ready(board.as_ref()))).await
@@ -221,10 +222,13 @@ where
     let shared = comm.handle().share("comm")?;
     let algorithm = async move {
         let recorder = match turn.board().await {
-            Some(board) => Recorder::on_board(comm, turn.access(board)),
+            Some(agreed) => Recorder::on_board(comm, turn.access(agreed)),
             None => Recorder::new(comm),
         };
         algorithm(&recorder).await?;
+        if let Some(access) = recorder.shared() {
+            access.settle_later().await?;
+        }
         Ok(recorder.finish_if_any())
     };
     let mut call = Box::new(Passing {

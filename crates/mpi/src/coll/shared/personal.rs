@@ -1,15 +1,20 @@
 //! A post with a part for each other rank: the parts by rank, without one's own. If they are not of one length, a table of
-//! their lengths stands before them, and each begins on a multiple of eight.
+//! their lengths stands before them, and each begins on a multiple of eight. Where they are lent, the post is a table that
+//! says where each lies.
 
 use isthmus_engine::{LONGEST, Posted, Step};
+use isthmus_twice::twice;
 
 use super::Access;
-use super::exchange::Draft;
+use super::exchange::{Draft, LENT_FROM, is_not_there};
 use crate::error::Result;
 use crate::fail;
 
 /// What an entry of the table takes.
 const ENTRY: usize = size_of::<u32>();
+
+/// A part that is lent: where it lies in the segment, and its length.
+type Loan = [u64; 2];
 
 /// Bytes before the parts.
 fn table(size: usize) -> usize {
@@ -17,7 +22,7 @@ fn table(size: usize) -> usize {
 }
 
 /// The place of `rank` among the parts that `me` posts.
-fn index(rank: usize, me: usize) -> usize {
+pub(super) fn index(rank: usize, me: usize) -> usize {
     if rank < me { rank } else { rank - 1 }
 }
 
@@ -54,6 +59,54 @@ impl Access<'_> {
             common: None,
             bytes: self.others().fold(table(self.board.members()), end),
             length,
+        }
+    }
+
+    /// Post them: where they lie, if all map that, which `part(rank)` says of those that lie in a row, else as
+    /// `write(rank, to)` writes them. The user must not write there until the call returns.
+    ///
+    /// # Safety
+    /// `write` must write no more than it should.
+    #[twice]
+    #[inline]
+    pub async unsafe fn show_parts<L: Fn(usize) -> usize>(
+        &self,
+        step: Step,
+        parts: Parts<L>,
+        part: impl Fn(usize) -> Option<*const u8>,
+        write: impl Fn(usize, *mut u8),
+    ) -> Result<()> {
+        let is_lent = parts.bytes >= LENT_FROM && self.others().all(|rank| self.loan(&parts, &part, rank).is_some());
+        let bytes = match is_lent {
+            true => (self.board.members() - 1) * size_of::<Loan>(),
+            false => parts.bytes,
+        };
+        let mut draft = self.draft(step, bytes).await?;
+        if !is_lent {
+            // SAFETY: the draft has room for the parts, and the caller's promise.
+            unsafe { self.post_parts(draft, parts, write) };
+            return Ok(());
+        }
+        for rank in self.others() {
+            let loan = self.loan(&parts, &part, rank).unwrap_or_default();
+            let entry = draft.data.cast::<Loan>().wrapping_add(index(rank, self.board.me()));
+            // SAFETY: the draft has room for the table, and is aligned to 8 bytes.
+            unsafe { entry.write(loan) };
+        }
+        draft.lent = true;
+        self.post(&draft);
+        Ok(())
+    }
+
+    fn loan<L: Fn(usize) -> usize>(
+        &self,
+        parts: &Parts<L>,
+        part: impl Fn(usize) -> Option<*const u8>,
+        rank: usize,
+    ) -> Option<Loan> {
+        match (parts.length)(rank) {
+            0 => Some(Loan::default()),
+            length => Some([self.board.offset_of(part(rank)?, length)?, length as u64]),
         }
     }
 
@@ -98,6 +151,9 @@ impl Access<'_> {
         let size = self.board.members();
         let posted = self.posted(from, step)?;
         let index = index(to, from);
+        if posted.lent {
+            return self.lent_part(from, posted, index);
+        }
         if !posted.remark {
             let length = posted.length / (size - 1);
             return Ok(Posted {
@@ -124,5 +180,20 @@ impl Access<'_> {
             length,
             ..posted
         })
+    }
+
+    #[cold]
+    fn lent_part(&self, from: usize, posted: Posted, index: usize) -> Result<Posted> {
+        if posted.length < (index + 1) * size_of::<Loan>() {
+            return Err(is_not_there(from));
+        }
+        // SAFETY: within the table, which lies within the post; posts are aligned to 8 bytes.
+        let [offset, length] = unsafe { posted.data.cast::<Loan>().add(index).read_volatile() };
+        let length = length as usize;
+        let data = match length {
+            0 => posted.data,
+            _ => self.board.at(offset, length).ok_or_else(|| is_not_there(from))?,
+        };
+        Ok(Posted { data, length, ..posted })
     }
 }

@@ -1,0 +1,89 @@
+//! Single copies between this process and a peer that have told each other where their bytes lie by other means than messages: on
+//! a board. What may be reached, and by what, is known as for messages (`reach.rs`).
+
+use std::sync::OnceLock;
+
+use isthmus_transfer::{Direction, Shape, cma, mapped};
+
+use crate::Entered;
+use crate::buffer::Buffer;
+use crate::heap;
+use crate::mechanism;
+use crate::select::Way;
+use crate::types::Peer;
+
+/// Bytes of a process, as its peers reach them: to be told to them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Remote {
+    address: u64,
+    /// Where they lie for everybody; 0: nobody else maps them.
+    place: u64,
+    length: u64,
+}
+
+impl Remote {
+    /// Bytes of the calling process.
+    pub fn of(data: *const u8, length: usize) -> Self {
+        Self {
+            address: data.expose_provenance() as u64,
+            place: heap::place_of(data, length as u64).map_or(0, |place| place.0),
+            length: length as u64,
+        }
+    }
+
+    /// How many.
+    pub fn length(self) -> usize {
+        self.length as usize
+    }
+}
+
+/// One copy by the kernel is worth so many of our own, at most: what it replaces is a copy in and a copy out, which overlap.
+/// It took 1.8 to 2.6 where single copies won, and 5 where they lost (docs/decisions/0028).
+const WORTH: f64 = 3.5;
+
+/// Does a single copy by the kernel take less time than two through shared memory? Probed at first use, which takes some
+/// 200 us.
+pub fn single_copies_pay() -> bool {
+    static PAY: OnceLock<bool> = OnceLock::new();
+    *PAY.get_or_init(|| {
+        let shape = Shape::contiguous(256 << 10);
+        let (one, ours) = (cma::facts().cost(shape), mapped::facts().cost(shape));
+        one.as_secs_f64() <= WORTH * ours.as_secs_f64()
+    })
+}
+
+impl Entered {
+    /// May the memory of a peer be read by single copies? Tried for real, once per peer.
+    pub fn reaches(&mut self, peer: Peer) -> bool {
+        mechanism::is_open(Way::SingleCopy) && self.engine().single_access(peer.0, 0, Direction::Pull).is_some()
+    }
+
+    /// Copy the first `length` bytes of what a peer has told us. False: not all of them could be copied; why has been said where
+    /// the user can see it.
+    ///
+    /// # Safety
+    /// `into` must be writable for as many bytes. The peer must mean us to read them: else they may be anything.
+    pub unsafe fn copy_from(&mut self, peer: Peer, theirs: Remote, length: usize, into: *mut u8) -> bool {
+        if length == 0 {
+            return true;
+        }
+        let engine = self.engine();
+        let mapped = engine.mapped_access(theirs.place, theirs.length);
+        let access = mapped.or_else(|| engine.single_access(peer.0, theirs.address, Direction::Pull));
+        let Some(access) = access.filter(|access| length <= theirs.length() && mechanism::is_open(access.way)) else {
+            return false;
+        };
+        // SAFETY: the caller's promise.
+        match unsafe { access.pull(Buffer::target(into), theirs.length, 0..length as u64) } {
+            Ok(()) => {
+                access.count(length as u64);
+                true
+            }
+            Err(stopped) => {
+                engine.copy_failed(peer.0, access.way, Direction::Pull, stopped);
+                false
+            }
+        }
+    }
+}
