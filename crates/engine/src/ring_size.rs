@@ -2,22 +2,28 @@
 
 use isthmus_os::topology;
 
-use crate::boot::is_crowded;
+use crate::boot::{is_crowded, known_cpus};
 
 /// Bytes of a ring in a job of so many ranks.
 pub fn suitable(ranks: u32) -> u64 {
     let alone = alone();
     match topology::own_caches().last() {
-        Some(last) if is_crowded() => crowded_share(alone, last.bytes, ranks),
+        Some(last) if is_crowded() => crowded_share(alone, last.bytes, ranks, known_cpus().unwrap_or(1)),
         _ => alone,
     }
 }
 
 /// Where ranks take turns on the CPUs, at most so much that all rings together have a quarter of the last cache: what is shown
-/// then still lies there when the reader's turn comes (docs/decisions/0023).
-fn crowded_share(alone: u64, last_cache: u64, ranks: u32) -> u64 {
+/// then still lies there when the reader's turn comes (docs/decisions/0023). With more than two to a CPU half of what a rank alone
+/// has: the rings of all that take turns there go through its own cache (measured in docs/numbers.md).
+fn crowded_share(alone: u64, last_cache: u64, ranks: u32, cpus: u32) -> u64 {
     let share = last_cache / 4 / u64::from(ranks.max(1));
-    alone.min(1 << share.max(1).ilog2())
+    let most = if ranks > cpus.saturating_mul(2) {
+        alone / 2
+    } else {
+        alone
+    };
+    most.min(1 << share.max(1).ilog2())
 }
 
 /// Twice the second-level cache: when the writer comes round, the lines that the reader took have left the reader's
@@ -38,13 +44,15 @@ mod tests {
 
     #[test]
     fn rings_of_ranks_that_take_turns_share_the_last_cache() {
-        let share = |ranks| crowded_share(2 << 20, 32 << 20, ranks);
+        let share = |ranks| crowded_share(2 << 20, 32 << 20, ranks, 2);
         assert_eq!(
             [3, 4, 5, 8, 16].map(share),
             [2 << 20, 2 << 20, 1 << 20, 1 << 20, 512 << 10]
         );
+        let large = |ranks| crowded_share(4 << 20, 256 << 20, ranks, 2);
+        assert_eq!([3, 4, 5, 8].map(large), [4 << 20, 4 << 20, 2 << 20, 2 << 20]);
         assert_eq!(
-            crowded_share(2 << 20, 0, 8),
+            crowded_share(2 << 20, 0, 8, 2),
             1,
             "the smallest ring is seen to where it is made"
         );
