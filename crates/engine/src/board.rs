@@ -8,38 +8,26 @@
 //!
 //! # Layout
 //! ```text
-//! per member  State                              128 bytes
-//!             CALLS x DEPTH x Cell               128 bytes each: mark, what, and up to INLINE bytes of payload
+//! per member  Progress               128 bytes: how far it is
+//!             CALLS x DEPTH x Post   128 bytes each
 //! ```
-//! A step uses the cell `(call % CALLS, index % DEPTH)`.
-//!
-//! # Fields
-//! All of a member's lines are written by that member only. `finished` is the first step that it has not done with:
-//! before it, it needs nobody's posts any more. It only grows. `left` is raised when the member gives up the board.
-//! `withdrawn` is the last call in which it took back what it had lent before all had finished.
-//!
-//! # Ordering
-//! A post's mark is stored with release after its content, and loaded with acquire before it (`SYNC: board-post`).
-//! `finished` is stored with release after the last read of a step, and loaded with acquire before its cell, or the
-//! memory that its post named, is written again (`SYNC: board-finished`). `withdrawn` is stored before lent memory may
-//! change, with a fence between, and loaded after it was read, with another (`SYNC: board-withdrawn`): so who finds nothing there
-//! has read what was lent. Who waits does so on the rank's one doorbell, so who posts or finishes rings the others'.
+//! A step uses the post `(call % CALLS, index % DEPTH)`. Who may write what, and when, stands with these
+//! (`isthmus_shm::post`). Who waits does so on the rank's one doorbell, so who posts or finishes rings the others'.
 //!
 //! # Safety
 //! What a peer posts is data: a place is checked against the segment, a length by the reader. A member that dies leaves its
 //! marks where they are; those who wait for it find out as all waits do.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use isthmus_shm::post::{LINE, Post, Progress};
 use isthmus_shm::{Offset, Segment};
 
 use crate::types::Peer;
 use crate::{Entered, Result};
 
-/// Between what different members write, and between cells.
-const LINE: usize = 128;
 /// Calls that a member may be ahead of another before it has to look how far that is.
 const CALLS: u64 = 8;
 /// The same for steps of one call.
@@ -49,8 +37,8 @@ const MEMBER: usize = LINE * (1 + (CALLS * DEPTH) as usize);
 /// Bits of a step's index in its call.
 const INDEX_BITS: u32 = 20;
 
-/// Bytes of payload that fit into a post itself.
-pub const INLINE: usize = LINE - 16;
+pub use isthmus_shm::post::INLINE;
+
 /// Steps that a call can have.
 pub const MOST_STEPS: u64 = (1 << INDEX_BITS) - 1;
 
@@ -104,22 +92,6 @@ impl Step {
         }
     }
 }
-
-#[repr(C, align(128))]
-struct State {
-    finished: AtomicU64,
-    left: AtomicU64,
-    withdrawn: AtomicU64,
-}
-
-#[repr(C, align(128))]
-struct Cell {
-    mark: AtomicU64,
-    what: AtomicU64,
-    payload: [AtomicU64; INLINE / 8],
-}
-
-const _: () = assert!(size_of::<State>() == LINE && size_of::<Cell>() == LINE);
 
 /// In `what`, beside the length: the payload names a place in the segment.
 const ELSEWHERE: u64 = 1 << 63;
@@ -177,10 +149,10 @@ impl Board {
         let mut given_up = GIVEN_UP.lock().unwrap_or_else(PoisonError::into_inner);
         given_up.retain(|&(offset, members)| {
             let length = (members * MEMBER) as u64;
-            let everyone_left = engine.segment.at(Offset(offset), length).is_some_and(|base| {
-                // SYNC: board-left
-                (0..members).all(|member| state(base, member).left.load(Ordering::Acquire) != 0)
-            });
+            let everyone_left = engine
+                .segment
+                .at(Offset(offset), length)
+                .is_some_and(|base| (0..members).all(|member| progress(base, member).has_left()));
             if everyone_left {
                 engine.arena.release(Offset(offset), length);
             }
@@ -229,13 +201,13 @@ impl Board {
     }
 
     #[inline]
-    fn state(&self, member: usize) -> &State {
+    fn progress(&self, member: usize) -> &Progress {
         assert!(member < self.members.len());
-        state(self.base, member)
+        progress(self.base, member)
     }
 
     #[inline]
-    fn cell(&self, member: usize, step: Step) -> &Cell {
+    fn cell(&self, member: usize, step: Step) -> &Post {
         assert!(member < self.members.len());
         // SAFETY: `attach` checked that every member's part lies in memory that was taken; cells are atomics.
         unsafe {
@@ -265,14 +237,12 @@ impl Board {
 
     /// Has `member` finished `step`?
     pub fn is_finished_by(&self, member: usize, step: Step) -> bool {
-        // SYNC: board-finished
-        self.state(member).finished.load(Ordering::Acquire) > step.0
+        self.progress(member).finished() > step.0
     }
 
     #[cold]
     fn look_round(&self) -> u64 {
-        // SYNC: board-finished
-        let finished = |member| self.state(member).finished.load(Ordering::Acquire);
+        let finished = |member| self.progress(member).finished();
         let gone = self.dead.load(Ordering::Relaxed) | 1 << self.me;
         let others = (0..self.members.len()).filter(|&member| gone & 1 << member == 0);
         let all = others.map(finished).min().unwrap_or(u64::MAX);
@@ -300,7 +270,7 @@ impl Board {
     /// Where the payload of our post for `step` goes, up to [`INLINE`] bytes. The cell must be free.
     #[inline]
     pub fn payload(&self, step: Step) -> *mut u8 {
-        self.cell(self.me, step).payload.as_ptr().cast_mut().cast()
+        self.cell(self.me, step).payload().as_ptr().cast_mut().cast()
     }
 
     /// Where in the segment these bytes of ours lie, if they do: what may be lent.
@@ -326,13 +296,11 @@ impl Board {
         match elsewhere {
             None => debug_assert!(length <= INLINE),
             Some(offset) => {
-                cell.payload[0].store(offset, Ordering::Relaxed);
+                cell.payload()[0].store(offset, Ordering::Relaxed);
                 what |= ELSEWHERE;
             }
         }
-        cell.what.store(what, Ordering::Relaxed);
-        // SYNC: board-post
-        cell.mark.store(step.0, Ordering::Release);
+        cell.publish(step.0, what);
     }
 
     /// Ring the doorbell of a member, after posting something that it waits for.
@@ -363,8 +331,7 @@ impl Board {
     /// Has `member` posted for `step`?
     #[inline]
     pub fn has_posted(&self, member: usize, step: Step) -> bool {
-        // SYNC: board-post
-        self.cell(member, step).mark.load(Ordering::Acquire) == step.0
+        self.cell(member, step).is_for(step.0)
     }
 
     /// We wait for `member`: with more ranks than CPUs, for longer while it has one.
@@ -377,12 +344,12 @@ impl Board {
     #[inline]
     pub fn posted(&self, member: usize, step: Step) -> Option<Posted> {
         let cell = self.cell(member, step);
-        let what = cell.what.load(Ordering::Relaxed);
+        let what = cell.what();
         let length = (what & !(ELSEWHERE | REMARK | LENT)) as usize;
         let data = if what & ELSEWHERE == 0 {
-            (length <= INLINE).then(|| cell.payload.as_ptr().cast())?
+            (length <= INLINE).then(|| cell.payload().as_ptr().cast())?
         } else {
-            self.at(cell.payload[0].load(Ordering::Relaxed), length)?
+            self.at(cell.payload()[0].load(Ordering::Relaxed), length)?
         };
         Some(Posted {
             data,
@@ -395,17 +362,13 @@ impl Board {
     /// Take back what we have lent in the call of `step` and those before: after this it may change.
     #[cold]
     pub fn withdraw(&self, step: Step) {
-        self.state(self.me).withdrawn.fetch_max(step.call(), Ordering::Relaxed);
-        // SYNC: board-withdrawn
-        fence(Ordering::SeqCst);
+        self.progress(self.me).withdraw(step.call());
     }
 
     /// Has `member` taken back what it lent in the call of `step`? Then what was read of it may be anything.
     #[inline]
     pub fn has_withdrawn(&self, member: usize, step: Step) -> bool {
-        // SYNC: board-withdrawn
-        fence(Ordering::Acquire);
-        self.state(member).withdrawn.load(Ordering::Relaxed) >= step.call()
+        self.progress(member).has_withdrawn(step.call())
     }
 
     /// Has `member` gone past `step`, and never posted for it?
@@ -423,16 +386,15 @@ impl Board {
     /// We are done with everything before `step`, and will read no such post again. Rings nobody.
     #[inline]
     pub fn finish_before(&self, step: Step) {
-        // SYNC: board-finished
-        self.state(self.me).finished.store(step.0, Ordering::Release);
+        self.progress(self.me).finish_before(step.0);
     }
 }
 
 /// # Panics
 /// Never: the caller has checked the member.
 #[inline]
-fn state<'a>(base: NonNull<u8>, member: usize) -> &'a State {
-    // SAFETY: whoever has a base checked that all members' parts lie in memory that was taken, which stays mapped; a State
+fn progress<'a>(base: NonNull<u8>, member: usize) -> &'a Progress {
+    // SAFETY: whoever has a base checked that all members' parts lie in memory that was taken, which stays mapped; a Progress
     // is only atomics.
     unsafe { base.add(member * MEMBER).cast().as_ref() }
 }
@@ -440,8 +402,7 @@ fn state<'a>(base: NonNull<u8>, member: usize) -> &'a State {
 impl Drop for Board {
     fn drop(&mut self) {
         // Nothing that was to be read by others is left: whoever stages for a board holds it until then.
-        // SYNC: board-left
-        self.state(self.me).left.store(1, Ordering::Release);
+        self.progress(self.me).leave();
         if self.me == 0 {
             let mut given_up = GIVEN_UP.lock().unwrap_or_else(PoisonError::into_inner);
             given_up.push((self.offset, self.members.len()));

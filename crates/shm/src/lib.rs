@@ -9,6 +9,7 @@ pub mod advert;
 pub mod agreement;
 pub mod descriptor;
 pub mod doorbell;
+pub mod post;
 pub mod registry;
 pub mod revocation;
 pub mod ring;
