@@ -542,6 +542,41 @@ fn killed_while_memory_is_lent() -> Result<()> {
     Ok(())
 }
 
+/// The same where the units of a machine combine among themselves first, and ranks that stop there or are refused memory.
+#[test]
+fn killed_stopped_and_starved_while_units_combine() -> Result<()> {
+    let program = compile("bad_collectives")?;
+    // All but one rank die in turn, the first of them in a reduction.
+    for (scenario, seed, ranks, topology) in [
+        ("killed", 7, 4, "2x2"),
+        ("killed", 8, 4, "2x2"),
+        ("killed", 27, 4, "0,1,0,1"),
+        ("killed", 28, 4, "0,1,0,1"),
+        ("killed", 3, 8, "2x4"),
+        ("killed", 4, 8, "2x2x2"),
+        ("stopped", 1, 4, "2x2"),
+        ("starved", 1, 4, "2x2"),
+    ] {
+        let run = Run::mpiexec("-n").arg(ranks.to_string()).arg(&program);
+        let run = run
+            .words(&format!("{scenario} {seed}"))
+            .env("ISTHMUS_TOPOLOGY", topology)
+            .env(
+                "ISTHMUS_COLLECTIVES",
+                "allreduce:shared_two_level?,reduce:shared_two_level?",
+            );
+        let run = run.limit(Duration::from_secs(100)).finish()?;
+        let survivors = run.out.lines().filter(|line| *line == "survived").count();
+        let what = format!("{scenario} {seed} on {ranks}: {:?}\n{}{}", run.code, run.out, run.err);
+        let expected = match scenario {
+            "killed" => (Some(137), 1, ranks - 1),
+            _ => (Some(0), ranks, 0),
+        };
+        ensure!((run.code, survivors, deaths(&run)) == expected, "{what}");
+    }
+    Ok(())
+}
+
 /// The same in collectives between two groups and among neighbors, of which one dies; and a communicator is revoked while all but
 /// one are in a collective on its board.
 #[test]

@@ -26,28 +26,34 @@ fn wishes() -> Result<Vec<String>> {
     Ok((0..longest).map(wish).collect())
 }
 
+/// The checker on so many ranks.
+fn checker(ranks: u32, seed: u32) -> Result<Run> {
+    let run = Run::mpiexec("-n")
+        .words(&ranks.to_string())
+        .arg(compile("random_collectives")?);
+    let run = run.words(&seed.to_string()).words(if full() { "60" } else { "20" });
+    Ok(run.limit(Duration::from_secs(if full() { 600 } else { 90 })))
+}
+
+/// It finds nothing; how many of its calls took an algorithm that was wanted.
+fn forced(checker: Run) -> Result<u64> {
+    let said = checker.succeed()?.out;
+    let count = said.lines().find_map(|line| line.strip_suffix(" forced"));
+    Ok(count.context("the checker counts")?.parse()?)
+}
+
 /// The checker on so many ranks, with each of the wishes, which must have come true now and then.
 fn check_all(ranks: &[u32], topology: Option<&str>) -> Result<()> {
-    let program = compile("random_collectives")?;
-    let batches = if full() { "60" } else { "20" };
     for (number, wish) in wishes()?.iter().enumerate() {
-        let mut forced = 0;
+        let mut times = 0;
         for ranks in ranks {
-            let mut run = Run::mpiexec("-n")
-                .words(&ranks.to_string())
-                .arg(&program)
-                .words(&(100 * number as u32 + ranks).to_string())
-                .words(batches)
-                .env("ISTHMUS_COLLECTIVES", wish)
-                .limit(Duration::from_secs(if full() { 600 } else { 90 }));
+            let mut run = checker(*ranks, 100 * number as u32 + ranks)?.env("ISTHMUS_COLLECTIVES", wish);
             if let Some(topology) = topology {
                 run = run.env("ISTHMUS_TOPOLOGY", topology);
             }
-            let said = run.succeed()?.out;
-            let count = said.lines().find_map(|line| line.strip_suffix(" forced"));
-            forced += count.context("the checker counts")?.parse::<u64>()?;
+            times += forced(run)?;
         }
-        assert!(forced > 0, "{wish}");
+        assert!(times > 0, "{wish}");
     }
     Ok(())
 }
@@ -69,6 +75,46 @@ fn every_algorithm_is_right_on_several_nodes() -> Result<()> {
     // Ranks of two nodes take turns; and packages of one node.
     check_all(&ranks[..2], Some("1.0,0.0,1.1"))?;
     check_all(&ranks[1..3], Some("2x2x2"))
+}
+
+/// Machines of several units: how they are declared, and a letter for the unit of each rank.
+const BY_UNITS: [(&str, &str); 6] = [
+    ("2x2", "aabb"),
+    ("0,1,0,1", "abab"),
+    ("2x2x2", "aaaabbbb"),
+    ("4x2", "aabbccdd"),
+    ("0,1,0,1,1,0,2,1", "ababbacb"),
+    ("2x4", "aaaabbb"),
+];
+
+/// Rules that want reductions by units.
+const WANT_BY_UNITS: &str = "allreduce:shared_two_level?,reduce:shared_two_level?";
+
+#[test]
+fn units_combine_among_themselves_first() -> Result<()> {
+    let program = compile("by_units")?;
+    for (topology, units) in BY_UNITS {
+        let run = Run::mpiexec("-n")
+            .words(&units.len().to_string())
+            .arg(&program)
+            .arg(units);
+        let run = run.env("ISTHMUS_TOPOLOGY", topology);
+        // Before there is a board they cannot.
+        let run = run.env("ISTHMUS_COLLECTIVES", WANT_BY_UNITS);
+        run.limit(Duration::from_secs(120)).succeed()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn reductions_by_units_are_right() -> Result<()> {
+    let mut times = 0;
+    for (seed, (topology, units)) in BY_UNITS.into_iter().enumerate() {
+        let run = checker(units.len() as u32, seed as u32)?.env("ISTHMUS_TOPOLOGY", topology);
+        times += forced(run.env("ISTHMUS_COLLECTIVES", WANT_BY_UNITS))?;
+    }
+    assert!(times > 0);
+    Ok(())
 }
 
 /// Something that takes all of a CPU as long as it lives.

@@ -10,7 +10,7 @@ mod tests;
 use std::ffi::c_void;
 use std::sync::{Arc, OnceLock, Weak};
 
-use crate::datatype::Datatype;
+use crate::datatype::{Datatype, Named};
 use crate::error::{Class, Result};
 use crate::fail;
 use crate::handle::{Handle, Kind, Object, Table};
@@ -95,6 +95,13 @@ impl Op {
     /// May operands change places?
     pub fn is_commutative(&self) -> bool {
         self.commutative
+    }
+
+    /// Does it give the same in whatever order elements of `datatype` are combined?
+    #[inline]
+    pub fn is_exact_on(&self, datatype: &Datatype) -> bool {
+        let is_of_integers = |named: &Named| named.elements.iter().all(|element| element.is_integer());
+        self.is_predefined() && datatype.named().is_some_and(is_of_integers)
     }
 
     /// What to call it, for messages.

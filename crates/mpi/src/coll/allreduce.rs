@@ -8,6 +8,7 @@ mod recursive_doubling;
 pub(super) mod ring;
 mod shared_flat;
 mod shared_sliced;
+mod shared_two_level;
 mod sliced;
 
 use std::ffi::c_void;
@@ -79,6 +80,9 @@ pub(super) async unsafe fn run(
         match choose(&operand.case(link, count))? {
             Allreduce::SharedFlat => shared_flat::run(link.board(), operand, input, output, count).await,
             Allreduce::SharedSliced => shared_sliced::run(link.board(), operand, input, output, count).await,
+            Allreduce::SharedTwoLevel => {
+                shared_two_level::run(link.board(), link.map(), operand, input, output, count).await
+            }
             Allreduce::Nodes => nodes::run(link, link.map(), operand, input, output, count),
             Allreduce::Halving => halving::run(link, operand, input, output, count),
             Allreduce::Ring => ring::run(link, operand, input, output, count),

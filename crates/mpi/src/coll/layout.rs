@@ -9,22 +9,51 @@ const LEVELS: [Level; 4] = [Level::Machine, Level::Package, Level::Numa, Level::
 #[derive(Debug, Clone)]
 pub struct Layout {
     places: Box<[Place]>,
-    /// The node of each rank, numbered in the order of their first ranks.
-    node_of: Box<[usize]>,
-    /// The ranks of each node, in order.
-    nodes: Box<[Vec<usize>]>,
+    nodes: Units,
+    /// Of the largest kind that there is something to follow in; nodes, if there is none.
+    units: Units,
     has_structure: bool,
     is_in_order: bool,
 }
 
-/// Are there several units of some kind, one of them with several ranks?
-fn have_structure(places: &[Place]) -> bool {
-    LEVELS.iter().any(|level| {
-        let unit = |place: &Place| place.unit(*level);
-        let beside = |one: &Place| places.iter().filter(|other| unit(other) == unit(one)).count();
-        places.iter().all(|place| unit(place).is_some())
-            && places.iter().any(|place| (2..places.len()).contains(&beside(place)))
-    })
+/// Ranks by the unit of one kind that they are in, which are numbered in the order of their first ranks.
+#[derive(Debug, Clone)]
+struct Units {
+    /// The ranks of each, in order.
+    ranks: Box<[Vec<usize>]>,
+    /// Which of them each rank is in.
+    of: Box<[usize]>,
+}
+
+impl Units {
+    fn new(places: &[Place], level: Level) -> Self {
+        let mut units: Vec<Option<u16>> = Vec::new();
+        let mut ranks: Vec<Vec<usize>> = Vec::new();
+        let mut of = Vec::with_capacity(places.len());
+        for (rank, place) in places.iter().enumerate() {
+            let unit = place.unit(level);
+            let known = units.iter().position(|other| *other == unit);
+            let number = known.unwrap_or_else(|| {
+                units.push(unit);
+                ranks.push(Vec::new());
+                units.len() - 1
+            });
+            ranks[number].push(rank);
+            of.push(number);
+        }
+        Self {
+            ranks: ranks.into(),
+            of: of.into(),
+        }
+    }
+}
+
+/// Are there several units of this kind, one of them with several ranks?
+fn have_structure(places: &[Place], level: Level) -> bool {
+    let unit = |place: &Place| place.unit(level);
+    let beside = |one: &Place| places.iter().filter(|other| unit(other) == unit(one)).count();
+    places.iter().all(|place| unit(place).is_some())
+        && places.iter().any(|place| (2..places.len()).contains(&beside(place)))
 }
 
 /// The place of the root among the ranks of a node, or the first.
@@ -35,58 +64,46 @@ fn place_of(ranks: &[usize], root: Option<usize>) -> usize {
 impl Layout {
     /// Of ranks at these places.
     pub fn new(places: Vec<Place>) -> Self {
-        let mut units: Vec<Option<u16>> = Vec::new();
-        let mut nodes: Vec<Vec<usize>> = Vec::new();
-        let mut node_of = Vec::with_capacity(places.len());
-        for (rank, place) in places.iter().enumerate() {
-            let unit = place.unit(Level::Machine);
-            let known = units.iter().position(|other| *other == unit);
-            let node = known.unwrap_or_else(|| {
-                units.push(unit);
-                nodes.push(Vec::new());
-                units.len() - 1
-            });
-            nodes[node].push(rank);
-            node_of.push(node);
-        }
+        let nodes = Units::new(&places, Level::Machine);
+        let level = LEVELS.into_iter().find(|level| have_structure(&places, *level));
         Self {
-            has_structure: have_structure(&places),
-            is_in_order: node_of.is_sorted(),
+            units: level.map_or_else(|| nodes.clone(), |level| Units::new(&places, level)),
+            has_structure: level.is_some(),
+            is_in_order: nodes.of.is_sorted(),
             places: places.into(),
-            node_of: node_of.into(),
-            nodes: nodes.into(),
+            nodes,
         }
     }
 
     /// The ranks of each node, in order.
     pub fn nodes(&self) -> &[Vec<usize>] {
-        &self.nodes
+        &self.nodes.ranks
     }
 
     /// All ranks, those of the first node first.
     pub fn by_node(&self) -> impl Iterator<Item = usize> {
-        self.nodes.iter().flatten().copied()
+        self.nodes.ranks.iter().flatten().copied()
     }
 
     /// The place among these of the first rank of a node.
     pub fn start_of(&self, node: usize) -> usize {
-        self.nodes[..node].iter().map(Vec::len).sum()
+        self.nodes.ranks[..node].iter().map(Vec::len).sum()
     }
 
     /// Which of them a rank is on.
     pub fn node_of(&self, rank: usize) -> usize {
-        self.node_of[rank]
+        self.nodes.of[rank]
     }
 
     /// A rank for each node: the first, but `root` for its own.
     pub fn leaders(&self, root: Option<usize>) -> Vec<usize> {
         let leader = |ranks: &Vec<usize>| ranks[place_of(ranks, root)];
-        self.nodes.iter().map(leader).collect()
+        self.nodes.ranks.iter().map(leader).collect()
     }
 
     /// The place of the leader of a rank's node among that node's ranks.
     pub fn place_of_leader(&self, rank: usize, root: Option<usize>) -> usize {
-        place_of(&self.nodes[self.node_of[rank]], root)
+        place_of(&self.nodes.ranks[self.nodes.of[rank]], root)
     }
 
     /// Are all ranks of a node before those of the next?
@@ -97,6 +114,16 @@ impl Layout {
     /// Is there something to follow for a tree?
     pub fn has_structure(&self) -> bool {
         self.has_structure
+    }
+
+    /// The ranks of each unit of the largest kind of which there are several, one of them with several ranks; in order.
+    pub fn units(&self) -> &[Vec<usize>] {
+        &self.units.ranks
+    }
+
+    /// Which of them a rank is in.
+    pub fn unit_of(&self, rank: usize) -> usize {
+        self.units.of[rank]
     }
 
     /// Whom a rank gets the root's data from: of the largest unit that it is the first rank of (the root, if that is in
@@ -182,5 +209,18 @@ mod tests {
         assert!(layout("3x1x1x2", 6).is_in_order());
         assert!(layout("2x2", 4).has_structure());
         assert!(!layout("2x2", 2).has_structure() && !layout("4x1", 4).has_structure());
+    }
+
+    #[test]
+    fn units_are_of_the_largest_kind_that_splits_ranks_up() {
+        let packages = layout("2x2x2", 8);
+        assert_eq!(packages.units(), [vec![0, 1, 2, 3], vec![4, 5, 6, 7]]);
+        // They are all in one package.
+        assert_eq!(layout("2x2x2", 4).units(), [vec![0, 1], vec![2, 3]]);
+        // Each is in its own.
+        assert_eq!(layout("4x1", 4).units(), [vec![0, 1, 2, 3]]);
+        let scattered = layout("0,1,0,1,1", 5);
+        assert_eq!(scattered.units(), [vec![0, 2], vec![1, 3, 4]]);
+        assert_eq!((scattered.unit_of(2), scattered.unit_of(4)), (0, 1));
     }
 }

@@ -131,6 +131,7 @@ impl<'a> Operand<'a> {
         let bytes = (count * self.datatype.size()) as usize;
         let offers = Traits::PLAIN.when(self.datatype.is_contiguous())
             | Traits::COMMUTATIVE.when(self.commutative)
+            | Traits::EXACT.when(self.op.is_exact_on(self.datatype))
             | Traits::ELEMENT_EACH.when(count >= link.size() as i64);
         let case = Case::on(link, bytes, offers);
         let calls_user = matches!(self.reduction, Reduction::User(..));

@@ -59,8 +59,10 @@ impl Traits {
     pub const SINGLE_COPIES: Self = Self(128);
     /// Single copies that the first of the ranks found to take less time than two through shared memory.
     pub const CHEAP_COPIES: Self = Self(256);
+    /// An operation that gives the same in whatever order it combines: a predefined one on integers.
+    pub const EXACT: Self = Self(512);
 
-    const NAMES: [(Self, &'static str); 9] = [
+    const NAMES: [(Self, &'static str); 10] = [
         (Self::BOARD, "a board"),
         (Self::PLAIN, "elements without gaps"),
         (Self::COMMUTATIVE, "a commutative operation"),
@@ -70,6 +72,7 @@ impl Traits {
         (Self::NODES, "several nodes"),
         (Self::SINGLE_COPIES, "single copies between all"),
         (Self::CHEAP_COPIES, "cheap single copies"),
+        (Self::EXACT, "an exact operation"),
     ];
 
     /// Are all of these among those?

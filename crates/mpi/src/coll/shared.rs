@@ -23,6 +23,8 @@ mod founding;
 pub(super) mod immediate;
 mod lending;
 pub(super) mod personal;
+pub(super) mod slices;
+pub(super) mod units;
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -27,6 +27,16 @@ pub enum Element {
 }
 
 impl Element {
+    /// Has it no fraction, and nothing that is no number?
+    pub const fn is_integer(self) -> bool {
+        match self {
+            Self::I8 | Self::I16 | Self::I32 | Self::I64 | Self::I128 => true,
+            Self::U8 | Self::U16 | Self::U32 | Self::U64 => true,
+            Self::F16 | Self::BF16 | Self::F32 | Self::F64 | Self::X87 | Self::F128 => false,
+            Self::C16 | Self::C32 | Self::C64 | Self::CX87 | Self::C128 => false,
+        }
+    }
+
     /// Bytes that one takes.
     pub const fn size(self) -> i64 {
         match self {

@@ -370,3 +370,26 @@ fn users_operations_see_their_elements() {
     assert_eq!(code(op_free(double_it)), Class::Op as i32);
     assert_eq!(code(op_free(Handle::from_raw(Sum as u32))), Class::Op as i32);
 }
+
+#[test]
+fn operations_on_integers_are_exact() {
+    let is_exact = |op, name| Op::predefined(op).is_exact_on(named(name));
+    for name in [
+        "MPI_INT",
+        "MPI_UINT8_T",
+        "MPI_AINT",
+        "MPI_INTEGER16",
+        "MPI_C_BOOL",
+        "MPI_BYTE",
+    ] {
+        assert!(is_exact(Bxor, name) && is_exact(Sum, name), "{name}");
+    }
+    assert!(is_exact(Minloc, "MPI_2INT") && is_exact(Maxloc, "MPI_SHORT_INT"));
+    // Zeros have signs, and what is no number is neither larger nor smaller.
+    for name in ["MPI_DOUBLE", "MPI_FLOAT", "MPI_LONG_DOUBLE", "MPI_C_DOUBLE_COMPLEX"] {
+        assert!(!is_exact(Sum, name) && !is_exact(Max, name), "{name}");
+    }
+    assert!(!is_exact(Minloc, "MPI_DOUBLE_INT"));
+    let of_user = op_create(Box::new(|_, _, _, _| ()), true).unwrap();
+    assert!(!of_user.resolve("op").unwrap().is_exact_on(named("MPI_INT")));
+}

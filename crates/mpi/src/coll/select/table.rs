@@ -288,6 +288,8 @@ collectives! {
             "a reduction in each node, one among nodes", "the two levels of Graham, Shipman 2008";
         Shared = "shared", Traits::BOARD, Ranks,
             "n in at each rank, (p - 1) n read and combined at the root, overlapped", "Graham, Shipman 2008, flat";
+        SharedTwoLevel = "shared_two_level", Traits::BOARD.and(Traits::PLACES).and(Traits::PLAIN).and(Traits::COMMUTATIVE), Rounds,
+            "n in at each rank, combined in its unit; n of each unit read and combined at the root", "XHC, EuroMPI/USA 2022; acoll of Open MPI";
         Linear = "linear", Traits::NONE, Ranks,
             "p - 1 messages of n at the root, which combines all", "the flat form, by messages";
         Binomial = "binomial", Traits::NONE, Rounds,
@@ -299,6 +301,7 @@ collectives! {
     }
     choose {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
+        SharedTwoLevel(from(4), from(16 << 10), Traits::EXACT.and(Traits::IDLE_CPUS)), "what a unit has combined crosses its border, and nothing else";
         Shared(ANY, ANY, NO_MORE), "only the root waits";
         Linear(IN_RANK_ORDER, ANY, NO_MORE), "the same result as with a board";
         Halving(ANY, from(64 << 10), NO_MORE), "each element is combined once, all at the same time";
@@ -313,6 +316,8 @@ collectives! {
             "n in, (p - 1) n read and combined at each rank, one step", "Graham, Shipman 2008, flat";
         SharedSliced = "shared_sliced", Traits::BOARD.and(Traits::PLAIN).and(Traits::ELEMENT_EACH), Ranks,
             "2 n in and out, n combined at each rank, two steps", "acoll of Open MPI; Rabenseifner 2004";
+        SharedTwoLevel = "shared_two_level", Traits::BOARD.and(Traits::PLACES).and(Traits::PLAIN).and(Traits::COMMUTATIVE), Rounds,
+            "n combined at each rank, in its unit first; n from each unit to each other; three steps", "XHC, EuroMPI/USA 2022; acoll of Open MPI";
         Direct = "direct", Traits::NONE, Ranks,
             "p - 1 messages of n a rank, one round; p - 1 operations on n", "the flat form, by messages";
         Sliced = "sliced", Traits::ELEMENT_EACH, Ranks,
@@ -326,6 +331,7 @@ collectives! {
     }
     choose {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
+        SharedTwoLevel(from(4), from(16 << 10), Traits::EXACT.and(Traits::IDLE_CPUS)), "what a unit has combined crosses its border, and nothing else";
         SharedSliced(from(3), from(8193), NO_MORE), "bytes are what takes the time, and each is combined once";
         SharedFlat(ANY, ANY, NO_MORE), "each rank is scheduled once";
         RecursiveDoubling(up_to(2), up_to(16 << 10), NO_MORE), "one round, and two operands have one order";

@@ -22,6 +22,8 @@ fn sizes(collective: &Collective) -> Vec<u64> {
             sizes.extend([border.saturating_sub(1), border, border.saturating_add(1)]);
         }
     }
+    sizes.sort_unstable();
+    sizes.dedup();
     sizes
 }
 
@@ -56,8 +58,13 @@ fn something_is_chosen_for_everything() {
 fn results_repeat_with_and_without_a_board() {
     for collective in ALL {
         every_case(collective, |case| {
-            // What may differ between two calls for the same elements: is there a board, and a CPU for each rank?
-            let same = case.offers.without(Traits::BOARD | Traits::IDLE_CPUS);
+            if Traits::EXACT.are_in(case.offers) {
+                return;
+            }
+            // What may differ between two calls for the same elements: is there a board, with which ranks learn where all of
+            // them are and how they copy, and a CPU for each rank?
+            let learnt = Traits::BOARD | Traits::PLACES | Traits::SINGLE_COPIES | Traits::CHEAP_COPIES;
+            let same = case.offers.without(learnt | Traits::IDLE_CPUS);
             let order = |case: &Case| collective.algorithms[collective.chosen(case).algorithm].order;
             let bare = Case { offers: same, ..case };
             // Two operands have one order.
@@ -69,6 +76,35 @@ fn results_repeat_with_and_without_a_board() {
                 assert_eq!(collective.chosen(&case).algorithm, collective.chosen(&bare).algorithm);
             }
         });
+    }
+}
+
+#[test]
+fn exact_operations_are_combined_by_units_where_there_are_some() {
+    let both = [
+        <table::Allreduce as Choice>::COLLECTIVE,
+        <table::Reduce as Choice>::COLLECTIVE,
+    ];
+    for collective in both {
+        let offers = Traits::BOARD | Traits::PLACES | Traits::PLAIN | Traits::COMMUTATIVE | Traits::IDLE_CPUS;
+        let name = |ranks, bytes, offers| {
+            let case = Case { ranks, bytes, offers };
+            collective.algorithms[collective.chosen(&case).algorithm].name
+        };
+        assert_eq!(name(8, 1 << 20, offers | Traits::EXACT), "shared_two_level");
+        for (ranks, bytes, offers) in [
+            (8, 1 << 20, offers),
+            (8, 1 << 10, offers | Traits::EXACT),
+            (3, 1 << 20, offers | Traits::EXACT),
+            (8, 1 << 20, offers.without(Traits::PLACES) | Traits::EXACT),
+            (8, 1 << 20, offers.without(Traits::IDLE_CPUS) | Traits::EXACT),
+        ] {
+            assert_ne!(
+                name(ranks, bytes, offers),
+                "shared_two_level",
+                "{ranks} ranks, {bytes} bytes, {offers}"
+            );
+        }
     }
 }
 

@@ -46,7 +46,7 @@ pub unsafe fn fold(
 ///
 /// # Safety
 /// As for [`fold`].
-unsafe fn fold_parts(
+pub unsafe fn fold_parts(
     access: &Access<'_>,
     operand: &Operand<'_>,
     parts: &[*const u8],
