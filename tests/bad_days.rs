@@ -688,7 +688,7 @@ fn one_who_does_not_go_on_ends_the_job() -> Result<()> {
 /// Rank 0 keeps no more of what it does not receive than it was allowed.
 #[test]
 fn a_flood_stays_within_a_small_budget() -> Result<()> {
-    let run = Run::mpiexec("--set unexpected_limit=2M -n 8")
+    let run = Run::mpiexec("--set unexpected_limit=2M --set eager_limit=131072 -n 8")
         .arg(compile("flood")?)
         .arg("2");
     run.limit(Duration::from_secs(90)).succeed().map(drop)
