@@ -319,7 +319,6 @@ mod tests {
     use super::*;
     use crate::control::Nonce;
 
-    /// A sender that does not fence, and whose receiver cannot fence for it, would not see in time that it must ring.
     #[test]
     fn only_a_refusal_that_lasts_counts() {
         let mut early = EarlyOnes::default();
@@ -327,6 +326,7 @@ mod tests {
         assert_eq!(after, [0, 400, 900, 0, 500]);
     }
 
+    /// A sender that does not fence, and whose receiver cannot fence for it, would not see in time that it must ring.
     #[test]
     fn a_ring_is_left_to_the_doorbell_only_with_a_fence() {
         let fd = crate::job::create(2, Nonce([1; 16])).expect("memory");

@@ -1,7 +1,7 @@
 //! Everyone copies what the others have for it straight out of their memory, beginning with the next rank.
 //!
 //! Source: the pairwise all-to-all of Chakraborty, Subramoni, Panda, "Contention-aware kernel-assisted MPI collectives",
-//! CLUSTER 2017, and of Moody et al.'s "Intra-node MPI communication with Cross Memory Attach", XSEDE 2014. Cost: (p - 1) n bytes
+//! CLUSTER 2017, and of Vienne, "Benefits of Cross Memory Attach for MPI libraries on HPC clusters", XSEDE 2014. Cost: (p - 1) n bytes
 //! at each rank, once; two steps, in each of which all wait for all.
 //! Preconditions: a board, single copies between all. Blocks of any lengths.
 

@@ -19,8 +19,8 @@ use crate::coll::link::Link;
 use crate::coll::polling::token;
 use crate::error::Result;
 
-/// Readers of one rank's memory at a time: they contend for its page tables. Source: Chakraborty, Subramoni, Panda, CLUSTER
-/// 2017, where four to eight were best on machines of 28 to 68 cores.
+/// Readers of one rank's memory at a time: they contend for its page tables. Source: the throttled reads of
+/// Chakraborty, Subramoni, Panda, CLUSTER 2017. How many are best was not measured: two CPUs do not tell.
 const READERS: usize = 4;
 
 impl Access<'_> {
