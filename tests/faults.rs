@@ -122,7 +122,8 @@ fn one_of_each(pulls: &[usize]) -> bool {
         rounds.any(|round| {
             let length: usize = 30000 + round * 7919 * 131 % 3_000_000;
             let received = if round % 5 == 4 { length - length / 3 } else { length };
-            let chunk = (received / 8).clamp(16 << 10, 512 << 10).next_multiple_of(PAGE);
+            let chunk = (received / 2).min(128 << 10).max(received / 8).min(512 << 10);
+            let chunk = chunk.next_multiple_of(PAGE);
             bytes == received || bytes < received && bytes.is_multiple_of(chunk)
         })
     })
@@ -266,6 +267,25 @@ fn everything_goes_wrong_now_and_then() -> Result<()> {
             .arg(compile(program)?)
             .env("ISTHMUS_FAULT", fault)
             .limit(Duration::from_secs(120))
+            .succeed()?;
+    }
+    Ok(())
+}
+
+/// What is announced though it could have gone at once ends as if it had, also where it cannot be read before its receive.
+#[test]
+fn what_could_have_gone_at_once_still_does() -> Result<()> {
+    let cases = [
+        "pull:EFAULT:after=30",
+        "pull:EFAULT:at=9000:after=100",
+        "pull:EPERM:after=200",
+        "push:EPERM",
+    ];
+    for fault in cases {
+        Run::mpiexec("--set single_copy_worth=1000000 -n 2")
+            .arg(compile("wished_announced")?)
+            .env("ISTHMUS_FAULT", fault)
+            .limit(Duration::from_secs(60))
             .succeed()?;
     }
     Ok(())

@@ -42,6 +42,21 @@ int main(int argc, char **argv) {
             OK(MPI_Recv(&next, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             CHECK(next == length, "the next message says %d", next);
         }
+    /* Of a message in long rows, which its sender writes where it belongs, the first byte alone. */
+    MPI_Datatype rows;
+    OK(MPI_Type_vector(LONGEST / 256, 128, 256, MPI_BYTE, &rows));
+    OK(MPI_Type_commit(&rows));
+    for (int i = 0; i < 5; i++) {
+        if (rank == 0) {
+            fill(buffer, LONGEST, i);
+            OK(MPI_Send(buffer, 1, rows, 1, 3, MPI_COMM_WORLD));
+        } else {
+            memset(buffer, 99, LONGEST);
+            FAILS(MPI_ERR_TRUNCATE, MPI_Recv(buffer, 1, MPI_BYTE, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            CHECK((unsigned char)buffer[0] == byte_of(i, 0) && buffer[1] == 99, "%d %d", buffer[0], buffer[1]);
+        }
+    }
+    OK(MPI_Type_free(&rows));
     free(buffer);
     end();
     return 0;

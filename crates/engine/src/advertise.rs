@@ -285,6 +285,7 @@ impl Engine {
             descriptor: own.0,
             chunk,
             length,
+            alone: true,
         });
         Some(())
     }

@@ -20,6 +20,9 @@ use isthmus_shm::{Offset, Segment};
 use crate::arena::Arena;
 use crate::counters;
 
+/// The shortest message that travels in one. Below, the lines of a ring that it takes are fewer than a cell's and the record's
+/// that names it.
+pub const WORTH: usize = 128;
 /// The longest message that travels in one, and the bytes of a cell in a small job.
 const LARGEST: u64 = 128 << 10;
 /// Not worth it below.

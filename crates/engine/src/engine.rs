@@ -29,7 +29,7 @@ use crate::{send, tunables};
 
 use arrivals::{EarlyOnes, PATIENCE};
 
-pub(crate) use early::Early;
+pub(crate) use early::{Early, EarlyStream};
 
 /// The engine.
 pub(crate) struct Engine {
@@ -67,11 +67,14 @@ pub(crate) struct Engine {
     pub spare: Spare,
     /// Unmatched payload kept here, in bytes.
     unexpected_bytes: u64,
-    announce_only: bool,
+    pub announce_only: bool,
     /// Single copies that are under way.
     pub pulls: Vec<Pull>,
     /// Help that receivers asked for.
     pub pushes: Vec<Push>,
+    /// Kept messages that stream, and how many there were.
+    early_streams: Vec<EarlyStream>,
+    early_stream: u32,
     /// Receives that we have advertised, and peers' receives that we may claim.
     pub adverts: Adverts,
     pub claims: Vec<Claim>,
@@ -119,6 +122,8 @@ impl Engine {
             announce_only: false,
             pulls: Vec::new(),
             pushes: Vec::new(),
+            early_streams: Vec::new(),
+            early_stream: 0,
             adverts: Adverts::default(),
             claims: Vec::new(),
             questions: Vec::new(),
@@ -154,11 +159,11 @@ impl Engine {
         if !self.backlog.is_empty() {
             moved |= self.flush();
         }
-        if !self.pulls.is_empty() {
-            moved |= self.pull_on();
-        }
+        let pulled = !self.pulls.is_empty() && self.pull_on();
+        moved |= pulled;
+        // Who has something of its own to copy does not help.
         if !self.pushes.is_empty() {
-            moved |= self.push_on();
+            moved |= self.push_on(pulled);
         }
         if !self.claims.is_empty() {
             moved |= self.claim_on();

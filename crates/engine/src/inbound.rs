@@ -4,8 +4,9 @@ use isthmus_shm::ring::{Consumer, Mapped, Record};
 use isthmus_shm::{Offset, Segment};
 use isthmus_transfer::copy::Copying;
 
+use crate::cells;
 use crate::outbound::mapped;
-use crate::record::{Handler, Switch};
+use crate::record::{Envelope, Fixed, Handler, Switch};
 use crate::select::{self, Effort};
 
 /// Where the pieces of a message go that came in several records.
@@ -68,14 +69,16 @@ impl Inbound {
         }
     }
 
-    /// A record came.
+    /// A record came, with a body of so many bytes.
     #[inline]
-    pub fn note(&mut self, handler: Option<Handler>) {
+    pub fn note(&mut self, handler: Option<Handler>, length: u32) {
         self.active = true;
         self.heard = self.heard.wrapping_add(1);
-        let longer = matches!(handler, Some(Handler::EagerFirst | Handler::FirstInCell));
+        let first = matches!(handler, Some(Handler::EagerFirst | Handler::FirstInCell));
+        let whole = handler == Some(Handler::Eager);
+        let longer = first || whole && length as usize >= cells::WORTH + Envelope::SIZE as usize;
         self.longer = self.longer.wrapping_add(u32::from(longer));
-        let eager = longer || handler == Some(Handler::Eager);
+        let eager = first || whole;
         self.eager = self.eager.wrapping_add(u32::from(eager));
         let announced = handler == Some(Handler::ReadyToSend);
         self.announced = self.announced.wrapping_add(u32::from(announced));
@@ -98,7 +101,15 @@ impl Inbound {
 
     /// Messages of `length` bytes are to be copied so from now on.
     pub fn wish(&mut self, length: u64, copying: Copying) {
-        let wishes = select::with_wish(self.wishes, length, copying);
+        self.tell(select::with_wish(self.wishes, length, copying));
+    }
+
+    /// Messages of `length` bytes are to be announced from now on, or to go at once.
+    pub fn wish_announced(&mut self, length: u64, announced: bool) {
+        self.tell(select::with_announced(self.wishes, length, announced));
+    }
+
+    fn tell(&mut self, wishes: u32) {
         if wishes != self.wishes {
             self.wishes = wishes;
             self.ring.set_wishes(wishes);

@@ -16,6 +16,7 @@ mod boot;
 mod buffer;
 mod cells;
 mod consensus;
+mod contest;
 pub mod control;
 pub mod counters;
 mod engine;

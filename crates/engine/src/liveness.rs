@@ -123,7 +123,7 @@ impl Engine {
     fn lose(&mut self, peer: u32) {
         // What it published is whole, whenever it died. Its doorbell bit may be missing.
         self.open(peer);
-        while self.poll(peer) {}
+        self.take_all(peer);
         if self.wounds.failed.is_empty() {
             self.wounds.failed = vec![false; self.segment.ranks() as usize];
         }
@@ -178,15 +178,18 @@ impl Engine {
             Some(Incoming::Unexpected(entry)) => Some(entry),
             _ => None,
         };
+        let streams = self.end_streams(peer);
         let gone = self.unexpected.take_all(|entry, key, early| {
-            key.from == peer && (matches!(early, Early::Announced(_)) || unfinished == Some(entry))
+            let is_part = unfinished == Some(entry) || streams.contains(&Incoming::Unexpected(entry));
+            key.from == peer && (matches!(early, Early::Announced(_)) || is_part)
         });
         for (_, early) in gone {
             self.forget(&early);
         }
         for (at, taken) in self.taken.iter_mut().enumerate() {
             let Some((key, early)) = taken else { continue };
-            let part = incoming == Some(Incoming::Taken(at as u32)) || matches!(early, Early::Taken(_));
+            let here = Incoming::Taken(at as u32);
+            let part = incoming == Some(here) || streams.contains(&here) || matches!(early, Early::Taken(_));
             if key.from == peer && part {
                 *early = Early::Lost { source: early.source() };
             }

@@ -22,6 +22,8 @@ struct Offer {
     /// Announcements, and messages that went at once, that left before it.
     announced: u32,
     eager: u32,
+    /// The peer can fetch it.
+    is_fetchable: bool,
 }
 
 /// A receive that a peer has advertised.
@@ -64,13 +66,14 @@ impl Orders {
     }
 
     /// A message was announced.
-    pub fn sent_announcement(&mut self, op: OpId, context: ContextId, tag: i32) {
+    pub fn sent_announcement(&mut self, op: OpId, context: ContextId, tag: i32, is_fetchable: bool) {
         self.offers.push_back(Offer {
             op,
             context,
             tag,
             announced: self.announced,
             eager: self.eager,
+            is_fetchable,
         });
         self.announced = self.announced.wrapping_add(1);
     }
@@ -89,6 +92,11 @@ impl Orders {
             self.adverts.remove(0);
         }
         self.adverts.push(known);
+    }
+
+    /// Has the peer an unanswered message that it can fetch?
+    pub fn has_fetchable(&self) -> bool {
+        self.offers.iter().any(|offer| offer.is_fetchable)
     }
 
     /// Is there an advert for which a message may be found?
@@ -154,7 +162,7 @@ mod tests {
     fn the_first_that_had_not_arrived_gets_it() {
         let mut orders = Orders::default();
         for op in 0..4 {
-            orders.sent_announcement(OpId(op), HERE, (op % 2) as i32);
+            orders.sent_announcement(OpId(op), HERE, (op % 2) as i32, true);
         }
         // The first two had arrived, as unexpected messages or for other receives.
         learn(&mut orders, advert(1, 0, 2));
@@ -164,7 +172,7 @@ mod tests {
         assert_eq!(orders.pair().map(|(op, _)| op), Some(OpId(1)));
         learn(&mut orders, advert(1, 0, 4));
         assert_eq!(orders.pair(), None, "that message is still to come");
-        orders.sent_announcement(OpId(9), HERE, 1);
+        orders.sent_announcement(OpId(9), HERE, 1, true);
         assert_eq!(orders.pair().map(|(op, _)| op), Some(OpId(9)));
     }
 
@@ -172,7 +180,7 @@ mod tests {
     fn whatever_may_overtake_spoils_it() {
         let mut orders = Orders::default();
         orders.sent_eager(HERE, 5);
-        orders.sent_announcement(OpId(1), HERE, 5);
+        orders.sent_announcement(OpId(1), HERE, 5, true);
         // The short message is under way, and may be for this receive.
         learn(&mut orders, advert(5, 0, 0));
         assert_eq!(orders.pair(), None);
@@ -187,8 +195,8 @@ mod tests {
         learn(&mut orders, advert(6, 0, 0));
         orders.sent_eager(HERE, 5);
         orders.sent_eager(ContextId(4), 6);
-        orders.sent_announcement(OpId(1), HERE, 5);
-        orders.sent_announcement(OpId(2), HERE, 6);
+        orders.sent_announcement(OpId(1), HERE, 5, true);
+        orders.sent_announcement(OpId(2), HERE, 6, true);
         assert_eq!(orders.pair().map(|(op, _)| op), Some(OpId(2)));
         assert_eq!(orders.pair(), None, "the short one got the other receive");
     }
@@ -196,8 +204,8 @@ mod tests {
     #[test]
     fn withdrawn_messages_get_nothing() {
         let mut orders = Orders::default();
-        orders.sent_announcement(OpId(1), HERE, 5);
-        orders.sent_announcement(OpId(2), HERE, 5);
+        orders.sent_announcement(OpId(1), HERE, 5, true);
+        orders.sent_announcement(OpId(2), HERE, 5, true);
         orders.answered(OpId(1));
         learn(&mut orders, advert(5, 0, 0));
         assert_eq!(orders.pair().map(|(op, _)| op), Some(OpId(2)));
@@ -210,9 +218,9 @@ mod tests {
             announced: u32::MAX,
             ..Orders::default()
         };
-        orders.sent_announcement(OpId(1), HERE, 5);
+        orders.sent_announcement(OpId(1), HERE, 5, true);
         orders.sent_eager(HERE, 4);
-        orders.sent_announcement(OpId(2), HERE, 5);
+        orders.sent_announcement(OpId(2), HERE, 5, true);
         learn(&mut orders, advert(5, 0, 0));
         assert_eq!(orders.pair().map(|(op, _)| op), Some(OpId(2)));
     }
@@ -243,7 +251,7 @@ mod tests {
                     }
                     1 => {
                         let (op, tag) = (OpId(step), any(2) as i32);
-                        orders.sent_announcement(op, HERE, tag);
+                        orders.sent_announcement(op, HERE, tag, true);
                         sent.push((tag, Some(op)));
                     }
                     2 => arrived = (arrived + 1).min(sent.len()),

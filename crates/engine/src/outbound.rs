@@ -235,6 +235,12 @@ impl Outbound {
         self.ring.announce_only()
     }
 
+    /// Does the receiver wish this message, which could go at once, to be announced? One that is packed is not worth it.
+    #[inline]
+    pub fn is_to_be_announced(&self, message: Message) -> bool {
+        select::is_wished_announced(self.ring.wishes(), message.length as u64) && message.buffer.row().is_some()
+    }
+
     /// Pieces of longer messages that the peer has made room for so far. Wraps.
     pub fn pieces(&self) -> u32 {
         self.pieces
@@ -263,7 +269,7 @@ impl Outbound {
             // It is packed, whatever the receiver wishes, and how long that takes says nothing about copies.
             return (Copying::Vector, false);
         }
-        let wishes = self.ring.wishes();
+        let wishes = select::ring_wishes(self.ring.wishes());
         if wishes != self.wishes {
             self.wishes = wishes;
             self.unmeasured = 0;
@@ -311,7 +317,15 @@ impl Outbound {
             buffer,
             length,
         } = message;
+        if length >= cells::WORTH
+            && let Some(cell) = self.cells.fitting(length)
+        {
+            return self.put_in_cell(cell, message, 0);
+        }
         if length < SHORT {
+            if length >= cells::WORTH {
+                self.cells.miss();
+            }
             let whole = Payload {
                 buffer,
                 from: 0,
@@ -322,9 +336,6 @@ impl Outbound {
                 self.orders.sent_eager(context, envelope.tag);
             }
             return put;
-        }
-        if let Some(cell) = self.cells.fitting(length) {
-            return self.put_in_cell(cell, message, 0);
         }
         let copying = self.copying(message);
         self.put_first(copying, message, length)
@@ -547,7 +558,8 @@ impl Outbound {
                 let put = self.put(Handler::ReadyToSend, context.0, *record, NOTHING, RESERVED);
                 if put {
                     let op = OpId(record.send_op);
-                    self.orders.sent_announcement(op, *context, record.envelope.tag);
+                    self.orders
+                        .sent_announcement(op, *context, record.envelope.tag, record.address != 0);
                 }
                 (put, put.then_some(None))
             }

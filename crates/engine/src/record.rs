@@ -8,6 +8,7 @@ use isthmus_transfer::copy::{Copying, copy};
 
 use crate::buffer::Buffer;
 use crate::payload::Payload;
+use crate::select;
 use crate::staging::copy_from_others;
 
 /// Who handles a record. The numbers are part of the layout version.
@@ -162,8 +163,20 @@ pub struct ReadyToSend {
     pub descriptor: u64,
     /// The sender's operation, to be named in the answer.
     pub send_op: u32,
-    /// If it lies here and there (its address is 0): where the sender can push it, see [`crate::reach::Pushable`].
-    pub pushes: u32,
+    /// If it lies here and there (its address is 0): where the sender can push it, see [`crate::reach::Pushable`]. And
+    /// [`Self::COULD_GO`].
+    pub flags: u32,
+}
+
+impl ReadyToSend {
+    /// A flag: it could have gone at once, and is announced since the receiver wishes it. So the receiver fetches it also before it has
+    /// a receive for it: who sends such a message relies on that no more is needed than that its receiver is there.
+    pub const COULD_GO: u32 = 1 << 31;
+
+    /// Is it such a message, as far as its length goes, too?
+    pub fn could_go(&self) -> bool {
+        self.flags & Self::COULD_GO != 0 && select::contested(self.total).is_some()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,12 +5,14 @@ use std::sync::OnceLock;
 
 use isthmus_transfer::{Direction, Shape, cma, mapped};
 
-use crate::Entered;
 use crate::buffer::Buffer;
+use crate::engine::Engine;
 use crate::heap;
 use crate::mechanism;
 use crate::select::Way;
+use crate::tunables::Origin;
 use crate::types::Peer;
+use crate::{Entered, boot, tunables};
 
 /// Bytes of a process, as its peers reach them: to be told to them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -38,19 +40,24 @@ impl Remote {
     }
 }
 
-/// One copy by the kernel is worth so many of our own, at most: what it replaces is a copy in and a copy out, which overlap.
-/// It took 1.8 to 2.6 where single copies won, and 5 where they lost (docs/decisions/0028).
-const WORTH: f64 = 3.5;
-
 /// Does a single copy by the kernel take less time than two through shared memory? Probed at first use, which takes some
-/// 200 us.
+/// 200 us. What it replaces is a copy in and a copy out, which overlap: it took 1.8 to 2.6 times as long as one of ours where single copies won, and
+/// 5 where they lost (docs/decisions/0028).
 pub fn single_copies_pay() -> bool {
     static PAY: OnceLock<bool> = OnceLock::new();
     *PAY.get_or_init(|| {
         let shape = Shape::contiguous(256 << 10);
         let (one, ours) = (cma::facts().cost(shape), mapped::facts().cost(shape));
-        one.as_secs_f64() <= WORTH * ours.as_secs_f64()
+        one.as_secs_f64() * 100.0 <= tunables::SINGLE_COPY_WORTH.get() as f64 * ours.as_secs_f64()
     })
+}
+
+impl Engine {
+    /// Are there single copies out of the memory of `peer`, and do they pay, where nobody has said what is to be used?
+    pub(crate) fn single_copies_pay_with(&mut self, peer: u32) -> bool {
+        let is_free = tunables::MECHANISM.get().is_none() && tunables::EAGER_LIMIT.value().1 == Origin::Default;
+        is_free && !boot::is_crowded() && self.single_access(peer, 0, Direction::Pull).is_some() && single_copies_pay()
+    }
 }
 
 impl Entered {

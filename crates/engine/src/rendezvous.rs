@@ -10,6 +10,9 @@
 //! Data ...             ->     complete
 //! ```
 //!
+//! Who could have sent a message at once, and announces it since its receiver wishes that (`contest.rs`), relies on its being taken as
+//! soon as its receiver makes progress. If there is no receive for it, it is fetched into memory of ours, or streams there.
+//!
 //! A sender that computes does not hear that it is clear to send. After a short silence the receiver takes the question
 //! back and pulls: slower perhaps than a ring with both at work, but the sender's computation hides it. What a receiver
 //! that computes does not hear, see [`crate::advertise`].
@@ -23,16 +26,19 @@ use isthmus_transfer::Direction;
 use isthmus_transfer::copy::Copying;
 
 use crate::advertise::{PUSHED_FROM, Silence};
-use crate::counters;
+use crate::buffer::Buffer;
 use crate::engine::{Early, Engine};
 use crate::matching::Key;
 use crate::mechanism;
 use crate::ops::Stage;
 use crate::outbound::{Answer, Queued};
+use crate::payload::Payload;
 use crate::reach::{Access, Pushable};
 use crate::record::{ClearToSend, Finished, ReadyToSend};
 use crate::select::{self, Effort, Lessons, Way};
+use crate::single_copy::SHARED_FROM;
 use crate::types::{ContextId, OpId};
+use crate::{boot, counters, remote};
 
 /// Who copies an announced message.
 #[derive(Debug, Clone, Copy)]
@@ -68,9 +74,16 @@ impl Engine {
             from: peer,
             tag: record.envelope.tag,
         };
+        // Its line comes while we look for the receive.
+        if let Some(descriptor) = self.descriptor(record.descriptor) {
+            descriptor.expect_to_write();
+        }
+        if record.could_go() {
+            self.compare(peer, record.total, true);
+        }
         // The offer is taken only for a receive that is there: a withdrawn message must not consume one.
         let Some(op) = self.posted.find(&self.ops, key) else {
-            self.keep(key, Early::Announced(record));
+            self.keep_announced(peer, key, record);
             return;
         };
         if let Some(claimant) = self.withdraw_advert(op) {
@@ -79,8 +92,98 @@ impl Engine {
         }
         if self.take_offer(peer, record) {
             self.posted.remove(&mut self.ops, op);
-            self.fetch(op, peer, key.tag, record);
+            if !self.fetch_at_once(op, peer, key.tag, record) {
+                self.fetch(op, peer, key.tag, record);
+            }
         }
+    }
+
+    /// Fetch a taken message that could have gone at once, in a row and too short to be shared out, into the receive `op`. False: it is
+    /// none, or could not be read, and goes the way of the others.
+    fn fetch_at_once(&mut self, op: u32, peer: u32, tag: i32, record: ReadyToSend) -> bool {
+        let buffer = self.ops[op].buffer;
+        let fits = record.total < SHARED_FROM && record.total <= self.ops[op].length as u64;
+        if !record.could_go() || !fits || buffer.row().is_none() {
+            return false;
+        }
+        let Some(access) = self.pull_access(peer, record, record.total) else {
+            return false;
+        };
+        // SAFETY: the receive's pending buffer has room for the message.
+        if unsafe { access.pull(buffer, record.total, 0..record.total) }.is_err() {
+            // It is met again there, and dealt with.
+            return false;
+        }
+        access.count(record.total);
+        self.ops.matched(op, record.envelope.source, tag, record.total);
+        self.ops[op].to = peer;
+        self.finish(peer, record);
+        self.ops.complete_as_is(op);
+        true
+    }
+
+    /// Are the bytes of this announced message kept, if its receive is not there? Its sender relies on that where it could have gone at
+    /// once.
+    pub(crate) fn keeps(&self, record: ReadyToSend) -> bool {
+        record.could_go() && record.total <= self.eager_limit as u64 && !self.announce_only
+    }
+
+    /// Keep an announced message until its receive comes.
+    fn keep_announced(&mut self, peer: u32, key: Key, record: ReadyToSend) {
+        if !self.keeps(record) {
+            self.keep(key, Early::Announced(record));
+            return;
+        }
+        let fetched = self.fetch_early(peer, record);
+        if !self.take_offer(peer, record) {
+            fetched.into_iter().for_each(|bytes| self.spare.give(bytes));
+            return;
+        }
+        let is_here = fetched.is_some();
+        let bytes = fetched.unwrap_or_else(|| self.spare.take(record.total as usize));
+        let early = Early::Payload {
+            source: record.envelope.source,
+            bytes: Payload::Long(bytes),
+            total: record.total,
+        };
+        let entry = self.keep(key, early);
+        match is_here {
+            true => self.finish(peer, record),
+            false => self.stream_early(peer, record, entry),
+        }
+    }
+
+    /// The bytes of an announced message; `None`: they cannot be read.
+    fn fetch_early(&mut self, peer: u32, record: ReadyToSend) -> Option<Vec<u8>> {
+        let access = self.pull_access(peer, record, record.total)?;
+        let mut bytes = self.spare.take(record.total as usize);
+        if (bytes.capacity() as u64) < record.total {
+            return None;
+        }
+        // SAFETY: there is room for as many.
+        let pulled = unsafe { access.pull(Buffer::target(bytes.as_mut_ptr()), record.total, 0..record.total) };
+        match pulled {
+            Ok(()) => {
+                access.count(record.total);
+                // SAFETY: they have been written.
+                unsafe { bytes.set_len(record.total as usize) };
+                Some(bytes)
+            }
+            Err(stopped) => {
+                self.spare.give(bytes);
+                // What was withdrawn may be gone.
+                if !self.is_withdrawn(record) {
+                    self.copy_failed(peer, access.way, Direction::Pull, stopped);
+                }
+                None
+            }
+        }
+    }
+
+    /// Ask for the bytes of an announced message, whose offer we have taken, through the ring, into the kept message `entry`.
+    fn stream_early(&mut self, peer: u32, record: ReadyToSend, entry: u32) {
+        let receive_op = self.expect_stream(peer, entry);
+        self.ask(peer, record, receive_op, 0..record.total, Copying::usual());
     }
 
     /// Has the sender withdrawn this message?
@@ -198,6 +301,12 @@ impl Engine {
             expected,
         };
         self.ops[op].wire = expected;
+        let (receive_op, copying) = (self.ops.id(op).0, self.ops[op].way.copying());
+        self.ask(peer, record, receive_op, missing, copying);
+    }
+
+    /// Ask for a part of an announced message, whose offer we have taken, through the ring.
+    fn ask(&mut self, peer: u32, record: ReadyToSend, receive_op: u32, part: Range<u64>, copying: Copying) {
         self.asked = self.asked.wrapping_add(1);
         let question = self.question();
         if let Some(descriptor) = self.descriptor(record.descriptor) {
@@ -205,11 +314,11 @@ impl Engine {
         }
         let answer = ClearToSend {
             send_op: record.send_op,
-            receive_op: self.ops.id(op).0,
-            offset: missing.start,
-            limit: missing.end,
+            receive_op,
+            offset: part.start,
+            limit: part.end,
             descriptor: record.descriptor,
-            copying: self.ops[op].way.copying() as u32,
+            copying: copying as u32,
             zero: 0,
             question,
         };
@@ -227,10 +336,10 @@ impl Engine {
         let open = |access: &Access| mechanism::is_open(access.way);
         let mapped = self.mapped_access(record.place, length).filter(open);
         let single = self.single_access(peer, record.address, Direction::Pull).filter(open);
-        let ring = select::ring_ways().filter(|&way| {
-            let needed = mapped.is_none() && single.is_none();
-            needed || mechanism::is_open(way)
-        });
+        let needed = mapped.is_none() && single.is_none();
+        // One copy by the kernel is over before two of ours, which overlap.
+        let pays = single.is_some() && !boot::is_crowded() && remote::single_copies_pay();
+        let ring = select::ring_ways().filter(|&way| needed || !pays && mechanism::is_open(way));
         let accesses = mapped.into_iter().chain(single);
         let ways = accesses.clone().map(|access| access.way).chain(ring);
         let way = self.learned(peer).announced.choose(length, ways);
@@ -246,7 +355,7 @@ impl Engine {
             None => None,
             Some(row) => {
                 let way = Self::way_into(row, length);
-                let can = Pushable(record.pushes).by(way) && mechanism::is_open(way);
+                let can = Pushable(record.flags).by(way) && mechanism::is_open(way);
                 can.then_some(Taken::Pushed(way))
             }
         }?;
@@ -374,6 +483,9 @@ impl Engine {
     fn reclaim(&mut self, op: u32, descriptor: u64) {
         self.pushes.retain(|push| push.op != op);
         if self.ops[op].descriptor.take_if(|own| own.0 == descriptor).is_some() {
+            if let Some(descriptor) = self.descriptor(descriptor) {
+                descriptor.expect_to_write();
+            }
             self.arena.give_back(Offset(descriptor));
         }
     }

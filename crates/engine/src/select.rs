@@ -5,7 +5,8 @@
 //! changes the answer again. So each receiver learns, per peer and size class, from the transfers it really makes: a few
 //! by each way, then the fastest one, and the others again now and then. It is the receiver's own choice, so nobody
 //! needs to agree (law 4): a sender does as it is told, by the answer to its announcement or by a word beside the ring's
-//! credit.
+//! credit. Where single copies are cheap they are what large messages take; and shorter ones, which could go at once, are announced for
+//! their sake where that lets them follow one another sooner (`contest.rs`).
 
 use std::sync::OnceLock;
 
@@ -13,6 +14,7 @@ use isthmus_os::topology;
 use isthmus_transfer::copy::{self, Copying};
 
 use crate::boot;
+use crate::contest::Contest;
 
 /// How the bytes of a message get here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,6 +151,24 @@ struct Class {
     retries: u32,
 }
 
+/// Size classes, from the first, for which a way through the ring can be wished; longer messages are as the last one's.
+const WISHED: usize = 12;
+/// Size classes whose messages may be announced though they could go at once, if their receiver wishes: from 16 KiB on (a single
+/// copy of less never wins) up to the usual limit of what goes at once, 128 KiB, and what more of its class may.
+const CONTESTED: std::ops::RangeInclusive<usize> = 4..=7;
+/// How many these are.
+pub const CONTESTS: usize = *CONTESTED.end() - *CONTESTED.start() + 1;
+const _: () = assert!(2 * WISHED + CONTESTS <= u32::BITS as usize);
+/// The shortest of these messages.
+pub const CONTESTED_FROM: usize = 16 << 10;
+
+/// The number of the contested size class of a message, if it is in one.
+#[inline]
+pub fn contested(length: u64) -> Option<usize> {
+    let class = class(length);
+    CONTESTED.contains(&class).then(|| class - CONTESTED.start())
+}
+
 /// What was learned of one peer, by messages that it announced and by those that it sent at once.
 #[derive(Debug, Clone, Default)]
 pub struct Lessons {
@@ -156,6 +176,8 @@ pub struct Lessons {
     /// Announced, and not in a row at one end.
     pub scattered: Learned,
     pub eager: Learned,
+    /// Of each contested size class.
+    pub contests: [Contest; CONTESTS],
 }
 
 /// What the receiver wishes for a message of `length` bytes, by the word that it wrote.
@@ -173,7 +195,25 @@ pub fn with_wish(wishes: u32, length: u64, copying: Copying) -> u32 {
 }
 
 fn wish_shift(length: u64) -> u32 {
-    2 * class(length).min(15) as u32
+    2 * class(length).min(WISHED - 1) as u32
+}
+
+/// What of `wishes` is about ways through the ring.
+pub fn ring_wishes(wishes: u32) -> u32 {
+    wishes & ((1 << (2 * WISHED)) - 1)
+}
+
+/// Does the receiver wish a message of `length` bytes to be announced, though it could go at once?
+pub fn is_wished_announced(wishes: u32, length: u64) -> bool {
+    contested(length).is_some_and(|at| wishes >> (2 * WISHED + at) & 1 != 0)
+}
+
+/// `wishes` with another answer to [`is_wished_announced`], for `length` bytes.
+pub fn with_announced(wishes: u32, length: u64, announced: bool) -> u32 {
+    match contested(length) {
+        Some(at) => wishes & !(1 << (2 * WISHED + at)) | u32::from(announced) << (2 * WISHED + at),
+        None => wishes,
+    }
 }
 
 /// The size class of a message.
@@ -272,6 +312,17 @@ mod tests {
         let wishes = with_wish(with_wish(wishes, 100_000, Copying::String), 20_000, Copying::Vector);
         assert_eq!(wish(wishes, 20_000), Copying::Vector);
         assert_eq!(wish(wishes, 100_000), Copying::String);
+    }
+
+    #[test]
+    fn announcements_are_wished_by_size() {
+        let wishes = with_announced(with_wish(0, 100_000, Copying::String), 100_000, true);
+        let announced = [8 << 10, 16 << 10, 65_536, 100_000, 128 << 10, 256 << 10]
+            .map(|length| is_wished_announced(wishes, length));
+        assert_eq!(announced, [false, false, true, true, false, false]);
+        assert_eq!(wish(wishes, 100_000), Copying::String);
+        assert_eq!(wish(wishes, 1 << 30), Copying::usual());
+        assert!(!is_wished_announced(with_announced(wishes, 70_000, false), 70_000));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::ops::Stage;
 use crate::outbound::{Message, Queued};
 use crate::payload::Payload;
 use crate::record::{Envelope, ReadyToSend};
+use crate::select::CONTESTED_FROM;
 use crate::tunables::Origin;
 use crate::types::{ContextId, Mode, Outcome, Posting};
 use crate::{Result, boot, counters, ring_size, tunables};
@@ -63,7 +64,14 @@ impl Engine {
             length,
         };
         if !eager || outbound.announce_only() {
-            return self.announce(to, message).map(Some);
+            return self.announce(to, message, 0).map(Some);
+        }
+        if length >= CONTESTED_FROM && outbound.is_to_be_announced(message) {
+            // What cannot be announced, for lack of memory, goes at once.
+            if let Ok(op) = self.announce(to, message, ReadyToSend::COULD_GO) {
+                return Ok(Some(op));
+            }
+            outbound = self.outbound(to)?;
         }
         if outbound.cells.are_wanted() {
             self.make_cell(to);
@@ -133,10 +141,11 @@ impl Engine {
         }
     }
 
-    /// Offer the message; the receiver fetches it, or asks for it through the ring.
-    fn announce(&mut self, to: u32, message: Message) -> Result<u32> {
+    /// Offer the message; the receiver fetches it, or asks for it through the ring. `flags`: besides what can be pushed.
+    #[cold]
+    fn announce(&mut self, to: u32, message: Message, flags: u32) -> Result<u32> {
         let op = self.new_send(Stage::Offered, to, message.context, message.buffer, message.length)?;
-        match self.offer(op, message) {
+        match self.offer(op, message, flags) {
             Ok(announcement) => self.outbound(to)?.push(announcement),
             Err(error) => {
                 self.ops.release(op);
@@ -148,7 +157,7 @@ impl Engine {
     }
 
     /// The announcement of the send `op`.
-    fn offer(&mut self, op: u32, message: Message) -> Result<Queued> {
+    fn offer(&mut self, op: u32, message: Message, flags: u32) -> Result<Queued> {
         let descriptor = self.arena.descriptor(self.segment)?;
         self.descriptor(descriptor.0).expect("ours").offer();
         self.ops[op].descriptor = Some(descriptor);
@@ -161,7 +170,7 @@ impl Engine {
             place: place_of(message.buffer, message.length),
             descriptor: descriptor.0,
             send_op: self.ops.id(op).0,
-            pushes: self.pushable(self.ops[op].to, message.buffer).0,
+            flags: flags | self.pushable(self.ops[op].to, message.buffer).0,
         };
         Ok(Queued::Announcement {
             context: message.context,
@@ -176,7 +185,7 @@ impl Engine {
             .as_mut()
             .and_then(|outbound| outbound.first_unbegun());
         let Some((op, message)) = first else { return false };
-        let Ok(announcement) = self.offer(op, message) else {
+        let Ok(announcement) = self.offer(op, message, 0) else {
             return false;
         };
         if let Some(outbound) = self.out[peer as usize].as_mut() {

@@ -13,7 +13,7 @@ use isthmus_transfer::Direction;
 use crate::buffer::Buffer;
 use crate::engine::Engine;
 use crate::heap;
-use crate::outbound::Answer;
+use crate::outbound::{Answer, Outbound};
 use crate::reach::Access;
 use crate::record::{Help, ReadyToSend};
 use crate::select::Way;
@@ -21,17 +21,19 @@ use crate::select::Way;
 /// Bytes of a single copy between two looks at everything else.
 const SLICE: u64 = 4 << 20;
 /// Shorter messages are not worth asking for help.
-const SHARED_FROM: u64 = 64 << 10;
-/// The least and the most that one side claims at a time; an eighth of the message between.
-const CHUNKS: [u64; 2] = [16 << 10, 512 << 10];
+pub(crate) const SHARED_FROM: u64 = 64 << 10;
+/// What one side claims at a time: half of a message, since each claim has its price, ...
+const SHORT_CHUNK: u64 = 128 << 10;
+/// ...and an eighth of a long one, since one side may be slower.
+const LONG_CHUNK: u64 = 512 << 10;
 /// Chunks begin on pages of the message.
 const PAGE: u64 = 4 << 10;
 
-/// Bytes of a chunk of a copy that is shared out.
+/// Bytes of a chunk of a copy that is shared out: at least a page.
 pub(crate) fn chunk_of(length: u64) -> u64 {
-    // Larger for messages beyond 2 PiB, so that their number fits.
-    let chunk = (length / 8).clamp(CHUNKS[0], CHUNKS[1]).max(length >> 32);
-    chunk.next_multiple_of(PAGE)
+    // Larger for messages beyond 1 PiB, so that their number fits.
+    let chunk = (length / 2).min(SHORT_CHUNK).max(length / 8).min(LONG_CHUNK);
+    chunk.max(length >> 31).max(PAGE).next_multiple_of(PAGE)
 }
 
 /// A receiver's single copy that is under way.
@@ -79,6 +81,8 @@ pub(crate) struct Push {
     pub chunk: u64,
     /// Bytes from the beginning of the message that the receive takes.
     pub length: u64,
+    /// The receiver does not copy, as far as we know.
+    pub alone: bool,
 }
 
 /// How a step went.
@@ -154,9 +158,13 @@ impl Engine {
     }
 
     /// Ask the sender to help, if there is a CPU for it: the bytes of a chunk, or zero. A claimer that has lost its CPU
-    /// would stall its peer.
+    /// would stall its peer; and who has an announced message of ours to fetch has a copy of its own to make.
     fn share(&mut self, op: u32, peer: u32, record: ReadyToSend, expected: u64) -> u64 {
-        if expected < SHARED_FROM || crate::boot::is_crowded() {
+        let is_busy = |outbound: &Outbound| outbound.orders.has_fetchable();
+        if expected < SHARED_FROM
+            || crate::boot::is_crowded()
+            || self.out[peer as usize].as_deref().is_some_and(is_busy)
+        {
             return 0;
         }
         self.ask_for_help(op, peer, record, expected)
@@ -351,6 +359,8 @@ impl Engine {
             descriptor: help.descriptor,
             chunk: help.chunk,
             length: help.length,
+            // It does not know where the bytes lie.
+            alone: buffer.row().is_none(),
         });
     }
 
@@ -359,13 +369,15 @@ impl Engine {
         self.pushes.push(push);
     }
 
-    /// A chunk of every message whose receiver asked for help. True: there was one.
-    pub(crate) fn push_on(&mut self) -> bool {
+    /// A chunk of every message whose receiver asked for help, or only of those that nobody else copies. True: there was one.
+    pub(crate) fn push_on(&mut self, only_alone: bool) -> bool {
         let mut moved = false;
         let mut at = 0;
         while at < self.pushes.len() {
             let push = self.pushes[at];
-            if self.push_chunk(push) {
+            if only_alone && !push.alone {
+                at += 1;
+            } else if self.push_chunk(push) {
                 moved = true;
                 at += 1;
             } else {
@@ -421,5 +433,24 @@ impl Engine {
                 false
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks() {
+        assert_eq!([0, 1, 2, 5000].map(chunk_of), [PAGE; 4]);
+        assert_eq!(
+            [64 << 10, 100_000, 256 << 10, 1 << 20].map(chunk_of),
+            [32 << 10, 52 << 10, 128 << 10, 128 << 10]
+        );
+        assert_eq!(
+            [2 << 20, 4 << 20, 1 << 30].map(chunk_of),
+            [256 << 10, 512 << 10, 512 << 10]
+        );
+        assert!((1u64 << 62).div_ceil(chunk_of(1 << 62)) <= u64::from(u32::MAX));
     }
 }

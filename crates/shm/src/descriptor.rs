@@ -70,6 +70,16 @@ impl Descriptor {
         self.state.store(OFFERED, Ordering::Relaxed);
     }
 
+    /// We are going to write here soon: fetch the line meanwhile.
+    pub fn expect_to_write(&self) {
+        #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+        // SAFETY: a prefetch may name any address; where the processor does not know this one it does nothing. Not the compiler's
+        // intrinsic, which makes a fetch for reading of it unless all processors of the target know it.
+        unsafe {
+            std::arch::asm!("prefetchw [{}]", in(reg) std::ptr::from_ref(self), options(nostack, preserves_flags, readonly));
+        }
+    }
+
     /// Take the offer, by the receiver. False: it was withdrawn.
     pub fn take(&self) -> bool {
         self.state

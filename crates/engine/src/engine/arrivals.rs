@@ -87,19 +87,27 @@ impl Engine {
         self.poll_hot()
     }
 
-    /// Is this a longer message that no receive waits for? Its length.
+    /// Is this a longer message that no receive waits for, and whose bytes are to be kept? Its length.
     fn is_early(&self, peer: u32, header: Header, body: Body) -> Option<u64> {
-        // Whether the payload follows or lies in a cell.
-        if !matches!(Handler::of(header), Some(Handler::EagerFirst | Handler::FirstInCell)) {
-            return None;
-        }
-        let (first, _) = body.split::<EagerFirst>()?;
+        let (tag, total) = match Handler::of(header)? {
+            // Whether the payload follows or lies in a cell.
+            Handler::EagerFirst | Handler::FirstInCell => {
+                let (first, _) = body.split::<EagerFirst>()?;
+                (first.envelope.tag, first.total)
+            }
+            Handler::ReadyToSend => {
+                let (record, _) = body.split::<ReadyToSend>()?;
+                let kept = if self.keeps(record) { record.total } else { 0 };
+                (record.envelope.tag, kept)
+            }
+            _ => return None,
+        };
         let key = Key {
             context: ContextId(header.context),
             from: peer,
-            tag: first.envelope.tag,
+            tag,
         };
-        (first.total >= DEFERRED && self.posted.find(&self.ops, key).is_none()).then_some(first.total)
+        (total >= DEFERRED && self.posted.find(&self.ops, key).is_none()).then_some(total)
     }
 
     /// Does this message stay in its ring, since its receive may be about to be posted, or there is no memory for it?
@@ -144,7 +152,7 @@ impl Engine {
             }
             let handler = Handler::of(record.header);
             let inbound = self.inbound[peer as usize].as_mut().expect("just looked at");
-            inbound.note(handler);
+            inbound.note(handler, record.header.length);
             if handler == Some(Handler::Switch) {
                 let to = body.split::<Switch>().map(|(to, _)| to);
                 let announce_only = self.announce_only;
@@ -174,6 +182,12 @@ impl Engine {
             self.wake(peer);
         }
         taken > 0
+    }
+
+    /// Take whatever has come from a peer, also what would stay for its receive: nobody will look again.
+    pub fn take_all(&mut self, peer: u32) {
+        self.early.patient = false;
+        while self.poll(peer) {}
     }
 
     /// A peer whose ring we do not look at has something for us.

@@ -6,6 +6,7 @@ use crate::inbound::Incoming;
 use crate::matching::{Key, Pattern};
 use crate::payload::Payload;
 use crate::record::ReadyToSend;
+use crate::types::OpId;
 
 /// A message that came before its receive.
 #[derive(Debug)]
@@ -42,7 +43,51 @@ impl Early {
     }
 }
 
+/// A kept message whose bytes stream, since they could not be fetched.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EarlyStream {
+    peer: u32,
+    /// What its sender calls it: the number of no operation.
+    id: u32,
+    target: Incoming,
+}
+
 impl Engine {
+    /// The bytes of the kept message `entry` are going to stream; what the sender is to call it.
+    pub fn expect_stream(&mut self, peer: u32, entry: u32) -> u32 {
+        self.early_stream = self.early_stream.wrapping_add(1);
+        let id = OpId::of_none(self.early_stream).0;
+        self.early_streams.push(EarlyStream {
+            peer,
+            id,
+            target: Incoming::Unexpected(entry),
+        });
+        id
+    }
+
+    /// Where the piece belongs that the sender sends for `id`, if it is one of these.
+    pub fn find_stream(&self, peer: u32, id: u32) -> Option<Incoming> {
+        let stream = self
+            .early_streams
+            .iter()
+            .find(|stream| stream.peer == peer && stream.id == id);
+        stream.map(|stream| stream.target)
+    }
+
+    /// That was the last piece.
+    pub fn end_stream(&mut self, peer: u32, id: u32) {
+        let ended = |stream: &EarlyStream| stream.peer == peer && stream.id == id;
+        if let Some(at) = self.early_streams.iter().position(ended) {
+            self.early_streams.remove(at);
+        }
+    }
+
+    /// The peer has died. Where its streams went.
+    pub fn end_streams(&mut self, peer: u32) -> Vec<Incoming> {
+        let theirs = self.early_streams.extract_if(.., |stream| stream.peer == peer);
+        theirs.map(|stream| stream.target).collect()
+    }
+
     /// Keep a message until its receive comes; where.
     pub fn keep(&mut self, key: Key, early: Early) -> u32 {
         counters::UNEXPECTED.add(1);
@@ -85,6 +130,11 @@ impl Engine {
             && inbound.incoming == Some(from)
         {
             inbound.incoming = Some(to);
+        }
+        for stream in &mut self.early_streams {
+            if stream.peer == peer && stream.target == from {
+                stream.target = to;
+            }
         }
     }
 

@@ -49,8 +49,31 @@ impl Engine {
         }
     }
 
+    /// A message of so many bytes begins to come, announced though it could have gone at once, or at once: which is better for
+    /// its like?
+    #[inline]
+    pub(crate) fn compare(&mut self, peer: u32, total: u64, announced: bool) {
+        if let Some(class) = select::contested(total) {
+            self.compare_in(class, peer, total, announced);
+        }
+    }
+
+    #[cold]
+    fn compare_in(&mut self, class: usize, peer: u32, total: u64, announced: bool) {
+        let mut contest = self.learned(peer).contests[class];
+        let wish = contest.note(announced, clock::ticks(), || {
+            // It must be possible to answer.
+            self.outbound(peer).is_ok() && self.single_copies_pay_with(peer)
+        });
+        self.learned(peer).contests[class] = contest;
+        if let (Some(wish), Some(inbound)) = (wish, self.inbound[peer as usize].as_mut()) {
+            inbound.wish_announced(total, wish);
+        }
+    }
+
     /// The beginning of a longer message.
     pub(super) fn on_eager_first(&mut self, peer: u32, context: ContextId, first: EagerFirst, payload: Body) {
+        self.compare(peer, first.total, false);
         let key = Key {
             context,
             from: peer,
@@ -102,18 +125,8 @@ impl Engine {
         };
         let incoming = inbound.incoming;
         let began = inbound.timed.is_some().then(clock::ticks);
-        let whole = match incoming {
-            Some(Incoming::Receive(op)) => {
-                let Stage::Receiving { received, .. } = self.ops[op].stage else {
-                    return;
-                };
-                self.store(op, received, payload)
-            }
-            Some(Incoming::Unexpected(entry)) => append(self.unexpected.get_mut(entry).1, payload),
-            Some(Incoming::Taken(index)) => self.taken[index as usize]
-                .as_mut()
-                .is_none_or(|(_, early)| append(early, payload)),
-            None => return,
+        let Some(whole) = incoming.and_then(|incoming| self.add(incoming, payload)) else {
+            return;
         };
         let Some(inbound) = self.inbound[peer as usize].as_mut() else {
             return;
@@ -134,6 +147,22 @@ impl Engine {
         }
     }
 
+    /// The next piece of a message that goes there. Is it whole now?
+    fn add(&mut self, incoming: Incoming, payload: Body) -> Option<bool> {
+        Some(match incoming {
+            Incoming::Receive(op) => {
+                let Stage::Receiving { received, .. } = self.ops[op].stage else {
+                    return None;
+                };
+                self.store(op, received, payload)
+            }
+            Incoming::Unexpected(entry) => append(self.unexpected.get_mut(entry).1, payload),
+            Incoming::Taken(index) => self.taken[index as usize]
+                .as_mut()
+                .is_none_or(|(_, early)| append(early, payload)),
+        })
+    }
+
     /// `bytes` of a message of `total` bytes came so, and took so long to copy in and out: learn from it, and say how
     /// the next ones of its size are to be copied.
     #[cold]
@@ -151,6 +180,11 @@ impl Engine {
     /// A piece of a streamed message.
     pub(super) fn on_data(&mut self, peer: u32, data: Data, payload: Body) {
         let Some(op) = self.ops.find(crate::types::OpId(data.receive_op)) else {
+            if let Some(target) = self.find_stream(peer, data.receive_op)
+                && self.add(target, payload).unwrap_or(true)
+            {
+                self.end_stream(peer, data.receive_op);
+            }
             return;
         };
         if self.ops[op].to != peer {

@@ -1,0 +1,161 @@
+// ranks: 2 4
+// mpiexec: --set single_copy_worth=1000000
+/* Messages that may go at once, and are announced when their receiver finds that better, as it tries again and again: they match,
+   arrive and end as if they had gone at once, whether their receives are there or not. */
+#include "counter.h"
+
+#include <unistd.h>
+
+enum { LONGEST = 128 << 10, LARGE = 1 << 20, MANY = 150, QUEUED = 40, GUARD = 64 };
+
+static const int lengths[] = {16384, 20000, 65534, 65536, 100000, LONGEST};
+enum { LENGTHS = sizeof lengths / sizeof *lengths };
+
+static unsigned char out[LARGE], in[LARGE + GUARD], *queued[QUEUED];
+static int peer;
+
+static MPI_T_pvar_session session;
+static MPI_T_pvar_handle announced, copied;
+
+static unsigned long long value(MPI_T_pvar_handle handle) {
+    unsigned long long value;
+    OK(MPI_T_pvar_read(session, handle, &value));
+    return value;
+}
+
+static unsigned seed(int from, int number) { return (unsigned)(from * 977 + number * 13 + 1); }
+
+static void send(int length, int number) {
+    fill(out, (size_t)length, seed(rank, number));
+    OK(MPI_Send(out, length, MPI_BYTE, peer, number, MPI_COMM_WORLD));
+    /* Ours again. */
+    memset(out, 0xEE, (size_t)length);
+}
+
+static void is_here(const unsigned char *at, int length, int number) {
+    long wrong = wrong_byte(at, (size_t)length, seed(peer, number));
+    CHECK(wrong < 0, "byte %ld of %d in message %d", wrong, length, number);
+}
+
+/* To and fro, so that the receiver learns what is better, with room for more than comes: nothing is written there. */
+static void to_and_fro(int length) {
+    for (int i = 0; i < MANY; i++) {
+        if (rank % 2 == 0) send(length, i);
+        memset(in, 0x55, (size_t)length + GUARD);
+        OK(MPI_Recv(in, length + GUARD, MPI_BYTE, i % 3 ? peer : MPI_ANY_SOURCE, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        is_here(in, length, i);
+        for (int g = 0; g < GUARD; g++) CHECK(in[length + g] == 0x55, "%d", g);
+        if (rank % 2 != 0) send(length, i);
+    }
+}
+
+/* Both send before either receives, as programs do that rely on short messages going at once. */
+static void head_on(int length) {
+    for (int i = 0; i < MANY; i++) {
+        send(length, i);
+        OK(MPI_Recv(in, length, MPI_BYTE, peer, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        is_here(in, length, i);
+    }
+}
+
+/* Many before their receives, which come in another order; some are cut short, some probed for, some in two rows. */
+static void before_their_receives(int length) {
+    MPI_Request requests[QUEUED];
+    MPI_Datatype rows;
+    MPI_Message message;
+    MPI_Status status;
+    OK(MPI_Type_vector(2, length / 2, length / 2 + 8, MPI_BYTE, &rows));
+    OK(MPI_Type_commit(&rows));
+    for (int i = 0; i < QUEUED; i++) {
+        fill(queued[i], (size_t)length, seed(rank, i));
+        OK(MPI_Isend(queued[i], length, MPI_BYTE, peer, i, MPI_COMM_WORLD, &requests[i]));
+    }
+    /* What has come by then came before its receive. */
+    OK(MPI_Sendrecv(NULL, 0, MPI_BYTE, peer, QUEUED, NULL, 0, MPI_BYTE, peer, QUEUED, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    for (int i = QUEUED - 1; i >= 0; i--) {
+        memset(in, 0x55, (size_t)length + GUARD);
+        switch (i % 4) {
+        case 0: OK(MPI_Recv(in, length, MPI_BYTE, peer, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE)); break;
+        case 1:
+            OK(MPI_Mprobe(peer, i, MPI_COMM_WORLD, &message, &status));
+            OK(MPI_Mrecv(in, length, MPI_BYTE, &message, &status));
+            break;
+        case 2:
+            OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+            FAILS(MPI_ERR_TRUNCATE, MPI_Recv(in, length / 2, MPI_BYTE, peer, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+            is_here(in, length / 2, i);
+            CHECK(in[length / 2] == 0x55, "beyond");
+            continue;
+        default:
+            OK(MPI_Recv(in, 1, rows, peer, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            memmove(in + length / 2, in + length / 2 + 8, (size_t)(length / 2));
+            is_here(in, length / 2 * 2, i);
+            continue;
+        }
+        is_here(in, length, i);
+    }
+    OK(MPI_Waitall(QUEUED, requests, MPI_STATUSES_IGNORE));
+    OK(MPI_Type_free(&rows));
+}
+
+/* What is cancelled does not arrive; the others do. One that must wait for its receive can be cancelled. */
+static void cancelled(int length) {
+    MPI_Request request;
+    MPI_Status status;
+    int is_cancelled[QUEUED + 1];
+    if (rank % 2 == 0) {
+        for (int i = 0; i <= QUEUED; i++) {
+            fill(out, (size_t)length, seed(rank, i));
+            if (i < QUEUED) OK(MPI_Isend(out, length, MPI_BYTE, peer, i, MPI_COMM_WORLD, &request));
+            else OK(MPI_Issend(out, length, MPI_BYTE, peer, i, MPI_COMM_WORLD, &request));
+            OK(MPI_Cancel(&request));
+            OK(MPI_Wait(&request, &status));
+            OK(MPI_Test_cancelled(&status, &is_cancelled[i]));
+        }
+        CHECK(is_cancelled[QUEUED], "nobody receives it");
+        OK(MPI_Send(is_cancelled, QUEUED, MPI_INT, peer, QUEUED + 1, MPI_COMM_WORLD));
+    } else {
+        OK(MPI_Recv(is_cancelled, QUEUED, MPI_INT, peer, QUEUED + 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        for (int i = 0; i < QUEUED; i++) {
+            if (is_cancelled[i]) continue;
+            OK(MPI_Recv(in, length, MPI_BYTE, peer, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            is_here(in, length, i);
+        }
+    }
+    int nothing;
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &nothing, MPI_STATUS_IGNORE));
+    CHECK(!nothing, "something is left");
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+int main(int argc, char **argv) {
+    int provided;
+    begin(&argc, &argv);
+    OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
+    OK(MPI_T_pvar_session_create(&session));
+    announced = counter(session, "rendezvous_sent");
+    copied = counter(session, "cma_bytes");
+    OK(MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES));
+    peer = rank ^ 1;
+    for (int i = 0; i < QUEUED; i++) CHECK((queued[i] = malloc(LONGEST)), "memory");
+    to_and_fro(LARGE);
+    int can_copy = value(copied) > 0 && !getenv("ISTHMUS_FAULT"), cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned long long wished = 0;
+    for (int i = 0; i < LENGTHS; i++) {
+        unsigned long long before = value(announced);
+        to_and_fro(lengths[i]);
+        wished += value(announced) - before;
+        head_on(lengths[i]);
+        before_their_receives(lengths[i]);
+        cancelled(lengths[i]);
+    }
+    /* With more ranks than CPUs nothing is, else some are tried. */
+    CHECK(cpus < size ? wished == 0 : !can_copy || wished >= 30, "%llu announced", wished);
+    for (int i = 0; i < QUEUED; i++) free(queued[i]);
+    OK(MPI_T_pvar_session_free(&session));
+    OK(MPI_T_finalize());
+    end();
+    return 0;
+}
