@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #define LONG (4 << 20)
+/* Stays in its ring for a while when it comes before its receive. */
+#define LONGER (8 << 10)
 
 static int last, error_class;
 
@@ -65,12 +67,16 @@ static int try_collectives(MPI_Comm comm) {
 /* Waiting for the dead in every way of point-to-point. */
 static void point_to_point(void) {
     int value = 0, flag;
+    char *big = malloc(LONG);
     if (rank == last) {
+        fill(big, LONGER, 9);
+        OK(MPI_Send(big, LONGER, MPI_BYTE, 0, 2, MPI_COMM_WORLD));
         OK(MPI_Send(&rank, 1, MPI_INT, 0, 1, MPI_COMM_WORLD));
         usleep(100000);
         die();
     }
-    char *big = malloc(LONG);
+    /* Rank 0 is not inside MPI when that comes. */
+    if (rank == 0) usleep(250000);
     MPI_Request requests[3];
     MPI_Status statuses[3];
     OK(MPI_Irecv(&value, 1, MPI_INT, last, 90, MPI_COMM_WORLD, &requests[0]));
@@ -95,6 +101,8 @@ static void point_to_point(void) {
         /* What it sent before it died is there. */
         OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
         CHECK(value == last, "%d", value);
+        OK(MPI_Recv(big, LONGER, MPI_BYTE, last, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        CHECK(wrong_byte(big, LONGER, 9) < 0, "byte %ld", wrong_byte(big, LONGER, 9));
     } else {
         FAILS(MPIX_ERR_PROC_FAILED, MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
     }
