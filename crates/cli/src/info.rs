@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use isthmus_engine::patience::{self, Habits};
-use isthmus_engine::{counters, protocols, tunables};
+use isthmus_engine::{counters, protocols, single_copies_pay, single_copy_price, tunables};
 use isthmus_os::{cgroup, cma_probe, cpu, membarrier, memfd, memory, topology, yama};
 use serde::Serialize;
 
@@ -109,7 +109,7 @@ struct Waiting {
 /// Print which protocol should win at which size, and why.
 pub fn protocols() -> ExitCode {
     let cma = cma_probe::siblings();
-    println!("bytes   protocol  model (us)  how");
+    println!("bytes   protocol  model (us)  taken                          how");
     for exponent in (6..=26).step_by(2) {
         let bytes = 1u64 << exponent;
         let mut size = show::bytes(bytes);
@@ -120,19 +120,34 @@ pub fn protocols() -> ExitCode {
                 ""
             };
             let us = protocol.cost.as_secs_f64() * 1e6;
-            println!("{size:<7} {:<8} {us:>11.2}  {}{note}", protocol.mechanism, protocol.how);
+            let (mechanism, taken) = (protocol.mechanism, protocol.taken);
+            println!(
+                "{size:<7} {mechanism:<8} {us:>11.2}  {taken:<29}  {}{note}",
+                protocol.how
+            );
             size.clear();
         }
     }
-    if let Err(error) = cma {
-        println!("cma is closed: {error}; see `isthmus doctor`");
+    match cma {
+        Err(error) => println!("cma is closed: {error}; see `isthmus doctor`"),
+        Ok(()) => {
+            let (price, limit) = (single_copy_price(), tunables::SINGLE_COPY_WORTH.get() as f64 / 100.0);
+            let so = match single_copies_pay() {
+                true => "large messages take it, from both ends where the sender has nothing else to copy",
+                false => "large messages take it only where it is found faster",
+            };
+            println!(
+                "A copy by the kernel takes {price:.1} times as long as one of ours (single_copy_worth: {limit:.1}): {so}."
+            );
+        }
     }
     println!(
-        "The cheapest is first, by a model of two idle ranks with warm buffers. Each pair tries what is open to it three times"
+        "The cheapest is first, by a model of two idle ranks with warm buffers, which does not know how far their CPUs are apart."
     );
     println!(
-        "per size, keeps the fastest and looks again now and then; ISTHMUS_MECHANISM=ring, cma or mapped forces one."
+        "What is found faster each pair finds out by size, by trying it now and then; with more ranks than CPUs all of it is found"
     );
+    println!("so, and nobody helps. ISTHMUS_MECHANISM=ring, cma or mapped forces one.");
     ExitCode::SUCCESS
 }
 

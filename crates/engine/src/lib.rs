@@ -70,7 +70,7 @@ pub use isthmus_os::topology::{Level, MadeUp, Place};
 pub use isthmus_transfer::copy::copy;
 pub use liveness::wounds;
 pub use place::{declared, hardware, here};
-pub use remote::{Remote, single_copies_pay};
+pub use remote::{Remote, single_copies_pay, single_copy_price};
 pub use select::passes_caches;
 pub use staging::{LONGEST, Staged, copy_for_others, copy_from_others, copy_past_caches};
 pub use types::{Arrival, ContextId, MessageId, Mode, OpId, Outcome, Peer, Posting, World};

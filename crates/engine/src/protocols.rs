@@ -1,12 +1,14 @@
-//! What a message between two idle ranks of this machine should cost by each protocol, from probed facts: a table to look at
-//! (`isthmus info --protocols`). Nothing is decided by it: a receiver tries the ways that are open and keeps what is
-//! fastest (`select.rs`), since no model knows where two CPUs are and whether a buffer is in a cache.
+//! What a message between two idle ranks of this machine should cost by each protocol, from probed facts, and which it takes: a table to
+//! look at (`isthmus info --protocols`). The one thing that is decided by what it stands on is whether single copies pay
+//! (`remote.rs`). Else a receiver tries the ways that are open and keeps what is fastest (`select.rs`, `contest.rs`), since no model
+//! knows where two CPUs are and whether a buffer is in a cache.
 
 use std::time::Duration;
 
 use isthmus_transfer::{Shape, cma, mapped};
 
-use crate::tunables;
+use crate::single_copy::SHARED_FROM;
+use crate::{remote, select, tunables};
 
 /// One way of sending a message.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +21,12 @@ pub struct Protocol {
     pub cost: Duration,
     /// Needs a CPU for both ranks.
     pub needs_two_cpus: bool,
+    /// When it is taken, where every rank has a CPU.
+    pub taken: &'static str,
 }
+
+const ALWAYS: &str = "yes";
+const IF_FASTER: &str = "if found faster";
 
 /// A record to the other side: two hand-overs of a line, the code around them.
 const RECORD: Duration = Duration::from_nanos(200);
@@ -33,6 +40,7 @@ pub fn for_message(bytes: u64, cma: bool) -> Vec<Protocol> {
     let copy = mapped::facts().cost(shape);
     let last = mapped::facts().cost(Shape::contiguous(bytes.min(LAST_PIECE)));
     let eager = bytes <= tunables::EAGER_LIMIT.get();
+    let pays = cma && remote::single_copies_pay();
     let streamed = RECORD + copy + last;
     let mut protocols = vec![match eager {
         true => Protocol {
@@ -40,29 +48,42 @@ pub fn for_message(bytes: u64, cma: bool) -> Vec<Protocol> {
             how: "at once, in pieces that both sides copy at the same time",
             cost: streamed,
             needs_two_cpus: false,
+            taken: match pays && select::contested(bytes).is_some() {
+                true => "unless found slower",
+                false => ALWAYS,
+            },
         },
         false => Protocol {
             mechanism: "ring",
             how: "announced, then in pieces that both sides copy at the same time",
             cost: streamed + 2 * RECORD,
             needs_two_cpus: false,
+            taken: if pays { "no" } else { IF_FASTER },
         },
     }];
-    if !eager && cma {
+    if cma && (!eager || pays && select::contested(bytes).is_some()) {
         let one = cma::facts().cost(shape);
-        let both = cma::facts().cost(Shape::contiguous(bytes / 2));
         protocols.push(Protocol {
             mechanism: "cma",
             how: "announced, pulled by the receiver",
             cost: 2 * RECORD + one,
             needs_two_cpus: false,
+            taken: match () {
+                () if eager && bytes < SHARED_FROM => IF_FASTER,
+                () if pays => "without help",
+                () => "if found faster, without help",
+            },
         });
-        protocols.push(Protocol {
-            mechanism: "cma",
-            how: "announced, pulled by the receiver and pushed by the sender from the other end",
-            cost: 3 * RECORD + both,
-            needs_two_cpus: true,
-        });
+        if bytes >= SHARED_FROM {
+            let both = cma::facts().cost(Shape::contiguous(bytes / 2));
+            protocols.push(Protocol {
+                mechanism: "cma",
+                how: "announced, pulled by the receiver and pushed by the sender from the other end",
+                cost: 3 * RECORD + both,
+                needs_two_cpus: true,
+                taken: if pays && !eager { ALWAYS } else { IF_FASTER },
+            });
+        }
     }
     if bytes >= crate::send::MAPPED_FROM as u64 {
         protocols.push(Protocol {
@@ -70,6 +91,7 @@ pub fn for_message(bytes: u64, cma: bool) -> Vec<Protocol> {
             how: "announced, copied once out of memory that both map",
             cost: 2 * RECORD + copy,
             needs_two_cpus: false,
+            taken: "of MPI_Alloc_mem",
         });
     }
     protocols.sort_by_key(|protocol| protocol.cost);

@@ -40,16 +40,19 @@ impl Remote {
     }
 }
 
-/// Does a single copy by the kernel take less time than two through shared memory? Probed at first use, which takes some
-/// 200 us. What it replaces is a copy in and a copy out, which overlap: it took 1.8 to 2.6 times as long as one of ours where single copies won, and
-/// 5 where they lost (docs/decisions/0028).
-pub fn single_copies_pay() -> bool {
-    static PAY: OnceLock<bool> = OnceLock::new();
-    *PAY.get_or_init(|| {
+/// How many times as long as one of ours a copy by the kernel takes. Probed at first use, which takes some 200 us.
+pub fn single_copy_price() -> f64 {
+    static PRICE: OnceLock<f64> = OnceLock::new();
+    *PRICE.get_or_init(|| {
         let shape = Shape::contiguous(256 << 10);
-        let (one, ours) = (cma::facts().cost(shape), mapped::facts().cost(shape));
-        one.as_secs_f64() * 100.0 <= tunables::SINGLE_COPY_WORTH.get() as f64 * ours.as_secs_f64()
+        cma::facts().cost(shape).as_secs_f64() / mapped::facts().cost(shape).as_secs_f64()
     })
+}
+
+/// Does a single copy by the kernel take less time than two through shared memory? What it replaces is a copy in and a copy out, which
+/// overlap: its price was 1.8 to 2.6 where single copies won, and 5 where they lost (docs/decisions/0028).
+pub fn single_copies_pay() -> bool {
+    single_copy_price() * 100.0 <= tunables::SINGLE_COPY_WORTH.get() as f64
 }
 
 impl Engine {
