@@ -530,6 +530,7 @@ fn counts_beyond_two_and_four_gib() -> Result<()> {
             ("ring", "4190 real"),
             ("cma", "4190 real"),
             ("mapped", "2060 mapped"),
+            ("mapped", "4190 mapped"),
         ]);
     }
     for (mechanism, arguments) in cases {
