@@ -16,6 +16,9 @@ const IN_RANK_ORDER: Range = Range(0, MOST_IN_RANK_ORDER as u64);
 /// than a ring to each rank does (docs/numbers.md).
 const SCATTERED_AT_ONCE: u64 = 128 << 10;
 
+/// What makes messages, whose two ends both copy, the fastest way.
+const CHEAP_AND_IDLE: Traits = Traits::CHEAP_COPIES.and(Traits::IDLE_CPUS);
+
 const fn up_to(most: u64) -> Range {
     Range(0, most)
 }
@@ -112,6 +115,7 @@ collectives! {
     choose {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
         SharedTree(from(4), from(16 << 10), Traits::IDLE_CPUS), "each border is crossed once";
+        Binomial(up_to(2), from(256 << 10), CHEAP_AND_IDLE), "both ends copy";
         SharedDirect(up_to(2), from(12 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         Shared(ANY, ANY, NO_MORE), "whoever is scheduled finds all that the root has posted";
         Tree(from(4), from(64 << 10), Traits::IDLE_CPUS), "each border is crossed once";
@@ -133,6 +137,7 @@ collectives! {
     }
     choose {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
+        Linear(up_to(2), Range(96 << 10, 768 << 10), CHEAP_AND_IDLE), "both ends copy";
         SharedDirect(up_to(2), Range(12 << 10, 384 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         Linear(Range(3, 4), Range(24 << 10, 768 << 10), Traits::CHEAP_COPIES), "the others copy into their rings at the same time";
         Linear(ANY, Range(24 << 10, 192 << 10), Traits::CHEAP_COPIES), "the others copy into their rings at the same time";
