@@ -33,8 +33,8 @@ pub const LINE: u64 = 64;
 /// Bytes of a record's header.
 pub const HEADER: u64 = 8;
 /// Headers that the producer keeps zeroed ahead of its tail: as many lines as a record of up to 511 bytes of payload takes, and the next
-/// header. One that is zeroed only when the record before it is published delays that by the time in which a line comes, 0.15 us between
-/// near CPUs of Emerald Rapids; and the lines between are ours by then.
+/// header. One that is zeroed only when the record before it is published delays that by the time in which a line comes, 0.15 us on
+/// two CPUs of Emerald Rapids; and the lines between are ours by then.
 const CLEAN_AHEAD: u64 = 10 * LINE;
 
 /// Handler of the record that fills the end of the ring.
