@@ -282,11 +282,13 @@ fn what_could_have_gone_at_once_still_does() -> Result<()> {
         "push:EPERM",
     ];
     for fault in cases {
-        Run::mpiexec("--set single_copy_worth=1000000 -n 2")
-            .arg(compile("wished_announced")?)
-            .env("ISTHMUS_FAULT", fault)
-            .limit(Duration::from_secs(60))
-            .succeed()?;
+        for ranks in ["-n 2", "-n 3"] {
+            Run::mpiexec(&format!("--set single_copy_worth=1000000 {ranks}"))
+                .arg(compile("wished_announced")?)
+                .env("ISTHMUS_FAULT", fault)
+                .limit(Duration::from_secs(60))
+                .succeed()?;
+        }
     }
     Ok(())
 }

@@ -145,9 +145,12 @@ pub fn protocols() -> ExitCode {
         "The cheapest is first, by a model of two idle ranks with warm buffers, which does not know how far their CPUs are apart."
     );
     println!(
-        "What is found faster each pair finds out by size, by trying it now and then; with more ranks than CPUs all of it is found"
+        "What is found faster each pair finds out by size, by trying it now and then. With more ranks than CPUs nobody helps, and"
     );
-    println!("so, and nobody helps. ISTHMUS_MECHANISM=ring, cma or mapped forces one.");
+    println!(
+        "messages go at once up to half of a ring; with fewer than two to a CPU, and cheap copies, those of 32K and less."
+    );
+    println!("ISTHMUS_MECHANISM=ring, cma or mapped forces one.");
     ExitCode::SUCCESS
 }
 

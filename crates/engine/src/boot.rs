@@ -72,6 +72,12 @@ pub fn is_crowded() -> bool {
     is_crowded_by(1)
 }
 
+/// Are there fewer than two ranks to a CPU? Then some have one to themselves.
+#[inline]
+pub(crate) fn has_cpus_unshared() -> bool {
+    RANKS.load(Ordering::Relaxed) < CPUS.load(Ordering::Relaxed).saturating_mul(2)
+}
+
 /// CPUs that the ranks of the job may use; `None` before there is one.
 pub(crate) fn known_cpus() -> Option<u32> {
     let cpus = CPUS.load(Ordering::Relaxed);

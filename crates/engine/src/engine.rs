@@ -25,7 +25,7 @@ use crate::select::Lessons;
 use crate::single_copy::{Pull, Push};
 use crate::spare::Spare;
 use crate::staging::Staging;
-use crate::{send, tunables};
+use crate::{boot, send, tunables};
 
 use arrivals::{EarlyOnes, PATIENCE};
 
@@ -89,6 +89,8 @@ pub(crate) struct Engine {
     /// Scratch of `flush`.
     done: Vec<u32>,
     pub eager_limit: usize,
+    /// From here to there messages are announced nonetheless, where that pays.
+    pub announced_from: usize,
     unexpected_limit: u64,
 }
 
@@ -134,6 +136,7 @@ impl Engine {
             lifeline,
             done: Vec::new(),
             eager_limit: send::eager_limit(segment.ranks()) as usize,
+            announced_from: send::announced_from(),
             unexpected_limit: tunables::UNEXPECTED_LIMIT.get(),
         }
     }
@@ -194,9 +197,10 @@ impl Engine {
         self.awaited = peer;
     }
 
-    /// Who will probably be heard next: has it got a CPU, as far as it knows itself?
+    /// Where ranks take turns: has the one that will probably be heard next got a CPU, as far as it knows itself? Not where some have
+    /// one to themselves: those have theirs always, and wait for the ones that share (docs/decisions/0020).
     pub fn is_awaited_at_work(&self) -> bool {
-        self.awaited != self.me && self.segment.slot(self.awaited).is_at_work()
+        self.awaited != self.me && !boot::has_cpus_unshared() && self.segment.slot(self.awaited).is_at_work()
     }
 
     /// Must this process fence between publishing something and looking whether a peer sleeps?

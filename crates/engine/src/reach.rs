@@ -181,8 +181,9 @@ impl Engine {
         if tunables::CMA.get() == 0 {
             return Probed::No;
         }
+        // It may still be on its way into the job.
         let Some(identity) = self.segment.slot(peer).identity() else {
-            return Probed::No;
+            return Probed::NotYet;
         };
         match mechanism::reach(&identity) {
             Ok(transfer) => Probed::Yes(transfer),

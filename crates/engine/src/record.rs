@@ -169,7 +169,7 @@ pub struct ReadyToSend {
 }
 
 impl ReadyToSend {
-    /// A flag: it could have gone at once, and is announced since the receiver wishes it. So the receiver fetches it also before it has
+    /// A flag: it could have gone at once, and is announced since that is better. So the receiver fetches it also before it has
     /// a receive for it: who sends such a message relies on that no more is needed than that its receiver is there.
     pub const COULD_GO: u32 = 1 << 31;
 

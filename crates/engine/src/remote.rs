@@ -12,7 +12,7 @@ use crate::mechanism;
 use crate::select::Way;
 use crate::tunables::Origin;
 use crate::types::Peer;
-use crate::{Entered, boot, tunables};
+use crate::{Entered, tunables};
 
 /// Bytes of a process, as its peers reach them: to be told to them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -57,10 +57,15 @@ pub fn single_copies_pay() -> bool {
 
 impl Engine {
     /// Are there single copies out of the memory of `peer`, and do they pay, where nobody has said what is to be used?
+    #[cold]
     pub(crate) fn single_copies_pay_with(&mut self, peer: u32) -> bool {
-        let is_free = tunables::MECHANISM.get().is_none() && tunables::EAGER_LIMIT.value().1 == Origin::Default;
-        is_free && !boot::is_crowded() && self.single_access(peer, 0, Direction::Pull).is_some() && single_copies_pay()
+        is_free() && self.single_access(peer, 0, Direction::Pull).is_some() && single_copies_pay()
     }
+}
+
+/// Has nobody said what is to be used?
+pub(crate) fn is_free() -> bool {
+    tunables::MECHANISM.get().is_none() && tunables::EAGER_LIMIT.value().1 == Origin::Default
 }
 
 impl Entered {

@@ -10,8 +10,8 @@
 //! Data ...             ->     complete
 //! ```
 //!
-//! Who could have sent a message at once, and announces it since its receiver wishes that (`contest.rs`), relies on its being taken as
-//! soon as its receiver makes progress. If there is no receive for it, it is fetched into memory of ours, or streams there.
+//! Who could have sent a message at once, and announces it since its receiver wishes that (`contest.rs`), or since some ranks share a
+//! CPU and some do not (`send.rs`), relies on its being taken as soon as its receiver makes progress. If there is no receive for it, it is fetched into memory of ours, or streams there.
 //!
 //! A sender that computes does not hear that it is clear to send. After a short silence the receiver takes the question
 //! back and pulls: slower perhaps than a ring with both at work, but the sender's computation hides it. What a receiver
@@ -338,7 +338,7 @@ impl Engine {
         let single = self.single_access(peer, record.address, Direction::Pull).filter(open);
         let needed = mapped.is_none() && single.is_none();
         // One copy by the kernel is over before two of ours, which overlap.
-        let pays = single.is_some() && !boot::is_crowded() && remote::single_copies_pay();
+        let pays = single.is_some() && boot::has_cpus_unshared() && remote::single_copies_pay();
         let ring = select::ring_ways().filter(|&way| needed || !pays && mechanism::is_open(way));
         let accesses = mapped.into_iter().chain(single);
         let ways = accesses.clone().map(|access| access.way).chain(ring);

@@ -13,7 +13,7 @@ use crate::record::{Envelope, ReadyToSend};
 use crate::select::CONTESTED_FROM;
 use crate::tunables::Origin;
 use crate::types::{ContextId, Mode, Outcome, Posting};
-use crate::{Result, boot, counters, ring_size, tunables};
+use crate::{Result, boot, counters, remote, ring_size, tunables};
 
 /// From this length on a message in memory that its receiver maps is announced: one copy instead of two.
 pub(crate) const MAPPED_FROM: usize = 32 << 10;
@@ -25,6 +25,17 @@ pub(crate) fn eager_limit(ranks: u32) -> u64 {
     match tunables::EAGER_LIMIT.value() {
         (limit, Origin::Default) if is_free && boot::is_crowded() => limit.max(ring_size::suitable(ranks) / 2),
         (limit, _) => limit,
+    }
+}
+
+/// From this length on messages are announced that could go at once, where single copies pay: of ranks that take turns where some have a
+/// CPU to themselves (docs/decisions/0030). Not where somebody has said what is to be used.
+pub(crate) fn announced_from() -> usize {
+    /// Shorter ones lie in a cell, as near as in their sender's buffer.
+    const FROM: usize = (32 << 10) + 1;
+    match boot::is_crowded() && boot::has_cpus_unshared() && remote::is_free() {
+        true => FROM,
+        false => usize::MAX,
     }
 }
 
@@ -66,10 +77,13 @@ impl Engine {
         if !eager || outbound.announce_only() {
             return self.announce(to, message, 0).map(Some);
         }
-        if length >= CONTESTED_FROM && outbound.is_to_be_announced(message) {
-            // What cannot be announced, for lack of memory, goes at once.
-            if let Ok(op) = self.announce(to, message, ReadyToSend::COULD_GO) {
-                return Ok(Some(op));
+        if length >= CONTESTED_FROM {
+            let wished = outbound.is_to_be_announced(message);
+            if wished || length >= self.announced_from && self.is_rather_announced(to, buffer) {
+                // What cannot be announced, for lack of memory, goes at once.
+                if let Ok(op) = self.announce(to, message, ReadyToSend::COULD_GO) {
+                    return Ok(Some(op));
+                }
             }
             outbound = self.outbound(to)?;
         }
@@ -83,6 +97,12 @@ impl Engine {
             return Ok(None);
         }
         self.send_long_eager(to, message)
+    }
+
+    /// Is a message in `buffer` that nobody wished to be announced to be so?
+    #[cold]
+    fn is_rather_announced(&mut self, to: u32, buffer: Buffer) -> bool {
+        buffer.row().is_some() && self.single_copies_pay_with(to)
     }
 
     /// More than one record, or no room: with a larger ring if that helps, and what does not fit now is queued.

@@ -7,12 +7,12 @@ use isthmus_transfer::copy::Copying;
 use super::{Early, Engine};
 use crate::inbound::Incoming;
 use crate::matching::Key;
-use crate::mechanism;
 use crate::ops::Stage;
 use crate::payload::Payload;
 use crate::record::{Body, Data, EagerFirst, Envelope};
 use crate::select::{self, Effort, Way};
 use crate::types::ContextId;
+use crate::{boot, mechanism};
 
 /// From this length on, reading and writing of a message overlap enough for the whole of it to be timed; of shorter ones,
 /// both copies of the first record are.
@@ -63,7 +63,7 @@ impl Engine {
         let mut contest = self.learned(peer).contests[class];
         let wish = contest.note(announced, clock::ticks(), || {
             // It must be possible to answer.
-            self.outbound(peer).is_ok() && self.single_copies_pay_with(peer)
+            !boot::is_crowded() && self.outbound(peer).is_ok() && self.single_copies_pay_with(peer)
         });
         self.learned(peer).contests[class] = contest;
         if let (Some(wish), Some(inbound)) = (wish, self.inbound[peer as usize].as_mut()) {
