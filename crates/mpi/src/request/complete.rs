@@ -232,7 +232,8 @@ impl<'a> Several<'a> {
     #[inline]
     pub fn add(&mut self, at: usize, outcome: Result<Status>) {
         match outcome {
-            Ok(status) if self.failed.is_none() => self.statuses.put(self.count, &status),
+            // Not a copy, which would wait for the stores that have just made it.
+            Ok(ref status) if self.failed.is_none() => self.statuses.put(self.count, status),
             Ok(status) => self.add_with(status, Class::Success as i32),
             Err(error) => self.add_failure(at, error),
         }

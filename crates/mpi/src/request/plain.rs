@@ -1,7 +1,7 @@
 //! Requests that are one operation of the engine and nothing else: the handle is the operation's name, so that nothing is
 //! looked up, and nothing kept, that the engine does not look up and keep anyway.
 
-use isthmus_engine::{Arrival, ContextId, Entered, OpId, Outcome, enter};
+use isthmus_engine::{ContextId, Entered, OpId, Outcome, enter};
 
 use super::{Look, Request};
 use crate::error::Result;
@@ -127,10 +127,5 @@ fn start(
     if let Some(op) = post(&mut inside)? {
         return Ok(make(op).give(&mut inside));
     }
-    let arrival = Arrival {
-        source: over.source,
-        tag: over.tag,
-        bytes: 0,
-    };
-    Ok(make(inside.over(context, arrival)).handle())
+    Ok(make(inside.over(context, over.source, over.tag)).handle())
 }
