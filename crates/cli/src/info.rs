@@ -148,7 +148,7 @@ pub fn protocols() -> ExitCode {
         "What is found faster each pair finds out by size, by trying it now and then. With more ranks than CPUs nobody helps, and"
     );
     println!(
-        "messages go at once up to half of a ring; with fewer than two to a CPU, and cheap copies, those of 32K and less."
+        "messages go at once up to half of a ring; with at most three to two CPUs, and cheap copies, those of 32K and less."
     );
     println!("ISTHMUS_MECHANISM=ring, cma or mapped forces one.");
     ExitCode::SUCCESS

@@ -100,7 +100,8 @@ impl Engine {
             tag,
         };
         let is_pushable = mechanism::is_open(Way::SingleCopy) || mechanism::is_open(Way::Mapped);
-        if length <= self.eager_limit || peer == self.me || own.is_some() || !is_pushable {
+        let goes_at_once = length <= self.eager_limit && length < self.announced_from;
+        if goes_at_once || peer == self.me || own.is_some() || !is_pushable {
             return;
         }
         if tunables::ADVERTISE.get() == 0

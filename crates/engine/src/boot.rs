@@ -72,10 +72,16 @@ pub fn is_crowded() -> bool {
     is_crowded_by(1)
 }
 
-/// Are there fewer than two ranks to a CPU? Then some have one to themselves.
+/// Are there at most three ranks to two CPUs? Then, if there are more than CPUs, half of the CPUs have a rank to themselves.
 #[inline]
 pub(crate) fn has_cpus_unshared() -> bool {
-    RANKS.load(Ordering::Relaxed) < CPUS.load(Ordering::Relaxed).saturating_mul(2)
+    RANKS.load(Ordering::Relaxed).saturating_mul(2) <= CPUS.load(Ordering::Relaxed).saturating_mul(3)
+}
+
+/// Do ranks take turns, and some have a CPU to themselves?
+#[inline]
+pub(crate) fn is_partly_crowded() -> bool {
+    is_crowded() && has_cpus_unshared()
 }
 
 /// CPUs that the ranks of the job may use; `None` before there is one.

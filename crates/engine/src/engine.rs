@@ -89,7 +89,7 @@ pub(crate) struct Engine {
     /// Scratch of `flush`.
     done: Vec<u32>,
     pub eager_limit: usize,
-    /// From here to there messages are announced nonetheless, where that pays.
+    /// From this length up to the eager limit messages are announced nonetheless, where that pays.
     pub announced_from: usize,
     unexpected_limit: u64,
 }
@@ -197,10 +197,10 @@ impl Engine {
         self.awaited = peer;
     }
 
-    /// Where ranks take turns: has the one that will probably be heard next got a CPU, as far as it knows itself? Not where some have
-    /// one to themselves: those have theirs always, and wait for the ones that share (docs/decisions/0020).
+    /// Where ranks take turns: has the one that will probably be heard next got a CPU, as far as it knows itself? Not asked where some
+    /// have one to themselves: those have theirs always, and wait for the ones that share (docs/decisions/0030).
     pub fn is_awaited_at_work(&self) -> bool {
-        self.awaited != self.me && !boot::has_cpus_unshared() && self.segment.slot(self.awaited).is_at_work()
+        self.awaited != self.me && !boot::is_partly_crowded() && self.segment.slot(self.awaited).is_at_work()
     }
 
     /// Must this process fence between publishing something and looking whether a peer sleeps?

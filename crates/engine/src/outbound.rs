@@ -185,6 +185,8 @@ pub struct Outbound {
     /// What the receiver wished when last seen, and longer messages since.
     wishes: u32,
     unmeasured: u32,
+    /// The peer has asked for an announced message through the ring: it may not be able to read ours.
+    pub has_asked: bool,
     /// Pieces of longer messages that found room. Wraps.
     pieces: u32,
     /// What of ours is under way, and where it may go.
@@ -214,6 +216,7 @@ impl Outbound {
             small_at: at,
             wishes: 0,
             unmeasured: 0,
+            has_asked: false,
             pieces: 0,
             orders: Orders::default(),
             cells: Cells::default(),

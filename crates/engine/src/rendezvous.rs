@@ -125,7 +125,7 @@ impl Engine {
     /// Are the bytes of this announced message kept, if its receive is not there? Its sender relies on that where it could have gone at
     /// once.
     pub(crate) fn keeps(&self, record: ReadyToSend) -> bool {
-        record.could_go() && record.total <= self.eager_limit as u64 && !self.announce_only
+        record.could_go() && !self.announce_only
     }
 
     /// Keep an announced message until its receive comes.
@@ -440,10 +440,9 @@ impl Engine {
             next,
             end,
         };
-        self.out[peer as usize]
-            .as_mut()
-            .expect("it was announced through it")
-            .push(stream);
+        let outbound = self.out[peer as usize].as_mut().expect("it was announced through it");
+        outbound.has_asked = true;
+        outbound.push(stream);
         self.kick(peer);
     }
 

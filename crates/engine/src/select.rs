@@ -6,7 +6,7 @@
 //! by each way, then the fastest one, and the others again now and then. It is the receiver's own choice, so nobody
 //! needs to agree (law 4): a sender does as it is told, by the answer to its announcement or by a word beside the ring's
 //! credit. Where single copies are cheap they are what large messages take; and shorter ones, which could go at once, are announced for
-//! their sake where that lets them follow one another sooner (`contest.rs`).
+//! their sake where that lets them follow one another sooner (`contest.rs`), or by their sender where ranks share some CPUs (`send.rs`).
 
 use std::sync::OnceLock;
 

@@ -33,7 +33,7 @@ pub(crate) fn eager_limit(ranks: u32) -> u64 {
 pub(crate) fn announced_from() -> usize {
     /// Shorter ones lie in a cell, as near as in their sender's buffer.
     const FROM: usize = (32 << 10) + 1;
-    match boot::is_crowded() && boot::has_cpus_unshared() && remote::is_free() {
+    match boot::is_partly_crowded() && remote::is_free() {
         true => FROM,
         false => usize::MAX,
     }
@@ -99,10 +99,14 @@ impl Engine {
         self.send_long_eager(to, message)
     }
 
-    /// Is a message in `buffer` that nobody wished to be announced to be so?
+    /// Is a message in `buffer` that nobody wished to be announced to be so? That we can read the peer's memory says that it can probably
+    /// read ours, until it asks.
     #[cold]
     fn is_rather_announced(&mut self, to: u32, buffer: Buffer) -> bool {
-        buffer.row().is_some() && self.single_copies_pay_with(to)
+        let has_asked = self.out[to as usize]
+            .as_ref()
+            .is_some_and(|outbound| outbound.has_asked);
+        !has_asked && buffer.row().is_some() && self.single_copies_pay_with(to)
     }
 
     /// More than one record, or no room: with a larger ring if that helps, and what does not fit now is queued.

@@ -3,7 +3,7 @@
 //! How long comes from the ranks of this node against the CPUs that they may use, not from a flag the user must find.
 //! With a CPU for every rank a message is a fraction of a microsecond away, so spinning pays; with more ranks than CPUs
 //! the peer may need *our* CPU to make progress, so it is given away after a few looks; some more while the one that we
-//! heard last shows that it has a CPU. See [`crate::patience`].
+//! heard last shows that it has a CPU, unless half of the CPUs are not shared. See [`crate::patience`].
 //!
 //! Here stands how a thread waits that is the only one inside MPI; how several do, in [`crate::waiters`].
 
