@@ -162,9 +162,46 @@ pub(super) struct Memory<'a> {
 /// Memory that is kept.
 pub(super) type Pool = Cell<Vec<Vec<MaybeUninit<u8>>>>;
 
+/// Shorter blocks are the allocator's business; longer ones it gives back to the kernel, and each call would pay for the pages anew.
+const KEPT_FROM: usize = 64 << 10;
+/// Bytes that a thread keeps at most.
+const KEPT: usize = 4 << 20;
+
+thread_local! {
+    /// What the last calls of this thread had.
+    static LEFT: Pool = const { Cell::new(Vec::new()) };
+}
+
+/// The first block of a pool that is long enough.
+fn fitting(pool: &Pool, len: usize) -> Option<Vec<MaybeUninit<u8>>> {
+    let mut spare = pool.take();
+    let found = spare.iter().position(|bytes| bytes.len() >= len);
+    let bytes = found.map(|at| spare.remove(at));
+    pool.set(spare);
+    bytes
+}
+
+/// Leave a block to the calls to come, in place of the oldest ones if it is too much.
+fn leave(bytes: Vec<MaybeUninit<u8>>, pool: &Pool) {
+    if bytes.len() > KEPT {
+        return;
+    }
+    let mut spare = pool.take();
+    spare.push(bytes);
+    while spare.iter().map(Vec::len).sum::<usize>() > KEPT {
+        spare.remove(0);
+    }
+    pool.set(spare);
+}
+
 impl<'a> Memory<'a> {
     /// Memory for `len` bytes, or an error.
     pub fn allocate(len: usize) -> Result<Self> {
+        if len >= KEPT_FROM
+            && let Ok(Some(bytes)) = LEFT.try_with(|left| fitting(left, len))
+        {
+            return Ok(Self { bytes, heir: None });
+        }
         let mut bytes = Vec::new();
         bytes
             .try_reserve_exact(len)
@@ -176,11 +213,7 @@ impl<'a> Memory<'a> {
     /// Memory for `len` bytes that goes back to `pool`, and comes from there if there is enough: what used it before will
     /// have happened by then.
     pub fn from_pool(len: usize, pool: &'a Pool) -> Result<Self> {
-        let mut spare = pool.take();
-        let found = spare.iter().position(|bytes| bytes.len() >= len);
-        let reused = found.map(|at| spare.swap_remove(at));
-        pool.set(spare);
-        let mut memory = match reused {
+        let mut memory = match fitting(pool, len) {
             Some(bytes) => Self { bytes, heir: None },
             None => Self::allocate(len)?,
         };
@@ -197,10 +230,18 @@ impl<'a> Memory<'a> {
 impl Drop for Memory<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(pool) = self.heir {
-            let mut spare = pool.take();
-            spare.push(std::mem::take(&mut self.bytes));
-            pool.set(spare);
+        let bytes = std::mem::take(&mut self.bytes);
+        match self.heir {
+            Some(pool) => {
+                let mut spare = pool.take();
+                spare.push(bytes);
+                pool.set(spare);
+            }
+            None if bytes.len() >= KEPT_FROM => {
+                // A thread that ends keeps nothing.
+                let _ = LEFT.try_with(|left| leave(bytes, left));
+            }
+            None => {}
         }
     }
 }
@@ -441,5 +482,32 @@ impl Link for Call<'_> {
         let comm = lane.comm;
         let settled = comm.settle_while(&mut inside, ops, |inside| lane.check(inside), check_outcome);
         started.and(settled)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_blocks_are_used_again_and_not_too_many_are_kept() {
+        let kept = || {
+            LEFT.with(|left| {
+                let blocks = left.take();
+                let lengths: Vec<_> = blocks.iter().map(Vec::len).collect();
+                left.set(blocks);
+                lengths
+            })
+        };
+        let mut first = Memory::allocate(KEPT_FROM).unwrap();
+        let start = first.start();
+        drop((first, Memory::allocate(KEPT_FROM - 1).unwrap()));
+        assert_eq!(kept(), [KEPT_FROM]);
+        let mut again = Memory::allocate(KEPT_FROM).unwrap();
+        assert_eq!((again.start(), kept().len()), (start, 0));
+        drop((again, Memory::allocate(KEPT - KEPT_FROM + 1).unwrap()));
+        assert_eq!(kept(), [KEPT - KEPT_FROM + 1], "the oldest one made room");
+        drop(Memory::allocate(KEPT + 1).unwrap());
+        assert_eq!(kept().len(), 1, "too long to be kept");
     }
 }
