@@ -1,15 +1,22 @@
 //! How large the rings are that long messages and what is shown to all go through: by the caches.
 
-use isthmus_os::topology;
+use isthmus_os::topology::{self, Cache};
 
 use crate::boot::{is_crowded, known_cpus};
 
+/// A larger last cache is one of many slices on a mesh; Zen's with stacked memory has as much, and is near.
+const LARGEST_NEAR: u64 = 96 << 20;
+
 /// Bytes of a ring in a job of so many ranks.
 pub fn suitable(ranks: u32) -> u64 {
-    let alone = alone();
-    match topology::own_caches().last() {
-        Some(last) if is_crowded() => crowded_share(alone, last.bytes, ranks, known_cpus().unwrap_or(1)),
-        _ => alone,
+    let caches = topology::own_caches();
+    let second = caches.iter().find(|cache| cache.level == 2);
+    match caches.last() {
+        Some(last) if is_crowded() => {
+            let cpus = known_cpus().unwrap_or(1);
+            crowded_share(by_second(second, false), last.bytes, ranks, cpus)
+        }
+        last => by_second(second, last.is_some_and(|last| last.bytes > LARGEST_NEAR)),
     }
 }
 
@@ -28,11 +35,11 @@ fn crowded_share(alone: u64, last_cache: u64, ranks: u32, cpus: u32) -> u64 {
 
 /// Twice the second-level cache: when the writer comes round, the lines that the reader took have left the reader's
 /// cache for the one behind it, from where they are had in half the time (docs/decisions/0009). A quarter of it where
-/// reader and writer may share it.
-fn alone() -> u64 {
-    let second = topology::own_caches().into_iter().find(|cache| cache.level == 2);
+/// reader and writer may share it, half where the one behind it is far: nothing is nearer there than what stays in both (0031).
+fn by_second(second: Option<&Cache>, is_last_far: bool) -> u64 {
     match second {
         Some(cache) if cache.shared_by.len() > 1 => cache.bytes / 4,
+        Some(cache) if is_last_far => cache.bytes / 2,
         Some(cache) => 2 * cache.bytes,
         None => 2 << 20,
     }
@@ -41,6 +48,21 @@ fn alone() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rings_go_by_the_second_cache_and_by_how_far_the_last_is() {
+        let cache = |shared_by: &[usize]| Cache {
+            level: 2,
+            kind: "Unified".into(),
+            bytes: 2 << 20,
+            line: 64,
+            shared_by: shared_by.into(),
+        };
+        assert_eq!(by_second(Some(&cache(&[0])), false), 4 << 20);
+        assert_eq!(by_second(Some(&cache(&[0])), true), 1 << 20);
+        assert_eq!(by_second(Some(&cache(&[0, 1])), true), 512 << 10);
+        assert_eq!(by_second(None, false), 2 << 20);
+    }
 
     #[test]
     fn rings_of_ranks_that_take_turns_share_the_last_cache() {
