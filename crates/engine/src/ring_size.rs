@@ -4,7 +4,8 @@ use isthmus_os::topology::{self, Cache};
 
 use crate::boot::{is_crowded, known_cpus};
 
-/// A larger last cache is one of many slices on a mesh; Zen's with stacked memory has as much, and is near.
+/// The largest last cache that is taken to be near: as much as eight cores of a Zen have with stacked memory. On Emerald Rapids 300 MiB
+/// are spread over a mesh.
 const LARGEST_NEAR: u64 = 96 << 20;
 
 /// Bytes of a ring in a job of so many ranks.
@@ -16,8 +17,12 @@ pub fn suitable(ranks: u32) -> u64 {
             let cpus = known_cpus().unwrap_or(1);
             crowded_share(by_second(second, false), last.bytes, ranks, cpus)
         }
-        last => by_second(second, last.is_some_and(|last| last.bytes > LARGEST_NEAR)),
+        last => by_second(second, last.is_some_and(is_far)),
     }
+}
+
+fn is_far(last: &Cache) -> bool {
+    last.bytes > LARGEST_NEAR
 }
 
 /// Where ranks take turns on the CPUs, at most so much that all rings together have a quarter of the last cache: what is shown
@@ -51,13 +56,15 @@ mod tests {
 
     #[test]
     fn rings_go_by_the_second_cache_and_by_how_far_the_last_is() {
-        let cache = |shared_by: &[usize]| Cache {
+        let of_size = |bytes, shared_by: &[usize]| Cache {
             level: 2,
             kind: "Unified".into(),
-            bytes: 2 << 20,
+            bytes,
             line: 64,
             shared_by: shared_by.into(),
         };
+        assert!(!is_far(&of_size(96 << 20, &[0])) && is_far(&of_size(300 << 20, &[0])));
+        let cache = |shared_by| of_size(2 << 20, shared_by);
         assert_eq!(by_second(Some(&cache(&[0])), false), 4 << 20);
         assert_eq!(by_second(Some(&cache(&[0])), true), 1 << 20);
         assert_eq!(by_second(Some(&cache(&[0, 1])), true), 512 << 10);
