@@ -162,52 +162,9 @@ pub(super) struct Memory<'a> {
 /// Memory that is kept.
 pub(super) type Pool = Cell<Vec<Vec<MaybeUninit<u8>>>>;
 
-/// Shorter blocks are the allocator's business; longer ones it often gives back to the kernel, and each call pays for the pages anew (an
-/// all-reduce of 512 KiB by recursive doubling took 785 us so, on two CPUs of Emerald Rapids, and takes 189).
-const LEFT_FROM: usize = 64 << 10;
-/// Bytes that a thread leaves to its next calls, at most.
-const LEFT_MOST: usize = 4 << 20;
-
-thread_local! {
-    /// What the last calls of this thread had.
-    static LEFT: Pool = const { Cell::new(Vec::new()) };
-}
-
-/// The shortest block of a pool that is long enough.
-fn fitting(pool: &Pool, len: usize) -> Option<Vec<MaybeUninit<u8>>> {
-    let mut spare = pool.take();
-    let fit = spare.iter().enumerate().filter(|(_, bytes)| bytes.len() >= len);
-    let found = fit.min_by_key(|(_, bytes)| bytes.len()).map(|(at, _)| at);
-    let bytes = found.map(|at| spare.remove(at));
-    pool.set(spare);
-    bytes
-}
-
-/// Leave a block to the calls to come, in place of the oldest ones if it is too much.
-fn leave(bytes: Vec<MaybeUninit<u8>>, pool: &Pool) {
-    if bytes.len() > LEFT_MOST {
-        return;
-    }
-    let mut spare = pool.take();
-    spare.push(bytes);
-    while spare.iter().map(Vec::len).sum::<usize>() > LEFT_MOST {
-        spare.remove(0);
-    }
-    pool.set(spare);
-}
-
 impl<'a> Memory<'a> {
     /// Memory for `len` bytes, or an error.
     pub fn allocate(len: usize) -> Result<Self> {
-        if len >= LEFT_FROM
-            && let Ok(Some(bytes)) = LEFT.try_with(|left| fitting(left, len))
-        {
-            return Ok(Self { bytes, heir: None });
-        }
-        Self::fresh(len)
-    }
-
-    fn fresh(len: usize) -> Result<Self> {
         let mut bytes = Vec::new();
         bytes
             .try_reserve_exact(len)
@@ -219,9 +176,13 @@ impl<'a> Memory<'a> {
     /// Memory for `len` bytes that goes back to `pool`, and comes from there if there is enough: what used it before will
     /// have happened by then.
     pub fn from_pool(len: usize, pool: &'a Pool) -> Result<Self> {
-        let mut memory = match fitting(pool, len) {
+        let mut spare = pool.take();
+        let found = spare.iter().position(|bytes| bytes.len() >= len);
+        let reused = found.map(|at| spare.swap_remove(at));
+        pool.set(spare);
+        let mut memory = match reused {
             Some(bytes) => Self { bytes, heir: None },
-            None => Self::fresh(len)?,
+            None => Self::allocate(len)?,
         };
         memory.heir = Some(pool);
         Ok(memory)
@@ -236,18 +197,10 @@ impl<'a> Memory<'a> {
 impl Drop for Memory<'_> {
     #[inline]
     fn drop(&mut self) {
-        let bytes = std::mem::take(&mut self.bytes);
-        match self.heir {
-            Some(pool) => {
-                let mut spare = pool.take();
-                spare.push(bytes);
-                pool.set(spare);
-            }
-            None if bytes.len() >= LEFT_FROM => {
-                // A thread that ends keeps nothing.
-                let _ = LEFT.try_with(|left| leave(bytes, left));
-            }
-            None => {}
+        if let Some(pool) = self.heir {
+            let mut spare = pool.take();
+            spare.push(std::mem::take(&mut self.bytes));
+            pool.set(spare);
         }
     }
 }
@@ -488,33 +441,5 @@ impl Link for Call<'_> {
         let comm = lane.comm;
         let settled = comm.settle_while(&mut inside, ops, |inside| lane.check(inside), check_outcome);
         started.and(settled)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_blocks_are_used_again_and_not_too_many_are_kept() {
-        let kept = || {
-            LEFT.with(|left| {
-                let blocks = left.take();
-                let lengths: Vec<_> = blocks.iter().map(Vec::len).collect();
-                left.set(blocks);
-                lengths
-            })
-        };
-        LEFT.take();
-        let mut first = Memory::allocate(LEFT_FROM).unwrap();
-        let start = first.start();
-        drop((first, Memory::allocate(LEFT_FROM - 1).unwrap()));
-        assert_eq!(kept(), [LEFT_FROM]);
-        let mut again = Memory::allocate(LEFT_FROM).unwrap();
-        assert_eq!((again.start(), kept().len()), (start, 0));
-        drop((again, Memory::allocate(LEFT_MOST - LEFT_FROM + 1).unwrap()));
-        assert_eq!(kept(), [LEFT_MOST - LEFT_FROM + 1], "the oldest one made room");
-        drop(Memory::allocate(LEFT_MOST + 1).unwrap());
-        assert_eq!(kept().len(), 1, "too long to be kept");
     }
 }
