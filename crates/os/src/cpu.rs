@@ -1,5 +1,7 @@
 //! CPUs this process may use.
 
+use std::time::Duration;
+
 /// CPUs in the affinity mask of the calling thread, in increasing order.
 pub fn affinity() -> Vec<usize> {
     // SAFETY: an all-zero cpu_set_t is an empty set.
@@ -45,5 +47,34 @@ pub fn usable() -> usize {
     match crate::cgroup::cpu_quota() {
         Some(quota) => mask.min(quota.ceil().max(1.0) as usize),
         None => mask,
+    }
+}
+
+/// How long all CPUs together wanted to run since the machine's start and could not, because the hypervisor ran something else, in
+/// whole ticks of the kernel (10 ms, mostly). 0 where there is none, or it does not tell (`proc_stat(5)`, *steal*).
+pub fn stolen() -> Duration {
+    // SAFETY: sysconf has no preconditions.
+    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1);
+    let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    Duration::from_secs_f64(stolen_ticks(&stat).unwrap_or(0) as f64 / per_second as f64)
+}
+
+/// From the text of `/proc/stat`.
+fn stolen_ticks(stat: &str) -> Option<u64> {
+    const STEAL: usize = 7;
+    let all = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    all.split_whitespace().nth(STEAL)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stolen_time_is_that_of_all_cpus() {
+        let stat = "cpu  10 2 30 4000 5 6 7 88 9 0\ncpu0 1 1 1 1 1 1 1 44 1 0\nintr 5\n";
+        assert_eq!(stolen_ticks(stat), Some(88));
+        assert_eq!(stolen_ticks("cpu  10 2 30 4000\n"), None, "before Linux 2.6.11");
+        assert_eq!(stolen_ticks(""), None);
     }
 }

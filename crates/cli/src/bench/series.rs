@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 use std::io::{self, Write};
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use isthmus_os::interrupt;
+use isthmus_os::{cpu, interrupt};
 
 use super::experiment::{Experiment, Floor, Run};
 use super::library::Library;
@@ -18,6 +19,8 @@ const LINE_SECONDS: &str = "0.05";
 const PROBES: u32 = 5;
 /// A launch counts if handing over a line took at most so many times the least...
 const STEADY: f64 = 1.5;
+/// ...and the hypervisor ran something else for at most so much of its time, all CPUs together...
+const STOLEN: f64 = 0.02;
 /// ...or it is the last of so many.
 const TRIES: u32 = 4;
 /// A library that fails in so many cells of one launch is not asked for the rest.
@@ -47,10 +50,7 @@ pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: 
         })
         .collect();
     let mut floor = Samples::default();
-    let mut steadiness = match experiment.floor.has_line() {
-        true => Some(Steadiness::new(workshop)?),
-        false => None,
-    };
+    let mut steadiness = Steadiness::new(experiment, workshop)?;
     for round in 0..launches as usize {
         progress(&format!("{} {}/{launches}:", experiment.name, round + 1));
         if let Floor::LineAnd(name, options) | Floor::Only(name, options) = &experiment.floor {
@@ -59,17 +59,12 @@ pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: 
         }
         for contender in &mut contenders {
             progress(&format!(" {}", contender.library.name));
-            let mut launch = || {
+            let launch = || {
                 (0..experiment.runs.len())
                     .try_for_each(|index| one_launch(experiment, index, contender, workshop, round))
             };
-            match &mut steadiness {
-                Some(steadiness) => {
-                    let line = steadiness.launch(workshop, launch)?;
-                    contender.column.line.push(line);
-                }
-                None => launch()?,
-            }
+            let line = steadiness.launch(launch)?;
+            contender.column.line.extend(line);
         }
         progress("\n");
     }
@@ -82,35 +77,57 @@ pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: 
 }
 
 /// Launches that the machine is the same for. A hypervisor moves virtual CPUs between cores, for seconds at a time, and
-/// with CPUs that are further apart every small number is another one, whatever the library: such a launch is repeated.
-struct Steadiness {
-    /// The least hand-over of a cache line so far, in microseconds.
-    least: f64,
+/// with CPUs that are further apart every small number is another one, whatever the library; or it runs something else for milliseconds,
+/// which whoever waits for the other CPU pays for. Such a launch is repeated.
+struct Steadiness<'a> {
+    /// Who measures the hand-over of a cache line, if that matters, and the least so far, in microseconds.
+    line: Option<(&'a Workshop, f64)>,
 }
 
-impl Steadiness {
-    fn new(workshop: &Workshop) -> Result<Self> {
+impl<'a> Steadiness<'a> {
+    fn new(experiment: &Experiment, workshop: &'a Workshop) -> Result<Self> {
+        if !experiment.floor.has_line() {
+            return Ok(Self { line: None });
+        }
         let lines: Result<Vec<f64>> = (0..PROBES).map(|_| line(workshop)).collect();
         let least = lines?.into_iter().fold(f64::INFINITY, f64::min);
-        Ok(Self { least })
+        Ok(Self {
+            line: Some((workshop, least)),
+        })
     }
 
-    /// Launch until the hand-over of a line is near the least before and after, or it was tried often. What it was.
-    fn launch(&mut self, workshop: &Workshop, mut launch: impl FnMut() -> Result<()>) -> Result<f64> {
-        let mut before = line(workshop)?;
+    /// Launch until nothing was stolen, to speak of, and the hand-over of a line was near the least before and after, or it was tried
+    /// often. What that was.
+    fn launch(&mut self, mut launch: impl FnMut() -> Result<()>) -> Result<Option<f64>> {
+        let mut before = self.hand_over()?;
         let mut tries = 1;
         loop {
+            let (stolen, began) = (cpu::stolen(), Instant::now());
             launch()?;
-            let after = line(workshop)?;
-            self.least = self.least.min(before).min(after);
-            let worst = before.max(after);
-            if worst <= STEADY * self.least || tries == TRIES {
+            let share = cpu::stolen().saturating_sub(stolen).as_secs_f64() / began.elapsed().as_secs_f64();
+            let after = self.hand_over()?;
+            let worst = before.zip(after).map(|(before, after)| before.max(after));
+            let is_near = self
+                .line
+                .zip(worst)
+                .is_none_or(|((_, least), worst)| worst <= STEADY * least);
+            if is_near && share <= STOLEN || tries == TRIES {
                 return Ok(worst);
             }
             progress("~");
             tries += 1;
             before = after;
         }
+    }
+
+    /// Of a cache line, now.
+    fn hand_over(&mut self) -> Result<Option<f64>> {
+        let Some((workshop, least)) = &mut self.line else {
+            return Ok(None);
+        };
+        let now = line(workshop)?;
+        *least = least.min(now);
+        Ok(Some(now))
     }
 }
 
