@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::io::{self, Write};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use isthmus_os::{cpu, interrupt};
@@ -19,8 +19,8 @@ const LINE_SECONDS: &str = "0.05";
 const PROBES: u32 = 5;
 /// A launch counts if handing over a line took at most so many times the least...
 const STEADY: f64 = 1.5;
-/// ...and the hypervisor ran something else for at most so much of its time, all CPUs together...
-const STOLEN: f64 = 0.02;
+/// ...and the hypervisor ran something else for at most this share of the CPUs' time, or so long in all...
+const STOLEN: (f64, Duration) = (0.02, Duration::from_millis(30));
 /// ...or it is the last of so many.
 const TRIES: u32 = 4;
 /// A library that fails in so many cells of one launch is not asked for the rest.
@@ -100,18 +100,21 @@ impl<'a> Steadiness<'a> {
     /// often. What that was.
     fn launch(&mut self, mut launch: impl FnMut() -> Result<()>) -> Result<Option<f64>> {
         let mut before = self.hand_over()?;
+        let cpus = cpu::affinity().len().max(1);
         let mut tries = 1;
         loop {
             let (stolen, began) = (cpu::stolen(), Instant::now());
             launch()?;
-            let share = cpu::stolen().saturating_sub(stolen).as_secs_f64() / began.elapsed().as_secs_f64();
+            let stolen = cpu::stolen().saturating_sub(stolen);
+            let share = stolen.as_secs_f64() / (began.elapsed().as_secs_f64() * cpus as f64);
+            let is_ours = share <= STOLEN.0 || stolen <= STOLEN.1;
             let after = self.hand_over()?;
             let worst = before.zip(after).map(|(before, after)| before.max(after));
             let is_near = self
                 .line
                 .zip(worst)
                 .is_none_or(|((_, least), worst)| worst <= STEADY * least);
-            if is_near && share <= STOLEN || tries == TRIES {
+            if is_near && is_ours || tries == TRIES {
                 return Ok(worst);
             }
             progress("~");
