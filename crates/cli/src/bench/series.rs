@@ -115,6 +115,12 @@ impl<'a> Steadiness<'a> {
                 .zip(worst)
                 .is_none_or(|((_, least), worst)| worst <= STEADY * least);
             if is_near && is_ours || tries == TRIES {
+                if !is_ours {
+                    progress(&format!(
+                        " (disturbed: the hypervisor took {:.0} % of the CPUs)",
+                        share * 100.0
+                    ));
+                }
                 return Ok(worst);
             }
             progress("~");
