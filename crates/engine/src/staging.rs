@@ -4,7 +4,8 @@
 //! Pieces belong to a step of a board, and are free again when all its members have finished that step. Short pieces have
 //! a few slots, which stay in the nearest cache. Longer ones go round a ring that is larger than a core's own cache, since
 //! lines that a reader still holds there are slow to write again: twice that size was measured to be two to five times as
-//! fast from 4 KiB on (Zen 4); how large it is where the last cache is far, or ranks share CPUs, `ring_size.rs` tells. Nothing is taken before it is needed.
+//! fast from 4 KiB on (Zen 4); `ring_size.rs` tells how large it is where the last cache is far, or ranks share CPUs. Nothing is
+//! taken before it is needed.
 //!
 //! What a non-blocking call shows is held until the slowest member has come to that call, which it may do only after calls on
 //! other boards. So such calls have slots and a ring of their own, and no other call waits for theirs; and where these are

@@ -166,7 +166,7 @@ table! {
     XPMEM = "xpmem", 0, "0/1", "Map peers' memory by /dev/xpmem, and leave process_vm_readv to those that have none. Not tried on machines that have it.";
     ADVERTISE = "advertise", 1, "0/1", "Tell senders where large receives lie that are posted and not waited for, so that they can write there.";
     ABSENT_US = "absent_us", 10, "us", "Silence of a peer after which a large message is copied without it, at most; from 2 us on, more for longer messages.";
-    RING = "ring", 0, "bytes", "Data of the ring that a streaming pair leases, rounded up to a power of two from 4K to 4M; 0: twice the second-level cache, half of it where the last one is far.";
+    RING = "ring", 0, "bytes", "Data of the ring that a streaming pair leases, rounded up to a power of two from 4K to 4M; 0: twice the second-level cache, half of it where the last one is far and each rank has a CPU.";
     PIECE = "piece", 64 << 10, "bytes", "Longest payload of one record; a long message is copied in by pieces while earlier ones are copied out.";
     SHARED_FROM = "shared_from", 4 << 10, "bytes", "MPI_Alloc_mem of so much or more gives memory that the other ranks of the node map, too.";
     STAGING = "staging", 0, "bytes", "Ring in which a process shows others data of collectives, rounded up to a power of two, at least 1M; 0: as the ring, or with more ranks than CPUs a quarter of the last for all of them together.";
