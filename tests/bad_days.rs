@@ -522,13 +522,24 @@ fn killed_in_the_middle_of_a_collective() -> Result<()> {
 #[test]
 fn killed_while_memory_is_lent() -> Result<()> {
     let program = compile("lent_and_left")?;
+    let kinds = [
+        "bcast",
+        "gather",
+        "scatter",
+        "allgather",
+        "alltoall",
+        "reduce",
+        "allreduce",
+        "reduce_scatter",
+    ];
+    let wish = kinds.map(|kind| format!("{kind}:shared_direct?")).join(",");
     let seeds = if full() { 60 } else { 6 };
     for (seed, ranks) in (1..=seeds).map(|seed| (seed, 2 + seed % 4)) {
         for memory in ["mapped", "own"] {
             let run = Run::mpiexec("-n").arg(ranks.to_string()).arg(&program);
             let run = run
                 .words(&format!("{seed} {memory}"))
-                .env("ISTHMUS_COLLECTIVES", "bcast:shared_direct?,gather:shared_direct?,scatter:shared_direct?,allgather:shared_direct?,alltoall:shared_direct?")
+                .env("ISTHMUS_COLLECTIVES", &wish)
                 .limit(Duration::from_secs(60))
                 .finish()?;
             let survivors = run.out.lines().filter(|line| *line == "survived").count();

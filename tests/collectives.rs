@@ -135,6 +135,8 @@ impl Drop for Spinner {
     }
 }
 
+const DIRECT_REDUCTIONS: &str = "reduce:shared_direct?,allreduce:shared_direct?,reduce_scatter:shared_direct?";
+
 #[test]
 fn reductions_repeat_bit_for_bit_however_they_travel() -> Result<()> {
     let program = compile("repeatable")?;
@@ -161,6 +163,11 @@ fn reductions_repeat_bit_for_bit_however_they_travel() -> Result<()> {
             result(plain().env("ISTHMUS_STAGING", "1M"))?,
             first,
             "little staging, {ranks} ranks"
+        );
+        assert_eq!(
+            result(plain().env("ISTHMUS_COLLECTIVES", DIRECT_REDUCTIONS))?,
+            first,
+            "single copies, {ranks} ranks"
         );
         assert_eq!(result(on_one_cpu())?, first, "one CPU, {ranks} ranks");
         let spinner = Spinner::start()?;
@@ -299,7 +306,7 @@ fn direct_copies_that_are_refused() -> Result<()> {
         "alltoall",
         "alltoallv",
     ];
-    let wish = kinds.map(|kind| format!("{kind}:shared_direct?")).join(",");
+    let moves = kinds.map(|kind| format!("{kind}:shared_direct?")).join(",");
     for (seed, fault) in [
         "pull:EPERM",
         "pull:EPERM:rank=1",
@@ -310,19 +317,21 @@ fn direct_copies_that_are_refused() -> Result<()> {
     .into_iter()
     .enumerate()
     {
-        // Of two ranks the first may learn by messages that it is refused, and then there is nothing to choose.
-        let mut all = 0;
-        for ranks in ["2", "5"] {
-            let run = Run::mpiexec("-n")
-                .words(ranks)
-                .arg(&program)
-                .words(&format!("{seed} 30"));
-            let run = run.env("ISTHMUS_COLLECTIVES", &wish).env("ISTHMUS_FAULT", fault);
-            let said = run.limit(Duration::from_secs(120)).succeed().context(fault)?.out;
-            let forced = said.lines().find_map(|line| line.strip_suffix(" forced"));
-            all += forced.context("the checker counts")?.parse::<u64>()?;
+        for wish in [&moves, DIRECT_REDUCTIONS] {
+            // Of two ranks the first may learn by messages that it is refused, and then there is nothing to choose.
+            let mut all = 0;
+            for ranks in ["2", "5"] {
+                let run = Run::mpiexec("-n")
+                    .words(ranks)
+                    .arg(&program)
+                    .words(&format!("{seed} 30"));
+                let run = run.env("ISTHMUS_COLLECTIVES", wish).env("ISTHMUS_FAULT", fault);
+                let said = run.limit(Duration::from_secs(120)).succeed().context(fault)?.out;
+                let forced = said.lines().find_map(|line| line.strip_suffix(" forced"));
+                all += forced.context("the checker counts")?.parse::<u64>()?;
+            }
+            assert!(all > 0, "{fault}, {wish}");
         }
-        assert!(all > 0, "{fault}");
     }
     Ok(())
 }

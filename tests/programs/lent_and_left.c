@@ -8,7 +8,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { LENGTH = 150000, KINDS = 5 };
+enum { LENGTH = 150000, KINDS = 8 };
 
 static void die(int number) {
     (void)number;
@@ -17,9 +17,18 @@ static void die(int number) {
 
 static unsigned seed_of(int round, int from, int to) { return (unsigned)(round * 101 + from * 11 + to); }
 
+/* What all have for somebody, combined. */
+static void check_combined(const unsigned char *at, int round, int to) {
+    for (size_t i = 0; i < LENGTH; i++) {
+        unsigned char all = 0;
+        for (int from = 0; from < size; from++) all ^= byte_of(seed_of(round, from, to), i);
+        CHECK(at[i] == all, "byte %zu of %d is wrong", i, LENGTH);
+    }
+}
+
 /* What a call gives to this rank, if it succeeds. */
 static int call(int kind, int round, int root, unsigned char *mine, unsigned char *theirs) {
-    int personal = kind == 2 || kind == 3, code = MPI_SUCCESS;
+    int personal = kind == 2 || kind == 3 || kind == 7, code = MPI_SUCCESS;
     for (int to = 0; to < (personal ? size : 1); to++) fill(mine + to * LENGTH, LENGTH, seed_of(round, rank, to));
     switch (kind) {
     case 0: code = MPI_Bcast(rank == root ? mine : theirs, LENGTH, MPI_BYTE, root, MPI_COMM_WORLD); break;
@@ -27,6 +36,9 @@ static int call(int kind, int round, int root, unsigned char *mine, unsigned cha
     case 2: code = MPI_Alltoall(mine, LENGTH, MPI_BYTE, theirs, LENGTH, MPI_BYTE, MPI_COMM_WORLD); break;
     case 3: code = MPI_Scatter(mine, LENGTH, MPI_BYTE, theirs, LENGTH, MPI_BYTE, root, MPI_COMM_WORLD); break;
     case 4: code = MPI_Gather(mine, LENGTH, MPI_BYTE, theirs, LENGTH, MPI_BYTE, root, MPI_COMM_WORLD); break;
+    case 5: code = MPI_Allreduce(mine, theirs, LENGTH, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD); break;
+    case 6: code = MPI_Reduce(mine, theirs, LENGTH, MPI_BYTE, MPI_BXOR, root, MPI_COMM_WORLD); break;
+    case 7: code = MPI_Reduce_scatter_block(mine, theirs, LENGTH, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD); break;
     }
     /* It is ours again, whatever became of the call. */
     memset(mine, 0xee, (size_t)LENGTH * (size_t)size);
@@ -36,6 +48,7 @@ static int call(int kind, int round, int root, unsigned char *mine, unsigned cha
     if (kind == 1 || kind == 2 || (kind == 4 && rank == root))
         for (int from = 0; from < size; from++)
             CHECK_BYTES(theirs + from * LENGTH, LENGTH, seed_of(round, from, kind == 2 ? rank : 0));
+    if (kind == 5 || kind == 7 || (kind == 6 && rank == root)) check_combined(theirs, round, kind == 7 ? rank : 0);
     return code;
 }
 

@@ -1,8 +1,10 @@
 //! Single copies between this process and a peer that have told each other where their bytes lie by other means than messages: on
 //! a board. What may be reached, and by what, is known as for messages (`reach.rs`).
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
+use isthmus_shm::Place;
 use isthmus_transfer::{Direction, Shape, cma, mapped};
 
 use crate::buffer::Buffer;
@@ -32,6 +34,32 @@ impl Remote {
             place: heap::place_of(data, length as u64).map_or(0, |place| place.0),
             length: length as u64,
         }
+    }
+
+    /// Some of them. None beyond the last one.
+    #[must_use]
+    pub fn part(self, bytes: Range<usize>) -> Self {
+        let end = self.length.min(bytes.end as u64);
+        let start = end.min(bytes.start as u64);
+        Self {
+            address: self.address.wrapping_add(start),
+            place: if self.place == 0 {
+                0
+            } else {
+                self.place.wrapping_add(start)
+            },
+            length: end - start,
+        }
+    }
+
+    /// Where they lie here, in memory that all map; `None`: they do not. Who has them may write there when it likes.
+    pub fn mapped(self) -> Option<*const u8> {
+        if self.place == 0 || !mechanism::is_open(Way::Mapped) {
+            return None;
+        }
+        heap::REGISTRY
+            .at(Place(self.place), self.length)
+            .map(|start| start.as_ptr().cast_const())
     }
 
     /// How many.

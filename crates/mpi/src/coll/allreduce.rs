@@ -6,6 +6,7 @@ mod inter;
 mod nodes;
 mod recursive_doubling;
 pub(super) mod ring;
+mod shared_direct;
 mod shared_flat;
 mod shared_sliced;
 mod shared_two_level;
@@ -80,6 +81,7 @@ pub(super) async unsafe fn run(
         match choose(&operand.case(link, count))? {
             Allreduce::SharedFlat => shared_flat::run(link.board(), operand, input, output, count).await,
             Allreduce::SharedSliced => shared_sliced::run(link.board(), operand, input, output, count).await,
+            Allreduce::SharedDirect => shared_direct::run(link.board(), operand, input, output, count).await,
             Allreduce::SharedTwoLevel => {
                 shared_two_level::run(link.board(), link.map(), operand, input, output, count).await
             }

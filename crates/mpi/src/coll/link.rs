@@ -192,6 +192,11 @@ impl<'a> Memory<'a> {
     pub fn start(&mut self) -> *mut u8 {
         self.bytes.as_mut_ptr().cast()
     }
+
+    /// Bytes.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
 }
 
 impl Drop for Memory<'_> {

@@ -136,12 +136,10 @@ impl<'a> Operand<'a> {
         let case = Case::on(link, bytes, offers);
         let calls_user = matches!(self.reduction, Reduction::User(..));
         let is_apart = calls_user && link.shared().is_some_and(Access::is_of_request);
-        match self.crosses_small() && !is_apart {
-            true => case,
-            false => Case {
-                offers: case.offers.without(Traits::BOARD),
-                ..case
-            },
+        let missing = Traits::BOARD.when(!self.crosses_small() || is_apart) | Traits::SINGLE_COPIES.when(calls_user);
+        Case {
+            offers: case.offers.without(missing),
+            ..case
         }
     }
 

@@ -7,6 +7,7 @@ mod linear;
 mod nodes;
 mod ring;
 mod shared;
+mod shared_direct;
 mod shared_two_level;
 
 use std::ffi::c_void;
@@ -116,6 +117,7 @@ pub(super) async unsafe fn run(
     unsafe {
         match choose(&operand.case(link, count))? {
             Reduce::Shared => shared::run(link.board(), operand, input, output, count, root).await,
+            Reduce::SharedDirect => shared_direct::run(link.board(), operand, input, output, count, root).await,
             Reduce::SharedTwoLevel => {
                 shared_two_level::run(link.board(), link.map(), operand, input, output, count, root).await
             }

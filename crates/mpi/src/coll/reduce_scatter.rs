@@ -6,6 +6,7 @@ mod inter;
 mod nodes;
 mod pairwise;
 mod shared;
+mod shared_direct;
 
 use std::ffi::c_void;
 
@@ -123,6 +124,7 @@ pub(super) async unsafe fn run(
         match choose(&operand.case(link, starts[link.size() - 1] + counts[link.size() - 1]))? {
             ReduceScatter::Nodes => nodes::run(link, link.map(), operand, input, output, block),
             ReduceScatter::Shared => shared::run(link.board(), operand, input, output, block).await,
+            ReduceScatter::SharedDirect => shared_direct::run(link.board(), operand, input, output, block).await,
             ReduceScatter::Halving => halving::run(link, operand, input, output, block),
             ReduceScatter::Pairwise => pairwise::run(link, operand, input, output, block),
             ReduceScatter::Direct => direct::run(link, operand, input, output, block),

@@ -25,7 +25,7 @@ pub async unsafe fn run<'a>(
     // SAFETY: the caller's promise; what is packed lives until all have told that they are done with it.
     unsafe {
         let packed = Packed::of(access, own.unwrap_or(block(rank)))?;
-        let loan = access.post_remote(shown, &packed).await?;
+        let loan = access.post_remote(shown, packed.data, packed.len).await?;
         if let Some(own) = own {
             elements::copy(access, own, block(rank))?;
         }

@@ -21,7 +21,7 @@ pub async unsafe fn run(access: &Access<'_>, elements: Elements<'_>, root: usize
     unsafe {
         let done = if access.rank() == root {
             let packed = Packed::of(access, elements)?;
-            let loan = access.post_remote(shown, &packed).await?;
+            let loan = access.post_remote(shown, packed.data, packed.len).await?;
             access.verdict_of_all(copied, loan).await?
         } else {
             let room = Packed::room(access, elements)?;

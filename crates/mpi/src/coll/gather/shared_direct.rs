@@ -28,7 +28,7 @@ pub async unsafe fn run<'a>(
         let done = if rank != root {
             let Some(own) = own else { return Ok(()) };
             let packed = Packed::of(access, own)?;
-            let loan = access.post_remote(shown, &packed).await?;
+            let loan = access.post_remote(shown, packed.data, packed.len).await?;
             access.verdict_of(root, copied, loan).await?
         } else {
             if let (Some(own), Some(place)) = (own, block(root)) {

@@ -16,8 +16,11 @@ const IN_RANK_ORDER: Range = Range(0, MOST_IN_RANK_ORDER as u64);
 /// than a ring to each rank does (docs/numbers.md).
 const SCATTERED_AT_ONCE: u64 = 128 << 10;
 
-/// What makes messages, whose two ends both copy, the fastest way.
+/// What makes single copies the fastest way: also messages, whose two ends both copy.
 const CHEAP_AND_IDLE: Traits = Traits::CHEAP_COPIES.and(Traits::IDLE_CPUS);
+
+/// What it takes to combine straight out of the others' memory.
+const DIRECT_REDUCTION: Traits = Traits::BOARD.and(Traits::SINGLE_COPIES).and(Traits::PLAIN);
 
 const fn up_to(most: u64) -> Range {
     Range(0, most)
@@ -288,6 +291,8 @@ collectives! {
             "a reduction in each node, one among nodes", "the two levels of Graham, Shipman 2008";
         Shared = "shared", Traits::BOARD, Ranks,
             "n in at each rank, (p - 1) n read and combined at the root, overlapped", "Graham, Shipman 2008, flat";
+        SharedDirect = "shared_direct", DIRECT_REDUCTION, Ranks,
+            "(p - 1) n out of the others' memory and combined at the root, piece by piece; two steps", "the flat form, by single copies";
         SharedTwoLevel = "shared_two_level", Traits::BOARD.and(Traits::PLACES).and(Traits::PLAIN).and(Traits::COMMUTATIVE), Rounds,
             "n in at each rank, combined in its unit; n of each unit read and combined at the root", "XHC, EuroMPI/USA 2022; acoll of Open MPI";
         Linear = "linear", Traits::NONE, Ranks,
@@ -302,6 +307,7 @@ collectives! {
     choose {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
         SharedTwoLevel(from(4), from(16 << 10), Traits::EXACT.and(Traits::IDLE_CPUS)), "what a unit has combined crosses its border, and nothing else";
+        SharedDirect(up_to(2), Range(12 << 10, 64 << 10), CHEAP_AND_IDLE), "one copy rather than two";
         Shared(ANY, ANY, NO_MORE), "only the root waits";
         Linear(IN_RANK_ORDER, ANY, NO_MORE), "the same result as with a board";
         Halving(ANY, from(64 << 10), NO_MORE), "each element is combined once, all at the same time";
@@ -316,6 +322,8 @@ collectives! {
             "n in, (p - 1) n read and combined at each rank, one step", "Graham, Shipman 2008, flat";
         SharedSliced = "shared_sliced", Traits::BOARD.and(Traits::PLAIN).and(Traits::ELEMENT_EACH), Ranks,
             "2 n in and out, n combined at each rank, two steps", "acoll of Open MPI; Rabenseifner 2004";
+        SharedDirect = "shared_direct", DIRECT_REDUCTION, Ranks,
+            "(p - 1) n out of the others' memory and combined at each rank, piece by piece; two steps", "the flat form, by single copies";
         SharedTwoLevel = "shared_two_level", Traits::BOARD.and(Traits::PLACES).and(Traits::PLAIN).and(Traits::COMMUTATIVE), Rounds,
             "n combined at each rank, in its unit first; n from each unit to each other; three steps", "XHC, EuroMPI/USA 2022; acoll of Open MPI";
         Direct = "direct", Traits::NONE, Ranks,
@@ -333,6 +341,7 @@ collectives! {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
         SharedTwoLevel(from(4), from(16 << 10), Traits::EXACT.and(Traits::IDLE_CPUS)), "what a unit has combined crosses its border, and nothing else";
         SharedSliced(from(3), from(8193), NO_MORE), "bytes are what takes the time, and each is combined once";
+        SharedDirect(up_to(2), Range(16 << 10, 256 << 10), CHEAP_AND_IDLE), "one copy rather than two";
         SharedFlat(ANY, ANY, NO_MORE), "each rank is scheduled once";
         RecursiveDoubling(up_to(2), up_to(16 << 10), NO_MORE), "one round, and two operands have one order";
         Direct(IN_RANK_ORDER, up_to(1 << 10), NO_MORE), "one round";
@@ -349,6 +358,8 @@ collectives! {
             "a reduction in each node, a reduce-scatter among nodes, a scatter in each", "the two levels of Graham, Shipman 2008";
         Shared = "shared", Traits::BOARD, Ranks,
             "n in, as many read and combined at each rank, one step", "Thakur, Rabenseifner, Gropp 2005, in one step";
+        SharedDirect = "shared_direct", DIRECT_REDUCTION, Ranks,
+            "n (p - 1) / p out of the others' memory and combined at each rank, piece by piece; two steps", "Thakur, Rabenseifner, Gropp 2005, by single copies";
         Direct = "direct", Traits::NONE, Ranks,
             "p - 1 messages of n / p a rank, one round; n combined", "Thakur, Rabenseifner, Gropp 2005, in one round";
         Halving = "halving", Traits::COMMUTATIVE, Rounds,
@@ -358,6 +369,8 @@ collectives! {
     }
     choose {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
+        SharedDirect(up_to(2), from(48 << 10), CHEAP_AND_IDLE), "one copy rather than two";
+        SharedDirect(Range(3, 4), from(384 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         Shared(ANY, ANY, NO_MORE), "each rank is scheduled once";
         Direct(IN_RANK_ORDER, ANY, NO_MORE), "the same result as with a board";
         Halving(ANY, up_to(64 << 10), NO_MORE), "fewest rounds";

@@ -109,6 +109,46 @@ fn exact_operations_are_combined_by_units_where_there_are_some() {
 }
 
 #[test]
+fn two_ranks_with_cheap_copies_combine_out_of_their_memory() {
+    let offers = Traits::BOARD | Traits::SINGLE_COPIES | Traits::CHEAP_COPIES | Traits::PLAIN | Traits::IDLE_CPUS;
+    for (collective, first, last) in [
+        (<table::Reduce as Choice>::COLLECTIVE, 12 << 10, 64 << 10),
+        (<table::Allreduce as Choice>::COLLECTIVE, 16 << 10, 256 << 10),
+        (<table::ReduceScatter as Choice>::COLLECTIVE, 48 << 10, u64::MAX),
+    ] {
+        let is_direct = |ranks, bytes, offers| {
+            let case = Case { ranks, bytes, offers };
+            collective.algorithms[collective.chosen(&case).algorithm].name == "shared_direct"
+        };
+        assert!(
+            is_direct(2, first, offers) && is_direct(2, last, offers),
+            "{}",
+            collective.name
+        );
+        assert!(!is_direct(2, first - 1, offers), "{}", collective.name);
+        assert!(
+            last == u64::MAX || !is_direct(2, last + 1, offers),
+            "{}",
+            collective.name
+        );
+        assert!(!is_direct(3, first, offers), "{}", collective.name);
+        for missing in [
+            Traits::IDLE_CPUS,
+            Traits::PLAIN,
+            Traits::CHEAP_COPIES,
+            Traits::SINGLE_COPIES,
+            Traits::BOARD,
+        ] {
+            assert!(
+                !is_direct(2, first, offers.without(missing)),
+                "{}: {missing}",
+                collective.name
+            );
+        }
+    }
+}
+
+#[test]
 fn lists_are_tidy() {
     for (index, collective) in ALL.iter().enumerate() {
         assert_eq!(collective.index, index);

@@ -4,6 +4,8 @@
 //! any pair at any time; then those whom it concerns, and these know it by the same posts, do the call again by copies through
 //! shared memory.
 
+mod combine;
+
 use std::future::poll_fn;
 use std::task::Poll;
 
@@ -26,10 +28,10 @@ const READERS: usize = 4;
 impl Access<'_> {
     /// Post where bytes of ours lie, for everyone.
     #[twice]
-    pub async fn post_remote(&self, step: Step, packed: &Packed<'_>) -> Result<OnLoan<'_>> {
+    pub async fn post_remote(&self, step: Step, data: *const u8, length: usize) -> Result<OnLoan<'_>> {
         let draft = self.draft(step, size_of::<Remote>()).await?;
         // SAFETY: the draft has room for it, and is aligned to 8 bytes.
-        unsafe { draft.data.cast::<Remote>().write(Remote::of(packed.data, packed.len)) };
+        unsafe { draft.data.cast::<Remote>().write(Remote::of(data, length)) };
         let loan = self.on_loan(step);
         self.post(&draft);
         Ok(loan)
