@@ -336,6 +336,21 @@ fn direct_copies_that_are_refused() -> Result<()> {
     Ok(())
 }
 
+/// A rank that is alone in its unit of the machine, which nobody waits for, with many calls under way.
+#[test]
+fn results_of_units_stay_until_their_ranks_have_read_them() -> Result<()> {
+    let program = compile("in_place_late")?;
+    for topology in ["0,1,1,1", "0,0,1,2", "0,1,2,3"] {
+        let run = Run::mpiexec("-n 4").arg(&program);
+        let run = run
+            .env("ISTHMUS_TOPOLOGY", topology)
+            .env("ISTHMUS_STAGING", "1M")
+            .env("ISTHMUS_COLLECTIVES", WANT_BY_UNITS);
+        run.limit(Duration::from_secs(60)).succeed().context(topology)?;
+    }
+    Ok(())
+}
+
 /// `mpiexec --set collectives=...` with a program that calls; what it says, and how it ends.
 fn with_rules(rules: &str) -> Result<(Option<i32>, String)> {
     let run = Run::mpiexec("-n 3 --set").arg(format!("collectives={rules}"));

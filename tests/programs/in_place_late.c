@@ -1,6 +1,6 @@
 // ranks: 2 4
 // mpiexec: --set staging=1M --set collectives=allreduce:shared_direct?,reduce:shared_direct?,reduce_scatter:shared_direct?
-/* Many long non-blocking reductions in place under way at once, more than shared memory has room for, some ranks late: each result is
+/* Many long non-blocking reductions in place under way at once, more than shared memory has room for, some ranks late, before the first one or after it: each result is
    written where others read, so it waits somewhere until they have, and nothing else may come there. */
 #include "check.h"
 
@@ -31,6 +31,8 @@ int main(int argc, char **argv) {
             for (int i = 0; i < COUNT; i++) all[call][i] = element(rank, call, i);
         if (rank == round % size) usleep(5000);
         for (int call = 0; call < CALLS; call++) {
+            /* The others do theirs, and are done with the first one. */
+            if (call == 1 && rank == (round + 1) % size) usleep(15000);
             if (call % 3 == 1) {
                 OK(MPI_Ireduce_scatter_block(MPI_IN_PLACE, all[call], share, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &requests[call]));
             } else if (call % 3 == 2) {

@@ -55,7 +55,9 @@ pub async unsafe fn run(
                     step: partial,
                 };
                 access.every_partial(&partials).await?;
-                access.fold_partials(operand, &partials, None, output)?;
+                // Nobody waits for a rank that is alone, and what it has staged may be something else when others are done with it.
+                let alone = (here.count() == 1).then_some(input);
+                access.fold_partials(operand, &partials, alone, output)?;
                 let own = here.share_of(rank, slices);
                 if here.count() > 1 {
                     let result = operand.at(output, own.start);
@@ -64,9 +66,6 @@ pub async unsafe fn run(
                         .await?;
                     access.post(&draft);
                 }
-            }
-            if !is_last {
-                access.finish(partial);
             }
             for other in here.others(rank) {
                 let theirs = here.share_of(other, slices);

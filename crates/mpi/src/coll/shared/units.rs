@@ -190,7 +190,8 @@ impl Access<'_> {
         Ok(())
     }
 
-    /// Combine those of all units, which have posted them, and, behind them, what lies in `own`.
+    /// Combine those of all units, which have posted them; what lies in `own` takes the place of the calling rank's, or stands behind
+    /// all of them if it has none. Without, its own is read where it is staged: somebody must wait for what it makes of it.
     ///
     /// # Safety
     /// Where these are the addresses of the first element, the slices must be readable in `own` and writable in `output`, which
@@ -208,23 +209,29 @@ impl Access<'_> {
                 continue;
             }
             let mut parts = [std::ptr::null(); MOST_RANKS];
-            let mut number = 0;
+            let (mut number, mut own_place) = (0, None);
             for workers in partials.units.clone() {
                 let owner = workers.owner(slice, partials.slices);
+                if own.is_some() && owner == self.rank() {
+                    own_place = Some(number);
+                    number += 1;
+                    continue;
+                }
                 let share = workers.share_of(owner, partials.slices);
                 let posted = self.posted(owner, partials.step)?;
                 let shown = self.operands(operand, owner, posted, length(&share))?;
                 parts[number] = shown.wrapping_add(operand.crossing(elements.start - share.start));
                 number += 1;
             }
-            if let Some(own) = own {
-                parts[number] = operand.at(own, elements.start);
-                number += 1;
-            }
-            let own = own.map(|_| number - 1);
+            let own_place = own.map(|own| {
+                let place = own_place.unwrap_or(number);
+                parts[place] = operand.at(own, elements.start);
+                number = number.max(place + 1);
+                place
+            });
             let to = operand.at(output, elements.start);
             // SAFETY: the caller's promise.
-            unsafe { fold_parts(self, operand, &parts[..number], own, to, length(&elements))? };
+            unsafe { fold_parts(self, operand, &parts[..number], own_place, to, length(&elements))? };
         }
         Ok(())
     }
