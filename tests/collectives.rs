@@ -307,6 +307,7 @@ fn direct_copies_that_are_refused() -> Result<()> {
         "alltoallv",
     ];
     let moves = kinds.map(|kind| format!("{kind}:shared_direct?")).join(",");
+    let mut reduced = 0;
     for (seed, fault) in [
         "pull:EPERM",
         "pull:EPERM:rank=1",
@@ -330,9 +331,13 @@ fn direct_copies_that_are_refused() -> Result<()> {
                 let forced = said.lines().find_map(|line| line.strip_suffix(" forced"));
                 all += forced.context("the checker counts")?.parse::<u64>()?;
             }
-            assert!(all > 0, "{fault}, {wish}");
+            match wish == moves {
+                true => assert!(all > 0, "{fault}"),
+                false => reduced += all,
+            }
         }
     }
+    assert!(reduced > 0, "no reduction went that way");
     Ok(())
 }
 

@@ -46,6 +46,8 @@ pub async unsafe fn run(
             let in_unit = access
                 .combine_in_unit(operand, here, slices, input, [given, partial])
                 .await?;
+            // What we showed is not read here again.
+            access.finish(given);
             if let Some(draft) = in_unit {
                 access.post(&draft);
                 let partials = Partials {

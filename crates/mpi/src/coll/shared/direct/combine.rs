@@ -3,9 +3,6 @@
 
 mod room;
 
-use std::future::poll_fn;
-use std::task::Poll;
-
 use isthmus_engine::{Remote, Step};
 use isthmus_twice::twice;
 
@@ -95,9 +92,6 @@ impl Access<'_> {
         let (me, last) = (self.rank(), self.size() - 1);
         let at_once = PIECE / each * each;
         for done in (0..part.length).step_by(at_once) {
-            if done > 0 {
-                self.pause().await;
-            }
             let now = at_once.min(part.length - done);
             let (own, result) = (part.own.wrapping_add(done), part.result.wrapping_add(done));
             let mut right = own;
@@ -141,18 +135,5 @@ impl Access<'_> {
             // SAFETY: the caller's promise.
             _ => unsafe { self.copy_from(rank, theirs, length, into).await }.then_some(into.cast_const()),
         }
-    }
-
-    /// Nobody else waits for a call that blocks.
-    fn pause(&self) {}
-
-    /// Let go of the engine once.
-    async fn pause_later(&self) {
-        let mut is_over = false;
-        poll_fn(|_| match std::mem::replace(&mut is_over, true) {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
-        })
-        .await;
     }
 }
