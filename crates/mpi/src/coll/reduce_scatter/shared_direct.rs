@@ -1,8 +1,8 @@
 //! Everyone combines its own block of everyone's elements, straight out of their memory.
 //!
-//! Source: the pairwise exchange of Thakur, Rabenseifner, Gropp, 2005, by direct reads (Chakraborty, Subramoni, Panda, CLUSTER 2017). Cost:
-//! (p - 1) n / p bytes by single copies and combined at each rank, while they are in its nearest cache; two steps, in each of which all
-//! wait for all.
+//! Source: the pairwise exchange of Thakur, Rabenseifner, Gropp, 2005, by direct reads (Chakraborty, Subramoni, Panda, CLUSTER 2017).
+//! Cost: (p - 1) n / p bytes by single copies and combined at each rank, while they are in its nearest cache; two steps, in each of
+//! which all wait for all.
 //! Preconditions: a board, single copies between all; elements without gaps; no user's operation. Blocks of any lengths, which all ranks
 //! know.
 
