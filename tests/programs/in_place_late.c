@@ -1,7 +1,8 @@
 // ranks: 2 4
 // mpiexec: --set staging=1M --set collectives=allreduce:shared_direct?,reduce:shared_direct?,reduce_scatter:shared_direct?
-/* Many long non-blocking reductions in place under way at once, more than shared memory has room for, some ranks late, before the first one or after it: each result is
-   written where others read, so it waits somewhere until they have, and nothing else may come there. */
+/* Many long non-blocking reductions in place under way at once, more than shared memory has room for, some ranks
+   late, before the first one or after it: each result is written where others read, so it waits somewhere until they have, and
+   nothing else may come there. */
 #include "check.h"
 
 #include <unistd.h>

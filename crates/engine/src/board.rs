@@ -13,7 +13,8 @@
 //!             LONG_CALLS x DEPTH x Post   for its later steps
 //! ```
 //! A first step uses the post `call % CALLS` of these, a later one `(call % LONG_CALLS, index % DEPTH)` of those. Who may write
-//! what, and when, stands with these (`isthmus_shm::post`). Who waits does so on the rank's one doorbell, so who posts or finishes rings the others'.
+//! what, and when, stands with these (`isthmus_shm::post`). Who waits does so on the rank's one doorbell, so who posts or finishes
+//! rings the others'.
 //!
 //! # Safety
 //! What a peer posts is data: a place is checked against the segment, a length by the reader. A member that dies leaves its
@@ -30,7 +31,7 @@ use crate::types::Peer;
 use crate::{Entered, Result};
 
 /// Calls of one step that a member may be ahead of another: who shares a CPU with others does so much before it waits (with 8, a
-/// reduce-scatter of one double took 2 us on 4 ranks of 2 CPUs and 3.9 on 8, and takes 1.5 and 1.2).
+/// reduce-scatter of one double took 2.1 us on 4 ranks of 2 CPUs and 5.1 on 8, and takes 1.2; docs/numbers.md).
 const CALLS: u64 = 32;
 /// The same for calls of several steps.
 const LONG_CALLS: u64 = 4;
