@@ -13,7 +13,7 @@ use isthmus_shm::slot::Identity;
 use crate::control::{self, Nonce, ToLauncher, ToRank};
 use crate::engine::Engine;
 use crate::types::World;
-use crate::{ENGINE, Error, Result, enter, gate, heap, job, mechanism, place};
+use crate::{ENGINE, Error, Result, enter, gate, heap, job, mechanism, place, rma};
 
 /// Life of the engine in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -273,6 +273,7 @@ fn settle(place: Place) -> Result<()> {
     RANKS.store(world.size, Ordering::Relaxed);
     CPUS.store(segment.cpus(), Ordering::Relaxed);
     LIFELINE.store(lifeline.as_ref().map_or(-1, |fd| fd.as_raw_fd()), Ordering::Relaxed);
+    let world_rank = world.rank;
     let mut engine = Engine::new(segment, world.rank, !registered, lifeline);
     let _ = WORLD.set(world);
     engine.arena.plan = mechanism::plan();
@@ -282,6 +283,7 @@ fn settle(place: Place) -> Result<()> {
     }
     process::on_fork_in_child(forked);
     heap::open(segment);
+    rma::open(world_rank, !registered);
     STATE.store(INSIDE, Ordering::Release);
     Ok(())
 }

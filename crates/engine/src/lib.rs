@@ -44,6 +44,7 @@ mod record;
 mod remote;
 mod rendezvous;
 mod ring_size;
+pub mod rma;
 mod select;
 mod send;
 mod single_copy;
