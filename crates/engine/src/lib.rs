@@ -61,7 +61,7 @@ use ops::Owner;
 
 pub use background::Background;
 pub use board::{Board, INLINE, MOST_MEMBERS, MOST_STEPS, Posted, Step};
-pub use boot::{State, abort, boot, is_crowded, is_in_use, leave, resume, state};
+pub use boot::{State, abort, boot, is_crowded, is_in_use, join, part, state};
 pub use buffer::Scattered;
 pub use consensus::{Agreed, Consensus};
 pub use error::{Error, Result};
