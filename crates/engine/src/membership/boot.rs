@@ -116,7 +116,7 @@ pub fn boot() -> Result<()> {
         State::Outside => {}
     }
     let place = match invitation()? {
-        Some(invitation) => match join(&invitation)? {
+        Some(invitation) => match ask(&invitation)? {
             Some(place) => place,
             None => alone()?,
         },
@@ -171,7 +171,7 @@ fn refuse_other_launchers() -> Result<()> {
 }
 
 /// Ask the launcher for our place. `None`: somebody else has it, typically a parent whose environment we inherited.
-fn join(invitation: &Invitation) -> Result<Option<Place>> {
+fn ask(invitation: &Invitation) -> Result<Option<Place>> {
     let failed = |what: &str, error: &dyn std::fmt::Display| {
         Error::Boot(format!(
             "{what}: {error} (is the mpiexec that set ISTHMUS_JOB still running, on this machine?)"
@@ -311,14 +311,47 @@ extern "C" fn forked() {
     }
 }
 
-/// Tell the launcher that this process has finalized: its exit is no longer a failure. The engine stays usable.
-pub fn leave() {
+/// Users of the job in this process: each model that is initialized counts one (MPI's world, each of its sessions, ARMCI, ...).
+static USERS: Mutex<u32> = Mutex::new(0);
+
+/// Be one more user of the job: joins it if this process has not ([`boot`]), or comes back after the last user has
+/// [parted](part).
+///
+/// # Errors
+/// As [`boot`].
+pub fn join() -> Result<()> {
+    let mut users = USERS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if *users == 0 {
+        let was_inside = state() == State::Inside;
+        boot()?;
+        if was_inside {
+            resume();
+        }
+    } else if state() == State::Forked {
+        boot()?;
+    }
+    *users += 1;
+    Ok(())
+}
+
+/// One user of the job less. With the last, the launcher hears that this process has finalized: its exit is no longer a
+/// failure. The engine stays usable.
+pub fn part() {
+    let mut users = USERS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    *users = users.saturating_sub(1);
+    if *users == 0 {
+        leave();
+    }
+}
+
+/// Tell the launcher that this process has finalized: its exit is no longer a failure.
+fn leave() {
     let _ = STATE.compare_exchange(INSIDE, IDLE, Ordering::AcqRel, Ordering::Relaxed);
     tell(&ToLauncher::Finalized);
 }
 
-/// Tell the launcher that MPI is in use again after [`leave`] (sessions).
-pub fn resume() {
+/// Tell the launcher that the job is in use again after [`leave`] (sessions).
+fn resume() {
     let _ = STATE.compare_exchange(IDLE, INSIDE, Ordering::AcqRel, Ordering::Relaxed);
     tell(&ToLauncher::Resumed);
 }
