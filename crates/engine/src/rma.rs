@@ -35,7 +35,7 @@ use std::sync::OnceLock;
 
 use isthmus_shm::{Segment, registry};
 
-use crate::heap::REGISTRY;
+use crate::memory::heap::REGISTRY;
 use crate::{Error, Result};
 
 pub use combine::{Class, Combine, Kernel, Operator, register_kernel};

@@ -11,7 +11,7 @@ use isthmus_shm::stripe::Got;
 use isthmus_shm::{Place, Stripe};
 
 use super::{Home, is_dead};
-use crate::heap::{self, REGISTRY};
+use crate::memory::heap::{self, REGISTRY};
 use crate::{Error, Result, counters};
 
 /// Bytes of memory that share a lock, in a row.

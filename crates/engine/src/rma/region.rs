@@ -6,7 +6,7 @@ use isthmus_shm::Place;
 
 use super::home;
 use super::locks::{self, Locks};
-use crate::heap::{self, REGISTRY};
+use crate::memory::heap::{self, REGISTRY};
 use crate::types::Peer;
 use crate::{Error, Result};
 

@@ -8,7 +8,7 @@ use isthmus_transfer::{Direction, Interrupted, Layout, Transfer};
 
 use super::locks::Locks;
 use super::region::{Atomicity, Parsed, RegionKey};
-use crate::select::Way;
+use crate::protocol::choice::select::Way;
 use crate::types::Peer;
 use crate::{Error, Result, enter};
 
