@@ -33,9 +33,10 @@ mod target;
 
 use std::sync::OnceLock;
 
-use isthmus_shm::{Segment, registry};
+use isthmus_shm::Segment;
 
-use crate::memory::heap::REGISTRY;
+use crate::membership::boot;
+use crate::memory::heap;
 use crate::{Error, Result};
 
 pub use combine::{Class, Combine, Kernel, Operator, register_kernel};
@@ -55,21 +56,26 @@ pub(crate) struct Home {
 
 static HOME: OnceLock<Home> = OnceLock::new();
 
-/// The process is part of its job.
-pub(crate) fn open(me: u32, fence_needed: bool) {
-    if let Some(segment) = REGISTRY.segment(registry::JOB) {
-        HOME.get_or_init(|| Home {
-            segment,
-            me,
-            fence_needed,
-        });
+#[inline]
+pub(crate) fn home() -> Result<&'static Home> {
+    match HOME.get() {
+        Some(home) => Ok(home),
+        None => find_home(),
     }
 }
 
-#[inline]
-pub(crate) fn home() -> Result<&'static Home> {
-    HOME.get()
-        .ok_or_else(|| Error::Boot("one-sided operations before the process has joined its job".into()))
+#[cold]
+fn find_home() -> Result<&'static Home> {
+    let (Some(world), Some(segment)) = (boot::world(), heap::segment()) else {
+        return Err(Error::Boot(
+            "one-sided operations before the process has joined its job".into(),
+        ));
+    };
+    Ok(HOME.get_or_init(|| Home {
+        segment,
+        me: world.rank,
+        fence_needed: boot::fence_needed(),
+    }))
 }
 
 /// Is this process declared dead?

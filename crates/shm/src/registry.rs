@@ -61,12 +61,6 @@ impl Registry {
             .is_some_and(|entry| entry.set(segment).is_ok())
     }
 
-    /// The segment of that number, if this process maps it.
-    #[inline]
-    pub fn segment(&self, number: u8) -> Option<&'static Segment> {
-        self.segments.get(usize::from(number))?.get().copied()
-    }
-
     /// Where peers find `length` bytes at `address` of this process; `None`: they do not map them.
     #[inline]
     pub fn find(&self, address: u64, length: u64) -> Option<Place> {
