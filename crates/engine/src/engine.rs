@@ -2,14 +2,14 @@
 //! is about.
 
 mod arrivals;
+mod departures;
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
 use isthmus_shm::{Offset, Segment, Slot, doorbell};
 
-use crate::channel::inbound::Inbound;
-use crate::channel::outbound::{Leases, Outbound};
+use crate::channel::channels::Channels;
 use crate::matching::early::{Early, EarlyStream};
 use crate::matching::queues::{Key, Posted, Unexpected};
 use crate::membership::boot;
@@ -33,27 +33,18 @@ use arrivals::{EarlyOnes, PATIENCE};
 pub(crate) struct Engine {
     pub segment: &'static Segment,
     pub me: u32,
-    /// Our process is not registered with membarrier: fence after every record.
-    pub fence_needed: bool,
+    pub channels: Channels,
     pub ops: Ops,
     pub posted: Posted,
     pub unexpected: Unexpected<Early>,
     /// Messages taken by matched probes.
     pub taken: Vec<Option<(Key, Early)>>,
-    pub out: Vec<Option<Box<Outbound>>>,
-    pub inbound: Vec<Option<Box<Inbound>>>,
-    pub hot: Vec<u32>,
     /// Who will probably be heard next: whom we heard last, or wait for; ourselves: nobody.
     pub awaited: u32,
-    /// Peers with something queued.
-    pub backlog: Vec<u32>,
     pub arena: Arena,
     pub staging: Staging,
     /// The same for calls that do not follow each other.
     pub staging_apart: Staging,
-    pub leases: Leases,
-    /// Cells that this process has made.
-    pub cells_made: u32,
     /// Descriptors of sends that were withdrawn, until their receivers have seen it.
     pub withdrawn: Vec<Offset>,
     /// What is known of each peer's memory.
@@ -98,21 +89,15 @@ impl Engine {
         Self {
             segment,
             me,
-            fence_needed,
+            channels: Channels::new(segment, me, fence_needed),
             ops: Ops::default(),
             posted: Posted::default(),
             unexpected: Unexpected::default(),
             taken: Vec::new(),
-            out: (0..ranks).map(|_| None).collect(),
-            inbound: (0..ranks).map(|_| None).collect(),
-            hot: Vec::new(),
             awaited: me,
-            backlog: Vec::new(),
             arena: Arena::default(),
             staging: Staging::default(),
             staging_apart: Staging::default(),
-            leases: Leases::default(),
-            cells_made: 0,
             withdrawn: Vec::new(),
             reach: vec![Reach::default(); ranks],
             learned: (0..ranks).map(|_| None).collect(),
@@ -157,7 +142,7 @@ impl Engine {
         if self.segment.attention(self.me).load(Ordering::Relaxed) != 0 {
             moved |= self.attend();
         }
-        if !self.backlog.is_empty() {
+        if !self.channels.is_quiet() {
             moved |= self.flush();
         }
         let pulled = !self.pulls.is_empty() && self.pull_on();
@@ -201,11 +186,6 @@ impl Engine {
         self.awaited != self.me && !boot::is_partly_crowded() && self.segment.slot(self.awaited).is_at_work()
     }
 
-    /// Must this process fence between publishing something and looking whether a peer sleeps?
-    pub fn fence_needed(&self) -> bool {
-        self.fence_needed
-    }
-
     /// Rounds of progress in a row that moved nothing, roughly: it wraps.
     pub fn fruitless(&self) -> u16 {
         self.fruitless
@@ -223,15 +203,12 @@ impl Engine {
 
     /// Is there a record to take, or a doorbell bit? Takes nothing.
     pub fn has_work(&self) -> bool {
-        self.hot.iter().any(|&peer| {
-            self.inbound[peer as usize]
-                .as_ref()
-                .is_some_and(|inbound| inbound.ring.is_ready())
-        }) || self
-            .segment
-            .bitmap(self.me)
-            .iter()
-            .any(|word| word.load(Ordering::Acquire) != 0)
+        self.channels.has_record()
+            || self
+                .segment
+                .bitmap(self.me)
+                .iter()
+                .any(|word| word.load(Ordering::Acquire) != 0)
             || self.has_copies_to_do()
             || !self.claims.is_empty()
             || !self.questions.is_empty()

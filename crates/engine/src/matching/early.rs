@@ -112,21 +112,19 @@ impl Engine {
         let announce_only = self.unexpected_bytes > limit;
         if announce_only != self.announce_only {
             self.announce_only = announce_only;
-            for inbound in self.inbound.iter().flatten() {
-                inbound.ring.set_announce_only(announce_only);
-            }
+            self.channels.set_announce_only(announce_only);
         }
     }
 
     pub fn set_incoming(&mut self, peer: u32, incoming: Option<Incoming>) {
-        if let Some(inbound) = self.inbound[peer as usize].as_mut() {
+        if let Some(inbound) = self.channels.from_mut(peer) {
             inbound.incoming = incoming;
         }
     }
 
     /// If the pieces of a message from `peer` are on their way to `from`, let them go to `to`.
     pub fn redirect(&mut self, peer: u32, from: Incoming, to: Incoming) {
-        if let Some(inbound) = self.inbound[peer as usize].as_mut()
+        if let Some(inbound) = self.channels.from_mut(peer)
             && inbound.incoming == Some(from)
         {
             inbound.incoming = Some(to);

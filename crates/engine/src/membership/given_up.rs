@@ -123,7 +123,7 @@ impl Engine {
                 self.on_given_up(context, record);
             }
             // There may be more.
-            self.ring(peer);
+            self.channels.ring(peer);
         }
         is_ours
     }
@@ -142,7 +142,7 @@ impl Engine {
         }
         letters.remove(at);
         let none_left = letters.iter().all(|(to, _)| *to != peer);
-        self.ring(peer);
+        self.channels.ring(peer);
         (true, none_left)
     }
 }
@@ -237,7 +237,7 @@ mod tests {
             one.progress();
         }
         assert!(knows(&other, TAG) && knows(&other, 0) && knows(&other, 5));
-        assert!(one.is_quiet() && one.out[1].is_none());
+        assert!(one.is_quiet() && one.channels.to(1).is_none());
     }
 
     #[test]

@@ -153,17 +153,9 @@ impl Engine {
 
     /// What waits for room on the way to a dead process, and what it has of ours.
     fn forget_channels(&mut self, peer: u32) {
-        self.backlog.retain(|&other| other != peer);
+        self.channels.forget(&mut self.arena, peer);
         self.given_ups.take_back_letters(peer, |_| {});
-        self.hot.retain(|&other| other != peer);
         self.reach[peer as usize] = Reach::NONE;
-        if let Some(outbound) = self.out[peer as usize].as_mut() {
-            outbound.abandon();
-            outbound
-                .cells
-                .release(self.segment, &mut self.arena, &mut self.cells_made);
-        }
-        self.leases.reclaim(peer);
         self.pulls.retain(|pull| pull.peer() != peer);
         self.pushes.retain(|push| push.peer != peer);
         self.claims.retain(|claim| claim.peer() != peer);
@@ -172,9 +164,7 @@ impl Engine {
 
     /// Messages of which a part is in the dead process.
     fn forget_messages(&mut self, peer: u32) {
-        let incoming = self.inbound[peer as usize]
-            .as_mut()
-            .and_then(|inbound| inbound.incoming.take());
+        let incoming = self.channels.from_mut(peer).and_then(|inbound| inbound.incoming.take());
         let unfinished = match incoming {
             Some(Incoming::Unexpected(entry)) => Some(entry),
             _ => None,

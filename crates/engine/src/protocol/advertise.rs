@@ -114,9 +114,7 @@ impl Engine {
         let Some((at, ticket)) = self.open_advert(op) else {
             return;
         };
-        let (eager, announced) = self.inbound[peer as usize]
-            .as_ref()
-            .map_or((0, 0), |inbound| inbound.messages());
+        let (eager, announced) = self.channels.from(peer).map_or((0, 0), |inbound| inbound.messages());
         let record = Advertised {
             tag,
             eager,
@@ -220,7 +218,7 @@ impl Engine {
 
     /// Find messages for the receives that `peer` has advertised.
     pub(crate) fn pair(&mut self, peer: u32) {
-        while let Some(outbound) = self.out[peer as usize].as_mut()
+        while let Some(outbound) = self.channels.to_mut(peer)
             && let Some((op, known)) = outbound.orders.pair()
         {
             let silence = self.silence(peer);
@@ -277,8 +275,8 @@ impl Engine {
         let chunk = chunk_of(length);
         self.descriptor(own.0)?.push(length.div_ceil(chunk) as u32);
         counters::CLAIMED.add(1);
-        self.order();
-        self.wake(peer);
+        self.channels.order();
+        self.channels.wake(peer);
         self.start_push(Push {
             access,
             buffer,
@@ -308,10 +306,8 @@ impl Engine {
 
     /// What shows that a peer is inside the library.
     fn signs(&self, peer: u32) -> (u32, u32) {
-        let heard = self.inbound[peer as usize]
-            .as_ref()
-            .map_or(0, |inbound| inbound.heard());
-        let taken = self.out[peer as usize].as_ref().map_or(0, |outbound| outbound.pieces());
+        let heard = self.channels.from(peer).map_or(0, |inbound| inbound.heard());
+        let taken = self.channels.to(peer).map_or(0, |outbound| outbound.pieces());
         (heard, taken)
     }
 

@@ -68,7 +68,7 @@ impl Engine {
             !boot::is_crowded() && self.outbound(peer).is_ok() && self.single_copies_pay_with(peer)
         });
         self.learned(peer).contests[class] = contest;
-        if let (Some(wish), Some(inbound)) = (wish, self.inbound[peer as usize].as_mut()) {
+        if let (Some(wish), Some(inbound)) = (wish, self.channels.from_mut(peer)) {
             inbound.wish_announced(total, wish);
         }
     }
@@ -105,7 +105,7 @@ impl Engine {
         }
         let (began, copying) = (clock::ticks(), Copying::of(first.copying));
         let is_streamed = first.total >= STREAMED && (payload.len() as u64) < first.total;
-        if is_streamed && let Some(inbound) = self.inbound[peer as usize].as_mut() {
+        if is_streamed && let Some(inbound) = self.channels.from_mut(peer) {
             inbound.timed = Some((Effort::default(), copying));
         }
         self.on_eager_more(peer, first.ticks.into(), payload);
@@ -122,7 +122,7 @@ impl Engine {
 
     /// The next piece of a longer message, which took the sender so long to write.
     pub fn on_eager_more(&mut self, peer: u32, ticks: u64, payload: Body) {
-        let Some(inbound) = self.inbound[peer as usize].as_ref() else {
+        let Some(inbound) = self.channels.from(peer) else {
             return;
         };
         let incoming = inbound.incoming;
@@ -130,7 +130,7 @@ impl Engine {
         let Some(whole) = incoming.and_then(|incoming| self.add(incoming, payload)) else {
             return;
         };
-        let Some(inbound) = self.inbound[peer as usize].as_mut() else {
+        let Some(inbound) = self.channels.from_mut(peer) else {
             return;
         };
         if let (Some((effort, _)), Some(began)) = (&mut inbound.timed, began) {
@@ -174,7 +174,7 @@ impl Engine {
         let Way::Ring(best) = eager.choose(total, select::ring_ways()) else {
             return;
         };
-        if let Some(inbound) = self.inbound[peer as usize].as_mut() {
+        if let Some(inbound) = self.channels.from_mut(peer) {
             inbound.wish(total, best);
         }
     }

@@ -443,7 +443,7 @@ impl Engine {
             next,
             end,
         };
-        let outbound = self.out[peer as usize].as_mut().expect("it was announced through it");
+        let outbound = self.channels.to_mut(peer).expect("it was announced through it");
         outbound.has_asked = true;
         outbound.push(stream);
         self.kick(peer);
@@ -460,7 +460,7 @@ impl Engine {
             }
             // Withdrawn: the operation is over, the descriptor comes back now. It may have left after that.
             None => {
-                if let Some(outbound) = self.out[peer as usize].as_mut() {
+                if let Some(outbound) = self.channels.to_mut(peer) {
                     outbound.orders.answered(OpId(record.send_op));
                 }
                 self.reclaim_withdrawn(record.descriptor);
@@ -477,7 +477,7 @@ impl Engine {
     /// The announced send `op` has been heard of.
     pub(crate) fn answered(&mut self, op: u32) {
         let id = self.ops.id(op);
-        if let Some(outbound) = self.out[self.ops[op].to as usize].as_mut() {
+        if let Some(outbound) = self.channels.to_mut(self.ops[op].to) {
             outbound.orders.answered(id);
         }
     }

@@ -96,7 +96,7 @@ impl Engine {
             outbound = self.outbound(to)?;
         }
         if outbound.try_eager(message) {
-            self.ring(to);
+            self.channels.ring(to);
             counters::EAGER_SENT.add(1);
             return Ok(None);
         }
@@ -107,9 +107,7 @@ impl Engine {
     /// read ours, until it asks.
     #[cold]
     fn is_rather_announced(&mut self, to: u32, buffer: Buffer) -> bool {
-        let has_asked = self.out[to as usize]
-            .as_ref()
-            .is_some_and(|outbound| outbound.has_asked);
+        let has_asked = self.channels.to(to).is_some_and(|outbound| outbound.has_asked);
         !has_asked && buffer.row().is_some() && self.single_copies_pay_with(to)
     }
 
@@ -123,7 +121,7 @@ impl Engine {
         let op = self.new_send(Stage::Queued, to, message.context, message.buffer, message.length)?;
         let (wrote, whole) = self.outbound(to)?.begin(op, message);
         if wrote {
-            self.ring(to);
+            self.channels.ring(to);
         }
         if whole {
             self.ops.release(op);
@@ -133,40 +131,15 @@ impl Engine {
         Ok(Some(op))
     }
 
+    /// A larger ring to `peer`, if messages of this length want one and it can be had.
+    pub fn lease_for(&mut self, peer: u32, length: usize) {
+        self.channels.lease(peer, length);
+    }
+
     /// A cell for messages to `peer`, if it answers them.
     #[cold]
     fn make_cell(&mut self, peer: u32) {
-        let heard = self.inbound[peer as usize]
-            .as_ref()
-            .map_or(0, |inbound| inbound.longer());
-        if let Some(outbound) = self.out[peer as usize].as_mut() {
-            outbound
-                .cells
-                .make(self.segment, &mut self.arena, &mut self.cells_made, heard);
-        }
-    }
-
-    /// A larger ring to `peer`, if messages of this length want one and it can be had.
-    pub fn lease_for(&mut self, peer: u32, length: usize) {
-        if !self.out[peer as usize]
-            .as_mut()
-            .is_some_and(|outbound| outbound.wants_lease(length))
-        {
-            return;
-        }
-        let offset = match self.leases.take(self.segment, &mut self.out, peer) {
-            Ok(offset) => offset,
-            Err(recalled) => {
-                if let Some(other) = recalled {
-                    self.ring(other);
-                }
-                return;
-            }
-        };
-        let outbound = self.out[peer as usize].as_mut().expect("asked above");
-        if !outbound.lease(self.segment, offset) {
-            self.leases.put_back(offset);
-        }
+        self.channels.make_cell(&mut self.arena, peer);
     }
 
     /// Offer the message; the receiver fetches it, or asks for it through the ring. `flags`: besides what can be pushed.
@@ -209,14 +182,12 @@ impl Engine {
     /// The peer has no room for unmatched payload: announce the first message that waits for room in its ring. False:
     /// there is no memory for that.
     pub fn announce_first(&mut self, peer: u32) -> bool {
-        let first = self.out[peer as usize]
-            .as_mut()
-            .and_then(|outbound| outbound.first_unbegun());
+        let first = self.channels.to_mut(peer).and_then(|outbound| outbound.first_unbegun());
         let Some((op, message)) = first else { return false };
         let Ok(announcement) = self.offer(op, message, 0) else {
             return false;
         };
-        if let Some(outbound) = self.out[peer as usize].as_mut() {
+        if let Some(outbound) = self.channels.to_mut(peer) {
             outbound.replace_first(announcement);
         }
         true
@@ -305,8 +276,8 @@ impl Engine {
                 self.unexpected.take_if(ours)
             }
             Stage::Queued => {
-                let to = self.ops[op].to as usize;
-                self.out[to].as_mut().is_some_and(|outbound| outbound.withdraw(op))
+                let to = self.ops[op].to;
+                self.channels.to_mut(to).is_some_and(|outbound| outbound.withdraw(op))
             }
             _ => false,
         }
