@@ -3,6 +3,7 @@
 
 mod arrivals;
 mod departures;
+mod unexpected;
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
@@ -10,8 +11,7 @@ use std::sync::atomic::Ordering;
 use isthmus_shm::{Offset, Segment, Slot, doorbell};
 
 use crate::channel::channels::Channels;
-use crate::matching::early::{Early, EarlyStream};
-use crate::matching::queues::{Key, Posted, Unexpected};
+use crate::matching::matcher::Matching;
 use crate::membership::boot;
 use crate::membership::given_up::GivenUps;
 use crate::membership::liveness::Wounds;
@@ -27,7 +27,7 @@ use crate::protocol::send;
 use crate::protocol::single_copy::{Pull, Push};
 use crate::tunables;
 
-use arrivals::{EarlyOnes, PATIENCE};
+use arrivals::{Deferred, PATIENCE};
 
 /// The engine.
 pub(crate) struct Engine {
@@ -35,10 +35,7 @@ pub(crate) struct Engine {
     pub me: u32,
     pub channels: Channels,
     pub ops: Ops,
-    pub posted: Posted,
-    pub unexpected: Unexpected<Early>,
-    /// Messages taken by matched probes.
-    pub taken: Vec<Option<(Key, Early)>>,
+    pub matching: Matching,
     /// Who will probably be heard next: whom we heard last, or wait for; ourselves: nobody.
     pub awaited: u32,
     pub arena: Arena,
@@ -51,19 +48,13 @@ pub(crate) struct Engine {
     pub reach: Vec<Reach>,
     /// What large messages from each peer taught us.
     pub learned: Vec<Option<Box<Lessons>>>,
-    early: EarlyOnes,
+    deferred: Deferred,
     /// Memory for unmatched payload.
     pub spare: Spare,
-    /// Unmatched payload kept here, in bytes.
-    pub unexpected_bytes: u64,
-    pub announce_only: bool,
     /// Single copies that are under way.
     pub pulls: Vec<Pull>,
     /// Help that receivers asked for.
     pub pushes: Vec<Push>,
-    /// Kept messages that stream, and how many there were.
-    pub early_streams: Vec<EarlyStream>,
-    pub early_stream: u32,
     /// Receives that we have advertised, and peers' receives that we may claim.
     pub adverts: Adverts,
     pub claims: Vec<Claim>,
@@ -80,7 +71,6 @@ pub(crate) struct Engine {
     pub eager_limit: usize,
     /// From this length up to the eager limit messages are announced nonetheless, where that pays.
     pub announced_from: usize,
-    pub unexpected_limit: u64,
 }
 
 impl Engine {
@@ -89,11 +79,9 @@ impl Engine {
         Self {
             segment,
             me,
+            matching: Matching::new(tunables::UNEXPECTED_LIMIT.get()),
             channels: Channels::new(segment, me, fence_needed),
             ops: Ops::default(),
-            posted: Posted::default(),
-            unexpected: Unexpected::default(),
-            taken: Vec::new(),
             awaited: me,
             arena: Arena::default(),
             staging: Staging::default(),
@@ -101,14 +89,10 @@ impl Engine {
             withdrawn: Vec::new(),
             reach: vec![Reach::default(); ranks],
             learned: (0..ranks).map(|_| None).collect(),
-            early: EarlyOnes::default(),
+            deferred: Deferred::default(),
             spare: Spare::default(),
-            unexpected_bytes: 0,
-            announce_only: false,
             pulls: Vec::new(),
             pushes: Vec::new(),
-            early_streams: Vec::new(),
-            early_stream: 0,
             adverts: Adverts::default(),
             claims: Vec::new(),
             questions: Vec::new(),
@@ -120,16 +104,15 @@ impl Engine {
             done: Vec::new(),
             eager_limit: send::eager_limit(segment.ranks()) as usize,
             announced_from: send::announced_from(),
-            unexpected_limit: tunables::UNEXPECTED_LIMIT.get(),
         }
     }
 
     /// Move whatever can move. True: something did.
     #[inline]
     pub fn progress(&mut self) -> bool {
-        self.early.patient = self.early.rounds < PATIENCE;
-        if !self.early.patient {
-            self.early.rounds = 0;
+        self.deferred.patient = self.deferred.rounds < PATIENCE;
+        if !self.deferred.patient {
+            self.deferred.rounds = 0;
         }
         let mut moved = self.poll_hot();
         for (index, word) in self.segment.bitmap(self.me).iter().enumerate() {
@@ -157,9 +140,9 @@ impl Engine {
         if !self.questions.is_empty() {
             moved |= self.question_on();
         }
-        self.early.patient = false;
-        if self.early.seen {
-            moved |= self.take_early_ones(moved);
+        self.deferred.patient = false;
+        if self.deferred.seen {
+            moved |= self.take_deferred(moved);
         }
         if !moved {
             self.fruitless = self.fruitless.wrapping_add(1);

@@ -32,7 +32,7 @@ const REFUSED_AGAIN: Duration = Duration::from_secs(1);
 /// Longer messages that came before their receives. They stay in their rings for a while: often the receive is about to be
 /// posted, and then the bytes are copied once less.
 #[derive(Debug, Default)]
-pub(super) struct EarlyOnes {
+pub(super) struct Deferred {
     /// Leave them now.
     pub(super) patient: bool,
     /// One was left.
@@ -43,7 +43,7 @@ pub(super) struct EarlyOnes {
     refused: Option<[Duration; 2]>,
 }
 
-impl EarlyOnes {
+impl Deferred {
     /// There is no memory for one now. For how long there has been none, as far as we have looked all the time: its receive may
     /// have come meanwhile, and this be another one.
     fn refuse(&mut self, now: Duration) -> Duration {
@@ -71,18 +71,18 @@ impl Engine {
     /// Messages were left in their rings for their receives to come. If nothing else moves, or they have waited for
     /// long, take them: what is awaited may be behind.
     #[cold]
-    pub(super) fn take_early_ones(&mut self, moved: bool) -> bool {
-        self.early.seen = false;
+    pub(super) fn take_deferred(&mut self, moved: bool) -> bool {
+        self.deferred.seen = false;
         if moved {
-            self.early.rounds += 1;
+            self.deferred.rounds += 1;
             return false;
         }
-        self.early.rounds = 0;
+        self.deferred.rounds = 0;
         self.poll_hot()
     }
 
     /// Is this a longer message that no receive waits for, and whose bytes are to be kept? Its length.
-    fn is_early(&self, peer: u32, header: Header, body: Body) -> Option<u64> {
+    fn is_unexpected(&self, peer: u32, header: Header, body: Body) -> Option<u64> {
         let (tag, total) = match Handler::of(header)? {
             // Whether the payload follows or lies in a cell.
             Handler::EagerFirst | Handler::FirstInCell => {
@@ -101,22 +101,22 @@ impl Engine {
             from: peer,
             tag,
         };
-        (total >= DEFERRED && self.posted.find(&self.ops, key).is_none()).then_some(total)
+        (total >= DEFERRED && self.matching.find_posted(&self.ops, key).is_none()).then_some(total)
     }
 
     /// Does this message stay in its ring, since its receive may be about to be posted, or there is no memory for it?
     fn stays(&mut self, peer: u32, header: Header, body: Body) -> bool {
-        let Some(bytes) = self.is_early(peer, header, body) else {
+        let Some(bytes) = self.is_unexpected(peer, header, body) else {
             return false;
         };
-        if self.early.patient {
-            self.early.seen = true;
+        if self.deferred.patient {
+            self.deferred.seen = true;
             return true;
         }
         let is_room = self.spare.provide(bytes as usize);
         if is_room {
-            self.early.refused = None;
-        } else if self.early.refuse(clock::now()) > REFUSED_LONG {
+            self.deferred.refused = None;
+        } else if self.deferred.refuse(clock::now()) > REFUSED_LONG {
             let why = format!(
                 "isthmus: rank {}: out of memory for {bytes} bytes that rank {peer} sent before their receive was posted",
                 self.me
@@ -149,7 +149,7 @@ impl Engine {
             inbound.note(handler, record.header.length);
             if handler == Some(Handler::Switch) {
                 let to = body.split::<Switch>().map(|(to, _)| to);
-                let announce_only = self.announce_only;
+                let announce_only = self.matching.announce_only();
                 let inbound = self.channels.from_mut(peer).expect("a ring does not go away");
                 if !to.is_some_and(|to| inbound.switch(self.segment, record, to, announce_only)) {
                     // Nothing can come from this peer any more; somebody would wait for it for ever.
@@ -180,7 +180,7 @@ impl Engine {
 
     /// Take whatever has come from a peer, also what would stay for its receive: nobody will look again.
     pub fn take_all(&mut self, peer: u32) {
-        self.early.patient = false;
+        self.deferred.patient = false;
         while self.poll(peer) {}
     }
 
@@ -199,7 +199,7 @@ impl Engine {
 
     /// Find the ring from `peer`. False: there is none yet.
     pub fn open(&mut self, peer: u32) -> bool {
-        self.channels.open(peer, self.announce_only)
+        self.channels.open(peer, self.matching.announce_only())
     }
 
     /// Hand a record to its handler. Records that make no sense are dropped: what a peer wrote is data, not truth.
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn only_a_refusal_that_lasts_counts() {
-        let mut early = EarlyOnes::default();
+        let mut early = Deferred::default();
         let after = [0, 400, 900, 3000, 3500].map(|ms| early.refuse(Duration::from_millis(10_000 + ms)).as_millis());
         assert_eq!(after, [0, 400, 900, 0, 500]);
     }

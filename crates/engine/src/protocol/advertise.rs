@@ -25,8 +25,8 @@ use crate::channel::outbound::Answer;
 use crate::channel::record::{Advertised, ReadyToSend};
 use crate::counters;
 use crate::engine::Engine;
-use crate::matching::early::Early;
 use crate::matching::queues::Key;
+use crate::matching::unexpected::Unexpected;
 use crate::memory::heap;
 use crate::ops::Stage;
 use crate::protocol::choice::select::Way;
@@ -106,7 +106,7 @@ impl Engine {
             return;
         }
         if tunables::ADVERTISE.get() == 0
-            || self.posted.find(&self.ops, key) != Some(op)
+            || self.matching.find_posted(&self.ops, key) != Some(op)
             || self.outbound(peer).is_err()
         {
             return;
@@ -183,7 +183,7 @@ impl Engine {
     pub(crate) fn follow(&mut self, claimant: Offset, op: u32, peer: u32, key: Key, record: ReadyToSend) {
         if claimant.0 == record.descriptor {
             self.forget_advert(op);
-            self.posted.remove(&mut self.ops, op);
+            self.matching.remove_posted(&mut self.ops, op);
             let expected = self.ops.matched(op, record.envelope.source, key.tag, record.total);
             self.ops[op].to = peer;
             self.ops[op].effort = None;
@@ -193,7 +193,7 @@ impl Engine {
             self.take_offer(peer, record);
         } else {
             // Not what a sender does that knows its messages: it cannot have the claimed buffer.
-            self.keep(key, Early::Announced(record));
+            self.keep(key, Unexpected::Announced(record));
         }
     }
 

@@ -6,8 +6,8 @@ use crate::channel::outbound::{Message, Queued};
 use crate::channel::record::{Envelope, ReadyToSend};
 use crate::channel::ring_size;
 use crate::engine::Engine;
-use crate::matching::early::Early;
 use crate::matching::queues::Key;
+use crate::matching::unexpected::Unexpected;
 use crate::membership::boot;
 use crate::memory::buffer::Buffer;
 use crate::memory::heap;
@@ -219,7 +219,7 @@ impl Engine {
             tag: posting.tag,
         };
         let total = length as u64;
-        if let Some(receive) = self.posted.take(&mut self.ops, key) {
+        if let Some(receive) = self.matching.take_posted(&mut self.ops, key) {
             let expected = self.ops.matched(receive, posting.source, posting.tag, total);
             // SAFETY: both are pending user buffers; `matched` limits the length to the receive's.
             unsafe { self.ops[receive].buffer.take_from(buffer, expected as usize) };
@@ -231,7 +231,7 @@ impl Engine {
             let bytes = Payload::written(length, |to| unsafe { buffer.read(0, length, to) });
             self.keep(
                 key,
-                Early::Payload {
+                Unexpected::Payload {
                     source: posting.source,
                     bytes,
                     total,
@@ -242,7 +242,7 @@ impl Engine {
         let op = self.new_send(Stage::Loopback, self.me, posting.context, buffer, length)?;
         self.keep(
             key,
-            Early::Loopback {
+            Unexpected::Loopback {
                 source: posting.source,
                 op,
             },
@@ -266,14 +266,14 @@ impl Engine {
             Stage::Posted => {
                 let claimed = self.withdraw_advert(op).is_some();
                 if !claimed {
-                    self.posted.remove(&mut self.ops, op);
+                    self.matching.remove_posted(&mut self.ops, op);
                 }
                 !claimed
             }
             Stage::Offered => self.withdraw_offer(op),
             Stage::Loopback => {
-                let ours = |early: &Early| matches!(early, Early::Loopback { op: own, .. } if *own == op);
-                self.unexpected.take_if(ours)
+                let ours = |early: &Unexpected| matches!(early, Unexpected::Loopback { op: own, .. } if *own == op);
+                !self.remove_all_unexpected(|_, _, message| ours(message)).is_empty()
             }
             Stage::Queued => {
                 let to = self.ops[op].to;
