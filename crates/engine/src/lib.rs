@@ -20,6 +20,7 @@ mod memory;
 mod ops;
 mod progress;
 mod protocol;
+pub mod rma;
 pub mod tunables;
 mod types;
 

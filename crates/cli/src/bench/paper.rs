@@ -304,7 +304,7 @@ mod tests {
         let table = Table::new(experiment, vec![ours, theirs], Samples::default());
         let page = page(&paper, &[(figure, vec![table])], "0,1")?;
         for part in [
-            "isthmus, as a factor of sendrecv: put 3.00 (3.00 at 8 to 3.00 at 8)",
+            "isthmus, as a factor of sendrecv: put 3.00 (3.00 at 8 to 3.00 at 64)",
             "mpich, as a factor of sendrecv: put 12.00",
             "isthmus, as a factor of the best other library: sendrecv 2.00 (2.00 at 8 to 2.00 at 8); put 0.50",
             "Not measured yet",

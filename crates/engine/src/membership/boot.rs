@@ -2,7 +2,7 @@
 
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
@@ -47,6 +47,9 @@ static LIFELINE: AtomicI32 = AtomicI32::new(-1);
 /// Our own copy of the secret that peers read to prove who we are.
 static SECRET: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
+/// This process is not registered with membarrier.
+static FENCE_NEEDED: AtomicBool = AtomicBool::new(true);
+
 /// How long a launcher may take to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -64,6 +67,11 @@ pub fn state() -> State {
 #[inline(always)]
 pub fn is_in_use() -> bool {
     STATE.load(Ordering::Relaxed) == INSIDE
+}
+
+/// Must this process fence between publishing something and looking whether a peer sleeps?
+pub(crate) fn fence_needed() -> bool {
+    FENCE_NEEDED.load(Ordering::Relaxed)
 }
 
 /// Who we are; `None` before [`boot`].
@@ -286,6 +294,7 @@ fn settle(place: Place) -> Result<()> {
         gate::favour();
     }
     process::on_fork_in_child(forked);
+    FENCE_NEEDED.store(!registered, Ordering::Relaxed);
     heap::open(segment);
     STATE.store(INSIDE, Ordering::Release);
     Ok(())
