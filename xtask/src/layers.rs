@@ -42,12 +42,10 @@ const HOUSES: &[House] = &[House {
         &["hostile"],
     ],
     upward: &[
-        ("channel::departures", "engine"),
         ("channel::inbound", "protocol::choice"),
         ("channel::outbound", "protocol"),
         ("channel::outbound", "protocol::choice"),
         ("channel::record", "protocol::choice"),
-        ("matching::early", "engine"),
         ("membership::boot", "engine"),
         ("membership::boot", "lib"),
         ("membership::boot", "progress"),
