@@ -18,7 +18,7 @@ const LAYERS: &[&[&str]] = &[
     &["shm"],
     &["transfer"],
     &["engine"],
-    &["mpi"],
+    &["mpi", "armci"],
     &["abi"],
     &["launch", "cli"],
     &["conformance", "fuzz", "tests"],
