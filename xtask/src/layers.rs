@@ -42,12 +42,10 @@ const HOUSES: &[House] = &[House {
         &["hostile"],
     ],
     upward: &[
-        ("channel::departures", "engine"),
         ("channel::inbound", "protocol::choice"),
         ("channel::outbound", "protocol"),
         ("channel::outbound", "protocol::choice"),
         ("channel::record", "protocol::choice"),
-        ("matching::early", "engine"),
         ("membership::boot", "engine"),
         ("membership::boot", "lib"),
         ("membership::boot", "progress"),
@@ -81,6 +79,9 @@ const HOUSES: &[House] = &[House {
         ("protocol::rendezvous", "engine"),
         ("protocol::send", "engine"),
         ("protocol::single_copy", "engine"),
+        ("rma::flow", "progress"),
+        ("rma::notify", "progress"),
+        ("rma::target", "progress"),
     ],
 }];
 

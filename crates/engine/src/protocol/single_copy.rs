@@ -163,7 +163,7 @@ impl Engine {
         let is_busy = |outbound: &Outbound| outbound.orders.has_fetchable();
         if expected < SHARED_FROM
             || crate::membership::boot::is_crowded()
-            || self.out[peer as usize].as_deref().is_some_and(is_busy)
+            || self.channels.to(peer).is_some_and(is_busy)
         {
             return 0;
         }
@@ -346,8 +346,8 @@ impl Engine {
             // It may wait for that.
             if let Some(descriptor) = self.descriptor(help.descriptor) {
                 descriptor.refuse();
-                self.order();
-                self.wake(peer);
+                self.channels.order();
+                self.channels.wake(peer);
             }
             return;
         };
@@ -384,8 +384,8 @@ impl Engine {
                 self.pushes.swap_remove(at);
                 self.pushed(push);
                 // It may sleep until our last claim has retired.
-                self.order();
-                self.wake(push.peer);
+                self.channels.order();
+                self.channels.wake(push.peer);
             }
         }
         moved
