@@ -9,12 +9,13 @@ use crate::engine::Engine;
 impl Engine {
     /// Write what there is room for by now. True: something was written.
     pub fn flush_backlog(&mut self) -> bool {
-        !self.backlog.is_empty() && self.flush()
+        let fed = self.streams.is_busy() && self.stream_on();
+        fed | (!self.backlog.is_empty() && self.flush())
     }
 
     /// Has everything that was to be sent left this process?
     pub fn is_quiet(&self) -> bool {
-        self.backlog.is_empty()
+        self.backlog.is_empty() && !self.streams.is_busy()
     }
 
     /// The channel to `peer`, made at first use.

@@ -12,8 +12,8 @@ use crate::channel::cells::Cell;
 use crate::channel::inbound::Inbound;
 use crate::channel::outbound;
 use crate::channel::record::{
-    Advertised, Body, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, FullLine, GivenUp, Handler, Help,
-    InCell, ReadyToSend, Switch,
+    Advertised, Body, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Fed, Finished, FullLine, GivenUp, Handler,
+    Help, InCell, ReadyToSend, Switch,
 };
 use crate::matching::queues::Key;
 use crate::types::ContextId;
@@ -300,6 +300,7 @@ impl Engine {
                 self.on_advertised(peer, ContextId(header.context), record);
             }
             Handler::GivenUp => self.on_given_up(ContextId(header.context), body.split::<GivenUp>()?.0),
+            Handler::Fed => self.on_fed(peer, body.split::<Fed>()?.0),
             Handler::Help => self.on_help(peer, body.split::<Help>()?.0),
             Handler::Switch => {}
         }

@@ -164,6 +164,7 @@ impl Engine {
                 .release(self.segment, &mut self.arena, &mut self.cells_made);
         }
         self.leases.reclaim(peer);
+        self.streams.forget(peer);
         self.pulls.retain(|pull| pull.peer() != peer);
         self.pushes.retain(|push| push.peer != peer);
         self.claims.retain(|claim| claim.peer() != peer);
