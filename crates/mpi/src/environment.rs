@@ -76,23 +76,16 @@ pub(crate) fn join(wanted: i32) -> Result<i32> {
     coll::select::check()?;
     let mut life = life();
     if life.users == 0 {
-        match isthmus_engine::state() {
-            State::Outside => {
-                allow_threads(wanted);
-                isthmus_engine::boot()?;
-                info::publish_env();
-            }
-            State::Inside => {
-                allow_threads(wanted);
-                isthmus_engine::resume();
-            }
-            State::Forked => {
-                return Err(fail!(
-                    Other,
-                    "this process was forked from one that uses MPI; exec first"
-                ));
-            }
+        if isthmus_engine::state() == State::Forked {
+            return Err(fail!(
+                Other,
+                "this process was forked from one that uses MPI; exec first"
+            ));
         }
+        allow_threads(wanted);
+        isthmus_engine::join()?;
+        static TELL_ENV: Once = Once::new();
+        TELL_ENV.call_once(info::publish_env);
     }
     life.users += 1;
     Ok(if isthmus_engine::allows_threads() {
@@ -124,7 +117,7 @@ pub(crate) fn part() {
     let mut life = life();
     life.users -= 1;
     if life.users == 0 {
-        isthmus_engine::leave();
+        isthmus_engine::part();
     }
 }
 
@@ -307,8 +300,12 @@ pub(crate) fn env_pairs(arguments: &[String]) -> Vec<(String, String)> {
         tell("command", command.clone());
         tell("argv", rest.join(" "));
     }
-    if me().is_some() {
-        tell("maxprocs", world().size.to_string());
+    if let Some(size) = isthmus_engine::expected_size() {
+        tell("maxprocs", size.to_string());
+        tell("soft", size.to_string());
+    }
+    if let Some(level) = tunables::THREAD_LEVEL.get() {
+        tell("thread_level", format!("MPI_THREAD_{}", level.to_ascii_uppercase()));
     }
     tell("mpi_memory_alloc_kinds", kinds::supported(kinds::asked_at_start()));
     tell("host", isthmus_os::host::name());

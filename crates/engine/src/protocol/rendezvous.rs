@@ -32,8 +32,8 @@ use crate::channel::outbound::{Answer, Queued};
 use crate::channel::record::{ClearToSend, Finished, ReadyToSend};
 use crate::counters;
 use crate::engine::Engine;
-use crate::matching::early::Early;
 use crate::matching::queues::Key;
+use crate::matching::unexpected::Unexpected;
 use crate::membership::boot;
 use crate::memory::buffer::Buffer;
 use crate::memory::payload::Payload;
@@ -88,7 +88,7 @@ impl Engine {
             self.compare(peer, record.total, true);
         }
         // The offer is taken only for a receive that is there: a withdrawn message must not consume one.
-        let Some(op) = self.posted.find(&self.ops, key) else {
+        let Some(op) = self.matching.find_posted(&self.ops, key) else {
             self.keep_announced(peer, key, record);
             return;
         };
@@ -97,7 +97,7 @@ impl Engine {
             return;
         }
         if self.take_offer(peer, record) {
-            self.posted.remove(&mut self.ops, op);
+            self.matching.remove_posted(&mut self.ops, op);
             if !self.fetch_at_once(op, peer, key.tag, record) {
                 self.fetch(op, peer, key.tag, record);
             }
@@ -131,23 +131,23 @@ impl Engine {
     /// Are the bytes of this announced message kept, if its receive is not there? Its sender relies on that where it could have gone at
     /// once.
     pub(crate) fn keeps(&self, record: ReadyToSend) -> bool {
-        record.could_go() && !self.announce_only
+        record.could_go() && !self.matching.announce_only()
     }
 
     /// Keep an announced message until its receive comes.
     fn keep_announced(&mut self, peer: u32, key: Key, record: ReadyToSend) {
         if !self.keeps(record) {
-            self.keep(key, Early::Announced(record));
+            self.keep(key, Unexpected::Announced(record));
             return;
         }
-        let fetched = self.fetch_early(peer, record);
+        let fetched = self.fetch_unexpected(peer, record);
         if !self.take_offer(peer, record) {
             fetched.into_iter().for_each(|bytes| self.spare.give(bytes));
             return;
         }
         let is_here = fetched.is_some();
         let bytes = fetched.unwrap_or_else(|| self.spare.take(record.total as usize));
-        let early = Early::Payload {
+        let early = Unexpected::Payload {
             source: record.envelope.source,
             bytes: Payload::Long(bytes),
             total: record.total,
@@ -155,12 +155,12 @@ impl Engine {
         let entry = self.keep(key, early);
         match is_here {
             true => self.finish(peer, record),
-            false => self.stream_early(peer, record, entry),
+            false => self.stream_unexpected(peer, record, entry),
         }
     }
 
     /// The bytes of an announced message; `None`: they cannot be read.
-    fn fetch_early(&mut self, peer: u32, record: ReadyToSend) -> Option<Vec<u8>> {
+    fn fetch_unexpected(&mut self, peer: u32, record: ReadyToSend) -> Option<Vec<u8>> {
         let access = self.pull_access(peer, record, record.total)?;
         let mut bytes = self.spare.take(record.total as usize);
         if (bytes.capacity() as u64) < record.total {
@@ -187,8 +187,8 @@ impl Engine {
     }
 
     /// Ask for the bytes of an announced message, whose offer we have taken, through the ring, into the kept message `entry`.
-    fn stream_early(&mut self, peer: u32, record: ReadyToSend, entry: u32) {
-        let receive_op = self.expect_stream(peer, entry);
+    fn stream_unexpected(&mut self, peer: u32, record: ReadyToSend, entry: u32) {
+        let receive_op = self.matching.expect_stream(peer, entry);
         self.ask(peer, record, receive_op, 0..record.total, (Copying::usual(), 0));
     }
 
@@ -475,7 +475,7 @@ impl Engine {
             next,
             end,
         };
-        let outbound = self.out[peer as usize].as_mut().expect("it was announced through it");
+        let outbound = self.channels.to_mut(peer).expect("it was announced through it");
         outbound.has_asked = true;
         outbound.push(stream);
         self.kick(peer);
@@ -493,7 +493,7 @@ impl Engine {
             }
             // Withdrawn: the operation is over, the descriptor comes back now. It may have left after that.
             None => {
-                if let Some(outbound) = self.out[peer as usize].as_mut() {
+                if let Some(outbound) = self.channels.to_mut(peer) {
                     outbound.orders.answered(OpId(record.send_op));
                 }
                 self.reclaim_withdrawn(record.descriptor);
@@ -510,7 +510,7 @@ impl Engine {
     /// The announced send `op` has been heard of.
     pub(crate) fn answered(&mut self, op: u32) {
         let id = self.ops.id(op);
-        if let Some(outbound) = self.out[self.ops[op].to as usize].as_mut() {
+        if let Some(outbound) = self.channels.to_mut(self.ops[op].to) {
             outbound.orders.answered(id);
         }
     }

@@ -169,7 +169,7 @@ impl Engine {
         }
         if expected < SHARED_FROM
             || crate::membership::boot::is_crowded()
-            || self.out[peer as usize].as_deref().is_some_and(is_busy)
+            || self.channels.to(peer).is_some_and(is_busy)
         {
             return 0;
         }
@@ -352,8 +352,8 @@ impl Engine {
             // It may wait for that.
             if let Some(descriptor) = self.descriptor(help.descriptor) {
                 descriptor.refuse();
-                self.order();
-                self.wake(peer);
+                self.channels.order();
+                self.channels.wake(peer);
             }
             return;
         };
@@ -390,8 +390,8 @@ impl Engine {
                 self.pushes.swap_remove(at);
                 self.pushed(push);
                 // It may sleep until our last claim has retired.
-                self.order();
-                self.wake(push.peer);
+                self.channels.order();
+                self.channels.wake(push.peer);
             }
         }
         moved

@@ -256,8 +256,8 @@ impl Engine {
                 moved |= over || draining.left < before;
                 if draining.left < before {
                     // The sender may sleep until there is room.
-                    self.order();
-                    self.wake(draining.peer);
+                    self.channels.order();
+                    self.channels.wake(draining.peer);
                 }
                 if over {
                     continue;
@@ -455,7 +455,7 @@ impl Engine {
         let Some(op) = open else { return true };
         let buffer = self.ops[op].buffer;
         for _ in 0..BURST {
-            let untold = self.out[feeding.peer as usize].as_deref();
+            let untold = self.channels.to(feeding.peer);
             if feeding.next >= feeding.end {
                 return true;
             }
