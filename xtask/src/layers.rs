@@ -79,6 +79,7 @@ const HOUSES: &[House] = &[House {
         ("protocol::rendezvous", "engine"),
         ("protocol::send", "engine"),
         ("protocol::single_copy", "engine"),
+        ("protocol::streamed", "engine"),
         ("rma::flow", "progress"),
         ("rma::notify", "progress"),
         ("rma::target", "progress"),
