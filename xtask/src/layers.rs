@@ -19,6 +19,7 @@ const LAYERS: &[&[&str]] = &[
     &["transfer"],
     &["engine"],
     &["mpi", "armci"],
+    &["ga"],
     &["abi"],
     &["launch", "cli"],
     &["conformance", "fuzz", "tests"],

@@ -77,7 +77,9 @@ pub fn is_initialized() -> bool {
 /// # Errors
 /// There is no such type, or no memory.
 pub fn allocate(kind: i64, count: i64, name: &str, is_stack: bool) -> Result<i64> {
-    let bytes = width(kind)?.checked_mul(count).and_then(|bytes| usize::try_from(bytes).ok());
+    let bytes = width(kind)?
+        .checked_mul(count)
+        .and_then(|bytes| usize::try_from(bytes).ok());
     let bytes = bytes.ok_or_else(|| Error::argument(format!("nelem={count} elements cannot be had")))?;
     let layout = Layout::from_size_align(bytes.max(1), 64).map_err(|error| Error::argument(error.to_string()))?;
     // SAFETY: the layout's size is not 0.
@@ -103,7 +105,9 @@ pub fn allocate(kind: i64, count: i64, name: &str, is_stack: bool) -> Result<i64
 
 fn with<R>(handle: i64, f: impl FnOnce(&Block) -> R) -> Result<R> {
     let state = state();
-    let block = usize::try_from(handle).ok().and_then(|at| state.blocks.get(at)?.as_ref());
+    let block = usize::try_from(handle)
+        .ok()
+        .and_then(|at| state.blocks.get(at)?.as_ref());
     block
         .map(f)
         .ok_or_else(|| Error::argument(format!("memhandle={handle} is no block (or was freed)")))
@@ -171,8 +175,17 @@ pub fn left(kind: i64) -> i64 {
     let width = bytes(kind).unwrap_or(1);
     let available = isthmus_os::memory::available().min(i64::MAX as u64) as i64;
     let state = state();
-    let used: i64 = state.blocks.iter().flatten().map(|block| block.layout.size() as i64).sum();
-    let left = if state.limit < 0 { available } else { (state.limit - used).max(0) };
+    let used: i64 = state
+        .blocks
+        .iter()
+        .flatten()
+        .map(|block| block.layout.size() as i64)
+        .sum();
+    let left = if state.limit < 0 {
+        available
+    } else {
+        (state.limit - used).max(0)
+    };
     left / width
 }
 
@@ -180,7 +193,12 @@ pub fn left(kind: i64) -> i64 {
 pub fn next(handle: i64) -> Option<i64> {
     let state = state();
     let from = usize::try_from(handle + 1).unwrap_or(0);
-    let found = state.blocks.iter().enumerate().skip(from).find(|(_, block)| block.is_some());
+    let found = state
+        .blocks
+        .iter()
+        .enumerate()
+        .skip(from)
+        .find(|(_, block)| block.is_some());
     found.map(|(at, _)| at as i64)
 }
 
@@ -203,7 +221,10 @@ mod tests {
         let second = allocate(1001, 3, "second", true).expect("memory");
         assert!(pop(first, false).is_err(), "not the last one");
         assert!(free(second).is_err(), "pushed");
-        assert_eq!(index(heap).expect("there") * 8, address(heap).expect("there").addr() as i64);
+        assert_eq!(
+            index(heap).expect("there") * 8,
+            address(heap).expect("there").addr() as i64
+        );
         pop(first, true).expect("both");
         assert!(address(second).is_err());
         free(heap).expect("there");

@@ -70,7 +70,10 @@ impl Plan {
     /// Too many dimensions, or a negative one.
     pub fn set_data(&mut self, dims: Vec<i64>, kind: Kind) -> Result<()> {
         if dims.is_empty() || dims.len() > MOST_DIMENSIONS {
-            return Err(Error::argument(format!("ndim={}, there may be 1 to {MOST_DIMENSIONS}", dims.len())));
+            return Err(Error::argument(format!(
+                "ndim={}, there may be 1 to {MOST_DIMENSIONS}",
+                dims.len()
+            )));
         }
         if let Some(d) = dims.iter().position(|dim| *dim < 1) {
             return Err(Error::argument(format!("dims[{d}]={} must be at least 1", dims[d])));
@@ -87,19 +90,26 @@ impl Plan {
             if list.len() == dims.len() && list.iter().all(|value| *value > 0) {
                 return Ok(());
             }
-            Err(Error::argument(format!("{what}={list:?} must be a positive number for each of {} dimensions", dims.len())))
+            Err(Error::argument(format!(
+                "{what}={list:?} must be a positive number for each of {} dimensions",
+                dims.len()
+            )))
         };
         let fits = |grid: &[i64]| -> Result<()> {
             right(grid, "proc_grid")?;
             let wanted: i64 = grid.iter().product();
             if wanted > processes as i64 {
-                return Err(Error::argument(format!("proc_grid={grid:?} needs {wanted} processes of {processes}")));
+                return Err(Error::argument(format!(
+                    "proc_grid={grid:?} needs {wanted} processes of {processes}"
+                )));
             }
             Ok(())
         };
         let has_ghosts = self.ghosts.iter().any(|width| *width > 0);
         if has_ghosts && !matches!(self.cut, Cut::Even | Cut::Irregular(_)) {
-            return Err(Error::argument("ghost cells need one block per process, not block-cyclic data"));
+            return Err(Error::argument(
+                "ghost cells need one block per process, not block-cyclic data",
+            ));
         }
         match &self.cut {
             Cut::Even => Ok(Distribution::even(dims, &self.chunk, processes)),
@@ -207,7 +217,10 @@ impl Array {
             distribution,
             processes: processes?,
             me,
-            parts: members.iter().map(|member| shown[*member].address.expose_provenance()).collect(),
+            parts: members
+                .iter()
+                .map(|member| shown[*member].address.expose_provenance())
+                .collect(),
             own_bytes: bytes,
             plan,
         })
@@ -280,12 +293,14 @@ impl Array {
 
     /// The blocks that a patch touches, cut to it.
     pub fn blocks(&self, patch: &Patch) -> Vec<Block> {
-        self.distribution.blocks(&self.dims, &self.ghosts, self.processes(), patch)
+        self.distribution
+            .blocks(&self.dims, &self.ghosts, self.processes(), patch)
     }
 
     /// The blocks of a process.
     pub fn blocks_of(&self, process: usize) -> Vec<Block> {
-        self.distribution.of_process(&self.dims, &self.ghosts, self.processes(), process)
+        self.distribution
+            .of_process(&self.dims, &self.ghosts, self.processes(), process)
     }
 
     /// A block by its number.
@@ -295,9 +310,14 @@ impl Array {
     pub fn block(&self, number: i64) -> Result<Block> {
         let total = self.distribution.total(&self.dims);
         if !(0..total).contains(&number) {
-            return Err(Error::argument(format!("block {number} of array '{}', which has {total}", self.name)));
+            return Err(Error::argument(format!(
+                "block {number} of array '{}', which has {total}",
+                self.name
+            )));
         }
-        Ok(self.distribution.block(&self.dims, &self.ghosts, self.processes(), number))
+        Ok(self
+            .distribution
+            .block(&self.dims, &self.ghosts, self.processes(), number))
     }
 
     /// What the calling process has of a patch.
@@ -392,7 +412,10 @@ fn place_of(handle: i32) -> Option<(usize, i32)> {
 
 fn keep(entry: Entry) -> Result<i32> {
     let mut slots = SLOTS.write().unwrap_or_else(PoisonError::into_inner);
-    let free = slots.iter().position(|slot| slot.entry.is_none()).unwrap_or(slots.len());
+    let free = slots
+        .iter()
+        .position(|slot| slot.entry.is_none())
+        .unwrap_or(slots.len());
     if free == PLACES as usize {
         return Err(Error::argument(format!("there are {PLACES} arrays already")));
     }

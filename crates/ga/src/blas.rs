@@ -48,12 +48,15 @@ fn blas() -> &'static std::result::Result<Library, String> {
 
 fn lapack(routine: &'static str) -> Result<&'static Library> {
     static LIBRARY: OnceLock<std::result::Result<Library, String>> = OnceLock::new();
-    LIBRARY.get_or_init(|| open(&LAPACK)).as_ref().map_err(|why| Error::Library {
-        routine,
-        library: LAPACK[0],
-        why: why.clone(),
-        package: "liblapack3 (or libopenblas0)",
-    })
+    LIBRARY
+        .get_or_init(|| open(&LAPACK))
+        .as_ref()
+        .map_err(|why| Error::Library {
+            routine,
+            library: LAPACK[0],
+            why: why.clone(),
+            package: "liblapack3 (or libopenblas0)",
+        })
 }
 
 type Gemm = unsafe extern "C" fn(
@@ -175,7 +178,9 @@ fn symbol<F: Copy>(library: &Library, kind: Kind, real: &str, complex: &str) -> 
     };
     // SAFETY: callers ask for the signature of the routine.
     let found = unsafe { library.get::<F>(format!("{name}_\0").as_bytes()) };
-    found.map(|symbol| *symbol).map_err(|error| Error::argument(format!("{name}: {error}")))
+    found
+        .map(|symbol| *symbol)
+        .map_err(|error| Error::argument(format!("{name}: {error}")))
 }
 
 /// What LAPACK's `info` says.
@@ -359,4 +364,3 @@ pub fn eigen(rows: usize, a: &mut [f64], metric: Option<&mut [f64]>) -> Result<V
     check("syev", info)?;
     Ok(values)
 }
-

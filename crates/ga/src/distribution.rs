@@ -128,7 +128,12 @@ impl Distribution {
         match self {
             Self::Cyclic { block } | Self::Grid { block, .. } => block.clone(),
             Self::Regular { cuts } => (0..dims.len())
-                .map(|d| (0..cuts[d].len()).map(|at| part(&cuts[d], dims[d], at).1).max().unwrap_or(0))
+                .map(|d| {
+                    (0..cuts[d].len())
+                        .map(|at| part(&cuts[d], dims[d], at).1)
+                        .max()
+                        .unwrap_or(0)
+                })
                 .collect(),
         }
     }
@@ -276,7 +281,9 @@ impl Distribution {
                 .filter(|number| self.block(dims, ghosts, processes, *number).owner == process)
                 .collect(),
         };
-        let blocks = numbers.into_iter().map(|number| self.block(dims, ghosts, processes, number));
+        let blocks = numbers
+            .into_iter()
+            .map(|number| self.block(dims, ghosts, processes, number));
         blocks.filter(|block| !block.patch.is_empty()).collect()
     }
 }
@@ -319,7 +326,11 @@ pub fn place_in(grid: &[i64], process: usize) -> Option<Vec<i64>> {
 /// Blocks of a size, dealt out in a grid.
 pub fn dealt(dims: &[i64], block: Vec<i64>, grid: Vec<i64>, tiled: bool) -> Distribution {
     Distribution::Grid {
-        cuts: dims.iter().zip(&block).map(|(dim, size)| even_cuts(*dim, *size)).collect(),
+        cuts: dims
+            .iter()
+            .zip(&block)
+            .map(|(dim, size)| even_cuts(*dim, *size))
+            .collect(),
         block,
         grid,
         tiled,
@@ -406,7 +417,12 @@ mod tests {
                 let mut grid = vec![1; dims.len()];
                 grid[0] = processes as i64;
                 for tiled in [false, true] {
-                    sound(&dealt(&dims, block.clone(), grid.clone(), tiled), &dims, &none, processes);
+                    sound(
+                        &dealt(&dims, block.clone(), grid.clone(), tiled),
+                        &dims,
+                        &none,
+                        processes,
+                    );
                 }
             }
         }

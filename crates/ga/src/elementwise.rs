@@ -60,7 +60,9 @@ impl Generic for DoUnary<'_> {
 /// A scalar must be good for one element.
 pub unsafe fn unary(array: &Array, patch: &Patch, operation: Unary) -> Result<()> {
     array.check(patch)?;
-    collectively(&*array.group()?, || dispatch(array.kind, DoUnary(array, patch, operation)))
+    collectively(&*array.group()?, || {
+        dispatch(array.kind, DoUnary(array, patch, operation))
+    })
 }
 
 /// Set all bytes of a patch to zero, whatever the type. Collective.
@@ -192,7 +194,10 @@ static RANDOM: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(
 pub fn seed(number: i32) {
     let process = isthmus_armci::life::job().map_or(0, |job| job.me as u64);
     let seed = u64::from(number.unsigned_abs()) << 20 | process;
-    RANDOM.store(seed.wrapping_add(0x9e37_79b9_7f4a_7c15), std::sync::atomic::Ordering::Relaxed);
+    RANDOM.store(
+        seed.wrapping_add(0x9e37_79b9_7f4a_7c15),
+        std::sync::atomic::Ordering::Relaxed,
+    );
 }
 
 /// A number from 0 up to 1 (S. Vigna, splitmix64, <https://prng.di.unimi.it/splitmix64.c>).

@@ -73,7 +73,10 @@ pub fn fill_directions(array: &Array, directions: impl Iterator<Item = Vec<i64>>
 /// All directions but that of the block itself.
 fn around(array: &Array) -> impl Iterator<Item = Vec<i64>> + use<> {
     let all = Patch::new(vec![-1; array.rank()], vec![1; array.rank()]);
-    let directions: Vec<_> = all.indexes().filter(|direction| direction.iter().any(|d| *d != 0)).collect();
+    let directions: Vec<_> = all
+        .indexes()
+        .filter(|direction| direction.iter().any(|d| *d != 0))
+        .collect();
     directions.into_iter()
 }
 
@@ -141,13 +144,9 @@ fn shift_one(array: &Array, block: &Block, outer: &Patch, dimension: usize, side
     let from = theirs.offset + offset(&source.lo, &begin, &theirs.strides);
     let extents = wanted.extents();
     let last = array.rank() - 1;
-    let levels = (0..last).rev().map(|d| {
-        (
-            extents[d] as u64,
-            theirs.strides[d] * bytes,
-            block.strides[d] * bytes,
-        )
-    });
+    let levels = (0..last)
+        .rev()
+        .map(|d| (extents[d] as u64, theirs.strides[d] * bytes, block.strides[d] * bytes));
     let section = isthmus_armci::section::Section::of((extents[last] * bytes) as u64, levels);
     let from = array.part(theirs.owner).wrapping_offset((from * bytes) as isize);
     let to = array.own_part().wrapping_offset((to * bytes) as isize);
@@ -205,7 +204,10 @@ pub fn update_side(array: &Array, dimension: usize, side: i64, corners: bool) ->
 /// The buffer must be good for the patch.
 pub unsafe fn get(array: &Array, patch: &Patch, buffer: &Buffer) -> Result<()> {
     let Some((block, outer)) = own(array) else {
-        return Err(Error::argument(format!("this process has nothing of array '{}'", array.name)));
+        return Err(Error::argument(format!(
+            "this process has nothing of array '{}'",
+            array.name
+        )));
     };
     if outer.and(patch).as_ref() != Some(patch) {
         return Err(Error::argument(format!(

@@ -45,7 +45,11 @@ impl Kind {
             1006 | 1014 => Self::Complex,
             1007 | 1015 => Self::DoubleComplex,
             number if number >= FIRST_REGISTERED => Self::Registered(crate::registered::bytes(number)?),
-            _ => return Err(Error::argument(format!("type={number} is no type of macdecls.h that arrays can have"))),
+            _ => {
+                return Err(Error::argument(format!(
+                    "type={number} is no type of macdecls.h that arrays can have"
+                )));
+            }
         })
     }
 

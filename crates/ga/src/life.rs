@@ -95,10 +95,7 @@ pub fn mask_sync(first: bool, last: bool) {
 /// # Errors
 /// What `work` says, or a process has failed.
 pub fn collectively<R>(group: &Group, work: impl FnOnce() -> Result<R>) -> Result<R> {
-    let (first, last) = std::mem::replace(
-        &mut *WAITS.lock().unwrap_or_else(PoisonError::into_inner),
-        (true, true),
-    );
+    let (first, last) = std::mem::replace(&mut *WAITS.lock().unwrap_or_else(PoisonError::into_inner), (true, true));
     if first {
         sync_group(group)?;
     }

@@ -51,7 +51,11 @@ fn sides(patch: &Patch) -> Result<[usize; 2]> {
 fn fetch_factor<T: Element>(factor: Factor<'_>, rows: [i64; 2], columns: [i64; 2]) -> Result<(Vec<T>, usize, bool)> {
     let ((array, patch), is_transposed) = factor;
     let [row, column] = sides(patch)?;
-    let (first, second) = if is_transposed { (columns, rows) } else { (rows, columns) };
+    let (first, second) = if is_transposed {
+        (columns, rows)
+    } else {
+        (rows, columns)
+    };
     let mut wanted = patch.clone();
     (wanted.lo[row], wanted.hi[row]) = (patch.lo[row] + first[0], patch.lo[row] + first[1]);
     (wanted.lo[column], wanted.hi[column]) = (patch.lo[column] + second[0], patch.lo[column] + second[1]);
@@ -72,7 +76,11 @@ impl Generic for DoMultiply<'_> {
             let [row, column] = sides(patch)?;
             let extents = patch.extents();
             let (rows, columns) = (extents[row], extents[column]);
-            Ok(if is_transposed { [columns, rows] } else { [rows, columns] })
+            Ok(if is_transposed {
+                [columns, rows]
+            } else {
+                [rows, columns]
+            })
         };
         let ([m, k], [k2, n], [m2, n2]) = (extents(self.a)?, extents(self.b)?, extents((self.c, false))?);
         if k != k2 || m != m2 || n != n2 {
@@ -131,14 +139,10 @@ impl Generic for DoMultiply<'_> {
 ///
 /// # Safety
 /// The scalars must be good for one element.
-pub unsafe fn multiply(
-    alpha: *const u8,
-    a: Factor<'_>,
-    b: Factor<'_>,
-    beta: *const u8,
-    c: Part<'_>,
-) -> Result<()> {
-    collectively(&*c.0.group()?, || dispatch(c.0.kind, DoMultiply { a, b, c, alpha, beta }))
+pub unsafe fn multiply(alpha: *const u8, a: Factor<'_>, b: Factor<'_>, beta: *const u8, c: Part<'_>) -> Result<()> {
+    collectively(&*c.0.group()?, || {
+        dispatch(c.0.kind, DoMultiply { a, b, c, alpha, beta })
+    })
 }
 
 fn square(array: &Array) -> Result<usize> {
@@ -196,7 +200,11 @@ impl Generic for DoSolve<'_> {
         }
         let values: Vec<T> = fetch(self.a, &self.a.whole())?;
         // By rows is the transpose by columns.
-        let mut matrix = if self.is_transposed { values } else { turned(&values, rows, rows) };
+        let mut matrix = if self.is_transposed {
+            values
+        } else {
+            turned(&values, rows, rows)
+        };
         let mut right = turned(&fetch::<T>(self.b, &self.b.whole())?, rows, columns);
         blas::solve(rows, columns, &mut matrix, &mut right, self.is_positive)?;
         store(self.b, &self.b.whole(), &turned(&right, columns, rows))

@@ -230,7 +230,9 @@ impl Generic for DoByVector<'_> {
                 }
                 ByVector::ScaleColumns => {
                     let by = &values[first[1] as usize..];
-                    row.iter_mut().zip(by).for_each(|(element, by)| *element = element.mul(*by));
+                    row.iter_mut()
+                        .zip(by)
+                        .for_each(|(element, by)| *element = element.mul(*by));
                 }
                 ByVector::GetDiagonal => {}
             }
@@ -256,5 +258,7 @@ pub fn by_vector(array: &Array, vector: &Array, operation: ByVector) -> Result<(
             vector.name, array.name
         )));
     }
-    collectively(&*array.group()?, || dispatch(array.kind, DoByVector(array, vector, operation)))
+    collectively(&*array.group()?, || {
+        dispatch(array.kind, DoByVector(array, vector, operation))
+    })
 }

@@ -97,13 +97,7 @@ pub unsafe fn transfer_strided(array: &Array, patch: &Patch, skip: &[i64], buffe
 
 /// # Safety
 /// As for [`transfer`].
-unsafe fn transfer_every(
-    array: &Array,
-    patch: &Patch,
-    buffer: &Buffer,
-    way: Way,
-    skip: Option<&[i64]>,
-) -> Result<()> {
+unsafe fn transfer_every(array: &Array, patch: &Patch, buffer: &Buffer, way: Way, skip: Option<&[i64]>) -> Result<()> {
     let width = array.kind.bytes() as i64;
     let rank = array.rank();
     for block in array.blocks(patch) {

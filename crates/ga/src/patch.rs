@@ -36,7 +36,11 @@ impl Patch {
 
     /// Indexes in each dimension.
     pub fn extents(&self) -> Vec<i64> {
-        self.lo.iter().zip(&self.hi).map(|(lo, hi)| (hi - lo + 1).max(0)).collect()
+        self.lo
+            .iter()
+            .zip(&self.hi)
+            .map(|(lo, hi)| (hi - lo + 1).max(0))
+            .collect()
     }
 
     /// Elements.

@@ -48,7 +48,12 @@ impl Generic for DoText<'_> {
 
 /// `name[0:3,0:7]`
 pub fn title(array: &Array, patch: &Patch) -> String {
-    let ranges: Vec<String> = patch.lo.iter().zip(&patch.hi).map(|(lo, hi)| format!("{lo}:{hi}")).collect();
+    let ranges: Vec<String> = patch
+        .lo
+        .iter()
+        .zip(&patch.hi)
+        .map(|(lo, hi)| format!("{lo}:{hi}"))
+        .collect();
     format!("{}[{}]", array.name, ranges.join(","))
 }
 
@@ -88,7 +93,11 @@ pub fn distribution(handle: i32, array: &Array) -> Result<String> {
             );
             for process in 0..array.processes() {
                 for block in array.blocks_of(process) {
-                    let _ = writeln!(text, "Process={process}\t owns array section: {}", title(array, &block.patch));
+                    let _ = writeln!(
+                        text,
+                        "Process={process}\t owns array section: {}",
+                        title(array, &block.patch)
+                    );
                 }
             }
         }

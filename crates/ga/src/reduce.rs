@@ -77,7 +77,9 @@ pub fn dot(kind: &[Kind], a: Part<'_>, transpose_a: bool, b: Part<'_>, transpose
             a.0.name, a.0.kind, kind
         )));
     }
-    collectively(&*a.0.group()?, || dispatch(a.0.kind, DoDot(a, transpose_a, b, transpose_b)))
+    collectively(&*a.0.group()?, || {
+        dispatch(a.0.kind, DoDot(a, transpose_a, b, transpose_b))
+    })
 }
 
 /// What a norm adds up, and what it takes the largest of.
@@ -100,17 +102,27 @@ impl Generic for DoNorm<'_> {
         let (rows, columns) = match array.dims.as_slice() {
             [rows] => (*rows, 1),
             [rows, columns] => (*rows, *columns),
-            _ => return Err(Error::argument(format!("array '{}' is no vector or matrix", array.name))),
+            _ => {
+                return Err(Error::argument(format!(
+                    "array '{}' is no vector or matrix",
+                    array.name
+                )));
+            }
         };
         let length = if norm == Norm::One { columns } else { rows };
-        let mut sums = fold(array, &array.whole(), vec![0.0_f64; length as usize], |mut sums, index, element: T| {
-            let at = match norm {
-                Norm::One => index.get(1).copied().unwrap_or(0),
-                Norm::Infinity => index[0],
-            };
-            sums[at as usize] += magnitude(element);
-            sums
-        })?;
+        let mut sums = fold(
+            array,
+            &array.whole(),
+            vec![0.0_f64; length as usize],
+            |mut sums, index, element: T| {
+                let at = match norm {
+                    Norm::One => index.get(1).copied().unwrap_or(0),
+                    Norm::Infinity => index[0],
+                };
+                sums[at as usize] += magnitude(element);
+                sums
+            },
+        )?;
         all_reduce(
             &array.group()?.link()?,
             as_bytes(&mut sums),
@@ -157,10 +169,15 @@ impl Generic for DoSelect<'_> {
             Operator::Max => new.larger(old) == new && new != old,
             _ => new.smaller(old) == new && new != old,
         };
-        let best = fold(array, &array.whole(), None, |best: Option<(T, Vec<i64>)>, index, element: T| match best {
-            Some((old, at)) if !better(element, old) => Some((old, at)),
-            _ => Some((element, index.to_vec())),
-        })?;
+        let best = fold(
+            array,
+            &array.whole(),
+            None,
+            |best: Option<(T, Vec<i64>)>, index, element: T| match best {
+                Some((old, at)) if !better(element, old) => Some((old, at)),
+                _ => Some((element, index.to_vec())),
+            },
+        )?;
         // Everybody's best, with the index of each; whoever has none says so.
         let width = size_of::<T>();
         let mut mine = vec![0_u8; width + 8 * array.rank() + 1];

@@ -36,7 +36,9 @@ pub fn deregister(number: i32) -> Result<()> {
 /// There is no such type.
 pub fn bytes(number: i32) -> Result<u32> {
     let types = TYPES.lock().unwrap_or_else(PoisonError::into_inner);
-    let width = usize::try_from(number - FIRST_REGISTERED).ok().and_then(|at| types.get(at).copied());
+    let width = usize::try_from(number - FIRST_REGISTERED)
+        .ok()
+        .and_then(|at| types.get(at).copied());
     width
         .filter(|width| *width > 0)
         .ok_or_else(|| Error::argument(format!("type={number} is not registered")))

@@ -111,7 +111,11 @@ impl Generic for DoPack<'_> {
         let Self(from, to, mask, patch, unpack) = self;
         let (lo, hi) = (patch.lo[0], patch.hi[0]);
         let marks = marks(mask, lo, hi)?;
-        let marked: Vec<i64> = (lo..).zip(&marks).filter(|(_, mark)| **mark).map(|(at, _)| at).collect();
+        let marked: Vec<i64> = (lo..)
+            .zip(&marks)
+            .filter(|(_, mark)| **mark)
+            .map(|(at, _)| at)
+            .collect();
         if marked.is_empty() {
             return Ok(0);
         }

@@ -22,7 +22,10 @@ unsafe fn show<I: Number>(array: &Array, block: &Block, place: i64, to: *mut *mu
     // SAFETY: the caller's promise.
     unsafe {
         to.write(at.cast());
-        tell(ld, (0..rank - 1).map(|d| block.strides[d] / block.strides[d + 1].max(1)));
+        tell(
+            ld,
+            (0..rank - 1).map(|d| block.strides[d] / block.strides[d + 1].max(1)),
+        );
     }
     Ok(())
 }
@@ -42,7 +45,10 @@ fn own_block(array: &Array, patch: &crate::patch::Patch) -> Result<Block> {
 fn block_in_grid(array: &Array, index: &[i64]) -> Result<Block> {
     let counts = array.distribution.block_counts(&array.dims);
     if let Some(d) = (0..counts.len()).find(|&d| !(0..counts[d]).contains(&index[d])) {
-        return Err(Error::argument(format!("index[{d}]={} is outside 0..{}", index[d], counts[d])));
+        return Err(Error::argument(format!(
+            "index[{d}]={} is outside 0..{}",
+            index[d], counts[d]
+        )));
     }
     array.block(array.distribution.number(&array.dims, index))
 }

@@ -264,7 +264,9 @@ fn restrict(handle: c_int, list: Vec<i64>) -> Result<()> {
     array::change_plan(handle, |plan| {
         let size = crate::life::group(plan.group)?.size() as i64;
         if list.is_empty() || list.iter().any(|process| !(0..size).contains(process)) {
-            return Err(Error::argument(format!("list={list:?} must name processes of 0..{size}")));
+            return Err(Error::argument(format!(
+                "list={list:?} must name processes of 0..{size}"
+            )));
         }
         let mut sorted = list.clone();
         sorted.sort_unstable();

@@ -303,7 +303,9 @@ unsafe fn norm(handle: c_int, which: Norm, to: *mut c_double) -> Result<()> {
 /// `to` must be good for an element of the array's type, or null.
 unsafe fn step(a: &Array, p: &Patch, b: &Array, q: &Patch, to: *mut c_void) -> Result<()> {
     let group = a.group()?;
-    let mut least = [crate::life::collectively(&group, || elementwise::step_max((a, p), (b, q)))?];
+    let mut least = [crate::life::collectively(&group, || {
+        elementwise::step_max((a, p), (b, q))
+    })?];
     isthmus_armci::reduction::all_reduce(
         &group.link()?,
         crate::local::as_bytes(&mut least),

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_long, c_void};
 
-use super::{Number, entries, find, indexed, list, patch, tell};
+use super::{entries, find, indexed, list, patch, tell};
 use crate::ghosts;
 use crate::onesided::Buffer;
 

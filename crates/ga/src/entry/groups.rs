@@ -29,7 +29,12 @@ unsafe fn combine(group: &Group, at: *mut c_void, count: c_int, kind: Kind, oper
             text(operator),
         )
     };
-    Ok(all_reduce(&group.link()?, bytes, kind.of_reduction()?, Operator::of(&operator)?)?)
+    Ok(all_reduce(
+        &group.link()?,
+        bytes,
+        kind.of_reduction()?,
+        Operator::of(&operator)?,
+    )?)
 }
 
 /// # Safety
@@ -57,7 +62,10 @@ fn split(number: c_int, part: i64) -> Result<c_int> {
         .chunks_exact(8)
         .map(|told| i64::from_ne_bytes(told.try_into().unwrap_or_default()))
         .collect();
-    let members: Vec<i32> = (0..parts.len()).filter(|member| parts[*member] == part).map(|member| member as i32).collect();
+    let members: Vec<i32> = (0..parts.len())
+        .filter(|member| parts[*member] == part)
+        .map(|member| member as i32)
+        .collect();
     Ok(group::create(&members, &parent)?)
 }
 

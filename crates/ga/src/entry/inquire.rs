@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use super::{Number, entries, find, indexed, list, patch, tell};
+use super::{entries, find, indexed, list, patch, tell};
 use crate::array;
 use crate::distribution::{Distribution, place_in};
 use crate::error::{Error, Result, fatal};
@@ -43,7 +43,8 @@ indexed! {
         let found = if is_dealt(&array) {
             Some(array.block(process.into())?)
         } else {
-            let process = usize::try_from(process).ok().filter(|process| *process < array.processes().max(group_size(&array)?));
+            let size = group_size(&array)?;
+            let process = usize::try_from(process).ok().filter(|process| *process < size);
             let process = process.ok_or_else(|| Error::argument("iproc is no process of the array"))?;
             array.blocks_of(process).into_iter().next()
         };

@@ -25,7 +25,10 @@ unsafe fn gemm(
     let (a, b, c) = (find(a)?, find(b)?, find(c)?);
     let (ta, tb) = (is_transposed(letters.0)?, is_transposed(letters.1)?);
     if c.kind != kind {
-        return Err(Error::argument(format!("array '{}' has elements of type {:?}, not {kind:?}", c.name, c.kind)));
+        return Err(Error::argument(format!(
+            "array '{}' has elements of type {:?}, not {kind:?}",
+            c.name, c.kind
+        )));
     }
     let leading = |rows: i64, columns: i64, is_transposed: bool| match is_transposed {
         false => Patch::new([0, 0], [rows - 1, columns - 1]),
@@ -52,7 +55,10 @@ unsafe fn matmul(
     let (a, b, c) = (find(a)?, find(b)?, find(c)?);
     let patch = |[ilo, ihi, jlo, jhi]: Corners| Patch::new([ilo, jlo], [ihi, jhi]);
     let (p, q, r) = (patch(ac), patch(bc), patch(cc));
-    let factors: [Factor<'_>; 2] = [((&a, &p), is_transposed(letters.0)?), ((&b, &q), is_transposed(letters.1)?)];
+    let factors: [Factor<'_>; 2] = [
+        ((&a, &p), is_transposed(letters.0)?),
+        ((&b, &q), is_transposed(letters.1)?),
+    ];
     // SAFETY: the caller's promise.
     unsafe { linear::multiply(alpha, factors[0], factors[1], beta, (&c, &r)) }
 }

@@ -14,7 +14,12 @@ const OVER: c_long = 0;
 ///
 /// # Safety
 /// `ld` must have a number for each dimension but the slowest.
-unsafe fn buffer<I: Number>(array: &Array, patch: &crate::patch::Patch, at: *mut c_void, ld: *const I) -> Result<Buffer> {
+unsafe fn buffer<I: Number>(
+    array: &Array,
+    patch: &crate::patch::Patch,
+    at: *mut c_void,
+    ld: *const I,
+) -> Result<Buffer> {
     // SAFETY: the caller's promise.
     let ld = unsafe { list(ld, array.rank() - 1, "ld") }?;
     Buffer::new(at.cast(), &ld, patch)
@@ -106,7 +111,9 @@ unsafe fn pointed<I: Number>(array: &Array, at: *const *const I, count: i64) -> 
         return Err(Error::argument("subsarray is null"));
     }
     // SAFETY: the caller's promise.
-    (0..count).map(|n| unsafe { list(at.add(n).read(), array.rank(), "subsarray") }).collect()
+    (0..count)
+        .map(|n| unsafe { list(at.add(n).read(), array.rank(), "subsarray") })
+        .collect()
 }
 
 /// Indexes one behind the other.

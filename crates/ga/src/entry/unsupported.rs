@@ -9,7 +9,7 @@ macro_rules! unsupported {
     ($($name:ident)*) => {
         entries! {$(
             fn $name() -> c_int {
-                return Err(Error::unsupported("this routine"))
+                Err::<c_int, Error>(Error::unsupported("this routine"))?
             }
         )*}
     };
