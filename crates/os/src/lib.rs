@@ -13,6 +13,7 @@ pub mod futex;
 pub mod guarded;
 pub mod host;
 pub mod interrupt;
+pub mod kmod;
 pub mod limits;
 pub mod loopback;
 pub mod membarrier;
