@@ -99,6 +99,7 @@ table! {
     MAPPED_BYTES = "mapped_bytes", "Bytes copied straight from or to a peer's buffer in memory that both map.";
     LENT = "lent", "Contributions to collectives that others read where this rank has them, rather than a copy.";
     HEAP_BYTES = "heap_bytes", "Bytes given to this rank's program in memory that its peers map.";
+    HUGE_BYTES = "huge_bytes", "Of these, bytes for which huge pages were asked, and not refused.";
     HANDLES_MADE = "handles_made", "Handles given out, for objects of every kind but requests and messages.";
     HANDLES_FREED = "handles_freed", "Handles taken back: what is missing is live, or leaks.";
     ALGORITHMS_WANTED = "algorithms_wanted", "Collectives whose algorithm ISTHMUS_COLLECTIVES said.";

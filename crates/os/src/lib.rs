@@ -12,6 +12,7 @@ pub mod error;
 pub mod futex;
 pub mod guarded;
 pub mod host;
+pub mod huge;
 pub mod interrupt;
 pub mod kmod;
 pub mod limits;

@@ -40,7 +40,7 @@ impl Archive {
 
     /// The whole.
     pub fn finish(mut self) -> Vec<u8> {
-        for folder in ["proc", "sys", "dev", "tmp"] {
+        for folder in ["proc", "sys", "dev", "tmp", "etc"] {
             self.folders_of(&format!("{folder}/"));
         }
         self.entry("TRAILER!!!", 0, &[]);

@@ -51,6 +51,7 @@ under() {
 # A device that is not for us: one line, and the ring.
 closed() {
     chmod 0 /dev/isthmus
+    chmod 1777 /tmp
     su nobody -s /bin/sh -c 'ISTHMUS_MECHANISM=kmod mpiexec -n 2 /bin/large_messages' > /tmp/out 2>&1
     code=$?
     chmod 0666 /dev/isthmus
@@ -71,7 +72,7 @@ sed 's/^/GUEST table /' /tmp/huge
 run huge [ $code = 0 ]
 run killed kit killed 1
 run fuzz kit fuzz 1
-for program in large_messages derived point_to_point; do
+for program in large_messages point_to_point; do
     run $program ranks $program 2
 done
 conformance --test-threads=2 > /tmp/out 2>&1
