@@ -288,7 +288,7 @@ fn settle(place: Place) -> Result<()> {
     LIFELINE.store(lifeline.as_ref().map_or(-1, |fd| fd.as_raw_fd()), Ordering::Relaxed);
     let mut engine = Engine::new(segment, world.rank, !registered, lifeline);
     let _ = WORLD.set(world);
-    engine.arena.plan = mechanism::plan();
+    engine.memory.arena.plan = mechanism::plan();
     *ENGINE.get(&mut enter()) = Some(engine);
     if registered {
         gate::favour();
@@ -406,11 +406,11 @@ pub(crate) fn end_job(lifeline: Option<&OwnedFd>, code: i32, message: &str) -> !
 }
 
 /// A rank whose launcher is gone ends: nobody could end it otherwise.
-pub(crate) fn check_lifeline(engine: &Engine) {
-    if let Some(lifeline) = &engine.lifeline
+pub(crate) fn check_lifeline(lifeline: Option<&OwnedFd>, me: u32) {
+    if let Some(lifeline) = lifeline
         && socket::is_closed(lifeline)
     {
-        process::say(&format!("isthmus: rank {}: mpiexec is gone; ending", engine.me));
+        process::say(&format!("isthmus: rank {me}: mpiexec is gone; ending"));
         process::exit_now(1);
     }
 }

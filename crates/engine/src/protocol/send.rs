@@ -57,7 +57,7 @@ impl Engine {
         buffer: Buffer,
         length: usize,
     ) -> Result<Option<u32>> {
-        if self.is_wounded()
+        if self.has_faults()
             && let Some(outcome) = self.obstacle(Some(to), posting.context)
         {
             return self.over(posting.context, outcome).map(Some);
@@ -66,7 +66,7 @@ impl Engine {
             return self.send_to_self(mode, posting, buffer, length);
         }
         let eager = mode == Mode::Standard
-            && length <= self.eager_limit
+            && length <= self.transfers.eager_limit
             && (length < MAPPED_FROM || place_of(buffer, length) == 0);
         let mut outbound = self.outbound(to)?;
         let message = Message {
@@ -83,7 +83,7 @@ impl Engine {
         }
         if length >= CONTESTED_FROM {
             let wished = outbound.is_to_be_announced(message);
-            if wished || length >= self.announced_from && self.is_rather_announced(to, buffer) {
+            if wished || length >= self.transfers.announced_from && self.is_rather_announced(to, buffer) {
                 // What cannot be announced, for lack of memory, goes at once.
                 if let Ok(op) = self.announce(to, message, ReadyToSend::COULD_GO) {
                     return Ok(Some(op));
@@ -107,7 +107,7 @@ impl Engine {
     /// read ours, until it asks.
     #[cold]
     fn is_rather_announced(&mut self, to: u32, buffer: Buffer) -> bool {
-        let has_asked = self.channels.to(to).is_some_and(|outbound| outbound.has_asked);
+        let has_asked = self.channels.outbound(to).is_some_and(|outbound| outbound.has_asked);
         !has_asked && buffer.row().is_some() && self.single_copies_pay_with(to)
     }
 
@@ -139,7 +139,7 @@ impl Engine {
     /// A cell for messages to `peer`, if it answers them.
     #[cold]
     fn make_cell(&mut self, peer: u32) {
-        self.channels.make_cell(&mut self.arena, peer);
+        self.channels.make_cell(&mut self.memory.arena, peer);
     }
 
     /// Offer the message; the receiver fetches it, or asks for it through the ring. `flags`: besides what can be pushed.
@@ -159,7 +159,7 @@ impl Engine {
 
     /// The announcement of the send `op`.
     fn offer(&mut self, op: u32, message: Message, flags: u32) -> Result<Queued> {
-        let descriptor = self.arena.descriptor(self.segment)?;
+        let descriptor = self.memory.arena.descriptor(self.segment)?;
         self.descriptor(descriptor.0).expect("ours").offer();
         self.ops[op].descriptor = Some(descriptor);
         self.ops[op].stage = Stage::Offered;
@@ -182,12 +182,15 @@ impl Engine {
     /// The peer has no room for unmatched payload: announce the first message that waits for room in its ring. False:
     /// there is no memory for that.
     pub fn announce_first(&mut self, peer: u32) -> bool {
-        let first = self.channels.to_mut(peer).and_then(|outbound| outbound.first_unbegun());
+        let first = self
+            .channels
+            .outbound_mut(peer)
+            .and_then(|outbound| outbound.first_unbegun());
         let Some((op, message)) = first else { return false };
         let Ok(announcement) = self.offer(op, message, 0) else {
             return false;
         };
-        if let Some(outbound) = self.channels.to_mut(peer) {
+        if let Some(outbound) = self.channels.outbound_mut(peer) {
             outbound.replace_first(announcement);
         }
         true
@@ -226,7 +229,7 @@ impl Engine {
             self.ops.complete_as_is(receive);
             return Ok(None);
         }
-        if mode == Mode::Standard && length <= self.eager_limit {
+        if mode == Mode::Standard && length <= self.transfers.eager_limit {
             // SAFETY: the caller vouches for the buffer; the copy has as much room.
             let bytes = Payload::written(length, |to| unsafe { buffer.read(0, length, to) });
             self.keep(
@@ -277,7 +280,9 @@ impl Engine {
             }
             Stage::Queued => {
                 let to = self.ops[op].to;
-                self.channels.to_mut(to).is_some_and(|outbound| outbound.withdraw(op))
+                self.channels
+                    .outbound_mut(to)
+                    .is_some_and(|outbound| outbound.withdraw(op))
             }
             _ => false,
         }
@@ -290,7 +295,7 @@ impl Engine {
         let withdrawn = self.descriptor(descriptor).is_some_and(|state| state.withdraw());
         if withdrawn {
             // The descriptor comes back with the receiver's `Finished`.
-            self.withdrawn.extend(self.ops[op].descriptor.take());
+            self.transfers.withdrawn.extend(self.ops[op].descriptor.take());
             self.answered(op);
         }
         withdrawn

@@ -87,7 +87,7 @@ fn a_death_ends_what_needs_the_dead_and_nothing_else() {
 fn a_message_under_way_dies_with_its_sender() {
     let (mut us, mut them) = pair();
     // More than a ring holds.
-    them.eager_limit = 4 * LONG;
+    them.transfers.set_eager_limit(4 * LONG);
     let (data, mut room) = (vec![7; 4 * LONG], vec![0; 4 * LONG]);
     let begun = receive(&mut us, Some(1), 0, 1, &mut room);
     send(&mut them, 0, 0, 1, &data).expect("there is no room for all of it");

@@ -8,8 +8,7 @@
 //! What a dead process sent before it died is still delivered, if all of it is in shared memory. Its claims on our buffers
 //! ended with it: the launcher declares nobody failed whose address space is still there.
 
-use std::collections::HashSet;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 use isthmus_shm::revocation;
 use isthmus_shm::segment::Failure;
@@ -17,82 +16,32 @@ use isthmus_shm::segment::Failure;
 use crate::channel::inbound::Incoming;
 use crate::engine::Engine;
 use crate::matching::unexpected::Unexpected;
+use crate::membership::failures::{PEER_FAILED, REVOKED, fault_events, note_fault_event};
 use crate::ops::Stage;
-use crate::protocol::reach::Reach;
 use crate::types::{Arrival, ContextId, OpId, Outcome, Peer};
 use crate::{Entered, Result};
-
-/// Failures, revocations and calls given up that this process knows of.
-static WOUNDS: AtomicU32 = AtomicU32::new(0);
-
-/// How many failures, revocations and calls given up this process knows of: while it is 0, nothing needs to be looked at
-/// more closely.
-#[inline]
-pub fn wounds() -> u32 {
-    WOUNDS.load(Ordering::Relaxed)
-}
-
-/// One more.
-pub(crate) fn wound() {
-    WOUNDS.fetch_add(1, Ordering::Relaxed);
-}
-
-/// What is known of the dead.
-#[derive(Debug, Default)]
-pub(crate) struct Wounds {
-    /// There are some.
-    any: bool,
-    /// Who has failed, by peer; empty while nobody has.
-    failed: Vec<bool>,
-    /// Entries of the segment's list of failures that are known.
-    known: u32,
-    /// Message spaces that are revoked.
-    revoked: HashSet<u32>,
-    /// How far the list of revocations was looked at.
-    seen: u64,
-}
-
-/// How an operation ends whose peer has failed.
-const LOST: Outcome = Outcome {
-    arrival: Arrival {
-        source: 0,
-        tag: 0,
-        bytes: 0,
-    },
-    truncated: false,
-    cancelled: false,
-    peer_failed: true,
-    revoked: false,
-};
-
-/// How an operation ends whose message space is revoked.
-const REVOKED: Outcome = Outcome { revoked: true, ..LOST };
 
 impl Engine {
     /// Must operations look whether their peer lives and their message space is good?
     #[inline]
-    pub fn is_wounded(&self) -> bool {
-        self.wounds.any
+    pub fn has_faults(&self) -> bool {
+        self.membership.failures.any()
     }
 
     /// Has this process failed?
     pub fn has_failed(&self, peer: u32) -> bool {
-        self.wounds.failed.get(peer as usize).copied().unwrap_or(false)
+        self.membership.failures.has_failed(peer)
     }
 
-    /// How an operation of this kind ends at once: it is with a dead process, or in a revoked message space. `None`: it may
-    /// begin.
+    /// How an operation of this kind ends at once: see [`Failures::obstacle`](crate::membership::failures::Failures::obstacle).
     #[cold]
     pub fn obstacle(&self, peer: Option<u32>, context: ContextId) -> Option<Outcome> {
-        if self.wounds.revoked.contains(&context.0) {
-            return Some(REVOKED);
-        }
-        peer.is_some_and(|peer| self.has_failed(peer)).then_some(LOST)
+        self.membership.failures.obstacle(peer, context)
     }
 
     /// Is there something to know that we do not know yet? For sleepers, who may have missed an alert.
     pub fn is_behind(&self) -> bool {
-        self.segment.failed() != self.wounds.known
+        self.segment.failed() != self.membership.failures.known()
     }
 
     /// Learn of failures and revocations. True: there were some.
@@ -100,24 +49,24 @@ impl Engine {
     pub fn attend(&mut self) -> bool {
         // SYNC: attention
         self.segment.attention(self.me).swap(0, Ordering::SeqCst);
-        let before = wounds();
-        while self.wounds.known < self.segment.failed() {
-            let peer = self.segment.failure(self.wounds.known).rank;
-            self.wounds.known += 1;
+        let before = fault_events();
+        while self.membership.failures.known() < self.segment.failed() {
+            let peer = self.segment.failure(self.membership.failures.known()).rank;
+            self.membership.failures.know_next();
             if peer != self.me && !self.has_failed(peer) {
                 self.lose(peer);
             }
-            wound();
+            note_fault_event();
         }
-        let (revocations, seen) = revocation::since(self.segment, self.wounds.seen, self.me);
-        self.wounds.seen = seen;
+        let (revocations, seen) = revocation::since(self.segment, self.membership.failures.revocations_seen(), self.me);
+        self.membership.failures.see_revocations(seen);
         for revocation in revocations {
             let count = revocation.count.min(MOST_CONTEXTS);
             self.close((0..count).map(|at| revocation.first.wrapping_add(at)).collect());
-            wound();
+            note_fault_event();
         }
         self.ops.news = true;
-        wounds() != before
+        fault_events() != before
     }
 
     /// A process has failed: take what it left, and end what needs it.
@@ -125,11 +74,7 @@ impl Engine {
         // What it published is whole, whenever it died. Its doorbell bit may be missing.
         self.open(peer);
         self.take_all(peer);
-        if self.wounds.failed.is_empty() {
-            self.wounds.failed = vec![false; self.segment.ranks() as usize];
-        }
-        self.wounds.failed[peer as usize] = true;
-        self.wounds.any = true;
+        self.membership.failures.add(peer, self.segment.ranks());
         self.forget_channels(peer);
         self.forget_messages(peer);
         for op in 0..self.ops.len() {
@@ -142,29 +87,28 @@ impl Engine {
                 Stage::Receiving { .. } if ours.to == peer => {}
                 Stage::Queued | Stage::Offered if ours.to == peer => {
                     if let Some(descriptor) = self.ops[op].descriptor.take() {
-                        self.arena.give_back(descriptor);
+                        self.memory.arena.give_back(descriptor);
                     }
                 }
                 _ => continue,
             }
-            self.fail(op, LOST);
+            self.fail(op, PEER_FAILED);
         }
     }
 
     /// What waits for room on the way to a dead process, and what it has of ours.
     fn forget_channels(&mut self, peer: u32) {
-        self.channels.forget(&mut self.arena, peer);
-        self.given_ups.take_back_letters(peer, |_| {});
-        self.reach[peer as usize] = Reach::NONE;
-        self.pulls.retain(|pull| pull.peer() != peer);
-        self.pushes.retain(|push| push.peer != peer);
-        self.claims.retain(|claim| claim.peer() != peer);
-        self.questions.retain(|question| question.peer() != peer);
+        self.channels.forget(&mut self.memory.arena, peer);
+        self.membership.failed_calls.take_back_notices(peer);
+        self.transfers.forget(peer);
     }
 
     /// Messages of which a part is in the dead process.
     fn forget_messages(&mut self, peer: u32) {
-        let incoming = self.channels.from_mut(peer).and_then(|inbound| inbound.incoming.take());
+        let incoming = self
+            .channels
+            .inbound_mut(peer)
+            .and_then(|inbound| inbound.incoming.take());
         let unfinished = match incoming {
             Some(Incoming::Unexpected(entry)) => Some(entry),
             _ => None,
@@ -185,7 +129,7 @@ impl Engine {
 
     /// These message spaces are revoked: end what is not under way yet. What is, ends by itself, since both sides live.
     fn close(&mut self, contexts: Vec<u32>) {
-        self.wounds.any = true;
+        self.membership.failures.expect_revocations();
         for op in 0..self.ops.len() {
             if contexts.contains(&self.ops[op].context.0) && self.retract(op) {
                 self.fail(op, REVOKED);
@@ -195,7 +139,7 @@ impl Engine {
             contexts.contains(&key.context.0)
                 && matches!(early, Unexpected::Payload { bytes, total, .. } if bytes.len() as u64 == *total)
         });
-        self.wounds.revoked.extend(contexts);
+        self.membership.failures.revoke(contexts);
     }
 
     /// The operation ends by what happened to others.
@@ -214,13 +158,13 @@ const MOST_CONTEXTS: u32 = 16;
 impl Entered {
     /// How many processes this one knows to be no more.
     pub fn failures(&mut self) -> u32 {
-        self.engine().wounds.known
+        self.engine().membership.failures.known()
     }
 
     /// The `index`-th process that went, counted from 0; true beside it: in peace, after `MPI_Finalize`.
     pub fn failure(&mut self, index: u32) -> Option<(Peer, bool)> {
         let engine = self.engine();
-        if index >= engine.wounds.known {
+        if index >= engine.membership.failures.known() {
             return None;
         }
         let Failure { rank, in_peace } = engine.segment.failure(index);
@@ -241,13 +185,13 @@ impl Entered {
 
     /// Is this message space revoked?
     pub fn is_revoked(&mut self, context: ContextId) -> bool {
-        self.engine().wounds.revoked.contains(&context.0)
+        self.engine().membership.failures.is_revoked(context)
     }
 
     /// Learn of failures up to the `failures`-th, which somebody else knows of.
     pub fn learn_of(&mut self, failures: u32) {
         let engine = self.engine();
-        if engine.wounds.known < failures {
+        if engine.membership.failures.known() < failures {
             engine.attend();
         }
     }
@@ -266,6 +210,7 @@ impl Entered {
         let engine = self.engine();
         let members: Vec<u32> = members.iter().map(|peer| peer.0).collect();
         let at = engine
+            .memory
             .arena
             .allocate(engine.segment, revocation::bytes_for(members.len()))?;
         revocation::publish(engine.segment, at, first.0, count, &members)?;

@@ -2,62 +2,29 @@
 //!
 //! A call is a message space and a tag. Who gives one up says so to the others in a record. It needs no memory but the ring;
 //! where there is none yet, and none can be had, the inbox word in which the ring's place would stand takes the record
-//! instead: a *letter*, which the other side takes out. Letters for whom the word is not free wait here, and come along
+//! instead: a *notice*, which the other side takes out. Notices for whom the word is not free wait here, and come along
 //! with the ring if one can be made after all.
 //!
 //! What is under way between two that live ends by itself. What else a call has started its layer withdraws when it sees
 //! that the call [is given up](Entered::is_given_up); so it is at whoever comes to the call later.
 
-use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use crate::channel::outbound::Answer;
-use crate::channel::record::GivenUp;
+use crate::channel::record::CallFailed;
 use crate::engine::Engine;
 use crate::matching::unexpected::Unexpected;
-use crate::membership::liveness;
+use crate::membership::failed_calls::{is_notice, named_by};
+use crate::membership::failures::note_fault_event;
 use crate::memory::arena;
 use crate::types::{ContextId, Peer};
 use crate::{Entered, Result};
 
 use isthmus_shm::Offset;
 
-/// What is known of calls that were given up.
-#[derive(Debug, Default)]
-pub(crate) struct GivenUps {
-    known: HashSet<(u32, i32)>,
-    /// For whom there is no ring: (receiver, letter).
-    letters: Vec<(u32, u64)>,
-}
-
-/// What stands in an inbox word instead of the place of a ring, which is even.
-fn letter(context: ContextId, tag: i32) -> u64 {
-    u64::from(context.0) << 32 | u64::from(tag as u32) << 1 | 1
-}
-
-/// Is this word of an inbox a letter?
-#[inline]
-pub(crate) fn is_letter(word: u64) -> bool {
-    word & 1 == 1
-}
-
-/// What a letter says.
-pub(crate) fn open(letter: u64) -> Answer {
-    let tag = (letter as u32 >> 1) as i32;
-    Answer::GivenUp(ContextId((letter >> 32) as u32), GivenUp { tag, zero: 0 })
-}
-
-impl GivenUps {
-    /// There is a ring to `peer` now, or the peer is gone: letters that were not left yet.
-    pub fn take_back_letters(&mut self, peer: u32, each: impl FnMut(Answer)) {
-        let letters = self.letters.extract_if(.., |(to, _)| *to == peer);
-        letters.map(|(_, letter)| open(letter)).for_each(each);
-    }
-}
-
 impl Engine {
     fn give_up(&mut self, context: ContextId, tag: i32, members: impl Iterator<Item = Peer>) {
-        if !self.note_given_up(context, tag) {
+        if !self.note_failed_call(context, tag) {
             return;
         }
         for Peer(peer) in members {
@@ -65,19 +32,19 @@ impl Engine {
                 continue;
             }
             match self.outbound(peer) {
-                Ok(outbound) => outbound.answer(Answer::GivenUp(context, GivenUp { tag, zero: 0 })),
-                Err(_) => self.given_ups.letters.push((peer, letter(context, tag))),
+                Ok(outbound) => outbound.answer(Answer::CallFailed(context, CallFailed { tag, zero: 0 })),
+                Err(_) => self.membership.failed_calls.add_notice(peer, context, tag),
             }
             self.kick(peer);
         }
     }
 
     /// From now on it is. False: it was before.
-    fn note_given_up(&mut self, context: ContextId, tag: i32) -> bool {
-        if !self.given_ups.known.insert((context.0, tag)) {
+    fn note_failed_call(&mut self, context: ContextId, tag: i32) -> bool {
+        if !self.membership.failed_calls.add(context, tag) {
             return false;
         }
-        liveness::wound();
+        note_fault_event();
         self.ops.news = true;
         self.drop_unexpected_of(context, tag);
         true
@@ -104,43 +71,41 @@ impl Engine {
     }
 
     /// A peer says that it has given a call up.
-    pub(crate) fn on_given_up(&mut self, context: ContextId, record: GivenUp) {
-        self.note_given_up(context, record.tag);
+    pub(crate) fn on_call_failed(&mut self, context: ContextId, record: CallFailed) {
+        self.note_failed_call(context, record.tag);
     }
 
-    /// A peer without a ring to us may have left a letter. False: it has not.
-    pub(crate) fn take_letter(&mut self, peer: u32) -> bool {
+    /// A peer without a ring to us may have left a notice. False: it has not.
+    pub(crate) fn take_notice(&mut self, peer: u32) -> bool {
         let word = self.segment.inbox(self.me, peer);
         // SYNC: inbox
-        let letter = word.load(Ordering::Acquire);
-        let is_ours = is_letter(letter)
+        let notice = word.load(Ordering::Acquire);
+        let is_ours = is_notice(notice)
             && word
-                .compare_exchange(letter, 0, Ordering::AcqRel, Ordering::Acquire)
+                .compare_exchange(notice, 0, Ordering::AcqRel, Ordering::Acquire)
                 .is_ok();
         if is_ours {
-            if let Answer::GivenUp(context, record) = open(letter) {
-                self.on_given_up(context, record);
-            }
+            let (context, tag) = named_by(notice);
+            self.note_failed_call(context, tag);
             // There may be more.
             self.channels.ring(peer);
         }
         is_ours
     }
 
-    /// Leave a letter for a peer to which there is no ring. (whether that could be, whether none is left)
-    pub(crate) fn leave_letter(&mut self, peer: u32) -> (bool, bool) {
-        let letters = &mut self.given_ups.letters;
-        let Some(at) = letters.iter().position(|(to, _)| *to == peer) else {
+    /// Leave a notice for a peer to which there is no ring. (whether that could be, whether none is left)
+    pub(crate) fn leave_notice(&mut self, peer: u32) -> (bool, bool) {
+        let Some(notice) = self.membership.failed_calls.next_notice(peer) else {
             return (false, true);
         };
         let word = self.segment.inbox(peer, self.me);
         // SYNC: inbox
-        let left = word.compare_exchange(0, letters[at].1, Ordering::AcqRel, Ordering::Acquire);
+        let left = word.compare_exchange(0, notice, Ordering::AcqRel, Ordering::Acquire);
         if left.is_err() {
             return (false, false);
         }
-        letters.remove(at);
-        let none_left = letters.iter().all(|(to, _)| *to != peer);
+        self.membership.failed_calls.remove_notice(peer, notice);
+        let none_left = self.membership.failed_calls.next_notice(peer).is_none();
         self.channels.ring(peer);
         (true, none_left)
     }
@@ -157,20 +122,19 @@ impl Entered {
     /// Has a member of its group given this call up? Whoever asks has seen [`crate::wounds`].
     #[inline]
     pub fn is_given_up(&mut self, context: ContextId, tag: i32) -> bool {
-        let known = &self.engine().given_ups.known;
-        !known.is_empty() && known.contains(&(context.0, tag))
+        self.engine().membership.failed_calls.contains(context, tag)
     }
 
     /// Another call may have this tag.
     #[cold]
     pub fn forget_given_up(&mut self, context: ContextId, tag: i32) {
-        self.engine().given_ups.known.remove(&(context.0, tag));
+        self.engine().membership.failed_calls.forget(context, tag);
     }
 
     /// There will be no more calls in this message space.
     #[cold]
     pub fn forget_all_given_up(&mut self, context: ContextId) {
-        self.engine().given_ups.known.retain(|(other, _)| *other != context.0);
+        self.engine().membership.failed_calls.forget_all(context);
     }
 
     /// See to it that there is a ring to `peer`.
@@ -207,7 +171,7 @@ mod tests {
     }
 
     fn knows(engine: &Engine, tag: i32) -> bool {
-        engine.given_ups.known.contains(&(CONTEXT.0, tag))
+        engine.membership.failed_calls.contains(CONTEXT, tag)
     }
 
     fn members() -> impl Iterator<Item = Peer> {
@@ -226,7 +190,7 @@ mod tests {
     #[test]
     fn without_memory_for_a_ring_letters_tell_it() {
         let [mut one, mut other] = pair();
-        one.arena.plan = Some(plenty_of_nothing());
+        one.memory.arena.plan = Some(plenty_of_nothing());
         for tag in [TAG, 0, 5] {
             one.give_up(CONTEXT, tag, members());
         }
@@ -236,15 +200,15 @@ mod tests {
             one.progress();
         }
         assert!(knows(&other, TAG) && knows(&other, 0) && knows(&other, 5));
-        assert!(one.is_quiet() && one.channels.to(1).is_none());
+        assert!(one.is_quiet() && one.channels.outbound(1).is_none());
     }
 
     #[test]
     fn a_letter_that_was_left_comes_with_the_ring() {
         let [mut one, mut other] = pair();
-        one.arena.plan = Some(plenty_of_nothing());
+        one.memory.arena.plan = Some(plenty_of_nothing());
         one.give_up(CONTEXT, TAG, members());
-        one.arena.plan = None;
+        one.memory.arena.plan = None;
         one.outbound(1).expect("memory");
         one.progress();
         while other.progress() {}
@@ -254,11 +218,11 @@ mod tests {
     #[test]
     fn letters_that_were_not_taken_come_with_the_ring() {
         let [mut one, mut other] = pair();
-        one.arena.plan = Some(plenty_of_nothing());
+        one.memory.arena.plan = Some(plenty_of_nothing());
         for tag in [TAG, 0, 5] {
             one.give_up(CONTEXT, tag, members());
         }
-        one.arena.plan = None;
+        one.memory.arena.plan = None;
         one.outbound(1).expect("memory");
         one.progress();
         while other.progress() {}
