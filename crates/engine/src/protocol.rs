@@ -16,4 +16,5 @@ mod receive;
 pub(crate) mod rendezvous;
 pub(crate) mod send;
 pub(crate) mod single_copy;
+pub(crate) mod streamed;
 pub(crate) mod transfers;

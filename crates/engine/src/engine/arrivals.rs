@@ -9,7 +9,7 @@ use isthmus_shm::ring::Header;
 use super::Engine;
 use crate::channel::cells::Cell;
 use crate::channel::record::{
-    Advertised, Body, CallFailed, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, FullLine, Handler,
+    Advertised, Body, CallFailed, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Fed, Finished, FullLine, Handler,
     Help, InCell, ReadyToSend, Switch,
 };
 use crate::matching::queues::Key;
@@ -245,6 +245,7 @@ impl Engine {
                 self.on_advertised(peer, ContextId(header.context), record);
             }
             Handler::CallFailed => self.on_call_failed(ContextId(header.context), body.split::<CallFailed>()?.0),
+            Handler::Fed => self.on_fed(peer, body.split::<Fed>()?.0),
             Handler::Help => self.on_help(peer, body.split::<Help>()?.0),
             Handler::Switch => {}
         }

@@ -9,6 +9,7 @@ use crate::protocol::reach::Reach;
 use crate::protocol::rendezvous::Question;
 use crate::protocol::send;
 use crate::protocol::single_copy::{Pull, Push};
+use crate::protocol::streamed::Streams;
 
 /// Messages that take more than one record, or may.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub(crate) struct Transfers {
     /// What we have asked senders to stream.
     pub(super) questions: Vec<Question>,
     pub(super) asked: u32,
+    /// Pipes and sockets to and from peers.
+    pub(super) streams: Streams,
     /// Descriptors of sends that were withdrawn, until their receivers have seen it.
     pub(super) withdrawn: Vec<Offset>,
     /// What is known of each peer's memory.
@@ -44,6 +47,7 @@ impl Transfers {
             claims: Vec::new(),
             questions: Vec::new(),
             asked: 0,
+            streams: Streams::default(),
             withdrawn: Vec::new(),
             reach: vec![Reach::default(); ranks as usize],
             learned: (0..ranks).map(|_| None).collect(),
@@ -55,6 +59,7 @@ impl Transfers {
     /// The peer has died: nothing is copied from it or to it any more.
     pub fn forget(&mut self, peer: u32) {
         self.reach[peer as usize] = Reach::NONE;
+        self.streams.forget(peer);
         self.pulls.retain(|pull| pull.peer() != peer);
         self.pushes.retain(|push| push.peer != peer);
         self.claims.retain(|claim| claim.peer() != peer);
@@ -84,11 +89,17 @@ impl Engine {
         if !self.transfers.questions.is_empty() {
             moved |= self.question_on();
         }
+        if self.transfers.streams.is_busy() {
+            moved |= self.stream_on();
+        }
         moved
     }
 
     /// Is there something to copy now, or to look after?
     pub fn has_transfers_to_advance(&self) -> bool {
-        self.has_copies_to_do() || !self.transfers.claims.is_empty() || !self.transfers.questions.is_empty()
+        self.has_copies_to_do()
+            || !self.transfers.claims.is_empty()
+            || !self.transfers.questions.is_empty()
+            || self.transfers.streams.is_draining()
     }
 }
