@@ -7,13 +7,13 @@ use crate::engine::Engine;
 impl Engine {
     /// Write what there is room for by now. True: something was written.
     pub fn flush_backlog(&mut self) -> bool {
-        let fed = self.streams.is_busy() && self.stream_on();
+        let fed = self.transfers.is_streaming() && self.stream_on();
         fed | (!self.channels.is_quiet() && self.flush())
     }
 
     /// Has everything that was to be sent left this process?
     pub fn is_quiet(&self) -> bool {
-        self.channels.is_quiet() && !self.streams.is_busy()
+        self.channels.is_quiet() && !self.transfers.is_streaming()
     }
 
     /// The channel to `peer`, made at first use.

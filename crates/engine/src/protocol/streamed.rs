@@ -456,7 +456,7 @@ impl Engine {
         let Some(op) = open else { return true };
         let buffer = self.ops[op].buffer;
         for _ in 0..BURST {
-            let untold = self.channels.to(feeding.peer);
+            let untold = self.channels.outbound(feeding.peer);
             if feeding.next >= feeding.end {
                 return true;
             }

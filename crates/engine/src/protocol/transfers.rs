@@ -66,6 +66,11 @@ impl Transfers {
         self.questions.retain(|question| question.peer() != peer);
     }
 
+    /// Do bytes of ours go through pipes or sockets?
+    pub fn is_streaming(&self) -> bool {
+        self.streams.is_busy()
+    }
+
     /// Messages up to so many bytes go at once.
     #[cfg(test)]
     pub fn set_eager_limit(&mut self, bytes: usize) {
