@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn who_gives_up_tells_the_others() {
+    fn who_fails_a_call_tells_the_others() {
         let [mut one, mut other] = pair();
         one.give_up(CONTEXT, TAG, members());
         assert!(other.progress());
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn without_memory_for_a_ring_letters_tell_it() {
+    fn without_memory_for_a_ring_notices_tell_it() {
         let [mut one, mut other] = pair();
         one.memory.arena.plan = Some(plenty_of_nothing());
         for tag in [TAG, 0, 5] {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_letter_that_was_left_comes_with_the_ring() {
+    fn a_notice_that_was_left_comes_with_the_ring() {
         let [mut one, mut other] = pair();
         one.memory.arena.plan = Some(plenty_of_nothing());
         one.give_up(CONTEXT, TAG, members());
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_that_were_not_taken_come_with_the_ring() {
+    fn notices_that_were_not_taken_come_with_the_ring() {
         let [mut one, mut other] = pair();
         one.memory.arena.plan = Some(plenty_of_nothing());
         for tag in [TAG, 0, 5] {

@@ -12,6 +12,7 @@ use isthmus_shm::slot::Identity;
 
 use crate::engine::Engine;
 use crate::membership::control::{self, Nonce, ToLauncher, ToRank};
+use crate::membership::cpus::Cpus;
 use crate::membership::job;
 use crate::membership::place;
 use crate::memory::heap;
@@ -95,6 +96,12 @@ pub(crate) fn has_cpus_unshared() -> bool {
 #[inline]
 pub(crate) fn is_partly_crowded() -> bool {
     is_crowded() && has_cpus_unshared()
+}
+
+/// Do the ranks of this node share CPUs?
+#[inline]
+pub(crate) fn sharing() -> Cpus {
+    Cpus::of(RANKS.load(Ordering::Relaxed), CPUS.load(Ordering::Relaxed))
 }
 
 /// CPUs that the ranks of the job may use; `None` before there is one.

@@ -34,12 +34,10 @@ use crate::counters;
 use crate::engine::Engine;
 use crate::matching::queues::Key;
 use crate::matching::unexpected::Unexpected;
-use crate::membership::boot;
 use crate::memory::buffer::Buffer;
 use crate::memory::payload::Payload;
 use crate::ops::Stage;
 use crate::protocol::advertise::{PUSHED_FROM, Silence};
-use crate::protocol::choice::remote;
 use crate::protocol::choice::select::{self, Effort, Lessons, Way};
 use crate::protocol::mechanism;
 use crate::protocol::reach::{Access, Pushable};
@@ -353,8 +351,7 @@ impl Engine {
         let mapped = self.mapped_access(record.place, length).filter(open);
         let single = self.single_access(peer, record.address, Direction::Pull).filter(open);
         let needed = mapped.is_none() && single.is_none();
-        // One copy by the kernel is over before two of ours, which overlap.
-        let pays = single.is_some() && boot::has_cpus_unshared() && remote::single_copies_pay();
+        let pays = single.is_some() && self.transfers.facts.leaves_ring_out();
         let needed = needed && self.streams_from(peer).next().is_none();
         let ring = select::ring_ways().filter(|&way| needed || !pays && mechanism::is_open(way));
         let streams = self.streams_from(peer);

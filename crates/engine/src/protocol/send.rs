@@ -4,44 +4,19 @@ use isthmus_shm::Offset;
 
 use crate::channel::outbound::{Message, Queued};
 use crate::channel::record::{Envelope, ReadyToSend};
-use crate::channel::ring_size;
 use crate::engine::Engine;
 use crate::matching::queues::Key;
 use crate::matching::unexpected::Unexpected;
-use crate::membership::boot;
 use crate::memory::buffer::Buffer;
 use crate::memory::heap;
 use crate::memory::payload::Payload;
 use crate::ops::Stage;
-use crate::protocol::choice::remote;
 use crate::protocol::choice::select::CONTESTED_FROM;
-use crate::tunables::Origin;
 use crate::types::{ContextId, Mode, Outcome, Posting};
-use crate::{Result, counters, tunables};
+use crate::{Result, counters};
 
 /// From this length on a message in memory that its receiver maps is announced: one copy instead of two.
 pub(crate) const MAPPED_FROM: usize = 32 << 10;
-
-/// The longest message that is sent without asking. Where ranks take turns on the CPUs each answer costs switches, so there it is
-/// as long as fits into a ring beside another one, if nobody says otherwise, nor which way long messages are to go (docs/decisions/0025).
-pub(crate) fn eager_limit(ranks: u32) -> u64 {
-    let is_free = tunables::MECHANISM.get().is_none();
-    match tunables::EAGER_LIMIT.value() {
-        (limit, Origin::Default) if is_free && boot::is_crowded() => limit.max(ring_size::suitable(ranks) / 2),
-        (limit, _) => limit,
-    }
-}
-
-/// From this length on messages are announced that could go at once, where single copies pay: of ranks that take turns where some have a
-/// CPU to themselves (docs/decisions/0030). Not where somebody has said what is to be used.
-pub(crate) fn announced_from() -> usize {
-    /// Shorter ones lie in a cell, as near as in their sender's buffer.
-    const FROM: usize = (32 << 10) + 1;
-    match boot::is_partly_crowded() && remote::is_free() {
-        true => FROM,
-        false => usize::MAX,
-    }
-}
 
 impl Engine {
     /// Start a send. `None`: it is complete.

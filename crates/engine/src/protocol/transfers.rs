@@ -4,10 +4,10 @@ use isthmus_shm::Offset;
 
 use crate::engine::Engine;
 use crate::protocol::advertise::{Adverts, Claim};
+use crate::protocol::choice::facts::Facts;
 use crate::protocol::choice::select::Lessons;
 use crate::protocol::reach::Reach;
 use crate::protocol::rendezvous::Question;
-use crate::protocol::send;
 use crate::protocol::single_copy::{Pull, Push};
 use crate::protocol::streamed::Streams;
 
@@ -32,6 +32,9 @@ pub(crate) struct Transfers {
     pub(super) reach: Vec<Reach>,
     /// What large messages from each peer taught us.
     pub(super) learned: Vec<Option<Box<Lessons>>>,
+    /// What the choice of a protocol depends on.
+    pub(super) facts: Facts,
+    /// The longest message that is sent without asking.
     pub(super) eager_limit: usize,
     /// From this length up to the eager limit messages are announced nonetheless, where that pays.
     pub(super) announced_from: usize,
@@ -40,6 +43,7 @@ pub(crate) struct Transfers {
 impl Transfers {
     /// None yet, of a job of so many ranks.
     pub fn new(ranks: u32) -> Self {
+        let facts = Facts::gather(ranks, true);
         Self {
             pulls: Vec::new(),
             pushes: Vec::new(),
@@ -51,8 +55,9 @@ impl Transfers {
             withdrawn: Vec::new(),
             reach: vec![Reach::default(); ranks as usize],
             learned: (0..ranks).map(|_| None).collect(),
-            eager_limit: send::eager_limit(ranks) as usize,
-            announced_from: send::announced_from(),
+            eager_limit: facts.eager_limit() as usize,
+            announced_from: facts.announced_from().map_or(usize::MAX, |from| from as usize),
+            facts,
         }
     }
 
@@ -64,6 +69,11 @@ impl Transfers {
         self.pushes.retain(|push| push.peer != peer);
         self.claims.retain(|claim| claim.peer() != peer);
         self.questions.retain(|question| question.peer() != peer);
+    }
+
+    /// What the choice of a protocol depends on.
+    pub fn facts(&self) -> Facts {
+        self.facts
     }
 
     /// Do bytes of ours go through pipes or sockets?
