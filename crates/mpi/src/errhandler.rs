@@ -9,6 +9,7 @@ use crate::fail;
 use crate::handle::{Handle, Kind, Object, Table};
 use crate::liveness;
 use crate::session::Session;
+use crate::win::Win;
 
 /// A user's error handler: (canonical raw handle of the object, canonical error code).
 pub type ErrorFn = Box<dyn Fn(u32, i32) + Send + Sync>;
@@ -155,6 +156,8 @@ pub enum Scope {
     Comm(Handle<Comm>),
     /// The call is on a session. If the handle names none, as [`Scope::Process`].
     Session(Handle<Session>),
+    /// The call is on a window. If the handle names none, as [`Scope::Process`].
+    Win(Handle<Win>),
     /// The call is about a file, and there is none yet: the handler of `MPI_FILE_NULL` hears of it.
     NoFile,
 }
@@ -199,6 +202,11 @@ fn find(scope: Scope) -> (Option<Arc<Errhandler>>, u32) {
         Scope::Session(handle) => {
             if let Ok(session) = handle.share("session") {
                 return (Some(session.errhandler()), handle.raw());
+            }
+        }
+        Scope::Win(handle) => {
+            if let Ok(win) = handle.share("win") {
+                return (Some(win.errhandler()), handle.raw());
             }
         }
         Scope::NoFile => return (for_files().ok(), FILE_NULL),
@@ -259,6 +267,26 @@ pub fn comm_set_errhandler(comm: &Comm, errhandler: &Errhandler) -> Result<()> {
 pub fn session_set_errhandler(session: &Session, errhandler: &Errhandler) -> Result<()> {
     session.set_errhandler(errhandler.share_for(Target::Session)?);
     liveness::attach(errhandler);
+    Ok(())
+}
+
+/// `MPI_Win_set_errhandler`: whom errors on `win` go to from now on.
+pub fn win_set_errhandler(win: &Win, errhandler: &Errhandler) -> Result<()> {
+    win.set_errhandler(errhandler.share_for(Target::Win)?);
+    liveness::attach(errhandler);
+    Ok(())
+}
+
+/// `MPI_Win_get_errhandler`: the handler in force. To be freed by the caller.
+pub fn win_get_errhandler(win: &Win) -> Result<Handle<Errhandler>> {
+    win.errhandler().hold()
+}
+
+/// `MPI_Win_call_errhandler`: as if a call on `win` had failed with `code`.
+pub fn win_call_errhandler(win: &Win, code: i32) -> Result<()> {
+    let error = user_error(code)?;
+    let handle = win.handle().raw();
+    win.errhandler().handle(handle, "MPI_Win_call_errhandler", &error);
     Ok(())
 }
 
