@@ -226,12 +226,7 @@ fn complex_numbers() {
     // No product is a negative zero in these, which the formats would tell apart.
     let few = [1, 2, 3];
     check_complex::<2, 4>("MPI_COMPLEX4", &few, |value| half(value as i32));
-    for name in [
-        "MPI_C_FLOAT_COMPLEX",
-        "MPI_CXX_FLOAT_COMPLEX",
-        "MPI_COMPLEX",
-        "MPI_COMPLEX8",
-    ] {
+    for name in ["MPI_C_COMPLEX", "MPI_CXX_FLOAT_COMPLEX", "MPI_COMPLEX", "MPI_COMPLEX8"] {
         check_complex::<4, 8>(name, &few, |value| (value as f32).to_ne_bytes());
     }
     for name in [
