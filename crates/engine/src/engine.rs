@@ -25,6 +25,7 @@ use crate::protocol::reach::Reach;
 use crate::protocol::rendezvous::Question;
 use crate::protocol::send;
 use crate::protocol::single_copy::{Pull, Push};
+use crate::protocol::streamed::Streams;
 use crate::tunables;
 
 use arrivals::{Deferred, PATIENCE};
@@ -60,6 +61,8 @@ pub(crate) struct Engine {
     pub claims: Vec<Claim>,
     /// What we have asked senders to stream.
     pub questions: Vec<Question>,
+    /// Pipes and sockets to and from peers.
+    pub streams: Streams,
     pub asked: u32,
     pub fruitless: u16,
     pub wounds: Wounds,
@@ -96,6 +99,7 @@ impl Engine {
             adverts: Adverts::default(),
             claims: Vec::new(),
             questions: Vec::new(),
+            streams: Streams::default(),
             asked: 0,
             fruitless: 0,
             wounds: Wounds::default(),
@@ -139,6 +143,9 @@ impl Engine {
         }
         if !self.questions.is_empty() {
             moved |= self.question_on();
+        }
+        if self.streams.is_busy() {
+            moved |= self.stream_on();
         }
         self.deferred.patient = false;
         if self.deferred.seen {
@@ -195,6 +202,7 @@ impl Engine {
             || self.has_copies_to_do()
             || !self.claims.is_empty()
             || !self.questions.is_empty()
+            || self.streams.is_draining()
             || self.segment.attention(self.me).load(Ordering::Acquire) != 0
             || self.is_behind()
     }

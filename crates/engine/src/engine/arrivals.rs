@@ -9,8 +9,8 @@ use isthmus_shm::ring::Header;
 use super::Engine;
 use crate::channel::cells::Cell;
 use crate::channel::record::{
-    Advertised, Body, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, FullLine, GivenUp, Handler, Help,
-    InCell, ReadyToSend, Switch,
+    Advertised, Body, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Fed, Finished, FullLine, GivenUp, Handler,
+    Help, InCell, ReadyToSend, Switch,
 };
 use crate::matching::queues::Key;
 use crate::types::ContextId;
@@ -245,6 +245,7 @@ impl Engine {
                 self.on_advertised(peer, ContextId(header.context), record);
             }
             Handler::GivenUp => self.on_given_up(ContextId(header.context), body.split::<GivenUp>()?.0),
+            Handler::Fed => self.on_fed(peer, body.split::<Fed>()?.0),
             Handler::Help => self.on_help(peer, body.split::<Help>()?.0),
             Handler::Switch => {}
         }

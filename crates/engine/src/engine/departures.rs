@@ -6,12 +6,13 @@ use crate::engine::Engine;
 impl Engine {
     /// Write what there is room for by now. True: something was written.
     pub fn flush_backlog(&mut self) -> bool {
-        !self.channels.is_quiet() && self.flush()
+        let fed = self.streams.is_busy() && self.stream_on();
+        fed | (!self.channels.is_quiet() && self.flush())
     }
 
     /// Has everything that was to be sent left this process?
     pub fn is_quiet(&self) -> bool {
-        self.channels.is_quiet()
+        self.channels.is_quiet() && !self.streams.is_busy()
     }
 
     /// The channel to `peer`, made at first use.

@@ -156,6 +156,7 @@ impl Engine {
         self.channels.forget(&mut self.arena, peer);
         self.given_ups.take_back_letters(peer, |_| {});
         self.reach[peer as usize] = Reach::NONE;
+        self.streams.forget(peer);
         self.pulls.retain(|pull| pull.peer() != peer);
         self.pushes.retain(|push| push.peer != peer);
         self.claims.retain(|claim| claim.peer() != peer);

@@ -100,7 +100,7 @@ impl Engine {
             from: peer,
             tag,
         };
-        let is_pushable = mechanism::is_open(Way::SingleCopy) || mechanism::is_open(Way::Mapped);
+        let is_pushable = mechanism::may_push(Way::SingleCopy) || mechanism::may_push(Way::Mapped);
         let goes_at_once = length <= self.eager_limit && length < self.announced_from;
         if goes_at_once || peer == self.me || own.is_some() || !is_pushable {
             return;
@@ -266,7 +266,7 @@ impl Engine {
             return None;
         }
         let access = self.push_access(peer, record.address, record.place, length)?;
-        if !mechanism::is_open(access.way) || !self.advert(record.advert)?.claim(record.ticket, own) {
+        if !mechanism::may_push(access.way) || !self.advert(record.advert)?.claim(record.ticket, own) {
             return None;
         }
         // It has its receive: not a candidate for others, and nobody else takes it off the list if we push all of it.
