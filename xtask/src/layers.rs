@@ -12,6 +12,8 @@ const LAYERS: &[&[&str]] = &[
     &["shm"],
     &["transfer"],
     &["engine"],
+    &["datatype"],
+    &["collective"],
     &["mpi"],
     &["abi"],
     &["launch", "cli"],

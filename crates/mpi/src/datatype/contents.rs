@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::predefined::Named;
-use super::shape::Shape;
+use isthmus_datatype::{Named, Type};
+
 use super::{Datatype, fortran};
 use crate::counts::Width;
 use crate::error::Result;
@@ -36,7 +36,7 @@ pub enum Combiner {
 /// What a datatype is and how it was made, without what belongs to one handle of it.
 #[derive(Clone)]
 pub(super) struct Definition {
-    pub shape: Arc<Shape>,
+    pub described: Arc<Type>,
     pub origin: Arc<Origin>,
 }
 

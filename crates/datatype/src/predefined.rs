@@ -114,7 +114,7 @@ pub struct Named {
 
 impl Named {
     /// Its elements, and what they are elsewhere.
-    pub(super) fn basics(&self) -> impl Iterator<Item = (Element, Foreign)> {
+    pub(crate) fn basics(&self) -> impl Iterator<Item = (Element, Foreign)> {
         self.elements.iter().enumerate().map(|(index, element)| {
             let half = index == 0 && HALF.contains(&self.raw);
             (*element, if half { Foreign::Half } else { Foreign::Same })

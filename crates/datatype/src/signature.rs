@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::predefined::{Element, Foreign};
+use crate::predefined::{Element, Foreign};
 use crate::error::Result;
 
 /// A type signature, run-length encoded and shared between the types built from one another.
@@ -52,7 +52,7 @@ impl Item {
 
 impl Signature {
     /// Of basic elements.
-    pub(super) fn basic(elements: impl IntoIterator<Item = (Element, Foreign)>) -> Self {
+    pub(crate) fn basic(elements: impl IntoIterator<Item = (Element, Foreign)>) -> Self {
         Self::of(elements.into_iter().map(|(element, foreign)| Part {
             repeat: 1,
             item: Item::Basic(element, foreign),
@@ -60,7 +60,7 @@ impl Signature {
     }
 
     /// `repeat` times each of `pieces`, one after the other.
-    pub(super) fn sequence<'a>(pieces: impl IntoIterator<Item = (i64, &'a Self)>) -> Self {
+    pub(crate) fn sequence<'a>(pieces: impl IntoIterator<Item = (i64, &'a Self)>) -> Self {
         Self::of(
             pieces
                 .into_iter()
@@ -108,12 +108,12 @@ impl Signature {
     }
 
     /// Bytes that its elements take in external32.
-    pub(super) fn foreign_size(&self) -> i64 {
+    pub fn foreign_size(&self) -> i64 {
         self.foreign_size
     }
 
     /// If all its basic elements are alike: what they are, and how many.
-    pub(super) fn only_run(&self) -> Option<(Element, Foreign, i64)> {
+    pub fn only_run(&self) -> Option<(Element, Foreign, i64)> {
         match &*self.parts {
             [
                 Part {
@@ -126,7 +126,7 @@ impl Signature {
     }
 
     /// Call `visit` for each run of equal basic elements with their number, in order.
-    pub(super) fn visit_runs(&self, visit: &mut impl FnMut(Element, Foreign, i64) -> Result<()>) -> Result<()> {
+    pub fn visit_runs(&self, visit: &mut impl FnMut(Element, Foreign, i64) -> Result<()>) -> Result<()> {
         for part in self.parts.iter() {
             match &part.item {
                 Item::Basic(element, foreign) => visit(*element, *foreign, part.repeat)?,
@@ -141,7 +141,7 @@ impl Signature {
     }
 
     /// A number that tells sequences of basic elements apart, for `repeat` times this one.
-    pub(crate) fn digest(&self, repeat: i64) -> Digest {
+    pub fn digest(&self, repeat: i64) -> Digest {
         let parts = self.parts.iter().map(|part| match &part.item {
             Item::Basic(element, _) => Digest::of(*element).repeated(part.repeat),
             Item::Group(signature) => signature.digest(part.repeat),
@@ -199,7 +199,7 @@ impl Signature {
 /// A polynomial in a fixed number modulo a prime (Rabin and Karp), so that sequences can be joined and repeated without
 /// being written out, and it does not matter how they are built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Digest {
+pub struct Digest {
     value: u64,
     /// The number to the power of the sequence's length.
     shift: u64,

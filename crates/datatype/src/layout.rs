@@ -11,10 +11,10 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     /// Displacement of the first repetition of the body.
-    pub(super) offset: i64,
+    pub(crate) offset: i64,
     /// Outermost first; every count is at least two.
-    pub(super) loops: Vec<Loop>,
-    pub(super) body: Body,
+    pub(crate) loops: Vec<Loop>,
+    pub(crate) body: Body,
 }
 
 /// A repetition.
@@ -28,7 +28,7 @@ pub struct Loop {
 
 /// What the loops repeat. Offsets are relative to the repetition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Body {
+pub(crate) enum Body {
     /// So many bytes in a row. The only form in which a layout is empty.
     Run(i64),
     /// Runs of one length, unevenly spaced.
@@ -41,7 +41,7 @@ pub(super) enum Body {
 
 /// Bytes in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Run {
+pub(crate) struct Run {
     pub offset: i64,
     pub length: i64,
     /// Bytes of the body up to the end of this run.
@@ -50,7 +50,7 @@ pub(super) struct Run {
 
 /// A layout within a layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Part {
+pub(crate) struct Part {
     pub layout: Layout,
     /// Bytes of the body up to the end of this part.
     pub end: i64,
@@ -146,7 +146,7 @@ impl Layout {
 
 impl Body {
     /// Bytes in one repetition.
-    pub(super) fn size(&self) -> i64 {
+    pub(crate) fn size(&self) -> i64 {
         match self {
             Self::Run(length) => *length,
             Self::Blocks { length, offsets } => length * offsets.len() as i64,

@@ -3,53 +3,36 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use super::Datatype;
-use super::layout::{Body, Layout, Loop};
-use crate::error::{Error, Result};
-use crate::fail;
+use crate::layout::{Body, Layout, Loop};
 
 /// Runs that are compared one by one, where strides alone do not tell.
 const MOST_RUNS: usize = 1 << 14;
 
 /// What is known already: so many elements lie apart.
 #[derive(Debug, Default)]
-pub(super) struct Apart(AtomicI64);
+pub(crate) struct Apart(AtomicI64);
 
-impl Datatype {
-    /// Refuse to write to `count` elements of which some share memory.
+impl Apart {
+    /// Do `count` elements of this layout, so many bytes from one to the next, lie apart?
     ///
     /// Of layouts with very many runs, of which strides do not tell that they are apart, the first are looked at.
     #[inline]
-    pub fn check_apart(&self, argument: &str, count: i64) -> Result<()> {
-        if self.is_contiguous() || count <= self.apart.0.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        self.compare(argument, count)
+    pub fn holds(&self, layout: &Layout, count: i64, stride: i64) -> bool {
+        count <= self.0.load(Ordering::Relaxed) || self.compare(layout, count, stride)
     }
 
     #[cold]
-    fn compare(&self, argument: &str, count: i64) -> Result<()> {
-        let layout = &self.definition.shape.layout;
-        let stride = self.extent();
+    fn compare(&self, layout: &Layout, count: i64, stride: i64) -> bool {
         // As many elements as anybody has, if strides tell.
         let known = [i64::MAX, count]
             .into_iter()
             .find(|count| layout.strides_tell(Loop { count: *count, stride }));
         let apart = known.unwrap_or(count);
         if known.is_none() && layout.runs_meet(Loop { count, stride }) {
-            return Err(self.shared(argument, count));
+            return false;
         }
-        self.apart.0.fetch_max(apart, Ordering::Relaxed);
-        Ok(())
-    }
-
-    #[cold]
-    fn shared(&self, argument: &str, count: i64) -> Error {
-        fail!(
-            Type,
-            "{argument}: {count} elements of {} overlap each other, so nothing can be received there",
-            self.label()
-        )
+        self.0.fetch_max(apart, Ordering::Relaxed);
+        true
     }
 }
 

@@ -7,7 +7,7 @@ mod blocks;
 #[cfg(target_arch = "x86_64")]
 mod vectors;
 
-use super::layout::{Body, Layout, Loop, Part, Run};
+use crate::layout::{Body, Layout, Loop, Part, Run};
 use blocks::{Direction, Pack, Unpack, listed, nest, run};
 
 /// Once.
@@ -15,7 +15,7 @@ const ONCE: Loop = Loop { count: 1, stride: 0 };
 
 /// Elements of a datatype in a row.
 #[derive(Clone, Copy)]
-pub(super) struct Elements<'a> {
+pub(crate) struct Elements<'a> {
     /// Of one of them.
     pub layout: &'a Layout,
     /// Its bytes.

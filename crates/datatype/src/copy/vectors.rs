@@ -5,7 +5,7 @@ use std::arch::x86_64::{
     _mm256_permute4x64_epi64, _mm256_set_m128i, _mm256_shuffle_pd, _mm256_storeu_si256,
 };
 
-use super::super::layout::Loop;
+use crate::layout::Loop;
 
 /// Does the processor have them?
 #[inline]

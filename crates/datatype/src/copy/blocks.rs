@@ -7,7 +7,7 @@
 
 use std::marker::PhantomData;
 
-use super::super::layout::Loop;
+use crate::layout::Loop;
 #[cfg(target_arch = "x86_64")]
 use super::vectors;
 

@@ -8,7 +8,7 @@
 
 use super::extended;
 use super::half::{Brain, Half};
-use crate::datatype::{Element, Family, Named};
+use crate::predefined::{Element, Family, Named};
 
 /// A loop: left, right, output, number of elements.
 ///
@@ -85,7 +85,7 @@ impl Predefined {
 }
 
 /// The loop for an operation on a type, if the standard defines it.
-pub(super) fn find(op: Predefined, named: &Named) -> Option<Kernel> {
+pub fn find(op: Predefined, named: &Named) -> Option<Kernel> {
     if !op.is_defined_for(named.family) {
         return None;
     }

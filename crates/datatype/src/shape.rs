@@ -1,9 +1,9 @@
 //! What a type map means: bounds, layout and signature, and the four operations every constructor is made of.
 
-use super::bounds::Bounds;
-use super::layout::Layout;
-use super::predefined::{Family, LB, Named, UB};
-use super::signature::Signature;
+use crate::bounds::Bounds;
+use crate::layout::Layout;
+use crate::predefined::{Family, LB, Named, UB};
+use crate::signature::Signature;
 use crate::error::Result;
 use crate::fail;
 
@@ -29,15 +29,18 @@ pub struct Shape {
 
 /// `count` elements of `shape` in a row, the first at `displacement` bytes.
 #[derive(Clone, Copy)]
-pub(super) struct Block<'a> {
+pub struct Block<'a> {
+    /// Bytes to the first of them.
     pub displacement: i64,
+    /// How many.
     pub count: i64,
+    /// What each is.
     pub shape: &'a Shape,
 }
 
 impl Shape {
     /// Of a predefined type.
-    pub(super) fn named(named: &Named) -> Self {
+    pub fn named(named: &Named) -> Self {
         let mut end = 0;
         let mut bounds = Bounds::EMPTY;
         let runs = named.elements.iter().map(|element| {
@@ -67,7 +70,7 @@ impl Shape {
     }
 
     /// `count` copies, `stride` bytes apart.
-    pub(super) fn repeated(&self, count: i64, stride: i64) -> Result<Self> {
+    pub fn repeated(&self, count: i64, stride: i64) -> Result<Self> {
         let bounds = self.bounds.repeated(count, stride);
         let size = i128::from(self.size) * i128::from(count);
         Self::checked(bounds, size, || {
@@ -79,7 +82,7 @@ impl Shape {
     }
 
     /// The blocks in order.
-    pub(super) fn sequence<'a>(blocks: impl Iterator<Item = Block<'a>> + Clone) -> Result<Self> {
+    pub fn sequence<'a>(blocks: impl Iterator<Item = Block<'a>> + Clone) -> Result<Self> {
         let mut bounds = Bounds::EMPTY;
         let mut size = 0;
         for block in blocks.clone() {
@@ -103,14 +106,14 @@ impl Shape {
     }
 
     /// The same, `distance` bytes further on.
-    pub(super) fn shifted(&self, distance: i64) -> Result<Self> {
+    pub fn shifted(&self, distance: i64) -> Result<Self> {
         Self::checked(self.bounds.shifted(i128::from(distance)), i128::from(self.size), || {
             (self.layout.clone().shifted(distance), self.signature.clone())
         })
     }
 
     /// The same with other bounds.
-    pub(super) fn resized(&self, lb: i64, extent: i64) -> Result<Self> {
+    pub fn resized(&self, lb: i64, extent: i64) -> Result<Self> {
         let bounds = self
             .bounds
             .with_lower(lb)
@@ -146,7 +149,7 @@ impl Shape {
     }
 
     /// Are consecutive elements one run of bytes that starts at the buffer's address?
-    pub(super) fn is_contiguous(&self) -> bool {
+    pub fn is_contiguous(&self) -> bool {
         self.layout.as_run() == Some((0, self.extent))
     }
 }

@@ -2,18 +2,18 @@
 
 use isthmus_engine::layout::{Layout as Spread, Level, Span};
 
-use super::Datatype;
-use super::layout::{Body, Layout, Loop, Part, Run};
+use crate::layout::{Body, Layout, Loop, Part, Run};
+use crate::types::Type;
 
 /// Spans that are worth telling one by one...
 const MOST_SPANS: i64 = 4096;
 /// ...and bytes in each, on average. Shorter ones are packed and unpacked.
 const LEAST_BYTES: i64 = 64;
 
-impl Datatype {
+impl Type {
     /// Can the places of `count` elements be told at little cost?
-    pub(crate) fn has_spans(&self, count: i64) -> bool {
-        let layout = &self.definition.shape.layout;
+    pub fn has_spans(&self, count: i64) -> bool {
+        let layout = &self.shape().layout;
         let repeated = count * repetitions(&layout.loops);
         match layout.body {
             Body::Run(length) => length >= LEAST_BYTES && repeated > 0,
@@ -25,11 +25,11 @@ impl Datatype {
     }
 
     /// Tell `f` where `count` elements at `buffer` lie, in order. False: [`Self::has_spans`] says no.
-    pub(crate) fn with_spans(&self, buffer: *const u8, count: i64, f: &mut dyn FnMut(&Spread<'_>)) -> bool {
+    pub fn with_spans(&self, buffer: *const u8, count: i64, f: &mut dyn FnMut(&Spread<'_>)) -> bool {
         if !self.has_spans(count) {
             return false;
         }
-        let layout = &self.definition.shape.layout;
+        let layout = &self.shape().layout;
         let elements = Loop {
             count,
             stride: self.extent(),

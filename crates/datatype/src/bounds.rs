@@ -5,7 +5,7 @@
 
 /// What a type map says of its bounds. All in bytes; wide, so that no sum overflows before it is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Bounds {
+pub(crate) struct Bounds {
     /// First byte of data, and the one behind the last; none if there is no data.
     data: Option<(i128, i128)>,
     /// Where the last of the parts ends that it was made of, with its padding.

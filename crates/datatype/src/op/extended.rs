@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use super::kernels::{Kernel, Predefined, bring};
-use crate::datatype::Element;
+use crate::predefined::Element;
 
 macro_rules! loops {
     ($($name:ident = $symbol:literal, $size:literal;)*) => {

@@ -1,0 +1,1 @@
+//! Collective operations on teams of processes.
