@@ -1,11 +1,11 @@
 //! What a type map means: bounds, layout and signature, and the four operations every constructor is made of.
 
 use crate::bounds::Bounds;
+use crate::error::Result;
+use crate::fail;
 use crate::layout::Layout;
 use crate::predefined::{Family, LB, Named, UB};
 use crate::signature::Signature;
-use crate::error::Result;
-use crate::fail;
 
 /// A type map, condensed. Immutable, and shared by duplicates and by the types built from it.
 #[derive(Debug, Clone)]

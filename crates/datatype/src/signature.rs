@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::predefined::{Element, Foreign};
 use crate::error::Result;
+use crate::predefined::{Element, Foreign};
 
 /// A type signature, run-length encoded and shared between the types built from one another.
 #[derive(Debug, Clone)]

@@ -7,9 +7,9 @@
 
 use std::marker::PhantomData;
 
-use crate::layout::Loop;
 #[cfg(target_arch = "x86_64")]
 use super::vectors;
+use crate::layout::Loop;
 
 /// Which way the bytes go.
 pub(super) trait Direction {

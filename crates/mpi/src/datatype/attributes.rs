@@ -4,8 +4,8 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::{Datatype, Type};
 use super::contents::{Combiner, Definition, Origin, Recipe};
+use super::{Datatype, Type};
 use crate::attribute::{Cached, Copy, Delete};
 use crate::counts::Width;
 use crate::error::Result;

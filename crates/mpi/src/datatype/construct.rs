@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use isthmus_datatype::shape::{Block, Shape};
 
-use super::{Datatype, Type};
 use super::contents::{Combiner, Definition, Origin, Recipe};
+use super::{Datatype, Type};
 use crate::constants::{ORDER_C, ORDER_FORTRAN};
 use crate::counts::{Counts, Width};
 use crate::error::Result;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::contents::{Combiner, Definition, Origin, Recipe};
 use super::NAMED;
+use super::contents::{Combiner, Definition, Origin, Recipe};
 use super::{Datatype, Type};
 use crate::constants::UNDEFINED;
 use crate::counts::Width;
@@ -60,7 +60,6 @@ pub(super) fn find(combiner: Combiner, numbers: &[i32]) -> Result<Handle<Datatyp
     let datatype = Datatype::new(Definition {
         described: Type::predefined(named),
         origin: Arc::new(Origin::Kind(
-            named,
             Recipe::new(combiner, Width::Int).integers(numbers.iter().copied()),
         )),
     });

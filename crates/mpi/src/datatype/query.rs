@@ -3,8 +3,8 @@
 use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 
-use super::{Element, Family, NAMED};
 use super::Datatype;
+use super::{Element, Family, NAMED};
 use crate::constants::{MAX_OBJECT_NAME, TYPECLASS_COMPLEX, TYPECLASS_INTEGER, TYPECLASS_REAL, UNDEFINED};
 use crate::error::Result;
 use crate::fail;
