@@ -2,41 +2,39 @@
 //! is about.
 
 mod arrivals;
-mod departures;
-mod early;
-mod payloads;
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
 use isthmus_shm::{Offset, Segment, Slot, doorbell};
 
-use crate::advertise::{Adverts, Claim};
-use crate::arena::{self, Arena};
-use crate::given_up::GivenUps;
-use crate::inbound::Inbound;
-use crate::liveness::Wounds;
-use crate::matching::{Key, Posted, Unexpected};
+use crate::channel::inbound::Inbound;
+use crate::channel::outbound::{Leases, Outbound};
+use crate::matching::early::{Early, EarlyStream};
+use crate::matching::queues::{Key, Posted, Unexpected};
+use crate::membership::boot;
+use crate::membership::given_up::GivenUps;
+use crate::membership::liveness::Wounds;
+use crate::memory::arena::{self, Arena};
+use crate::memory::spare::Spare;
+use crate::memory::staging::Staging;
 use crate::ops::Ops;
-use crate::outbound::{Leases, Outbound};
-use crate::reach::Reach;
-use crate::rendezvous::Question;
-use crate::select::Lessons;
-use crate::single_copy::{Pull, Push};
-use crate::spare::Spare;
-use crate::staging::Staging;
-use crate::{boot, send, tunables};
+use crate::protocol::advertise::{Adverts, Claim};
+use crate::protocol::choice::select::Lessons;
+use crate::protocol::reach::Reach;
+use crate::protocol::rendezvous::Question;
+use crate::protocol::send;
+use crate::protocol::single_copy::{Pull, Push};
+use crate::tunables;
 
 use arrivals::{EarlyOnes, PATIENCE};
-
-pub(crate) use early::{Early, EarlyStream};
 
 /// The engine.
 pub(crate) struct Engine {
     pub segment: &'static Segment,
     pub me: u32,
     /// Our process is not registered with membarrier: fence after every record.
-    fence_needed: bool,
+    pub fence_needed: bool,
     pub ops: Ops,
     pub posted: Posted,
     pub unexpected: Unexpected<Early>,
@@ -46,7 +44,7 @@ pub(crate) struct Engine {
     pub inbound: Vec<Option<Box<Inbound>>>,
     pub hot: Vec<u32>,
     /// Who will probably be heard next: whom we heard last, or wait for; ourselves: nobody.
-    awaited: u32,
+    pub awaited: u32,
     /// Peers with something queued.
     pub backlog: Vec<u32>,
     pub arena: Arena,
@@ -66,32 +64,32 @@ pub(crate) struct Engine {
     /// Memory for unmatched payload.
     pub spare: Spare,
     /// Unmatched payload kept here, in bytes.
-    unexpected_bytes: u64,
+    pub unexpected_bytes: u64,
     pub announce_only: bool,
     /// Single copies that are under way.
     pub pulls: Vec<Pull>,
     /// Help that receivers asked for.
     pub pushes: Vec<Push>,
     /// Kept messages that stream, and how many there were.
-    early_streams: Vec<EarlyStream>,
-    early_stream: u32,
+    pub early_streams: Vec<EarlyStream>,
+    pub early_stream: u32,
     /// Receives that we have advertised, and peers' receives that we may claim.
     pub adverts: Adverts,
     pub claims: Vec<Claim>,
     /// What we have asked senders to stream.
     pub questions: Vec<Question>,
     pub asked: u32,
-    fruitless: u16,
+    pub fruitless: u16,
     pub wounds: Wounds,
     pub given_ups: GivenUps,
     /// The connection to the launcher.
     pub lifeline: Option<OwnedFd>,
     /// Scratch of `flush`.
-    done: Vec<u32>,
+    pub done: Vec<u32>,
     pub eager_limit: usize,
     /// From this length up to the eager limit messages are announced nonetheless, where that pays.
     pub announced_from: usize,
-    unexpected_limit: u64,
+    pub unexpected_limit: u64,
 }
 
 impl Engine {
@@ -181,7 +179,7 @@ impl Engine {
         if !moved {
             self.fruitless = self.fruitless.wrapping_add(1);
             if self.fruitless == 0 {
-                crate::boot::check_lifeline(self);
+                crate::membership::boot::check_lifeline(self);
             }
         }
         moved
@@ -220,7 +218,7 @@ impl Engine {
 
     /// End the job: see [`crate::abort`].
     pub fn abort(&self, code: i32, message: &str) -> ! {
-        crate::boot::end_job(self.lifeline.as_ref(), code, message)
+        crate::membership::boot::end_job(self.lifeline.as_ref(), code, message)
     }
 
     /// Is there a record to take, or a doorbell bit? Takes nothing.

@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 use isthmus_shm::ring::{self, Header, Producer};
 use isthmus_shm::{Segment, doorbell};
 
-use crate::buffer::Buffer;
-use crate::control::Nonce;
+use crate::channel::outbound::first_ring;
 use crate::engine::Engine;
-use crate::matching::Pattern;
-use crate::outbound::first_ring;
+use crate::matching::queues::Pattern;
+use crate::membership::control::Nonce;
+use crate::memory::buffer::Buffer;
 use crate::types::{ContextId, Mode, Posting};
 
 const US: u32 = 0;
@@ -63,7 +63,7 @@ pub fn feed(data: &[u8]) {
 
 /// One engine against one peer that writes nonsense, until `done`. How many of its records were taken.
 fn attack_until<C: Choices>(numbers: &mut C, done: impl Fn(&C, u32) -> bool) -> u64 {
-    let fd = crate::job::create(2, Nonce([1; 16])).expect("memory");
+    let fd = crate::membership::job::create(2, Nonce([1; 16])).expect("memory");
     let segment: *mut Segment = Box::into_raw(Box::new(Segment::attach(fd, [1; 16]).expect("a job segment")));
     // SAFETY: just made; it goes below, after the last that names it.
     let taken = attack(unsafe { &*segment }, numbers, done);

@@ -8,77 +8,52 @@
 //! with several threads [`enter`], for as long as the thread inside stays.
 #![allow(unsafe_code)] // The engine reads and writes user buffers and shared memory; each site argues its case.
 
-mod advertise;
-mod arena;
-mod background;
-mod board;
-mod boot;
-mod buffer;
-mod cells;
-mod consensus;
-mod contest;
-pub mod control;
+mod channel;
 pub mod counters;
 mod engine;
 mod error;
-mod gate;
-mod given_up;
-pub mod heap;
 #[cfg(any(test, fuzzing))]
 pub mod hostile;
-mod inbound;
-pub mod job;
-mod liveness;
 mod matching;
-mod mechanism;
+mod membership;
+mod memory;
 mod ops;
-mod orders;
-mod outbound;
-pub mod patience;
-mod payload;
-mod place;
-pub mod protocols;
-mod reach;
-mod receive;
-mod record;
-mod remote;
-mod rendezvous;
-mod ring_size;
-mod select;
-mod send;
-mod single_copy;
-mod spare;
-mod staging;
+mod progress;
+mod protocol;
+pub mod rma;
 pub mod tunables;
 mod types;
-mod wait;
-mod waiters;
 
-use buffer::Buffer;
 use engine::Engine;
-use matching::Pattern;
+use matching::queues::Pattern;
+use memory::buffer::Buffer;
 use ops::Owner;
 
-pub use background::Background;
-pub use board::{Board, INLINE, MOST_MEMBERS, MOST_STEPS, Posted, Step};
-pub use boot::{State, abort, boot, is_crowded, is_in_use, leave, resume, state};
-pub use buffer::Scattered;
-pub use consensus::{Agreed, Consensus};
+pub use membership::boot::{State, abort, boot, is_crowded, is_in_use, join, part, state};
+pub use membership::consensus::{Agreed, Consensus};
+pub use membership::{control, job};
+pub use memory::board::{Board, INLINE, MOST_MEMBERS, MOST_STEPS, Posted, Step};
+pub use memory::buffer::Scattered;
+pub use memory::heap;
+pub use progress::background::Background;
+pub use progress::patience;
+pub use protocol::choice::protocols;
+
 pub use error::{Error, Result};
-pub use gate::{Entered, Guarded, allow_threads, allows_threads, enter};
 pub use isthmus_os::topology::{Level, MadeUp, Place};
 pub use isthmus_transfer::copy::copy;
-pub use liveness::wounds;
-pub use place::{declared, hardware, here};
-pub use remote::{Remote, single_copies_pay, single_copy_price};
-pub use select::passes_caches;
-pub use staging::{LONGEST, Staged, copy_for_others, copy_from_others, copy_past_caches};
+pub use membership::liveness::wounds;
+pub use membership::place::{declared, hardware, here};
+pub use memory::staging::{LONGEST, Staged, copy_for_others, copy_from_others, copy_past_caches};
+pub use progress::gate::{Entered, Guarded, allow_threads, allows_threads, enter};
+pub use progress::wait::{ring, wait_until};
+pub use protocol::choice::remote::{Remote, single_copies_pay, single_copy_price};
+pub use protocol::choice::select::passes_caches;
 pub use types::{Arrival, ContextId, MessageId, Mode, OpId, Outcome, Peer, Posting, World};
-pub use wait::wait_until;
 
 /// How places of bytes are told: see [`Scattered::with_layout`].
 pub mod layout {
-    pub use crate::buffer::Told;
+    pub use crate::memory::buffer::Told;
     pub use isthmus_transfer::{Layout, Level, Span};
 }
 
@@ -87,7 +62,7 @@ static ENGINE: Guarded<Option<Engine>> = Guarded::new(None);
 
 /// Who we are. Valid after [`boot`].
 pub fn world() -> &'static World {
-    boot::world().expect("MPI procedures check that the engine has booted")
+    membership::boot::world().expect("MPI procedures check that the engine has booted")
 }
 
 impl Entered {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use isthmus_shm::Offset;
 use isthmus_transfer::copy::Copying;
 
-use crate::buffer::Buffer;
-use crate::select::{Effort, Way};
+use crate::memory::buffer::Buffer;
+use crate::protocol::choice::select::{Effort, Way};
 use crate::types::{Arrival, ContextId, OpId, Outcome};
 use crate::{Error, Result};
 

@@ -8,14 +8,14 @@ use isthmus_shm::ring::Header;
 use isthmus_shm::{Offset, doorbell};
 
 use super::Engine;
-use crate::cells::Cell;
-use crate::inbound::Inbound;
-use crate::matching::Key;
-use crate::outbound;
-use crate::record::{
+use crate::channel::cells::Cell;
+use crate::channel::inbound::Inbound;
+use crate::channel::outbound;
+use crate::channel::record::{
     Advertised, Body, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, FullLine, GivenUp, Handler, Help,
     InCell, ReadyToSend, Switch,
 };
+use crate::matching::queues::Key;
 use crate::types::ContextId;
 
 /// Rings that are looked at in every round of progress; the others ring the doorbell.
@@ -331,7 +331,7 @@ mod tests {
     use isthmus_shm::Segment;
 
     use super::*;
-    use crate::control::Nonce;
+    use crate::membership::control::Nonce;
 
     #[test]
     fn only_a_refusal_that_lasts_counts() {
@@ -343,7 +343,7 @@ mod tests {
     /// A sender that does not fence, and whose receiver cannot fence for it, would not see in time that it must ring.
     #[test]
     fn a_ring_is_left_to_the_doorbell_only_with_a_fence() {
-        let fd = crate::job::create(2, Nonce([1; 16])).expect("memory");
+        let fd = crate::membership::job::create(2, Nonce([1; 16])).expect("memory");
         let segment: &'static Segment = Box::leak(Box::new(Segment::attach(fd, [1; 16]).expect("a job segment")));
         let (mut us, mut them) = (Engine::new(segment, 0, true, None), Engine::new(segment, 1, true, None));
         them.outbound(0).expect("room");

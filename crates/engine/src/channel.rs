@@ -1,0 +1,13 @@
+//! Channels: ordered records from one process to another.
+//!
+//! Owns the rings and the cells of each pair, their leases, what waits for room, and the layout of records. A channel knows
+//! nothing of the order in which messages match, nor of the protocol that a record belongs to.
+//!
+//! Offers: [`outbound`] (reserve, write, publish, queue), [`inbound`] (look, take, return credit), [`record`] (headers and bodies).
+
+pub(crate) mod cells;
+mod departures;
+pub(crate) mod inbound;
+pub(crate) mod outbound;
+pub(crate) mod record;
+pub(crate) mod ring_size;

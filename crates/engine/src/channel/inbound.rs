@@ -1,0 +1,144 @@
+//! The receiving half of a channel: the ring from one peer.
+
+use isthmus_shm::ring::{Consumer, Mapped, Record};
+use isthmus_shm::{Offset, Segment};
+use isthmus_transfer::copy::Copying;
+
+use crate::channel::cells;
+use crate::channel::outbound::mapped;
+use crate::channel::record::{Envelope, Fixed, Handler, Switch};
+use crate::protocol::choice::select::{self, Effort};
+
+/// Where the pieces of a message go that came in several records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Incoming {
+    /// Into the buffer of a receive.
+    Receive(u32),
+    /// Into an unexpected message.
+    Unexpected(u32),
+    /// Into a message taken by a matched probe.
+    Taken(u32),
+}
+
+/// The ring from one peer.
+#[derive(Debug)]
+pub struct Inbound {
+    pub ring: Consumer<Mapped>,
+    at: Offset,
+    first_at: Offset,
+    /// The pair's first ring, while another is in use.
+    first: Option<Consumer<Mapped>>,
+    /// The message whose pieces are arriving.
+    pub incoming: Option<Incoming>,
+    /// If it is one to learn from: what it cost so far, and how it is copied.
+    pub timed: Option<(Effort, Copying)>,
+    /// How the peer is to copy: see [`crate::protocol::choice::select::wish`].
+    wishes: u32,
+    /// Records that came; of these, whole messages or beginnings of them, and announcements. They wrap.
+    heard: u32,
+    eager: u32,
+    announced: u32,
+    /// Messages of more than a few lines. Wraps.
+    longer: u32,
+    /// Looked at in every round of progress.
+    pub hot: bool,
+    /// A record came since the last time somebody had to leave the hot ones.
+    pub active: bool,
+}
+
+// SAFETY: a ring in the job segment, touched only by the thread inside the engine.
+unsafe impl Send for Inbound {}
+
+impl Inbound {
+    /// The peer's first ring, at `at`.
+    pub fn new(at: Offset, memory: Mapped) -> Self {
+        Self {
+            ring: Consumer::new(memory),
+            at,
+            first_at: at,
+            first: None,
+            incoming: None,
+            timed: None,
+            wishes: 0,
+            heard: 0,
+            eager: 0,
+            announced: 0,
+            longer: 0,
+            hot: false,
+            active: false,
+        }
+    }
+
+    /// A record came, with a body of so many bytes.
+    #[inline]
+    pub fn note(&mut self, handler: Option<Handler>, length: u32) {
+        self.active = true;
+        self.heard = self.heard.wrapping_add(1);
+        let first = matches!(handler, Some(Handler::EagerFirst | Handler::FirstInCell));
+        let whole = handler == Some(Handler::Eager);
+        let longer = first || whole && length as usize >= cells::WORTH + Envelope::SIZE as usize;
+        self.longer = self.longer.wrapping_add(u32::from(longer));
+        let eager = first || whole;
+        self.eager = self.eager.wrapping_add(u32::from(eager));
+        let announced = handler == Some(Handler::ReadyToSend);
+        self.announced = self.announced.wrapping_add(u32::from(announced));
+    }
+
+    /// Records that came so far. Wraps.
+    pub fn heard(&self) -> u32 {
+        self.heard
+    }
+
+    /// Messages that came so far: at once, and announced. They wrap.
+    pub fn messages(&self) -> (u32, u32) {
+        (self.eager, self.announced)
+    }
+
+    /// Messages of more than a few lines that came so far. Wraps.
+    pub fn longer(&self) -> u32 {
+        self.longer
+    }
+
+    /// Messages of `length` bytes are to be copied so from now on.
+    pub fn wish(&mut self, length: u64, copying: Copying) {
+        self.tell(select::with_wish(self.wishes, length, copying));
+    }
+
+    /// Messages of `length` bytes are to be announced from now on, or to go at once.
+    pub fn wish_announced(&mut self, length: u64, announced: bool) {
+        self.tell(select::with_announced(self.wishes, length, announced));
+    }
+
+    fn tell(&mut self, wishes: u32) {
+        if wishes != self.wishes {
+            self.wishes = wishes;
+            self.ring.set_wishes(wishes);
+        }
+    }
+
+    /// The peer goes on in another ring; `last` is the record that says so. False: there is none where it says.
+    pub fn switch(&mut self, segment: &Segment, last: Record, to: Switch, announce_only: bool) -> bool {
+        let at = Offset(to.offset);
+        let next = match self.first.take() {
+            Some(first) if at == self.first_at => first,
+            first => {
+                self.first = first;
+                let Some(memory) = mapped(segment, at, to.size) else {
+                    return false;
+                };
+                Consumer::new(memory)
+            }
+        };
+        next.set_polled(self.hot);
+        next.set_announce_only(announce_only);
+        next.set_wishes(self.wishes);
+        // Everything in the old ring is taken; from now on it is its owner's.
+        let left = std::mem::replace(&mut self.ring, next).leave(last);
+        // Only the first ring is ever come back to; a large one that is met again was made anew for somebody else between.
+        if self.at == self.first_at {
+            self.first = Some(left);
+        }
+        self.at = at;
+        true
+    }
+}

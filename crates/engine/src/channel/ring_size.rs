@@ -1,0 +1,89 @@
+//! How large the rings are that long messages and what is shown to all go through: by the caches.
+
+use isthmus_os::topology::{self, Cache};
+
+use crate::membership::boot::{is_crowded, known_cpus};
+
+/// The largest last cache that is taken to be near: as much as eight cores of a Zen have with stacked memory. On Emerald Rapids 300 MiB
+/// are spread over a mesh.
+const LARGEST_NEAR: u64 = 96 << 20;
+
+/// Bytes of a ring in a job of so many ranks.
+pub fn suitable(ranks: u32) -> u64 {
+    let caches = topology::own_caches();
+    let second = caches.iter().find(|cache| cache.level == 2);
+    match caches.last() {
+        Some(last) if is_crowded() => {
+            let cpus = known_cpus().unwrap_or(1);
+            crowded_share(by_second(second, false), last.bytes, ranks, cpus)
+        }
+        last => by_second(second, last.is_some_and(is_far)),
+    }
+}
+
+fn is_far(last: &Cache) -> bool {
+    last.bytes > LARGEST_NEAR
+}
+
+/// Where ranks take turns on the CPUs, at most so much that all rings together have a quarter of the last cache: what is shown
+/// then still lies there when the reader's turn comes (docs/decisions/0023). With more than two to a CPU half of what a rank alone
+/// has: the rings of all that take turns there go through its own cache (measured in docs/numbers.md).
+fn crowded_share(alone: u64, last_cache: u64, ranks: u32, cpus: u32) -> u64 {
+    let share = last_cache / 4 / u64::from(ranks.max(1));
+    let most = if ranks > cpus.saturating_mul(2) {
+        alone / 2
+    } else {
+        alone
+    };
+    most.min(1 << share.max(1).ilog2())
+}
+
+/// Twice the second-level cache: when the writer comes round, the lines that the reader took have left the reader's
+/// cache for the one behind it, from where they are had in half the time (docs/decisions/0009). A quarter of it where
+/// reader and writer may share it, half where the one behind it is far: nothing is nearer there than what stays in both (0031).
+fn by_second(second: Option<&Cache>, is_last_far: bool) -> u64 {
+    match second {
+        Some(cache) if cache.shared_by.len() > 1 => cache.bytes / 4,
+        Some(cache) if is_last_far => cache.bytes / 2,
+        Some(cache) => 2 * cache.bytes,
+        None => 2 << 20,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_go_by_the_second_cache_and_by_how_far_the_last_is() {
+        let of_size = |bytes, shared_by: &[usize]| Cache {
+            level: 2,
+            kind: "Unified".into(),
+            bytes,
+            line: 64,
+            shared_by: shared_by.into(),
+        };
+        assert!(!is_far(&of_size(96 << 20, &[0])) && is_far(&of_size(300 << 20, &[0])));
+        let cache = |shared_by| of_size(2 << 20, shared_by);
+        assert_eq!(by_second(Some(&cache(&[0])), false), 4 << 20);
+        assert_eq!(by_second(Some(&cache(&[0])), true), 1 << 20);
+        assert_eq!(by_second(Some(&cache(&[0, 1])), true), 512 << 10);
+        assert_eq!(by_second(None, false), 2 << 20);
+    }
+
+    #[test]
+    fn rings_of_ranks_that_take_turns_share_the_last_cache() {
+        let share = |ranks| crowded_share(2 << 20, 32 << 20, ranks, 2);
+        assert_eq!(
+            [3, 4, 5, 8, 16].map(share),
+            [2 << 20, 2 << 20, 1 << 20, 1 << 20, 512 << 10]
+        );
+        let large = |ranks| crowded_share(4 << 20, 256 << 20, ranks, 2);
+        assert_eq!([3, 4, 5, 8].map(large), [4 << 20, 4 << 20, 2 << 20, 2 << 20]);
+        assert_eq!(
+            crowded_share(2 << 20, 0, 8, 2),
+            1,
+            "the smallest ring is seen to where it is made"
+        );
+    }
+}

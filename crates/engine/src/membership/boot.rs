@@ -1,0 +1,416 @@
+//! Joining and leaving the job.
+
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+
+use isthmus_os::{membarrier, process, random, socket};
+use isthmus_shm::Segment;
+use isthmus_shm::slot::Identity;
+
+use crate::engine::Engine;
+use crate::membership::control::{self, Nonce, ToLauncher, ToRank};
+use crate::membership::job;
+use crate::membership::place;
+use crate::memory::heap;
+use crate::progress::gate;
+use crate::protocol::mechanism;
+use crate::types::World;
+use crate::{ENGINE, Error, Result, enter};
+
+/// Life of the engine in this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Not booted yet.
+    Outside,
+    /// Part of the job.
+    Inside,
+    /// In a child made by `fork`: channels must not be touched.
+    Forked,
+}
+
+const OUTSIDE: u8 = 0;
+const INSIDE: u8 = 1;
+const FORKED: u8 = 2;
+/// Inside, but nobody needs the job.
+const IDLE: u8 = 3;
+
+static STATE: AtomicU8 = AtomicU8::new(OUTSIDE);
+static WORLD: OnceLock<World> = OnceLock::new();
+/// Ranks of this node, and CPUs that they may use.
+static RANKS: AtomicU32 = AtomicU32::new(1);
+static CPUS: AtomicU32 = AtomicU32::new(u32::MAX);
+/// The lifeline's descriptor, for the fork hook and for threads that are not inside; -1: none.
+static LIFELINE: AtomicI32 = AtomicI32::new(-1);
+/// Our own copy of the secret that peers read to prove who we are.
+static SECRET: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+
+/// This process is not registered with membarrier.
+static FENCE_NEEDED: AtomicBool = AtomicBool::new(true);
+
+/// How long a launcher may take to answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Where this process stands.
+#[inline]
+pub fn state() -> State {
+    match STATE.load(Ordering::Acquire) {
+        INSIDE | IDLE => State::Inside,
+        FORKED => State::Forked,
+        _ => State::Outside,
+    }
+}
+
+/// Has this process booted, and not [left](leave) since? Not in a child made by `fork`.
+#[inline(always)]
+pub fn is_in_use() -> bool {
+    STATE.load(Ordering::Relaxed) == INSIDE
+}
+
+/// Must this process fence between publishing something and looking whether a peer sleeps?
+pub(crate) fn fence_needed() -> bool {
+    FENCE_NEEDED.load(Ordering::Relaxed)
+}
+
+/// Who we are; `None` before [`boot`].
+pub(crate) fn world() -> Option<&'static World> {
+    WORLD.get()
+}
+
+/// Do the ranks of this node outnumber the CPUs that they may use?
+#[inline]
+pub fn is_crowded() -> bool {
+    is_crowded_by(1)
+}
+
+/// Are there at most three ranks to two CPUs? Then, if there are more than CPUs, half of the CPUs have a rank to themselves.
+#[inline]
+pub(crate) fn has_cpus_unshared() -> bool {
+    RANKS.load(Ordering::Relaxed).saturating_mul(2) <= CPUS.load(Ordering::Relaxed).saturating_mul(3)
+}
+
+/// Do ranks take turns, and some have a CPU to themselves?
+#[inline]
+pub(crate) fn is_partly_crowded() -> bool {
+    is_crowded() && has_cpus_unshared()
+}
+
+/// CPUs that the ranks of the job may use; `None` before there is one.
+pub(crate) fn known_cpus() -> Option<u32> {
+    let cpus = CPUS.load(Ordering::Relaxed);
+    (cpus != u32::MAX).then_some(cpus)
+}
+
+/// Would they, with so many threads each?
+#[inline]
+pub(crate) fn is_crowded_by(threads: u32) -> bool {
+    RANKS.load(Ordering::Relaxed).saturating_mul(threads) > CPUS.load(Ordering::Relaxed)
+}
+
+/// Join the job: under our `mpiexec` by its environment, else as a singleton. Calling again is free. Waits for the
+/// launcher's answer, not for other ranks.
+pub fn boot() -> Result<()> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    match state() {
+        State::Inside => return Ok(()),
+        State::Forked => {
+            return Err(Error::Boot(
+                "this process was forked from one that uses MPI; exec first".into(),
+            ));
+        }
+        State::Outside => {}
+    }
+    let place = match invitation()? {
+        Some(invitation) => match ask(&invitation)? {
+            Some(place) => place,
+            None => alone()?,
+        },
+        None => alone()?,
+    };
+    settle(place)
+}
+
+/// What the launcher put into our environment.
+struct Invitation {
+    nonce: Nonce,
+    rank: u32,
+    appnum: i32,
+}
+
+/// A place in a job.
+struct Place {
+    segment: OwnedFd,
+    nonce: Nonce,
+    lifeline: Option<OwnedFd>,
+    world: World,
+    launcher_pid: Option<u32>,
+}
+
+fn invitation() -> Result<Option<Invitation>> {
+    let Ok(job) = std::env::var("ISTHMUS_JOB") else {
+        refuse_other_launchers()?;
+        return Ok(None);
+    };
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
+    let nonce = Nonce::parse(&job).ok_or_else(|| Error::Boot("ISTHMUS_JOB is not a job's nonce".into()))?;
+    let rank = number("ISTHMUS_RANK").ok_or_else(|| Error::Boot("ISTHMUS_RANK is missing or not a number".into()))?;
+    Ok(Some(Invitation {
+        nonce,
+        rank,
+        appnum: number("ISTHMUS_APPNUM").unwrap_or(0) as i32,
+    }))
+}
+
+/// Running silently as many jobs of one rank each is what users suffer from elsewhere.
+fn refuse_other_launchers() -> Result<()> {
+    for name in ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"] {
+        if let Ok(size) = std::env::var(name)
+            && size.parse::<u32>().is_ok_and(|size| size > 1)
+        {
+            return Err(Error::Boot(format!(
+                "started by another launcher ({name}={size}), which Isthmus cannot join yet; use Isthmus's own mpiexec"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Ask the launcher for our place. `None`: somebody else has it, typically a parent whose environment we inherited.
+fn ask(invitation: &Invitation) -> Result<Option<Place>> {
+    let failed = |what: &str, error: &dyn std::fmt::Display| {
+        Error::Boot(format!(
+            "{what}: {error} (is the mpiexec that set ISTHMUS_JOB still running, on this machine?)"
+        ))
+    };
+    let lifeline =
+        socket::connect(&invitation.nonce.socket_name()).map_err(|error| failed("no answer from mpiexec", &error))?;
+    let hello = ToLauncher::Hello {
+        rank: invitation.rank,
+        pid: process::id(),
+        nonce: invitation.nonce,
+    };
+    socket::send(&lifeline, &hello.encode(), None).map_err(|error| failed("mpiexec hung up", &error))?;
+    socket::set_receive_limit(&lifeline, PATIENCE).map_err(|error| failed("cannot wait for mpiexec", &error))?;
+    let mut packet = [0; control::MAX_PACKET];
+    match socket::receive(&lifeline, &mut packet).map_err(|error| failed("mpiexec does not answer", &error))? {
+        socket::Received::Packet(length, segment) => match (ToRank::decode(&packet[..length]), segment) {
+            (Some(ToRank::Welcome { size, launcher_pid }), Some(segment)) if invitation.rank < size => {
+                let world = World {
+                    rank: invitation.rank,
+                    size,
+                    appnum: invitation.appnum,
+                    singleton: false,
+                };
+                Ok(Some(Place {
+                    segment,
+                    nonce: invitation.nonce,
+                    lifeline: Some(lifeline),
+                    world,
+                    launcher_pid: Some(launcher_pid),
+                }))
+            }
+            (Some(ToRank::Refused), _) => Ok(None),
+            _ => Err(Error::Boot(
+                "mpiexec's answer makes no sense: is it of the same version as the library?".into(),
+            )),
+        },
+        socket::Received::Nothing => Err(Error::Boot("mpiexec did not answer in 30 s".into())),
+        socket::Received::Closed => Err(Error::Boot("mpiexec hung up".into())),
+    }
+}
+
+/// A job of one.
+fn alone() -> Result<Place> {
+    let mut nonce = [0; 16];
+    random::fill(&mut nonce).map_err(|error| Error::Boot(error.to_string()))?;
+    let nonce = Nonce(nonce);
+    let segment = job::create(1, nonce)?;
+    let world = World {
+        rank: 0,
+        size: 1,
+        appnum: -1,
+        singleton: true,
+    };
+    Ok(Place {
+        segment,
+        nonce,
+        lifeline: None,
+        world,
+        launcher_pid: None,
+    })
+}
+
+/// Map the segment, show who we are, become reachable.
+fn settle(place: Place) -> Result<()> {
+    let Place {
+        segment,
+        nonce,
+        lifeline,
+        world,
+        launcher_pid,
+    } = place;
+    let segment: &'static Segment = Box::leak(Box::new(attach(segment, nonce)?));
+    if segment.ranks() != world.size {
+        return Err(Error::Boot(format!(
+            "the job has {} ranks here, {} by mpiexec",
+            segment.ranks(),
+            world.size
+        )));
+    }
+    segment.keep_from_children();
+    let slot = segment.slot(world.rank);
+    if !slot.claim() {
+        return Err(Error::Boot(format!("another process is rank {} already", world.rank)));
+    }
+    // Registering takes 10 ms once there are threads; then it is cheaper that we fence after each record.
+    let registered = process::threads() == 1 && membarrier::register();
+    if let Some(launcher) = launcher_pid {
+        process::allow_tracing_by(launcher);
+    }
+    let mut bytes = [0; 16];
+    random::fill(&mut bytes).map_err(|error| Error::Boot(error.to_string()))?;
+    let secret = [0, 8].map(|at| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes")));
+    for (cell, value) in SECRET.iter().zip(secret) {
+        cell.store(value, Ordering::Relaxed);
+    }
+    slot.publish(Identity {
+        pid: process::id(),
+        nonce: secret,
+        nonce_address: SECRET.as_ptr() as u64,
+        place: place::of_rank(world.rank).bits(),
+        xpmem: mechanism::exposed(),
+    });
+    RANKS.store(world.size, Ordering::Relaxed);
+    CPUS.store(segment.cpus(), Ordering::Relaxed);
+    LIFELINE.store(lifeline.as_ref().map_or(-1, |fd| fd.as_raw_fd()), Ordering::Relaxed);
+    let mut engine = Engine::new(segment, world.rank, !registered, lifeline);
+    let _ = WORLD.set(world);
+    engine.arena.plan = mechanism::plan();
+    *ENGINE.get(&mut enter()) = Some(engine);
+    if registered {
+        gate::favour();
+    }
+    process::on_fork_in_child(forked);
+    FENCE_NEEDED.store(!registered, Ordering::Relaxed);
+    heap::open(segment);
+    STATE.store(INSIDE, Ordering::Release);
+    Ok(())
+}
+
+fn attach(segment: OwnedFd, nonce: Nonce) -> Result<Segment> {
+    Segment::attach(segment, nonce.0).map_err(|error| {
+        let cure = match error {
+            isthmus_shm::segment::Error::Os(_) => " (is `ulimit -v` lower here than where mpiexec runs?)",
+            _ => "",
+        };
+        Error::Boot(format!("the job's shared memory: {error}{cure}"))
+    })
+}
+
+/// Runs in every child made by `fork`: its copy of the engine is not one.
+extern "C" fn forked() {
+    STATE.store(FORKED, Ordering::Release);
+    // The child must not hold the lifeline open: our end of file is how our death is noticed.
+    let lifeline = LIFELINE.swap(-1, Ordering::Relaxed);
+    if lifeline >= 0 {
+        isthmus_os::process::close_raw(lifeline);
+    }
+}
+
+/// Users of the job in this process: each model that is initialized counts one (MPI's world, each of its sessions, ARMCI, ...).
+static USERS: Mutex<u32> = Mutex::new(0);
+
+/// Be one more user of the job: joins it if this process has not ([`boot`]), or comes back after the last user has
+/// [parted](part).
+///
+/// # Errors
+/// As [`boot`].
+pub fn join() -> Result<()> {
+    let mut users = USERS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if *users == 0 {
+        let was_inside = state() == State::Inside;
+        boot()?;
+        if was_inside {
+            resume();
+        }
+    } else if state() == State::Forked {
+        boot()?;
+    }
+    *users += 1;
+    Ok(())
+}
+
+/// One user of the job less. With the last, the launcher hears that this process has finalized: its exit is no longer a
+/// failure. The engine stays usable.
+pub fn part() {
+    let mut users = USERS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    *users = users.saturating_sub(1);
+    if *users == 0 {
+        leave();
+    }
+}
+
+/// Tell the launcher that this process has finalized: its exit is no longer a failure.
+fn leave() {
+    let _ = STATE.compare_exchange(INSIDE, IDLE, Ordering::AcqRel, Ordering::Relaxed);
+    tell(&ToLauncher::Finalized);
+}
+
+/// Tell the launcher that the job is in use again after [`leave`] (sessions).
+fn resume() {
+    let _ = STATE.compare_exchange(IDLE, INSIDE, Ordering::AcqRel, Ordering::Relaxed);
+    tell(&ToLauncher::Resumed);
+}
+
+fn tell(message: &ToLauncher) {
+    if let Some(lifeline) = lifeline() {
+        // A launcher that is gone is noticed by the next wait.
+        let _ = socket::send(&lifeline, &message.encode(), None);
+    }
+}
+
+/// The connection to the launcher, whoever is inside the engine.
+fn lifeline() -> Option<ManuallyDrop<OwnedFd>> {
+    let descriptor = LIFELINE.load(Ordering::Relaxed);
+    // SAFETY: it is open, and stays so: the engine owns it, and is never dropped. A child made by `fork` has none here.
+    (descriptor >= 0).then(|| ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(descriptor) }))
+}
+
+/// End the job with `code`; `message`, if not empty, is one line for the user. Does not return; waits up to 2 s for the
+/// launcher to end us. Whatever other threads do, and wherever the calling one is.
+pub fn abort(code: i32, message: &str) -> ! {
+    end_job(lifeline().as_deref(), code, message)
+}
+
+pub(crate) fn end_job(lifeline: Option<&OwnedFd>, code: i32, message: &str) -> ! {
+    // What the program has printed belongs to its user, and the launcher may end us before we can say it.
+    process::flush_streams();
+    let told = lifeline.is_some_and(|lifeline| {
+        let packet = ToLauncher::Abort {
+            code,
+            message: message.to_owned(),
+        }
+        .encode();
+        // The launcher ends us; if it cannot, we end by ourselves.
+        socket::send(lifeline, &packet, None).is_ok()
+            && socket::set_receive_limit(lifeline, Duration::from_secs(2)).is_ok()
+            && socket::receive(lifeline, &mut [0; control::MAX_PACKET]).is_ok()
+    });
+    if !told && !message.is_empty() {
+        process::say(message);
+    }
+    process::exit_now(i32::from(control::exit_code(code)))
+}
+
+/// A rank whose launcher is gone ends: nobody could end it otherwise.
+pub(crate) fn check_lifeline(engine: &Engine) {
+    if let Some(lifeline) = &engine.lifeline
+        && socket::is_closed(lifeline)
+    {
+        process::say(&format!("isthmus: rank {}: mpiexec is gone; ending", engine.me));
+        process::exit_now(1);
+    }
+}

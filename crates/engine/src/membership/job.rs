@@ -1,0 +1,38 @@
+//! The shared memory of a job, as its launcher sees it.
+
+use std::os::fd::OwnedFd;
+
+use isthmus_shm::segment::Failure;
+use isthmus_shm::{Segment, segment};
+
+pub use isthmus_shm::segment::MAX_RANKS;
+
+use crate::membership::control::Nonce;
+
+/// Make the job segment for `ranks` processes; the launcher hands the descriptor to each rank that joins.
+pub fn create(ranks: u32, nonce: Nonce) -> Result<OwnedFd, segment::Error> {
+    segment::create(ranks, nonce.0)
+}
+
+/// What the launcher sees of a job, and tells its ranks.
+#[derive(Debug)]
+pub struct Overview(Segment);
+
+impl Overview {
+    /// Of the job whose segment this is.
+    pub fn of(segment: &OwnedFd, nonce: Nonce) -> Result<Self, segment::Error> {
+        Segment::oversee(segment, nonce.0).map(Self)
+    }
+
+    /// Does this rank want to go on when others fail?
+    pub fn endures(&self, rank: u32) -> bool {
+        self.0.slot(rank).endures()
+    }
+
+    /// Tell everybody that `rank` is no more: it has failed, or has left `in_peace` a job in which others had failed. Its
+    /// process must have ended: from now on its memory is nobody's, and its claims on the others' are void. Once per rank.
+    pub fn declare_failed(&self, rank: u32, in_peace: bool) {
+        self.0.declare_failed(Failure { rank, in_peace });
+        (0..self.0.ranks()).for_each(|other| self.0.alert(other));
+    }
+}

@@ -1,0 +1,15 @@
+//! Memory: the job's segment as this process uses it, and what lies in private memory.
+//!
+//! Owns pieces of the segment (arena, shared heap with its registry of addresses, boards, staging buffers), the description of a user's
+//! buffer, and unmatched payload. It knows nothing of channels.
+//!
+//! Offers: [`arena`] (small pieces), [`heap`] (memory for users), [`board`] and [`staging`] (for collectives), [`buffer`],
+//! [`payload`] and [`spare`].
+
+pub(crate) mod arena;
+pub(crate) mod board;
+pub(crate) mod buffer;
+pub mod heap;
+pub(crate) mod payload;
+pub(crate) mod spare;
+pub(crate) mod staging;

@@ -1,0 +1,432 @@
+//! Memory for users that every rank of the node maps: `MPI_Alloc_mem`, windows, symmetric heaps.
+//!
+//! Messages between such buffers, and one-sided operations on them, are plain copies without a system call. The memory is
+//! cut from the job's segment, in pages, and belongs to the process that allocated it: all bookkeeping is here, nothing of
+//! it is shared, and nobody frees a peer's. What a process has not freed when it dies lasts as long as the job, since
+//! peers may be copying from it.
+//!
+//! Addresses are taken from the segment in chunks and never given back; memory is. A free block either has memory (it
+//! was used a moment ago, and there is little of that) or has none. The two kinds are not joined, so that it is known of
+//! every block; if that is in the way of a request, all memory of free blocks goes back, and they are.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ptr::NonNull;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use isthmus_os::memory;
+pub use isthmus_shm::Place;
+use isthmus_shm::{Offset, Registry, Segment, registry, segment};
+
+use crate::membership::boot::{State, state};
+use crate::{Error, counters};
+
+const PAGE: u64 = 4096;
+/// Addresses taken from the segment at a time, at least.
+const CHUNK: u64 = 4 << 20;
+/// Memory that free blocks may keep, so that those who allocate in a loop do not pay for pages each time.
+const KEPT: u64 = 4 << 20;
+/// A request of this size or more is granted only if as much is left to others: unlike the heap of a process, this one
+/// puts memory behind everything that it gives.
+const LARGE: u64 = 64 << 20;
+
+/// The memory that this process shares with peers, by address.
+pub(crate) static REGISTRY: Registry = Registry::new();
+
+/// The job's segment, once this process has joined.
+static SEGMENT: OnceLock<&'static Segment> = OnceLock::new();
+
+static HEAP: Mutex<Option<Heap>> = Mutex::new(None);
+
+fn heap() -> MutexGuard<'static, Option<Heap>> {
+    HEAP.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The job's segment; `None` before this process has joined the job.
+pub(crate) fn segment() -> Option<&'static Segment> {
+    SEGMENT.get().copied()
+}
+
+/// From now on there is memory to be had from the job's segment.
+pub(crate) fn open(segment: &'static Segment) {
+    REGISTRY.add(registry::JOB, segment);
+    let _ = SEGMENT.set(segment);
+    *heap() = Some(Heap::new(segment));
+}
+
+/// `length` bytes that every rank of the node maps, at a multiple of `alignment`, a power of two. The bytes may be
+/// anything. Blocks no longer than the kernel takes to find the memory.
+///
+/// # Errors
+/// The segment or the machine has no more, or a look at what is left says that it is better not to take it; the engine
+/// has not booted, or this is a child made by `fork`.
+pub fn allocate(length: u64, alignment: u64) -> crate::Result<NonNull<u8>> {
+    if state() != State::Inside {
+        return Err(Error::Boot("no memory is shared with peers".into()));
+    }
+    let mut heap = heap();
+    let heap = heap.as_mut().expect("made before the state is Inside");
+    let block = heap.allocate(length, alignment)?;
+    counters::HEAP_BYTES.add(length);
+    Ok(heap.address(block))
+}
+
+/// Is there anybody to share memory with?
+pub fn has_peers() -> bool {
+    state() == State::Inside && heap().as_ref().is_some_and(|heap| heap.segment.ranks() > 1)
+}
+
+/// Give back what [`allocate`] gave. False: it did not give this address, or it was freed before.
+pub fn free(address: NonNull<u8>) -> bool {
+    state() == State::Inside && heap().as_mut().is_some_and(|heap| heap.free(address))
+}
+
+/// Where peers find these bytes of ours without a system call; `None`: they are not in memory that peers map.
+#[inline]
+pub fn place_of(address: *const u8, length: u64) -> Option<Place> {
+    REGISTRY.find(address.addr() as u64, length)
+}
+
+/// Address in this process of `length` bytes that are, or are said to be, at `place`. Memory that was not taken from a segment
+/// has none.
+#[inline]
+pub fn address_of(place: Place, length: u64) -> Option<NonNull<u8>> {
+    REGISTRY.at(place, length)
+}
+
+/// A stretch of the segment: offset and length in bytes, whole pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Block {
+    at: u64,
+    length: u64,
+}
+
+impl Block {
+    fn end(self) -> u64 {
+        self.at + self.length
+    }
+}
+
+/// Free blocks of one kind; neighbours are joined.
+#[derive(Debug, Default)]
+struct Pool {
+    by_offset: BTreeMap<u64, u64>,
+    by_size: BTreeSet<(u64, u64)>,
+    bytes: u64,
+}
+
+impl Pool {
+    /// Add a block; answers what it has become part of.
+    fn add(&mut self, block: Block) -> Block {
+        let mut whole = block;
+        if let Some((&at, &length)) = self.by_offset.range(..block.at).next_back()
+            && at + length == block.at
+        {
+            whole = Block {
+                at,
+                length: length + block.length,
+            };
+            self.remove(Block { at, length });
+        }
+        if let Some(&length) = self.by_offset.get(&block.end()) {
+            self.remove(Block {
+                at: block.end(),
+                length,
+            });
+            whole.length += length;
+        }
+        self.by_offset.insert(whole.at, whole.length);
+        self.by_size.insert((whole.length, whole.at));
+        self.bytes += whole.length;
+        whole
+    }
+
+    fn remove(&mut self, block: Block) {
+        self.by_offset.remove(&block.at);
+        self.by_size.remove(&(block.length, block.at));
+        self.bytes -= block.length;
+    }
+
+    /// Cut `length` bytes from the smallest block that holds them where `align` moves its beginning to.
+    fn cut(&mut self, length: u64, align: impl Fn(u64) -> u64) -> Option<Block> {
+        let fits = |&&(size, at): &&(u64, u64)| align(at) - at <= size - length;
+        let &(size, at) = self.by_size.range((length, 0)..).find(fits)?;
+        let whole = Block { at, length: size };
+        let block = Block { at: align(at), length };
+        self.remove(whole);
+        for rest in [
+            Block {
+                at,
+                length: block.at - at,
+            },
+            Block {
+                at: block.end(),
+                length: whole.end() - block.end(),
+            },
+        ] {
+            if rest.length > 0 {
+                self.add(rest);
+            }
+        }
+        Some(block)
+    }
+}
+
+#[derive(Debug)]
+struct Heap {
+    segment: &'static Segment,
+    /// Free, with memory behind every page.
+    warm: Pool,
+    /// Free, with memory behind none, or hardly any.
+    cold: Pool,
+    /// What users have, by offset.
+    live: HashMap<u64, u64>,
+}
+
+impl Heap {
+    fn new(segment: &'static Segment) -> Self {
+        Self {
+            segment,
+            warm: Pool::default(),
+            cold: Pool::default(),
+            live: HashMap::new(),
+        }
+    }
+
+    fn address(&self, block: Block) -> NonNull<u8> {
+        let within = self.segment.at(Offset(block.at), block.length);
+        within.expect("blocks lie in what was taken from the segment")
+    }
+
+    /// The offset that `offset` is moved up to, so that its address is aligned.
+    fn align(&self, alignment: u64) -> impl Fn(u64) -> u64 + use<> {
+        let base = self.segment.base().addr().get() as u64;
+        move |offset| (base + offset).next_multiple_of(alignment) - base
+    }
+
+    fn allocate(&mut self, length: u64, alignment: u64) -> Result<Block, segment::Error> {
+        let too_much = segment::Error::Exhausted {
+            wanted: length,
+            left: 0,
+            limit: "addresses of the job segment",
+        };
+        let alignment = alignment.max(PAGE);
+        let padded = length.max(1).checked_next_multiple_of(PAGE);
+        let Some(length) = padded.filter(|length| length.checked_add(alignment).is_some()) else {
+            return Err(too_much);
+        };
+        if length >= LARGE {
+            let left = memory::available() / 2;
+            if left < length {
+                return Err(segment::Error::Exhausted {
+                    wanted: length,
+                    left,
+                    limit: "half of the memory of the machine or cgroup",
+                });
+            }
+        }
+        let block = match self.warm.cut(length, self.align(alignment)) {
+            Some(block) => block,
+            None => self.allocate_cold(length, alignment)?,
+        };
+        self.live.insert(block.at, block.length);
+        Ok(block)
+    }
+
+    fn allocate_cold(&mut self, length: u64, alignment: u64) -> Result<Block, segment::Error> {
+        let align = self.align(alignment);
+        let mut found = self.cold.cut(length, &align);
+        if found.is_none() && self.warm.bytes > 0 {
+            self.cool();
+            found = self.cold.cut(length, &align);
+        }
+        if found.is_none() {
+            self.grow(length + alignment - PAGE)?;
+            found = self.cold.cut(length, &align);
+        }
+        let block = found.expect("as much was just added, wherever it begins");
+        if let Err(error) = self.segment.back(Offset(block.at), block.length) {
+            // Some of it may have been found.
+            self.segment.unback(Offset(block.at), block.length);
+            self.cold.add(block);
+            return Err(error);
+        }
+        Ok(block)
+    }
+
+    /// Take more addresses.
+    fn grow(&mut self, least: u64) -> Result<(), segment::Error> {
+        let (at, length) = match self.segment.take(least.max(CHUNK)) {
+            Ok(at) => (at, least.max(CHUNK)),
+            Err(_) => (self.segment.take(least)?, least),
+        };
+        // Users expect to find their data in core dumps, and to share nothing less with children than they do elsewhere.
+        self.segment.lend(at, length);
+        self.cold.add(Block { at: at.0, length });
+        Ok(())
+    }
+
+    fn free(&mut self, address: NonNull<u8>) -> bool {
+        let Some(at) = self.segment.offset_of(address.as_ptr().addr() as u64, 0) else {
+            return false;
+        };
+        let Some(length) = self.live.remove(&at) else {
+            return false;
+        };
+        let whole = self.warm.add(Block { at, length });
+        if self.warm.bytes > KEPT {
+            self.warm.remove(whole);
+            self.cool_block(whole);
+        }
+        true
+    }
+
+    /// Give back the memory of all free blocks.
+    fn cool(&mut self) {
+        let all = std::mem::take(&mut self.warm);
+        for (at, length) in all.by_offset {
+            self.cool_block(Block { at, length });
+        }
+    }
+
+    /// A free block that is in no pool becomes one without memory.
+    fn cool_block(&mut self, block: Block) {
+        // If the kernel does not take it, its pages are found again when the block is used.
+        self.segment.unback(Offset(block.at), block.length);
+        self.cold.add(block);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heap() -> Heap {
+        let fd = segment::create(1, [3; 16]).expect("memfd");
+        Heap::new(Box::leak(Box::new(Segment::attach(fd, [3; 16]).expect("attach"))))
+    }
+
+    fn used(heap: &Heap) -> u64 {
+        heap.segment.memory().expect("a number")
+    }
+
+    /// Free bytes and blocks of both kinds, after checking that they are disjoint and not adjacent within a kind.
+    fn sound(heap: &Heap) -> u64 {
+        let mut all: Vec<Block> = heap.live.iter().map(|(&at, &length)| Block { at, length }).collect();
+        for pool in [&heap.warm, &heap.cold] {
+            let blocks: Vec<Block> = pool
+                .by_offset
+                .iter()
+                .map(|(&at, &length)| Block { at, length })
+                .collect();
+            assert!(
+                blocks.windows(2).all(|pair| pair[0].end() < pair[1].at),
+                "not joined: {blocks:?}"
+            );
+            assert_eq!(pool.bytes, blocks.iter().map(|block| block.length).sum::<u64>());
+            assert_eq!(pool.by_size.len(), blocks.len());
+            all.extend(blocks);
+        }
+        all.sort_by_key(|block| block.at);
+        assert!(
+            all.windows(2).all(|pair| pair[0].end() <= pair[1].at),
+            "overlap: {all:?}"
+        );
+        heap.warm.bytes + heap.cold.bytes
+    }
+
+    #[test]
+    fn memory_comes_and_goes() {
+        let mut heap = heap();
+        let before = used(&heap);
+        let block = heap.allocate(64 << 20, 1).expect("memory");
+        assert!(used(&heap) >= before + (64 << 20), "behind all of it");
+        let address = heap.address(block);
+        // SAFETY: the block is ours.
+        unsafe { address.write_bytes(7, 64 << 20) };
+        assert!(heap.free(address));
+        assert!(!heap.free(address), "once");
+        assert!(used(&heap) <= before + PAGE, "{} more", used(&heap) - before);
+        assert_eq!(
+            heap.allocate(64 << 20, 1).expect("memory"),
+            block,
+            "the same addresses again"
+        );
+        sound(&heap);
+    }
+
+    #[test]
+    fn little_that_was_used_stays_at_hand() {
+        let mut heap = heap();
+        let block = heap.allocate(10_000, 1).expect("memory");
+        let with_it = used(&heap);
+        heap.free(heap.address(block));
+        assert_eq!(used(&heap), with_it);
+        assert_eq!(heap.allocate(12_000, 1).expect("memory"), block);
+        assert_eq!(used(&heap), with_it);
+    }
+
+    #[test]
+    fn alignment_is_of_addresses() {
+        let mut heap = heap();
+        for alignment in [1, 64, 4096, 8192, 1 << 16, 2 << 20, 64 << 20] {
+            let block = heap.allocate(5000, alignment).expect("memory");
+            let address = heap.address(block).addr().get() as u64;
+            assert!(
+                address.is_multiple_of(alignment.max(PAGE)),
+                "{address:x} for {alignment}"
+            );
+            sound(&heap);
+        }
+    }
+
+    #[test]
+    fn any_order_of_requests_leaves_it_sound() {
+        let mut heap = heap();
+        let mut live: Vec<(NonNull<u8>, u64, u8)> = Vec::new();
+        let mut state = 42u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        for step in 0..2000u32 {
+            if live.len() > 20 || (!live.is_empty() && random(3) == 0) {
+                let (address, length, mark) = live.swap_remove(random(live.len() as u64) as usize);
+                // SAFETY: allocated below and not freed since.
+                let bytes = unsafe { std::slice::from_raw_parts(address.as_ptr(), length as usize) };
+                assert!(bytes[0] == mark && bytes[length as usize - 1] == mark);
+                assert!(heap.free(address));
+            } else {
+                let length = 1 + (random(1 << 22) >> random(14));
+                let block = heap.allocate(length, 1 << random(18)).expect("memory");
+                let address = heap.address(block);
+                // SAFETY: the block is ours.
+                unsafe {
+                    address.write(step as u8);
+                    address.add(length as usize - 1).write(step as u8);
+                }
+                live.push((address, length, step as u8));
+            }
+            sound(&heap);
+            assert!(heap.warm.bytes <= KEPT);
+        }
+        for (address, ..) in live {
+            assert!(heap.free(address));
+        }
+        heap.cool();
+        let free = sound(&heap);
+        assert_eq!(heap.cold.by_offset.len(), 1, "all joined");
+        assert!(free < 512 << 20, "addresses are used again: {free}");
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_an_error_and_harms_nothing() {
+        let mut heap = heap();
+        for length in [u64::MAX, u64::MAX - PAGE, 1 << 50, memory::available()] {
+            assert!(heap.allocate(length, 1).is_err(), "{length}");
+        }
+        assert!(heap.allocate(1 << 40, 1 << 62).is_err());
+        assert_eq!(sound(&heap), 0);
+        assert!(!heap.free(NonNull::dangling()));
+        assert!(heap.allocate(1, 1).is_ok());
+    }
+}

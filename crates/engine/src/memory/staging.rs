@@ -1,0 +1,310 @@
+//! Memory in which a process shows others what does not fit into a post of a [`Board`]: one copy in, and everyone copies
+//! out.
+//!
+//! Pieces belong to a step of a board, and are free again when all its members have finished that step. Short pieces have
+//! a few slots, which stay in the nearest cache. Longer ones go round a ring that is larger than a core's own cache, since
+//! lines that a reader still holds there are slow to write again: twice that size was measured to be two to five times as
+//! fast from 4 KiB on (Zen 4); `ring_size.rs` tells how large it is where the last cache is far, or ranks share CPUs. Nothing is
+//! taken before it is needed.
+//!
+//! What a non-blocking call shows is held until the slowest member has come to that call, which it may do only after calls on
+//! other boards. So such calls have slots and a ring of their own, and no other call waits for theirs; and where these are
+//! full, each has pieces of its own for as many steps as may be under way ([`Spilled`]), so that it goes on whatever becomes of the
+//! others.
+
+mod publish;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use isthmus_shm::{Offset, Segment};
+
+use crate::channel::ring_size;
+use crate::memory::arena::Arena;
+use crate::memory::board::{Board, Step};
+use crate::{Entered, Result, tunables};
+
+pub use publish::{copy_for_others, copy_from_others, copy_past_caches};
+
+/// Pieces up to so many bytes are short.
+const SHORT: usize = 2 << 10;
+/// Slots for short pieces.
+const SLOTS: usize = 8;
+/// The smallest ring that will do: three of the longest pieces, and some.
+const SMALLEST: u64 = 1 << 20;
+
+/// More is never of use.
+const LARGEST: u64 = 64 << 20;
+
+/// The longest piece: a round number, and what its users put before it.
+pub const LONGEST: usize = 264 << 10;
+
+/// A piece of memory that everyone can read.
+#[derive(Debug, Clone, Copy)]
+pub struct Staged {
+    /// Its address here.
+    pub data: *mut u8,
+    /// Its place in the segment.
+    pub offset: u64,
+}
+
+// SAFETY: the address is of memory in the job segment, which stays mapped, and every thread may write there for whoever
+// took the piece.
+unsafe impl Send for Staged {}
+
+/// Who may still read a piece.
+#[derive(Debug)]
+struct Readers {
+    board: Arc<Board>,
+    step: Step,
+}
+
+impl Readers {
+    fn are_done(&self) -> bool {
+        self.board.is_finished(self.step)
+    }
+}
+
+/// A piece of the ring.
+#[derive(Debug)]
+struct Piece {
+    /// Where it begins, counted without going round.
+    start: u64,
+    /// `None`: nobody.
+    readers: Option<Readers>,
+}
+
+#[derive(Debug)]
+struct Ring {
+    base: Offset,
+    size: u64,
+    /// First free byte, counted without going round.
+    head: u64,
+    /// Oldest first.
+    pieces: VecDeque<Piece>,
+}
+
+/// Memory for one piece that found no room.
+#[derive(Debug)]
+struct Spilled {
+    offset: Offset,
+    length: u64,
+    readers: Readers,
+}
+
+/// All of a process's, for one kind of calls.
+#[derive(Debug, Default)]
+pub(crate) struct Staging {
+    slots: Option<Offset>,
+    readers: [Option<Readers>; SLOTS],
+    next_slot: usize,
+    ring: Option<Ring>,
+    spilled: Vec<Spilled>,
+}
+
+impl Staging {
+    /// Memory for `length` bytes, at most [`LONGEST`], until all members of `board` have finished `step`. `None`: not yet.
+    fn take(
+        &mut self,
+        segment: &Segment,
+        arena: &mut Arena,
+        board: &Arc<Board>,
+        step: Step,
+        length: usize,
+    ) -> Result<Option<Offset>> {
+        if length <= SHORT {
+            return self.take_slot(segment, arena, board, step);
+        }
+        if self.ring.is_none() {
+            self.ring = Some(Ring::new(segment, arena)?);
+        }
+        let readers = || Readers {
+            board: Arc::clone(board),
+            step,
+        };
+        Ok(self.ring.as_mut().and_then(|ring| ring.take(length as u64, readers)))
+    }
+
+    #[inline]
+    fn take_slot(
+        &mut self,
+        segment: &Segment,
+        arena: &mut Arena,
+        board: &Arc<Board>,
+        step: Step,
+    ) -> Result<Option<Offset>> {
+        let Offset(base) = match self.slots {
+            Some(base) => base,
+            None => *self.slots.insert(arena.allocate(segment, (SLOTS * SHORT) as u64)?),
+        };
+        let slot = self.next_slot;
+        match &mut self.readers[slot] {
+            Some(readers) if !readers.are_done() => return Ok(None),
+            Some(readers) if Arc::ptr_eq(&readers.board, board) => readers.step = step,
+            readers => {
+                *readers = Some(Readers {
+                    board: Arc::clone(board),
+                    step,
+                });
+            }
+        }
+        self.next_slot = (slot + 1) % SLOTS;
+        Ok(Some(Offset(base + (slot * SHORT) as u64)))
+    }
+
+    /// As [`Self::take`], and if there is none, memory from the arena.
+    fn take_or_spill(
+        &mut self,
+        segment: &Segment,
+        arena: &mut Arena,
+        board: &Arc<Board>,
+        step: Step,
+        length: usize,
+    ) -> Result<Offset> {
+        if let Some(taken) = self.take(segment, arena, board, step, length)? {
+            return Ok(taken);
+        }
+        self.drain(arena);
+        let length = length as u64;
+        let offset = arena.allocate(segment, length)?;
+        let board = Arc::clone(board);
+        self.spilled.push(Spilled {
+            offset,
+            length,
+            readers: Readers { board, step },
+        });
+        Ok(offset)
+    }
+
+    /// Give back what has spilled and everyone has read.
+    fn drain(&mut self, arena: &mut Arena) {
+        self.spilled.retain(|spilled| {
+            let are_done = spilled.readers.are_done();
+            if are_done {
+                arena.release(spilled.offset, spilled.length);
+            }
+            !are_done
+        });
+    }
+
+    /// Wait for nobody who has failed.
+    #[cold]
+    fn bury(&self, has_failed: impl Fn(u32) -> bool) {
+        let pieces = self.ring.iter().flat_map(|ring| &ring.pieces);
+        let readers = pieces.filter_map(|piece| piece.readers.as_ref());
+        let spilled = self.spilled.iter().map(|spilled| &spilled.readers);
+        for readers in readers.chain(self.readers.iter().flatten()).chain(spilled) {
+            readers.board.bury(&has_failed);
+        }
+    }
+
+    /// Let go of boards that nobody else here needs, and whose members are done.
+    fn settle(&mut self, arena: &mut Arena) {
+        self.drain(arena);
+        let is_last = |readers: &Readers| Arc::strong_count(&readers.board) == 1 && readers.are_done();
+        let slots = self.readers.iter_mut();
+        let pieces = self.ring.iter_mut().flat_map(|ring| &mut ring.pieces);
+        for readers in slots.chain(pieces.map(|piece| &mut piece.readers)) {
+            // A board with several pieces here is let go of next time.
+            readers.take_if(|readers| is_last(readers));
+        }
+    }
+}
+
+impl Ring {
+    fn new(segment: &Segment, arena: &mut Arena) -> Result<Self> {
+        let wanted = match tunables::STAGING.get() {
+            0 => ring_size::suitable(segment.ranks()),
+            bytes => bytes,
+        };
+        let mut size = wanted.clamp(SMALLEST, LARGEST).next_power_of_two();
+        loop {
+            match arena.allocate(segment, size) {
+                Ok(base) => {
+                    segment.populate(base, size);
+                    return Ok(Self {
+                        base,
+                        size,
+                        head: 0,
+                        pieces: VecDeque::new(),
+                    });
+                }
+                Err(_) if size > SMALLEST => size /= 2,
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn take(&mut self, length: u64, readers: impl FnOnce() -> Readers) -> Option<Offset> {
+        let length = length.next_multiple_of(128);
+        // A piece does not go over the end.
+        let mut start = self.head;
+        if start % self.size + length > self.size {
+            start = start.next_multiple_of(self.size);
+        }
+        let end = start + length;
+        while let Some(oldest) = self.pieces.front() {
+            if end - oldest.start <= self.size {
+                break;
+            }
+            if oldest.readers.as_ref().is_some_and(|readers| !readers.are_done()) {
+                return None;
+            }
+            self.pieces.pop_front();
+        }
+        self.pieces.push_back(Piece {
+            start: self.head,
+            readers: Some(readers()),
+        });
+        self.head = end;
+        Some(Offset(self.base.0 + start % self.size))
+    }
+}
+
+/// # Panics
+/// Never: the memory was taken.
+fn staged(segment: &Segment, offset: Offset, length: usize) -> Staged {
+    let data = segment.at(offset, length as u64).expect("what was taken is there");
+    Staged {
+        data: data.as_ptr(),
+        offset: offset.0,
+    }
+}
+
+impl Entered {
+    /// Memory for `length` bytes, at most [`LONGEST`], that everyone can read until all members of `board` have finished
+    /// `step`. `None`: not yet; who holds it up rings our doorbell. Does not block. For calls that follow each other everywhere.
+    pub fn stage(&mut self, board: &Arc<Board>, step: Step, length: usize) -> Result<Option<Staged>> {
+        let engine = self.engine();
+        let mut taken = engine
+            .staging
+            .take(engine.segment, &mut engine.arena, board, step, length)?;
+        if taken.is_none() && engine.is_wounded() {
+            engine.staging.bury(|peer| engine.has_failed(peer));
+            taken = engine
+                .staging
+                .take(engine.segment, &mut engine.arena, board, step, length)?;
+        }
+        Ok(taken.map(|offset| staged(engine.segment, offset, length)))
+    }
+
+    /// The same for calls that need not follow each other. There is always some, unless the job has no more memory.
+    pub fn stage_apart(&mut self, board: &Arc<Board>, step: Step, length: usize) -> Result<Staged> {
+        let engine = self.engine();
+        if engine.is_wounded() {
+            engine.staging_apart.bury(|peer| engine.has_failed(peer));
+        }
+        let (segment, arena) = (engine.segment, &mut engine.arena);
+        let offset = engine
+            .staging_apart
+            .take_or_spill(segment, arena, board, step, length)?;
+        Ok(staged(segment, offset, length))
+    }
+
+    /// Let go of boards that are needed only for what is staged, where all have read it.
+    pub(crate) fn settle_staged(&mut self) {
+        let engine = self.engine();
+        engine.staging.settle(&mut engine.arena);
+        engine.staging_apart.settle(&mut engine.arena);
+    }
+}

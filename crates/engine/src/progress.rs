@@ -1,0 +1,12 @@
+//! Progress: when things move, and what a thread does while they do not.
+//!
+//! Owns the lock and the token of the thread that is inside, waiting (spin, yield, block), the threads that wait, and work that goes
+//! on in the background of any call.
+//!
+//! Offers: [`gate`] (enter), [`wait`] and [`waiters`] (wait until something has happened), [`background`].
+
+pub(crate) mod background;
+pub(crate) mod gate;
+pub mod patience;
+pub(crate) mod wait;
+pub(crate) mod waiters;

@@ -1,0 +1,220 @@
+//! Who is inside the engine: one thread at a time.
+//!
+//! Below `MPI_THREAD_MULTIPLE` the program sees to that, and entering costs one branch. With [`allow_threads`] there is a
+//! lock, and the thread inside is whoever holds it.
+//!
+//! Many a program asks for that level and calls from one thread. So the thread that joins the job is *favoured*: it comes in
+//! by raising a flag, without a locked instruction and without a fence. The first other thread that wants to get in ends
+//! that for good: it takes the favour away, fences everybody by `membarrier`, and waits until the flag is down. Either the
+//! favoured thread, which looks at the favour after it has raised the flag, sees that it is gone, or the other sees the flag.
+//!
+//! The lock is never held across user code, nor while its holder sleeps or gives its CPU away. A thread that only looks
+//! for something to come keeps it as long as nobody else wants it ([`Entered::is_wanted`]), so that one that is alone pays
+//! next to nothing. What a thread must do for those who wait, it does on its way out ([`crate::progress::waiters`]).
+//!
+//! There is one lock because there is one virtual channel. When there are several, each gets a lock of its own, `Engine`
+//! is split by channel, and [`enter`] takes the channel that the communicator maps to; [`Guarded`] tables of the layers
+//! above then need a lock of theirs.
+
+use std::cell::UnsafeCell;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, compiler_fence};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+use isthmus_os::{cpu, membarrier, process};
+
+use crate::progress::waiters;
+
+/// May several threads call at a time? Changes only while nobody is inside, so whoever enters and leaves sees the same.
+static SHARED: AtomicBool = AtomicBool::new(false);
+static LOCK: Mutex<()> = Mutex::new(());
+/// Threads that found the lock taken and want it.
+static QUEUE: AtomicU32 = AtomicU32::new(0);
+/// The thread that need not take the lock; never again one after [`NOBODY`].
+static FAVOURED: AtomicUsize = AtomicUsize::new(NOBODY);
+const NOBODY: usize = 0;
+/// Is it inside by favour?
+static BY_FAVOUR: AtomicBool = AtomicBool::new(false);
+/// Who is inside, to notice a thread that enters twice. 0: nobody. Without a lock, in debug builds only.
+static INSIDE: AtomicUsize = AtomicUsize::new(0);
+/// The hold on the lock of the thread inside: a token has no room for it, so that it costs nothing where there is no lock.
+static HELD: Guarded<Option<Hold>> = Guarded::new(None);
+
+struct Hold(#[expect(dead_code, reason = "held, not used")] MutexGuard<'static, ()>);
+
+// SAFETY: it is put into its place, and taken away, by the thread inside, so it never changes threads.
+unsafe impl Send for Hold {}
+
+/// Proof that the calling thread is the only one inside the engine, until it is dropped.
+///
+/// A thread that has one cannot get another: it would wait for itself, and is told so. Never hold one across a user
+/// callback: give it up, or step [`outside`](Self::outside).
+#[derive(Debug)]
+pub struct Entered(PhantomData<*const ()>);
+
+/// From now on several threads may call at a time. There is no way back. Nobody may be inside.
+pub fn allow_threads() {
+    SHARED.store(true, Ordering::SeqCst);
+}
+
+/// May several threads call at a time?
+#[inline(always)]
+pub fn allows_threads() -> bool {
+    SHARED.load(Ordering::Relaxed)
+}
+
+/// Enter the engine. Does not wait below thread-multiple; there it waits for the thread inside to leave.
+#[inline(always)]
+pub fn enter() -> Entered {
+    come_in();
+    Entered(PhantomData)
+}
+
+impl Drop for Entered {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.go_out();
+    }
+}
+
+impl Entered {
+    /// Let others in while `f` runs, which may be user code.
+    pub fn outside<R>(&mut self, f: impl FnOnce() -> R) -> R {
+        self.go_out();
+        let answer = f();
+        come_in();
+        answer
+    }
+
+    /// Does another thread wait to get in?
+    #[inline]
+    pub(crate) fn is_wanted(&self) -> bool {
+        queued() != 0
+    }
+
+    #[inline(always)]
+    fn go_out(&mut self) {
+        if allows_threads() {
+            self.unlock();
+        } else if cfg!(debug_assertions) {
+            INSIDE.store(0, Ordering::Relaxed);
+        }
+    }
+
+    #[inline(never)]
+    fn unlock(&mut self) {
+        let wake = waiters::settle(self);
+        match HELD.get(self).take() {
+            Some(hold) => {
+                INSIDE.store(0, Ordering::Relaxed);
+                drop(hold);
+            }
+            // SYNC: gate-favour
+            None => BY_FAVOUR.store(false, Ordering::Release),
+        }
+        wake.now();
+    }
+}
+
+const TWICE: &str = "a thread entered the engine while it was inside";
+
+#[inline(always)]
+fn come_in() {
+    if allows_threads() {
+        lock();
+    } else if cfg!(debug_assertions) {
+        let me = process::thread();
+        assert_ne!(INSIDE.swap(me, Ordering::Relaxed), me, "{TWICE}");
+    }
+}
+
+/// Favour the calling thread, whose process is registered with membarrier. Nobody may be inside.
+pub(crate) fn favour() {
+    FAVOURED.store(process::thread(), Ordering::Relaxed);
+}
+
+#[inline(never)]
+fn lock() {
+    let me = process::thread();
+    if FAVOURED.load(Ordering::Relaxed) == me && come_in_by_favour(me) {
+        return;
+    }
+    let guard = match LOCK.try_lock() {
+        Ok(guard) => guard,
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        Err(TryLockError::WouldBlock) => queue(),
+    };
+    if FAVOURED.load(Ordering::Relaxed) != NOBODY {
+        end_favour();
+    }
+    INSIDE.store(me, Ordering::Relaxed);
+    // SAFETY: we hold the lock.
+    unsafe { *HELD.0.get() = Some(Hold(guard)) };
+}
+
+/// False: the favour has just been taken away.
+#[inline(always)]
+fn come_in_by_favour(me: usize) -> bool {
+    assert!(!BY_FAVOUR.load(Ordering::Relaxed), "{TWICE}");
+    BY_FAVOUR.store(true, Ordering::Relaxed);
+    // Whoever takes the favour away fences for us.
+    compiler_fence(Ordering::SeqCst);
+    if FAVOURED.load(Ordering::Relaxed) == me {
+        return true;
+    }
+    BY_FAVOUR.store(false, Ordering::Release);
+    false
+}
+
+/// Called with the lock: from now on everybody takes it. Waits until the favoured thread is not inside.
+#[cold]
+fn end_favour() {
+    FAVOURED.store(NOBODY, Ordering::SeqCst);
+    assert!(
+        membarrier::fence_everyone(),
+        "the kernel knew membarrier when we registered"
+    );
+    // The favoured thread gives way to those who are counted here.
+    QUEUE.fetch_add(1, Ordering::Relaxed);
+    // SYNC: gate-favour
+    while BY_FAVOUR.load(Ordering::Acquire) {
+        cpu::yield_now();
+    }
+    QUEUE.fetch_sub(1, Ordering::Relaxed);
+}
+
+#[cold]
+fn queue() -> MutexGuard<'static, ()> {
+    assert_ne!(INSIDE.load(Ordering::Relaxed), process::thread(), "{TWICE}");
+    QUEUE.fetch_add(1, Ordering::Relaxed);
+    let guard = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+    QUEUE.fetch_sub(1, Ordering::Relaxed);
+    guard
+}
+
+/// How many threads wait to get in.
+pub(crate) fn queued() -> u32 {
+    QUEUE.load(Ordering::Relaxed)
+}
+
+/// A value that only the thread inside the engine touches.
+pub struct Guarded<T>(UnsafeCell<T>);
+
+// SAFETY: every access goes through `get`, which needs the `Entered` token.
+unsafe impl<T: Send> Sync for Guarded<T> {}
+
+impl<T> Guarded<T> {
+    /// Wrap a value.
+    pub const fn new(value: T) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+
+    /// The value; the token proves that the access is exclusive.
+    #[inline]
+    #[allow(clippy::mut_from_ref)] // The token is what is borrowed mutably.
+    pub fn get<'a>(&'a self, _token: &'a mut Entered) -> &'a mut T {
+        // SAFETY: the token is unique while its thread is inside, and borrowed mutably here, so its thread cannot step
+        // outside meanwhile.
+        unsafe { &mut *self.0.get() }
+    }
+}

@@ -1,0 +1,153 @@
+//! The one way to wait: spin while it pays, yield, then sleep on the rank's one doorbell.
+//!
+//! How long comes from the ranks of this node against the CPUs that they may use, not from a flag the user must find.
+//! With a CPU for every rank a message is a fraction of a microsecond away, so spinning pays; with more ranks than CPUs
+//! the peer may need *our* CPU to make progress, so it is given away after a few looks; some more while the one that we
+//! heard last shows that it has a CPU, unless half of the CPUs are not shared. See [`crate::progress::patience`].
+//!
+//! Here stands how a thread waits that is the only one inside MPI; how several do, in [`crate::progress::waiters`].
+
+use std::sync::atomic::{Ordering, fence};
+use std::time::Duration;
+
+use crate::membership::boot;
+use crate::memory::heap;
+use crate::progress::patience::{Next, Patience, give_way, learn_wake};
+use crate::progress::waiters;
+use crate::{Entered, Peer, Result, allows_threads, counters, enter};
+
+/// A sleep is never longer: a waker that died between two instructions must not hang us, nor a launcher that is gone.
+pub(crate) const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+
+/// As long as the first one where the kernel refuses membarrier: a sender that does not know yet that it must fence may miss
+/// that we sleep.
+pub(crate) const SHORT_SLEEP: Duration = Duration::from_millis(1);
+
+/// Enter, and [wait](Entered::wait). Blocks.
+pub fn wait_until<T: Send>(ready: impl FnMut(&mut Entered) -> Option<T> + Send) -> Result<T> {
+    enter().wait(ready)
+}
+
+/// Wake `peer` if it sleeps in a [wait](Entered::wait): a word in shared memory that it waits for has changed. Does not block.
+pub fn ring(peer: Peer) {
+    let Some(segment) = heap::segment() else { return };
+    if peer.0 < segment.ranks() {
+        // SYNC: doorbell
+        fence(Ordering::SeqCst);
+        let bell = segment.slot(peer.0).doorbell();
+        if bell.ring() {
+            counters::WAKES.add_anywhere(1);
+            bell.wake();
+        }
+    }
+}
+
+impl Entered {
+    /// Make progress until `ready` answers. Lets other threads in meanwhile, which may call `ready` for us: it must not
+    /// leave the engine, nor call user code; what is under way in the background may. Blocks.
+    #[inline]
+    pub fn wait<T: Send>(&mut self, ready: impl FnMut(&mut Self) -> Option<T> + Send) -> Result<T> {
+        self.wait_asking(Asks::Always, ready)
+    }
+
+    /// As [`wait`](Self::wait), for what the engine's operations tell: `ready` is seldom asked while nothing moves.
+    #[inline]
+    pub fn wait_for_operations<T: Send>(&mut self, ready: impl FnMut(&mut Self) -> Option<T> + Send) -> Result<T> {
+        self.wait_asking(Asks::WhenMoved, ready)
+    }
+
+    #[inline]
+    fn wait_asking<T: Send>(&mut self, asks: Asks, mut ready: impl FnMut(&mut Self) -> Option<T> + Send) -> Result<T> {
+        loop {
+            if let Some(value) = ready(self) {
+                return Ok(value);
+            }
+            if !self.engine().progress() || self.has_background() {
+                break;
+            }
+        }
+        Ok(wait_patiently(self, asks, &mut ready))
+    }
+}
+
+/// When it is asked whether what is awaited has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asks {
+    /// In every round: it may show in shared memory only.
+    Always,
+    /// When something has moved, and every so often.
+    WhenMoved,
+}
+
+/// So many rounds in which nothing moved may pass before it is asked nonetheless. A power of two.
+const SELDOM: u32 = 8;
+
+#[inline(never)]
+fn wait_patiently<T: Send>(
+    inside: &mut Entered,
+    asks: Asks,
+    ready: &mut (dyn FnMut(&mut Entered) -> Option<T> + Send),
+) -> T {
+    if allows_threads() {
+        let mut value = None;
+        waiters::wait(inside, &mut |inside| {
+            value = ready(inside);
+            value.is_some()
+        });
+        return value.expect("the wait ends when there is a value");
+    }
+    let crowded = boot::is_crowded();
+    let mut patience = Patience::default();
+    let mut rounds = 0_u32;
+    loop {
+        let mut moved = inside.engine().progress();
+        rounds = rounds.wrapping_add(1);
+        let due = asks == Asks::Always || inside.has_background() || rounds.is_multiple_of(SELDOM);
+        if let Some(call_out) = inside.advance_background() {
+            inside.outside(call_out);
+            moved = true;
+        }
+        if (moved || due)
+            && let Some(value) = ready(inside)
+        {
+            return value;
+        }
+        if moved {
+            patience.renew();
+            continue;
+        }
+        match patience.lose(crowded, || inside.engine().is_awaited_at_work()) {
+            Next::Look => std::hint::spin_loop(),
+            Next::Yield => give_way(inside.engine().slot()),
+            Next::Sleep => {
+                if let Some(value) = sleep(inside, ready) {
+                    return value;
+                }
+            }
+        }
+    }
+}
+
+/// Sleep on the doorbell, unless what is awaited, or anything else, came meanwhile. What is awaited, if it came.
+#[cold]
+fn sleep<T>(inside: &mut Entered, ready: &mut dyn FnMut(&mut Entered) -> Option<T>) -> Option<T> {
+    let engine = inside.engine();
+    boot::check_lifeline(engine);
+    let doorbell = engine.slot().doorbell();
+    let ordered = doorbell.prepare_to_sleep();
+    let value = ready(inside);
+    if value.is_some() || inside.engine().has_work() || inside.engine().flush_backlog() {
+        doorbell.stay_awake();
+        return value;
+    }
+    counters::SLEEPS.add(1);
+    let limit = if ordered { LONGEST_SLEEP } else { SHORT_SLEEP };
+    let slept = inside.outside(|| doorbell.sleep(limit));
+    if let Some(took) = slept.woken_after {
+        learn_wake(took);
+    }
+    if slept.timed_out && inside.engine().has_work() {
+        counters::LOST_WAKES.add(1);
+    }
+    None
+}

@@ -1,0 +1,335 @@
+//! Several threads that wait.
+//!
+//! One of them *polls*: it makes progress, and looks whether what it waits for has come, as a thread that is alone does
+//! ([`crate::progress::wait`]). The others *rest*: they sleep on the rank's doorbell, and have left behind how to see whether what
+//! they wait for has come. Whoever has been inside and has changed something looks for them on its way out, and wakes
+//! exactly those for whom it has come: nobody wakes in vain, and nobody waits for a bound.
+//!
+//! Whoever polls and has got what it wanted leaves without a successor. It arms the doorbell instead, so that the next
+//! sender wakes one of those who rest, which then polls. That costs a fence, and no change of threads as long as nothing
+//! comes; a thread that is woken to look in vain would cost more.
+//!
+//! The rule that all of it keeps: *when nobody is inside and somebody rests, then somebody polls, or the doorbell is
+//! armed and was armed before the last look, or one of those who rest is awake and on its way inside.*
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use isthmus_os::{clock, cpu};
+use isthmus_shm::Doorbell;
+
+use crate::membership::boot;
+use crate::progress::gate;
+use crate::progress::patience::{Habits, Next, Patience, give_way};
+use crate::progress::wait::{LONGEST_SLEEP, SHORT_SLEEP};
+use crate::{Entered, Guarded, counters};
+
+/// Rounds of progress on the way out that a thread makes for those who rest before it has one of them do it.
+const FAVOURS: u32 = 4;
+/// How often the thread that polls looks whether one that wants to get in has done so, before it gives it the CPU.
+const COURTESY: u32 = 200;
+
+/// Sees whether what a thread waits for has come, and takes it.
+pub(crate) type Look<'a> = &'a mut (dyn FnMut(&mut Entered) -> bool + Send);
+
+/// A thread that rests, or is about to.
+struct Resting {
+    /// Its [`Look`], which it does not touch before `done` or before it has taken this entry away itself.
+    look: NonNull<dyn FnMut(&mut Entered) -> bool + Send>,
+    /// Raised once it has got what it waited for, when the entry is gone.
+    done: NonNull<AtomicBool>,
+    /// Under which it rests on the doorbell: its own, unless there are very many.
+    bit: u32,
+}
+
+// SAFETY: what the pointers name is made for use by other threads (`Send`, an atomic), and lives on the stack of a thread
+// that does not return before it has seen `done`, or has taken the entry away.
+unsafe impl Send for Resting {}
+
+struct Waiters {
+    /// Longest first.
+    resting: Vec<Resting>,
+    /// Does a thread poll?
+    polling: bool,
+    /// This sleep must be short: the kernel has begun to refuse membarrier.
+    unordered: bool,
+}
+
+static WAITERS: Guarded<Waiters> = Guarded::new(Waiters {
+    resting: Vec::new(),
+    polling: false,
+    unordered: false,
+});
+
+/// Does a thread poll? For those who rest.
+static POLLED: AtomicBool = AtomicBool::new(false);
+/// Threads that will look at [`POLLED`] once more before they sleep.
+static LINGERING: AtomicU32 = AtomicU32::new(0);
+
+/// Whom to wake once the lock is free.
+#[must_use]
+pub(crate) struct Wake {
+    bits: u32,
+    /// One of those who rest shall poll.
+    someone: bool,
+    /// `None`: nobody.
+    bell: Option<&'static Doorbell>,
+}
+
+impl Wake {
+    pub(crate) fn now(self) {
+        if let Some(bell) = self.bell {
+            bell.call(self.bits, self.someone);
+        }
+    }
+}
+
+/// On the way out: look for those who rest, and see to it that somebody will.
+#[inline]
+pub(crate) fn settle(inside: &mut Entered) -> Wake {
+    if WAITERS.get(inside).resting.is_empty() {
+        return Wake {
+            bits: 0,
+            someone: false,
+            bell: None,
+        };
+    }
+    settle_for_others(inside)
+}
+
+#[inline(never)]
+fn settle_for_others(inside: &mut Entered) -> Wake {
+    let bell = bell(inside);
+    let (mut bits, mut someone) = (0, false);
+    if inside.engine().take_news() {
+        bits |= look_for_all(inside);
+        someone = inside.advance_background().is_some();
+    }
+    let waiters = WAITERS.get(inside);
+    if waiters.resting.is_empty() {
+        // Whoever comes next arms it.
+        bell.stay_awake();
+        someone = false;
+    } else if waiters.polling {
+        someone = false;
+    } else {
+        // SYNC: waiters-polled
+        POLLED.store(false, Ordering::SeqCst);
+        if !someone && !bell.is_armed() && LINGERING.load(Ordering::SeqCst) == 0 {
+            let (more, quiet) = arm(inside, bell);
+            bits |= more;
+            someone = !quiet;
+        }
+        if someone {
+            bell.stay_awake();
+        }
+    }
+    Wake {
+        bits,
+        someone,
+        bell: (someone || bits != 0).then_some(bell),
+    }
+}
+
+/// Arm the doorbell, and look once more. Whom to wake, and whether there is nothing left to do.
+fn arm(inside: &mut Entered, bell: &Doorbell) -> (u32, bool) {
+    WAITERS.get(inside).unordered = !bell.prepare_to_sleep();
+    let mut bits = 0;
+    for _ in 0..FAVOURS {
+        let moved = inside.engine().progress();
+        let due = inside.advance_background().is_some();
+        // Whatever has moved: some wait for what only shared memory shows.
+        inside.engine().take_news();
+        bits |= look_for_all(inside);
+        if due {
+            return (bits, false);
+        }
+        if !moved {
+            return (bits, true);
+        }
+    }
+    (bits, false)
+}
+
+/// Whom to wake, because what they wait for has come.
+fn look_for_all(inside: &mut Entered) -> u32 {
+    let mut bits = 0;
+    let mut resting = std::mem::take(&mut WAITERS.get(inside).resting);
+    resting.retain_mut(|waiter| {
+        // SAFETY: the entry is there, so its thread leaves what it names alone, and alive; we are inside, so nobody else
+        // looks.
+        let ready = unsafe { waiter.look.as_mut()(inside) };
+        if ready {
+            bits |= waiter.bit;
+            // SAFETY: as above. From here on the thread may return, and the entry is gone.
+            // SYNC: waiters-done
+            unsafe { waiter.done.as_ref() }.store(true, Ordering::Release);
+        }
+        !ready
+    });
+    WAITERS.get(inside).resting = resting;
+    bits
+}
+
+fn bell(inside: &mut Entered) -> &'static Doorbell {
+    let engine = inside.engine();
+    engine.slot().doorbell()
+}
+
+/// Wait until `look` sees what it looks for. Blocks.
+#[inline(never)]
+pub(crate) fn wait(inside: &mut Entered, look: Look<'_>) {
+    let mut patience = Patience::default();
+    loop {
+        if !WAITERS.get(inside).polling && poll(inside, look, &mut patience) {
+            return;
+        }
+        if rest(inside, look) {
+            return;
+        }
+    }
+}
+
+/// Poll, until what `look` looks for has come (true), patience is at its end, or somebody else polls.
+fn poll(inside: &mut Entered, look: Look<'_>, patience: &mut Patience) -> bool {
+    start_polling(inside);
+    if !WAITERS.get(inside).resting.is_empty() {
+        // What woke us may be for others, and show in shared memory only.
+        inside.notice();
+        inside.outside(|| {});
+    }
+    loop {
+        let moved = inside.engine().progress();
+        if let Some(call_out) = inside.advance_background() {
+            // User code may take its time, and wait itself.
+            WAITERS.get(inside).polling = false;
+            inside.outside(call_out);
+            if look(inside) {
+                return true;
+            }
+            if WAITERS.get(inside).polling {
+                return false;
+            }
+            start_polling(inside);
+            patience.renew();
+            continue;
+        }
+        if look(inside) {
+            WAITERS.get(inside).polling = false;
+            return true;
+        }
+        if moved {
+            patience.renew();
+            if inside.is_wanted() || !WAITERS.get(inside).resting.is_empty() {
+                inside.outside(be_courteous);
+            }
+            continue;
+        }
+        let crowded = is_crowded(inside);
+        match patience.lose(crowded, || inside.engine().is_awaited_at_work()) {
+            Next::Look if inside.is_wanted() => inside.outside(be_courteous),
+            Next::Look => std::hint::spin_loop(),
+            Next::Yield => {
+                // Some wait for what only shared memory shows.
+                inside.notice();
+                let slot = inside.engine().slot();
+                inside.outside(|| give_way(slot));
+            }
+            Next::Sleep => {
+                WAITERS.get(inside).polling = false;
+                return false;
+            }
+        }
+    }
+}
+
+fn start_polling(inside: &mut Entered) {
+    WAITERS.get(inside).polling = true;
+    POLLED.store(true, Ordering::Relaxed);
+    if !WAITERS.get(inside).resting.is_empty() {
+        bell(inside).stay_awake();
+    }
+}
+
+/// Threads that waited for the lock get it before us.
+fn be_courteous() {
+    for _ in 0..COURTESY {
+        if gate::queued() == 0 {
+            return;
+        }
+        std::hint::spin_loop();
+    }
+    cpu::yield_now();
+}
+
+/// Would spinning take the CPU away from somebody who could use it? If every rank has as many threads here as we.
+fn is_crowded(inside: &mut Entered) -> bool {
+    let threads = 1 + WAITERS.get(inside).resting.len() as u32 + gate::queued();
+    boot::is_crowded_by(threads)
+}
+
+/// Rest until what `look` looks for has come (true), or it is our turn to poll.
+fn rest(inside: &mut Entered, look: Look<'_>) -> bool {
+    let lingers = WAITERS.get(inside).polling && !is_crowded(inside);
+    let waiters = WAITERS.get(inside);
+    let taken = waiters.resting.iter().fold(0, |bits, other| bits | other.bit);
+    let bit = 1 << (!taken).trailing_zeros().min(u32::BITS - 1);
+    let limit = if waiters.unordered { SHORT_SLEEP } else { LONGEST_SLEEP };
+    let done = AtomicBool::new(false);
+    let address = NonNull::from(&done);
+    // SAFETY: only the lifetime changes, and the entry is gone when this returns.
+    let lasting = unsafe {
+        std::mem::transmute::<
+            NonNull<dyn FnMut(&mut Entered) -> bool + Send + '_>,
+            NonNull<dyn FnMut(&mut Entered) -> bool + Send + 'static>,
+        >(NonNull::from(&mut *look))
+    };
+    waiters.resting.push(Resting {
+        look: lasting,
+        done: address,
+        bit,
+    });
+    counters::SLEEPS.add(1);
+    let bell = bell(inside);
+    if lingers {
+        LINGERING.fetch_add(1, Ordering::SeqCst);
+    }
+    let timed_out = inside.outside(|| {
+        if lingers {
+            linger(&done);
+            // SYNC: waiters-polled
+            LINGERING.fetch_sub(1, Ordering::SeqCst);
+        }
+        bell.rest(bit, &done, &POLLED, clock::now() + limit)
+    });
+    // SYNC: waiters-done
+    if done.load(Ordering::Acquire) {
+        return true;
+    }
+    let waiters = WAITERS.get(inside);
+    waiters.resting.retain(|waiter| waiter.done != address);
+    if timed_out {
+        let nobody_polls = !waiters.polling;
+        let engine = inside.engine();
+        boot::check_lifeline(engine);
+        // In this order: once the bell has been rung, the thread that it woke is on its way.
+        if nobody_polls && engine.has_work() && bell.is_armed() {
+            counters::LOST_WAKES.add(1);
+        }
+    }
+    look(inside)
+}
+
+/// With a CPU for everybody, what comes is seen by the thread that polls, and told, in a fraction of the time that a sleep
+/// takes.
+fn linger(done: &AtomicBool) {
+    let until = clock::now() + Habits::uncrowded().spin;
+    while clock::now() < until {
+        for _ in 0..64 {
+            if done.load(Ordering::Relaxed) || !POLLED.load(Ordering::Relaxed) {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+    }
+}

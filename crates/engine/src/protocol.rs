@@ -1,0 +1,18 @@
+//! Protocols: how a message gets from one buffer to another.
+//!
+//! Owns eager messages, the rendezvous (its sender's and its receiver's side), single copies, adverts of posted receives, and
+//! what is known of the memory of each peer. Which protocol a message takes is decided in [`choice`]. It knows nothing of the
+//! ABI, nor of MPI's objects.
+//!
+//! Offers: send, receive, cancel, and the handlers of the records that belong to them.
+
+pub(crate) mod advertise;
+pub(crate) mod choice;
+pub(crate) mod mechanism;
+pub(crate) mod orders;
+mod payloads;
+pub(crate) mod reach;
+mod receive;
+pub(crate) mod rendezvous;
+pub(crate) mod send;
+pub(crate) mod single_copy;

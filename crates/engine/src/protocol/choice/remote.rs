@@ -1,0 +1,132 @@
+//! Single copies between this process and a peer that have told each other where their bytes lie by other means than messages: on
+//! a board. What may be reached, and by what, is known as for messages (`reach.rs`).
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use isthmus_shm::Place;
+use isthmus_transfer::{Direction, Shape, cma, mapped};
+
+use crate::engine::Engine;
+use crate::memory::buffer::Buffer;
+use crate::memory::heap;
+use crate::protocol::choice::select::Way;
+use crate::protocol::mechanism;
+use crate::tunables::Origin;
+use crate::types::Peer;
+use crate::{Entered, tunables};
+
+/// Bytes of a process, as its peers reach them: to be told to them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Remote {
+    address: u64,
+    /// Where they lie for everybody; 0: nobody else maps them.
+    place: u64,
+    length: u64,
+}
+
+impl Remote {
+    /// Bytes of the calling process.
+    pub fn of(data: *const u8, length: usize) -> Self {
+        Self {
+            address: data.expose_provenance() as u64,
+            place: heap::place_of(data, length as u64).map_or(0, |place| place.0),
+            length: length as u64,
+        }
+    }
+
+    /// Some of them. None beyond the last one.
+    #[must_use]
+    pub fn part(self, bytes: Range<usize>) -> Self {
+        let end = self.length.min(bytes.end as u64);
+        let start = end.min(bytes.start as u64);
+        Self {
+            address: self.address.wrapping_add(start),
+            place: if self.place == 0 {
+                0
+            } else {
+                self.place.wrapping_add(start)
+            },
+            length: end - start,
+        }
+    }
+
+    /// Where they lie here, in memory that all map; `None`: they do not. Who has them may write there when it likes.
+    pub fn mapped(self) -> Option<*const u8> {
+        if self.place == 0 || !mechanism::is_open(Way::Mapped) {
+            return None;
+        }
+        heap::REGISTRY
+            .at(Place(self.place), self.length)
+            .map(|start| start.as_ptr().cast_const())
+    }
+
+    /// How many.
+    pub fn length(self) -> usize {
+        self.length as usize
+    }
+}
+
+/// How many times as long as one of ours a copy by the kernel takes. Probed at first use, which takes some 200 us.
+pub fn single_copy_price() -> f64 {
+    static PRICE: OnceLock<f64> = OnceLock::new();
+    *PRICE.get_or_init(|| {
+        let shape = Shape::contiguous(256 << 10);
+        cma::facts().cost(shape).as_secs_f64() / mapped::facts().cost(shape).as_secs_f64()
+    })
+}
+
+/// Does a single copy by the kernel take less time than two through shared memory? What it replaces is a copy in and a copy out, which
+/// overlap: its price was 1.8 to 2.6 where single copies won, and 5 where they lost (docs/decisions/0028).
+pub fn single_copies_pay() -> bool {
+    single_copy_price() * 100.0 <= tunables::SINGLE_COPY_WORTH.get() as f64
+}
+
+impl Engine {
+    /// Are there single copies out of the memory of `peer`, and do they pay, where nobody has said what is to be used?
+    #[cold]
+    pub(crate) fn single_copies_pay_with(&mut self, peer: u32) -> bool {
+        is_free() && self.single_access(peer, 0, Direction::Pull).is_some() && single_copies_pay()
+    }
+}
+
+/// Has nobody said what is to be used?
+pub(crate) fn is_free() -> bool {
+    tunables::MECHANISM.get().is_none() && tunables::EAGER_LIMIT.value().1 == Origin::Default
+}
+
+impl Entered {
+    /// May the memory of a peer be read by single copies? Tried for real, once per peer.
+    pub fn reaches(&mut self, peer: Peer) -> bool {
+        mechanism::is_open(Way::SingleCopy) && self.engine().single_access(peer.0, 0, Direction::Pull).is_some()
+    }
+
+    /// Copy the first `length` bytes of what a peer has told us. False: not all of them could be copied; why has been said where
+    /// the user can see it.
+    ///
+    /// # Safety
+    /// `into` must be writable for as many bytes. The peer must mean us to read them: else they may be anything.
+    pub unsafe fn copy_from(&mut self, peer: Peer, theirs: Remote, length: usize, into: *mut u8) -> bool {
+        if length == 0 {
+            return true;
+        }
+        let engine = self.engine();
+        let mapped = engine.mapped_access(theirs.place, theirs.length);
+        let access = mapped.or_else(|| engine.single_access(peer.0, theirs.address, Direction::Pull));
+        let Some(access) = access.filter(|access| length <= theirs.length() && mechanism::is_open(access.way)) else {
+            return false;
+        };
+        // SAFETY: the caller's promise.
+        match unsafe { access.pull(Buffer::target(into), theirs.length, 0..length as u64) } {
+            Ok(()) => {
+                access.count(length as u64);
+                true
+            }
+            Err(stopped) => {
+                engine.copy_failed(peer.0, access.way, Direction::Pull, stopped);
+                false
+            }
+        }
+    }
+}

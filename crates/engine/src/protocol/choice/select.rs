@@ -1,0 +1,342 @@
+//! Which way a longer message takes: a single copy, or two through the ring, and with which instructions.
+//!
+//! No table is right everywhere: `process_vm_readv` beats the ring by three on one machine and loses by four on the
+//! next, stores that pass the caches win on one processor and lose on its successor, and whether buffers are in a cache
+//! changes the answer again. So each receiver learns, per peer and size class, from the transfers it really makes: a few
+//! by each way, then the fastest one, and the others again now and then. It is the receiver's own choice, so nobody
+//! needs to agree (law 4): a sender does as it is told, by the answer to its announcement or by a word beside the ring's
+//! credit. Where single copies are cheap they are what large messages take; and shorter ones, which could go at once, are announced for
+//! their sake where that lets them follow one another sooner (`contest.rs`), or by their sender where ranks share some CPUs (`send.rs`).
+
+use std::sync::OnceLock;
+
+use isthmus_os::topology;
+use isthmus_transfer::copy::{self, Copying};
+
+use crate::membership::boot;
+use crate::protocol::choice::contest::Contest;
+
+/// How the bytes of a message get here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Straight from the sender's buffer, by the kernel.
+    SingleCopy,
+    /// Straight from the sender's buffer, which both sides map.
+    Mapped,
+    /// The sender streams them through the ring, copying so.
+    Ring(Copying),
+}
+
+impl Way {
+    /// The mechanism's name, as in tunables.
+    pub fn mechanism(self) -> &'static str {
+        match self {
+            Self::SingleCopy => "cma",
+            Self::Mapped => "mapped",
+            Self::Ring(_) => "ring",
+        }
+    }
+
+    /// How the sender is to copy what of such a message goes through the ring.
+    pub fn copying(self) -> Copying {
+        match self {
+            Self::Ring(copying) => copying,
+            Self::SingleCopy | Self::Mapped => Copying::usual(),
+        }
+    }
+
+    const fn index(self) -> usize {
+        match self {
+            Self::Ring(copying) => copying as usize,
+            Self::SingleCopy => copy::WAYS,
+            Self::Mapped => copy::WAYS + 1,
+        }
+    }
+}
+
+/// The ways through the ring that are worth a try on this processor, the usual one first. Where ranks share CPUs, only
+/// that: times would tell who was descheduled, and bytes that the next rank on this CPU reads should stay in its cache.
+pub fn ring_ways() -> impl Iterator<Item = Way> + Clone {
+    let usual = Copying::usual();
+    let others = [Copying::Vector, Copying::String, Copying::Streaming];
+    let crowded = boot::is_crowded();
+    let others = others
+        .into_iter()
+        .filter(move |&way| !crowded && way != usual && way.is_sensible());
+    std::iter::once(usual).chain(others).map(Way::Ring)
+}
+
+/// Is a message of `length` bytes stored past the caches? A quarter of the last-level cache: with the buffers of both
+/// sides it is full, so what is stored has left it before somebody reads it, and its lines would have been read for
+/// nothing. Measured in docs/numbers.md.
+#[inline]
+pub fn passes_caches(length: u64) -> bool {
+    /// No last-level cache is so small, nor worth a look.
+    const LEAST: u64 = 1 << 20;
+    length >= LEAST && length >= last_quarter()
+}
+
+#[cold]
+fn last_quarter() -> u64 {
+    static BYTES: OnceLock<u64> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        let caches = topology::own_caches();
+        let last = caches.last().filter(|_| Copying::Streaming.is_sensible());
+        last.map_or(u64::MAX, |cache| cache.bytes / 4)
+    })
+}
+
+/// What a transfer costs: the time that each side spends copying, in [`isthmus_os::clock::ticks`]. Not the time until it is
+/// done: that of a message in a window is mostly the one of those before it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Effort {
+    pub sender: u64,
+    pub receiver: u64,
+}
+
+impl Effort {
+    /// One number. The two copy at the same time, so the slower one decides; unless they share CPUs.
+    pub fn cost(self) -> u64 {
+        match boot::is_crowded() {
+            true => self.sender.saturating_add(self.receiver),
+            false => self.sender.max(self.receiver),
+        }
+    }
+}
+
+/// Transfers by each way before the first judgement.
+const TRIALS: u32 = 3;
+/// After so many transfers a slower way gets another chance; at first sooner, since the first transfers also pay for memory
+/// that nobody has touched yet...
+const RETRY: u32 = 128;
+const FIRST_RETRY: u32 = 8;
+/// ...unless it was slower by more than this factor.
+const HOPELESS: u64 = 16;
+/// Size classes: powers of two from 1 KiB.
+const CLASSES: usize = 20;
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Estimate {
+    /// Thousandths of the unit of time per byte, smoothed; the first trials keep the best, since they also pay for set-up.
+    cost: u64,
+    seen: u32,
+}
+
+impl Estimate {
+    fn add(&mut self, bytes: u64, took: u64) {
+        let cost = took.saturating_mul(1000) / bytes.max(1);
+        self.cost = match self.seen {
+            0 => cost,
+            seen if seen < TRIALS => self.cost.min(cost),
+            // It can do that: what was slower before had another reason.
+            _ if cost < self.cost => (self.cost + cost) / 2,
+            // A transfer that waited for a descheduled peer says little about the way.
+            _ => (self.cost * 7 + cost.min(self.cost * 2)) / 8,
+        };
+        self.seen = self.seen.saturating_add(1);
+    }
+}
+
+/// What was learned of one peer.
+#[derive(Debug, Clone, Default)]
+pub struct Learned {
+    classes: [Class; CLASSES],
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Class {
+    ways: [Estimate; copy::WAYS + 2],
+    turns: u32,
+    /// Chances that slower ways have had.
+    retries: u32,
+}
+
+/// Size classes, from the first, for which a way through the ring can be wished; longer messages are as the last one's.
+const WISHED: usize = 12;
+/// Size classes whose messages may be announced though they could go at once, if their receiver wishes: from 16 KiB on (a single
+/// copy of less never wins) up to the usual limit of what goes at once, 128 KiB, and what more of its class may.
+const CONTESTED: std::ops::RangeInclusive<usize> = 4..=7;
+/// How many these are.
+pub const CONTESTS: usize = *CONTESTED.end() - *CONTESTED.start() + 1;
+const _: () = assert!(2 * WISHED + CONTESTS <= u32::BITS as usize);
+/// The shortest of these messages.
+pub const CONTESTED_FROM: usize = 16 << 10;
+
+/// The number of the contested size class of a message, if it is in one.
+#[inline]
+pub fn contested(length: u64) -> Option<usize> {
+    let class = class(length);
+    CONTESTED.contains(&class).then(|| class - CONTESTED.start())
+}
+
+/// What was learned of one peer, by messages that it announced and by those that it sent at once.
+#[derive(Debug, Clone, Default)]
+pub struct Lessons {
+    pub announced: Learned,
+    /// Announced, and not in a row at one end.
+    pub scattered: Learned,
+    pub eager: Learned,
+    /// Of each contested size class.
+    pub contests: [Contest; CONTESTS],
+}
+
+/// What the receiver wishes for a message of `length` bytes, by the word that it wrote.
+pub fn wish(wishes: u32, length: usize) -> Copying {
+    match wishes >> wish_shift(length as u64) & 3 {
+        0 => Copying::usual(),
+        number => Copying::of(number - 1),
+    }
+}
+
+/// `wishes` with another one for messages of `length` bytes.
+pub fn with_wish(wishes: u32, length: u64, copying: Copying) -> u32 {
+    let shift = wish_shift(length);
+    wishes & !(3 << shift) | (copying as u32 + 1) << shift
+}
+
+fn wish_shift(length: u64) -> u32 {
+    2 * class(length).min(WISHED - 1) as u32
+}
+
+/// What of `wishes` is about ways through the ring.
+pub fn ring_wishes(wishes: u32) -> u32 {
+    wishes & ((1 << (2 * WISHED)) - 1)
+}
+
+/// Does the receiver wish a message of `length` bytes to be announced, though it could go at once?
+pub fn is_wished_announced(wishes: u32, length: u64) -> bool {
+    contested(length).is_some_and(|at| wishes >> (2 * WISHED + at) & 1 != 0)
+}
+
+/// `wishes` with another answer to [`is_wished_announced`], for `length` bytes.
+pub fn with_announced(wishes: u32, length: u64, announced: bool) -> u32 {
+    match contested(length) {
+        Some(at) => wishes & !(1 << (2 * WISHED + at)) | u32::from(announced) << (2 * WISHED + at),
+        None => wishes,
+    }
+}
+
+/// The size class of a message.
+pub fn class(bytes: u64) -> usize {
+    (bytes.max(1).ilog2().saturating_sub(10) as usize).min(CLASSES - 1)
+}
+
+impl Learned {
+    /// The way to take for a message of `bytes`, of those that are open; there is at least one.
+    pub fn choose(&mut self, bytes: u64, open: impl Iterator<Item = Way> + Clone) -> Way {
+        let class = &mut self.classes[class(bytes)];
+        let untried = open.clone().find(|way| class.ways[way.index()].seen < TRIALS);
+        if let Some(way) = untried {
+            return way;
+        }
+        let cost = |way: &Way| class.ways[way.index()].cost;
+        let best = open.clone().min_by_key(cost).expect("one way is always open");
+        class.turns += 1;
+        if class.turns < (FIRST_RETRY << class.retries.min(8)).min(RETRY) {
+            return best;
+        }
+        class.turns = 0;
+        class.retries += 1;
+        // The one that was not heard of for longest: whatever it was, the machine may have changed.
+        let limit = cost(&best).saturating_mul(HOPELESS);
+        let others = open.filter(|way| *way != best && class.ways[way.index()].cost < limit);
+        others.min_by_key(|way| class.ways[way.index()].seen).unwrap_or(best)
+    }
+
+    /// `bytes` of a message of `total` went this way and took so long, in any unit that is always the same.
+    pub fn learn(&mut self, way: Way, total: u64, bytes: u64, took: u64) {
+        self.classes[class(total)].ways[way.index()].add(bytes, took);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RING: Way = Way::Ring(Copying::Vector);
+
+    fn both() -> impl Iterator<Item = Way> + Clone {
+        [Way::SingleCopy, RING].into_iter()
+    }
+
+    fn run(single: u64, ring: u64, rounds: u32) -> (Way, u32) {
+        let mut learned = Learned::default();
+        let mut singles = 0;
+        for _ in 0..rounds {
+            let way = learned.choose(100_000, both());
+            let took = if way == Way::SingleCopy { single } else { ring };
+            singles += u32::from(way == Way::SingleCopy);
+            learned.learn(way, 100_000, 100_000, took);
+        }
+        (learned.choose(100_000, both()), singles)
+    }
+
+    #[test]
+    fn the_faster_way_wins_and_the_other_is_tried_again() {
+        let (way, single) = run(10_000, 20_000, 1000);
+        assert_eq!(way, Way::SingleCopy);
+        assert!((975..997).contains(&single), "{single}");
+        let (way, single) = run(20_000, 10_000, 1000);
+        assert_eq!(way, RING);
+        assert!((4..20).contains(&single), "{single}");
+    }
+
+    #[test]
+    fn a_way_that_was_slow_at_first_is_found() {
+        let mut learned = Learned::default();
+        let mut rings = 0;
+        for _ in 0..200 {
+            let way = learned.choose(100_000, both());
+            rings += u64::from(way == RING);
+            // The ring's memory is new until it was passed once.
+            let took = match way {
+                RING if rings <= 4 => 40_000,
+                RING => 10_000,
+                _ => 20_000,
+            };
+            learned.learn(way, 100_000, 100_000, took);
+        }
+        assert!(rings > 100, "{rings}");
+    }
+
+    #[test]
+    fn a_hopeless_way_is_left_alone() {
+        assert_eq!(run(100_000, 1_000, 2000), (RING, TRIALS));
+    }
+
+    #[test]
+    fn wishes_are_kept_by_size() {
+        let wishes = with_wish(0, 20_000, Copying::Streaming);
+        assert_eq!(wish(wishes, 20_000), Copying::Streaming);
+        assert_eq!(wish(wishes, 100_000), Copying::usual());
+        let wishes = with_wish(with_wish(wishes, 100_000, Copying::String), 20_000, Copying::Vector);
+        assert_eq!(wish(wishes, 20_000), Copying::Vector);
+        assert_eq!(wish(wishes, 100_000), Copying::String);
+    }
+
+    #[test]
+    fn announcements_are_wished_by_size() {
+        let wishes = with_announced(with_wish(0, 100_000, Copying::String), 100_000, true);
+        let announced = [8 << 10, 16 << 10, 65_536, 100_000, 128 << 10, 256 << 10]
+            .map(|length| is_wished_announced(wishes, length));
+        assert_eq!(announced, [false, false, true, true, false, false]);
+        assert_eq!(wish(wishes, 100_000), Copying::String);
+        assert_eq!(wish(wishes, 1 << 30), Copying::usual());
+        assert!(!is_wished_announced(with_announced(wishes, 70_000, false), 70_000));
+    }
+
+    #[test]
+    fn sizes_learn_apart() {
+        let mut learned = Learned::default();
+        for _ in 0..TRIALS {
+            learned.learn(Way::SingleCopy, 1 << 20, 1 << 20, 100_000);
+            learned.learn(RING, 1 << 20, 1 << 20, 200_000);
+            learned.learn(Way::SingleCopy, 1 << 14, 1 << 14, 2_000);
+            learned.learn(RING, 1 << 14, 1 << 14, 1_000);
+        }
+        assert_eq!(learned.choose(1 << 20, both()), Way::SingleCopy);
+        assert_eq!(learned.choose(1 << 14, both()), RING);
+        assert_eq!(class(u64::MAX), CLASSES - 1);
+        assert_eq!(class(0), 0);
+    }
+}

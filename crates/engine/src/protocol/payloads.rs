@@ -1,0 +1,250 @@
+//! Bytes that arrive: whole messages, pieces of messages that their senders sent at once, and pieces of streams.
+
+use isthmus_os::clock;
+use isthmus_transfer::Direction;
+use isthmus_transfer::copy::Copying;
+
+use crate::channel::inbound::Incoming;
+use crate::channel::record::{Body, Data, EagerFirst, Envelope};
+use crate::engine::Engine;
+use crate::matching::early::Early;
+use crate::matching::queues::Key;
+use crate::membership::boot;
+use crate::memory::payload::Payload;
+use crate::ops::Stage;
+use crate::protocol::choice::select::{self, Effort, Way};
+use crate::protocol::mechanism;
+use crate::types::ContextId;
+
+/// From this length on, reading and writing of a message overlap enough for the whole of it to be timed; of shorter ones,
+/// both copies of the first record are.
+const STREAMED: u64 = 16 << 10;
+
+impl Engine {
+    /// A whole message.
+    #[inline]
+    pub fn on_eager(&mut self, peer: u32, context: ContextId, envelope: Envelope, payload: Body) {
+        let key = Key {
+            context,
+            from: peer,
+            tag: envelope.tag,
+        };
+        let total = payload.len() as u64;
+        match self.posted.take(&mut self.ops, key) {
+            Some(op) => {
+                self.drop_advert(op);
+                let expected = self.ops.matched(op, envelope.source, envelope.tag, total);
+                // SAFETY: `matched` limits the length to the receive's buffer, which is pending.
+                unsafe { payload.store(self.ops[op].buffer, 0, expected as usize) };
+                self.ops.complete_as_is(op);
+            }
+            None => {
+                self.keep(
+                    key,
+                    Early::Payload {
+                        source: envelope.source,
+                        bytes: payload.keep(),
+                        total,
+                    },
+                );
+            }
+        }
+    }
+
+    /// A message of so many bytes begins to come, announced though it could have gone at once, or at once: which is better for
+    /// its like?
+    #[inline]
+    pub(crate) fn compare(&mut self, peer: u32, total: u64, announced: bool) {
+        if let Some(class) = select::contested(total) {
+            self.compare_in(class, peer, total, announced);
+        }
+    }
+
+    #[cold]
+    fn compare_in(&mut self, class: usize, peer: u32, total: u64, announced: bool) {
+        let mut contest = self.learned(peer).contests[class];
+        let wish = contest.note(announced, clock::ticks(), || {
+            // It must be possible to answer.
+            !boot::is_crowded() && self.outbound(peer).is_ok() && self.single_copies_pay_with(peer)
+        });
+        self.learned(peer).contests[class] = contest;
+        if let (Some(wish), Some(inbound)) = (wish, self.inbound[peer as usize].as_mut()) {
+            inbound.wish_announced(total, wish);
+        }
+    }
+
+    /// The beginning of a longer message.
+    pub fn on_eager_first(&mut self, peer: u32, context: ContextId, first: EagerFirst, payload: Body) {
+        self.compare(peer, first.total, false);
+        let key = Key {
+            context,
+            from: peer,
+            tag: first.envelope.tag,
+        };
+        let incoming = match self.posted.take(&mut self.ops, key) {
+            Some(op) => {
+                self.drop_advert(op);
+                self.ops
+                    .matched(op, first.envelope.source, first.envelope.tag, first.total);
+                self.ops[op].to = peer;
+                Incoming::Receive(op)
+            }
+            None => {
+                let early = Early::Payload {
+                    source: first.envelope.source,
+                    bytes: Payload::Long(self.spare.take(first.total as usize)),
+                    total: first.total,
+                };
+                Incoming::Unexpected(self.keep(key, early))
+            }
+        };
+        self.set_incoming(peer, Some(incoming));
+        if first.ticks == 0 {
+            self.on_eager_more(peer, 0, payload);
+            return;
+        }
+        let (began, copying) = (clock::ticks(), Copying::of(first.copying));
+        let is_streamed = first.total >= STREAMED && (payload.len() as u64) < first.total;
+        if is_streamed && let Some(inbound) = self.inbound[peer as usize].as_mut() {
+            inbound.timed = Some((Effort::default(), copying));
+        }
+        self.on_eager_more(peer, first.ticks.into(), payload);
+        if !is_streamed
+            && let Incoming::Receive(op) = incoming
+            && self.ops[op].buffer.row().is_some()
+        {
+            let took = clock::ticks()
+                .wrapping_sub(began)
+                .saturating_add(u64::from(first.ticks));
+            self.learn_from_eager(peer, copying, first.total, payload.len() as u64, took);
+        }
+    }
+
+    /// The next piece of a longer message, which took the sender so long to write.
+    pub fn on_eager_more(&mut self, peer: u32, ticks: u64, payload: Body) {
+        let Some(inbound) = self.inbound[peer as usize].as_ref() else {
+            return;
+        };
+        let incoming = inbound.incoming;
+        let began = inbound.timed.is_some().then(clock::ticks);
+        let Some(whole) = incoming.and_then(|incoming| self.add(incoming, payload)) else {
+            return;
+        };
+        let Some(inbound) = self.inbound[peer as usize].as_mut() else {
+            return;
+        };
+        if let (Some((effort, _)), Some(began)) = (&mut inbound.timed, began) {
+            effort.sender = effort.sender.saturating_add(ticks);
+            effort.receiver += clock::ticks().wrapping_sub(began);
+        }
+        if !whole {
+            return;
+        }
+        inbound.incoming = None;
+        if let (Some((effort, copying)), Some(Incoming::Receive(op))) = (inbound.timed.take(), incoming)
+            && self.ops[op].buffer.row().is_some()
+        {
+            let total = self.ops[op].wire;
+            self.learn_from_eager(peer, copying, total, total, effort.cost());
+        }
+    }
+
+    /// The next piece of a message that goes there. Is it whole now?
+    fn add(&mut self, incoming: Incoming, payload: Body) -> Option<bool> {
+        Some(match incoming {
+            Incoming::Receive(op) => {
+                let Stage::Receiving { received, .. } = self.ops[op].stage else {
+                    return None;
+                };
+                self.store(op, received, payload)
+            }
+            Incoming::Unexpected(entry) => append(self.unexpected.get_mut(entry).1, payload),
+            Incoming::Taken(index) => self.taken[index as usize]
+                .as_mut()
+                .is_none_or(|(_, early)| append(early, payload)),
+        })
+    }
+
+    /// `bytes` of a message of `total` bytes came so, and took so long to copy in and out: learn from it, and say how
+    /// the next ones of its size are to be copied.
+    #[cold]
+    fn learn_from_eager(&mut self, peer: u32, copying: Copying, total: u64, bytes: u64, took: u64) {
+        let eager = &mut self.learned(peer).eager;
+        eager.learn(Way::Ring(copying), total, bytes, took);
+        let Way::Ring(best) = eager.choose(total, select::ring_ways()) else {
+            return;
+        };
+        if let Some(inbound) = self.inbound[peer as usize].as_mut() {
+            inbound.wish(total, best);
+        }
+    }
+
+    /// A piece of a streamed message.
+    pub fn on_data(&mut self, peer: u32, data: Data, payload: Body) {
+        let Some(op) = self.ops.find(crate::types::OpId(data.receive_op)) else {
+            if let Some(target) = self.find_stream(peer, data.receive_op)
+                && self.add(target, payload).unwrap_or(true)
+            {
+                self.end_stream(peer, data.receive_op);
+            }
+            return;
+        };
+        if self.ops[op].to != peer {
+            return;
+        }
+        mechanism::strike_piece(Direction::Pull);
+        let (mut effort, way, length) = (self.ops[op].effort, self.ops[op].way, self.ops[op].wire);
+        let began = clock::ticks();
+        let whole = self.store(op, data.offset, payload);
+        if let Some(effort) = &mut effort {
+            effort.sender += u64::from(data.ticks);
+            effort.receiver += clock::ticks().wrapping_sub(began);
+            match whole {
+                true => self.learn_from_announced(peer, *effort, way, length),
+                false => self.ops[op].effort = Some(*effort),
+            }
+        } else if let Some(began) = self.ops[op].began
+            && whole
+        {
+            self.learn_from_scattered(peer, way, began, length);
+        }
+    }
+
+    /// Put a piece into a receive's buffer, as far as it fits; true if the message is whole now (the operation is then
+    /// complete). Bytes beyond the buffer are counted, and dropped.
+    fn store(&mut self, op: u32, offset: u64, payload: Body) -> bool {
+        let Stage::Receiving { received, expected } = self.ops[op].stage else {
+            return true;
+        };
+        let length = payload.len() as u64;
+        if offset < expected {
+            let fits = length.min(expected - offset);
+            let (buffer, at, fits) = (self.ops[op].buffer, offset as usize, fits as usize);
+            // SAFETY: `offset + fits` is at most `expected`, which `matched` limited to the pending buffer.
+            unsafe {
+                match select::passes_caches(expected) {
+                    false => payload.store_piece(buffer, at, fits),
+                    true => payload.store_by(Copying::Streaming, buffer, at, fits),
+                }
+            }
+        }
+        let received = received + length;
+        self.ops[op].stage = Stage::Receiving { received, expected };
+        let whole = received >= self.ops[op].wire;
+        if whole {
+            self.ops.complete_as_is(op);
+        }
+        whole
+    }
+}
+
+/// Add a piece to a message that is kept; true if it is whole now.
+fn append(early: &mut Early, payload: Body) -> bool {
+    let Early::Payload { bytes, total, .. } = early else {
+        return true;
+    };
+    let fits = (*total as usize).saturating_sub(bytes.len()).min(payload.len());
+    // SAFETY: `append` gives room for `fits` bytes, which the piece has.
+    bytes.append(fits, |to| unsafe { payload.copy_to(to, fits) });
+    bytes.len() as u64 >= *total
+}

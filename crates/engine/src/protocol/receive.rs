@@ -1,0 +1,242 @@
+//! Receiving: from what came early, or by a posted receive.
+
+use crate::channel::inbound::Incoming;
+use crate::engine::Engine;
+use crate::matching::early::Early;
+use crate::matching::queues::Pattern;
+use crate::memory::buffer::Buffer;
+use crate::memory::payload::Payload;
+use crate::ops::Stage;
+use crate::types::{Arrival, MessageId, Outcome};
+use crate::{Error, Result};
+
+impl Engine {
+    /// Start a receive.
+    ///
+    /// # Safety
+    /// `buffer` must be writable for `capacity` bytes until the operation completes.
+    #[inline]
+    pub unsafe fn receive(&mut self, pattern: Pattern, buffer: Buffer, capacity: usize) -> Result<u32> {
+        if self.is_wounded()
+            && let Some(over) = self.receive_among_the_dead(pattern)
+        {
+            return over;
+        }
+        let op = self.new_receive(pattern, buffer, capacity)?;
+        if self.unexpected.is_empty() || !self.receive_early(op, pattern) {
+            self.posted.post(&mut self.ops, op, pattern);
+        }
+        Ok(op)
+    }
+
+    /// Receive a short message that is here already, without an operation. `None`: there is none, or it does not fit.
+    ///
+    /// # Safety
+    /// `buffer` must be writable for `capacity` bytes.
+    #[inline]
+    pub unsafe fn receive_at_once(&mut self, pattern: Pattern, buffer: *mut u8, capacity: usize) -> Option<Arrival> {
+        if self.unexpected.is_empty() || self.is_wounded() {
+            return None;
+        }
+        let entry = self.find_early(pattern)?;
+        let (key, early) = self.unexpected.get_mut(entry);
+        let Early::Payload { source, bytes, total } = early else {
+            return None;
+        };
+        if !bytes.is_short() || bytes.len() as u64 != *total || bytes.len() > capacity {
+            return None;
+        }
+        let arrival = Arrival {
+            source: *source,
+            tag: key.tag,
+            bytes: *total,
+        };
+        // SAFETY: the buffer has room for them.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer, bytes.len()) };
+        let (_, early) = self.unexpected.remove(entry);
+        self.forget(&early);
+        Some(arrival)
+    }
+
+    /// Give the receive `op` the first message that came early and that it matches. False: there is none.
+    fn receive_early(&mut self, op: u32, pattern: Pattern) -> bool {
+        while let Some(entry) = self.find_early(pattern) {
+            let (key, early) = self.unexpected.remove(entry);
+            self.forget(&early);
+            if self.take_early(op, key.from, key.tag, early, Incoming::Unexpected(entry)) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// `Some`: the receive is over before it begins. What a dead process sent can still be received.
+    #[cold]
+    fn receive_among_the_dead(&mut self, pattern: Pattern) -> Option<Result<u32>> {
+        let outcome = self.obstacle(pattern.from, pattern.context)?;
+        if !outcome.revoked && self.probe(pattern).is_some() {
+            return None;
+        }
+        Some(self.over(pattern.context, outcome))
+    }
+
+    #[inline]
+    fn new_receive(&mut self, pattern: Pattern, buffer: Buffer, capacity: usize) -> Result<u32> {
+        let op = self.ops.allocate(Stage::Posted, buffer, capacity)?;
+        let receive = &mut self.ops[op];
+        receive.context = pattern.context;
+        receive.from = pattern.from;
+        receive.tag = pattern.tag;
+        receive.descriptor = None;
+        Ok(op)
+    }
+
+    /// Give a message that came early to the receive `op`. False: it was withdrawn, look for another.
+    fn take_early(&mut self, op: u32, peer: u32, tag: i32, early: Early, was: Incoming) -> bool {
+        match early {
+            Early::Payload { source, bytes, total } => {
+                let expected = self.ops.matched(op, source, tag, total);
+                self.ops[op].to = peer;
+                let here = expected.min(bytes.len() as u64);
+                // SAFETY: the receive's pending buffer has room for `expected` bytes.
+                unsafe { self.ops[op].buffer.write(0, here as usize, bytes.as_ptr()) };
+                if bytes.len() as u64 == total {
+                    self.ops.complete_as_is(op);
+                } else {
+                    self.ops[op].stage = Stage::Receiving {
+                        received: bytes.len() as u64,
+                        expected,
+                    };
+                    self.redirect(peer, was, Incoming::Receive(op));
+                }
+                if let Payload::Long(block) = bytes {
+                    self.spare.give(block);
+                }
+                true
+            }
+            Early::Announced(record) => {
+                let taken = self.take_offer(peer, record);
+                if taken {
+                    self.fetch(op, peer, tag, record);
+                }
+                taken
+            }
+            Early::Taken(record) => {
+                self.fetch(op, peer, tag, record);
+                true
+            }
+            Early::Loopback { source, op: send } => {
+                let (from, total) = (self.ops[send].buffer, self.ops[send].length);
+                let expected = self.ops.matched(op, source, tag, total as u64);
+                // SAFETY: both are pending user buffers; `matched` limits the length.
+                unsafe { self.ops[op].buffer.take_from(from, expected as usize) };
+                self.ops.complete_as_is(op);
+                self.ops.complete_as_is(send);
+                true
+            }
+            Early::Lost { source } => {
+                self.ops.matched(op, source, tag, 0);
+                self.ops[op].outcome.peer_failed = true;
+                self.ops.complete_as_is(op);
+                true
+            }
+        }
+    }
+
+    /// What the first matching message looks like.
+    pub fn probe(&mut self, pattern: Pattern) -> Option<Arrival> {
+        self.drop_withdrawn(pattern);
+        let entry = self.find_early(pattern)?;
+        let ops = &self.ops;
+        let (key, early) = self.unexpected.get_mut(entry);
+        let bytes = match early {
+            Early::Payload { total, .. } => *total,
+            Early::Announced(record) | Early::Taken(record) => record.total,
+            Early::Loopback { op, .. } => ops[*op].length as u64,
+            Early::Lost { .. } => 0,
+        };
+        Some(Arrival {
+            source: early.source(),
+            tag: key.tag,
+            bytes,
+        })
+    }
+
+    /// Forget messages that were withdrawn before any receive took them, up to the first that was not.
+    fn drop_withdrawn(&mut self, pattern: Pattern) {
+        while let Some(entry) = self.find_early(pattern) {
+            let Early::Announced(record) = *self.unexpected.get_mut(entry).1 else {
+                return;
+            };
+            if !self
+                .descriptor(record.descriptor)
+                .is_none_or(|descriptor| descriptor.is_withdrawn())
+            {
+                return;
+            }
+            let (key, early) = self.unexpected.remove(entry);
+            self.forget(&early);
+            self.take_offer(key.from, record);
+        }
+    }
+
+    /// Take the first matching message out of matching. An offer is taken with it: it cannot be withdrawn any more.
+    pub fn matched_probe(&mut self, pattern: Pattern) -> Option<(MessageId, Arrival)> {
+        loop {
+            let arrival = self.probe(pattern)?;
+            let entry = self.find_early(pattern)?;
+            let (key, mut early) = self.unexpected.remove(entry);
+            self.forget(&early);
+            if let Early::Announced(record) = early {
+                if !self.take_offer(key.from, record) {
+                    continue;
+                }
+                early = Early::Taken(record);
+            }
+            let free = self.taken.iter().position(Option::is_none).unwrap_or(self.taken.len());
+            if free == self.taken.len() {
+                self.taken.push(None);
+            }
+            self.taken[free] = Some((key, early));
+            self.redirect(key.from, Incoming::Unexpected(entry), Incoming::Taken(free as u32));
+            return Some((MessageId(free as u32), arrival));
+        }
+    }
+
+    /// Receive a message that [`Self::matched_probe`] took.
+    ///
+    /// # Safety
+    /// As for [`Self::receive`].
+    pub unsafe fn receive_matched(&mut self, message: MessageId, buffer: Buffer, capacity: usize) -> Result<u32> {
+        let taken = self.taken.get_mut(message.0 as usize).and_then(Option::take);
+        let (key, early) = taken.ok_or(Error::NoSuchMessage)?;
+        let pattern = Pattern {
+            context: key.context,
+            from: Some(key.from),
+            tag: Some(key.tag),
+        };
+        let op = self.new_receive(pattern, buffer, capacity)?;
+        let given = self.take_early(op, key.from, key.tag, early, Incoming::Taken(message.0));
+        debug_assert!(given, "a taken message cannot be withdrawn");
+        Ok(op)
+    }
+
+    /// Withdraw a receive, or an announced send. False: too late.
+    pub fn cancel(&mut self, op: u32) -> bool {
+        if self.ops[op].stage == Stage::Posted {
+            if self.withdraw_advert(op).is_some() {
+                return false;
+            }
+            self.posted.remove(&mut self.ops, op);
+            self.ops.complete(
+                op,
+                Outcome {
+                    cancelled: true,
+                    ..Outcome::default()
+                },
+            );
+            return true;
+        }
+        self.cancel_send(op)
+    }
+}

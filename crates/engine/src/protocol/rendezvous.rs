@@ -1,0 +1,500 @@
+//! Rendezvous: the receiver fetches an announced message by a single copy, or asks for it through the ring.
+//!
+//! ```text
+//! sender                      receiver
+//! offer, ReadyToSend   ->     matched: take the offer
+//!                             pull: process_vm_readv, or loads if it lies in memory that both map
+//!                      <-     Help                          (push from the other end, see `single_copy`)
+//!                      <-     Finished                      (all of it is there)
+//!                      <-     ClearToSend {offset, limit}   (no permission, or it failed and this part is missing)
+//! Data ...             ->     complete
+//! ```
+//!
+//! Who could have sent a message at once, and announces it since its receiver wishes that (`contest.rs`), or since some ranks share a
+//! CPU and some do not (`send.rs`), relies on its being taken as soon as its receiver makes progress. If there is no receive for it, it is fetched into memory of ours, or streams there.
+//!
+//! A sender that computes does not hear that it is clear to send. After a short silence the receiver takes the question
+//! back and pulls: slower perhaps than a ring with both at work, but the sender's computation hides it. What a receiver
+//! that computes does not hear, see [`crate::protocol::advertise`].
+
+use std::ops::Range;
+use std::time::Duration;
+
+use isthmus_os::clock;
+use isthmus_shm::Offset;
+use isthmus_transfer::Direction;
+use isthmus_transfer::copy::Copying;
+
+use crate::channel::outbound::{Answer, Queued};
+use crate::channel::record::{ClearToSend, Finished, ReadyToSend};
+use crate::counters;
+use crate::engine::Engine;
+use crate::matching::early::Early;
+use crate::matching::queues::Key;
+use crate::membership::boot;
+use crate::memory::buffer::Buffer;
+use crate::memory::payload::Payload;
+use crate::ops::Stage;
+use crate::protocol::advertise::{PUSHED_FROM, Silence};
+use crate::protocol::choice::remote;
+use crate::protocol::choice::select::{self, Effort, Lessons, Way};
+use crate::protocol::mechanism;
+use crate::protocol::reach::{Access, Pushable};
+use crate::protocol::single_copy::SHARED_FROM;
+use crate::types::{ContextId, OpId};
+
+/// Who copies an announced message.
+#[derive(Debug, Clone, Copy)]
+enum Taken {
+    /// We, and the sender may help.
+    Pulled(Access),
+    /// The sender alone.
+    Pushed(Way),
+}
+
+/// Bytes that we have asked a sender to stream.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Question {
+    op: OpId,
+    peer: u32,
+    number: u64,
+    record: ReadyToSend,
+    silence: Silence,
+}
+
+impl Question {
+    /// Of whom.
+    pub fn peer(&self) -> u32 {
+        self.peer
+    }
+}
+
+impl Engine {
+    /// A peer offers a message.
+    pub(crate) fn on_ready_to_send(&mut self, peer: u32, context: ContextId, record: ReadyToSend) {
+        let key = Key {
+            context,
+            from: peer,
+            tag: record.envelope.tag,
+        };
+        // Its line comes while we look for the receive.
+        if let Some(descriptor) = self.descriptor(record.descriptor) {
+            descriptor.expect_to_write();
+        }
+        if record.could_go() {
+            self.compare(peer, record.total, true);
+        }
+        // The offer is taken only for a receive that is there: a withdrawn message must not consume one.
+        let Some(op) = self.posted.find(&self.ops, key) else {
+            self.keep_announced(peer, key, record);
+            return;
+        };
+        if let Some(claimant) = self.withdraw_advert(op) {
+            self.follow(claimant, op, peer, key, record);
+            return;
+        }
+        if self.take_offer(peer, record) {
+            self.posted.remove(&mut self.ops, op);
+            if !self.fetch_at_once(op, peer, key.tag, record) {
+                self.fetch(op, peer, key.tag, record);
+            }
+        }
+    }
+
+    /// Fetch a taken message that could have gone at once, in a row and too short to be shared out, into the receive `op`. False: it is
+    /// none, or could not be read, and goes the way of the others.
+    fn fetch_at_once(&mut self, op: u32, peer: u32, tag: i32, record: ReadyToSend) -> bool {
+        let buffer = self.ops[op].buffer;
+        let fits = record.total < SHARED_FROM && record.total <= self.ops[op].length as u64;
+        if !record.could_go() || !fits || buffer.row().is_none() {
+            return false;
+        }
+        let Some(access) = self.pull_access(peer, record, record.total) else {
+            return false;
+        };
+        // SAFETY: the receive's pending buffer has room for the message.
+        if unsafe { access.pull(buffer, record.total, 0..record.total) }.is_err() {
+            // It is met again there, and dealt with.
+            return false;
+        }
+        access.count(record.total);
+        self.ops.matched(op, record.envelope.source, tag, record.total);
+        self.ops[op].to = peer;
+        self.finish(peer, record);
+        self.ops.complete_as_is(op);
+        true
+    }
+
+    /// Are the bytes of this announced message kept, if its receive is not there? Its sender relies on that where it could have gone at
+    /// once.
+    pub(crate) fn keeps(&self, record: ReadyToSend) -> bool {
+        record.could_go() && !self.announce_only
+    }
+
+    /// Keep an announced message until its receive comes.
+    fn keep_announced(&mut self, peer: u32, key: Key, record: ReadyToSend) {
+        if !self.keeps(record) {
+            self.keep(key, Early::Announced(record));
+            return;
+        }
+        let fetched = self.fetch_early(peer, record);
+        if !self.take_offer(peer, record) {
+            fetched.into_iter().for_each(|bytes| self.spare.give(bytes));
+            return;
+        }
+        let is_here = fetched.is_some();
+        let bytes = fetched.unwrap_or_else(|| self.spare.take(record.total as usize));
+        let early = Early::Payload {
+            source: record.envelope.source,
+            bytes: Payload::Long(bytes),
+            total: record.total,
+        };
+        let entry = self.keep(key, early);
+        match is_here {
+            true => self.finish(peer, record),
+            false => self.stream_early(peer, record, entry),
+        }
+    }
+
+    /// The bytes of an announced message; `None`: they cannot be read.
+    fn fetch_early(&mut self, peer: u32, record: ReadyToSend) -> Option<Vec<u8>> {
+        let access = self.pull_access(peer, record, record.total)?;
+        let mut bytes = self.spare.take(record.total as usize);
+        if (bytes.capacity() as u64) < record.total {
+            return None;
+        }
+        // SAFETY: there is room for as many.
+        let pulled = unsafe { access.pull(Buffer::target(bytes.as_mut_ptr()), record.total, 0..record.total) };
+        match pulled {
+            Ok(()) => {
+                access.count(record.total);
+                // SAFETY: they have been written.
+                unsafe { bytes.set_len(record.total as usize) };
+                Some(bytes)
+            }
+            Err(stopped) => {
+                self.spare.give(bytes);
+                // What was withdrawn may be gone.
+                if !self.is_withdrawn(record) {
+                    self.copy_failed(peer, access.way, Direction::Pull, stopped);
+                }
+                None
+            }
+        }
+    }
+
+    /// Ask for the bytes of an announced message, whose offer we have taken, through the ring, into the kept message `entry`.
+    fn stream_early(&mut self, peer: u32, record: ReadyToSend, entry: u32) {
+        let receive_op = self.expect_stream(peer, entry);
+        self.ask(peer, record, receive_op, 0..record.total, Copying::usual());
+    }
+
+    /// Has the sender withdrawn this message?
+    pub(crate) fn is_withdrawn(&self, record: ReadyToSend) -> bool {
+        let descriptor = self.descriptor(record.descriptor);
+        descriptor.is_none_or(|descriptor| descriptor.is_withdrawn())
+    }
+
+    /// Take an offer. False: it was withdrawn, and its sender knows that we know.
+    pub(crate) fn take_offer(&mut self, peer: u32, record: ReadyToSend) -> bool {
+        let taken = self
+            .descriptor(record.descriptor)
+            .is_some_and(|descriptor| descriptor.take());
+        if !taken {
+            self.finish(peer, record);
+        }
+        taken
+    }
+
+    /// Get the bytes of a taken offer moving into the receive `op`.
+    pub(crate) fn fetch(&mut self, op: u32, peer: u32, tag: i32, record: ReadyToSend) {
+        let expected = self.ops.matched(op, record.envelope.source, tag, record.total);
+        self.ops[op].to = peer;
+        let (far, near) = (record.address == 0, self.ops[op].buffer.row().is_none());
+        self.ops[op].effort = (!far && !near).then(Effort::default);
+        self.ops[op].began = (far != near).then(clock::now);
+        if expected == 0 {
+            self.fetched(op, peer, record, 0..0);
+        } else if let Some(way) = self.way(op, peer, record, expected) {
+            match way {
+                Taken::Pulled(access) => self.start_pull(access, op, peer, record, expected),
+                Taken::Pushed(way) => self.start_pushed(way, op, peer, record, expected),
+            }
+        } else {
+            self.fetched(op, peer, record, 0..expected);
+            if (self.ops[op].effort.is_some() || self.ops[op].began.is_some())
+                && self.ops[op].buffer.has_layout()
+                && expected >= PUSHED_FROM
+                && self.pull_access(peer, record, expected).is_some()
+            {
+                let question = Question {
+                    op: self.ops.id(op),
+                    peer,
+                    number: self.question(),
+                    record,
+                    silence: self.silence(peer),
+                };
+                self.questions.push(question);
+            }
+        }
+    }
+
+    /// The number of the last question: no other process has the same.
+    fn question(&self) -> u64 {
+        u64::from(self.me) << 32 | u64::from(self.asked)
+    }
+
+    /// Pull what senders were asked for that do not answer. True: something moved.
+    pub(crate) fn question_on(&mut self) -> bool {
+        let mut moved = false;
+        let mut at = 0;
+        while at < self.questions.len() {
+            let mut question = self.questions[at];
+            let is_due = self.is_silent(question.peer, question.record.total, &mut question.silence);
+            self.questions[at] = question;
+            let open = self.ops.find(question.op).filter(|&op| {
+                let begun = !matches!(self.ops[op].stage, Stage::Receiving { received: 0, .. });
+                self.ops[op].to == question.peer && !begun
+            });
+            match open {
+                Some(_) if !is_due => at += 1,
+                Some(op) => {
+                    self.questions.swap_remove(at);
+                    moved |= self.take_back(op, question);
+                }
+                None => drop(self.questions.swap_remove(at)),
+            }
+        }
+        moved
+    }
+
+    /// False: the sender has begun.
+    fn take_back(&mut self, op: u32, question: Question) -> bool {
+        let Stage::Receiving { expected, .. } = self.ops[op].stage else {
+            return false;
+        };
+        let Some(access) = self.pull_access(question.peer, question.record, expected) else {
+            return false;
+        };
+        let descriptor = self.descriptor(question.record.descriptor);
+        if !descriptor.is_some_and(|descriptor| descriptor.take_back(question.number)) {
+            return false;
+        }
+        counters::TAKEN_BACK.add(1);
+        // How long this takes says nothing about the way: we waited first.
+        self.ops[op].effort = None;
+        self.ops[op].began = None;
+        self.start_pull(access, op, question.peer, question.record, expected);
+        true
+    }
+
+    /// All of the message but `missing` is here, and no more will be pulled: it is complete, or the rest is asked for
+    /// through the ring.
+    pub(crate) fn fetched(&mut self, op: u32, peer: u32, record: ReadyToSend, missing: Range<u64>) {
+        let Stage::Receiving { expected, .. } = self.ops[op].stage else {
+            return;
+        };
+        if missing.is_empty() {
+            self.finish(peer, record);
+            self.ops.complete_as_is(op);
+            return;
+        }
+        self.ops[op].stage = Stage::Receiving {
+            received: expected - (missing.end - missing.start),
+            expected,
+        };
+        self.ops[op].wire = expected;
+        let (receive_op, copying) = (self.ops.id(op).0, self.ops[op].way.copying());
+        self.ask(peer, record, receive_op, missing, copying);
+    }
+
+    /// Ask for a part of an announced message, whose offer we have taken, through the ring.
+    fn ask(&mut self, peer: u32, record: ReadyToSend, receive_op: u32, part: Range<u64>, copying: Copying) {
+        self.asked = self.asked.wrapping_add(1);
+        let question = self.question();
+        if let Some(descriptor) = self.descriptor(record.descriptor) {
+            descriptor.ask(question);
+        }
+        let answer = ClearToSend {
+            send_op: record.send_op,
+            receive_op,
+            offset: part.start,
+            limit: part.end,
+            descriptor: record.descriptor,
+            copying: copying as u32,
+            zero: 0,
+            question,
+        };
+        self.answer(peer, Answer::ClearToSend(answer));
+    }
+
+    /// By what the message is to be pulled; `None`: let it come through the ring.
+    fn way(&mut self, op: u32, peer: u32, record: ReadyToSend, length: u64) -> Option<Taken> {
+        // What is packed and unpacked in pieces.
+        self.ops[op].way = Way::Ring(Copying::Vector);
+        if self.ops[op].began.is_some() {
+            return self.way_of_scattered(op, peer, record, length);
+        }
+        self.ops[op].effort?;
+        let open = |access: &Access| mechanism::is_open(access.way);
+        let mapped = self.mapped_access(record.place, length).filter(open);
+        let single = self.single_access(peer, record.address, Direction::Pull).filter(open);
+        let needed = mapped.is_none() && single.is_none();
+        // One copy by the kernel is over before two of ours, which overlap.
+        let pays = single.is_some() && boot::has_cpus_unshared() && remote::single_copies_pay();
+        let ring = select::ring_ways().filter(|&way| needed || !pays && mechanism::is_open(way));
+        let accesses = mapped.into_iter().chain(single);
+        let ways = accesses.clone().map(|access| access.way).chain(ring);
+        let way = self.learned(peer).announced.choose(length, ways);
+        self.ops[op].way = way;
+        accesses.into_iter().find(|access| access.way == way).map(Taken::Pulled)
+    }
+
+    /// As [`Self::way`], of a message that is not in a row at one end: that end is local to whoever copies.
+    fn way_of_scattered(&mut self, op: u32, peer: u32, record: ReadyToSend, length: u64) -> Option<Taken> {
+        let buffer = self.ops[op].buffer;
+        let taken = match buffer.row() {
+            None if buffer.has_layout() => self.pull_access(peer, record, length).map(Taken::Pulled),
+            None => None,
+            Some(row) => {
+                let way = Self::way_into(row, length);
+                let can = Pushable(record.flags).by(way) && mechanism::is_open(way);
+                can.then_some(Taken::Pushed(way))
+            }
+        }?;
+        let way = match taken {
+            Taken::Pulled(access) => access.way,
+            Taken::Pushed(way) => way,
+        };
+        let ring = Way::Ring(Copying::Vector);
+        let ring = mechanism::is_open(ring).then_some(ring);
+        let chosen = self
+            .learned(peer)
+            .scattered
+            .choose(length, std::iter::once(way).chain(ring));
+        self.ops[op].way = chosen;
+        (chosen == way).then_some(taken)
+    }
+
+    pub(crate) fn learned(&mut self, peer: u32) -> &mut Lessons {
+        self.learned[peer as usize].get_or_insert_default()
+    }
+
+    /// An announced message of `length` bytes is here, and has come this way.
+    pub(crate) fn learn_from_announced(&mut self, peer: u32, effort: Effort, way: Way, length: u64) {
+        let lessons = &mut self.learned(peer).announced;
+        lessons.learn(way, length, length, effort.cost());
+    }
+
+    /// As [`Self::learn_from_announced`], of a message that is scattered at one end: packing says little about copying, so it
+    /// is the time until all of it was here.
+    pub(crate) fn learn_from_scattered(&mut self, peer: u32, way: Way, began: Duration, length: u64) {
+        let took = (clock::now() - began).as_nanos() as u64;
+        self.learned(peer).scattered.learn(way, length, length, took);
+    }
+
+    fn finish(&mut self, peer: u32, record: ReadyToSend) {
+        self.answer(
+            peer,
+            Answer::Finished(Finished {
+                send_op: record.send_op,
+                zero: 0,
+                descriptor: record.descriptor,
+            }),
+        );
+    }
+
+    pub(crate) fn answer(&mut self, peer: u32, answer: Answer) {
+        match self.outbound(peer) {
+            Ok(outbound) => {
+                outbound.answer(answer);
+                self.kick(peer);
+            }
+            // Without a channel back the sender would wait for ever; its launcher must know.
+            Err(error) => crate::abort(
+                1,
+                &format!("isthmus: rank {}: cannot answer rank {peer}: {error}", self.me),
+            ),
+        }
+    }
+
+    /// The receiver wants the bytes through the ring.
+    pub(crate) fn on_clear_to_send(&mut self, peer: u32, record: ClearToSend) {
+        let Some(op) = self.offered_to(peer, record.send_op) else {
+            return;
+        };
+        // Taken back: we have been silent for too long, and the receiver pulls.
+        let own = self.ops[op].descriptor.and_then(|own| self.descriptor(own.0));
+        if !own.is_some_and(|own| own.stream(record.question)) {
+            return;
+        }
+        self.answered(op);
+        self.reclaim(op, record.descriptor);
+        let (buffer, length) = (self.ops[op].buffer, self.ops[op].length);
+        let end = (record.limit as usize).min(length);
+        let next = (record.offset as usize).min(end);
+        self.ops[op].stage = Stage::Queued;
+        self.lease_for(peer, end - next);
+        let stream = Queued::Stream {
+            op,
+            receive_op: record.receive_op,
+            copying: Copying::of(record.copying),
+            buffer,
+            next,
+            end,
+        };
+        let outbound = self.out[peer as usize].as_mut().expect("it was announced through it");
+        outbound.has_asked = true;
+        outbound.push(stream);
+        self.kick(peer);
+    }
+
+    /// The receiver has everything, or has seen that the offer was withdrawn.
+    pub(crate) fn on_finished(&mut self, peer: u32, record: Finished) {
+        let ours = |op: &u32| self.ops[*op].descriptor.is_some_and(|own| own.0 == record.descriptor);
+        match self.offered_to(peer, record.send_op).filter(ours) {
+            Some(op) => {
+                self.answered(op);
+                self.reclaim(op, record.descriptor);
+                self.ops.complete_as_is(op);
+            }
+            // Withdrawn: the operation is over, the descriptor comes back now. It may have left after that.
+            None => {
+                if let Some(outbound) = self.out[peer as usize].as_mut() {
+                    outbound.orders.answered(OpId(record.send_op));
+                }
+                self.reclaim_withdrawn(record.descriptor);
+            }
+        }
+    }
+
+    /// The announced send that `peer` names, if it is one.
+    pub(crate) fn offered_to(&self, peer: u32, send_op: u32) -> Option<u32> {
+        let op = self.ops.find(OpId(send_op))?;
+        (self.ops[op].stage == Stage::Offered && self.ops[op].to == peer).then_some(op)
+    }
+
+    /// The announced send `op` has been heard of.
+    pub(crate) fn answered(&mut self, op: u32) {
+        let id = self.ops.id(op);
+        if let Some(outbound) = self.out[self.ops[op].to as usize].as_mut() {
+            outbound.orders.answered(id);
+        }
+    }
+
+    fn reclaim(&mut self, op: u32, descriptor: u64) {
+        self.pushes.retain(|push| push.op != op);
+        if self.ops[op].descriptor.take_if(|own| own.0 == descriptor).is_some() {
+            if let Some(descriptor) = self.descriptor(descriptor) {
+                descriptor.expect_to_write();
+            }
+            self.arena.give_back(Offset(descriptor));
+        }
+    }
+
+    fn reclaim_withdrawn(&mut self, descriptor: u64) {
+        if let Some(at) = self.withdrawn.iter().position(|own| own.0 == descriptor) {
+            self.arena.give_back(self.withdrawn.swap_remove(at));
+        }
+    }
+}

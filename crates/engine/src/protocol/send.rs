@@ -1,0 +1,334 @@
+//! Sending: eager through the ring, announced beyond, or to ourselves.
+
+use isthmus_shm::Offset;
+
+use crate::channel::outbound::{Message, Queued};
+use crate::channel::record::{Envelope, ReadyToSend};
+use crate::channel::ring_size;
+use crate::engine::Engine;
+use crate::matching::early::Early;
+use crate::matching::queues::Key;
+use crate::membership::boot;
+use crate::memory::buffer::Buffer;
+use crate::memory::heap;
+use crate::memory::payload::Payload;
+use crate::ops::Stage;
+use crate::protocol::choice::remote;
+use crate::protocol::choice::select::CONTESTED_FROM;
+use crate::tunables::Origin;
+use crate::types::{ContextId, Mode, Outcome, Posting};
+use crate::{Result, counters, tunables};
+
+/// From this length on a message in memory that its receiver maps is announced: one copy instead of two.
+pub(crate) const MAPPED_FROM: usize = 32 << 10;
+
+/// The longest message that is sent without asking. Where ranks take turns on the CPUs each answer costs switches, so there it is
+/// as long as fits into a ring beside another one, if nobody says otherwise, nor which way long messages are to go (docs/decisions/0025).
+pub(crate) fn eager_limit(ranks: u32) -> u64 {
+    let is_free = tunables::MECHANISM.get().is_none();
+    match tunables::EAGER_LIMIT.value() {
+        (limit, Origin::Default) if is_free && boot::is_crowded() => limit.max(ring_size::suitable(ranks) / 2),
+        (limit, _) => limit,
+    }
+}
+
+/// From this length on messages are announced that could go at once, where single copies pay: of ranks that take turns where some have a
+/// CPU to themselves (docs/decisions/0030). Not where somebody has said what is to be used.
+pub(crate) fn announced_from() -> usize {
+    /// Shorter ones lie in a cell, as near as in their sender's buffer.
+    const FROM: usize = (32 << 10) + 1;
+    match boot::is_partly_crowded() && remote::is_free() {
+        true => FROM,
+        false => usize::MAX,
+    }
+}
+
+impl Engine {
+    /// Start a send. `None`: it is complete.
+    ///
+    /// # Safety
+    /// `buffer` must be readable for `length` bytes until the operation completes.
+    #[inline]
+    pub unsafe fn send(
+        &mut self,
+        mode: Mode,
+        to: u32,
+        posting: Posting,
+        buffer: Buffer,
+        length: usize,
+    ) -> Result<Option<u32>> {
+        if self.is_wounded()
+            && let Some(outcome) = self.obstacle(Some(to), posting.context)
+        {
+            return self.over(posting.context, outcome).map(Some);
+        }
+        if to == self.me {
+            return self.send_to_self(mode, posting, buffer, length);
+        }
+        let eager = mode == Mode::Standard
+            && length <= self.eager_limit
+            && (length < MAPPED_FROM || place_of(buffer, length) == 0);
+        let mut outbound = self.outbound(to)?;
+        let message = Message {
+            context: posting.context,
+            envelope: Envelope {
+                tag: posting.tag,
+                source: posting.source,
+            },
+            buffer,
+            length,
+        };
+        if !eager || outbound.announce_only() {
+            return self.announce(to, message, 0).map(Some);
+        }
+        if length >= CONTESTED_FROM {
+            let wished = outbound.is_to_be_announced(message);
+            if wished || length >= self.announced_from && self.is_rather_announced(to, buffer) {
+                // What cannot be announced, for lack of memory, goes at once.
+                if let Ok(op) = self.announce(to, message, ReadyToSend::COULD_GO) {
+                    return Ok(Some(op));
+                }
+            }
+            outbound = self.outbound(to)?;
+        }
+        if outbound.cells.are_wanted() {
+            self.make_cell(to);
+            outbound = self.outbound(to)?;
+        }
+        if outbound.try_eager(message) {
+            self.ring(to);
+            counters::EAGER_SENT.add(1);
+            return Ok(None);
+        }
+        self.send_long_eager(to, message)
+    }
+
+    /// Is a message in `buffer` that nobody wished to be announced to be so? That we can read the peer's memory says that it can probably
+    /// read ours, until it asks.
+    #[cold]
+    fn is_rather_announced(&mut self, to: u32, buffer: Buffer) -> bool {
+        let has_asked = self.out[to as usize]
+            .as_ref()
+            .is_some_and(|outbound| outbound.has_asked);
+        !has_asked && buffer.row().is_some() && self.single_copies_pay_with(to)
+    }
+
+    /// More than one record, or no room: with a larger ring if that helps, and what does not fit now is queued.
+    #[cold]
+    fn send_long_eager(&mut self, to: u32, message: Message) -> Result<Option<u32>> {
+        counters::EAGER_SENT.add(1);
+        if self.outbound(to)?.cells.fitting(message.length).is_none() {
+            self.lease_for(to, message.length);
+        }
+        let op = self.new_send(Stage::Queued, to, message.context, message.buffer, message.length)?;
+        let (wrote, whole) = self.outbound(to)?.begin(op, message);
+        if wrote {
+            self.ring(to);
+        }
+        if whole {
+            self.ops.release(op);
+            return Ok(None);
+        }
+        self.kick(to);
+        Ok(Some(op))
+    }
+
+    /// A cell for messages to `peer`, if it answers them.
+    #[cold]
+    fn make_cell(&mut self, peer: u32) {
+        let heard = self.inbound[peer as usize]
+            .as_ref()
+            .map_or(0, |inbound| inbound.longer());
+        if let Some(outbound) = self.out[peer as usize].as_mut() {
+            outbound
+                .cells
+                .make(self.segment, &mut self.arena, &mut self.cells_made, heard);
+        }
+    }
+
+    /// A larger ring to `peer`, if messages of this length want one and it can be had.
+    pub fn lease_for(&mut self, peer: u32, length: usize) {
+        if !self.out[peer as usize]
+            .as_mut()
+            .is_some_and(|outbound| outbound.wants_lease(length))
+        {
+            return;
+        }
+        let offset = match self.leases.take(self.segment, &mut self.out, peer) {
+            Ok(offset) => offset,
+            Err(recalled) => {
+                if let Some(other) = recalled {
+                    self.ring(other);
+                }
+                return;
+            }
+        };
+        let outbound = self.out[peer as usize].as_mut().expect("asked above");
+        if !outbound.lease(self.segment, offset) {
+            self.leases.put_back(offset);
+        }
+    }
+
+    /// Offer the message; the receiver fetches it, or asks for it through the ring. `flags`: besides what can be pushed.
+    #[cold]
+    fn announce(&mut self, to: u32, message: Message, flags: u32) -> Result<u32> {
+        let op = self.new_send(Stage::Offered, to, message.context, message.buffer, message.length)?;
+        match self.offer(op, message, flags) {
+            Ok(announcement) => self.outbound(to)?.push(announcement),
+            Err(error) => {
+                self.ops.release(op);
+                return Err(error);
+            }
+        }
+        self.kick(to);
+        Ok(op)
+    }
+
+    /// The announcement of the send `op`.
+    fn offer(&mut self, op: u32, message: Message, flags: u32) -> Result<Queued> {
+        let descriptor = self.arena.descriptor(self.segment)?;
+        self.descriptor(descriptor.0).expect("ours").offer();
+        self.ops[op].descriptor = Some(descriptor);
+        self.ops[op].stage = Stage::Offered;
+        counters::RENDEZVOUS_SENT.add(1);
+        let record = ReadyToSend {
+            envelope: message.envelope,
+            total: message.length as u64,
+            address: message.buffer.row().map_or(0, |at| at.expose_provenance() as u64),
+            place: place_of(message.buffer, message.length),
+            descriptor: descriptor.0,
+            send_op: self.ops.id(op).0,
+            flags: flags | self.pushable(self.ops[op].to, message.buffer).0,
+        };
+        Ok(Queued::Announcement {
+            context: message.context,
+            record,
+        })
+    }
+
+    /// The peer has no room for unmatched payload: announce the first message that waits for room in its ring. False:
+    /// there is no memory for that.
+    pub fn announce_first(&mut self, peer: u32) -> bool {
+        let first = self.out[peer as usize]
+            .as_mut()
+            .and_then(|outbound| outbound.first_unbegun());
+        let Some((op, message)) = first else { return false };
+        let Ok(announcement) = self.offer(op, message, 0) else {
+            return false;
+        };
+        if let Some(outbound) = self.out[peer as usize].as_mut() {
+            outbound.replace_first(announcement);
+        }
+        true
+    }
+
+    fn new_send(&mut self, stage: Stage, to: u32, context: ContextId, buffer: Buffer, length: usize) -> Result<u32> {
+        let op = self.ops.allocate(stage, buffer, length)?;
+        self.ops[op].to = to;
+        self.ops[op].context = context;
+        self.ops[op].descriptor = None;
+        self.ops[op].outcome = Default::default();
+        Ok(op)
+    }
+
+    /// An operation that is over before it begins.
+    pub fn over(&mut self, context: ContextId, outcome: Outcome) -> Result<u32> {
+        let op = self.ops.allocate(Stage::Complete, Buffer::NOWHERE, 0)?;
+        self.ops[op].context = context;
+        self.ops.complete(op, outcome);
+        Ok(op)
+    }
+
+    /// A message to ourselves: straight into the receive if it is posted; else kept, by copy if it is short, and by
+    /// reference, with the send pending, if not.
+    fn send_to_self(&mut self, mode: Mode, posting: Posting, buffer: Buffer, length: usize) -> Result<Option<u32>> {
+        let key = Key {
+            context: posting.context,
+            from: self.me,
+            tag: posting.tag,
+        };
+        let total = length as u64;
+        if let Some(receive) = self.posted.take(&mut self.ops, key) {
+            let expected = self.ops.matched(receive, posting.source, posting.tag, total);
+            // SAFETY: both are pending user buffers; `matched` limits the length to the receive's.
+            unsafe { self.ops[receive].buffer.take_from(buffer, expected as usize) };
+            self.ops.complete_as_is(receive);
+            return Ok(None);
+        }
+        if mode == Mode::Standard && length <= self.eager_limit {
+            // SAFETY: the caller vouches for the buffer; the copy has as much room.
+            let bytes = Payload::written(length, |to| unsafe { buffer.read(0, length, to) });
+            self.keep(
+                key,
+                Early::Payload {
+                    source: posting.source,
+                    bytes,
+                    total,
+                },
+            );
+            return Ok(None);
+        }
+        let op = self.new_send(Stage::Loopback, self.me, posting.context, buffer, length)?;
+        self.keep(
+            key,
+            Early::Loopback {
+                source: posting.source,
+                op,
+            },
+        );
+        Ok(Some(op))
+    }
+
+    /// Withdraw a send that no receive has taken. False: too late, it will complete.
+    pub fn cancel_send(&mut self, op: u32) -> bool {
+        let withdrawn = self.retract(op);
+        if withdrawn {
+            self.ops[op].outcome.cancelled = true;
+            self.ops.complete_as_is(op);
+        }
+        withdrawn
+    }
+
+    /// Take back an operation of which nothing has happened; it is the caller's to complete. False: too late.
+    pub fn retract(&mut self, op: u32) -> bool {
+        match self.ops[op].stage {
+            Stage::Posted => {
+                let claimed = self.withdraw_advert(op).is_some();
+                if !claimed {
+                    self.posted.remove(&mut self.ops, op);
+                }
+                !claimed
+            }
+            Stage::Offered => self.withdraw_offer(op),
+            Stage::Loopback => {
+                let ours = |early: &Early| matches!(early, Early::Loopback { op: own, .. } if *own == op);
+                self.unexpected.take_if(ours)
+            }
+            Stage::Queued => {
+                let to = self.ops[op].to as usize;
+                self.out[to].as_mut().is_some_and(|outbound| outbound.withdraw(op))
+            }
+            _ => false,
+        }
+    }
+
+    fn withdraw_offer(&mut self, op: u32) -> bool {
+        let Some(Offset(descriptor)) = self.ops[op].descriptor else {
+            return false;
+        };
+        let withdrawn = self.descriptor(descriptor).is_some_and(|state| state.withdraw());
+        if withdrawn {
+            // The descriptor comes back with the receiver's `Finished`.
+            self.withdrawn.extend(self.ops[op].descriptor.take());
+            self.answered(op);
+        }
+        withdrawn
+    }
+}
+
+/// The place of a buffer in memory that everybody maps; 0: it is not there.
+#[inline]
+fn place_of(buffer: Buffer, length: usize) -> u64 {
+    let place = buffer.row().and_then(|at| heap::place_of(at, length as u64));
+    place.map_or(0, |place| place.0)
+}
