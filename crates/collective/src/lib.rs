@@ -10,21 +10,21 @@ pub mod elements;
 pub mod failure;
 pub mod gather;
 mod layout;
-pub mod link;
-pub mod members;
-pub mod operand;
+mod link;
+mod members;
+mod operand;
 mod part;
 mod polling;
 pub mod reduce;
 pub mod reduce_scatter;
-pub mod root;
+mod root;
 pub mod scan;
 pub mod scatter;
 mod schedule;
 pub mod select;
 mod shared;
-pub mod task;
-pub mod team;
+mod task;
+mod team;
 
 use isthmus_datatype::{error, fail};
 

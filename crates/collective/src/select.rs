@@ -271,4 +271,4 @@ impl Collective {
 }
 
 #[cfg(test)]
-pub mod tests;
+pub(crate) mod tests;

@@ -173,7 +173,7 @@ fn lists_are_tidy() {
 /// The folder of a collective's algorithms, which forms with blocks of their own share with the others.
 fn folder(collective: &Collective) -> std::path::PathBuf {
     let name = collective.name.strip_suffix('v').unwrap_or(collective.name);
-    std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src/coll")).join(name)
+    std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).join(name)
 }
 
 #[test]
