@@ -29,7 +29,7 @@ mod team;
 use isthmus_datatype::{error, fail};
 
 pub use layout::Layout;
-pub use link::{Call, Incoming, Lane, Link, Outgoing};
+pub use link::{Call, Incoming, Lane, Launching, Link, Outgoing};
 pub use members::Members;
 pub use operand::Operand;
 pub use root::Root;

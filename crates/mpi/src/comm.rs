@@ -11,7 +11,7 @@ mod split;
 
 use std::ffi::CStr;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use isthmus_collective::Team;
@@ -50,6 +50,8 @@ pub struct Comm {
     /// What users attached.
     pub attributes: Attributes<Comm>,
     errhandler: Mutex<Arc<Errhandler>>,
+    /// Has the program set the error handler?
+    has_set_errhandler: AtomicBool,
     name: Mutex<String>,
     /// What was promised.
     pub hints: Hints,
@@ -91,6 +93,15 @@ impl Object for Comm {
     #[inline]
     fn table() -> &'static Table<Self> {
         &TABLE
+    }
+
+    fn absent(raw: u32) -> Option<&'static str> {
+        let is_ours = [COMM_WORLD.raw(), COMM_SELF.raw()].contains(&raw);
+        // Once there is a world, they are live.
+        is_ours.then(|| match environment::finalized() {
+            Ok(true) => "is gone since MPI_Finalize; sessions make communicators of their own",
+            _ => "needs MPI_Init; a session has no MPI_COMM_WORLD",
+        })
     }
 }
 
@@ -145,6 +156,7 @@ impl Comm {
             group,
             attributes: Attributes::new(),
             errhandler: Mutex::new(errhandler),
+            has_set_errhandler: AtomicBool::new(false),
             name: Mutex::default(),
             hints: Hints::default(),
             remote,
@@ -245,6 +257,21 @@ impl Comm {
 
     pub(crate) fn set_errhandler(&self, errhandler: Arc<Errhandler>) {
         *self.errhandler.lock().unwrap_or_else(PoisonError::into_inner) = errhandler;
+        self.has_set_errhandler.store(true, Ordering::Relaxed);
+    }
+
+    /// Has the program set the error handler itself, rather than inherited it?
+    pub(crate) fn has_set_errhandler(&self) -> bool {
+        self.has_set_errhandler.load(Ordering::Relaxed)
+    }
+
+    /// Is it a duplicate of `MPI_COMM_WORLD`, or as good as one: the same processes in the same order?
+    pub(crate) fn is_like_world(&self) -> bool {
+        let everyone = environment::world().size;
+        ![COMM_WORLD, COMM_SELF].contains(&self.handle())
+            && !self.is_inter()
+            && self.size as u32 == everyone
+            && group::compare(self.group.members(), &Members::first(everyone)) == IDENT
     }
 
     /// What to call it, for messages.

@@ -164,6 +164,17 @@ fn invitation() -> Result<Option<Invitation>> {
     }))
 }
 
+/// Ranks of the job that this process is in, or will be in once it has booted. `None`: booting would fail.
+pub fn expected_size() -> Option<u32> {
+    if let Some(world) = world() {
+        return Some(world.size);
+    }
+    if std::env::var_os("ISTHMUS_JOB").is_none() {
+        return refuse_other_launchers().is_ok().then_some(1);
+    }
+    std::env::var("ISTHMUS_SIZE").ok()?.parse().ok()
+}
+
 /// Running silently as many jobs of one rank each is what users suffer from elsewhere.
 fn refuse_other_launchers() -> Result<()> {
     for name in ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"] {
