@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::types::Type;
 
-pub use kernels::{Kernel, Predefined};
+pub use kernels::{Kernel, Predefined, find, find_for};
 
 /// An operation of a user's, ready for one datatype.
 pub trait Custom: Send + Sync {
@@ -33,7 +33,7 @@ impl Reduction {
     /// A predefined operation on elements of a datatype; `None` if it is not defined for them (MPI-5.0 §6.9.2, §6.9.4).
     #[inline]
     pub fn predefined(op: Predefined, datatype: &Type) -> Option<Self> {
-        let kernel = datatype.named().and_then(|named| kernels::find(op, named))?;
+        let kernel = datatype.named().and_then(|named| find(op, named))?;
         Some(Self::Kernel(kernel))
     }
 

@@ -13,6 +13,7 @@ use crate::error::{Class, Result};
 use crate::fail;
 use crate::handle::{Handle, Kind, Object, Table};
 
+pub(crate) use isthmus_datatype::op::{find as find_kernel, find_for as find_kernel_of};
 pub use isthmus_datatype::{Kernel, Predefined, Reduction};
 
 /// A user's function: `inout[i] = in[i] op inout[i]` for so many elements of a datatype.
@@ -80,6 +81,15 @@ impl Op {
     /// Is it there as long as the process?
     pub(crate) fn is_predefined(&self) -> bool {
         matches!(self.action, Action::Predefined(_))
+    }
+
+    /// Which predefined operation it is, if it is one.
+    #[inline]
+    pub(crate) fn which(&self) -> Option<Predefined> {
+        match self.action {
+            Action::Predefined(which) => Some(which),
+            Action::User(_) => None,
+        }
     }
 
     /// May operands change places?
