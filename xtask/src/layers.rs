@@ -18,6 +18,8 @@ const LAYERS: &[&[&str]] = &[
     &["shm"],
     &["transfer"],
     &["engine"],
+    &["datatype"],
+    &["collective"],
     &["mpi", "armci"],
     &["abi"],
     &["launch", "cli"],
