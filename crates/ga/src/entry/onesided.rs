@@ -82,8 +82,8 @@ unsafe fn strided<I: Number>(
         }
         // What the buffer holds is denser than the patch.
         let mut dense = patch.clone();
-        for d in 0..array.rank() {
-            dense.hi[d] = dense.lo[d] + (patch.hi[d] - patch.lo[d]) / skip[d];
+        for (d, step) in skip.iter().enumerate() {
+            dense.hi[d] = dense.lo[d] + (patch.hi[d] - patch.lo[d]) / step;
         }
         let buffer = buffer(&array, &dense, at, ld)?;
         onesided::transfer_strided(&array, &patch, &skip, &buffer, way)
