@@ -11,6 +11,7 @@ const LAYERS: &[&[&str]] = &[
     &["os", "twice"],
     &["shm"],
     &["transfer"],
+    &["fabric"],
     &["engine"],
     &["mpi"],
     &["abi"],

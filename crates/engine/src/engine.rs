@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use isthmus_shm::{Offset, Segment, Slot, doorbell};
 
 use crate::channel::inbound::Inbound;
+use crate::channel::network::Network;
 use crate::channel::outbound::{Leases, Outbound};
 use crate::matching::early::{Early, EarlyStream};
 use crate::matching::queues::{Key, Posted, Unexpected};
@@ -43,6 +44,8 @@ pub(crate) struct Engine {
     pub out: Vec<Option<Box<Outbound>>>,
     pub inbound: Vec<Option<Box<Inbound>>>,
     pub hot: Vec<u32>,
+    /// The channel to other nodes, if a rank of the job is on one.
+    pub network: Option<Box<Network>>,
     /// Who will probably be heard next: whom we heard last, or wait for; ourselves: nobody.
     pub awaited: u32,
     /// Peers with something queued.
@@ -106,6 +109,7 @@ impl Engine {
             out: (0..ranks).map(|_| None).collect(),
             inbound: (0..ranks).map(|_| None).collect(),
             hot: Vec::new(),
+            network: None,
             awaited: me,
             backlog: Vec::new(),
             arena: Arena::default(),
@@ -114,7 +118,12 @@ impl Engine {
             leases: Leases::default(),
             cells_made: 0,
             withdrawn: Vec::new(),
-            reach: vec![Reach::default(); ranks],
+            reach: (0..segment.ranks())
+                .map(|peer| match segment.is_elsewhere(peer) {
+                    false => Reach::default(),
+                    true => Reach::NONE,
+                })
+                .collect(),
             learned: (0..ranks).map(|_| None).collect(),
             early: EarlyOnes::default(),
             spare: Spare::default(),
@@ -156,6 +165,9 @@ impl Engine {
         }
         if self.segment.attention(self.me).load(Ordering::Relaxed) != 0 {
             moved |= self.attend();
+        }
+        if self.network.is_some() {
+            moved |= self.advance_network(moved);
         }
         if !self.backlog.is_empty() {
             moved |= self.flush();
@@ -222,7 +234,7 @@ impl Engine {
     }
 
     /// Is there a record to take, or a doorbell bit? Takes nothing.
-    pub fn has_work(&self) -> bool {
+    pub fn has_work(&mut self) -> bool {
         self.hot.iter().any(|&peer| {
             self.inbound[peer as usize]
                 .as_ref()
@@ -237,6 +249,7 @@ impl Engine {
             || !self.questions.is_empty()
             || self.segment.attention(self.me).load(Ordering::Acquire) != 0
             || self.is_behind()
+            || self.network.as_mut().is_some_and(|network| network.has_work())
     }
 
     /// The descriptor that a peer named.

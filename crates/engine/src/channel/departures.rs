@@ -14,7 +14,7 @@ impl Engine {
 
     /// Has everything that was to be sent left this process?
     pub fn is_quiet(&self) -> bool {
-        self.backlog.is_empty()
+        self.backlog.is_empty() && self.network.as_ref().is_none_or(|network| network.is_quiet())
     }
 
     /// The channel to `peer`, made at first use.
@@ -28,7 +28,10 @@ impl Engine {
 
     #[cold]
     fn connect(&mut self, peer: u32) -> crate::Result<()> {
-        let outbound = Outbound::connect(self.segment, &mut self.arena, self.me, peer)?;
+        let outbound = match self.is_remote(peer) {
+            false => Outbound::connect(self.segment, &mut self.arena, self.me, peer)?,
+            true => self.connect_remote(peer)?,
+        };
         let outbound = self.out[peer as usize].insert(Box::new(outbound));
         self.given_ups.take_back_letters(peer, |letter| outbound.answer(letter));
         if !outbound.is_idle() && !self.backlog.contains(&peer) {
@@ -39,12 +42,17 @@ impl Engine {
 
     /// Tell `peer` that there is a record for it, if it does not look by itself or sleeps.
     #[inline]
-    pub fn ring(&self, peer: u32) {
+    pub fn ring(&mut self, peer: u32) {
         self.order();
         if self.out[peer as usize]
             .as_ref()
             .is_none_or(|outbound| !outbound.is_polled())
         {
+            // The rings to other nodes are never looked at by those who write to others.
+            if self.is_remote(peer) {
+                self.send_remote(peer);
+                return;
+            }
             doorbell::set_bit(self.segment.bitmap(peer), self.me);
         }
         self.wake(peer);
@@ -96,7 +104,10 @@ impl Engine {
     /// (whether something was written, whether nothing is left)
     fn flush_to(&mut self, peer: u32) -> (bool, bool) {
         if self.out[peer as usize].is_none() {
-            return self.leave_letter(peer);
+            return match self.is_remote(peer) {
+                false => self.leave_letter(peer),
+                true => (false, self.outbound(peer).is_err()),
+            };
         }
         let mut wrote = false;
         let mut done = std::mem::take(&mut self.done);

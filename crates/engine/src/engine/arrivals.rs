@@ -84,7 +84,8 @@ impl Engine {
             return false;
         }
         self.early.rounds = 0;
-        self.poll_hot()
+        let held = self.network.is_some() && self.handle_held();
+        self.poll_hot() || held
     }
 
     /// Is this a longer message that no receive waits for, and whose bytes are to be kept? Its length.
@@ -111,7 +112,7 @@ impl Engine {
     }
 
     /// Does this message stay in its ring, since its receive may be about to be posted, or there is no memory for it?
-    fn stays(&mut self, peer: u32, header: Header, body: Body) -> bool {
+    pub(crate) fn stays(&mut self, peer: u32, header: Header, body: Body) -> bool {
         let Some(bytes) = self.is_early(peer, header, body) else {
             return false;
         };
@@ -187,6 +188,9 @@ impl Engine {
     /// Take whatever has come from a peer, also what would stay for its receive: nobody will look again.
     pub fn take_all(&mut self, peer: u32) {
         self.early.patient = false;
+        if self.is_remote(peer) {
+            return self.take_all_remote(peer);
+        }
         while self.poll(peer) {}
     }
 
@@ -205,6 +209,9 @@ impl Engine {
 
     /// Find the ring from `peer`. False: there is none yet.
     pub fn open(&mut self, peer: u32) -> bool {
+        if self.is_remote(peer) {
+            return false;
+        }
         if self.inbound[peer as usize].is_none() {
             // SYNC: inbox
             let at = self.segment.inbox(self.me, peer).load(Ordering::Acquire);
@@ -259,7 +266,7 @@ impl Engine {
 
     /// Hand a record to its handler. Records that make no sense are dropped: what a peer wrote is data, not truth.
     #[inline]
-    fn dispatch(&mut self, peer: u32, header: Header, body: Body) -> Option<()> {
+    pub(crate) fn dispatch(&mut self, peer: u32, header: Header, body: Body) -> Option<()> {
         match Handler::of(header)? {
             Handler::Eager => {
                 let (envelope, payload) = body.split::<Envelope>()?;

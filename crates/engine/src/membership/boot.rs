@@ -10,6 +10,7 @@ use isthmus_os::{membarrier, process, random, socket};
 use isthmus_shm::Segment;
 use isthmus_shm::slot::Identity;
 
+use crate::channel::network::Network;
 use crate::engine::Engine;
 use crate::membership::control::{self, Nonce, ToLauncher, ToRank};
 use crate::membership::job;
@@ -253,6 +254,7 @@ fn settle(place: Place) -> Result<()> {
         )));
     }
     segment.keep_from_children();
+    place::learn_nodes(segment);
     let slot = segment.slot(world.rank);
     if !slot.claim() {
         return Err(Error::Boot(format!("another process is rank {} already", world.rank)));
@@ -275,10 +277,12 @@ fn settle(place: Place) -> Result<()> {
         place: place::of_rank(world.rank).bits(),
         xpmem: mechanism::exposed(),
     });
-    RANKS.store(world.size, Ordering::Relaxed);
+    RANKS.store(segment.ranks_here(), Ordering::Relaxed);
     CPUS.store(segment.cpus(), Ordering::Relaxed);
     LIFELINE.store(lifeline.as_ref().map_or(-1, |fd| fd.as_raw_fd()), Ordering::Relaxed);
+    let network = Network::open(segment, world.rank, nonce, lifeline.as_ref())?;
     let mut engine = Engine::new(segment, world.rank, !registered, lifeline);
+    engine.network = network;
     let _ = WORLD.set(world);
     engine.arena.plan = mechanism::plan();
     *ENGINE.get(&mut enter()) = Some(engine);

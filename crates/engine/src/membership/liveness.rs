@@ -157,6 +157,7 @@ impl Engine {
         self.given_ups.take_back_letters(peer, |_| {});
         self.hot.retain(|&other| other != peer);
         self.reach[peer as usize] = Reach::NONE;
+        self.forget_remote(peer);
         if let Some(outbound) = self.out[peer as usize].as_mut() {
             outbound.abandon();
             outbound

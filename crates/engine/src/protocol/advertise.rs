@@ -102,7 +102,7 @@ impl Engine {
         };
         let is_pushable = mechanism::is_open(Way::SingleCopy) || mechanism::is_open(Way::Mapped);
         let goes_at_once = length <= self.eager_limit && length < self.announced_from;
-        if goes_at_once || peer == self.me || own.is_some() || !is_pushable {
+        if goes_at_once || peer == self.me || self.is_remote(peer) || own.is_some() || !is_pushable {
             return;
         }
         if tunables::ADVERTISE.get() == 0
