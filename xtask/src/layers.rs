@@ -1,10 +1,16 @@
-//! `check-layers`: the order of docs/ARCHITECTURE.md, enforced. A crate may use only crates to its left.
+//! `check-layers`: the order of docs/ARCHITECTURE.md, enforced. A crate may use only crates below it, and within a crate a part may use
+//! only parts below it.
+
+mod parts;
+mod paths;
 
 use std::collections::BTreeMap;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
+
+use parts::House;
 
 /// Lowest first. Crates that share an entry may not use one another.
 const LAYERS: &[&[&str]] = &[
@@ -18,6 +24,69 @@ const LAYERS: &[&[&str]] = &[
     &["launch", "cli"],
     &["conformance", "fuzz", "tests"],
 ];
+
+/// The parts of crates.
+const HOUSES: &[House] = &[House {
+    sources: "crates/engine/src",
+    order: &[
+        &["error", "types", "counters", "tunables"],
+        &["memory"],
+        &["membership"],
+        &["channel"],
+        &["ops"],
+        &["matching"],
+        &["protocol::choice"],
+        &["protocol"],
+        &["rma"],
+        &["engine"],
+        &["progress"],
+        &["hostile"],
+    ],
+    upward: &[
+        ("channel::departures", "engine"),
+        ("channel::inbound", "protocol::choice"),
+        ("channel::outbound", "protocol"),
+        ("channel::outbound", "protocol::choice"),
+        ("channel::record", "protocol::choice"),
+        ("matching::early", "engine"),
+        ("membership::boot", "engine"),
+        ("membership::boot", "lib"),
+        ("membership::boot", "progress"),
+        ("membership::boot", "protocol"),
+        ("membership::consensus", "progress"),
+        ("membership::given_up", "channel"),
+        ("membership::given_up", "engine"),
+        ("membership::given_up", "matching"),
+        ("membership::given_up", "progress"),
+        ("membership::liveness", "channel"),
+        ("membership::liveness", "engine"),
+        ("membership::liveness", "matching"),
+        ("membership::liveness", "ops"),
+        ("membership::liveness", "progress"),
+        ("membership::liveness", "protocol"),
+        ("membership::place", "progress"),
+        ("memory::board", "progress"),
+        ("memory::heap", "membership"),
+        ("memory::staging", "channel"),
+        ("memory::staging", "progress"),
+        ("memory::staging::publish", "membership"),
+        ("ops", "protocol::choice"),
+        ("protocol::advertise", "engine"),
+        ("protocol::choice::protocols", "protocol"),
+        ("protocol::choice::remote", "engine"),
+        ("protocol::choice::remote", "progress"),
+        ("protocol::choice::remote", "protocol"),
+        ("protocol::payloads", "engine"),
+        ("protocol::reach", "engine"),
+        ("protocol::receive", "engine"),
+        ("protocol::rendezvous", "engine"),
+        ("protocol::send", "engine"),
+        ("protocol::single_copy", "engine"),
+        ("rma::flow", "progress"),
+        ("rma::notify", "progress"),
+        ("rma::target", "progress"),
+    ],
+}];
 
 #[derive(Deserialize)]
 struct Metadata {
@@ -35,7 +104,7 @@ struct Dependency {
     name: String,
 }
 
-/// Fails if any crate of the workspace depends on one that is not below it, or has no layer.
+/// Fails if any crate of the workspace depends on one that is not below it, or has no layer, and likewise for parts of crates.
 pub fn run(_arguments: &[String]) -> Result<()> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version=1", "--no-deps"])
@@ -47,7 +116,10 @@ pub fn run(_arguments: &[String]) -> Result<()> {
         String::from_utf8_lossy(&output.stderr)
     );
     let metadata: Metadata = serde_json::from_slice(&output.stdout).context("cargo metadata's answer")?;
-    let wrong = violations(&metadata);
+    let mut wrong = violations(&metadata);
+    for house in HOUSES {
+        wrong.extend(parts::violations(house)?);
+    }
     if !wrong.is_empty() {
         bail!("{}", wrong.join("\n"));
     }

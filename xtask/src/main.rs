@@ -23,7 +23,7 @@ usage: cargo xtask COMMAND
                          feed a target what libFuzzer comes up with (10 minutes), or these files;
                          --minimize makes what was found the corpus
   gen [--check]          write (or check) what is generated from standard/
-  check-layers           dependencies between crates point only downward";
+  check-layers           crates use only crates below them, parts of a crate only parts below them";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

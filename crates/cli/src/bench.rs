@@ -15,6 +15,7 @@ use crate::prefix::Prefix;
 mod catalogue;
 mod experiment;
 mod library;
+mod paper;
 mod peers;
 mod plot;
 mod process;
@@ -31,6 +32,7 @@ mod workshop;
 
 use experiment::Experiment;
 use library::{Library, Name};
+use paper::Paper;
 use record::Record;
 use size::Size;
 use table::Table;
@@ -66,9 +68,27 @@ struct Options {
     /// Write the results, launch by launch, to FILE
     #[arg(long, value_name = "FILE", global = true)]
     json: Option<PathBuf>,
+    /// Measure what a paper measured, figure by figure, and write a page with its plots, what it found and what is found here
+    /// (isthmus-NAME.html, unless --html says otherwise)
+    #[arg(long, value_name = "NAME")]
+    paper: Option<paper::Name>,
     /// Write a report with plots to FILE; it needs no network
     #[arg(long, value_name = "FILE", global = true)]
     html: Option<PathBuf>,
+}
+
+impl Options {
+    /// The experiment as the user wants it.
+    fn apply(&self, experiment: Experiment) -> Experiment {
+        let mut experiment = if self.quick { experiment.quick() } else { experiment };
+        if let Some(launches) = self.launches {
+            experiment.launches = launches.get();
+        }
+        if let Some(seconds) = self.seconds {
+            experiment.seconds = seconds;
+        }
+        experiment
+    }
 }
 
 fn seconds(text: &str) -> Result<f64> {
@@ -230,20 +250,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let libraries = libraries(&prefix, options)?;
     let cpus = cpus();
     let workshop = Workshop::new(&prefix, &cpus)?;
+    if let Some(name) = options.paper {
+        ensure!(
+            arguments.what.is_none(),
+            "--paper measures a paper's experiments, and no other"
+        );
+        return run_paper(name.paper(), options, &libraries, &workshop, &cpus);
+    }
     let mut experiments = arguments.what.as_ref().map_or_else(everything, What::experiments);
-    if options.quick {
-        experiments = experiments.into_iter().map(Experiment::quick).collect();
-    }
-    if let Some(launches) = options.launches {
-        experiments
-            .iter_mut()
-            .for_each(|experiment| experiment.launches = launches.get());
-    }
-    if let Some(seconds) = options.seconds {
-        experiments
-            .iter_mut()
-            .for_each(|experiment| experiment.seconds = seconds);
-    }
+    experiments = experiments
+        .into_iter()
+        .map(|experiment| options.apply(experiment))
+        .collect();
 
     let mut tables = Vec::new();
     for experiment in &experiments {
@@ -253,6 +271,44 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         // After each experiment: what was measured is not lost if the next is interrupted.
         write(options, &tables, &cpus)?;
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Measure a paper's figures, and write its page after each.
+fn run_paper(
+    mut paper: Paper,
+    options: &Options,
+    libraries: &[Library],
+    workshop: &Workshop,
+    cpus: &str,
+) -> Result<ExitCode> {
+    ensure!(options.json.is_none(), "--paper writes no JSON");
+    let default = PathBuf::from(format!("isthmus-{}.html", paper.name));
+    let file = options.html.as_ref().unwrap_or(&default);
+    for figure in &mut paper.figures {
+        let experiments = std::mem::take(&mut figure.experiments).into_iter();
+        figure.experiments = experiments.map(|experiment| options.apply(experiment)).collect();
+    }
+    let mut measured = Vec::new();
+    for figure in &paper.figures {
+        println!("{}", figure.title);
+        let mut tables = Vec::new();
+        for experiment in &figure.experiments {
+            match series::measure(experiment, libraries, workshop) {
+                Ok(table) => {
+                    println!("{}", table.text());
+                    tables.push(table);
+                }
+                // One experiment that cannot be had, such as a model that is not installed, does not end the others.
+                Err(error) if !interrupt::noted() => eprintln!("isthmus: {} is left out: {error:#}", experiment.name),
+                Err(error) => return Err(error),
+            }
+        }
+        measured.push((figure, tables));
+        let page = paper::page(&paper, &measured, cpus)?;
+        fs::write(file, page).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    println!("{}", file.display());
     Ok(ExitCode::SUCCESS)
 }
 

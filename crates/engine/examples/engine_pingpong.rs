@@ -3,10 +3,10 @@
 
 use std::time::Instant;
 
-use isthmus_engine::{ContextId, Mode, Peer, Posting, boot, enter, leave, wait_until};
+use isthmus_engine::{ContextId, Mode, Peer, Posting, enter, join, part, wait_until};
 
 fn main() {
-    boot().expect("booted");
+    join().expect("booted");
     let world = isthmus_engine::world().clone();
     let sizes: Vec<usize> = match std::env::args().nth(1) {
         Some(size) => vec![size.parse().expect("a number")],
@@ -63,5 +63,5 @@ fn main() {
             );
         }
     }
-    leave();
+    part();
 }

@@ -20,6 +20,7 @@ mod memory;
 mod ops;
 mod progress;
 mod protocol;
+pub mod rma;
 pub mod tunables;
 mod types;
 
@@ -28,7 +29,7 @@ use matching::queues::Pattern;
 use memory::buffer::Buffer;
 use ops::Owner;
 
-pub use membership::boot::{State, abort, boot, is_crowded, is_in_use, leave, resume, state};
+pub use membership::boot::{State, abort, boot, is_crowded, is_in_use, join, part, state};
 pub use membership::consensus::{Agreed, Consensus};
 pub use membership::{control, job};
 pub use memory::board::{Board, INLINE, MOST_MEMBERS, MOST_STEPS, Posted, Step};
@@ -45,7 +46,7 @@ pub use membership::liveness::wounds;
 pub use membership::place::{declared, hardware, here};
 pub use memory::staging::{LONGEST, Staged, copy_for_others, copy_from_others, copy_past_caches};
 pub use progress::gate::{Entered, Guarded, allow_threads, allows_threads, enter};
-pub use progress::wait::wait_until;
+pub use progress::wait::{ring, wait_until};
 pub use protocol::choice::remote::{Remote, single_copies_pay, single_copy_price};
 pub use protocol::choice::select::passes_caches;
 pub use types::{Arrival, ContextId, MessageId, Mode, OpId, Outcome, Peer, Posting, World};

@@ -76,23 +76,16 @@ pub(crate) fn join(wanted: i32) -> Result<i32> {
     coll::select::check()?;
     let mut life = life();
     if life.users == 0 {
-        match isthmus_engine::state() {
-            State::Outside => {
-                allow_threads(wanted);
-                isthmus_engine::boot()?;
-                info::publish_env();
-            }
-            State::Inside => {
-                allow_threads(wanted);
-                isthmus_engine::resume();
-            }
-            State::Forked => {
-                return Err(fail!(
-                    Other,
-                    "this process was forked from one that uses MPI; exec first"
-                ));
-            }
+        if isthmus_engine::state() == State::Forked {
+            return Err(fail!(
+                Other,
+                "this process was forked from one that uses MPI; exec first"
+            ));
         }
+        allow_threads(wanted);
+        isthmus_engine::join()?;
+        static TELL_ENV: Once = Once::new();
+        TELL_ENV.call_once(info::publish_env);
     }
     life.users += 1;
     Ok(if isthmus_engine::allows_threads() {
@@ -124,7 +117,7 @@ pub(crate) fn part() {
     let mut life = life();
     life.users -= 1;
     if life.users == 0 {
-        isthmus_engine::leave();
+        isthmus_engine::part();
     }
 }
 

@@ -21,10 +21,15 @@ impl Mapping {
     /// Map the first `length` bytes of `fd`. The mapping may reach beyond the end of the file: those addresses become
     /// good when the file grows.
     pub fn shared(fd: &OwnedFd, length: usize) -> Result<Self> {
-        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+        Self::shared_near(fd, length, 0)
+    }
+
+    /// As [`shared`](Self::shared), at the address `hint`, which is a multiple of the page size, if nothing is there.
+    pub fn shared_near(fd: &OwnedFd, length: usize, hint: usize) -> Result<Self> {
+        // SAFETY: a new mapping touches nothing that exists: the kernel goes elsewhere if the hint is no good.
         let base = unsafe {
             libc::mmap(
-                std::ptr::null_mut(),
+                std::ptr::without_provenance_mut(hint),
                 length,
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_SHARED | libc::MAP_NORESERVE,

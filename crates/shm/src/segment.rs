@@ -268,6 +268,15 @@ fn refuse_if_short(wanted: u64) -> Result<(), Error> {
     }
 }
 
+/// Where every process of a job maps its segment, if nothing else is there: so an address in it usually is the same
+/// everywhere, as programs expect that hand addresses to one another. Other jobs have other addresses, since a process may
+/// know several. Between what Linux gives programs and what it gives their libraries, below what sanitizers take.
+fn usual_base(nonce: [u8; 16]) -> usize {
+    const FIRST: usize = 0x2000_0000_0000;
+    const SLOTS: usize = 128;
+    FIRST + (usize::from(nonce[0]) % SLOTS) * (2 * LIMITS[0] as usize)
+}
+
 /// What the header says that never changes, and how much everybody maps.
 struct Facts {
     ranks: u32,
@@ -317,7 +326,8 @@ impl Segment {
     pub fn attach(fd: OwnedFd, nonce: [u8; 16]) -> Result<Self, Error> {
         let facts = inspect(&fd, nonce)?;
         let most = largest_mapping(&fd, facts.limit)?;
-        let segment = Self::map(Mapping::shared(&fd, most as usize)?, fd, &facts);
+        let mapping = Mapping::shared_near(&fd, most as usize, usual_base(nonce))?;
+        let segment = Self::map(mapping, fd, &facts);
         segment.mapping.keep_from_core_dumps();
         let header = segment.header();
         // SYNC: segment-limit

@@ -407,7 +407,7 @@ pub fn wake() -> Experiment {
 }
 
 /// A row per size, in microseconds: what most experiments are.
-fn by_size(name: &str, title: &str, program: &'static str) -> Experiment {
+pub(super) fn by_size(name: &str, title: &str, program: &'static str) -> Experiment {
     Experiment {
         name: name.to_owned(),
         title: title.to_owned(),
@@ -426,6 +426,7 @@ fn by_size(name: &str, title: &str, program: &'static str) -> Experiment {
         launches: 5,
         floor: Floor::None,
         targets: vec![],
+        model: None,
     }
 }
 
@@ -453,7 +454,7 @@ fn alone(ranks: u32, options: &[&str]) -> Run {
 }
 
 /// The sizes that were asked for, or else these.
-fn cells(sizes: &[Size], default: &str) -> Vec<String> {
+pub(super) fn cells(sizes: &[Size], default: &str) -> Vec<String> {
     let sizes = if sizes.is_empty() { &size::list(default) } else { sizes };
     sizes.iter().map(|size| size.0.to_string()).collect()
 }
@@ -465,7 +466,7 @@ fn chosen(of: &[String], all: &[&str]) -> Vec<String> {
 }
 
 /// Every kind with every size.
-fn products(kinds: &[String], sizes: &[String]) -> Vec<String> {
+pub(super) fn products(kinds: &[String], sizes: &[String]) -> Vec<String> {
     let of_kind = |kind| sizes.iter().map(move |size| format!("{kind}:{size}"));
     kinds.iter().flat_map(of_kind).collect()
 }

@@ -33,7 +33,21 @@ pub struct Experiment {
     pub floor: Floor,
     /// What must be reached.
     pub targets: Vec<Target>,
+    /// What it needs that only Isthmus has; then the other libraries are left out.
+    pub model: Option<Model>,
 }
+
+/// A programming model beside MPI, as the C programs are compiled for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Model {
+    /// Flags for the compiler.
+    pub flags: &'static [&'static str],
+}
+
+/// ARMCI.
+pub const ARMCI: Model = Model {
+    flags: &["-DWITH_ARMCI", "-larmci"],
+};
 
 /// The groups of an experiment's rows.
 #[derive(Default)]

@@ -28,19 +28,25 @@ pub fn page(tables: &[Table], cpus: &str) -> Result<String> {
     for table in tables {
         body += &section(table)?;
     }
-    Ok(format!(
+    Ok(frame("Isthmus bench", &body))
+}
+
+/// A page that needs nothing else.
+pub(super) fn frame(title: &str, body: &str) -> String {
+    format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <title>Isthmus bench</title><style>{}</style></head>\n<body>{body}</body></html>\n",
+         <title>{}</title><style>{}</style></head>\n<body>{body}</body></html>\n",
+        escaped(title),
         include_str!("report.css")
-    ))
+    )
 }
 
 /// So many rows are a plot; fewer are bars.
 const FEW: usize = 3;
 
 /// When, on what, and which libraries.
-fn facts(tables: &[Table], cpus: &str) -> String {
+pub(super) fn facts<'a>(tables: impl IntoIterator<Item = &'a Table<'a>>, cpus: &str) -> String {
     let seconds = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_secs());
@@ -53,7 +59,7 @@ fn facts(tables: &[Table], cpus: &str) -> String {
         time(seconds)
     );
     let mut seen: Vec<Name> = Vec::new();
-    for column in tables.iter().flat_map(Table::columns) {
+    for column in tables.into_iter().flat_map(Table::columns) {
         if let (false, Some(version)) = (seen.contains(&column.library), &column.version) {
             seen.push(column.library);
             let _ = write!(text, "<li>{} {}</li>", swatch(column.library), escaped(version));
@@ -253,7 +259,7 @@ fn swatch(library: Name) -> String {
     format!("<i style=\"background:{}\"></i>", css(colour(library)))
 }
 
-fn css(colour: RGBColor) -> String {
+pub(super) fn css(colour: RGBColor) -> String {
     format!("rgb({},{},{})", colour.0, colour.1, colour.2)
 }
 
@@ -267,7 +273,7 @@ fn colour(library: Name) -> RGBColor {
     }
 }
 
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use isthmus_os::{cpu, interrupt};
 
 use super::experiment::{Experiment, Floor, Run};
-use super::library::Library;
+use super::library::{Library, Name};
 use super::samples::{Cell, Samples};
 use super::table::{Column, Table};
 use super::workshop::Workshop;
@@ -40,8 +40,10 @@ struct Contender<'a> {
 /// that says why; it is an error if there is no number at all. Blocks, and shows progress on stderr.
 pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: &Workshop) -> Result<Table<'a>> {
     let launches = experiment.launches;
+    let can = |library: &&Library| experiment.model.is_none() || library.name == Name::Isthmus;
     let mut contenders: Vec<Contender> = libraries
         .iter()
+        .filter(can)
         .map(|library| Contender {
             library,
             column: Column::new(library.name),
@@ -191,6 +193,7 @@ fn one_launch(
             library,
             run.ranks,
             experiment.program,
+            experiment.model,
             &arguments(experiment, run, &cells),
         ) {
             Ok(finished) => {

@@ -138,7 +138,7 @@ fn measure(
             options.extend(doable.iter().map(|&at| format!("{}:{}", collective.name, sizes[at])));
             let wish = format!("{}:{}?", collective.name, collective.algorithms[*algorithm].name);
             let library = Library::isthmus(prefix).with("ISTHMUS_COLLECTIVES", &wish);
-            let finished = workshop.run(&library, ranks, "collectives", &options)?.well()?;
+            let finished = workshop.run(&library, ranks, "collectives", None, &options)?.well()?;
             for (line, at) in finished.results("collectives").zip(doable) {
                 by_size[at].extend(line.field("us"));
             }

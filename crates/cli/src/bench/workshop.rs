@@ -8,9 +8,13 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use super::experiment::Model;
 use super::library::Library;
 use super::process::{self, Finished};
 use crate::prefix::Prefix;
+
+/// A program, its compiler, and further flags.
+type Compilation = (String, PathBuf, &'static [&'static str]);
 
 /// Where programs are made and run.
 pub struct Workshop {
@@ -18,8 +22,7 @@ pub struct Workshop {
     sources: PathBuf,
     mpicc: PathBuf,
     cpus: String,
-    /// By program and compiler.
-    compiled: RefCell<HashMap<(String, PathBuf), PathBuf>>,
+    compiled: RefCell<HashMap<Compilation, PathBuf>>,
 }
 
 impl Workshop {
@@ -44,9 +47,16 @@ impl Workshop {
 
     /// Run an MPI program on `ranks` ranks of `library`. Whether it ended well is for the caller to see; that it runs on
     /// another library is an error.
-    pub fn run(&self, library: &Library, ranks: u32, program: &str, arguments: &[String]) -> Result<Finished> {
+    pub fn run(
+        &self,
+        library: &Library,
+        ranks: u32,
+        program: &str,
+        model: Option<Model>,
+        arguments: &[String],
+    ) -> Result<Finished> {
         let wrapper = library.wrapper.as_ref().unwrap_or(&self.mpicc);
-        let program = self.compile(program, wrapper)?;
+        let program = self.compile(program, wrapper, model.map_or(&[], |model| model.flags))?;
         let mut command = library.command(ranks, &program, arguments);
         command.env("ISTHMUS_BENCH_CPUS", &self.cpus);
         let finished = process::run(command, &self.directory)?;
@@ -63,14 +73,14 @@ impl Workshop {
     /// Run the floors' program, which needs no MPI.
     pub fn run_floors(&self, arguments: &[String]) -> Result<Finished> {
         let compiler = std::env::var_os("CC").map_or_else(|| PathBuf::from("cc"), PathBuf::from);
-        let mut command = Command::new(self.compile("floors", &compiler)?);
+        let mut command = Command::new(self.compile("floors", &compiler, &[])?);
         command.args(arguments).env("ISTHMUS_BENCH_CPUS", &self.cpus);
         process::run(command, &self.directory)?.well()
     }
 
-    /// Compile once, with `compiler`.
-    fn compile(&self, program: &str, compiler: &Path) -> Result<PathBuf> {
-        let key = (program.to_owned(), compiler.to_owned());
+    /// Compile once, with `compiler` and these flags.
+    fn compile(&self, program: &str, compiler: &Path, flags: &'static [&'static str]) -> Result<PathBuf> {
+        let key = (program.to_owned(), compiler.to_owned(), flags);
         if let Some(path) = self.compiled.borrow().get(&key) {
             return Ok(path.clone());
         }
@@ -80,6 +90,7 @@ impl Workshop {
         let mut command = Command::new(compiler);
         command.args(["-O3", "-pthread", "-o"]).arg(&path);
         command.arg(self.sources.join(program).with_extension("c"));
+        command.args(flags);
         process::run(command, &self.directory)?.well()?;
         self.compiled.borrow_mut().insert(key, path.clone());
         Ok(path)

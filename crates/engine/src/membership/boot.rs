@@ -2,7 +2,7 @@
 
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
@@ -48,6 +48,9 @@ static LIFELINE: AtomicI32 = AtomicI32::new(-1);
 /// Our own copy of the secret that peers read to prove who we are.
 static SECRET: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
+/// This process is not registered with membarrier.
+static FENCE_NEEDED: AtomicBool = AtomicBool::new(true);
+
 /// How long a launcher may take to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -65,6 +68,11 @@ pub fn state() -> State {
 #[inline(always)]
 pub fn is_in_use() -> bool {
     STATE.load(Ordering::Relaxed) == INSIDE
+}
+
+/// Must this process fence between publishing something and looking whether a peer sleeps?
+pub(crate) fn fence_needed() -> bool {
+    FENCE_NEEDED.load(Ordering::Relaxed)
 }
 
 /// Who we are; `None` before [`boot`].
@@ -117,7 +125,7 @@ pub fn boot() -> Result<()> {
         State::Outside => {}
     }
     let place = match invitation()? {
-        Some(invitation) => match join(&invitation)? {
+        Some(invitation) => match ask(&invitation)? {
             Some(place) => place,
             None => alone()?,
         },
@@ -172,7 +180,7 @@ fn refuse_other_launchers() -> Result<()> {
 }
 
 /// Ask the launcher for our place. `None`: somebody else has it, typically a parent whose environment we inherited.
-fn join(invitation: &Invitation) -> Result<Option<Place>> {
+fn ask(invitation: &Invitation) -> Result<Option<Place>> {
     let failed = |what: &str, error: &dyn std::fmt::Display| {
         Error::Boot(format!(
             "{what}: {error} (is the mpiexec that set ISTHMUS_JOB still running, on this machine?)"
@@ -290,6 +298,7 @@ fn settle(place: Place) -> Result<()> {
         gate::favour();
     }
     process::on_fork_in_child(forked);
+    FENCE_NEEDED.store(!registered, Ordering::Relaxed);
     heap::open(segment);
     STATE.store(INSIDE, Ordering::Release);
     Ok(())
@@ -315,14 +324,47 @@ extern "C" fn forked() {
     }
 }
 
-/// Tell the launcher that this process has finalized: its exit is no longer a failure. The engine stays usable.
-pub fn leave() {
+/// Users of the job in this process: each model that is initialized counts one (MPI's world, each of its sessions, ARMCI, ...).
+static USERS: Mutex<u32> = Mutex::new(0);
+
+/// Be one more user of the job: joins it if this process has not ([`boot`]), or comes back after the last user has
+/// [parted](part).
+///
+/// # Errors
+/// As [`boot`].
+pub fn join() -> Result<()> {
+    let mut users = USERS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if *users == 0 {
+        let was_inside = state() == State::Inside;
+        boot()?;
+        if was_inside {
+            resume();
+        }
+    } else if state() == State::Forked {
+        boot()?;
+    }
+    *users += 1;
+    Ok(())
+}
+
+/// One user of the job less. With the last, the launcher hears that this process has finalized: its exit is no longer a
+/// failure. The engine stays usable.
+pub fn part() {
+    let mut users = USERS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    *users = users.saturating_sub(1);
+    if *users == 0 {
+        leave();
+    }
+}
+
+/// Tell the launcher that this process has finalized: its exit is no longer a failure.
+fn leave() {
     let _ = STATE.compare_exchange(INSIDE, IDLE, Ordering::AcqRel, Ordering::Relaxed);
     tell(&ToLauncher::Finalized);
 }
 
-/// Tell the launcher that MPI is in use again after [`leave`] (sessions).
-pub fn resume() {
+/// Tell the launcher that the job is in use again after [`leave`] (sessions).
+fn resume() {
     let _ = STATE.compare_exchange(IDLE, INSIDE, Ordering::AcqRel, Ordering::Relaxed);
     tell(&ToLauncher::Resumed);
 }

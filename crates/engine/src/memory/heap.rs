@@ -11,10 +11,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ptr::NonNull;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use isthmus_os::memory;
-use isthmus_shm::{Offset, Place, Registry, Segment, registry, segment};
+pub use isthmus_shm::Place;
+use isthmus_shm::{Offset, Registry, Segment, registry, segment};
 
 use crate::membership::boot::{State, state};
 use crate::{Error, counters};
@@ -31,15 +32,24 @@ const LARGE: u64 = 64 << 20;
 /// The memory that this process shares with peers, by address.
 pub(crate) static REGISTRY: Registry = Registry::new();
 
+/// The job's segment, once this process has joined.
+static SEGMENT: OnceLock<&'static Segment> = OnceLock::new();
+
 static HEAP: Mutex<Option<Heap>> = Mutex::new(None);
 
 fn heap() -> MutexGuard<'static, Option<Heap>> {
     HEAP.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The job's segment; `None` before this process has joined the job.
+pub(crate) fn segment() -> Option<&'static Segment> {
+    SEGMENT.get().copied()
+}
+
 /// From now on there is memory to be had from the job's segment.
 pub(crate) fn open(segment: &'static Segment) {
     REGISTRY.add(registry::JOB, segment);
+    let _ = SEGMENT.set(segment);
     *heap() = Some(Heap::new(segment));
 }
 
@@ -74,6 +84,13 @@ pub fn free(address: NonNull<u8>) -> bool {
 #[inline]
 pub fn place_of(address: *const u8, length: u64) -> Option<Place> {
     REGISTRY.find(address.addr() as u64, length)
+}
+
+/// Address in this process of `length` bytes that are, or are said to be, at `place`. Memory that was not taken from a segment
+/// has none.
+#[inline]
+pub fn address_of(place: Place, length: u64) -> Option<NonNull<u8>> {
+    REGISTRY.at(place, length)
 }
 
 /// A stretch of the segment: offset and length in bytes, whole pages.

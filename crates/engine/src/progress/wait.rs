@@ -7,12 +7,14 @@
 //!
 //! Here stands how a thread waits that is the only one inside MPI; how several do, in [`crate::progress::waiters`].
 
+use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
 use crate::membership::boot;
+use crate::memory::heap;
 use crate::progress::patience::{Next, Patience, give_way, learn_wake};
 use crate::progress::waiters;
-use crate::{Entered, Result, allows_threads, counters, enter};
+use crate::{Entered, Peer, Result, allows_threads, counters, enter};
 
 /// A sleep is never longer: a waker that died between two instructions must not hang us, nor a launcher that is gone.
 pub(crate) const LONGEST_SLEEP: Duration = Duration::from_millis(100);
@@ -24,6 +26,20 @@ pub(crate) const SHORT_SLEEP: Duration = Duration::from_millis(1);
 /// Enter, and [wait](Entered::wait). Blocks.
 pub fn wait_until<T: Send>(ready: impl FnMut(&mut Entered) -> Option<T> + Send) -> Result<T> {
     enter().wait(ready)
+}
+
+/// Wake `peer` if it sleeps in a [wait](Entered::wait): a word in shared memory that it waits for has changed. Does not block.
+pub fn ring(peer: Peer) {
+    let Some(segment) = heap::segment() else { return };
+    if peer.0 < segment.ranks() {
+        // SYNC: doorbell
+        fence(Ordering::SeqCst);
+        let bell = segment.slot(peer.0).doorbell();
+        if bell.ring() {
+            counters::WAKES.add_anywhere(1);
+            bell.wake();
+        }
+    }
 }
 
 impl Entered {

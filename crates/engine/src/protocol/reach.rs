@@ -62,6 +62,11 @@ impl Access {
         pushed.unwrap_or(Err(NO_LAYOUT))
     }
 
+    /// By what.
+    pub fn transfer(self) -> &'static dyn Transfer {
+        self.transfer
+    }
+
     pub fn count(self, bytes: u64) {
         match self.way {
             Way::Mapped => counters::MAPPED_BYTES.add(bytes),

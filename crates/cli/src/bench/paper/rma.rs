@@ -1,0 +1,147 @@
+//! Guiang, Purkayastha, Milfeld: messages beside one-sided operations (bench/rma_sections.c).
+
+use super::{Figure, Paper};
+use crate::bench::catalogue::{by_size, products};
+use crate::bench::experiment::{ARMCI, Experiment, Groups, Model, Run};
+use crate::bench::quantity::Quantity;
+
+/// Figures 1 to 8.
+pub fn paper() -> Paper {
+    Paper {
+        name: "rma",
+        title: "C. S. Guiang, A. Purkayastha, K. F. Milfeld: Remote memory operations on Linux clusters: expressiveness and \
+                efficiency of current implementations",
+        setting: "The paper measured 16 nodes of two Itanium processors with Myrinet, MPICH-GM 1.2.1.7, LAM-MPI 6.5.6, ARMCI 1.0.6 \
+                  and Global Arrays 3.2B. Here all processes are on one machine. A put is timed until it is complete at the target \
+                  (MPI_Win_flush, ARMCI_Fence) and the target has been told by an empty message; in the ring the step ends with \
+                  MPI_Win_fence or ARMCI_Barrier. ARMCI is Isthmus's own.",
+        figures: vec![
+            Figure {
+                title: "Figure 1: ping-pong on one node, contiguous",
+                found: "ARMCI put and get are far ahead of MPI send/receive from 2 KB on, and close to each other. MPI-2 put and get \
+                        (LAM-MPI, which makes them of messages) are slower than everything else.",
+                experiments: pingpong("contiguous"),
+                baseline: "sendrecv",
+                missing: None,
+            },
+            Figure {
+                title: "Figure 1: ping-pong on one node, every second double",
+                found: "ARMCI put and get are ahead of MPI send/receive with a datatype, put a little ahead of get; MPI-2 put and get \
+                        are last.",
+                experiments: pingpong("vector"),
+                baseline: "sendrecv",
+                missing: None,
+            },
+            Figure {
+                title: "Figure 2: ring exchange with both neighbours on 16 ranks, contiguous",
+                found: "MPI send/receive is ahead of ARMCI put and get below 512 KB, and behind them above.",
+                experiments: ring("contiguous"),
+                baseline: "sendrecv",
+                missing: None,
+            },
+            Figure {
+                title: "Figure 2: ring exchange with both neighbours on 16 ranks, every second double",
+                found: "MPI send/receive is ahead of ARMCI put below 512 KB and of ARMCI get everywhere.",
+                experiments: ring("vector"),
+                baseline: "sendrecv",
+                missing: None,
+            },
+            across_nodes(
+                "Figure 3: ping-pong between two nodes",
+                "ARMCI put reaches 245 MB/s of 250, MPI send/receive and ARMCI get 230; strided, MPI is ahead below 2 MB.",
+            ),
+            across_nodes(
+                "Figure 4: ring exchange on 16 nodes",
+                "ARMCI strided get doubles above 32 KB against two processes a node, strided put loses a quarter.",
+            ),
+            Figure {
+                title: "Figure 5: sections of 2-D arrays, ring of 16 ranks",
+                found: "ARMCI put and get are ahead of MPI send/receive with datatypes and of Global Arrays at every size; Global Arrays \
+                        is last.",
+                experiments: ring("2d"),
+                baseline: "sendrecv",
+                missing: None,
+            },
+            Figure {
+                title: "Figure 6: sections of 3-D arrays, ring of 16 ranks",
+                found: "As in two dimensions; Global Arrays' get comes nearer to MPI.",
+                experiments: ring("3d"),
+                baseline: "sendrecv",
+                missing: None,
+            },
+            across_nodes(
+                "Figure 7: sections of 2-D arrays, one process a node",
+                "Without shared memory ARMCI is as before; MPI gains more than 60 % at medium sizes.",
+            ),
+            across_nodes(
+                "Figure 8: sections of 3-D arrays, one process a node",
+                "As in two dimensions.",
+            ),
+        ],
+    }
+}
+
+fn pingpong(shape: &'static str) -> Vec<Experiment> {
+    let sizes = "8,128,1K,8K,32K,128K,512K,2M,8M";
+    let ways = |name: &str, ways: &[&str], model| experiment(name, shape, ways, sizes, 2, model);
+    vec![
+        ways("pingpong", &["sendrecv", "put", "get"], None),
+        ways("pingpong-armci", &["armci-put", "armci-get"], Some(ARMCI)),
+    ]
+}
+
+fn ring(shape: &'static str) -> Vec<Experiment> {
+    let sizes = "128,1K,8K,32K,128K,512K,1M";
+    let ways = |name: &str, ways: &[&str], model| experiment(name, shape, ways, sizes, 16, model);
+    vec![
+        ways("ring", &["sendrecv", "put", "get"], None),
+        ways("ring-armci", &["armci-put", "armci-get"], Some(ARMCI)),
+    ]
+}
+
+fn experiment(
+    name: &str,
+    shape: &'static str,
+    ways: &[&str],
+    sizes: &str,
+    ranks: u32,
+    model: Option<Model>,
+) -> Experiment {
+    let ways: Vec<String> = ways.iter().map(|way| (*way).to_owned()).collect();
+    let mut options = vec!["--shape".to_owned(), shape.to_owned()];
+    if ranks > 2 {
+        options.push("--ring".to_owned());
+    }
+    let sizes: Vec<String> = crate::bench::size::list(sizes)
+        .iter()
+        .map(|size| size.0.to_string())
+        .collect();
+    Experiment {
+        quantity: Quantity::Bandwidth,
+        runs: vec![Run {
+            ranks,
+            options,
+            cells: products(&ways, &sizes),
+        }],
+        groups: Groups {
+            heading: "way",
+            field: "way",
+            names: ways,
+        },
+        seconds: 4.0,
+        launches: 3,
+        model,
+        ..by_size(&format!("rma-{name}-{shape}"), shape, "rma_sections")
+    }
+}
+
+/// A figure that needs several machines.
+fn across_nodes(title: &'static str, found: &'static str) -> Figure {
+    Figure {
+        title,
+        found,
+        experiments: vec![],
+        baseline: "sendrecv",
+        missing: Some("one process per node needs several machines; this page is about one."),
+    }
+}

@@ -1,0 +1,237 @@
+//! The parts inside a crate: an ordered list of modules, and imports only down it. Circles of files stay inside a part.
+//!
+//! An import is a path that begins with `crate`, `self` or `super`, in a `use` or anywhere else in code. What tests import does not
+//! count, nor what comments name. A name that the crate's root re-exports belongs to the part it comes from.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow};
+
+use super::paths::{self, ModulePath};
+
+/// The parts of one crate.
+pub struct House {
+    /// Its sources, from the root of the repository.
+    pub sources: &'static str,
+    /// Modules, lowest first: a folder, a file, or a module within one, which then counts by itself. Those of one entry may not use
+    /// one another. The crate's root (`lib.rs`) is above all.
+    pub order: &'static [&'static [&'static str]],
+    /// Imports that still go up: module, and the part it imports. Each must exist, so that the list only shrinks.
+    pub upward: &'static [(&'static str, &'static str)],
+}
+
+/// The crate's root in messages.
+const ROOT: &str = "lib";
+
+/// What is wrong with the imports of this crate, one line each.
+pub fn violations(house: &House) -> Result<Vec<String>> {
+    let sources = Path::new(house.sources);
+    let mut files = Vec::new();
+    collect(sources, &mut Vec::new(), &mut files)?;
+    Ok(check(house, &files))
+}
+
+/// All files of a folder with their modules; files of tests are left out.
+fn collect(folder: &Path, module: &mut ModulePath, files: &mut Vec<(ModulePath, String)>) -> Result<()> {
+    let entries = fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
+    for entry in entries {
+        let path = entry?.path();
+        let stem = path
+            .file_stem()
+            .and_then(|stem| stem.to_str())
+            .ok_or_else(|| anyhow!("{} has no name", path.display()))?;
+        if stem == "tests" {
+            continue;
+        }
+        if path.is_dir() {
+            module.push(stem.to_owned());
+            collect(&path, module, files)?;
+            module.pop();
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let mut own = module.clone();
+            if !(stem == "mod" || module.is_empty() && stem == "lib") {
+                own.push(stem.to_owned());
+            }
+            let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            files.push((own, text));
+        }
+    }
+    Ok(())
+}
+
+fn check(house: &House, files: &[(ModulePath, String)]) -> Vec<String> {
+    let heights: BTreeMap<&str, usize> = (0..)
+        .zip(house.order)
+        .flat_map(|(height, parts)| parts.iter().map(move |part| (*part, height)))
+        .collect();
+    let mut wrong = Vec::new();
+    let mut imports = Vec::new();
+    for (module, text) in files {
+        match paths::of(module, text) {
+            Ok(named) => imports.push((module, named)),
+            Err(error) => wrong.push(format!("{}: {}: {error}", house.sources, module.join("::"))),
+        }
+    }
+    let reexports = imports
+        .iter()
+        .find(|(module, _)| module.is_empty())
+        .map(|(_, root)| root.reexports())
+        .unwrap_or_default();
+
+    let mut used = BTreeSet::new();
+    for (module, named) in imports {
+        if module.is_empty() {
+            continue;
+        }
+        let own = part_of(module, &heights);
+        let Some(&own_height) = heights.get(own.as_str()) else {
+            wrong.push(format!(
+                "{}: {} is in no part: add {own} to the list in xtask/src/layers.rs",
+                house.sources,
+                module.join("::")
+            ));
+            continue;
+        };
+        let mut seen = BTreeSet::new();
+        for target in named.all() {
+            let target = match target.first() {
+                Some(first) if heights.contains_key(first.as_str()) || has_part_within(first, &heights) => {
+                    target.clone()
+                }
+                Some(first) => reexports.get(first).cloned().unwrap_or_default(),
+                None => continue,
+            };
+            let its = if target.is_empty() {
+                ROOT.to_owned()
+            } else {
+                part_of(&target, &heights)
+            };
+            let is_down = its == own || heights.get(its.as_str()).is_some_and(|height| *height < own_height);
+            if is_down || !seen.insert(its.clone()) {
+                continue;
+            }
+            let module = module.join("::");
+            match house.upward.iter().find(|(from, to)| *from == module && *to == its) {
+                Some(known) => drop(used.insert(*known)),
+                None => wrong.push(format!(
+                    "{}: {module} must not import {its}: it is not below {own}",
+                    house.sources
+                )),
+            }
+        }
+    }
+    for (from, to) in house.upward.iter().filter(|known| !used.contains(*known)) {
+        wrong.push(format!(
+            "{}: {from} does not import {to} any more: take it off the list in xtask/src/layers.rs",
+            house.sources
+        ));
+    }
+    wrong
+}
+
+/// The part of a module: the longest prefix that is listed, or its first name.
+fn part_of(module: &[String], heights: &BTreeMap<&str, usize>) -> String {
+    (1..=module.len())
+        .rev()
+        .map(|length| module[..length].join("::"))
+        .find(|prefix| heights.contains_key(prefix.as_str()))
+        .unwrap_or_else(|| module[0].clone())
+}
+
+fn has_part_within(first: &str, heights: &BTreeMap<&str, usize>) -> bool {
+    heights
+        .keys()
+        .any(|part| part.strip_prefix(first).is_some_and(|rest| rest.starts_with("::")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUSE: House = House {
+        sources: "engine",
+        order: &[
+            &["types"],
+            &["channel", "matching"],
+            &["protocol::choice"],
+            &["protocol"],
+        ],
+        upward: &[],
+    };
+
+    fn wrong(house: &House, files: &[(&str, &str)]) -> Vec<String> {
+        let files: Vec<_> = files
+            .iter()
+            .map(|(module, text)| {
+                let module = module.split("::").filter(|name| !name.is_empty()).map(str::to_owned);
+                (module.collect(), (*text).to_owned())
+            })
+            .collect();
+        check(house, &files)
+    }
+
+    #[test]
+    fn imports_go_down() {
+        let files = [
+            (
+                "protocol::send",
+                "use crate::channel::ring::{Ring, cell::Cell}; use super::receive::Way;",
+            ),
+            (
+                "channel::ring",
+                "fn f() { crate::types::peer() } // crate::protocol::send",
+            ),
+            ("types", "#[cfg(test)] mod tests { use crate::protocol::send; }"),
+        ];
+        assert_eq!(wrong(&HOUSE, &files), [""; 0]);
+    }
+
+    #[test]
+    fn an_upward_import_is_wrong_however_it_is_written() {
+        for text in [
+            "use crate::protocol::send::Send;",
+            "use crate::{types, protocol::send};",
+            "fn f() { crate::protocol::send::go() }",
+            "fn f() { vec![crate::protocol::send::go()] }",
+            "use super::super::protocol;",
+            "use crate::Send;",
+            "use crate::matching::Queue;",
+        ] {
+            let files = [("channel::ring", text), ("", "pub use protocol::send::Send;")];
+            assert_eq!(wrong(&HOUSE, &files).len(), 1, "{text}");
+        }
+        assert_eq!(
+            wrong(&HOUSE, &[("protocol::choice::model", "use crate::protocol::send;")]).len(),
+            1
+        );
+        assert_eq!(
+            wrong(
+                &HOUSE,
+                &[("types", "use crate::ENGINE;"), ("", "static ENGINE: u8 = 0;")]
+            )
+            .len(),
+            1
+        );
+    }
+
+    #[test]
+    fn what_is_in_no_part_is_wrong() {
+        assert_eq!(wrong(&HOUSE, &[("mystery", "")]).len(), 1);
+    }
+
+    #[test]
+    fn known_upward_imports_are_allowed_and_must_exist() {
+        let house = House {
+            upward: &[("channel::ring", "protocol")],
+            ..HOUSE
+        };
+        assert!(wrong(&house, &[("channel::ring", "use crate::protocol::send;")]).is_empty());
+        assert_eq!(wrong(&house, &[("channel::ring", "use crate::types;")]).len(), 1);
+        assert_eq!(
+            wrong(&house, &[("channel::cell", "use crate::protocol::send;")]).len(),
+            2
+        );
+    }
+}
