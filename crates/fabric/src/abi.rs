@@ -159,17 +159,8 @@ pub struct DomainOps {
 #[repr(C)]
 pub struct MrOps {
     pub size: usize,
-    pub reg: unsafe extern "C" fn(
-        *mut Fid,
-        *const c_void,
-        usize,
-        u64,
-        u64,
-        u64,
-        u64,
-        *mut *mut Mr,
-        *mut c_void,
-    ) -> c_int,
+    pub reg:
+        unsafe extern "C" fn(*mut Fid, *const c_void, usize, u64, u64, u64, u64, *mut *mut Mr, *mut c_void) -> c_int,
 }
 
 #[repr(C)]

@@ -4,9 +4,7 @@ use std::ffi::c_void;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::ptr::NonNull;
 
-use crate::abi::{
-    self, Av, AvAttr, Context, Cq, CqAttr, CqEntry, CqErrEntry, Domain, Ep, Fabric, Fid, Mr,
-};
+use crate::abi::{self, Av, AvAttr, Context, Cq, CqAttr, CqEntry, CqErrEntry, Domain, Ep, Fabric, Fid, Mr};
 use crate::library::Library;
 use crate::provider::{Offer, Wanted};
 use crate::{Error, Result};
@@ -211,14 +209,7 @@ impl Endpoint {
         // SAFETY: the name has at least as many bytes as a provider's own names.
         let inserted = unsafe {
             let av = self.av.as_ptr();
-            ((*(*av).ops).insert)(
-                av,
-                padded.as_ptr().cast(),
-                1,
-                &raw mut address,
-                0,
-                std::ptr::null_mut(),
-            )
+            ((*(*av).ops).insert)(av, padded.as_ptr().cast(), 1, &raw mut address, 0, std::ptr::null_mut())
         };
         match inserted {
             1 => Ok(Destination(address)),
@@ -287,14 +278,7 @@ impl Endpoint {
             let code = unsafe {
                 let at = self.buffers.as_mut_ptr().add(index * FRAME).cast::<c_void>();
                 let ep = self.ep.as_ptr();
-                ((*(*ep).msg).recv)(
-                    ep,
-                    at,
-                    FRAME,
-                    self.description(),
-                    abi::ADDR_UNSPEC,
-                    operation.cast(),
-                )
+                ((*(*ep).msg).recv)(ep, at, FRAME, self.description(), abi::ADDR_UNSPEC, operation.cast())
             };
             if code != 0 {
                 self.unposted.push(index);
@@ -450,8 +434,7 @@ unsafe fn completion_queue(library: &Library, domain: *mut Domain) -> Result<(*m
         attr.wait_obj = wait;
         let mut cq = std::ptr::null_mut();
         // SAFETY: the caller's promise.
-        let code =
-            unsafe { ((*(*domain).ops).cq_open)(domain, &raw mut attr, &raw mut cq, std::ptr::null_mut()) };
+        let code = unsafe { ((*(*domain).ops).cq_open)(domain, &raw mut attr, &raw mut cq, std::ptr::null_mut()) };
         if code == 0 {
             return Ok((cq, wait == abi::WAIT_FD));
         }

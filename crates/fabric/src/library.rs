@@ -9,8 +9,7 @@ use crate::{Error, Result};
 /// The functions that libfabric exports; all else goes by tables.
 #[derive(Debug)]
 pub(crate) struct Library {
-    pub getinfo:
-        unsafe extern "C" fn(u32, *const c_char, *const c_char, u64, *const Info, *mut *mut Info) -> c_int,
+    pub getinfo: unsafe extern "C" fn(u32, *const c_char, *const c_char, u64, *const Info, *mut *mut Info) -> c_int,
     pub freeinfo: unsafe extern "C" fn(*mut Info),
     pub dupinfo: unsafe extern "C" fn(*const Info) -> *mut Info,
     pub fabric: unsafe extern "C" fn(*mut FabricAttr, *mut *mut Fabric, *mut c_void) -> c_int,
@@ -21,13 +20,16 @@ impl Library {
     /// Open it, at first use. Blocks for as long as the linker and the providers' constructors take.
     pub fn open() -> Result<&'static Self> {
         static LIBRARY: OnceLock<std::result::Result<Library, (Option<u32>, String)>> = OnceLock::new();
-        LIBRARY.get_or_init(load).as_ref().map_err(|(version, why)| match version {
-            Some(version) => Error::Old {
-                major: version >> 16,
-                minor: version & 0xffff,
-            },
-            None => Error::Missing(why.clone()),
-        })
+        LIBRARY
+            .get_or_init(load)
+            .as_ref()
+            .map_err(|(version, why)| match version {
+                Some(version) => Error::Old {
+                    major: version >> 16,
+                    minor: version & 0xffff,
+                },
+                None => Error::Missing(why.clone()),
+            })
     }
 
     /// An error as the call gives it: negative.

@@ -14,15 +14,7 @@ use crate::{Error, Result};
 
 /// Providers, best first. `tcp` has reliable endpoints of its own from libfabric 1.18 on; before that it needs `ofi_rxm`. Never
 /// `shm`: what shares memory is no matter of the network.
-pub const PREFERRED: [&str; 7] = [
-    "cxi",
-    "efa",
-    "psm3",
-    "verbs;ofi_rxm",
-    "tcp",
-    "tcp;ofi_rxm",
-    "sockets",
-];
+pub const PREFERRED: [&str; 7] = ["cxi", "efa", "psm3", "verbs;ofi_rxm", "tcp", "tcp;ofi_rxm", "sockets"];
 
 /// What the endpoint is to be on.
 #[derive(Debug, Clone, Default)]

@@ -107,8 +107,8 @@ fn read_secret() -> Result<[u8; SECRET]> {
 fn connect(call: &Call) -> Result<Connection> {
     let mut last = String::from("no address was given");
     for &address in &call.addresses {
-        let connected = TcpStream::connect_timeout(&SocketAddr::new(address, call.port), CONNECT)
-            .and_then(Connection::over);
+        let connected =
+            TcpStream::connect_timeout(&SocketAddr::new(address, call.port), CONNECT).and_then(Connection::over);
         match connected {
             Ok(connection) => return Ok(connection),
             Err(error) => last = format!("{address} port {}: {error}", call.port),

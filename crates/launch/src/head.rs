@@ -48,7 +48,10 @@ pub fn run(job: Job, nodes: Vec<Node>) -> Result<u8> {
     let listener = TcpListener::bind(any)
         .or_else(|_| TcpListener::bind(SocketAddr::new(IpAddr::from([0_u8; 4]), 0)))
         .map_err(|error| Failure::machine("listen to the nodes", error))?;
-    let port = listener.local_addr().map_err(|error| Failure::machine("listen to the nodes", error))?.port();
+    let port = listener
+        .local_addr()
+        .map_err(|error| Failure::machine("listen to the nodes", error))?
+        .port();
     listener
         .set_nonblocking(true)
         .map_err(|error| Failure::machine("listen to the nodes", error))?;
@@ -160,7 +163,12 @@ impl Head {
             Some(launcher) => {
                 let mut words = launcher.split_whitespace();
                 let mut command = Command::new(words.next().unwrap_or("ssh"));
-                command.args(words).arg(host).arg(&own).arg("--daemon").arg(call.to_string());
+                command
+                    .args(words)
+                    .arg(host)
+                    .arg(&own)
+                    .arg("--daemon")
+                    .arg(call.to_string());
                 command
             }
         };
@@ -360,10 +368,7 @@ impl Head {
                         std::env::current_exe().unwrap_or_default().display()
                     ));
                 }
-            } else if running.connection.is_none()
-                && self.ending.is_none()
-                && running.started.elapsed() > PATIENCE
-            {
+            } else if running.connection.is_none() && self.ending.is_none() && running.started.elapsed() > PATIENCE {
                 failed = Some(format!(
                     "host {}: no daemon has connected back in {} s: is there a firewall between?",
                     running.node.host,

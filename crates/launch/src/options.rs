@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::failure::{Failure, Result};
 use crate::daemon::Call;
+use crate::failure::{Failure, Result};
 use crate::nodes;
 
 /// What `mpiexec` was asked to do.

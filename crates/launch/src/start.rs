@@ -46,7 +46,14 @@ pub struct Starter<'a> {
 
 impl<'a> Starter<'a> {
     /// For the ranks `here` of a job of `size`, which find signals blocked as `signals` says.
-    pub fn new(job: &'a Job, nonce: Nonce, size: u32, here: Range<u32>, address: Option<IpAddr>, signals: Mask) -> Self {
+    pub fn new(
+        job: &'a Job,
+        nonce: Nonce,
+        size: u32,
+        here: Range<u32>,
+        address: Option<IpAddr>,
+        signals: Mask,
+    ) -> Self {
         let cores = match job.bind {
             Bind::None => Vec::new(),
             Bind::Core => topology::cores(cpu::affinity()),

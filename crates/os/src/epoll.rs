@@ -79,9 +79,7 @@ mod tests {
         let (tell, told) = std::sync::mpsc::channel();
         let once = std::sync::Arc::new(once);
         let theirs = once.clone();
-        std::thread::spawn(move || {
-            while theirs.wait().is_ok() && tell.send(()).is_ok() {}
-        });
+        std::thread::spawn(move || while theirs.wait().is_ok() && tell.send(()).is_ok() {});
         let soon = std::time::Duration::from_millis(50);
         assert!(told.recv_timeout(soon).is_err(), "not armed");
         for _ in 0..2 {

@@ -41,7 +41,10 @@ impl Card {
     pub fn name(&self) -> Option<Vec<u8>> {
         // SYNC: card
         let length = self.length.load(Ordering::Acquire) as usize;
-        let words = self.name.iter().flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes());
+        let words = self
+            .name
+            .iter()
+            .flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes());
         (1..=MAX_NAME).contains(&length).then(|| words.take(length).collect())
     }
 

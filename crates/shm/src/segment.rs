@@ -712,7 +712,10 @@ mod tests {
         assert_eq!(segment.card(0).and_then(Card::name), Some(b"over there".to_vec()));
         let first = segment.allocate(1).expect("memory");
         assert_eq!(first.0, plan(5).arena + PAGE, "the arena begins behind the cards");
-        assert!(segment.at(Offset(plan(5).arena), 64).is_none(), "the cards are not of it");
+        assert!(
+            segment.at(Offset(plan(5).arena), 64).is_none(),
+            "the cards are not of it"
+        );
     }
 
     #[test]

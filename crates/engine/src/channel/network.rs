@@ -19,8 +19,8 @@ use std::os::fd::OwnedFd;
 use isthmus_fabric::provider::Wanted;
 use isthmus_fabric::{Destination, Endpoint, Frame};
 use isthmus_os::socket;
-use isthmus_shm::ring::Header;
 use isthmus_shm::Segment;
+use isthmus_shm::ring::Header;
 
 use crate::channel::inbound::Inbound;
 use crate::channel::outbound::{self, Outbound};
@@ -159,13 +159,20 @@ impl Pace {
 impl Network {
     /// Open it, if a rank of the job is on another node, and tell the launcher how we are reached. Blocks while libfabric is
     /// loaded.
-    pub fn open(segment: &'static Segment, me: u32, nonce: Nonce, lifeline: Option<&OwnedFd>) -> Result<Option<Box<Self>>> {
+    pub fn open(
+        segment: &'static Segment,
+        me: u32,
+        nonce: Nonce,
+        lifeline: Option<&OwnedFd>,
+    ) -> Result<Option<Box<Self>>> {
         if segment.nodes() < 2 {
             return Ok(None);
         }
         let wanted = Wanted {
             provider: tunables::FABRIC.get().map(str::to_owned),
-            interface: std::env::var("ISTHMUS_NODE_ADDRESS").ok().and_then(|text| text.parse().ok()),
+            interface: std::env::var("ISTHMUS_NODE_ADDRESS")
+                .ok()
+                .and_then(|text| text.parse().ok()),
         };
         let host = isthmus_os::host::name();
         let failed = |error: &dyn std::fmt::Display| {
@@ -287,11 +294,12 @@ mod tests {
             heard: true,
         };
         pace.looked(false);
-        (1..).find(|_| {
-            pace.heard_node();
-            pace.is_due()
-        })
-        .expect("a bound")
+        (1..)
+            .find(|_| {
+                pace.heard_node();
+                pace.is_due()
+            })
+            .expect("a bound")
     }
 
     #[test]

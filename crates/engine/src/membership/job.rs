@@ -36,9 +36,7 @@ impl Overview {
 
     /// A rank has said how it is reached from other nodes: tell those of this one.
     pub fn show_card(&self, rank: u32, name: &[u8]) {
-        if rank < self.0.ranks()
-            && self.0.card(rank).is_some_and(|card| card.write(name))
-        {
+        if rank < self.0.ranks() && self.0.card(rank).is_some_and(|card| card.write(name)) {
             (0..self.0.ranks()).for_each(|other| self.0.alert(other));
         }
     }

@@ -56,7 +56,11 @@ pub(crate) fn of_rank(rank: u32) -> Place {
 /// Learn which node each rank of the job is on.
 pub(crate) fn learn_nodes(segment: &Segment) {
     if segment.nodes() > 1 {
-        NODES.get_or_init(|| (0..segment.ranks()).map(|rank| segment.node_of(rank) as usize).collect());
+        NODES.get_or_init(|| {
+            (0..segment.ranks())
+                .map(|rank| segment.node_of(rank) as usize)
+                .collect()
+        });
     }
 }
 

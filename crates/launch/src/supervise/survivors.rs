@@ -83,7 +83,9 @@ impl Supervisor<'_> {
         let turn = self.ranks[index].left - 1;
         let same = |rank: &Rank| rank.lost && rank.left == turn;
         if self.ranks.iter().any(same) {
-            self.turns[turn].overview.declare_failed(self.here.start + index as u32, true);
+            self.turns[turn]
+                .overview
+                .declare_failed(self.here.start + index as u32, true);
         }
     }
 

@@ -153,7 +153,11 @@ impl Supervisor<'_> {
 
     pub(super) fn name(&self, rank: usize, pid: u32) -> String {
         let program = self.job.commands[self.ranks[rank].command].program.display();
-        format!("rank {} (pid {pid}, {program}){}", self.here.start as usize + rank, self.on_host())
+        format!(
+            "rank {} (pid {pid}, {program}){}",
+            self.here.start as usize + rank,
+            self.on_host()
+        )
     }
 
     /// From here on every process of the job is being ended.

@@ -149,7 +149,11 @@ impl Engine {
 
     fn handle_held_of(&mut self, peer: u32) -> bool {
         let mut moved = false;
-        while let Some(held) = self.network.as_mut().and_then(|network| network.link(peer).held.pop_front()) {
+        while let Some(held) = self
+            .network
+            .as_mut()
+            .and_then(|network| network.link(peer).held.pop_front())
+        {
             // SAFETY: a slice, which lives as long as this round.
             let body = unsafe { Body::new(held.body.as_ptr(), held.header.length) };
             if self.stays(peer, held.header, body) {
@@ -210,7 +214,9 @@ impl Engine {
         let context = crate::types::ContextId(header.context);
         match handler {
             Some(Handler::ReadyToSend) => {
-                let Some((mut record, _)) = body.split::<ReadyToSend>() else { return };
+                let Some((mut record, _)) = body.split::<ReadyToSend>() else {
+                    return;
+                };
                 let Ok(own) = self.arena.descriptor(self.segment) else {
                     self.end_over(peer, "an announcement for which there is no memory");
                 };
@@ -224,7 +230,9 @@ impl Engine {
                 self.on_ready_to_send(peer, context, record);
             }
             Some(Handler::ClearToSend) => {
-                let Some((record, _)) = body.split::<ClearToSend>() else { return };
+                let Some((record, _)) = body.split::<ClearToSend>() else {
+                    return;
+                };
                 // What the receiver would have done to our descriptor.
                 let ours = self.offered_to(peer, record.send_op);
                 let ours = ours.and_then(|op| self.ops[op].descriptor);

@@ -47,7 +47,10 @@ impl Engine {
             }
         }
         let mut went = false;
-        let waiting = self.network.as_ref().map_or(Vec::new(), |network| network.waiting.clone());
+        let waiting = self
+            .network
+            .as_ref()
+            .map_or(Vec::new(), |network| network.waiting.clone());
         for peer in waiting {
             went |= self.send_remote(peer);
         }

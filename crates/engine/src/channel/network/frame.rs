@@ -143,7 +143,15 @@ mod tests {
         for length in 0..64 {
             assert_eq!(Prefix::read(&frame[..length]), None, "cut to {length}");
         }
-        begin(&mut frame, HEADER, Header { handler: 1, length: 16, context: 0 });
+        begin(
+            &mut frame,
+            HEADER,
+            Header {
+                handler: 1,
+                length: 16,
+                context: 0,
+            },
+        );
         assert!(record(&frame, HEADER).is_some());
         frame[HEADER + 2] = 1; // 272 bytes
         assert!(record(&frame, HEADER).is_none(), "longer than the frame");
