@@ -50,7 +50,10 @@ pub fn into(prefix: &Path) -> Result<()> {
         point(&bin.join(link), to)?;
     }
     link::libraries(&built, &folder(prefix, "lib")?)?;
-    copy(&root().join("include/mpi.h"), &folder(prefix, "include")?.join("mpi.h"))?;
+    let include = folder(prefix, "include")?;
+    for header in files(&root().join("include"))? {
+        copy(&header, &include.join(header.file_name().context("a file has a name")?))?;
+    }
     let pkgconfig = folder(prefix, "lib/pkgconfig")?;
     write(
         &pkgconfig.join("isthmus.pc"),
@@ -58,6 +61,11 @@ pub fn into(prefix: &Path) -> Result<()> {
         0o644,
     )?;
     point(&pkgconfig.join("mpi.pc"), "isthmus.pc")?;
+    write(
+        &pkgconfig.join("armci.pc"),
+        &versioned(include_str!("../templates/armci.pc")),
+        0o644,
+    )?;
     let bench = folder(prefix, "share/isthmus/bench")?;
     for source in files(&root().join("bench"))? {
         copy(&source, &bench.join(source.file_name().context("a file has a name")?))?;

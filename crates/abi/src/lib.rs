@@ -10,6 +10,7 @@
 
 mod abi;
 mod argument;
+mod armci;
 mod entry;
 mod generated;
 mod irregular;

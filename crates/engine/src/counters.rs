@@ -87,6 +87,9 @@ table! {
     RENDEZVOUS_SENT = "rendezvous_sent", "Messages announced and fetched or streamed.";
     UNEXPECTED = "unexpected", "Messages that arrived before their receive was posted.";
     CMA_BYTES = "cma_bytes", "Bytes copied by process_vm_readv.";
+    VMSPLICE_BYTES = "vmsplice_bytes", "Bytes that came here as pages attached to a pipe.";
+    WRITEV_BYTES = "writev_bytes", "Bytes that came here through a pipe by two copies.";
+    LOOPBACK_BYTES = "loopback_bytes", "Bytes that came here through a socket of this host.";
     RING_BYTES = "ring_bytes", "Bytes of rendezvous that streamed through a ring.";
     ADVERTISED = "advertised", "Receives whose senders were told where they lie.";
     CLAIMED = "claimed", "Receives of peers that computed, and that this rank wrote into.";

@@ -29,7 +29,7 @@ use matching::queues::Pattern;
 use memory::buffer::Buffer;
 use ops::Owner;
 
-pub use membership::boot::{State, abort, boot, is_crowded, is_in_use, join, part, state};
+pub use membership::boot::{State, abort, boot, expected_size, is_crowded, is_in_use, join, part, state};
 pub use membership::consensus::{Agreed, Consensus};
 pub use membership::{control, job};
 pub use memory::board::{Board, INLINE, MOST_MEMBERS, MOST_STEPS, Posted, Step};

@@ -2,30 +2,26 @@
 //!
 //! The network stands in for the remote rank. What is written for it goes into a ring in memory, as for a rank of this node; here
 //! that ring is read, and what it holds goes out in frames ([`departures`]). What comes is handed to the same handlers
-//! ([`arrivals`]). Descriptors of rendezvous, which a receiver on this node would share with the sender, have a stand-in at the
+//! (`engine/remote.rs`). Descriptors of rendezvous, which a receiver on this node would share with the sender, have a stand-in at the
 //! receiver. So the parts above know of the network only where they would use shared memory otherwise (docs/decisions/0048).
 //!
 //! A sender may have so many bytes under way that the receiver has not handled ([`WINDOW`]); the rest waits in the ring, and beyond
 //! it in the queues that are there for full rings. Credit comes back in the header of every frame.
 
-mod arrivals;
 mod departures;
-mod frame;
+pub(crate) mod frame;
 mod watch;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::os::fd::OwnedFd;
 
 use isthmus_fabric::provider::Wanted;
 use isthmus_fabric::{Destination, Endpoint, Frame};
-use isthmus_os::socket;
-use isthmus_shm::Segment;
 use isthmus_shm::ring::Header;
+use isthmus_shm::{Offset, Segment};
 
 use crate::channel::inbound::Inbound;
 use crate::channel::outbound::{self, Outbound};
-use crate::engine::Engine;
-use crate::membership::control::{Nonce, ToLauncher};
+use crate::memory::arena::Arena;
 use crate::{Error, Result, tunables};
 use watch::Watch;
 
@@ -34,23 +30,25 @@ pub const RING: u64 = 16 << 10;
 /// Longest body of a record that goes into a frame.
 pub const LONGEST: usize = (32 << 10) + 64;
 /// Bytes of records that may be under way to a peer.
-const WINDOW: u64 = 512 << 10;
+pub const WINDOW: u64 = 512 << 10;
 
 /// The network, as one rank sees it.
 #[derive(Debug)]
 pub(crate) struct Network {
-    endpoint: Endpoint,
+    pub endpoint: Endpoint,
     watch: Option<Watch>,
     /// A part of the job's secret, in every frame.
-    job: u64,
+    pub job: u64,
     /// By peer; `None`: on this node, or never talked to.
-    links: Vec<Option<Box<Link>>>,
+    pub links: Vec<Option<Box<Link>>>,
     /// Peers with which there is a link.
-    linked: Vec<u32>,
+    pub linked: Vec<u32>,
     /// Peers that may have something to go that could not.
-    waiting: Vec<u32>,
+    pub waiting: Vec<u32>,
     /// Stand-ins of peers' descriptors, by their offset: whose, and where it lies there.
-    proxies: HashMap<u64, (u32, u64)>,
+    pub proxies: HashMap<u64, (u32, u64)>,
+    /// Stand-ins that nobody uses any more.
+    pub released: Vec<Offset>,
     /// What peers were told of our room for unmatched payload.
     announce_only: bool,
     pace: Pace,
@@ -58,38 +56,38 @@ pub(crate) struct Network {
 
 /// What there is with one peer.
 #[derive(Debug, Default)]
-struct Link {
+pub(crate) struct Link {
     /// Where frames go, once it is known.
-    to: Option<Destination>,
+    pub to: Option<Destination>,
     /// The ring that is written for the peer.
-    ring: Option<Inbound>,
+    pub ring: Option<Inbound>,
     /// A frame that is filled and could not go.
     filled: Option<(Frame, usize)>,
     /// Frames sent, and bytes of records in them.
     frames_sent: u64,
-    sent: u64,
+    pub sent: u64,
     /// Bytes of records that the peer has handled, as it says.
-    returned: u64,
+    pub returned: u64,
     /// Frames that came in their order.
-    frames_come: u64,
+    pub frames_come: u64,
     /// Frames that came before their turn.
-    ahead: BTreeMap<u64, Vec<u8>>,
+    pub ahead: BTreeMap<u64, Vec<u8>>,
     /// Bytes of records of the peer's that were handled, and of how many it knows.
-    handled: u64,
-    told: u64,
+    pub handled: u64,
+    pub told: u64,
     /// The peer must hear from us, also if there is no record for it.
-    owes: bool,
+    pub owes: bool,
     /// Records that wait for a receive, or for memory: see [`Engine::stays`].
-    held: VecDeque<Held>,
+    pub held: VecDeque<Held>,
     /// The way there is closed.
-    lost: bool,
+    pub lost: bool,
 }
 
 /// A record that came and is not handled yet.
 #[derive(Debug)]
-struct Held {
-    header: Header,
-    body: Box<[u8]>,
+pub(crate) struct Held {
+    pub header: Header,
+    pub body: Box<[u8]>,
 }
 
 /// How often the network is looked at, beside the node.
@@ -157,14 +155,8 @@ impl Pace {
 }
 
 impl Network {
-    /// Open it, if a rank of the job is on another node, and tell the launcher how we are reached. Blocks while libfabric is
-    /// loaded.
-    pub fn open(
-        segment: &'static Segment,
-        me: u32,
-        nonce: Nonce,
-        lifeline: Option<&OwnedFd>,
-    ) -> Result<Option<Box<Self>>> {
+    /// Open it, if a rank of the job is on another node. Blocks while libfabric is loaded. `job` is a part of the job's secret.
+    pub fn open(segment: &'static Segment, me: u32, job: u64) -> Result<Option<Box<Self>>> {
         if segment.nodes() < 2 {
             return Ok(None);
         }
@@ -174,34 +166,54 @@ impl Network {
                 .ok()
                 .and_then(|text| text.parse().ok()),
         };
-        let host = isthmus_os::host::name();
-        let failed = |error: &dyn std::fmt::Display| {
+        let endpoint = Endpoint::open(&wanted).map_err(|error| {
+            let host = isthmus_os::host::name();
             Error::Boot(format!("rank {me} on host {host} cannot open the network: {error}"))
-        };
-        let endpoint = Endpoint::open(&wanted).map_err(|error| failed(&error))?;
-        if let Some(lifeline) = lifeline {
-            let card = ToLauncher::Card {
-                name: endpoint.name().to_vec(),
-            };
-            socket::send(lifeline, &card.encode(), None).map_err(|error| failed(&error))?;
-        }
+        })?;
         let watch = endpoint
             .descriptor()
             .and_then(|descriptor| Watch::start(descriptor, segment.slot(me).doorbell()));
         Ok(Some(Box::new(Self {
             endpoint,
             watch,
-            job: u64::from_ne_bytes(nonce.0[8..].try_into().expect("eight bytes")),
+            job,
             links: (0..segment.ranks()).map(|_| None).collect(),
             linked: Vec::new(),
             waiting: Vec::new(),
             proxies: HashMap::new(),
+            released: Vec::new(),
             announce_only: false,
             pace: Pace::new(),
         })))
     }
 
-    fn link(&mut self, peer: u32) -> &mut Link {
+    /// What this process is reached by.
+    pub fn name(&self) -> &[u8] {
+        self.endpoint.name()
+    }
+
+    /// The ring that is written for a peer on another node.
+    pub fn connect(&mut self, segment: &Segment, arena: &mut Arena, peer: u32) -> Result<Outbound> {
+        let (outbound, at) = Outbound::connect_remote(segment, arena)?;
+        let memory = outbound::mapped(segment, at, RING).expect("just taken");
+        self.link(peer).ring = Some(Inbound::new(at, memory));
+        Ok(outbound)
+    }
+
+    /// Is it time to look at it? `moved_here`: something has come from a rank of the node.
+    pub fn is_due(&mut self, moved_here: bool) -> bool {
+        if moved_here {
+            self.pace.heard_node();
+        }
+        self.pace.is_due()
+    }
+
+    /// It was looked at, and something had come or not.
+    pub fn looked(&mut self, came: bool) {
+        self.pace.looked(came);
+    }
+
+    pub fn link(&mut self, peer: u32) -> &mut Link {
         let link = &mut self.links[peer as usize];
         if link.is_none() {
             self.linked.push(peer);
@@ -234,51 +246,6 @@ impl Network {
         }
         // What is armed first is told of what came before.
         !self.watch.as_ref().is_some_and(Watch::arm)
-    }
-
-    /// Something came from a rank of the node.
-    #[inline]
-    pub fn heard_node(&mut self) {
-        self.pace.heard_node();
-    }
-}
-
-impl Engine {
-    /// Is this peer on another node?
-    #[inline]
-    pub fn is_remote(&self, peer: u32) -> bool {
-        self.network.is_some() && self.segment.is_elsewhere(peer)
-    }
-
-    /// The ring that is written for a peer on another node.
-    pub fn connect_remote(&mut self, peer: u32) -> Result<Outbound> {
-        let (outbound, at) = Outbound::connect_remote(self.segment, &mut self.arena)?;
-        let memory = outbound::mapped(self.segment, at, RING).expect("just taken");
-        if let Some(network) = self.network.as_mut() {
-            network.link(peer).ring = Some(Inbound::new(at, memory));
-        }
-        Ok(outbound)
-    }
-
-    /// A round of progress of the network. True: something moved.
-    #[cold]
-    pub fn advance_network(&mut self, moved_here: bool) -> bool {
-        let Some(network) = self.network.as_mut() else {
-            return false;
-        };
-        if moved_here {
-            network.heard_node();
-        }
-        if !network.pace.is_due() {
-            return false;
-        }
-        let mut moved = self.take_frames();
-        moved |= self.handle_held();
-        moved |= self.send_waiting();
-        if let Some(network) = self.network.as_mut() {
-            network.pace.looked(moved);
-        }
-        moved
     }
 }
 

@@ -10,7 +10,6 @@ use isthmus_os::{membarrier, process, random, socket};
 use isthmus_shm::Segment;
 use isthmus_shm::slot::Identity;
 
-use crate::channel::network::Network;
 use crate::engine::Engine;
 use crate::membership::control::{self, Nonce, ToLauncher, ToRank};
 use crate::membership::job;
@@ -165,6 +164,17 @@ fn invitation() -> Result<Option<Invitation>> {
     }))
 }
 
+/// Ranks of the job that this process is in, or will be in once it has booted. `None`: booting would fail.
+pub fn expected_size() -> Option<u32> {
+    if let Some(world) = world() {
+        return Some(world.size);
+    }
+    if std::env::var_os("ISTHMUS_JOB").is_none() {
+        return refuse_other_launchers().is_ok().then_some(1);
+    }
+    std::env::var("ISTHMUS_SIZE").ok()?.parse().ok()
+}
+
 /// Running silently as many jobs of one rank each is what users suffer from elsewhere.
 fn refuse_other_launchers() -> Result<()> {
     for name in ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"] {
@@ -288,9 +298,15 @@ fn settle(place: Place) -> Result<()> {
     RANKS.store(segment.ranks_here(), Ordering::Relaxed);
     CPUS.store(segment.cpus(), Ordering::Relaxed);
     LIFELINE.store(lifeline.as_ref().map_or(-1, |fd| fd.as_raw_fd()), Ordering::Relaxed);
-    let network = Network::open(segment, world.rank, nonce, lifeline.as_ref())?;
     let mut engine = Engine::new(segment, world.rank, !registered, lifeline);
-    engine.network = network;
+    // The second half: the first names the socket.
+    let job = u64::from_ne_bytes(nonce.0[8..].try_into().expect("eight bytes"));
+    if let Some(name) = engine.open_network(job)?
+        && let Some(lifeline) = &engine.lifeline
+    {
+        socket::send(lifeline, &ToLauncher::Card { name }.encode(), None)
+            .map_err(|error| Error::Boot(format!("mpiexec hung up: {error}")))?;
+    }
     let _ = WORLD.set(world);
     engine.arena.plan = mechanism::plan();
     *ENGINE.get(&mut enter()) = Some(engine);

@@ -10,53 +10,6 @@ use super::frame::{self, Prefix};
 use super::{Link, Network, WINDOW};
 use crate::channel::inbound::Inbound;
 use crate::channel::record::{Body, ClearToSend, Finished, Fixed, Handler, ReadyToSend, Switch};
-use crate::engine::Engine;
-use crate::memory::arena::Arena;
-
-impl Engine {
-    /// Something was written for a peer on another node, or must be told to it: send what can go now. True: something went.
-    pub fn send_remote(&mut self, peer: u32) -> bool {
-        let Some(network) = self.network.as_mut() else {
-            return false;
-        };
-        let flags = if self.announce_only { frame::ANNOUNCE_ONLY } else { 0 };
-        let went = network.send(self.segment, &mut self.arena, self.me, peer, flags);
-        let waits = network.has_more(peer);
-        let at = network.waiting.iter().position(|&other| other == peer);
-        match (waits, at) {
-            (true, None) => network.waiting.push(peer),
-            (false, Some(at)) => drop(network.waiting.swap_remove(at)),
-            _ => {}
-        }
-        went
-    }
-
-    /// What could not go before. True: something went.
-    pub(super) fn send_waiting(&mut self) -> bool {
-        let Some(network) = self.network.as_mut() else {
-            return false;
-        };
-        if network.announce_only != self.announce_only {
-            network.announce_only = self.announce_only;
-            let linked = network.linked.clone();
-            for &peer in &linked {
-                network.link(peer).owes = true;
-            }
-            for peer in linked {
-                self.send_remote(peer);
-            }
-        }
-        let mut went = false;
-        let waiting = self
-            .network
-            .as_ref()
-            .map_or(Vec::new(), |network| network.waiting.clone());
-        for peer in waiting {
-            went |= self.send_remote(peer);
-        }
-        went
-    }
-}
 
 impl Network {
     /// Is there something left for this peer?
@@ -67,7 +20,36 @@ impl Network {
         })
     }
 
-    fn send(&mut self, segment: &'static Segment, arena: &mut Arena, me: u32, peer: u32, flags: u32) -> bool {
+    /// Send what was written for a peer, as far as it can go now, and remember whether something is left. True: something went.
+    pub fn send(&mut self, segment: &'static Segment, me: u32, peer: u32) -> bool {
+        let went = self.send_now(segment, me, peer);
+        let at = self.waiting.iter().position(|&other| other == peer);
+        match (self.has_more(peer), at) {
+            (true, None) => self.waiting.push(peer),
+            (false, Some(at)) => drop(self.waiting.swap_remove(at)),
+            _ => {}
+        }
+        went
+    }
+
+    /// What could not go before, and what all peers must hear: whether to announce only. True: something went.
+    pub fn send_waiting(&mut self, segment: &'static Segment, me: u32, announce_only: bool) -> bool {
+        if self.announce_only != announce_only {
+            self.announce_only = announce_only;
+            for peer in self.linked.clone() {
+                self.link(peer).owes = true;
+                self.send(segment, me, peer);
+            }
+        }
+        let mut went = false;
+        for peer in self.waiting.clone() {
+            went |= self.send(segment, me, peer);
+        }
+        went
+    }
+
+    fn send_now(&mut self, segment: &'static Segment, me: u32, peer: u32) -> bool {
+        let flags = if self.announce_only { frame::ANNOUNCE_ONLY } else { 0 };
         let mut went = false;
         while self.has_more(peer) && self.find(segment, peer) {
             let Some(link) = self.links[peer as usize].as_mut() else {
@@ -78,7 +60,7 @@ impl Network {
                 None => {
                     let Some(buffer) = self.endpoint.take() else { break };
                     let bytes = self.endpoint.bytes(buffer);
-                    let length = link.fill(bytes, segment, arena, &mut self.proxies);
+                    let length = link.fill(bytes, segment, &mut self.released, &mut self.proxies);
                     if length == frame::HEADER && !link.owes {
                         self.endpoint.put_back(buffer);
                         break;
@@ -136,7 +118,7 @@ impl Link {
         &mut self,
         frame: &mut [u8],
         segment: &'static Segment,
-        arena: &mut Arena,
+        released: &mut Vec<Offset>,
         proxies: &mut HashMap<u64, (u32, u64)>,
     ) -> usize {
         let mut at = frame::HEADER;
@@ -166,7 +148,7 @@ impl Link {
             let to = frame::begin(frame, at, record.header);
             // SAFETY: there is room for the whole body.
             unsafe { body.copy_to(to.as_mut_ptr(), body.len()) };
-            translate(record, to, arena, proxies);
+            translate(record, to, released, proxies);
             take(ring, record);
             at += needed;
             self.sent += needed as u64;
@@ -182,15 +164,11 @@ fn take(ring: &mut Inbound, record: Record) {
 }
 
 /// Let the record name what the peer knows.
-fn translate(record: Record, body: &mut [u8], arena: &mut Arena, proxies: &mut HashMap<u64, (u32, u64)>) {
-    let mut theirs = |own: u64, is_over: bool| {
-        let found = match is_over {
-            true => proxies.remove(&own),
-            false => proxies.get(&own).copied(),
-        };
-        if is_over && found.is_some() {
-            arena.give_back(Offset(own));
-        }
+fn translate(record: Record, body: &mut [u8], released: &mut Vec<Offset>, proxies: &mut HashMap<u64, (u32, u64)>) {
+    // The answer is the last that needs it.
+    let mut theirs = |own: u64| {
+        let found = proxies.remove(&own);
+        released.extend(found.map(|_| Offset(own)));
         found.map_or(0, |(_, theirs)| theirs)
     };
     match Handler::of(record.header) {
@@ -200,10 +178,10 @@ fn translate(record: Record, body: &mut [u8], arena: &mut Arena, proxies: &mut H
         }),
         // The receiver never looks at a descriptor again once it has asked for the whole message, as it does here.
         Some(Handler::ClearToSend) => rewrite(body, |record: &mut ClearToSend| {
-            record.descriptor = theirs(record.descriptor, true);
+            record.descriptor = theirs(record.descriptor);
         }),
         Some(Handler::Finished) => rewrite(body, |record: &mut Finished| {
-            record.descriptor = theirs(record.descriptor, true);
+            record.descriptor = theirs(record.descriptor);
         }),
         _ => {}
     }

@@ -2,12 +2,10 @@
 
 use isthmus_fabric::{Event, Frame};
 use isthmus_shm::Offset;
-use isthmus_shm::ring::{Header, bytes_for};
+use isthmus_shm::ring::Header;
 
-use super::frame::{self, Prefix};
-use super::{Held, WINDOW};
-use crate::channel::inbound::Inbound;
-use crate::channel::outbound;
+use crate::channel::network::frame::{self, Prefix};
+use crate::channel::network::{Held, Network, WINDOW};
 use crate::channel::record::{Body, ClearToSend, Handler, ReadyToSend};
 use crate::engine::Engine;
 
@@ -15,11 +13,44 @@ use crate::engine::Engine;
 const BURST: usize = 16;
 
 impl Engine {
+    /// Open the way to other nodes, if there are any; what this process is reached by from there. Blocks while libfabric is
+    /// loaded. `job`: a part of the job's secret.
+    pub fn open_network(&mut self, job: u64) -> crate::Result<Option<Vec<u8>>> {
+        let network = Network::open(self.segment, self.me, job)?;
+        let name = network.as_ref().map(|network| network.name().to_vec());
+        self.channels.set_network(network);
+        Ok(name)
+    }
+
+    /// A round of progress of the network. True: something moved. `moved_here`: something has come from a rank of the node.
+    #[cold]
+    pub fn advance_network(&mut self, moved_here: bool) -> bool {
+        if !self
+            .channels
+            .network_mut()
+            .is_some_and(|network| network.is_due(moved_here))
+        {
+            return false;
+        }
+        let came = self.take_frames() | self.handle_held();
+        let (segment, me, announce_only) = (self.segment, self.me, self.matching.announce_only());
+        let Some(network) = self.channels.network_mut() else {
+            return false;
+        };
+        let went = network.send_waiting(segment, me, announce_only);
+        network.looked(came);
+        let released = std::mem::take(&mut network.released);
+        released.into_iter().for_each(|own| self.arena.give_back(own));
+        came | went
+    }
+
     /// Take what has come. True: something had.
-    pub(super) fn take_frames(&mut self) -> bool {
+    fn take_frames(&mut self) -> bool {
         let mut came = false;
         for _ in 0..BURST {
-            let Some(network) = self.network.as_mut() else { break };
+            let Some(network) = self.channels.network_mut() else {
+                break;
+            };
             match network.endpoint.poll() {
                 Ok(None) => break,
                 Ok(Some(Event::Received(frame, length))) => {
@@ -41,7 +72,9 @@ impl Engine {
     }
 
     fn take_frame(&mut self, frame: Frame, length: usize) {
-        let Some(network) = self.network.as_mut() else { return };
+        let Some(network) = self.channels.network_mut() else {
+            return;
+        };
         let bytes = network.endpoint.bytes(frame);
         let (at, length) = (bytes.as_ptr(), length.min(bytes.len()));
         // SAFETY: the buffer stays ours, and unchanged, until it is given back below.
@@ -63,14 +96,16 @@ impl Engine {
                 self.keep_ahead(peer, prefix.sequence, bytes.to_vec());
             }
         }
-        if let Some(network) = self.network.as_mut() {
+        if let Some(network) = self.channels.network_mut() {
             network.endpoint.give_back(frame);
         }
     }
 
     /// A frame came before another that was sent earlier.
     fn keep_ahead(&mut self, peer: u32, sequence: u64, bytes: Vec<u8>) {
-        let Some(network) = self.network.as_mut() else { return };
+        let Some(network) = self.channels.network_mut() else {
+            return;
+        };
         let link = network.link(peer);
         link.ahead.insert(sequence, bytes);
         let kept: usize = link.ahead.values().map(Vec::len).sum();
@@ -81,7 +116,9 @@ impl Engine {
 
     fn handle_ahead(&mut self, peer: u32) {
         loop {
-            let Some(network) = self.network.as_mut() else { return };
+            let Some(network) = self.channels.network_mut() else {
+                return;
+            };
             let link = network.link(peer);
             let Some(bytes) = link.ahead.remove(&link.frames_come) else {
                 return;
@@ -95,18 +132,20 @@ impl Engine {
     /// A frame in its turn.
     fn handle_frame(&mut self, prefix: Prefix, bytes: &[u8]) {
         let peer = prefix.source;
-        let Some(network) = self.network.as_mut() else { return };
+        let Some(network) = self.channels.network_mut() else {
+            return;
+        };
         let link = network.link(peer);
         link.frames_come += 1;
         if prefix.consumed > link.sent || prefix.consumed < link.returned {
             self.end_over(peer, "that it has handled what was never sent to it");
         }
-        let link = self.network.as_mut().expect("as before").link(peer);
+        let link = self.channels.network_mut().expect("as before").link(peer);
         link.returned = prefix.consumed;
         if let Some(ring) = &link.ring {
             ring.ring.set_announce_only(prefix.flags & frame::ANNOUNCE_ONLY != 0);
         }
-        if !self.open_remote(peer) {
+        if !self.channels.open_remote(&mut self.arena, peer) {
             self.end_over(peer, "what there is no memory to receive with");
         }
         let mut at = frame::HEADER;
@@ -115,12 +154,12 @@ impl Engine {
                 self.end_over(peer, "a record that does not fit its frame");
             };
             at = next;
-            let link = self.network.as_mut().expect("as before").link(peer);
+            let link = self.channels.network_mut().expect("as before").link(peer);
             // SAFETY: a slice, which lives as long as this round.
             let here = unsafe { Body::new(body.as_ptr(), header.length) };
             if !link.held.is_empty() || self.stays(peer, header, here) {
                 let body = body.into();
-                let link = self.network.as_mut().expect("as before").link(peer);
+                let link = self.channels.network_mut().expect("as before").link(peer);
                 link.held.push_back(Held { header, body });
                 if link.held.iter().map(|held| held.body.len() as u64).sum::<u64>() > 2 * WINDOW {
                     self.end_over(peer, "more than it may before we have handled it");
@@ -134,7 +173,7 @@ impl Engine {
 
     /// Records that were held for their receives. True: some were handled.
     pub fn handle_held(&mut self) -> bool {
-        let Some(network) = self.network.as_ref() else {
+        let Some(network) = self.channels.network() else {
             return false;
         };
         if network.linked.iter().all(|&peer| network.is_clear(peer)) {
@@ -150,14 +189,14 @@ impl Engine {
     fn handle_held_of(&mut self, peer: u32) -> bool {
         let mut moved = false;
         while let Some(held) = self
-            .network
-            .as_mut()
+            .channels
+            .network_mut()
             .and_then(|network| network.link(peer).held.pop_front())
         {
             // SAFETY: a slice, which lives as long as this round.
             let body = unsafe { Body::new(held.body.as_ptr(), held.header.length) };
             if self.stays(peer, held.header, body) {
-                if let Some(network) = self.network.as_mut() {
+                if let Some(network) = self.channels.network_mut() {
                     network.link(peer).held.push_front(held);
                 }
                 break;
@@ -179,36 +218,23 @@ impl Engine {
 
     /// The peer must know what was handled before it runs out of credit.
     fn return_credit(&mut self, peer: u32) {
-        let Some(network) = self.network.as_mut() else { return };
+        let Some(network) = self.channels.network_mut() else {
+            return;
+        };
         let link = network.link(peer);
         if link.handled - link.told >= WINDOW / 4 {
             link.owes = true;
-            self.send_remote(peer);
+            self.channels.send_remote(peer);
         }
-    }
-
-    /// What the handlers look at for each peer whose records come.
-    fn open_remote(&mut self, peer: u32) -> bool {
-        if self.inbound[peer as usize].is_none() {
-            let length = bytes_for(outbound::SMALL_RING);
-            let Ok(at) = self.arena.allocate(self.segment, length) else {
-                return false;
-            };
-            let Some(memory) = outbound::first_ring(self.segment, at.0) else {
-                return false;
-            };
-            self.inbound[peer as usize] = Some(Box::new(Inbound::new(at, memory)));
-        }
-        true
     }
 
     /// Hand a record to its handler.
     fn deliver(&mut self, peer: u32, header: Header, body: Body) {
-        if let Some(network) = self.network.as_mut() {
+        if let Some(network) = self.channels.network_mut() {
             network.link(peer).handled += frame::footprint(header.length) as u64;
         }
         let handler = Handler::of(header);
-        if let Some(inbound) = self.inbound[peer as usize].as_mut() {
+        if let Some(inbound) = self.channels.from_mut(peer) {
             inbound.note(handler, header.length);
         }
         let context = crate::types::ContextId(header.context);
@@ -221,7 +247,7 @@ impl Engine {
                     self.end_over(peer, "an announcement for which there is no memory");
                 };
                 self.descriptor(own.0).expect("ours").offer();
-                if let Some(network) = self.network.as_mut() {
+                if let Some(network) = self.channels.network_mut() {
                     network.proxies.insert(own.0, (peer, record.descriptor));
                 }
                 record.descriptor = own.0;
@@ -265,7 +291,9 @@ impl Engine {
 
     /// The stand-ins of a failed peer's descriptors are free.
     pub fn forget_remote(&mut self, peer: u32) {
-        let Some(network) = self.network.as_mut() else { return };
+        let Some(network) = self.channels.network_mut() else {
+            return;
+        };
         network.forget(peer);
         let gone: Vec<u64> = network
             .proxies
@@ -278,7 +306,7 @@ impl Engine {
     }
 }
 
-impl super::Network {
+impl Network {
     fn is_clear(&self, peer: u32) -> bool {
         let link = self.links[peer as usize].as_ref();
         link.is_none_or(|link| link.held.is_empty())
