@@ -351,7 +351,7 @@ impl Entered {
     pub fn take_numbers(&mut self, count: u32) -> u64 {
         let segment = self.engine().segment;
         // Each node counts in a part of its own, which begins with an even number.
-        let part = u64::from(u32::MAX) / u64::from(segment.nodes()) & !1;
+        let part = (u64::from(u32::MAX) / u64::from(segment.nodes())) & !1;
         part * u64::from(segment.node()) + segment.take_numbers(count)
     }
 

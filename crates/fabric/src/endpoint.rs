@@ -511,7 +511,7 @@ mod tests {
     #[test]
     fn frames_come_whole() {
         let Some((mut one, mut other)) = pair() else { return };
-        let there = one.reach(&other.name().to_vec()).expect("a name");
+        let there = one.reach(other.name()).expect("a name");
         let text = |at: usize| vec![at as u8; [8, 100, 5000, FRAME][at % 4]];
         let mut came = Vec::new();
         for at in 0..100 {

@@ -415,6 +415,16 @@ mod tests {
     }
 
     #[test]
+    fn hosts_and_what_starts_programs_there() {
+        let job = job("--host a:2,b -ppn 3 --launcher rsh -n 2 a");
+        let names: Vec<&str> = job.hosts.hosts.iter().map(|host| host.name.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert_eq!((job.hosts.per_host, job.hosts.launcher.as_deref()), (Some(3), Some("rsh")));
+        assert!(job.hosts.is_elsewhere());
+        assert!(!super::tests::job("--host localhost:2 -ppn 4 a").hosts.is_elsewhere());
+    }
+
+    #[test]
     fn options_of_other_launchers() {
         let line =
             "--oversubscribe --allow-run-as-root --mca btl self -ppn 2 --map-by core:OVERSUBSCRIBE -host localhost a";
@@ -449,7 +459,8 @@ mod tests {
         }
         let named = refused("--set nonsense=1 a");
         assert!(named.contains("eager_limit") && named.contains("topology"));
-        assert!(refused("-n 1 -host far a").contains("far"));
+        assert!(refused("-n 1 -host far:x a").contains("far"));
+        assert!(refused("-n 1 --daemon nonsense").contains("own use"));
         assert!(refused("-n 60000 a : -n 60000 a").contains("ranks"));
     }
 
