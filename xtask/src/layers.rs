@@ -83,6 +83,7 @@ const HOUSES: &[House] = &[House {
         ("protocol::streamed", "engine"),
         ("rma::flow", "progress"),
         ("rma::notify", "progress"),
+        ("rma::shared", "progress"),
         ("rma::target", "progress"),
     ],
 }];

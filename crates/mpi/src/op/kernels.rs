@@ -97,6 +97,11 @@ pub(super) fn find(op: Predefined, named: &Named) -> Option<Kernel> {
     }
 }
 
+/// The loop for an operation on elements of a kind, whatever type they are of.
+pub(super) fn find_for(op: Predefined, element: Element) -> Option<Kernel> {
+    single(op, element)
+}
+
 fn single(op: Predefined, element: Element) -> Option<Kernel> {
     match element {
         Element::I8 => integer::<i8>(op),
