@@ -419,7 +419,10 @@ mod tests {
         let job = job("--host a:2,b -ppn 3 --launcher rsh -n 2 a");
         let names: Vec<&str> = job.hosts.hosts.iter().map(|host| host.name.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
-        assert_eq!((job.hosts.per_host, job.hosts.launcher.as_deref()), (Some(3), Some("rsh")));
+        assert_eq!(
+            (job.hosts.per_host, job.hosts.launcher.as_deref()),
+            (Some(3), Some("rsh"))
+        );
         assert!(job.hosts.is_elsewhere());
         assert!(!super::tests::job("--host localhost:2 -ppn 4 a").hosts.is_elsewhere());
     }
