@@ -42,7 +42,7 @@ pub use protocol::choice::protocols;
 pub use error::{Error, Result};
 pub use isthmus_os::topology::{Level, MadeUp, Place};
 pub use isthmus_transfer::copy::copy;
-pub use membership::liveness::wounds;
+pub use membership::failures::fault_events as wounds;
 pub use membership::place::{declared, hardware, here};
 pub use memory::staging::{LONGEST, Staged, copy_for_others, copy_from_others, copy_past_caches};
 pub use progress::gate::{Entered, Guarded, allow_threads, allows_threads, enter};

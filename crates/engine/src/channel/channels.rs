@@ -9,7 +9,7 @@ use isthmus_shm::{Offset, Segment, doorbell};
 use crate::channel::cells::Cell;
 use crate::channel::inbound::Inbound;
 use crate::channel::network::Network;
-use crate::channel::outbound::{self, Leases, Outbound};
+use crate::channel::outbound::{self, Leases, Outbound, first_ring};
 use crate::counters;
 use crate::memory::arena::Arena;
 
@@ -56,25 +56,25 @@ impl Channels {
 
     /// The channel to `peer`, if there is one.
     #[inline]
-    pub fn to(&self, peer: u32) -> Option<&Outbound> {
+    pub fn outbound(&self, peer: u32) -> Option<&Outbound> {
         self.out[peer as usize].as_deref()
     }
 
-    /// As [`Self::to`].
+    /// As [`Self::outbound`].
     #[inline]
-    pub fn to_mut(&mut self, peer: u32) -> Option<&mut Outbound> {
+    pub fn outbound_mut(&mut self, peer: u32) -> Option<&mut Outbound> {
         self.out[peer as usize].as_deref_mut()
     }
 
     /// The channel from `peer`, if there is one.
     #[inline]
-    pub fn from(&self, peer: u32) -> Option<&Inbound> {
+    pub fn inbound(&self, peer: u32) -> Option<&Inbound> {
         self.inbound[peer as usize].as_deref()
     }
 
-    /// As [`Self::from`].
+    /// As [`Self::inbound`].
     #[inline]
-    pub fn from_mut(&mut self, peer: u32) -> Option<&mut Inbound> {
+    pub fn inbound_mut(&mut self, peer: u32) -> Option<&mut Inbound> {
         self.inbound[peer as usize].as_deref_mut()
     }
 
@@ -100,7 +100,7 @@ impl Channels {
     #[inline]
     pub fn ring(&mut self, peer: u32) {
         self.order();
-        if self.to(peer).is_none_or(|outbound| !outbound.is_polled()) {
+        if self.outbound(peer).is_none_or(|outbound| !outbound.is_polled()) {
             // The rings to other nodes are never polled.
             if self.is_remote(peer) {
                 self.send_remote(peer);
@@ -152,7 +152,7 @@ impl Channels {
 
     /// A cell for messages to `peer`, if it answers them.
     pub fn make_cell(&mut self, arena: &mut Arena, peer: u32) {
-        let heard = self.from(peer).map_or(0, Inbound::longer);
+        let heard = self.inbound(peer).map_or(0, Inbound::longer);
         if let Some(outbound) = self.out[peer as usize].as_mut() {
             outbound.cells.make(self.segment, arena, &mut self.cells_made, heard);
         }
@@ -169,7 +169,7 @@ impl Channels {
     /// A larger ring to `peer`, if messages of this length want one and it can be had.
     pub fn lease(&mut self, peer: u32, length: usize) {
         let wanted = |outbound: &mut Outbound| outbound.wants_lease(length);
-        if !self.to_mut(peer).is_some_and(wanted) {
+        if !self.outbound_mut(peer).is_some_and(wanted) {
             return;
         }
         let offset = match self.leases.take(self.segment, &mut self.out, peer) {
@@ -203,7 +203,7 @@ impl Channels {
     /// Is there a record to take from a ring that is polled?
     pub fn has_record(&self) -> bool {
         let mut polled = self.polled.iter();
-        polled.any(|&peer| self.from(peer).is_some_and(|inbound| inbound.ring.is_ready()))
+        polled.any(|&peer| self.inbound(peer).is_some_and(|inbound| inbound.ring.is_ready()))
     }
 
     /// There is a way to other nodes.
@@ -259,7 +259,7 @@ impl Channels {
         }
         // SYNC: inbox
         let at = self.segment.inbox(self.me, peer).load(Ordering::Acquire);
-        let Some(memory): Option<Mapped> = outbound::first_ring(self.segment, at) else {
+        let Some(memory): Option<Mapped> = first_ring(self.segment, at) else {
             return false;
         };
         let inbound = self.inbound[peer as usize].insert(Box::new(Inbound::new(Offset(at), memory)));
@@ -332,7 +332,7 @@ mod tests {
         assert!(us.open(1, false));
         us.poll(1);
         us.leave_to_doorbell(0, || false);
-        let is_polled = |them: &Channels| them.to(0).is_some_and(Outbound::is_polled);
+        let is_polled = |them: &Channels| them.outbound(0).is_some_and(Outbound::is_polled);
         assert!(us.polled == [1] && is_polled(&them), "refused");
         us.leave_to_doorbell(0, || true);
         assert!(us.polled.is_empty() && !is_polled(&them), "fenced");

@@ -16,12 +16,12 @@ use isthmus_transfer::copy::Copying;
 use crate::channel::cells::{self, Cell, Cells};
 use crate::channel::network;
 use crate::channel::record::{
-    Advertised, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Fed, Finished, Fixed, FullLine, GivenUp, Handler,
-    Help, InCell, ReadyToSend, Switch,
+    Advertised, CallFailed, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Fed, Finished, Fixed, FullLine,
+    Handler, Help, InCell, ReadyToSend, Switch,
 };
 use crate::channel::ring_size;
 use crate::membership::boot;
-use crate::membership::given_up;
+use crate::membership::failed_calls;
 use crate::memory::arena::Arena;
 use crate::memory::buffer::Buffer;
 use crate::memory::staging;
@@ -177,7 +177,7 @@ pub enum Answer {
     Finished(Finished),
     Help(Help),
     Advertised(ContextId, Advertised),
-    GivenUp(ContextId, GivenUp),
+    CallFailed(ContextId, CallFailed),
     Fed(Fed),
 }
 
@@ -217,8 +217,11 @@ impl Outbound {
         let at = arena.allocate(segment, ring::bytes_for(SMALL_RING))?;
         let ring = Producer::new(mapped(segment, at, SMALL_RING).expect("just taken"));
         // SYNC: inbox
-        let letter = segment.inbox(peer, me).swap(at.0, Ordering::AcqRel);
-        let letter = given_up::is_letter(letter).then(|| given_up::open(letter));
+        let notice = segment.inbox(peer, me).swap(at.0, Ordering::AcqRel);
+        let answer = failed_calls::is_notice(notice).then(|| {
+            let (context, tag) = failed_calls::named_by(notice);
+            Answer::CallFailed(context, CallFailed { tag, zero: 0 })
+        });
         Ok(Self {
             ring,
             parked: None,
@@ -232,7 +235,7 @@ impl Outbound {
             orders: Orders::default(),
             cells: Cells::default(),
             strained: 0,
-            answers: letter.into_iter().collect(),
+            answers: answer.into_iter().collect(),
             queue: VecDeque::new(),
         })
     }
@@ -565,7 +568,7 @@ impl Outbound {
                 Answer::ClearToSend(fixed) => self.put(Handler::ClearToSend, 0, fixed, NOTHING, 0),
                 Answer::Help(fixed) => self.put(Handler::Help, 0, fixed, NOTHING, 0),
                 Answer::Advertised(context, fixed) => self.put(Handler::Advertised, context.0, fixed, NOTHING, 0),
-                Answer::GivenUp(context, fixed) => self.put(Handler::GivenUp, context.0, fixed, NOTHING, 0),
+                Answer::CallFailed(context, fixed) => self.put(Handler::CallFailed, context.0, fixed, NOTHING, 0),
                 Answer::Fed(fixed) => self.put(Handler::Fed, 0, fixed, NOTHING, 0),
                 Answer::Finished(fixed) => self.put(Handler::Finished, 0, fixed, NOTHING, 0),
             };

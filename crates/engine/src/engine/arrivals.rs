@@ -9,7 +9,7 @@ use isthmus_shm::ring::Header;
 use super::Engine;
 use crate::channel::cells::Cell;
 use crate::channel::record::{
-    Advertised, Body, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Fed, Finished, FullLine, GivenUp, Handler,
+    Advertised, Body, CallFailed, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Fed, Finished, FullLine, Handler,
     Help, InCell, ReadyToSend, Switch,
 };
 use crate::matching::queues::Key;
@@ -114,7 +114,7 @@ impl Engine {
             self.deferred.seen = true;
             return true;
         }
-        let is_room = self.spare.provide(bytes as usize);
+        let is_room = self.memory.spare.provide(bytes as usize);
         if is_room {
             self.deferred.refused = None;
         } else if self.deferred.refuse(clock::now()) > REFUSED_LONG {
@@ -133,7 +133,7 @@ impl Engine {
         let mut taken = 0;
         let mut credited = false;
         while taken < BURST {
-            let Some(inbound) = self.channels.from_mut(peer) else {
+            let Some(inbound) = self.channels.inbound_mut(peer) else {
                 return false;
             };
             let Some(record) = inbound.ring.peek() else { break };
@@ -146,12 +146,12 @@ impl Engine {
                 break;
             }
             let handler = Handler::of(record.header);
-            let inbound = self.channels.from_mut(peer).expect("just looked at");
+            let inbound = self.channels.inbound_mut(peer).expect("just looked at");
             inbound.note(handler, record.header.length);
             if handler == Some(Handler::Switch) {
                 let to = body.split::<Switch>().map(|(to, _)| to);
                 let announce_only = self.matching.announce_only();
-                let inbound = self.channels.from_mut(peer).expect("a ring does not go away");
+                let inbound = self.channels.inbound_mut(peer).expect("a ring does not go away");
                 if !to.is_some_and(|to| inbound.switch(self.segment, record, to, announce_only)) {
                     // Nothing can come from this peer any more; somebody would wait for it for ever.
                     let why = format!(
@@ -163,7 +163,7 @@ impl Engine {
                 credited = true;
             } else {
                 self.dispatch(peer, record.header, body);
-                let inbound = self.channels.from_mut(peer).expect("a ring does not go away");
+                let inbound = self.channels.inbound_mut(peer).expect("a ring does not go away");
                 credited |= inbound.ring.release(record);
             }
             taken += 1;
@@ -195,7 +195,7 @@ impl Engine {
             return false;
         }
         if !self.open(peer) {
-            return self.take_letter(peer);
+            return self.take_notice(peer);
         }
         self.channels.poll(peer);
         self.poll(peer)
@@ -248,7 +248,7 @@ impl Engine {
                 let (record, _) = body.split::<Advertised>()?;
                 self.on_advertised(peer, ContextId(header.context), record);
             }
-            Handler::GivenUp => self.on_given_up(ContextId(header.context), body.split::<GivenUp>()?.0),
+            Handler::CallFailed => self.on_call_failed(ContextId(header.context), body.split::<CallFailed>()?.0),
             Handler::Fed => self.on_fed(peer, body.split::<Fed>()?.0),
             Handler::Help => self.on_help(peer, body.split::<Help>()?.0),
             Handler::Switch => {}

@@ -19,6 +19,12 @@ impl Engine {
         let network = Network::open(self.segment, self.me, job)?;
         let name = network.as_ref().map(|network| network.name().to_vec());
         self.channels.set_network(network);
+        // Nobody reaches their memory.
+        for peer in 0..self.segment.ranks() {
+            if self.channels.is_remote(peer) {
+                self.transfers.forget(peer);
+            }
+        }
         Ok(name)
     }
 
@@ -40,7 +46,7 @@ impl Engine {
         let went = network.send_waiting(segment, me, announce_only);
         network.looked(came);
         let released = std::mem::take(&mut network.released);
-        released.into_iter().for_each(|own| self.arena.give_back(own));
+        released.into_iter().for_each(|own| self.memory.arena.give_back(own));
         came | went
     }
 
@@ -145,7 +151,7 @@ impl Engine {
         if let Some(ring) = &link.ring {
             ring.ring.set_announce_only(prefix.flags & frame::ANNOUNCE_ONLY != 0);
         }
-        if !self.channels.open_remote(&mut self.arena, peer) {
+        if !self.channels.open_remote(&mut self.memory.arena, peer) {
             self.end_over(peer, "what there is no memory to receive with");
         }
         let mut at = frame::HEADER;
@@ -234,7 +240,7 @@ impl Engine {
             network.link(peer).handled += frame::footprint(header.length) as u64;
         }
         let handler = Handler::of(header);
-        if let Some(inbound) = self.channels.from_mut(peer) {
+        if let Some(inbound) = self.channels.inbound_mut(peer) {
             inbound.note(handler, header.length);
         }
         let context = crate::types::ContextId(header.context);
@@ -243,7 +249,7 @@ impl Engine {
                 let Some((mut record, _)) = body.split::<ReadyToSend>() else {
                     return;
                 };
-                let Ok(own) = self.arena.descriptor(self.segment) else {
+                let Ok(own) = self.memory.arena.descriptor(self.segment) else {
                     self.end_over(peer, "an announcement for which there is no memory");
                 };
                 self.descriptor(own.0).expect("ours").offer();
@@ -301,7 +307,7 @@ impl Engine {
             .map(|(own, _)| own)
             .collect();
         for own in gone {
-            self.arena.give_back(Offset(own));
+            self.memory.arena.give_back(Offset(own));
         }
     }
 }
