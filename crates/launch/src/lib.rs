@@ -7,6 +7,7 @@
 
 use std::process::ExitCode;
 
+mod debugger;
 pub mod failure;
 mod family;
 mod hosts;
@@ -24,14 +25,26 @@ use options::Request;
 pub fn main() -> ExitCode {
     let outcome = options::parse(std::env::args_os().skip(1)).and_then(|request| match request {
         Request::Help => {
-            print!("{}", options::HELP);
+            print!("{}", options::table::help());
+            Ok(0)
+        }
+        Request::Show(text) => {
+            print!("{text}");
             Ok(0)
         }
         Request::Version => {
             println!("mpiexec (Isthmus) {}", env!("CARGO_PKG_VERSION"));
             Ok(0)
         }
-        Request::Run(job) => supervise::run(&job),
+        Request::Run(job) => {
+            let own = std::env::vars_os().filter_map(|(name, _)| isthmus_engine::tunables::objection(name.to_str()?));
+            job.notes
+                .iter()
+                .cloned()
+                .chain(own)
+                .for_each(|note| failure::say(&note));
+            supervise::run(&job)
+        }
     });
     ExitCode::from(outcome.unwrap_or_else(|failure| {
         failure::say(&failure.message);

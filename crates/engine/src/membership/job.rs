@@ -5,6 +5,8 @@ use std::os::fd::OwnedFd;
 use isthmus_shm::segment::Failure;
 use isthmus_shm::{Segment, segment};
 
+pub use isthmus_shm::slot::Awaits;
+
 pub use isthmus_shm::segment::MAX_RANKS;
 
 use crate::membership::control::Nonce;
@@ -27,6 +29,11 @@ impl Overview {
     /// Does this rank want to go on when others fail?
     pub fn endures(&self, rank: u32) -> bool {
         self.0.slot(rank).endures()
+    }
+
+    /// What a rank has waited for, for long.
+    pub fn awaited(&self, rank: u32) -> Option<Awaits> {
+        self.0.slot(rank).awaited()
     }
 
     /// Tell everybody that `rank` is no more: it has failed, or has left `in_peace` a job in which others had failed. Its
