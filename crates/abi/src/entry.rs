@@ -136,6 +136,22 @@ pub fn on_session_at<A: Abi>(session: *mut A::Handle) -> Scope {
     on_session::<A>(unsafe { session.read() })
 }
 
+/// The error handler of a window.
+#[inline(always)]
+pub fn on_win<A: Abi>(win: A::Handle) -> Scope {
+    Scope::Win(A::handle_in(win))
+}
+
+/// The error handler of the window at an address.
+#[inline(always)]
+pub fn on_win_at<A: Abi>(win: *mut A::Handle) -> Scope {
+    if win.is_null() {
+        return Scope::Process;
+    }
+    // SAFETY: not null, and the program keeps the handle readable during the call.
+    on_win::<A>(unsafe { win.read() })
+}
+
 /// Tells the other ranks of a call that its arguments were refused, unless that is averted. It is of interest only where ranks
 /// are checked to call the same.
 pub struct Refusal {

@@ -29,6 +29,7 @@ mod kernels;
 mod locks;
 mod notify;
 mod region;
+mod shared;
 mod target;
 
 use std::sync::OnceLock;
@@ -41,8 +42,9 @@ use crate::{Error, Result};
 
 pub use combine::{Class, Combine, Kernel, Operator, register_kernel};
 pub use flow::{Flow, Pending};
-pub use notify::{notify, wait_for, wake};
+pub use notify::{notify, published, wait_for, wake};
 pub use region::{Atomicity, Region, RegionKey, register, register_as};
+pub use shared::{give_shared, shared_at, take_shared};
 pub use target::Target;
 
 /// What never changes of this process in its job.

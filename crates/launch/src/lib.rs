@@ -7,17 +7,21 @@
 
 use std::process::ExitCode;
 
+mod daemon;
 mod debugger;
 pub mod failure;
 mod family;
+mod head;
 mod hosts;
 mod lifeline;
+pub mod nodes;
 pub mod options;
 mod output;
 mod program;
 mod report;
 mod start;
 mod supervise;
+mod wire;
 
 use options::Request;
 
@@ -36,6 +40,7 @@ pub fn main() -> ExitCode {
             println!("mpiexec (Isthmus) {}", env!("CARGO_PKG_VERSION"));
             Ok(0)
         }
+        Request::Daemon(call) => daemon::run(&call),
         Request::Run(job) => {
             let own = std::env::vars_os().filter_map(|(name, _)| isthmus_engine::tunables::objection(name.to_str()?));
             job.notes
@@ -43,7 +48,11 @@ pub fn main() -> ExitCode {
                 .cloned()
                 .chain(own)
                 .for_each(|note| failure::say(&note));
-            supervise::run(&job)
+            if job.hosts.is_elsewhere() {
+                nodes::assign(&job.hosts, &job.commands).and_then(|nodes| head::run(job, nodes))
+            } else {
+                supervise::run(&job)
+            }
         }
     });
     ExitCode::from(outcome.unwrap_or_else(|failure| {

@@ -4,10 +4,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::daemon::Call;
 use isthmus_engine::tunables;
 
 use crate::failure::{Failure, Result};
-use crate::hosts;
+use crate::nodes;
 
 pub mod table;
 mod words;
@@ -23,6 +24,8 @@ pub enum Request {
     Version,
     /// Run a job.
     Run(Job),
+    /// Run the part of a job that is this node's.
+    Daemon(Call),
 }
 
 /// A job: one or more commands whose ranks share a world.
@@ -52,6 +55,8 @@ pub struct Job {
     pub never_end_others: bool,
     /// Say who waits for whom when everybody has waited for so long.
     pub report_hang: Option<Duration>,
+    /// The machines that are named.
+    pub hosts: nodes::Wanted,
     /// What to tell the user before the job runs: options that do less here than elsewhere.
     pub notes: Vec<String>,
 }
@@ -71,6 +76,7 @@ impl Default for Job {
             debugger: false,
             never_end_others: false,
             report_hang: Some(HANG),
+            hosts: nodes::Wanted::default(),
             notes: Vec::new(),
         }
     }
@@ -122,7 +128,7 @@ impl Pattern {
 }
 
 /// One command of the job (`MPI_APPNUM` is its index).
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Command {
     /// How many ranks run it.
     pub ranks: u32,
@@ -155,6 +161,31 @@ pub enum Bind {
 }
 
 impl Bind {
+    /// As a number, for other nodes.
+    pub fn code(self) -> u64 {
+        match self {
+            Self::None => 0,
+            Self::Hwthread => 1,
+            Self::Numa => 2,
+            Self::Package => 3,
+            Self::Cache(level) => 4 | u64::from(level) << 8,
+            Self::Cores(count) => 5 | u64::from(count) << 8,
+        }
+    }
+
+    /// From [`Self::code`].
+    pub fn from_code(code: u64) -> Self {
+        let number = (code >> 8) as u32;
+        match code & 0xff {
+            1 => Self::Hwthread,
+            2 => Self::Numa,
+            3 => Self::Package,
+            4 => Self::Cache(number),
+            5 => Self::Cores(number.max(1)),
+            _ => Self::None,
+        }
+    }
+
     /// As users write it. The words of MPICH and Open MPI.
     fn parse(text: &str) -> Option<Self> {
         Some(match text.to_ascii_lowercase().as_str() {
@@ -194,10 +225,11 @@ pub fn parse(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result
         counted,
         ..
     } = parser;
-    // So many ranks on each node, of which there is one.
+    // So many ranks on each node.
     if let Some(per_node) = per_node {
+        let nodes = job.hosts.count().max(1) as u32;
         for (command, _) in job.commands.iter_mut().zip(counted).filter(|(_, counted)| !counted) {
-            command.ranks = per_node;
+            command.ranks = per_node.saturating_mul(nodes);
         }
     }
     let all = everywhere
@@ -302,7 +334,10 @@ impl Parser {
                 self.counted.pop();
                 self.counted.push(true);
             }
-            "ppn" | "perhost" | "npernode" | "N" => self.per_node = Some(self.number(name)?),
+            "ppn" | "perhost" | "npernode" | "N" => {
+                self.per_node = Some(self.number(name)?);
+                self.job.hosts.per_host = self.per_node;
+            }
             "map-by" | "rank-by" => self.placement(name)?,
             "configfile" => {
                 let path = self.text(name)?;
@@ -391,8 +426,24 @@ impl Parser {
                 let text = self.text(name)?;
                 self.job.timeout = Some(seconds(name, &text)?);
             }
-            "host" | "hosts" | "H" => hosts::check_list(&self.text(name)?)?,
-            "f" | "hostfile" | "machinefile" => hosts::check_file(&self.text(name)?)?,
+            "host" | "hosts" | "H" => {
+                let list = self.text(name)?;
+                self.job.hosts.add_list(&list)?;
+            }
+            "f" | "hostfile" | "machinefile" => {
+                let path = self.text(name)?;
+                self.job.hosts.add_file(&path)?;
+            }
+            "launcher" | "bootstrap" => {
+                let launcher = self.text(name)?;
+                self.job.hosts.launcher = Some(launcher).filter(|launcher| launcher != "fork");
+            }
+            "daemon" => {
+                let text = self.text(name)?;
+                let call = Call::parse(&text);
+                let wrong = || Failure::usage(format!("--daemon {text}: this is for mpiexec's own use"));
+                return Ok(Some(Request::Daemon(call.ok_or_else(wrong)?)));
+            }
             other => {
                 let known = table::ACCEPTED.iter().find(|accepted| accepted.name == other);
                 let accepted = known.ok_or_else(|| unknown(other))?;
@@ -426,6 +477,7 @@ impl Parser {
                     .filter(|number| (1..=MOST_RANKS).contains(number))
                     .ok_or_else(wrong)?,
             );
+            self.job.hosts.per_host = self.per_node;
             return Ok(());
         }
         self.job.notes.push(format!(
@@ -579,6 +631,19 @@ mod tests {
     }
 
     #[test]
+    fn hosts_and_what_starts_programs_there() {
+        let job = job("--host a:2,b -ppn 3 --launcher rsh -n 2 a");
+        let names: Vec<&str> = job.hosts.hosts.iter().map(|host| host.name.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert_eq!(
+            (job.hosts.per_host, job.hosts.launcher.as_deref()),
+            (Some(3), Some("rsh"))
+        );
+        assert!(job.hosts.is_elsewhere());
+        assert!(!super::tests::job("--host localhost:2 -ppn 4 a").hosts.is_elsewhere());
+    }
+
+    #[test]
     fn options_of_other_launchers() {
         let line =
             "--oversubscribe --allow-run-as-root --mca btl self -ppn 2 --map-by core:OVERSUBSCRIBE -host localhost a";
@@ -613,7 +678,8 @@ mod tests {
         }
         let named = refused("--set nonsense=1 a");
         assert!(named.contains("eager_limit") && named.contains("topology"));
-        assert!(refused("-n 1 -host far a").contains("far"));
+        assert!(refused("-n 1 -host far:x a").contains("far"));
+        assert!(refused("-n 1 --daemon nonsense").contains("own use"));
         assert!(refused("-n 60000 a : -n 60000 a").contains("ranks"));
     }
 

@@ -4,11 +4,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use crate::comm::{COMM_SELF, COMM_WORLD, Comm};
 use crate::environment::{self, codes};
-use crate::error::{Class, Error, Result};
+use crate::error::{Class, Completing, Error, Result};
 use crate::fail;
 use crate::handle::{Handle, Kind, Object, Table};
 use crate::liveness;
 use crate::session::Session;
+use crate::win::Win;
 
 /// A user's error handler: (canonical raw handle of the object, canonical error code).
 pub type ErrorFn = Box<dyn Fn(u32, i32) + Send + Sync>;
@@ -166,6 +167,8 @@ pub enum Scope {
     Comm(Handle<Comm>),
     /// The call is on a session. If the handle names none, as [`Scope::Process`].
     Session(Handle<Session>),
+    /// The call is on a window. If the handle names none, as [`Scope::Process`].
+    Win(Handle<Win>),
     /// The call is to make a communicator that has this error handler (MPI-5.0 §11.6). If the handle names none for
     /// communicators, as [`Scope::Process`].
     NewComm(Handle<Errhandler>),
@@ -216,6 +219,11 @@ fn find(scope: Scope) -> (Option<Arc<Errhandler>>, u32) {
         Scope::Session(handle) => {
             if let Ok(session) = handle.share("session") {
                 return (Some(session.errhandler()), handle.raw());
+            }
+        }
+        Scope::Win(handle) => {
+            if let Ok(win) = handle.share("win") {
+                return (Some(win.errhandler()), handle.raw());
             }
         }
         Scope::NewComm(handle) => {
@@ -313,6 +321,26 @@ pub fn comm_set_errhandler(comm: &Comm, errhandler: &Errhandler) -> Result<()> {
 pub fn session_set_errhandler(session: &Session, errhandler: &Errhandler) -> Result<()> {
     session.set_errhandler(errhandler.share_for(Target::Session)?);
     liveness::attach(errhandler);
+    Ok(())
+}
+
+/// `MPI_Win_set_errhandler`: whom errors on `win` go to from now on.
+pub fn win_set_errhandler(win: &Win, errhandler: &Errhandler) -> Result<()> {
+    win.set_errhandler(errhandler.share_for(Target::Win)?);
+    liveness::attach(errhandler);
+    Ok(())
+}
+
+/// `MPI_Win_get_errhandler`: the handler in force. To be freed by the caller.
+pub fn win_get_errhandler(win: &Win) -> Result<Handle<Errhandler>> {
+    win.errhandler().hold()
+}
+
+/// `MPI_Win_call_errhandler`: as if a call on `win` had failed with `code`.
+pub fn win_call_errhandler(win: &Win, code: i32) -> Result<()> {
+    let error = user_error(code)?;
+    let handle = win.handle().raw();
+    win.errhandler().handle(handle, "MPI_Win_call_errhandler", &error);
     Ok(())
 }
 

@@ -240,6 +240,7 @@ pub fn scope(procedure: &Procedure) -> String {
         let variant = match parameter.kind.as_str() {
             "COMMUNICATOR" => "comm",
             "SESSION" => "session",
+            "WINDOW" => "win",
             _ => continue,
         };
         let name = rust::name(parameter);

@@ -123,6 +123,21 @@ impl Combine {
         })
     }
 
+    /// As [`Self::by_kernel`], for those who have the kernel at hand. `None`: elements of no such width are combined.
+    ///
+    /// # Safety
+    /// In this process `number` stands for `kernel`, as far as it stands for anything, and `class` and `operator` for what it does.
+    #[inline]
+    pub unsafe fn with(class: Class, width: u32, operator: Operator, number: u32, kernel: Kernel) -> Option<Self> {
+        (width > 0 && width <= WIDEST).then_some(Self {
+            class,
+            operator,
+            width,
+            number,
+            kernel,
+        })
+    }
+
     /// What other processes know the kernel by.
     pub fn number(&self) -> u32 {
         self.number

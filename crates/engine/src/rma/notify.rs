@@ -47,6 +47,13 @@ pub fn wake(peer: Peer) -> Result<()> {
     Ok(())
 }
 
+/// Between writing to shared memory and looking there who waits for it: what whoever sleeps by now has seen, or else shows. Does not
+/// block.
+#[inline]
+pub fn published() {
+    doorbell::order(home().is_ok_and(|home| home.fence_needed));
+}
+
 /// Wait until a counter of this process, which others raise by [`notify`], is at least that high: what it is then. Blocks, and makes
 /// progress.
 pub fn wait_for(counter: &AtomicU64, at_least: u64) -> Result<u64> {

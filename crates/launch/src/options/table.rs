@@ -114,9 +114,18 @@ pub const OPTIONS: &[Row] = &[
     row(
         &["host", "hosts", "H"],
         "NAMES",
-        "names of this machine only: several machines are not supported yet",
+        "hosts to run on, with how many ranks each: A:2,B:2",
     ),
-    row(&["hostfile", "f", "machinefile"], "FILE", "the same, from a file"),
+    row(
+        &["hostfile", "f", "machinefile"],
+        "FILE",
+        "the same from a file, a line each (A:2 or A slots=2)",
+    ),
+    row(
+        &["launcher", "bootstrap"],
+        "COMMAND",
+        "what starts a program on a host, as ssh does: COMMAND HOST PROGRAM arguments... (default ssh)",
+    ),
     row(&["version", "V", "info"], "", "say which version this is"),
     row(&["help", "h", "?"], "", "say this"),
 ];
@@ -170,8 +179,6 @@ pub const ACCEPTED: &[Accepted] = &[
         1,
         "ranks are not placed one by one; --bind-to gives each a core, a cache, a NUMA node or a socket in turn",
     ),
-    accepted("launcher", 1),
-    accepted("bootstrap", 1),
     accepted("rmk", 1),
     accepted("iface", 1),
     accepted("mca", 2),

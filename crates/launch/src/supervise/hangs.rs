@@ -87,7 +87,12 @@ impl Supervisor<'_> {
             return Some((pid, Doing::Stopped));
         }
         let is_inside = rank.lifeline.as_ref().is_some_and(|lifeline| !lifeline.finalized);
-        let awaits = is_inside.then(|| self.turns.get(rank.left)?.overview.awaited(index as u32));
+        let awaits = is_inside.then(|| {
+            self.turns
+                .get(rank.left)?
+                .overview
+                .awaited(self.here.start + index as u32)
+        });
         Some((pid, awaits.flatten().map_or(Doing::Other, Doing::Waits)))
     }
 
