@@ -7,6 +7,7 @@ mod constants;
 mod entry;
 mod fuzz;
 mod header;
+mod openshmem;
 mod rust;
 mod standard;
 mod trampoline;
@@ -35,7 +36,8 @@ pub fn run(arguments: &[String]) -> Result<()> {
         .parent()
         .context("xtask/ is in the workspace")?;
     let standard = Standard::read(root)?;
-    let files = generate(&standard)?;
+    let mut files = generate(&standard)?;
+    files.extend(openshmem::generate(root)?);
     let stale: Vec<PathBuf> = existing(&root.join(GENERATED))?
         .into_iter()
         .map(|name| Path::new(GENERATED).join(name))

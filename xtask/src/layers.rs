@@ -18,7 +18,7 @@ const LAYERS: &[&[&str]] = &[
     &["shm"],
     &["transfer"],
     &["engine"],
-    &["mpi"],
+    &["mpi", "shmem"],
     &["abi"],
     &["launch", "cli"],
     &["conformance", "fuzz", "tests"],

@@ -13,3 +13,4 @@ pub mod heap;
 pub(crate) mod payload;
 pub(crate) mod spare;
 pub(crate) mod staging;
+pub mod symmetric;

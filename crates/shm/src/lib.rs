@@ -8,6 +8,7 @@
 pub mod advert;
 pub mod agreement;
 pub mod descriptor;
+pub mod directory;
 pub mod doorbell;
 pub mod post;
 pub mod registry;
