@@ -99,6 +99,99 @@ fn each_mechanism_by_itself() -> Result<()> {
     Ok(())
 }
 
+/// What the user says about sides is done: the receiver reads, the sender writes, or both take part.
+#[test]
+fn each_side_by_itself() -> Result<()> {
+    for (mechanism, pulls, pushes) in [
+        ("cma_read", true, false),
+        ("cma_write", false, true),
+        ("cma_both", true, true),
+    ] {
+        let run = with_fault(2, "large_messages", mechanism, "")?;
+        ensure!(run.err.lines().all(|line| is_trace(&line)), "{mechanism}: {}", run.err);
+        ensure!(
+            run.err.contains(": cma Pull") == pulls,
+            "{mechanism} pulls: {}",
+            run.err
+        );
+        ensure!(
+            run.err.contains(": cma Push") == pushes,
+            "{mechanism} pushes: {}",
+            run.err
+        );
+    }
+    Ok(())
+}
+
+const STREAMS: [&str; 3] = ["vmsplice", "writev", "loopback"];
+
+/// Pipes and sockets carry every message that is announced, whatever its layout, and no other way is taken.
+#[test]
+fn streams_by_themselves() -> Result<()> {
+    for stream in STREAMS {
+        for (ranks, program) in [
+            (2, "large_messages"),
+            (2, "derived"),
+            (2, "cancel"),
+            (4, "storm"),
+            (3, "point_to_point"),
+        ] {
+            let run = with_fault(ranks, program, stream, "")?;
+            let other = run
+                .err
+                .lines()
+                .find(|line| !is_trace(line) || !line.contains(&format!(": {stream} P")));
+            ensure!(other.is_none(), "{stream}, {program}: {other:?}");
+        }
+        let run = with_fault(2, "large_messages", stream, "")?;
+        for direction in ["Push", "Pull"] {
+            ensure!(
+                run.err.contains(&format!(": {stream} {direction}")),
+                "{stream} is not used"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// A stream that fails at either end, at once, in the middle, or late: the ring carries the rest, and one line says so.
+#[test]
+fn streams_that_fail_change_speed_only() -> Result<()> {
+    let cases: [Case; 6] = [
+        ("push:EPERM", Some("Operation not permitted")),
+        ("pull:EPERM:rank=1", Some("Operation not permitted")),
+        ("push:ENOMEM:after=9:at=1000", Some("Cannot allocate memory")),
+        ("pull:EFAULT:after=5:at=70:rank=0", Some("Bad address")),
+        ("any:ENOSYS:after=20:at=1", Some("Function not implemented")),
+        ("push:ESRCH:after=3:rank=0", None),
+    ];
+    for stream in STREAMS {
+        for case in cases {
+            let run = with_fault(2, "large_messages", stream, case.0)?;
+            check(&run, case, 2).with_context(|| stream)?;
+        }
+    }
+    Ok(())
+}
+
+/// A peer that dies while it feeds or drains ends the job with its line, and leaves nothing.
+#[test]
+fn streams_of_the_dead() -> Result<()> {
+    for stream in STREAMS {
+        for fault in ["push:KILL:after=30:at=1000:rank=1", "pull:KILL:after=30:rank=0"] {
+            let run = Run::mpiexec("-n 2")
+                .arg(compile("large_messages")?)
+                .env("ISTHMUS_MECHANISM", stream)
+                .env("ISTHMUS_FAULT", fault)
+                .limit(Duration::from_secs(60))
+                .finish()?;
+            ensure!(run.code != Some(0), "{stream} {fault}: nobody died");
+            ensure!(run.err.contains("signal 9"), "{stream} {fault}: {}", run.err);
+        }
+    }
+    Ok(())
+}
+
 /// Bytes of each copy of a trace, in one direction, by rank.
 fn copies<'a>(run: &'a Finished, direction: &str) -> BTreeMap<&'a str, Vec<usize>> {
     let what = format!(" {direction} of ");

@@ -591,3 +591,15 @@ fn two_hundred_and_fifty_six_ranks() -> Result<()> {
     assert!(per_rank < 3 << 10, "{per_rank} KiB per rank");
     Ok(())
 }
+
+#[test]
+fn a_session_alone_has_no_world() -> Result<()> {
+    let run = Run::mpiexec("-n 1").arg(compile("only_session")?).finish()?;
+    assert_ne!(run.code, Some(0), "{}", run.out);
+    assert!(
+        run.err.contains("needs MPI_Init; a session has no MPI_COMM_WORLD"),
+        "{}",
+        run.err
+    );
+    Ok(())
+}

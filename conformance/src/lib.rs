@@ -4,4 +4,5 @@
 //! each. The instances are in `tests/`, one file per implementation.
 #![allow(unsafe_code)] // The kits make address spaces, and break them.
 
+pub mod stream;
 pub mod transfer;

@@ -53,19 +53,26 @@ pub fn scratch(name: &str) -> Result<PathBuf> {
 
 /// `tests/programs/<name>.c`, compiled by our mpicc, once per run of the tests.
 pub fn compile(name: &str) -> Result<PathBuf> {
+    compile_in("programs", name, &[])
+}
+
+/// As [`compile`], `tests/<sources>/<name>.c`, linked with these libraries, too (`-larmci`).
+pub fn compile_in(sources: &str, name: &str, libraries: &[&str]) -> Result<PathBuf> {
     static COMPILED: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
     let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
     let compiled = compiled.get_or_insert_default();
-    if let Some(program) = compiled.get(name) {
+    let key = format!("{sources}/{name}");
+    if let Some(program) = compiled.get(&key) {
         return Ok(program.clone());
     }
-    let source = folder().join("programs").join(name).with_extension("c");
-    let program = scratch("programs")?.join(name);
+    let source = folder().join(sources).join(name).with_extension("c");
+    let program = scratch(sources)?.join(name);
     let mut mpicc = Command::new(command("mpicc"));
     mpicc.args(["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-o"]);
     let output = mpicc
         .arg(&program)
         .arg(&source)
+        .args(libraries)
         .arg("-lm")
         .output()
         .context("cannot run mpicc")?;
@@ -75,6 +82,26 @@ pub fn compile(name: &str) -> Result<PathBuf> {
         "{} does not compile:\n{said}",
         source.display()
     );
-    compiled.insert(name.to_owned(), program.clone());
+    compiled.insert(key, program.clone());
     Ok(program)
+}
+
+/// Programs of a folder of `tests`, whose first line says on how many ranks (`// ranks: 1 2 4`): name and number, in order.
+pub fn programs(sources: &str) -> Vec<(String, String)> {
+    let entries = std::fs::read_dir(folder().join(sources))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    let mut found = Vec::new();
+    for path in paths {
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let ranks = text.lines().next().and_then(|line| line.strip_prefix("// ranks:"));
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        for ranks in ranks.unwrap_or_default().split_whitespace() {
+            found.push((name.clone(), ranks.to_owned()));
+        }
+    }
+    found
 }

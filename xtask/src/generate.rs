@@ -25,6 +25,9 @@ use standard::Standard;
 /// Where generated Rust goes; every file in it is ours.
 const GENERATED: &str = "crates/abi/src/generated";
 
+/// One-sided models: the list of their functions in `standard/`, and their library.
+const MODELS: [(&str, &str); 1] = [("armci", "libarmci.so.0: ARMCI")];
+
 /// Writes everything that is generated; with `--check` writes nothing and fails on any difference.
 pub fn run(arguments: &[String]) -> Result<()> {
     let check = match arguments {
@@ -38,6 +41,12 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let standard = Standard::read(root)?;
     let mut files = generate(&standard)?;
     files.extend(openshmem::generate(root)?);
+    for (model, what) in MODELS {
+        let list = root.join("standard").join(model).with_extension("txt");
+        let list = std::fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
+        let path = Path::new("crates/abi/trampoline").join(model).with_extension("S");
+        files.insert(path, trampoline::model(&list, model, what));
+    }
     let stale: Vec<PathBuf> = existing(&root.join(GENERATED))?
         .into_iter()
         .map(|name| Path::new(GENERATED).join(name))

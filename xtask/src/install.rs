@@ -77,6 +77,11 @@ pub fn into(prefix: &Path) -> Result<()> {
         &versioned(include_str!("../templates/oshmem.pc")),
         0o644,
     )?;
+    write(
+        &pkgconfig.join("armci.pc"),
+        &versioned(include_str!("../templates/armci.pc")),
+        0o644,
+    )?;
     let bench = folder(prefix, "share/isthmus/bench")?;
     for source in files(&root().join("bench"))? {
         copy(&source, &bench.join(source.file_name().context("a file has a name")?))?;

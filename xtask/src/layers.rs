@@ -18,7 +18,7 @@ const LAYERS: &[&[&str]] = &[
     &["shm"],
     &["transfer"],
     &["engine"],
-    &["mpi", "shmem"],
+    &["mpi", "armci", "shmem"],
     &["abi"],
     &["launch", "cli"],
     &["conformance", "fuzz", "tests"],
@@ -42,12 +42,10 @@ const HOUSES: &[House] = &[House {
         &["hostile"],
     ],
     upward: &[
-        ("channel::departures", "engine"),
         ("channel::inbound", "protocol::choice"),
         ("channel::outbound", "protocol"),
         ("channel::outbound", "protocol::choice"),
         ("channel::record", "protocol::choice"),
-        ("matching::early", "engine"),
         ("membership::boot", "engine"),
         ("membership::boot", "lib"),
         ("membership::boot", "progress"),
@@ -81,6 +79,11 @@ const HOUSES: &[House] = &[House {
         ("protocol::rendezvous", "engine"),
         ("protocol::send", "engine"),
         ("protocol::single_copy", "engine"),
+        ("protocol::streamed", "engine"),
+        ("rma::flow", "progress"),
+        ("rma::notify", "progress"),
+        ("rma::shared", "progress"),
+        ("rma::target", "progress"),
     ],
 }];
 

@@ -16,6 +16,7 @@ use isthmus_mpi::probe::Message;
 use isthmus_mpi::request::Request;
 use isthmus_mpi::session::Session;
 use isthmus_mpi::status::Status;
+use isthmus_mpi::win::Win;
 
 use crate::generated::constants::{self, ErrorClass, Limits, Rank, Tag};
 
@@ -125,6 +126,24 @@ impl Word for DistributionArgument {
     }
 }
 
+/// Assertions about synchronisation: bits.
+pub struct Assertion;
+
+/// `MPI_MODE_NOPRECEDE` and `MPI_MODE_NOSTORE`, which change places between the two ABIs.
+const NOPRECEDE_OR_NOSTORE: [i32; 2] = [2048, 8192];
+
+impl Word for Assertion {
+    fn from_mpich(value: i32) -> i32 {
+        let [one, other] = NOPRECEDE_OR_NOSTORE;
+        let moved = |from: i32, to: i32| if value & from != 0 { to } else { 0 };
+        value & !(one | other) | moved(one, other) | moved(other, one)
+    }
+
+    fn to_mpich(value: i32) -> i32 {
+        Self::from_mpich(value)
+    }
+}
+
 /// Objects some of whose handles are constants.
 pub trait Predefined: Sized + 'static {
     /// The canonical handle, if `raw` is a constant of the MPICH ABI.
@@ -152,6 +171,7 @@ predefined! {
     Op => op,
     Request => request,
     Session => session,
+    Win => win,
 }
 
 /// The standard ABI: handles are pointers, `libmpi_abi.so.1`.

@@ -23,7 +23,7 @@ pub type CStatus<A> = <A as Abi>::Status;
 #[inline(always)]
 pub fn enter<A: Abi>(name: &'static str, scope: Scope, body: impl FnOnce() -> Result<()>) -> c_int {
     if !environment::is_active() {
-        return absent::<A>(name);
+        return absent::<A>(name, scope);
     }
     finish::<A>(name, scope, body())
 }
@@ -65,10 +65,14 @@ pub fn raise<A: Abi>(name: &'static str, scope: Scope, error: &Error) -> c_int {
 
 #[cold]
 #[inline(never)]
-fn absent<A: Abi>(name: &'static str) -> c_int {
+fn absent<A: Abi>(name: &'static str, scope: Scope) -> c_int {
     explain_panics();
+    let scope = match scope {
+        Scope::NewComm(_) | Scope::NewSession(_) => scope,
+        _ => Scope::Process,
+    };
     let error = fail!(Other, "needs MPI between its initialization and its finalization");
-    raise::<A>(name, Scope::Process, &error)
+    raise::<A>(name, scope, &error)
 }
 
 /// A panic here is a defect of ours. It ends the process with a line, rather than unwind through the program.
@@ -101,6 +105,18 @@ pub fn on_comm_at<A: Abi>(comm: *mut A::Handle) -> Scope {
     on_comm::<A>(unsafe { comm.read() })
 }
 
+/// The error handler that a new communicator is to have.
+#[inline(always)]
+pub fn on_new_comm<A: Abi>(errhandler: A::Handle) -> Scope {
+    Scope::NewComm(A::handle_in(errhandler))
+}
+
+/// The error handler that a new session is to have.
+#[inline(always)]
+pub fn on_new_session<A: Abi>(errhandler: A::Handle) -> Scope {
+    Scope::NewSession(A::handle_in(errhandler))
+}
+
 /// The error handler of a session.
 #[inline(always)]
 pub fn on_session<A: Abi>(session: A::Handle) -> Scope {
@@ -115,6 +131,22 @@ pub fn on_session_at<A: Abi>(session: *mut A::Handle) -> Scope {
     }
     // SAFETY: not null, and the program keeps the handle readable during the call.
     on_session::<A>(unsafe { session.read() })
+}
+
+/// The error handler of a window.
+#[inline(always)]
+pub fn on_win<A: Abi>(win: A::Handle) -> Scope {
+    Scope::Win(A::handle_in(win))
+}
+
+/// The error handler of the window at an address.
+#[inline(always)]
+pub fn on_win_at<A: Abi>(win: *mut A::Handle) -> Scope {
+    if win.is_null() {
+        return Scope::Process;
+    }
+    // SAFETY: not null, and the program keeps the handle readable during the call.
+    on_win::<A>(unsafe { win.read() })
 }
 
 /// Tells the other ranks of a call that its arguments were refused, unless that is averted. It is of interest only where ranks

@@ -13,6 +13,7 @@ use isthmus_shmem as _;
 
 mod abi;
 mod argument;
+mod armci;
 mod entry;
 mod generated;
 mod irregular;

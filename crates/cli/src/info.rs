@@ -6,6 +6,7 @@ use anyhow::Result;
 use isthmus_engine::patience::{self, Habits};
 use isthmus_engine::{counters, protocols, single_copies_pay, single_copy_price, tunables};
 use isthmus_os::{cgroup, cma_probe, cpu, membarrier, memfd, memory, topology, yama};
+use isthmus_transfer::vmsplice;
 use serde::Serialize;
 
 use crate::show;
@@ -150,7 +151,12 @@ pub fn protocols() -> ExitCode {
     println!(
         "messages go at once up to half of a ring; with at most three to two CPUs, and cheap copies, those of 32K and less."
     );
-    println!("ISTHMUS_MECHANISM=ring, cma or mapped forces one.");
+    println!("ISTHMUS_MECHANISM forces one; cma_read, cma_write and cma_both say which side copies.");
+    match vmsplice::is_a_copy() {
+        Some(false) => println!("vmsplice attaches pages here: one copy."),
+        Some(true) => println!("vmsplice copies on this kernel: two copies, as writev."),
+        None => println!("vmsplice is not to be had here: a seccomp filter, or no descriptors left."),
+    }
     ExitCode::SUCCESS
 }
 

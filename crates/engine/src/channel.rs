@@ -6,7 +6,7 @@
 //! Offers: [`outbound`] (reserve, write, publish, queue), [`inbound`] (look, take, return credit), [`record`] (headers and bodies).
 
 pub(crate) mod cells;
-mod departures;
+pub(crate) mod channels;
 pub(crate) mod inbound;
 pub(crate) mod outbound;
 pub(crate) mod record;

@@ -87,6 +87,9 @@ table! {
     RENDEZVOUS_SENT = "rendezvous_sent", "Messages announced and fetched or streamed.";
     UNEXPECTED = "unexpected", "Messages that arrived before their receive was posted.";
     CMA_BYTES = "cma_bytes", "Bytes copied by process_vm_readv.";
+    VMSPLICE_BYTES = "vmsplice_bytes", "Bytes that came here as pages attached to a pipe.";
+    WRITEV_BYTES = "writev_bytes", "Bytes that came here through a pipe by two copies.";
+    LOOPBACK_BYTES = "loopback_bytes", "Bytes that came here through a socket of this host.";
     RING_BYTES = "ring_bytes", "Bytes of rendezvous that streamed through a ring.";
     ADVERTISED = "advertised", "Receives whose senders were told where they lie.";
     CLAIMED = "claimed", "Receives of peers that computed, and that this rank wrote into.";
@@ -98,6 +101,7 @@ table! {
     HANDLES_MADE = "handles_made", "Handles given out, for objects of every kind but requests and messages.";
     HANDLES_FREED = "handles_freed", "Handles taken back: what is missing is live, or leaks.";
     ALGORITHMS_WANTED = "algorithms_wanted", "Collectives whose algorithm ISTHMUS_COLLECTIVES said.";
+    LOCKS_TAKEN_OVER = "locks_taken_over", "Locks of accumulates that this rank took over from a rank that died with them.";
     SPINS = "spins", "Times this rank, which has a CPU of its own, had looked 64 times in vain and went on looking.";
     YIELDS = "yields", "Times this rank gave its CPU to others that wanted it, since nothing came.";
     SLEEPS = "sleeps", "Times this rank went to sleep on its doorbell.";

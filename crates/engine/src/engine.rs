@@ -2,16 +2,16 @@
 //! is about.
 
 mod arrivals;
+mod departures;
+mod unexpected;
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
 use isthmus_shm::{Offset, Segment, Slot, doorbell};
 
-use crate::channel::inbound::Inbound;
-use crate::channel::outbound::{Leases, Outbound};
-use crate::matching::early::{Early, EarlyStream};
-use crate::matching::queues::{Key, Posted, Unexpected};
+use crate::channel::channels::Channels;
+use crate::matching::matcher::Matching;
 use crate::membership::boot;
 use crate::membership::given_up::GivenUps;
 use crate::membership::liveness::Wounds;
@@ -25,59 +25,44 @@ use crate::protocol::reach::Reach;
 use crate::protocol::rendezvous::Question;
 use crate::protocol::send;
 use crate::protocol::single_copy::{Pull, Push};
+use crate::protocol::streamed::Streams;
 use crate::tunables;
 
-use arrivals::{EarlyOnes, PATIENCE};
+use arrivals::{Deferred, PATIENCE};
 
 /// The engine.
 pub(crate) struct Engine {
     pub segment: &'static Segment,
     pub me: u32,
-    /// Our process is not registered with membarrier: fence after every record.
-    pub fence_needed: bool,
+    pub channels: Channels,
     pub ops: Ops,
-    pub posted: Posted,
-    pub unexpected: Unexpected<Early>,
-    /// Messages taken by matched probes.
-    pub taken: Vec<Option<(Key, Early)>>,
-    pub out: Vec<Option<Box<Outbound>>>,
-    pub inbound: Vec<Option<Box<Inbound>>>,
-    pub hot: Vec<u32>,
+    pub matching: Matching,
     /// Who will probably be heard next: whom we heard last, or wait for; ourselves: nobody.
     pub awaited: u32,
-    /// Peers with something queued.
-    pub backlog: Vec<u32>,
     pub arena: Arena,
     pub staging: Staging,
     /// The same for calls that do not follow each other.
     pub staging_apart: Staging,
-    pub leases: Leases,
-    /// Cells that this process has made.
-    pub cells_made: u32,
     /// Descriptors of sends that were withdrawn, until their receivers have seen it.
     pub withdrawn: Vec<Offset>,
     /// What is known of each peer's memory.
     pub reach: Vec<Reach>,
     /// What large messages from each peer taught us.
     pub learned: Vec<Option<Box<Lessons>>>,
-    early: EarlyOnes,
+    deferred: Deferred,
     /// Memory for unmatched payload.
     pub spare: Spare,
-    /// Unmatched payload kept here, in bytes.
-    pub unexpected_bytes: u64,
-    pub announce_only: bool,
     /// Single copies that are under way.
     pub pulls: Vec<Pull>,
     /// Help that receivers asked for.
     pub pushes: Vec<Push>,
-    /// Kept messages that stream, and how many there were.
-    pub early_streams: Vec<EarlyStream>,
-    pub early_stream: u32,
     /// Receives that we have advertised, and peers' receives that we may claim.
     pub adverts: Adverts,
     pub claims: Vec<Claim>,
     /// What we have asked senders to stream.
     pub questions: Vec<Question>,
+    /// Pipes and sockets to and from peers.
+    pub streams: Streams,
     pub asked: u32,
     pub fruitless: u16,
     pub wounds: Wounds,
@@ -89,7 +74,6 @@ pub(crate) struct Engine {
     pub eager_limit: usize,
     /// From this length up to the eager limit messages are announced nonetheless, where that pays.
     pub announced_from: usize,
-    pub unexpected_limit: u64,
 }
 
 impl Engine {
@@ -98,35 +82,24 @@ impl Engine {
         Self {
             segment,
             me,
-            fence_needed,
+            matching: Matching::new(tunables::UNEXPECTED_LIMIT.get()),
+            channels: Channels::new(segment, me, fence_needed),
             ops: Ops::default(),
-            posted: Posted::default(),
-            unexpected: Unexpected::default(),
-            taken: Vec::new(),
-            out: (0..ranks).map(|_| None).collect(),
-            inbound: (0..ranks).map(|_| None).collect(),
-            hot: Vec::new(),
             awaited: me,
-            backlog: Vec::new(),
             arena: Arena::default(),
             staging: Staging::default(),
             staging_apart: Staging::default(),
-            leases: Leases::default(),
-            cells_made: 0,
             withdrawn: Vec::new(),
             reach: vec![Reach::default(); ranks],
             learned: (0..ranks).map(|_| None).collect(),
-            early: EarlyOnes::default(),
+            deferred: Deferred::default(),
             spare: Spare::default(),
-            unexpected_bytes: 0,
-            announce_only: false,
             pulls: Vec::new(),
             pushes: Vec::new(),
-            early_streams: Vec::new(),
-            early_stream: 0,
             adverts: Adverts::default(),
             claims: Vec::new(),
             questions: Vec::new(),
+            streams: Streams::default(),
             asked: 0,
             fruitless: 0,
             wounds: Wounds::default(),
@@ -135,16 +108,15 @@ impl Engine {
             done: Vec::new(),
             eager_limit: send::eager_limit(segment.ranks()) as usize,
             announced_from: send::announced_from(),
-            unexpected_limit: tunables::UNEXPECTED_LIMIT.get(),
         }
     }
 
     /// Move whatever can move. True: something did.
     #[inline]
     pub fn progress(&mut self) -> bool {
-        self.early.patient = self.early.rounds < PATIENCE;
-        if !self.early.patient {
-            self.early.rounds = 0;
+        self.deferred.patient = self.deferred.rounds < PATIENCE;
+        if !self.deferred.patient {
+            self.deferred.rounds = 0;
         }
         let mut moved = self.poll_hot();
         for (index, word) in self.segment.bitmap(self.me).iter().enumerate() {
@@ -157,7 +129,7 @@ impl Engine {
         if self.segment.attention(self.me).load(Ordering::Relaxed) != 0 {
             moved |= self.attend();
         }
-        if !self.backlog.is_empty() {
+        if !self.channels.is_quiet() {
             moved |= self.flush();
         }
         let pulled = !self.pulls.is_empty() && self.pull_on();
@@ -172,9 +144,12 @@ impl Engine {
         if !self.questions.is_empty() {
             moved |= self.question_on();
         }
-        self.early.patient = false;
-        if self.early.seen {
-            moved |= self.take_early_ones(moved);
+        if self.streams.is_busy() {
+            moved |= self.stream_on();
+        }
+        self.deferred.patient = false;
+        if self.deferred.seen {
+            moved |= self.take_deferred(moved);
         }
         if !moved {
             self.fruitless = self.fruitless.wrapping_add(1);
@@ -201,11 +176,6 @@ impl Engine {
         self.awaited != self.me && !boot::is_partly_crowded() && self.segment.slot(self.awaited).is_at_work()
     }
 
-    /// Must this process fence between publishing something and looking whether a peer sleeps?
-    pub fn fence_needed(&self) -> bool {
-        self.fence_needed
-    }
-
     /// Rounds of progress in a row that moved nothing, roughly: it wraps.
     pub fn fruitless(&self) -> u16 {
         self.fruitless
@@ -223,18 +193,16 @@ impl Engine {
 
     /// Is there a record to take, or a doorbell bit? Takes nothing.
     pub fn has_work(&self) -> bool {
-        self.hot.iter().any(|&peer| {
-            self.inbound[peer as usize]
-                .as_ref()
-                .is_some_and(|inbound| inbound.ring.is_ready())
-        }) || self
-            .segment
-            .bitmap(self.me)
-            .iter()
-            .any(|word| word.load(Ordering::Acquire) != 0)
+        self.channels.has_record()
+            || self
+                .segment
+                .bitmap(self.me)
+                .iter()
+                .any(|word| word.load(Ordering::Acquire) != 0)
             || self.has_copies_to_do()
             || !self.claims.is_empty()
             || !self.questions.is_empty()
+            || self.streams.is_draining()
             || self.segment.attention(self.me).load(Ordering::Acquire) != 0
             || self.is_behind()
     }

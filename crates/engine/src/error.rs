@@ -16,6 +16,37 @@ pub enum Error {
         /// Its index.
         peer: u32,
     },
+    /// A one-sided operation names bytes that its region does not have.
+    #[error("bytes {from} to {to} of a region of {length} bytes, of process {peer}: outside")]
+    OutOfRange {
+        /// Whose region.
+        peer: u32,
+        /// First byte.
+        from: u64,
+        /// Behind the last byte.
+        to: u64,
+        /// Bytes of the region.
+        length: u64,
+    },
+    /// What was to name a region of a peer does not.
+    #[error("no region of process {peer}: {why}")]
+    BadKey {
+        /// Who was said to have it.
+        peer: u32,
+        /// What is wrong.
+        why: &'static str,
+    },
+    /// The arguments of a one-sided operation contradict each other.
+    #[error("one-sided operation: {0}")]
+    Mismatch(&'static str),
+    /// Memory of a peer can be reached by nothing.
+    #[error("the memory of process {peer} cannot be reached: {why}")]
+    Unreachable {
+        /// Whose.
+        peer: u32,
+        /// Why, and what to do.
+        why: String,
+    },
     /// The message handle names no message.
     #[error("the message was received already")]
     NoSuchMessage,

@@ -87,7 +87,7 @@ fn attack<C: Choices>(segment: &'static Segment, numbers: &mut C, done: impl Fn(
             0 => 0xff,
             1 => 9,
             2..40 => 10,
-            40..200 => 11 + (numbers.next() % 3) as u8,
+            40..200 => 11 + (numbers.next() % 4) as u8,
             // All but the switch of rings: one to nowhere ends the job, rightly.
             other => 1 + (other % 7) as u8,
         };

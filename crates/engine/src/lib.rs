@@ -20,6 +20,7 @@ mod memory;
 mod ops;
 mod progress;
 mod protocol;
+pub mod rma;
 pub mod tunables;
 mod types;
 
@@ -28,7 +29,7 @@ use matching::queues::Pattern;
 use memory::buffer::Buffer;
 use ops::Owner;
 
-pub use membership::boot::{State, abort, boot, is_crowded, is_in_use, join, part, state};
+pub use membership::boot::{State, abort, boot, expected_size, is_crowded, is_in_use, join, part, state};
 pub use membership::consensus::{Agreed, Consensus};
 pub use membership::{control, job};
 pub use memory::board::{Board, INLINE, MOST_MEMBERS, MOST_STEPS, Posted, Step};
@@ -349,7 +350,7 @@ impl Entered {
     /// The doorbells of all ranks, to be rung from outside.
     pub fn bells(&mut self) -> symmetric::Bells {
         let engine = self.engine();
-        symmetric::Bells::new(engine.segment, engine.fence_needed())
+        symmetric::Bells::new(engine.segment, engine.channels.fence_needed())
     }
 
     /// `count` neighbouring numbers that no other process of the job gets, ever: the first. They begin at 0.

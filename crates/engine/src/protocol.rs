@@ -16,3 +16,4 @@ mod receive;
 pub(crate) mod rendezvous;
 pub(crate) mod send;
 pub(crate) mod single_copy;
+pub(crate) mod streamed;

@@ -10,7 +10,7 @@ mod inter;
 mod split;
 
 use std::ffi::CStr;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use isthmus_engine::{ContextId, Peer};
@@ -49,6 +49,8 @@ pub struct Comm {
     /// What users attached.
     pub attributes: Attributes<Comm>,
     errhandler: Mutex<Arc<Errhandler>>,
+    /// Has the program set the error handler?
+    has_set_errhandler: AtomicBool,
     name: Mutex<String>,
     /// What was promised.
     pub hints: Hints,
@@ -107,6 +109,15 @@ impl Object for Comm {
     fn table() -> &'static Table<Self> {
         &TABLE
     }
+
+    fn absent(raw: u32) -> Option<&'static str> {
+        let is_ours = [COMM_WORLD.raw(), COMM_SELF.raw()].contains(&raw);
+        // Once there is a world, they are live.
+        is_ours.then(|| match environment::finalized() {
+            Ok(true) => "is gone since MPI_Finalize; sessions make communicators of their own",
+            _ => "needs MPI_Init; a session has no MPI_COMM_WORLD",
+        })
+    }
 }
 
 impl Cached for Comm {
@@ -149,6 +160,7 @@ impl Comm {
             group,
             attributes: Attributes::new(),
             errhandler: Mutex::new(errhandler),
+            has_set_errhandler: AtomicBool::new(false),
             name: Mutex::default(),
             hints: Hints::default(),
             remote,
@@ -301,6 +313,21 @@ impl Comm {
 
     pub(crate) fn set_errhandler(&self, errhandler: Arc<Errhandler>) {
         *self.errhandler.lock().unwrap_or_else(PoisonError::into_inner) = errhandler;
+        self.has_set_errhandler.store(true, Ordering::Relaxed);
+    }
+
+    /// Has the program set the error handler itself, rather than inherited it?
+    pub(crate) fn has_set_errhandler(&self) -> bool {
+        self.has_set_errhandler.load(Ordering::Relaxed)
+    }
+
+    /// Is it a duplicate of `MPI_COMM_WORLD`, or as good as one: the same processes in the same order?
+    pub(crate) fn is_like_world(&self) -> bool {
+        let everyone = environment::world().size;
+        ![COMM_WORLD, COMM_SELF].contains(&self.handle())
+            && !self.is_inter()
+            && self.size as u32 == everyone
+            && group::compare(self.group.members(), &Members::first(everyone)) == IDENT
     }
 
     /// What to call it, for messages.

@@ -89,6 +89,21 @@ pub const TYPECLASS_COMPLEX: i32 = 194;
 /// No attribute key.
 pub const KEYVAL_INVALID: i32 = 0;
 
+/// The program sees to it that a lock, or a post, is there.
+pub const MODE_NOCHECK: i32 = 1024;
+/// A fence that ends nothing.
+pub const MODE_NOPRECEDE: i32 = 2048;
+/// Nothing will be put into the calling process's memory.
+pub const MODE_NOPUT: i32 = 4096;
+/// The calling process has not stored to its memory.
+pub const MODE_NOSTORE: i32 = 8192;
+/// A fence that begins nothing.
+pub const MODE_NOSUCCEED: i32 = 16384;
+/// A lock for one process.
+pub const LOCK_EXCLUSIVE: i32 = 301;
+/// A lock for several processes.
+pub const LOCK_SHARED: i32 = 302;
+
 /// Longest object name, with its terminator.
 pub const MAX_OBJECT_NAME: usize = 128;
 /// Longest info key, with its terminator.

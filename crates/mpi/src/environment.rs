@@ -300,8 +300,12 @@ pub(crate) fn env_pairs(arguments: &[String]) -> Vec<(String, String)> {
         tell("command", command.clone());
         tell("argv", rest.join(" "));
     }
-    if me().is_some() {
-        tell("maxprocs", world().size.to_string());
+    if let Some(size) = isthmus_engine::expected_size() {
+        tell("maxprocs", size.to_string());
+        tell("soft", size.to_string());
+    }
+    if let Some(level) = tunables::THREAD_LEVEL.get() {
+        tell("thread_level", format!("MPI_THREAD_{}", level.to_ascii_uppercase()));
     }
     tell("mpi_memory_alloc_kinds", kinds::supported(kinds::asked_at_start()));
     tell("host", isthmus_os::host::name());

@@ -1,14 +1,15 @@
 //! Error handlers, and the way from an error to its handler (MPI-5.0 §9.3).
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use crate::comm::{COMM_SELF, Comm};
+use crate::comm::{COMM_SELF, COMM_WORLD, Comm};
 use crate::environment::{self, codes};
 use crate::error::{Class, Error, Result};
 use crate::fail;
 use crate::handle::{Handle, Kind, Object, Table};
 use crate::liveness;
 use crate::session::Session;
+use crate::win::Win;
 
 /// A user's error handler: (canonical raw handle of the object, canonical error code).
 pub type ErrorFn = Box<dyn Fn(u32, i32) + Send + Sync>;
@@ -112,22 +113,32 @@ impl Errhandler {
         matches!(self.action, Action::Return | Action::User(..))
     }
 
-    /// A reference that outlives the handle.
-    pub(crate) fn share(&self) -> Result<Arc<Self>> {
+    /// A reference that outlives the handle, for a communicator.
+    pub(crate) fn share_for_comm(&self) -> Result<Arc<Self>> {
+        self.share_for(Target::Comm)
+    }
+
+    /// A reference that outlives the handle, for a session.
+    pub(crate) fn share_for_session(&self) -> Result<Arc<Self>> {
+        self.share_for(Target::Session)
+    }
+
+    /// A reference that outlives the handle, if it may be attached to an object of this kind.
+    fn share_for(&self, target: Target) -> Result<Arc<Self>> {
         let handle = self.held().0;
+        if !self.is_for(target) {
+            return Err(fail!(
+                Errhandler,
+                "errhandler={:#x} was created for another kind of object",
+                handle.raw()
+            ));
+        }
         handle.share("errhandler")
     }
 
-    /// As [`Self::share`], if it may be attached to an object of this kind.
-    fn share_for(&self, target: Target) -> Result<Arc<Self>> {
-        match self.action {
-            Action::User(own, _) if own != target => Err(fail!(
-                Errhandler,
-                "errhandler={:#x} was created for another kind of object",
-                self.held().0.raw()
-            )),
-            _ => self.share(),
-        }
+    /// May it be attached to an object of this kind?
+    fn is_for(&self, target: Target) -> bool {
+        !matches!(self.action, Action::User(own, _) if own != target)
     }
 
     fn held(&self) -> MutexGuard<'_, (Handle<Self>, u32)> {
@@ -149,12 +160,21 @@ impl Errhandler {
 /// The object whose error handler hears of an error.
 #[derive(Debug, Clone, Copy)]
 pub enum Scope {
-    /// The call has no object: `MPI_COMM_SELF`'s handler hears of it, or the initial one while that does not exist.
+    /// The call has no object: `MPI_COMM_SELF`'s handler hears of it, or that of `MPI_COMM_WORLD` if the program has set only
+    /// that one (docs/decisions/0052), or the initial one while they do not exist.
     Process,
     /// The call is on a communicator. If the handle names none, as [`Scope::Process`].
     Comm(Handle<Comm>),
     /// The call is on a session. If the handle names none, as [`Scope::Process`].
     Session(Handle<Session>),
+    /// The call is on a window. If the handle names none, as [`Scope::Process`].
+    Win(Handle<Win>),
+    /// The call is to make a communicator that has this error handler (MPI-5.0 §11.6). If the handle names none for
+    /// communicators, as [`Scope::Process`].
+    NewComm(Handle<Errhandler>),
+    /// The call is to make a session that has this error handler (MPI-5.0 §11.3.1). If the handle names none for sessions, as
+    /// [`Scope::Process`].
+    NewSession(Handle<Errhandler>),
     /// The call is about a file, and there is none yet: the handler of `MPI_FILE_NULL` hears of it.
     NoFile,
 }
@@ -201,11 +221,49 @@ fn find(scope: Scope) -> (Option<Arc<Errhandler>>, u32) {
                 return (Some(session.errhandler()), handle.raw());
             }
         }
+        Scope::Win(handle) => {
+            if let Ok(win) = handle.share("win") {
+                return (Some(win.errhandler()), handle.raw());
+            }
+        }
+        Scope::NewComm(handle) => {
+            if let Some(given) = given(handle, Target::Comm) {
+                return (Some(given), Handle::<Comm>::NULL.raw());
+            }
+        }
+        Scope::NewSession(handle) => {
+            if let Some(given) = given(handle, Target::Session) {
+                return (Some(given), Handle::<Session>::NULL.raw());
+            }
+        }
         Scope::NoFile => return (for_files().ok(), FILE_NULL),
         Scope::Process => {}
     }
-    let own = COMM_SELF.share("comm").ok();
-    (own.map(|comm| comm.errhandler()), COMM_SELF.raw())
+    match of_process() {
+        Some(comm) => (Some(comm.errhandler()), comm.handle().raw()),
+        None => (None, COMM_SELF.raw()),
+    }
+}
+
+/// The error handler that the call was given.
+fn given(handle: Handle<Errhandler>, target: Target) -> Option<Arc<Errhandler>> {
+    handle.share("errhandler").ok().filter(|given| given.is_for(target))
+}
+
+/// The last duplicate of `MPI_COMM_WORLD` for which the program has set an error handler.
+static LIKE_WORLD: Mutex<Weak<Comm>> = Mutex::new(Weak::new());
+
+/// Whose error handler hears of errors without an object: that of `MPI_COMM_SELF` if the program has set it, or else of
+/// `MPI_COMM_WORLD`, or of a duplicate of that (docs/decisions/0052). `None`: there is no world.
+fn of_process() -> Option<Arc<Comm>> {
+    let own = COMM_SELF.share("comm").ok()?;
+    let is_set = |comm: &Arc<Comm>| comm.has_set_errhandler();
+    if is_set(&own) {
+        return Some(own);
+    }
+    let world = COMM_WORLD.share("comm").ok().filter(is_set);
+    let like_world = || LIKE_WORLD.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+    world.or_else(like_world).or(Some(own))
 }
 
 /// `MPI_Comm_create_errhandler`: a handler for communicators.
@@ -251,6 +309,10 @@ pub fn call_for_files(code: i32) -> Result<()> {
 /// `MPI_Comm_set_errhandler`: whom errors on `comm` go to from now on.
 pub fn comm_set_errhandler(comm: &Comm, errhandler: &Errhandler) -> Result<()> {
     comm.set_errhandler(errhandler.share_for(Target::Comm)?);
+    if comm.is_like_world() {
+        let duplicate = comm.handle().share("comm")?;
+        *LIKE_WORLD.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&duplicate);
+    }
     liveness::attach(errhandler);
     Ok(())
 }
@@ -259,6 +321,26 @@ pub fn comm_set_errhandler(comm: &Comm, errhandler: &Errhandler) -> Result<()> {
 pub fn session_set_errhandler(session: &Session, errhandler: &Errhandler) -> Result<()> {
     session.set_errhandler(errhandler.share_for(Target::Session)?);
     liveness::attach(errhandler);
+    Ok(())
+}
+
+/// `MPI_Win_set_errhandler`: whom errors on `win` go to from now on.
+pub fn win_set_errhandler(win: &Win, errhandler: &Errhandler) -> Result<()> {
+    win.set_errhandler(errhandler.share_for(Target::Win)?);
+    liveness::attach(errhandler);
+    Ok(())
+}
+
+/// `MPI_Win_get_errhandler`: the handler in force. To be freed by the caller.
+pub fn win_get_errhandler(win: &Win) -> Result<Handle<Errhandler>> {
+    win.errhandler().hold()
+}
+
+/// `MPI_Win_call_errhandler`: as if a call on `win` had failed with `code`.
+pub fn win_call_errhandler(win: &Win, code: i32) -> Result<()> {
+    let error = user_error(code)?;
+    let handle = win.handle().raw();
+    win.errhandler().handle(handle, "MPI_Win_call_errhandler", &error);
     Ok(())
 }
 

@@ -88,6 +88,10 @@ pub trait Object: Send + Sync + Sized + 'static {
     const NAME: &'static str;
     /// Where the objects live.
     fn table() -> &'static Table<Self>;
+    /// Why a predefined handle names nothing now, as the rest of a sentence.
+    fn absent(_raw: u32) -> Option<&'static str> {
+        None
+    }
 }
 
 /// A canonical handle to a `T`. Copying it says nothing about the object's life.
@@ -136,6 +140,11 @@ impl<T: Object> Handle<T> {
 
     #[cold]
     fn invalid(self, argument: &str) -> Error {
+        if T::table().get(self.0).is_none()
+            && let Some(why) = T::absent(self.0)
+        {
+            return Error::new(T::INVALID, format!("{argument}={:#x} ({}) {why}", self.0, T::NAME));
+        }
         let what = if self.is_null() {
             "the null handle"
         } else if T::table().get(self.0).is_some() {

@@ -26,6 +26,7 @@ pub mod session;
 pub mod status;
 pub mod tool;
 pub mod topology;
+pub mod win;
 
 /// Every procedure, by its name without `MPI_`, in lower case.
 pub mod procedures {
@@ -46,7 +47,7 @@ pub mod procedures {
     pub use crate::errhandler::{
         comm_call_errhandler, comm_create_errhandler, comm_get_errhandler, comm_set_errhandler, errhandler_free,
         file_create_errhandler, session_call_errhandler, session_create_errhandler, session_get_errhandler,
-        session_set_errhandler, win_create_errhandler,
+        session_set_errhandler, win_call_errhandler, win_create_errhandler, win_get_errhandler, win_set_errhandler,
     };
     pub use crate::info::{
         info_create, info_create_env, info_delete, info_dup, info_free, info_get, info_get_nkeys, info_get_nthkey,
@@ -129,5 +130,15 @@ pub mod procedures {
     pub use crate::status::{
         status_get_error, status_get_source, status_get_tag, status_set_cancelled, status_set_elements,
         status_set_error, status_set_source, status_set_tag, test_cancelled,
+    };
+
+    // Windows: win.rs.
+    pub use crate::win::{
+        accumulate, compare_and_swap, fetch_and_op, get, get_accumulate, put, raccumulate, rget, rget_accumulate, rput,
+        win_allocate, win_allocate_shared, win_attach, win_complete, win_create, win_create_dynamic, win_create_keyval,
+        win_delete_attr, win_detach, win_fence, win_flush, win_flush_all, win_flush_local, win_flush_local_all,
+        win_free, win_free_keyval, win_get_attr, win_get_group, win_get_info, win_get_name, win_lock, win_lock_all,
+        win_post, win_set_attr, win_set_info, win_set_name, win_shared_query, win_start, win_sync, win_test,
+        win_unlock, win_unlock_all, win_wait,
     };
 }

@@ -10,7 +10,7 @@ mod tests;
 use std::ffi::c_void;
 use std::sync::{Arc, OnceLock, Weak};
 
-use crate::datatype::{Datatype, Named};
+use crate::datatype::{Datatype, Element, Named};
 use crate::error::{Class, Result};
 use crate::fail;
 use crate::handle::{Handle, Kind, Object, Table};
@@ -92,6 +92,15 @@ impl Op {
         matches!(self.action, Action::Predefined(_))
     }
 
+    /// Which predefined operation it is, if it is one.
+    #[inline]
+    pub(crate) fn which(&self) -> Option<Predefined> {
+        match self.action {
+            Action::Predefined(which) => Some(which),
+            Action::User(_) => None,
+        }
+    }
+
     /// May operands change places?
     pub fn is_commutative(&self) -> bool {
         self.commutative
@@ -153,6 +162,16 @@ impl Reduction<'_> {
             }
         }
     }
+}
+
+/// The loop for an operation on a predefined type, if the standard defines it.
+pub(crate) fn find_kernel(which: Predefined, named: &Named) -> Option<Kernel> {
+    kernels::find(which, named)
+}
+
+/// The loop for an operation on elements of a kind, if there is one.
+pub(crate) fn find_kernel_of(which: Predefined, element: Element) -> Option<Kernel> {
+    kernels::find_for(which, element)
 }
 
 /// `MPI_Op_create`.

@@ -76,9 +76,9 @@ impl Session {
 /// The process sets that every session offers: the job, and the process alone.
 const PSETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 
-/// The members of a process set.
+/// The members of a process set. Names compare without case, as those of URIs do (MPI-5.0 §11.3.2).
 pub(crate) fn pset_members(name: &str) -> Option<Members> {
-    match PSETS.iter().position(|pset| *pset == name)? {
+    match PSETS.iter().position(|pset| pset.eq_ignore_ascii_case(name))? {
         0 => Some(Members::first(environment::world().size)),
         _ => Some(Members::from_peers(environment::me().into_iter().collect())),
     }
@@ -92,7 +92,7 @@ fn checked_pset(name: &CStr) -> Result<Members> {
 /// `MPI_Session_init`: joins the job if the process has not. The info's `thread_level` is granted as `MPI_Init_thread`
 /// would; without it the session gets as much as it can, since it may be one of several that know nothing of each other.
 pub fn session_init(info: Option<&Info>, errhandler: &Errhandler) -> Result<Handle<Session>> {
-    let errhandler = errhandler.share()?;
+    let errhandler = errhandler.share_for_session()?;
     let asked = info.and_then(|info| info.value("thread_level"));
     let level = match asked {
         None => THREAD_MULTIPLE,

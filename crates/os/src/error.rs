@@ -15,7 +15,8 @@ pub struct Error {
 /// The numbers that callers tell apart.
 pub mod errno {
     pub use libc::{
-        EACCES, EFAULT, EFBIG, EINVAL, EIO, EMFILE, ENFILE, ENODEV, ENOENT, ENOMEM, ENOSYS, ENOTTY, EPERM, ESRCH,
+        EACCES, ECONNRESET, EFAULT, EFBIG, EINVAL, EIO, EMFILE, ENFILE, ENODEV, ENOENT, ENOMEM, ENOSYS, ENOTTY, EPERM,
+        EPIPE, ESRCH,
     };
 }
 

@@ -16,6 +16,7 @@ pub mod revocation;
 pub mod ring;
 pub mod segment;
 pub mod slot;
+pub mod stripe;
 mod sync;
 
 pub use advert::Advert;
@@ -24,3 +25,4 @@ pub use doorbell::{Doorbell, Slept};
 pub use registry::{Place, Registry};
 pub use segment::{Offset, Segment};
 pub use slot::Slot;
+pub use stripe::Stripe;

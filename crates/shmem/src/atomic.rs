@@ -139,7 +139,9 @@ fn on<T: Atomic, R>(
 
 #[cold]
 fn refuse_alignment(call: Call, name: &str, address: usize, width: usize) -> ! {
-    call.refuse(format!("{name}={address:#x} is not a multiple of {width}, as atomics need"))
+    call.refuse(format!(
+        "{name}={address:#x} is not a multiple of {width}, as atomics need"
+    ))
 }
 
 /// The routines of an operation: with the result returned, and with it stored.

@@ -117,12 +117,7 @@ impl Board {
     fn cell(&self, member: usize, step: u64) -> &Cell {
         debug_assert!(member < self.members.len());
         // SAFETY: whoever made the board vouched for the memory of all members' cells; cells are atomics.
-        unsafe {
-            self.base
-                .cast::<Cell>()
-                .add(member * 2 + (step % 2) as usize)
-                .as_ref()
-        }
+        unsafe { self.base.cast::<Cell>().add(member * 2 + (step % 2) as usize).as_ref() }
     }
 
     /// Come, show some words and bytes behind them (at most [`INLINE`] bytes together), and wait until everybody has come. Blocks. PEs that
@@ -198,14 +193,14 @@ impl Board {
         let pe = self.members[member];
         let (name, value) = terms.argument;
         if theirs.terms[0].load(Ordering::Relaxed) != hash {
-            terms
-                .call
-                .refuse(format!("PE {pe} calls another routine at the same time; all PEs of a team must call the same"));
+            terms.call.refuse(format!(
+                "PE {pe} calls another routine at the same time; all PEs of a team must call the same"
+            ));
         }
         let other = theirs.terms[1].load(Ordering::Relaxed);
-        terms
-            .call
-            .refuse(format!("{name}={value} here and {name}={other} on PE {pe}: all PEs must pass the same"))
+        terms.call.refuse(format!(
+            "{name}={value} here and {name}={other} on PE {pe}: all PEs must pass the same"
+        ))
     }
 }
 

@@ -76,9 +76,9 @@ impl<'a> Group<'a> {
         let found = self.job.ranges.named(name, count.saturating_mul(size_of::<T>()), pe);
         match found {
             Some(address) => std::ptr::with_exposed_provenance(address),
-            None => self
-                .call
-                .refuse(format!("PE {pe} passes an array that is not as long here: {count} elements")),
+            None => self.call.refuse(format!(
+                "PE {pe} passes an array that is not as long here: {count} elements"
+            )),
         }
     }
 

@@ -43,7 +43,9 @@ pub unsafe fn set_lock(call: Call, lock: *mut c_long) {
         return;
     }
     if word.load(Ordering::Acquire) & HOLDER == me && !isthmus_engine::allows_threads() {
-        call.refuse(format!("lock={lock:p} is held by this PE already: it would wait for itself"));
+        call.refuse(format!(
+            "lock={lock:p} is held by this PE already: it would wait for itself"
+        ));
     }
     word.fetch_add(WAITER, Ordering::AcqRel);
     wait::until(job, call, || take(word, me).then_some(()));

@@ -27,7 +27,24 @@ macro_rules! elements {
         unsafe impl Element for $of {}
     )* };
 }
-elements!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64, LongDouble, [u64; 2], Complex<f32>, Complex<f64>);
+elements!(
+    i8,
+    i16,
+    i32,
+    i64,
+    isize,
+    u8,
+    u16,
+    u32,
+    u64,
+    usize,
+    f32,
+    f64,
+    LongDouble,
+    [u64; 2],
+    Complex<f32>,
+    Complex<f64>
+);
 
 /// An operation of reductions on a type.
 pub trait Operation<T> {

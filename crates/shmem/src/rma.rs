@@ -36,7 +36,14 @@ fn bytes<T>(count: usize) -> usize {
 /// # Safety
 /// `source` must have `nelems` elements.
 #[inline]
-pub unsafe fn put<T: Element>(call: Call, ctx: ContextHandle, dest: *mut T, source: *const T, nelems: usize, pe: c_int) {
+pub unsafe fn put<T: Element>(
+    call: Call,
+    ctx: ContextHandle,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    pe: c_int,
+) {
     let job = job(call);
     let pe = ctx.pe(job, call, pe);
     let length = bytes::<T>(nelems);
@@ -51,7 +58,14 @@ pub unsafe fn put<T: Element>(call: Call, ctx: ContextHandle, dest: *mut T, sour
 /// # Safety
 /// `dest` must have room for `nelems` elements.
 #[inline]
-pub unsafe fn get<T: Element>(call: Call, ctx: ContextHandle, dest: *mut T, source: *const T, nelems: usize, pe: c_int) {
+pub unsafe fn get<T: Element>(
+    call: Call,
+    ctx: ContextHandle,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    pe: c_int,
+) {
     let job = job(call);
     let pe = ctx.pe(job, call, pe);
     let length = bytes::<T>(nelems);
@@ -121,7 +135,12 @@ impl Blocks {
             let total = last.unsigned_abs().checked_add(length)?;
             Some((before, total))
         };
-        reach().unwrap_or_else(|| call.refuse(format!("{} blocks with stride {stride} reach beyond any memory", self.count)))
+        reach().unwrap_or_else(|| {
+            call.refuse(format!(
+                "{} blocks with stride {stride} reach beyond any memory",
+                self.count
+            ))
+        })
     }
 
     /// # Safety

@@ -8,10 +8,10 @@ use isthmus_os::process;
 
 use crate::board::Terms;
 use crate::call::Call;
+use crate::context;
 use crate::job::{self, Job, job};
 use crate::order;
 use crate::team::{self, TeamHandle};
-use crate::context;
 
 /// Levels, from single to multiple.
 const MULTIPLE: c_int = 3;
@@ -158,7 +158,10 @@ pub unsafe fn global_exit(call: Call, status: c_int) {
     let job = job(call);
     let line = match status {
         0 => String::new(),
-        _ => format!("isthmus: PE {}: shmem_global_exit: status={status}, the job ends", job.me),
+        _ => format!(
+            "isthmus: PE {}: shmem_global_exit: status={status}, the job ends",
+            job.me
+        ),
     };
     abort(status, &line)
 }

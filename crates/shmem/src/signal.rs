@@ -31,7 +31,9 @@ pub unsafe fn put_signal<T: Element>(
     pe: c_int,
 ) {
     if sig_op != SET && sig_op != ADD {
-        call.refuse(format!("sig_op={sig_op} is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD"));
+        call.refuse(format!(
+            "sig_op={sig_op} is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD"
+        ));
     }
     // SAFETY: the caller's promises. The signal is a release after the data.
     unsafe {

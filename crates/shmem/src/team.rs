@@ -50,7 +50,9 @@ impl TeamHandle {
     fn refuse(self, call: Call) -> ! {
         match self {
             Self::INVALID => call.refuse("team=SHMEM_TEAM_INVALID"),
-            Self(value) => call.refuse(format!("team={value:#x} is not a team: it never was one, or has been destroyed")),
+            Self(value) => call.refuse(format!(
+                "team={value:#x} is not a team: it never was one, or has been destroyed"
+            )),
         }
     }
 }
@@ -198,7 +200,8 @@ fn strided(parent: &Team, start: c_int, stride: c_int, size: c_int) -> Option<Ve
     let indexes = (0..i64::from(size)).map(|index| i64::from(start) + index * i64::from(stride));
     let last = i64::from(start) + (i64::from(size) - 1) * i64::from(stride);
     let within = 0..parent.size() as i64;
-    (within.contains(&i64::from(start)) && within.contains(&last)).then(|| indexes.map(|index| index as usize).collect())
+    (within.contains(&i64::from(start)) && within.contains(&last))
+        .then(|| indexes.map(|index| index as usize).collect())
 }
 
 /// `shmem_team_split_strided`
@@ -223,11 +226,20 @@ pub unsafe fn team_split_strided(
     let job = job(call);
     let parent = parent_team.find(call);
     let triplet = [start, stride, size].map(|value| u64::from(value.cast_unsigned()));
-    let agreed = triplet.iter().fold(0, |mixed: u64, value| mixed.rotate_left(21) ^ value);
+    let agreed = triplet
+        .iter()
+        .fold(0, |mixed: u64, value| mixed.rotate_left(21) ^ value);
     let members = strided(parent, start, stride, size);
     // SAFETY: the caller's promise.
     let config = unsafe { read_config(config, config_mask) };
-    let made = split(job, call, parent, ("(start, stride, size)", agreed), members.as_deref(), config);
+    let made = split(
+        job,
+        call,
+        parent,
+        ("(start, stride, size)", agreed),
+        members.as_deref(),
+        config,
+    );
     match made {
         Ok(team) => {
             // SAFETY: the caller's promise.
@@ -282,7 +294,12 @@ pub unsafe fn team_split_2d(
     let row: Vec<usize> = (y * width..size.min((y + 1) * width)).collect();
     let column: Vec<usize> = (x..size).step_by(width).collect();
     // SAFETY: the caller's promise.
-    let configs = unsafe { [read_config(xaxis_config, xaxis_mask), read_config(yaxis_config, yaxis_mask)] };
+    let configs = unsafe {
+        [
+            read_config(xaxis_config, xaxis_mask),
+            read_config(yaxis_config, yaxis_mask),
+        ]
+    };
     let agreed = ("xrange", xrange as u64);
     let first = split(job, call, parent, agreed, Some(&row), configs[0]);
     let second = split(job, call, parent, agreed, Some(&column), configs[1]);

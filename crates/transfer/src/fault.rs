@@ -29,6 +29,7 @@ use isthmus_os::{errno, process, signal};
 
 use crate::Span;
 use crate::layout::Layout;
+use crate::stream::{Drain, Feed};
 use crate::transfer::{Capabilities, Direction, Interrupted, Shape, Transfer};
 
 /// By which rules name the ring.
@@ -202,12 +203,36 @@ pub struct Fault<T> {
     plan: &'static Plan,
 }
 
-impl<T: Transfer> Fault<T> {
+impl<T> Fault<T> {
     /// Follow the plan, which other wrappers share.
     pub fn new(inner: T, plan: &'static Plan) -> Self {
         Self { inner, plan }
     }
 
+    /// As [`Self::planned`], of a stream.
+    fn planned_stream(
+        plan: &Plan,
+        what: (&str, Direction),
+        range: Range<u64>,
+        mut call: impl FnMut(Range<u64>) -> Result<u64, Interrupted>,
+    ) -> Result<u64, Interrupted> {
+        let Some((kind, at)) = plan.strike(what.0, what.1) else {
+            return call(range);
+        };
+        let cut = range.start.saturating_add(at).min(range.end);
+        let done = if cut > range.start { call(range.start..cut)? } else { 0 };
+        match kind {
+            Kind::Errno(errno) => Err(Interrupted {
+                done,
+                ..Interrupted::at_once("injected fault", errno)
+            }),
+            Kind::Stop => signal_to_myself(signal::STOP).map(|()| done),
+            Kind::Kill => signal_to_myself(signal::KILL).map(|()| done),
+        }
+    }
+}
+
+impl<T: Transfer> Fault<T> {
     /// Make the call, or the part of it that the plan lets through.
     fn planned(
         &self,
@@ -236,6 +261,34 @@ impl<T: Transfer> Fault<T> {
 
 fn signal_to_myself(signal: i32) -> Result<(), Interrupted> {
     signal::send(process::id(), signal).map_err(|error| Interrupted { done: 0, error })
+}
+
+impl Feed for Fault<Box<dyn Feed>> {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn lends(&self) -> bool {
+        self.inner.lends()
+    }
+
+    unsafe fn feed(&mut self, local: &Layout<'_>, range: Range<u64>) -> Result<u64, Interrupted> {
+        let (plan, what) = (self.plan, (self.inner.name(), Direction::Push));
+        // SAFETY: the caller's promise, for parts of the range.
+        Self::planned_stream(plan, what, range, |part| unsafe { self.inner.feed(local, part) })
+    }
+}
+
+impl Drain for Fault<Box<dyn Drain>> {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    unsafe fn drain(&mut self, local: &Layout<'_>, range: Range<u64>) -> Result<u64, Interrupted> {
+        let (plan, what) = (self.plan, (self.inner.name(), Direction::Pull));
+        // SAFETY: as above.
+        Self::planned_stream(plan, what, range, |part| unsafe { self.inner.drain(local, part) })
+    }
 }
 
 impl<T: Transfer> Transfer for Fault<T> {

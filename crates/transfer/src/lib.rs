@@ -6,8 +6,8 @@
 //!
 //! [`trace::Trace`] and [`fault::Fault`] wrap any mechanism and are mechanisms themselves.
 //!
-//! The ring, which always works, is not among them: it needs the peer to act, and so is part of the channels in the
-//! engine. What stands here copies without the peer.
+//! Mechanisms that need the peer to act are [`stream`]s: one side feeds, the other drains. The ring, which always works, is
+//! part of the channels in the engine.
 #![allow(unsafe_code)] // Copies into user buffers by address.
 
 pub mod attached;
@@ -16,9 +16,13 @@ pub mod copy;
 pub mod fault;
 pub mod layout;
 pub mod local;
+pub mod loopback;
 pub mod mapped;
+pub mod stream;
 pub mod trace;
 mod transfer;
+pub mod vmsplice;
+pub mod writev;
 
 pub use isthmus_os::process_vm::Span;
 pub use layout::{Layout, Level};

@@ -25,7 +25,7 @@ pub unsafe fn copy_range(from: &Layout<'_>, to: &Layout<'_>, range: Range<u64>) 
 ///
 /// # Safety
 /// As for [`copy_range`].
-pub(crate) unsafe fn copy_on(from: &mut Cursor<'_>, to: &mut Cursor<'_>, bytes: u64) -> u64 {
+pub unsafe fn copy_on(from: &mut Cursor<'_>, to: &mut Cursor<'_>, bytes: u64) -> u64 {
     let mut left = bytes;
     while left > 0 {
         let (source, target) = (from.block(), to.block());

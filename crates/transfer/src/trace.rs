@@ -8,6 +8,7 @@ use isthmus_os::clock;
 
 use crate::Span;
 use crate::layout::Layout;
+use crate::stream::{Drain, Feed};
 use crate::transfer::{Capabilities, Direction, Interrupted, Shape, Transfer};
 
 /// One call.
@@ -39,12 +40,34 @@ pub struct Trace<T> {
     sink: fn(&Event),
 }
 
-impl<T: Transfer> Trace<T> {
+impl<T> Trace<T> {
     /// Tell `sink`, which runs inside the call: it must not wait.
     pub fn new(inner: T, sink: fn(&Event)) -> Self {
         Self { inner, sink }
     }
 
+    /// Tell of a step of a stream that moved something, or failed.
+    fn timed_stream(
+        sink: fn(&Event),
+        (mechanism, direction): (&'static str, Direction),
+        call: impl FnOnce() -> Result<u64, Interrupted>,
+    ) -> Result<u64, Interrupted> {
+        let before = clock::now();
+        let moved = call();
+        if moved != Ok(0) {
+            sink(&Event {
+                mechanism,
+                direction,
+                shape: Shape::contiguous(moved.unwrap_or_else(|stopped| stopped.done)),
+                took: clock::now() - before,
+                outcome: moved.map(drop),
+            });
+        }
+        moved
+    }
+}
+
+impl<T: Transfer> Trace<T> {
     fn timed(
         &self,
         direction: Direction,
@@ -62,6 +85,34 @@ impl<T: Transfer> Trace<T> {
         };
         (self.sink)(&event);
         outcome
+    }
+}
+
+impl Feed for Trace<Box<dyn Feed>> {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn lends(&self) -> bool {
+        self.inner.lends()
+    }
+
+    unsafe fn feed(&mut self, local: &Layout<'_>, range: Range<u64>) -> Result<u64, Interrupted> {
+        let what = (self.inner.name(), Direction::Push);
+        // SAFETY: the caller's promise.
+        Self::timed_stream(self.sink, what, || unsafe { self.inner.feed(local, range) })
+    }
+}
+
+impl Drain for Trace<Box<dyn Drain>> {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    unsafe fn drain(&mut self, local: &Layout<'_>, range: Range<u64>) -> Result<u64, Interrupted> {
+        let what = (self.inner.name(), Direction::Pull);
+        // SAFETY: the caller's promise.
+        Self::timed_stream(self.sink, what, || unsafe { self.inner.drain(local, range) })
     }
 }
 

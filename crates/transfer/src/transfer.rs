@@ -181,7 +181,7 @@ impl Interrupted {
     pub fn cause(&self) -> Cause {
         match self.error.errno {
             errno::EPERM | errno::EACCES | errno::ENOSYS => Cause::Refused,
-            errno::ESRCH => Cause::Gone,
+            errno::ESRCH | errno::EPIPE | errno::ECONNRESET => Cause::Gone,
             errno::EFAULT => Cause::Hole,
             errno::EINVAL => Cause::Misused,
             _ => Cause::Failed,

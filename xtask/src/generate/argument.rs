@@ -10,11 +10,15 @@ use super::rust::{self, Width};
 use super::standard::{Direction, Length, Parameter, Procedure};
 
 /// Handles that need not name anything: null handles have names, and some arguments matter at leaders only.
-const UNRESOLVED: [(&str, &str); 4] = [
+const UNRESOLVED: [(&str, &str); 7] = [
     ("MPI_Comm_get_name", "comm"),
     ("MPI_Intercomm_create", "peer_comm"),
     ("MPI_Intercomm_create_from_groups", "remote_group"),
     ("MPI_Type_get_name", "datatype"),
+    // They mean nothing if the operation is `MPI_NO_OP`.
+    ("MPI_Get_accumulate", "origin_datatype"),
+    ("MPI_Rget_accumulate", "origin_datatype"),
+    ("MPI_Win_get_name", "win"),
 ];
 
 /// Add to `body` what `parameter` asks for.
@@ -215,14 +219,17 @@ fn handle(procedure: &Procedure, parameter: &Parameter, name: &str, object: &str
 
 fn number(procedure: &Procedure, parameter: &Parameter, name: &str, body: &mut Body) -> Result<()> {
     let is_n = rust::parameter_type(parameter, Width::Generic)?.ends_with('N');
-    let non_negative = parameter.kind.ends_with("_NNI");
+    // What is wrong with a displacement in a window is an error of a class of its own.
+    let non_negative = parameter.kind.ends_with("_NNI") && parameter.kind != "RMA_DISPLACEMENT_NNI";
     match (parameter.direction, &parameter.length) {
         (Direction::In, Some(_)) => {
             let pointer = format!("{name}, {}, {name:?}", length(procedure, parameter)?);
             body.arguments.push(format!("argument::counts({pointer})?"));
         }
         // Of an ignored side the typed procedure looks at nothing; it checks the other.
-        (Direction::In, None) if non_negative && !is_of_a_side(procedure, parameter) => {
+        (Direction::In, None)
+            if non_negative && !is_of_a_side(procedure, parameter) && !is_ignored(procedure, name) =>
+        {
             writeln!(body.before, "let {name} = argument::count({name}, {name:?})?;")?;
             body.arguments.push(name.to_owned());
         }
@@ -321,6 +328,11 @@ fn integer(
     Ok(())
 }
 
+/// An origin of which nothing need be true if the operation is `MPI_NO_OP`.
+fn is_ignored(procedure: &Procedure, name: &str) -> bool {
+    procedure.name.ends_with("et_accumulate") && name == "origin_count"
+}
+
 /// In collectives: an argument of a side that may be ignored, so that the typed procedure resolves its datatype itself. In
 /// those with a root, whoever is in the root's group of an intercommunicator ignores all.
 fn is_of_a_side(procedure: &Procedure, parameter: &Parameter) -> bool {
@@ -408,6 +420,7 @@ fn object(kind: &str) -> Option<&'static str> {
         "OPERATION" => "Op",
         "REQUEST" => "Request",
         "SESSION" => "Session",
+        "WINDOW" => "Win",
         _ => return None,
     })
 }
@@ -428,6 +441,8 @@ fn word(kind: &str) -> Option<&'static str> {
         "DTYPE_DISTRIBUTION" => "DistributionArgument",
         "COMBINER" => "Combiner",
         "TYPECLASS" => "Typeclass",
+        "LOCK_TYPE" => "LockType",
+        "ASSERT" => "Assertion",
         _ => return None,
     })
 }

@@ -240,6 +240,7 @@ pub fn scope(procedure: &Procedure) -> String {
         let variant = match parameter.kind.as_str() {
             "COMMUNICATOR" => "comm",
             "SESSION" => "session",
+            "WINDOW" => "win",
             _ => continue,
         };
         let name = rust::name(parameter);
@@ -249,7 +250,24 @@ pub fn scope(procedure: &Procedure) -> String {
             Direction::Out => {}
         }
     }
-    "Scope::Process".to_owned()
+    new_object(procedure).unwrap_or_else(|| "Scope::Process".to_owned())
+}
+
+/// The error handler that a procedure without a parent is given for what it makes.
+fn new_object(procedure: &Procedure) -> Option<String> {
+    let find = |kind: &str, direction| {
+        procedure
+            .parameters(true)
+            .find(|one| one.kind == kind && one.direction == direction)
+    };
+    let given = rust::name(find("ERRHANDLER", Direction::In)?);
+    let variant = if find("COMMUNICATOR", Direction::Out).is_some() {
+        "comm"
+    } else {
+        find("SESSION", Direction::Out)?;
+        "session"
+    };
+    Some(format!("entry::on_new_{variant}::<A>({given})"))
 }
 
 /// Does it say how operations ended?

@@ -15,7 +15,7 @@ use crate::abi::{INVALID, Mpich, Std, Word};
 ";
 
 /// Sets of integers that arguments and results are drawn from: the type that stands for it, and its kinds.
-const WORDS: [(&str, &[&str]); 18] = [
+const WORDS: [(&str, &[&str]); 21] = [
     ("Rank", &["rank"]),
     ("Tag", &["tag"]),
     ("Keyval", &["keyval"]),
@@ -34,9 +34,12 @@ const WORDS: [(&str, &[&str]); 18] = [
     ("VariableClass", &["pvar_class"]),
     ("CallbackSafety", &["cb_safety"]),
     ("SourceOrder", &["source_order"]),
+    ("LockType", &["lock_type"]),
+    ("WinFlavor", &["win_flavor"]),
+    ("WinModel", &["win_model"]),
 ];
 
-const HANDLES: [&str; 9] = [
+const HANDLES: [&str; 10] = [
     "comm",
     "datatype",
     "errhandler",
@@ -46,6 +49,7 @@ const HANDLES: [&str; 9] = [
     "op",
     "request",
     "session",
+    "win",
 ];
 
 /// The sizes of the strings that entries write.

@@ -94,6 +94,52 @@ const TOOL_HANDLES: [&str; 6] = [
 /// Names that MPI-2 gave to what are now the `_function` types.
 const OLD_CALLBACKS: [&str; 4] = ["Comm", "File", "Session", "Win"];
 
+/// What MPI-3.0 removed, for sources that are older. It calls what has taken its place, so that no library needs it.
+const REMOVED: &str = "
+/* With -DISTHMUS_MPI1: what MPI-3.0 removed. Not there are MPI_LB and MPI_UB: no library of this ABI has such types. */
+#if defined(ISTHMUS_MPI1)
+typedef MPI_Comm_errhandler_function MPI_Handler_function;
+static __inline__ int MPI_Address(const void *location, MPI_Aint *address) { return MPI_Get_address(location, address); }
+static __inline__ int MPI_Errhandler_create(MPI_Handler_function *function, MPI_Errhandler *errhandler) {
+    return MPI_Comm_create_errhandler(function, errhandler);
+}
+static __inline__ int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler) {
+    return MPI_Comm_get_errhandler(comm, errhandler);
+}
+static __inline__ int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler) {
+    return MPI_Comm_set_errhandler(comm, errhandler);
+}
+static __inline__ int MPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent) {
+    MPI_Aint lb;
+    return MPI_Type_get_extent(datatype, &lb, extent);
+}
+static __inline__ int MPI_Type_hindexed(int count, const int *array_of_blocklengths,
+                                        const MPI_Aint *array_of_displacements, MPI_Datatype oldtype,
+                                        MPI_Datatype *newtype) {
+    return MPI_Type_create_hindexed(count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
+}
+static __inline__ int MPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype,
+                                       MPI_Datatype *newtype) {
+    return MPI_Type_create_hvector(count, blocklength, stride, oldtype, newtype);
+}
+static __inline__ int MPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement) {
+    MPI_Aint extent;
+    return MPI_Type_get_extent(datatype, displacement, &extent);
+}
+static __inline__ int MPI_Type_struct(int count, const int *array_of_blocklengths,
+                                      const MPI_Aint *array_of_displacements, const MPI_Datatype *array_of_types,
+                                      MPI_Datatype *newtype) {
+    return MPI_Type_create_struct(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype);
+}
+static __inline__ int MPI_Type_ub(MPI_Datatype datatype, MPI_Aint *displacement) {
+    MPI_Aint lb;
+    int code = MPI_Type_get_extent(datatype, &lb, displacement);
+    if (code == MPI_SUCCESS) *displacement += lb;
+    return code;
+}
+#endif
+";
+
 const BOTTOM: &str = "
 #if defined(__cplusplus)
 }
@@ -134,6 +180,7 @@ pub fn render(standard: &Standard) -> Result<String> {
     text.push_str("\n/* The same under the names of the profiling interface. */\n");
     prototypes(standard, "P", &mut text)?;
     fortran(&mut text)?;
+    text.push_str(REMOVED);
     text.push_str(BOTTOM);
     Ok(text)
 }

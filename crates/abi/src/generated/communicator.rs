@@ -60,22 +60,26 @@ unsafe fn comm_create_from_group<A: Abi>(
     errhandler: CHandle<A>,
     newcomm: *mut CHandle<A>,
 ) -> c_int {
-    entry::enter::<A>("MPI_Comm_create_from_group", Scope::Process, || {
-        // SAFETY: the caller keeps the standard's rules for the arguments.
-        unsafe {
-            let group = A::handle_in::<Group>(group).resolve("group")?;
-            let errhandler = A::handle_in::<Errhandler>(errhandler).resolve("errhandler")?;
-            let newcomm_place = HandlePlace::<A>::at(newcomm, "newcomm")?;
-            let newcomm = procedures::comm_create_from_group(
-                group,
-                argument::string(stringtag, "stringtag")?,
-                argument::info::<A>(info, "info")?,
-                errhandler,
-            )?;
-            newcomm_place.put(newcomm);
-            Ok(())
-        }
-    })
+    entry::enter::<A>(
+        "MPI_Comm_create_from_group",
+        entry::on_new_comm::<A>(errhandler),
+        || {
+            // SAFETY: the caller keeps the standard's rules for the arguments.
+            unsafe {
+                let group = A::handle_in::<Group>(group).resolve("group")?;
+                let errhandler = A::handle_in::<Errhandler>(errhandler).resolve("errhandler")?;
+                let newcomm_place = HandlePlace::<A>::at(newcomm, "newcomm")?;
+                let newcomm = procedures::comm_create_from_group(
+                    group,
+                    argument::string(stringtag, "stringtag")?,
+                    argument::info::<A>(info, "info")?,
+                    errhandler,
+                )?;
+                newcomm_place.put(newcomm);
+                Ok(())
+            }
+        },
+    )
 }
 
 /// `MPI_Comm_create_group`.
@@ -727,25 +731,29 @@ unsafe fn intercomm_create_from_groups<A: Abi>(
     errhandler: CHandle<A>,
     newintercomm: *mut CHandle<A>,
 ) -> c_int {
-    entry::enter::<A>("MPI_Intercomm_create_from_groups", Scope::Process, || {
-        // SAFETY: the caller keeps the standard's rules for the arguments.
-        unsafe {
-            let local_group = A::handle_in::<Group>(local_group).resolve("local_group")?;
-            let errhandler = A::handle_in::<Errhandler>(errhandler).resolve("errhandler")?;
-            let newintercomm_place = HandlePlace::<A>::at(newintercomm, "newintercomm")?;
-            let newintercomm = procedures::intercomm_create_from_groups(
-                local_group,
-                A::word_in::<Rank>(local_leader),
-                A::handle_in::<Group>(remote_group),
-                A::word_in::<Rank>(remote_leader),
-                argument::string(stringtag, "stringtag")?,
-                argument::info::<A>(info, "info")?,
-                errhandler,
-            )?;
-            newintercomm_place.put(newintercomm);
-            Ok(())
-        }
-    })
+    entry::enter::<A>(
+        "MPI_Intercomm_create_from_groups",
+        entry::on_new_comm::<A>(errhandler),
+        || {
+            // SAFETY: the caller keeps the standard's rules for the arguments.
+            unsafe {
+                let local_group = A::handle_in::<Group>(local_group).resolve("local_group")?;
+                let errhandler = A::handle_in::<Errhandler>(errhandler).resolve("errhandler")?;
+                let newintercomm_place = HandlePlace::<A>::at(newintercomm, "newintercomm")?;
+                let newintercomm = procedures::intercomm_create_from_groups(
+                    local_group,
+                    A::word_in::<Rank>(local_leader),
+                    A::handle_in::<Group>(remote_group),
+                    A::word_in::<Rank>(remote_leader),
+                    argument::string(stringtag, "stringtag")?,
+                    argument::info::<A>(info, "info")?,
+                    errhandler,
+                )?;
+                newintercomm_place.put(newintercomm);
+                Ok(())
+            }
+        },
+    )
 }
 
 /// `MPI_Intercomm_merge`.

@@ -685,6 +685,79 @@ impl Word for SourceOrder {
     }
 }
 
+/// Values of: lock type.
+pub struct LockType;
+
+impl Word for LockType {
+    fn from_mpich(value: i32) -> i32 {
+        match value {
+            234 => 301,
+            235 => 302,
+            // They mean something in the standard ABI only.
+            301..=302 => INVALID,
+            other => other,
+        }
+    }
+
+    fn to_mpich(value: i32) -> i32 {
+        match value {
+            301 => 234,
+            302 => 235,
+            other => other,
+        }
+    }
+}
+
+/// Values of: win flavor.
+pub struct WinFlavor;
+
+impl Word for WinFlavor {
+    fn from_mpich(value: i32) -> i32 {
+        match value {
+            1 => 311,
+            2 => 312,
+            3 => 313,
+            4 => 314,
+            // They mean something in the standard ABI only.
+            311..=314 => INVALID,
+            other => other,
+        }
+    }
+
+    fn to_mpich(value: i32) -> i32 {
+        match value {
+            311 => 1,
+            312 => 2,
+            313 => 3,
+            314 => 4,
+            other => other,
+        }
+    }
+}
+
+/// Values of: win model.
+pub struct WinModel;
+
+impl Word for WinModel {
+    fn from_mpich(value: i32) -> i32 {
+        match value {
+            2 => 321,
+            1 => 322,
+            // They mean something in the standard ABI only.
+            321..=322 => INVALID,
+            other => other,
+        }
+    }
+
+    fn to_mpich(value: i32) -> i32 {
+        match value {
+            321 => 2,
+            322 => 1,
+            other => other,
+        }
+    }
+}
+
 /// Predefined handles of the MPICH ABI, and what they are in the standard ABI.
 pub mod from_mpich {
     /// A predefined comm.
@@ -873,6 +946,15 @@ pub mod from_mpich {
             _ => return None,
         })
     }
+
+    /// A predefined win.
+    #[inline]
+    pub fn win(raw: u32) -> Option<u32> {
+        Some(match raw {
+            0x20000000 => 0x110,
+            _ => return None,
+        })
+    }
 }
 
 /// The MPICH ABI's values of predefined handles, by their value in the standard ABI; 0 where there is none.
@@ -898,6 +980,7 @@ pub static TO_MPICH: [u32; 0x2f4] = {
     table[0x102] = 0x44000001;
     table[0x108] = 0x8000000;
     table[0x109] = 0x48000000;
+    table[0x110] = 0x20000000;
     table[0x120] = 0x38000000;
     table[0x128] = 0x2c000000;
     table[0x129] = 0x6c000000;

@@ -15,9 +15,10 @@ pub(super) use isthmus_mpi::procedures;
 pub(super) use isthmus_mpi::request::{REQUEST_NULL, Request};
 pub(super) use isthmus_mpi::session::Session;
 pub(super) use isthmus_mpi::topology;
+pub(super) use isthmus_mpi::win::Win;
 
 pub(super) use super::constants::*;
-pub(super) use crate::abi::{Abi, DistributionArgument, ErrorCode};
+pub(super) use crate::abi::{Abi, Assertion, DistributionArgument, ErrorCode};
 pub(super) use crate::argument::{self, HandlePlace, Number, StatusPlace, Text};
 pub(super) use crate::entry::{self, CHandle, CStatus, export, unfinished};
 pub(super) use crate::irregular;

@@ -224,7 +224,7 @@ unsafe fn session_iflush_buffer<A: Abi>(session: CHandle<A>, request: *mut CHand
 /// `MPI_Session_init`.
 #[inline(always)]
 unsafe fn session_init<A: Abi>(info: CHandle<A>, errhandler: CHandle<A>, session: *mut CHandle<A>) -> c_int {
-    entry::any_time::<A>("MPI_Session_init", Scope::Process, || {
+    entry::any_time::<A>("MPI_Session_init", entry::on_new_session::<A>(errhandler), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let errhandler = A::handle_in::<Errhandler>(errhandler).resolve("errhandler")?;

@@ -3,9 +3,944 @@
 
 use super::prelude::*;
 
+/// `MPI_Accumulate`.
+#[inline(always)]
+unsafe fn accumulate<A: Abi, N: Number>(
+    origin_addr: *const c_void,
+    origin_count: N,
+    origin_datatype: CHandle<A>,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: N,
+    target_datatype: CHandle<A>,
+    op: CHandle<A>,
+    win: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Accumulate", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let origin_count = argument::count(origin_count, "origin_count")?;
+            let origin_datatype = A::handle_in::<Datatype>(origin_datatype).resolve("origin_datatype")?;
+            let target_count = argument::count(target_count, "target_count")?;
+            let target_datatype = A::handle_in::<Datatype>(target_datatype).resolve("target_datatype")?;
+            let op = A::handle_in::<Op>(op).resolve("op")?;
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::accumulate(
+                A::buffer(origin_addr),
+                origin_count,
+                origin_datatype,
+                A::word_in::<Rank>(target_rank),
+                target_disp,
+                target_count,
+                target_datatype,
+                op,
+                win,
+            )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Compare_and_swap`.
+#[inline(always)]
+unsafe fn compare_and_swap<A: Abi>(
+    origin_addr: *const c_void,
+    compare_addr: *const c_void,
+    result_addr: *mut c_void,
+    datatype: CHandle<A>,
+    target_rank: c_int,
+    target_disp: i64,
+    win: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Compare_and_swap", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::compare_and_swap(
+                A::buffer(origin_addr),
+                A::buffer(compare_addr),
+                A::buffer_mut(result_addr),
+                datatype,
+                A::word_in::<Rank>(target_rank),
+                target_disp,
+                win,
+            )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Fetch_and_op`.
+#[inline(always)]
+unsafe fn fetch_and_op<A: Abi>(
+    origin_addr: *const c_void,
+    result_addr: *mut c_void,
+    datatype: CHandle<A>,
+    target_rank: c_int,
+    target_disp: i64,
+    op: CHandle<A>,
+    win: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Fetch_and_op", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let op = A::handle_in::<Op>(op).resolve("op")?;
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::fetch_and_op(
+                A::buffer(origin_addr),
+                A::buffer_mut(result_addr),
+                datatype,
+                A::word_in::<Rank>(target_rank),
+                target_disp,
+                op,
+                win,
+            )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Get`.
+#[inline(always)]
+unsafe fn get<A: Abi, N: Number>(
+    origin_addr: *mut c_void,
+    origin_count: N,
+    origin_datatype: CHandle<A>,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: N,
+    target_datatype: CHandle<A>,
+    win: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Get", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let origin_count = argument::count(origin_count, "origin_count")?;
+            let origin_datatype = A::handle_in::<Datatype>(origin_datatype).resolve("origin_datatype")?;
+            let target_count = argument::count(target_count, "target_count")?;
+            let target_datatype = A::handle_in::<Datatype>(target_datatype).resolve("target_datatype")?;
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::get(
+                A::buffer_mut(origin_addr),
+                origin_count,
+                origin_datatype,
+                A::word_in::<Rank>(target_rank),
+                target_disp,
+                target_count,
+                target_datatype,
+                win,
+            )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Get_accumulate`.
+#[inline(always)]
+unsafe fn get_accumulate<A: Abi, N: Number>(
+    origin_addr: *const c_void,
+    origin_count: N,
+    origin_datatype: CHandle<A>,
+    result_addr: *mut c_void,
+    result_count: N,
+    result_datatype: CHandle<A>,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: N,
+    target_datatype: CHandle<A>,
+    op: CHandle<A>,
+    win: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Get_accumulate", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let result_count = argument::count(result_count, "result_count")?;
+            let result_datatype = A::handle_in::<Datatype>(result_datatype).resolve("result_datatype")?;
+            let target_count = argument::count(target_count, "target_count")?;
+            let target_datatype = A::handle_in::<Datatype>(target_datatype).resolve("target_datatype")?;
+            let op = A::handle_in::<Op>(op).resolve("op")?;
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::get_accumulate(
+                A::buffer(origin_addr),
+                origin_count.into(),
+                A::handle_in::<Datatype>(origin_datatype),
+                A::buffer_mut(result_addr),
+                result_count,
+                result_datatype,
+                A::word_in::<Rank>(target_rank),
+                target_disp,
+                target_count,
+                target_datatype,
+                op,
+                win,
+            )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Put`.
+#[inline(always)]
+unsafe fn put<A: Abi, N: Number>(
+    origin_addr: *const c_void,
+    origin_count: N,
+    origin_datatype: CHandle<A>,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: N,
+    target_datatype: CHandle<A>,
+    win: CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Put", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let origin_count = argument::count(origin_count, "origin_count")?;
+            let origin_datatype = A::handle_in::<Datatype>(origin_datatype).resolve("origin_datatype")?;
+            let target_count = argument::count(target_count, "target_count")?;
+            let target_datatype = A::handle_in::<Datatype>(target_datatype).resolve("target_datatype")?;
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::put(
+                A::buffer(origin_addr),
+                origin_count,
+                origin_datatype,
+                A::word_in::<Rank>(target_rank),
+                target_disp,
+                target_count,
+                target_datatype,
+                win,
+            )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Raccumulate`.
+#[inline(always)]
+unsafe fn raccumulate<A: Abi, N: Number>(
+    origin_addr: *const c_void,
+    origin_count: N,
+    origin_datatype: CHandle<A>,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: N,
+    target_datatype: CHandle<A>,
+    op: CHandle<A>,
+    win: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Raccumulate", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let origin_count = argument::count(origin_count, "origin_count")?;
+            let origin_datatype = A::handle_in::<Datatype>(origin_datatype).resolve("origin_datatype")?;
+            let target_count = argument::count(target_count, "target_count")?;
+            let target_datatype = A::handle_in::<Datatype>(target_datatype).resolve("target_datatype")?;
+            let op = A::handle_in::<Op>(op).resolve("op")?;
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::raccumulate(
+                A::buffer(origin_addr),
+                origin_count,
+                origin_datatype,
+                A::word_in::<Rank>(target_rank),
+                target_disp,
+                target_count,
+                target_datatype,
+                op,
+                win,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Rget`.
+#[inline(always)]
+unsafe fn rget<A: Abi, N: Number>(
+    origin_addr: *mut c_void,
+    origin_count: N,
+    origin_datatype: CHandle<A>,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: N,
+    target_datatype: CHandle<A>,
+    win: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Rget", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let origin_count = argument::count(origin_count, "origin_count")?;
+            let origin_datatype = A::handle_in::<Datatype>(origin_datatype).resolve("origin_datatype")?;
+            let target_count = argument::count(target_count, "target_count")?;
+            let target_datatype = A::handle_in::<Datatype>(target_datatype).resolve("target_datatype")?;
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::rget(
+                A::buffer_mut(origin_addr),
+                origin_count,
+                origin_datatype,
+                A::word_in::<Rank>(target_rank),
+                target_disp,
+                target_count,
+                target_datatype,
+                win,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Rget_accumulate`.
+#[inline(always)]
+unsafe fn rget_accumulate<A: Abi, N: Number>(
+    origin_addr: *const c_void,
+    origin_count: N,
+    origin_datatype: CHandle<A>,
+    result_addr: *mut c_void,
+    result_count: N,
+    result_datatype: CHandle<A>,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: N,
+    target_datatype: CHandle<A>,
+    op: CHandle<A>,
+    win: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Rget_accumulate", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let result_count = argument::count(result_count, "result_count")?;
+            let result_datatype = A::handle_in::<Datatype>(result_datatype).resolve("result_datatype")?;
+            let target_count = argument::count(target_count, "target_count")?;
+            let target_datatype = A::handle_in::<Datatype>(target_datatype).resolve("target_datatype")?;
+            let op = A::handle_in::<Op>(op).resolve("op")?;
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::rget_accumulate(
+                A::buffer(origin_addr),
+                origin_count.into(),
+                A::handle_in::<Datatype>(origin_datatype),
+                A::buffer_mut(result_addr),
+                result_count,
+                result_datatype,
+                A::word_in::<Rank>(target_rank),
+                target_disp,
+                target_count,
+                target_datatype,
+                op,
+                win,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Rput`.
+#[inline(always)]
+unsafe fn rput<A: Abi, N: Number>(
+    origin_addr: *const c_void,
+    origin_count: N,
+    origin_datatype: CHandle<A>,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: N,
+    target_datatype: CHandle<A>,
+    win: CHandle<A>,
+    request: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Rput", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let origin_count = argument::count(origin_count, "origin_count")?;
+            let origin_datatype = A::handle_in::<Datatype>(origin_datatype).resolve("origin_datatype")?;
+            let target_count = argument::count(target_count, "target_count")?;
+            let target_datatype = A::handle_in::<Datatype>(target_datatype).resolve("target_datatype")?;
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            let request_place = HandlePlace::<A>::at(request, "request")?;
+            let request = procedures::rput(
+                A::buffer(origin_addr),
+                origin_count,
+                origin_datatype,
+                A::word_in::<Rank>(target_rank),
+                target_disp,
+                target_count,
+                target_datatype,
+                win,
+            )?;
+            request_place.put(request);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_allocate`.
+#[inline(always)]
+unsafe fn win_allocate<A: Abi, N: Number>(
+    size: i64,
+    disp_unit: N,
+    info: CHandle<A>,
+    comm: CHandle<A>,
+    baseptr: *mut c_void,
+    win: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Win_allocate", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let baseptr_place = argument::place(baseptr.cast::<*mut c_void>(), "baseptr")?;
+            let win_place = HandlePlace::<A>::at(win, "win")?;
+            let (baseptr, win) =
+                procedures::win_allocate(size, disp_unit.into(), argument::info::<A>(info, "info")?, comm)?;
+            baseptr_place.put(A::buffer_out(baseptr));
+            win_place.put(win);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_allocate_shared`.
+#[inline(always)]
+unsafe fn win_allocate_shared<A: Abi, N: Number>(
+    size: i64,
+    disp_unit: N,
+    info: CHandle<A>,
+    comm: CHandle<A>,
+    baseptr: *mut c_void,
+    win: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Win_allocate_shared", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let baseptr_place = argument::place(baseptr.cast::<*mut c_void>(), "baseptr")?;
+            let win_place = HandlePlace::<A>::at(win, "win")?;
+            let (baseptr, win) =
+                procedures::win_allocate_shared(size, disp_unit.into(), argument::info::<A>(info, "info")?, comm)?;
+            baseptr_place.put(A::buffer_out(baseptr));
+            win_place.put(win);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_attach`.
+#[inline(always)]
+unsafe fn win_attach<A: Abi>(win: CHandle<A>, base: *mut c_void, size: i64) -> c_int {
+    entry::enter::<A>("MPI_Win_attach", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::win_attach(win, A::buffer_mut(base), size)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_call_errhandler`.
+#[inline(always)]
+unsafe fn win_call_errhandler<A: Abi>(win: CHandle<A>, errorcode: c_int) -> c_int {
+    entry::enter::<A>("MPI_Win_call_errhandler", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::win_call_errhandler(win, A::word_in::<ErrorCode>(errorcode))?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_complete`.
+#[inline(always)]
+unsafe fn win_complete<A: Abi>(win: CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Win_complete", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::win_complete(win)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_create`.
+#[inline(always)]
+unsafe fn win_create<A: Abi, N: Number>(
+    base: *mut c_void,
+    size: i64,
+    disp_unit: N,
+    info: CHandle<A>,
+    comm: CHandle<A>,
+    win: *mut CHandle<A>,
+) -> c_int {
+    entry::enter::<A>("MPI_Win_create", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let win_place = HandlePlace::<A>::at(win, "win")?;
+            let win = procedures::win_create(
+                A::buffer_mut(base),
+                size,
+                disp_unit.into(),
+                argument::info::<A>(info, "info")?,
+                comm,
+            )?;
+            win_place.put(win);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_create_dynamic`.
+#[inline(always)]
+unsafe fn win_create_dynamic<A: Abi>(info: CHandle<A>, comm: CHandle<A>, win: *mut CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Win_create_dynamic", entry::on_comm::<A>(comm), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
+            let win_place = HandlePlace::<A>::at(win, "win")?;
+            let win = procedures::win_create_dynamic(argument::info::<A>(info, "info")?, comm)?;
+            win_place.put(win);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_delete_attr`.
+#[inline(always)]
+unsafe fn win_delete_attr<A: Abi>(win: CHandle<A>, win_keyval: c_int) -> c_int {
+    entry::enter::<A>("MPI_Win_delete_attr", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::win_delete_attr(win, A::word_in::<Keyval>(win_keyval))?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_detach`.
+#[inline(always)]
+unsafe fn win_detach<A: Abi>(win: CHandle<A>, base: *const c_void) -> c_int {
+    entry::enter::<A>("MPI_Win_detach", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::win_detach(win, A::buffer(base))?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_fence`.
+#[inline(always)]
+unsafe fn win_fence<A: Abi>(assert: c_int, win: CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Win_fence", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::win_fence(A::word_in::<Assertion>(assert), win)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_flush`.
+#[inline(always)]
+unsafe fn win_flush<A: Abi>(rank: c_int, win: CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Win_flush", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::win_flush(A::word_in::<Rank>(rank), win)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_flush_all`.
+#[inline(always)]
+unsafe fn win_flush_all<A: Abi>(win: CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Win_flush_all", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::win_flush_all(win)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_flush_local`.
+#[inline(always)]
+unsafe fn win_flush_local<A: Abi>(rank: c_int, win: CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Win_flush_local", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::win_flush_local(A::word_in::<Rank>(rank), win)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_flush_local_all`.
+#[inline(always)]
+unsafe fn win_flush_local_all<A: Abi>(win: CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Win_flush_local_all", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::win_flush_local_all(win)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_free`.
+#[inline(always)]
+unsafe fn win_free<A: Abi>(win: *mut CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Win_free", entry::on_win_at::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win_place = HandlePlace::<A>::at(win, "win")?;
+            procedures::win_free(win_place.get())?;
+            win_place.put(Handle::<Win>::NULL);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_free_keyval`.
+#[inline(always)]
+unsafe fn win_free_keyval<A: Abi>(win_keyval: *mut c_int) -> c_int {
+    entry::enter::<A>("MPI_Win_free_keyval", Scope::Process, || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win_keyval_place = argument::place(win_keyval, "win_keyval")?;
+            procedures::win_free_keyval(A::word_in::<Keyval>(win_keyval_place.get()))?;
+            win_keyval_place.put(A::word_out::<Keyval>(0));
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_get_errhandler`.
+#[inline(always)]
+unsafe fn win_get_errhandler<A: Abi>(win: CHandle<A>, errhandler: *mut CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Win_get_errhandler", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            let errhandler_place = HandlePlace::<A>::at(errhandler, "errhandler")?;
+            let errhandler = procedures::win_get_errhandler(win)?;
+            errhandler_place.put(errhandler);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_get_group`.
+#[inline(always)]
+unsafe fn win_get_group<A: Abi>(win: CHandle<A>, group: *mut CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Win_get_group", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            let group_place = HandlePlace::<A>::at(group, "group")?;
+            let group = procedures::win_get_group(win)?;
+            group_place.put(group);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_get_info`.
+#[inline(always)]
+unsafe fn win_get_info<A: Abi>(win: CHandle<A>, info_used: *mut CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Win_get_info", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            let info_used_place = HandlePlace::<A>::at(info_used, "info_used")?;
+            let info_used = procedures::win_get_info(win)?;
+            info_used_place.put(info_used);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_get_name`.
+#[inline(always)]
+unsafe fn win_get_name<A: Abi>(win: CHandle<A>, win_name: *mut c_char, resultlen: *mut c_int) -> c_int {
+    entry::enter::<A>("MPI_Win_get_name", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win_name_place = Text::at(win_name, A::MAX_OBJECT_NAME, "win_name")?;
+            let resultlen = argument::place(resultlen, "resultlen")?;
+            let win_name = procedures::win_get_name(A::handle_in::<Win>(win))?;
+            let length = win_name_place.put(&win_name);
+            resultlen.put(length);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_lock`.
+#[inline(always)]
+unsafe fn win_lock<A: Abi>(lock_type: c_int, rank: c_int, assert: c_int, win: CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Win_lock", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::win_lock(
+                A::word_in::<LockType>(lock_type),
+                A::word_in::<Rank>(rank),
+                A::word_in::<Assertion>(assert),
+                win,
+            )?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_lock_all`.
+#[inline(always)]
+unsafe fn win_lock_all<A: Abi>(assert: c_int, win: CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Win_lock_all", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::win_lock_all(A::word_in::<Assertion>(assert), win)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_post`.
+#[inline(always)]
+unsafe fn win_post<A: Abi>(group: CHandle<A>, assert: c_int, win: CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Win_post", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let group = A::handle_in::<Group>(group).resolve("group")?;
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::win_post(group, A::word_in::<Assertion>(assert), win)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_set_errhandler`.
+#[inline(always)]
+unsafe fn win_set_errhandler<A: Abi>(win: CHandle<A>, errhandler: CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Win_set_errhandler", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            let errhandler = A::handle_in::<Errhandler>(errhandler).resolve("errhandler")?;
+            procedures::win_set_errhandler(win, errhandler)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_set_info`.
+#[inline(always)]
+unsafe fn win_set_info<A: Abi>(win: CHandle<A>, info: CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Win_set_info", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::win_set_info(win, argument::info::<A>(info, "info")?)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_set_name`.
+#[inline(always)]
+unsafe fn win_set_name<A: Abi>(win: CHandle<A>, win_name: *const c_char) -> c_int {
+    entry::enter::<A>("MPI_Win_set_name", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::win_set_name(win, argument::string(win_name, "win_name")?)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_shared_query`.
+#[inline(always)]
+unsafe fn win_shared_query<A: Abi, N: Number>(
+    win: CHandle<A>,
+    rank: c_int,
+    size: *mut i64,
+    disp_unit: *mut N,
+    baseptr: *mut c_void,
+) -> c_int {
+    entry::enter::<A>("MPI_Win_shared_query", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            let size_place = argument::place(size, "size")?;
+            let disp_unit_place = argument::place(disp_unit, "disp_unit")?;
+            let baseptr_place = argument::place(baseptr.cast::<*mut c_void>(), "baseptr")?;
+            let (size, disp_unit, baseptr) = procedures::win_shared_query(win, A::word_in::<Rank>(rank))?;
+            size_place.put(size);
+            disp_unit_place.put(N::narrow(disp_unit));
+            baseptr_place.put(A::buffer_out(baseptr));
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_start`.
+#[inline(always)]
+unsafe fn win_start<A: Abi>(group: CHandle<A>, assert: c_int, win: CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Win_start", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let group = A::handle_in::<Group>(group).resolve("group")?;
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::win_start(group, A::word_in::<Assertion>(assert), win)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_sync`.
+#[inline(always)]
+unsafe fn win_sync<A: Abi>(win: CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Win_sync", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::win_sync(win)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_test`.
+#[inline(always)]
+unsafe fn win_test<A: Abi>(win: CHandle<A>, flag: *mut c_int) -> c_int {
+    entry::enter::<A>("MPI_Win_test", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            let flag_place = argument::place(flag, "flag")?;
+            let flag = procedures::win_test(win)?;
+            flag_place.put(c_int::from(flag));
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_unlock`.
+#[inline(always)]
+unsafe fn win_unlock<A: Abi>(rank: c_int, win: CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Win_unlock", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::win_unlock(A::word_in::<Rank>(rank), win)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_unlock_all`.
+#[inline(always)]
+unsafe fn win_unlock_all<A: Abi>(win: CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Win_unlock_all", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::win_unlock_all(win)?;
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Win_wait`.
+#[inline(always)]
+unsafe fn win_wait<A: Abi>(win: CHandle<A>) -> c_int {
+    entry::enter::<A>("MPI_Win_wait", entry::on_win::<A>(win), || {
+        // SAFETY: the caller keeps the standard's rules for the arguments.
+        unsafe {
+            let win = A::handle_in::<Win>(win).resolve("win")?;
+            procedures::win_wait(win)?;
+            Ok(())
+        }
+    })
+}
+
 export! {
-MPI_Win_call_errhandler = irregular::win_call_errhandler(win: CHandle<A>, errorcode: c_int) -> c_int;
+MPI_Accumulate = self::accumulate::<c_int>(origin_addr: *const c_void, origin_count: c_int, origin_datatype: CHandle<A>, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: CHandle<A>, op: CHandle<A>, win: CHandle<A>) -> c_int;
+MPI_Accumulate_c = self::accumulate::<i64>(origin_addr: *const c_void, origin_count: i64, origin_datatype: CHandle<A>, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: CHandle<A>, op: CHandle<A>, win: CHandle<A>) -> c_int;
+MPI_Compare_and_swap = self::compare_and_swap(origin_addr: *const c_void, compare_addr: *const c_void, result_addr: *mut c_void, datatype: CHandle<A>, target_rank: c_int, target_disp: i64, win: CHandle<A>) -> c_int;
+MPI_Fetch_and_op = self::fetch_and_op(origin_addr: *const c_void, result_addr: *mut c_void, datatype: CHandle<A>, target_rank: c_int, target_disp: i64, op: CHandle<A>, win: CHandle<A>) -> c_int;
+MPI_Get = self::get::<c_int>(origin_addr: *mut c_void, origin_count: c_int, origin_datatype: CHandle<A>, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: CHandle<A>, win: CHandle<A>) -> c_int;
+MPI_Get_c = self::get::<i64>(origin_addr: *mut c_void, origin_count: i64, origin_datatype: CHandle<A>, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: CHandle<A>, win: CHandle<A>) -> c_int;
+MPI_Get_accumulate = self::get_accumulate::<c_int>(origin_addr: *const c_void, origin_count: c_int, origin_datatype: CHandle<A>, result_addr: *mut c_void, result_count: c_int, result_datatype: CHandle<A>, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: CHandle<A>, op: CHandle<A>, win: CHandle<A>) -> c_int;
+MPI_Get_accumulate_c = self::get_accumulate::<i64>(origin_addr: *const c_void, origin_count: i64, origin_datatype: CHandle<A>, result_addr: *mut c_void, result_count: i64, result_datatype: CHandle<A>, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: CHandle<A>, op: CHandle<A>, win: CHandle<A>) -> c_int;
+MPI_Put = self::put::<c_int>(origin_addr: *const c_void, origin_count: c_int, origin_datatype: CHandle<A>, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: CHandle<A>, win: CHandle<A>) -> c_int;
+MPI_Put_c = self::put::<i64>(origin_addr: *const c_void, origin_count: i64, origin_datatype: CHandle<A>, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: CHandle<A>, win: CHandle<A>) -> c_int;
+MPI_Raccumulate = self::raccumulate::<c_int>(origin_addr: *const c_void, origin_count: c_int, origin_datatype: CHandle<A>, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: CHandle<A>, op: CHandle<A>, win: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Raccumulate_c = self::raccumulate::<i64>(origin_addr: *const c_void, origin_count: i64, origin_datatype: CHandle<A>, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: CHandle<A>, op: CHandle<A>, win: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Rget = self::rget::<c_int>(origin_addr: *mut c_void, origin_count: c_int, origin_datatype: CHandle<A>, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: CHandle<A>, win: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Rget_c = self::rget::<i64>(origin_addr: *mut c_void, origin_count: i64, origin_datatype: CHandle<A>, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: CHandle<A>, win: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Rget_accumulate = self::rget_accumulate::<c_int>(origin_addr: *const c_void, origin_count: c_int, origin_datatype: CHandle<A>, result_addr: *mut c_void, result_count: c_int, result_datatype: CHandle<A>, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: CHandle<A>, op: CHandle<A>, win: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Rget_accumulate_c = self::rget_accumulate::<i64>(origin_addr: *const c_void, origin_count: i64, origin_datatype: CHandle<A>, result_addr: *mut c_void, result_count: i64, result_datatype: CHandle<A>, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: CHandle<A>, op: CHandle<A>, win: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Rput = self::rput::<c_int>(origin_addr: *const c_void, origin_count: c_int, origin_datatype: CHandle<A>, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: CHandle<A>, win: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Rput_c = self::rput::<i64>(origin_addr: *const c_void, origin_count: i64, origin_datatype: CHandle<A>, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: CHandle<A>, win: CHandle<A>, request: *mut CHandle<A>) -> c_int;
+MPI_Win_allocate = self::win_allocate::<c_int>(size: i64, disp_unit: c_int, info: CHandle<A>, comm: CHandle<A>, baseptr: *mut c_void, win: *mut CHandle<A>) -> c_int;
+MPI_Win_allocate_c = self::win_allocate::<i64>(size: i64, disp_unit: i64, info: CHandle<A>, comm: CHandle<A>, baseptr: *mut c_void, win: *mut CHandle<A>) -> c_int;
+MPI_Win_allocate_shared = self::win_allocate_shared::<c_int>(size: i64, disp_unit: c_int, info: CHandle<A>, comm: CHandle<A>, baseptr: *mut c_void, win: *mut CHandle<A>) -> c_int;
+MPI_Win_allocate_shared_c = self::win_allocate_shared::<i64>(size: i64, disp_unit: i64, info: CHandle<A>, comm: CHandle<A>, baseptr: *mut c_void, win: *mut CHandle<A>) -> c_int;
+MPI_Win_attach = self::win_attach(win: CHandle<A>, base: *mut c_void, size: i64) -> c_int;
+MPI_Win_call_errhandler = self::win_call_errhandler(win: CHandle<A>, errorcode: c_int) -> c_int;
+MPI_Win_complete = self::win_complete(win: CHandle<A>) -> c_int;
+MPI_Win_create = self::win_create::<c_int>(base: *mut c_void, size: i64, disp_unit: c_int, info: CHandle<A>, comm: CHandle<A>, win: *mut CHandle<A>) -> c_int;
+MPI_Win_create_c = self::win_create::<i64>(base: *mut c_void, size: i64, disp_unit: i64, info: CHandle<A>, comm: CHandle<A>, win: *mut CHandle<A>) -> c_int;
+MPI_Win_create_dynamic = self::win_create_dynamic(info: CHandle<A>, comm: CHandle<A>, win: *mut CHandle<A>) -> c_int;
 MPI_Win_create_errhandler = irregular::win_create_errhandler(win_errhandler_fn: *const c_void, errhandler: *mut CHandle<A>) -> c_int;
-MPI_Win_get_errhandler = irregular::win_get_errhandler(win: CHandle<A>, errhandler: *mut CHandle<A>) -> c_int;
-MPI_Win_set_errhandler = irregular::win_set_errhandler(win: CHandle<A>, errhandler: CHandle<A>) -> c_int;
+MPI_Win_create_keyval = irregular::win_create_keyval(win_copy_attr_fn: *const c_void, win_delete_attr_fn: *const c_void, win_keyval: *mut c_int, extra_state: *mut c_void) -> c_int;
+MPI_Win_delete_attr = self::win_delete_attr(win: CHandle<A>, win_keyval: c_int) -> c_int;
+MPI_Win_detach = self::win_detach(win: CHandle<A>, base: *const c_void) -> c_int;
+MPI_Win_fence = self::win_fence(assert: c_int, win: CHandle<A>) -> c_int;
+MPI_Win_flush = self::win_flush(rank: c_int, win: CHandle<A>) -> c_int;
+MPI_Win_flush_all = self::win_flush_all(win: CHandle<A>) -> c_int;
+MPI_Win_flush_local = self::win_flush_local(rank: c_int, win: CHandle<A>) -> c_int;
+MPI_Win_flush_local_all = self::win_flush_local_all(win: CHandle<A>) -> c_int;
+MPI_Win_free = self::win_free(win: *mut CHandle<A>) -> c_int;
+MPI_Win_free_keyval = self::win_free_keyval(win_keyval: *mut c_int) -> c_int;
+MPI_Win_get_attr = irregular::win_get_attr(win: CHandle<A>, win_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int) -> c_int;
+MPI_Win_get_errhandler = self::win_get_errhandler(win: CHandle<A>, errhandler: *mut CHandle<A>) -> c_int;
+MPI_Win_get_group = self::win_get_group(win: CHandle<A>, group: *mut CHandle<A>) -> c_int;
+MPI_Win_get_info = self::win_get_info(win: CHandle<A>, info_used: *mut CHandle<A>) -> c_int;
+MPI_Win_get_name = self::win_get_name(win: CHandle<A>, win_name: *mut c_char, resultlen: *mut c_int) -> c_int;
+MPI_Win_lock = self::win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: CHandle<A>) -> c_int;
+MPI_Win_lock_all = self::win_lock_all(assert: c_int, win: CHandle<A>) -> c_int;
+MPI_Win_post = self::win_post(group: CHandle<A>, assert: c_int, win: CHandle<A>) -> c_int;
+MPI_Win_set_attr = irregular::win_set_attr(win: CHandle<A>, win_keyval: c_int, attribute_val: *mut c_void) -> c_int;
+MPI_Win_set_errhandler = self::win_set_errhandler(win: CHandle<A>, errhandler: CHandle<A>) -> c_int;
+MPI_Win_set_info = self::win_set_info(win: CHandle<A>, info: CHandle<A>) -> c_int;
+MPI_Win_set_name = self::win_set_name(win: CHandle<A>, win_name: *const c_char) -> c_int;
+MPI_Win_shared_query = self::win_shared_query::<c_int>(win: CHandle<A>, rank: c_int, size: *mut i64, disp_unit: *mut c_int, baseptr: *mut c_void) -> c_int;
+MPI_Win_shared_query_c = self::win_shared_query::<i64>(win: CHandle<A>, rank: c_int, size: *mut i64, disp_unit: *mut i64, baseptr: *mut c_void) -> c_int;
+MPI_Win_start = self::win_start(group: CHandle<A>, assert: c_int, win: CHandle<A>) -> c_int;
+MPI_Win_sync = self::win_sync(win: CHandle<A>) -> c_int;
+MPI_Win_test = self::win_test(win: CHandle<A>, flag: *mut c_int) -> c_int;
+MPI_Win_unlock = self::win_unlock(rank: c_int, win: CHandle<A>) -> c_int;
+MPI_Win_unlock_all = self::win_unlock_all(win: CHandle<A>) -> c_int;
+MPI_Win_wait = self::win_wait(win: CHandle<A>) -> c_int;
 }

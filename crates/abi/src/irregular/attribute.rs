@@ -8,12 +8,13 @@ use isthmus_mpi::comm::Comm;
 use isthmus_mpi::datatype::Datatype;
 use isthmus_mpi::error::Result;
 use isthmus_mpi::procedures;
+use isthmus_mpi::win::{self, Win};
 
 use super::callback;
 use crate::abi::{Abi, ErrorCode, Predefined};
 use crate::argument;
 use crate::entry::{self, CHandle, Scope};
-use crate::generated::constants::{Keyval, Rank};
+use crate::generated::constants::{Keyval, Rank, WinFlavor, WinModel};
 
 /// `MPI_Comm_copy_attr_function` and its siblings.
 type CCopy<A> =
@@ -234,4 +235,71 @@ fn address_of<A: Abi>(keyval: i32, value: i32) -> *mut c_void {
     let place = &places[((keyval - FIRST) as usize).min(places.len() - 1)];
     place.store(value, Ordering::Relaxed);
     place.as_ptr().cast()
+}
+
+/// `MPI_Win_create_keyval`
+///
+/// # Safety
+/// As for the C function.
+pub unsafe fn win_create_keyval<A: Abi>(
+    win_copy_attr_fn: *const c_void,
+    win_delete_attr_fn: *const c_void,
+    win_keyval: *mut c_int,
+    extra_state: *mut c_void,
+) -> c_int {
+    entry::enter::<A>("MPI_Win_create_keyval", Scope::Process, || {
+        let place = argument::place(win_keyval, "win_keyval")?;
+        // SAFETY: the caller's promise.
+        let (copy, delete) = unsafe {
+            (
+                copy_fn::<A, Win>(win_copy_attr_fn)?,
+                delete_fn::<A, Win>(win_delete_attr_fn)?,
+            )
+        };
+        let keyval = procedures::win_create_keyval(copy, delete, extra_state)?;
+        place.put(A::word_out::<Keyval>(keyval));
+        Ok(())
+    })
+}
+
+/// `MPI_Win_set_attr`
+///
+/// # Safety
+/// As for the C function.
+pub unsafe fn win_set_attr<A: Abi>(win: CHandle<A>, win_keyval: c_int, attribute_val: *mut c_void) -> c_int {
+    entry::enter::<A>("MPI_Win_set_attr", entry::on_win::<A>(win), || {
+        let win = A::handle_in::<Win>(win).resolve("win")?;
+        procedures::win_set_attr(win, A::word_in::<Keyval>(win_keyval), attribute_val)
+    })
+}
+
+/// `MPI_Win_get_attr`: `attribute_val` is the address of a pointer.
+///
+/// # Safety
+/// As for the C function.
+pub unsafe fn win_get_attr<A: Abi>(
+    win: CHandle<A>,
+    win_keyval: c_int,
+    attribute_val: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    entry::enter::<A>("MPI_Win_get_attr", entry::on_win::<A>(win), || {
+        let win = A::handle_in::<Win>(win).resolve("win")?;
+        let place = argument::place(attribute_val.cast::<*mut c_void>(), "attribute_val")?;
+        let flag = argument::place(flag, "flag")?;
+        let value = procedures::win_get_attr(win, A::word_in::<Keyval>(win_keyval))?;
+        flag.put(c_int::from(value.is_some()));
+        let words = win.words(usize::from(A::VERSION.0 > 0));
+        match value {
+            Some(win::Value::Pointer(pointer)) => place.put(pointer),
+            Some(win::Value::Size(size)) => place.put(words.size(size).cast()),
+            Some(win::Value::Unit(unit)) => place.put(words.integer(0, unit).cast()),
+            Some(win::Value::Flavor(flavor)) => {
+                place.put(words.integer(1, A::word_out::<WinFlavor>(flavor)).cast());
+            }
+            Some(win::Value::Model(model)) => place.put(words.integer(2, A::word_out::<WinModel>(model)).cast()),
+            None => {}
+        }
+        Ok(())
+    })
 }

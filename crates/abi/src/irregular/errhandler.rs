@@ -9,6 +9,7 @@ use isthmus_mpi::fail;
 use isthmus_mpi::handle::Handle;
 use isthmus_mpi::procedures;
 use isthmus_mpi::session::Session;
+use isthmus_mpi::win::Win;
 
 use super::callback;
 use crate::abi::{Abi, ErrorCode, Predefined};
@@ -119,9 +120,17 @@ pub unsafe fn session_create_errhandler<A: Abi>(
 pub unsafe fn win_create_errhandler<A: Abi>(win_errhandler_fn: *const c_void, errhandler: *mut CHandle<A>) -> c_int {
     let name = "MPI_Win_create_errhandler";
     let make = procedures::win_create_errhandler;
-    let theirs = |raw: u32| A::from_int(raw.cast_signed());
     // SAFETY: the caller's promise.
-    unsafe { create::<A, _>(name, win_errhandler_fn, "win_errhandler_fn", errhandler, theirs, make) }
+    unsafe {
+        create::<A, _>(
+            name,
+            win_errhandler_fn,
+            "win_errhandler_fn",
+            errhandler,
+            handle::<A, Win>,
+            make,
+        )
+    }
 }
 
 /// `MPI_File_create_errhandler`
@@ -178,36 +187,4 @@ pub unsafe fn file_call_errhandler<A: Abi>(file: *mut c_void, errorcode: c_int) 
         null_file::<A>(file)?;
         errhandler::call_for_files(A::word_in::<ErrorCode>(errorcode))
     })
-}
-
-/// Nothing names a window yet.
-fn no_window<A: Abi>(name: &'static str, win: CHandle<A>) -> c_int {
-    entry::enter::<A>(name, Scope::Process, || {
-        let raw = A::to_int(win);
-        Err(fail!(Win, "win={raw:#x} is not a live handle (MPI_Win)"))
-    })
-}
-
-/// `MPI_Win_set_errhandler`
-///
-/// # Safety
-/// As for the C function.
-pub unsafe fn win_set_errhandler<A: Abi>(win: CHandle<A>, _errhandler: CHandle<A>) -> c_int {
-    no_window::<A>("MPI_Win_set_errhandler", win)
-}
-
-/// `MPI_Win_get_errhandler`
-///
-/// # Safety
-/// As for the C function.
-pub unsafe fn win_get_errhandler<A: Abi>(win: CHandle<A>, _errhandler: *mut CHandle<A>) -> c_int {
-    no_window::<A>("MPI_Win_get_errhandler", win)
-}
-
-/// `MPI_Win_call_errhandler`
-///
-/// # Safety
-/// As for the C function.
-pub unsafe fn win_call_errhandler<A: Abi>(win: CHandle<A>, _errorcode: c_int) -> c_int {
-    no_window::<A>("MPI_Win_call_errhandler", win)
 }

@@ -15,8 +15,8 @@ use isthmus_transfer::copy::Copying;
 
 use crate::channel::cells::{self, Cell, Cells};
 use crate::channel::record::{
-    Advertised, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, Fixed, FullLine, GivenUp, Handler, Help,
-    InCell, ReadyToSend, Switch,
+    Advertised, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Fed, Finished, Fixed, FullLine, GivenUp, Handler,
+    Help, InCell, ReadyToSend, Switch,
 };
 use crate::channel::ring_size;
 use crate::membership::boot;
@@ -177,6 +177,7 @@ pub enum Answer {
     Help(Help),
     Advertised(ContextId, Advertised),
     GivenUp(ContextId, GivenUp),
+    Fed(Fed),
 }
 
 /// The ring to one peer and what waits for room in it.
@@ -516,6 +517,11 @@ impl Outbound {
         self.orders.forget();
     }
 
+    /// Answers that wait for room.
+    pub fn unanswered(&self) -> usize {
+        self.answers.len()
+    }
+
     /// Queue an answer before everything else.
     pub fn answer(&mut self, answer: Answer) {
         self.answers.push_back(answer);
@@ -531,6 +537,7 @@ impl Outbound {
                 Answer::Help(fixed) => self.put(Handler::Help, 0, fixed, NOTHING, 0),
                 Answer::Advertised(context, fixed) => self.put(Handler::Advertised, context.0, fixed, NOTHING, 0),
                 Answer::GivenUp(context, fixed) => self.put(Handler::GivenUp, context.0, fixed, NOTHING, 0),
+                Answer::Fed(fixed) => self.put(Handler::Fed, 0, fixed, NOTHING, 0),
                 Answer::Finished(fixed) => self.put(Handler::Finished, 0, fixed, NOTHING, 0),
             };
             if !written {

@@ -42,6 +42,8 @@ pub enum Handler {
     MoreInCell = 12,
     /// A call is given up: [`GivenUp`].
     GivenUp = 13,
+    /// Bytes of an offered message stand in a stream: [`Fed`].
+    Fed = 14,
 }
 
 impl Handler {
@@ -62,6 +64,7 @@ impl Handler {
             11 => Self::FirstInCell,
             12 => Self::MoreInCell,
             13 => Self::GivenUp,
+            14 => Self::Fed,
             _ => return None,
         })
     }
@@ -193,7 +196,8 @@ pub struct ClearToSend {
     pub descriptor: u64,
     /// How to copy into the ring, by the number of [`isthmus_transfer::copy::Copying`].
     pub copying: u32,
-    pub zero: u32,
+    /// The stream to feed instead of the ring, by [`crate::protocol::streamed::number`]; 0: none.
+    pub stream: u32,
     /// The number of the question, see [`isthmus_shm::Descriptor::ask`].
     pub question: u64,
 }
@@ -264,6 +268,22 @@ pub struct Data {
     pub zero_too: u64,
 }
 
+/// So many bytes of a message follow what was fed to the stream before. None: the sender feeds no more of it, and the rest
+/// must be asked for through the ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Fed {
+    pub receive_op: u32,
+    /// The stream, by [`crate::protocol::streamed::number`].
+    pub stream: u32,
+    /// Where the bytes belong.
+    pub offset: u64,
+    /// How many.
+    pub length: u64,
+    /// How long feeding them took, in [`isthmus_os::clock::ticks`].
+    pub ticks: u64,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Switch {
@@ -301,6 +321,8 @@ unsafe impl Fixed for Advertised {}
 unsafe impl Fixed for Switch {}
 // SAFETY: as above.
 unsafe impl Fixed for GivenUp {}
+// SAFETY: as above.
+unsafe impl Fixed for Fed {}
 const _: () = assert!(Envelope::SIZE == 8 && EagerFirst::SIZE == 24 && ReadyToSend::SIZE == 48);
 const _: () = assert!(
     ClearToSend::SIZE == 48
@@ -309,6 +331,7 @@ const _: () = assert!(
         && Data::SIZE == 24
         && Switch::SIZE == 16
         && GivenUp::SIZE == 8
+        && Fed::SIZE == 32
         && Help::SIZE == 48
         && InCell::<EagerFirst>::SIZE == 56
         && InCell::<EagerMore>::SIZE == 56

@@ -1,25 +1,19 @@
 //! Records that arrive: whose rings are looked at, and who handles what.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use isthmus_os::{clock, membarrier};
+use isthmus_os::clock;
+use isthmus_shm::Offset;
 use isthmus_shm::ring::Header;
-use isthmus_shm::{Offset, doorbell};
 
 use super::Engine;
 use crate::channel::cells::Cell;
-use crate::channel::inbound::Inbound;
-use crate::channel::outbound;
 use crate::channel::record::{
-    Advertised, Body, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Finished, FullLine, GivenUp, Handler, Help,
-    InCell, ReadyToSend, Switch,
+    Advertised, Body, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Fed, Finished, FullLine, GivenUp, Handler,
+    Help, InCell, ReadyToSend, Switch,
 };
 use crate::matching::queues::Key;
 use crate::types::ContextId;
-
-/// Rings that are looked at in every round of progress; the others ring the doorbell.
-const MAX_HOT: usize = 16;
 
 /// Records taken from one ring before the next gets its turn.
 const BURST: usize = 32;
@@ -38,7 +32,7 @@ const REFUSED_AGAIN: Duration = Duration::from_secs(1);
 /// Longer messages that came before their receives. They stay in their rings for a while: often the receive is about to be
 /// posted, and then the bytes are copied once less.
 #[derive(Debug, Default)]
-pub(super) struct EarlyOnes {
+pub(super) struct Deferred {
     /// Leave them now.
     pub(super) patient: bool,
     /// One was left.
@@ -49,7 +43,7 @@ pub(super) struct EarlyOnes {
     refused: Option<[Duration; 2]>,
 }
 
-impl EarlyOnes {
+impl Deferred {
     /// There is no memory for one now. For how long there has been none, as far as we have looked all the time: its receive may
     /// have come meanwhile, and this be another one.
     fn refuse(&mut self, now: Duration) -> Duration {
@@ -67,8 +61,8 @@ impl Engine {
     pub(super) fn poll_hot(&mut self) -> bool {
         let mut moved = false;
         let mut at = 0;
-        while at < self.hot.len() {
-            moved |= self.poll(self.hot[at]);
+        while let Some(peer) = self.channels.polled(at) {
+            moved |= self.poll(peer);
             at += 1;
         }
         moved
@@ -77,18 +71,18 @@ impl Engine {
     /// Messages were left in their rings for their receives to come. If nothing else moves, or they have waited for
     /// long, take them: what is awaited may be behind.
     #[cold]
-    pub(super) fn take_early_ones(&mut self, moved: bool) -> bool {
-        self.early.seen = false;
+    pub(super) fn take_deferred(&mut self, moved: bool) -> bool {
+        self.deferred.seen = false;
         if moved {
-            self.early.rounds += 1;
+            self.deferred.rounds += 1;
             return false;
         }
-        self.early.rounds = 0;
+        self.deferred.rounds = 0;
         self.poll_hot()
     }
 
     /// Is this a longer message that no receive waits for, and whose bytes are to be kept? Its length.
-    fn is_early(&self, peer: u32, header: Header, body: Body) -> Option<u64> {
+    fn is_unexpected(&self, peer: u32, header: Header, body: Body) -> Option<u64> {
         let (tag, total) = match Handler::of(header)? {
             // Whether the payload follows or lies in a cell.
             Handler::EagerFirst | Handler::FirstInCell => {
@@ -107,22 +101,22 @@ impl Engine {
             from: peer,
             tag,
         };
-        (total >= DEFERRED && self.posted.find(&self.ops, key).is_none()).then_some(total)
+        (total >= DEFERRED && self.matching.find_posted(&self.ops, key).is_none()).then_some(total)
     }
 
     /// Does this message stay in its ring, since its receive may be about to be posted, or there is no memory for it?
     fn stays(&mut self, peer: u32, header: Header, body: Body) -> bool {
-        let Some(bytes) = self.is_early(peer, header, body) else {
+        let Some(bytes) = self.is_unexpected(peer, header, body) else {
             return false;
         };
-        if self.early.patient {
-            self.early.seen = true;
+        if self.deferred.patient {
+            self.deferred.seen = true;
             return true;
         }
         let is_room = self.spare.provide(bytes as usize);
         if is_room {
-            self.early.refused = None;
-        } else if self.early.refuse(clock::now()) > REFUSED_LONG {
+            self.deferred.refused = None;
+        } else if self.deferred.refuse(clock::now()) > REFUSED_LONG {
             let why = format!(
                 "isthmus: rank {}: out of memory for {bytes} bytes that rank {peer} sent before their receive was posted",
                 self.me
@@ -138,7 +132,7 @@ impl Engine {
         let mut taken = 0;
         let mut credited = false;
         while taken < BURST {
-            let Some(inbound) = self.inbound[peer as usize].as_mut() else {
+            let Some(inbound) = self.channels.from_mut(peer) else {
                 return false;
             };
             let Some(record) = inbound.ring.peek() else { break };
@@ -151,12 +145,12 @@ impl Engine {
                 break;
             }
             let handler = Handler::of(record.header);
-            let inbound = self.inbound[peer as usize].as_mut().expect("just looked at");
+            let inbound = self.channels.from_mut(peer).expect("just looked at");
             inbound.note(handler, record.header.length);
             if handler == Some(Handler::Switch) {
                 let to = body.split::<Switch>().map(|(to, _)| to);
-                let announce_only = self.announce_only;
-                let inbound = self.inbound[peer as usize].as_mut().expect("a ring does not go away");
+                let announce_only = self.matching.announce_only();
+                let inbound = self.channels.from_mut(peer).expect("a ring does not go away");
                 if !to.is_some_and(|to| inbound.switch(self.segment, record, to, announce_only)) {
                     // Nothing can come from this peer any more; somebody would wait for it for ever.
                     let why = format!(
@@ -168,7 +162,7 @@ impl Engine {
                 credited = true;
             } else {
                 self.dispatch(peer, record.header, body);
-                let inbound = self.inbound[peer as usize].as_mut().expect("a ring does not go away");
+                let inbound = self.channels.from_mut(peer).expect("a ring does not go away");
                 credited |= inbound.ring.release(record);
             }
             taken += 1;
@@ -178,15 +172,15 @@ impl Engine {
         }
         if credited {
             // The sender may sleep until there is room.
-            self.order();
-            self.wake(peer);
+            self.channels.order();
+            self.channels.wake(peer);
         }
         taken > 0
     }
 
     /// Take whatever has come from a peer, also what would stay for its receive: nobody will look again.
     pub fn take_all(&mut self, peer: u32) {
-        self.early.patient = false;
+        self.deferred.patient = false;
         while self.poll(peer) {}
     }
 
@@ -199,62 +193,13 @@ impl Engine {
         if !self.open(peer) {
             return self.take_letter(peer);
         }
-        self.make_hot(peer);
+        self.channels.poll(peer);
         self.poll(peer)
     }
 
     /// Find the ring from `peer`. False: there is none yet.
     pub fn open(&mut self, peer: u32) -> bool {
-        if self.inbound[peer as usize].is_none() {
-            // SYNC: inbox
-            let at = self.segment.inbox(self.me, peer).load(Ordering::Acquire);
-            let Some(memory) = outbound::first_ring(self.segment, at) else {
-                return false;
-            };
-            self.inbound[peer as usize] = Some(Box::new(Inbound::new(Offset(at), memory)));
-            if let Some(inbound) = &self.inbound[peer as usize] {
-                inbound.ring.set_announce_only(self.announce_only);
-            }
-        }
-        true
-    }
-
-    /// Look at this peer's ring from now on; somebody who was silent for long makes room.
-    fn make_hot(&mut self, peer: u32) {
-        if self.hot.len() >= MAX_HOT {
-            let silent = self.hot.iter().position(|&other| {
-                let inbound = self.inbound[other as usize].as_mut().expect("hot rings exist");
-                !std::mem::take(&mut inbound.active)
-            });
-            self.make_cold(silent.unwrap_or(0), membarrier::fence_everyone);
-        }
-        let inbound = self.inbound[peer as usize].as_mut().expect("connected");
-        if !inbound.hot {
-            inbound.hot = true;
-            inbound.active = true;
-            inbound.ring.set_polled(true);
-            self.hot.push(peer);
-        }
-    }
-
-    /// Look no more at the ring that is hot at this place, unless everybody cannot be fenced: its sender may then have
-    /// published, and not see for long that it must ring.
-    fn make_cold(&mut self, at: usize, fence_everyone: impl FnOnce() -> bool) {
-        let peer = self.hot[at];
-        let inbound = self.inbound[peer as usize].as_mut().expect("hot rings exist");
-        inbound.ring.set_polled(false);
-        // Order its view, look once more.
-        // SYNC: ring-polled
-        if !fence_everyone() {
-            inbound.ring.set_polled(true);
-            return;
-        }
-        std::sync::atomic::fence(Ordering::SeqCst);
-        self.hot.swap_remove(at);
-        inbound.hot = false;
-        if inbound.ring.is_ready() {
-            doorbell::set_bit(self.segment.bitmap(self.me), peer);
-        }
+        self.channels.open(peer, self.matching.announce_only())
     }
 
     /// Hand a record to its handler. Records that make no sense are dropped: what a peer wrote is data, not truth.
@@ -300,6 +245,7 @@ impl Engine {
                 self.on_advertised(peer, ContextId(header.context), record);
             }
             Handler::GivenUp => self.on_given_up(ContextId(header.context), body.split::<GivenUp>()?.0),
+            Handler::Fed => self.on_fed(peer, body.split::<Fed>()?.0),
             Handler::Help => self.on_help(peer, body.split::<Help>()?.0),
             Handler::Switch => {}
         }
@@ -318,43 +264,20 @@ impl Engine {
     /// If the message that came in a cell is whole now: the cell is ours.
     #[inline]
     fn keep_cell<T>(&mut self, peer: u32, record: InCell<T>, cell: Cell) {
-        if record.is_last != 0
-            && let Some(outbound) = self.out[peer as usize].as_mut()
-        {
-            outbound.cells.keep(self.segment, cell);
+        if record.is_last != 0 {
+            self.channels.keep_cell(peer, cell);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use isthmus_shm::Segment;
-
     use super::*;
-    use crate::membership::control::Nonce;
 
     #[test]
     fn only_a_refusal_that_lasts_counts() {
-        let mut early = EarlyOnes::default();
+        let mut early = Deferred::default();
         let after = [0, 400, 900, 3000, 3500].map(|ms| early.refuse(Duration::from_millis(10_000 + ms)).as_millis());
         assert_eq!(after, [0, 400, 900, 0, 500]);
-    }
-
-    /// A sender that does not fence, and whose receiver cannot fence for it, would not see in time that it must ring.
-    #[test]
-    fn a_ring_is_left_to_the_doorbell_only_with_a_fence() {
-        let fd = crate::membership::job::create(2, Nonce([1; 16])).expect("memory");
-        let segment: &'static Segment = Box::leak(Box::new(Segment::attach(fd, [1; 16]).expect("a job segment")));
-        let (mut us, mut them) = (Engine::new(segment, 0, true, None), Engine::new(segment, 1, true, None));
-        them.outbound(0).expect("room");
-        assert!(us.open(1));
-        us.make_hot(1);
-        us.make_cold(0, || false);
-        let is_polled = |them: &Engine| them.out[0].as_ref().is_some_and(|outbound| outbound.is_polled());
-        assert!(us.hot == [1] && is_polled(&them), "refused");
-        us.make_cold(0, || true);
-        assert!(us.hot.is_empty() && !is_polled(&them), "fenced");
-        us.make_hot(1);
-        assert!(us.hot == [1] && is_polled(&them), "back");
     }
 }

@@ -129,14 +129,14 @@ impl Bins {
 
 /// Receives that wait for a message.
 #[derive(Debug, Default)]
-pub struct Posted {
+pub struct PostedQueue {
     kinds: [Bins; KINDS],
     /// How many have a wildcard.
     wild: usize,
     sequence: u64,
 }
 
-impl Posted {
+impl PostedQueue {
     /// Append the receive at `index`, whose pattern this is.
     #[inline]
     pub fn post(&mut self, ops: &mut Ops, index: u32, pattern: Pattern) {
@@ -250,7 +250,7 @@ fn unlink(list: &mut List, ops: &mut Ops, index: u32) {
     }
 }
 
-/// A message, and its places in the lists of [`Unexpected`].
+/// A message, and its places in the lists of [`UnexpectedQueue`].
 #[derive(Debug)]
 struct Entry<T> {
     key: Key,
@@ -279,7 +279,7 @@ const LOOKS: usize = 8;
 
 /// Messages that wait for a receive, in order of arrival.
 #[derive(Debug)]
-pub struct Unexpected<T> {
+pub struct UnexpectedQueue<T> {
     entries: Vec<Entry<T>>,
     free: Vec<u32>,
     arrival: List,
@@ -292,7 +292,7 @@ pub struct Unexpected<T> {
 /// Only the exact bins are kept.
 const ONLY_EXACT: u8 = 1;
 
-impl<T> Default for Unexpected<T> {
+impl<T> Default for UnexpectedQueue<T> {
     fn default() -> Self {
         Self {
             entries: Vec::new(),
@@ -305,7 +305,7 @@ impl<T> Default for Unexpected<T> {
     }
 }
 
-impl<T> Unexpected<T> {
+impl<T> UnexpectedQueue<T> {
     /// Append a message; where it is.
     #[inline]
     pub fn push(&mut self, key: Key, value: T) -> u32 {
@@ -392,20 +392,6 @@ impl<T> Unexpected<T> {
     pub fn get_mut(&mut self, index: u32) -> (Key, &mut T) {
         let entry = &mut self.entries[index as usize];
         (entry.key, entry.value.as_mut().expect("a linked entry has its message"))
-    }
-
-    /// Take out the first message that `wanted` says yes to. False: there is none.
-    pub fn take_if(&mut self, wanted: impl Fn(&T) -> bool) -> bool {
-        let mut index = self.arrival.first;
-        while index != NONE {
-            let entry = &self.entries[index as usize];
-            if entry.value.as_ref().is_some_and(&wanted) {
-                self.remove(index);
-                return true;
-            }
-            index = entry.links[ARRIVAL].next;
-        }
-        false
     }
 
     /// Take out all messages that `wanted` says yes to, asked with where they are.
@@ -545,7 +531,7 @@ mod tests {
         }
     }
 
-    fn post(posted: &mut Posted, ops: &mut Ops, from: Option<u32>, tag: Option<i32>) -> u32 {
+    fn post(posted: &mut PostedQueue, ops: &mut Ops, from: Option<u32>, tag: Option<i32>) -> u32 {
         let index = ops.allocate(Stage::Posted, Buffer::NOWHERE, 0).expect("room");
         let op = &mut ops[index];
         (op.context, op.from, op.tag) = (ContextId(2), from, tag);
@@ -555,7 +541,7 @@ mod tests {
 
     #[test]
     fn posting_order_decides_between_wildcards_and_specific_receives() {
-        let (mut posted, mut ops) = (Posted::default(), Ops::default());
+        let (mut posted, mut ops) = (PostedQueue::default(), Ops::default());
         let first = post(&mut posted, &mut ops, Some(1), Some(5));
         let any = post(&mut posted, &mut ops, None, Some(5));
         let last = post(&mut posted, &mut ops, Some(1), Some(5));
@@ -569,7 +555,7 @@ mod tests {
     #[test]
     fn the_first_posted_of_any_kind_gets_the_message() {
         // The model: a list in posting order.
-        let (mut posted, mut ops) = (Posted::default(), Ops::default());
+        let (mut posted, mut ops) = (PostedQueue::default(), Ops::default());
         let mut model: Vec<(Pattern, u32)> = Vec::new();
         let mut random = 1u32;
         let mut next = |below: u32| {
@@ -605,7 +591,7 @@ mod tests {
 
     #[test]
     fn thousands_of_receives_survive_rehashing_and_removal() {
-        let (mut posted, mut ops) = (Posted::default(), Ops::default());
+        let (mut posted, mut ops) = (PostedQueue::default(), Ops::default());
         let all: Vec<u32> = (0..5000)
             .map(|tag| post(&mut posted, &mut ops, Some(3), Some(tag)))
             .collect();
@@ -620,7 +606,7 @@ mod tests {
 
     #[test]
     fn unexpected_messages_keep_their_order() {
-        let mut unexpected = Unexpected::default();
+        let mut unexpected = UnexpectedQueue::default();
         for i in 0..3000 {
             unexpected.push(key(i % 7, (i % 5) as i32), i);
         }
@@ -648,7 +634,7 @@ mod tests {
     #[test]
     fn wildcards_find_the_first_of_thousands() {
         for (from, tag) in [(true, false), (false, true), (false, false)] {
-            let mut unexpected = Unexpected::default();
+            let mut unexpected = UnexpectedQueue::default();
             for round in 0..3 {
                 for i in 0..2000 {
                     unexpected.push(key(i % 3, (i / 4) as i32), i);

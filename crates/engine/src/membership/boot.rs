@@ -2,7 +2,7 @@
 
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
@@ -47,6 +47,9 @@ static LIFELINE: AtomicI32 = AtomicI32::new(-1);
 /// Our own copy of the secret that peers read to prove who we are.
 static SECRET: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
+/// This process is not registered with membarrier.
+static FENCE_NEEDED: AtomicBool = AtomicBool::new(true);
+
 /// How long a launcher may take to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -64,6 +67,11 @@ pub fn state() -> State {
 #[inline(always)]
 pub fn is_in_use() -> bool {
     STATE.load(Ordering::Relaxed) == INSIDE
+}
+
+/// Must this process fence between publishing something and looking whether a peer sleeps?
+pub(crate) fn fence_needed() -> bool {
+    FENCE_NEEDED.load(Ordering::Relaxed)
 }
 
 /// Who we are; `None` before [`boot`].
@@ -154,6 +162,17 @@ fn invitation() -> Result<Option<Invitation>> {
         rank,
         appnum: number("ISTHMUS_APPNUM").unwrap_or(0) as i32,
     }))
+}
+
+/// Ranks of the job that this process is in, or will be in once it has booted. `None`: booting would fail.
+pub fn expected_size() -> Option<u32> {
+    if let Some(world) = world() {
+        return Some(world.size);
+    }
+    if std::env::var_os("ISTHMUS_JOB").is_none() {
+        return refuse_other_launchers().is_ok().then_some(1);
+    }
+    std::env::var("ISTHMUS_SIZE").ok()?.parse().ok()
 }
 
 /// Running silently as many jobs of one rank each is what users suffer from elsewhere.
@@ -286,6 +305,7 @@ fn settle(place: Place) -> Result<()> {
         gate::favour();
     }
     process::on_fork_in_child(forked);
+    FENCE_NEEDED.store(!registered, Ordering::Relaxed);
     heap::open(segment);
     STATE.store(INSIDE, Ordering::Release);
     Ok(())

@@ -81,10 +81,10 @@ impl Consensus {
 
     fn wake(&self, inside: &mut Entered) {
         let engine = inside.engine();
-        engine.order();
+        engine.channels.order();
         for (member, peer) in self.members.iter().enumerate() {
             if member != self.me && !(liveness::wounds() > 0 && engine.has_failed(peer.0)) {
-                engine.wake(peer.0);
+                engine.channels.wake(peer.0);
             }
         }
     }

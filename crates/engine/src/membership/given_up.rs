@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use crate::channel::outbound::Answer;
 use crate::channel::record::GivenUp;
 use crate::engine::Engine;
-use crate::matching::early::Early;
+use crate::matching::unexpected::Unexpected;
 use crate::membership::liveness;
 use crate::memory::arena;
 use crate::types::{ContextId, Peer};
@@ -79,17 +79,17 @@ impl Engine {
         }
         liveness::wound();
         self.ops.news = true;
-        self.drop_early_of(context, tag);
+        self.drop_unexpected_of(context, tag);
         true
     }
 
     /// Nobody will receive what has come of it.
-    fn drop_early_of(&mut self, context: ContextId, tag: i32) {
+    fn drop_unexpected_of(&mut self, context: ContextId, tag: i32) {
         let segment = self.segment;
-        let gone = self.unexpected.take_all(|_, key, early| {
+        let gone = self.remove_all_unexpected(|_, key, early| {
             let is_over = match early {
-                Early::Payload { bytes, total, .. } => bytes.len() as u64 == *total,
-                Early::Announced(record) => {
+                Unexpected::Payload { bytes, total, .. } => bytes.len() as u64 == *total,
+                Unexpected::Announced(record) => {
                     arena::descriptor(segment, Offset(record.descriptor)).is_none_or(|it| it.is_withdrawn())
                 }
                 _ => false,
@@ -97,8 +97,7 @@ impl Engine {
             key.context == context && key.tag == tag && is_over
         });
         for (key, early) in gone {
-            self.forget(&early);
-            if let Early::Announced(record) = early {
+            if let Unexpected::Announced(record) = early {
                 self.take_offer(key.from, record);
             }
         }
@@ -123,7 +122,7 @@ impl Engine {
                 self.on_given_up(context, record);
             }
             // There may be more.
-            self.ring(peer);
+            self.channels.ring(peer);
         }
         is_ours
     }
@@ -142,7 +141,7 @@ impl Engine {
         }
         letters.remove(at);
         let none_left = letters.iter().all(|(to, _)| *to != peer);
-        self.ring(peer);
+        self.channels.ring(peer);
         (true, none_left)
     }
 }
@@ -237,7 +236,7 @@ mod tests {
             one.progress();
         }
         assert!(knows(&other, TAG) && knows(&other, 0) && knows(&other, 5));
-        assert!(one.is_quiet() && one.out[1].is_none());
+        assert!(one.is_quiet() && one.channels.to(1).is_none());
     }
 
     #[test]

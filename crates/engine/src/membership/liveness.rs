@@ -16,7 +16,7 @@ use isthmus_shm::segment::Failure;
 
 use crate::channel::inbound::Incoming;
 use crate::engine::Engine;
-use crate::matching::early::Early;
+use crate::matching::unexpected::Unexpected;
 use crate::ops::Stage;
 use crate::protocol::reach::Reach;
 use crate::types::{Arrival, ContextId, OpId, Outcome, Peer};
@@ -137,7 +137,7 @@ impl Engine {
             match ours.stage {
                 Stage::Posted if ours.from == Some(peer) => {
                     self.drop_advert(op);
-                    self.posted.remove(&mut self.ops, op);
+                    self.matching.remove_posted(&mut self.ops, op);
                 }
                 Stage::Receiving { .. } if ours.to == peer => {}
                 Stage::Queued | Stage::Offered if ours.to == peer => {
@@ -153,17 +153,10 @@ impl Engine {
 
     /// What waits for room on the way to a dead process, and what it has of ours.
     fn forget_channels(&mut self, peer: u32) {
-        self.backlog.retain(|&other| other != peer);
+        self.channels.forget(&mut self.arena, peer);
         self.given_ups.take_back_letters(peer, |_| {});
-        self.hot.retain(|&other| other != peer);
         self.reach[peer as usize] = Reach::NONE;
-        if let Some(outbound) = self.out[peer as usize].as_mut() {
-            outbound.abandon();
-            outbound
-                .cells
-                .release(self.segment, &mut self.arena, &mut self.cells_made);
-        }
-        self.leases.reclaim(peer);
+        self.streams.forget(peer);
         self.pulls.retain(|pull| pull.peer() != peer);
         self.pushes.retain(|push| push.peer != peer);
         self.claims.retain(|claim| claim.peer() != peer);
@@ -172,27 +165,21 @@ impl Engine {
 
     /// Messages of which a part is in the dead process.
     fn forget_messages(&mut self, peer: u32) {
-        let incoming = self.inbound[peer as usize]
-            .as_mut()
-            .and_then(|inbound| inbound.incoming.take());
+        let incoming = self.channels.from_mut(peer).and_then(|inbound| inbound.incoming.take());
         let unfinished = match incoming {
             Some(Incoming::Unexpected(entry)) => Some(entry),
             _ => None,
         };
-        let streams = self.end_streams(peer);
-        let gone = self.unexpected.take_all(|entry, key, early| {
+        let streams = self.matching.end_streams(peer);
+        self.remove_all_unexpected(|entry, key, early| {
             let is_part = unfinished == Some(entry) || streams.contains(&Incoming::Unexpected(entry));
-            key.from == peer && (matches!(early, Early::Announced(_)) || is_part)
+            key.from == peer && (matches!(early, Unexpected::Announced(_)) || is_part)
         });
-        for (_, early) in gone {
-            self.forget(&early);
-        }
-        for (at, taken) in self.taken.iter_mut().enumerate() {
-            let Some((key, early)) = taken else { continue };
-            let here = Incoming::Taken(at as u32);
-            let part = incoming == Some(here) || streams.contains(&here) || matches!(early, Early::Taken(_));
+        for (at, key, early) in self.matching.all_taken() {
+            let here = Incoming::Taken(at);
+            let part = incoming == Some(here) || streams.contains(&here) || matches!(early, Unexpected::Taken(_));
             if key.from == peer && part {
-                *early = Early::Lost { source: early.source() };
+                *early = Unexpected::Lost { source: early.source() };
             }
         }
     }
@@ -205,13 +192,10 @@ impl Engine {
                 self.fail(op, REVOKED);
             }
         }
-        let gone = self.unexpected.take_all(|_, key, early| {
+        self.remove_all_unexpected(|_, key, early| {
             contexts.contains(&key.context.0)
-                && matches!(early, Early::Payload { bytes, total, .. } if bytes.len() as u64 == *total)
+                && matches!(early, Unexpected::Payload { bytes, total, .. } if bytes.len() as u64 == *total)
         });
-        for (_, early) in gone {
-            self.forget(&early);
-        }
         self.wounds.revoked.extend(contexts);
     }
 

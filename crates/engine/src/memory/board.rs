@@ -182,7 +182,7 @@ impl Board {
             .filter(|_| me < members.len() && members.len() <= MOST_MEMBERS && offset.is_multiple_of(LINE as u64))?;
         Some(Self {
             segment: engine.segment,
-            fence_needed: engine.fence_needed(),
+            fence_needed: engine.channels.fence_needed(),
             base,
             offset,
             members: members.iter().map(|peer| peer.0).collect(),

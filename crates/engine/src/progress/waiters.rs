@@ -274,7 +274,11 @@ fn rest(inside: &mut Entered, look: Look<'_>) -> bool {
     let waiters = WAITERS.get(inside);
     let taken = waiters.resting.iter().fold(0, |bits, other| bits | other.bit);
     let bit = 1 << (!taken).trailing_zeros().min(u32::BITS - 1);
-    let limit = if waiters.unordered { SHORT_SLEEP } else { longest_sleep() };
+    let limit = if waiters.unordered {
+        SHORT_SLEEP
+    } else {
+        longest_sleep()
+    };
     let done = AtomicBool::new(false);
     let address = NonNull::from(&done);
     // SAFETY: only the lifetime changes, and the entry is gone when this returns.

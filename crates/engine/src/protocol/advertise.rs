@@ -25,8 +25,8 @@ use crate::channel::outbound::Answer;
 use crate::channel::record::{Advertised, ReadyToSend};
 use crate::counters;
 use crate::engine::Engine;
-use crate::matching::early::Early;
 use crate::matching::queues::Key;
+use crate::matching::unexpected::Unexpected;
 use crate::memory::heap;
 use crate::ops::Stage;
 use crate::protocol::choice::select::Way;
@@ -100,13 +100,13 @@ impl Engine {
             from: peer,
             tag,
         };
-        let is_pushable = mechanism::is_open(Way::SingleCopy) || mechanism::is_open(Way::Mapped);
+        let is_pushable = mechanism::may_push(Way::SingleCopy) || mechanism::may_push(Way::Mapped);
         let goes_at_once = length <= self.eager_limit && length < self.announced_from;
         if goes_at_once || peer == self.me || own.is_some() || !is_pushable {
             return;
         }
         if tunables::ADVERTISE.get() == 0
-            || self.posted.find(&self.ops, key) != Some(op)
+            || self.matching.find_posted(&self.ops, key) != Some(op)
             || self.outbound(peer).is_err()
         {
             return;
@@ -114,9 +114,7 @@ impl Engine {
         let Some((at, ticket)) = self.open_advert(op) else {
             return;
         };
-        let (eager, announced) = self.inbound[peer as usize]
-            .as_ref()
-            .map_or((0, 0), |inbound| inbound.messages());
+        let (eager, announced) = self.channels.from(peer).map_or((0, 0), |inbound| inbound.messages());
         let record = Advertised {
             tag,
             eager,
@@ -185,7 +183,7 @@ impl Engine {
     pub(crate) fn follow(&mut self, claimant: Offset, op: u32, peer: u32, key: Key, record: ReadyToSend) {
         if claimant.0 == record.descriptor {
             self.forget_advert(op);
-            self.posted.remove(&mut self.ops, op);
+            self.matching.remove_posted(&mut self.ops, op);
             let expected = self.ops.matched(op, record.envelope.source, key.tag, record.total);
             self.ops[op].to = peer;
             self.ops[op].effort = None;
@@ -195,7 +193,7 @@ impl Engine {
             self.take_offer(peer, record);
         } else {
             // Not what a sender does that knows its messages: it cannot have the claimed buffer.
-            self.keep(key, Early::Announced(record));
+            self.keep(key, Unexpected::Announced(record));
         }
     }
 
@@ -220,7 +218,7 @@ impl Engine {
 
     /// Find messages for the receives that `peer` has advertised.
     pub(crate) fn pair(&mut self, peer: u32) {
-        while let Some(outbound) = self.out[peer as usize].as_mut()
+        while let Some(outbound) = self.channels.to_mut(peer)
             && let Some((op, known)) = outbound.orders.pair()
         {
             let silence = self.silence(peer);
@@ -268,7 +266,7 @@ impl Engine {
             return None;
         }
         let access = self.push_access(peer, record.address, record.place, length)?;
-        if !mechanism::is_open(access.way) || !self.advert(record.advert)?.claim(record.ticket, own) {
+        if !mechanism::may_push(access.way) || !self.advert(record.advert)?.claim(record.ticket, own) {
             return None;
         }
         // It has its receive: not a candidate for others, and nobody else takes it off the list if we push all of it.
@@ -277,8 +275,8 @@ impl Engine {
         let chunk = chunk_of(length);
         self.descriptor(own.0)?.push(length.div_ceil(chunk) as u32);
         counters::CLAIMED.add(1);
-        self.order();
-        self.wake(peer);
+        self.channels.order();
+        self.channels.wake(peer);
         self.start_push(Push {
             access,
             buffer,
@@ -308,10 +306,8 @@ impl Engine {
 
     /// What shows that a peer is inside the library.
     fn signs(&self, peer: u32) -> (u32, u32) {
-        let heard = self.inbound[peer as usize]
-            .as_ref()
-            .map_or(0, |inbound| inbound.heard());
-        let taken = self.out[peer as usize].as_ref().map_or(0, |outbound| outbound.pieces());
+        let heard = self.channels.from(peer).map_or(0, |inbound| inbound.heard());
+        let taken = self.channels.to(peer).map_or(0, |outbound| outbound.pieces());
         (heard, taken)
     }
 

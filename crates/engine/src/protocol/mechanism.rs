@@ -1,14 +1,16 @@
 //! The mechanisms that this process uses, wrapped for tests and traces as the tunables say, and which of them is forced.
 
+use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 
-use isthmus_os::process;
 use isthmus_os::xpmem::{self, Device};
+use isthmus_os::{Error, process};
 use isthmus_shm::slot::Identity;
 use isthmus_transfer::attached::Xpmem;
 use isthmus_transfer::cma::{Cma, Refusal};
 use isthmus_transfer::fault::{Fault, Plan};
 use isthmus_transfer::mapped::Mapped;
+use isthmus_transfer::stream::{Drain, Feed, Kind};
 use isthmus_transfer::trace::{Event, Trace};
 use isthmus_transfer::{Direction, Transfer};
 
@@ -108,19 +110,94 @@ fn tell(event: &Event) {
     ));
 }
 
+/// Which side copies, where the user says that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sides {
+    /// Who finds out that it gains.
+    Any,
+    /// The receiver alone (`process_vm_readv`).
+    Receiver,
+    /// The sender alone (`process_vm_writev`).
+    Sender,
+    /// Both, whatever the size.
+    Both,
+}
+
+/// What `mechanism` may be: its name, the mechanism, and who copies.
+const CHOICES: [(&str, &str, Sides); 9] = [
+    ("ring", "ring", Sides::Any),
+    ("cma", "cma", Sides::Any),
+    ("cma_read", "cma", Sides::Receiver),
+    ("cma_write", "cma", Sides::Sender),
+    ("cma_both", "cma", Sides::Both),
+    ("mapped", "mapped", Sides::Any),
+    ("vmsplice", "vmsplice", Sides::Any),
+    ("writev", "writev", Sides::Any),
+    ("loopback", "loopback", Sides::Any),
+];
+
 /// The mechanism that large messages must take where they can, if the user names one.
-pub(crate) fn is_open(way: Way) -> bool {
-    static FORCED: OnceLock<Option<&'static str>> = OnceLock::new();
-    let forced = FORCED.get_or_init(|| {
+fn forced() -> Option<(&'static str, Sides)> {
+    static FORCED: OnceLock<Option<(&'static str, Sides)>> = OnceLock::new();
+    *FORCED.get_or_init(|| {
         let text = tunables::MECHANISM.get()?;
-        let known = ["ring", "cma", "mapped"].into_iter().find(|name| *name == text);
+        let known = CHOICES.into_iter().find(|(name, ..)| *name == text);
         if known.is_none() {
+            let names = CHOICES.map(|(name, ..)| name).join(", ");
             process::say(&format!(
-                "isthmus: {}={text} is none of ring, cma and mapped; ignored",
+                "isthmus: {}={text} is none of {names}; ignored",
                 tunables::MECHANISM.variable()
             ));
         }
-        known
-    });
-    forced.is_none_or(|name| name == way.mechanism())
+        known.map(|(_, mechanism, sides)| (mechanism, sides))
+    })
+}
+
+/// May large messages go this way?
+pub(crate) fn is_open(way: Way) -> bool {
+    forced().is_none_or(|(name, _)| name == way.mechanism())
+}
+
+/// Has the user named this way?
+pub(crate) fn is_forced(way: Way) -> bool {
+    forced().is_some_and(|(name, _)| name == way.mechanism())
+}
+
+/// May the receiver copy, this way?
+pub(crate) fn may_pull(way: Way) -> bool {
+    is_open(way) && sides() != Sides::Sender
+}
+
+/// May the sender copy, this way?
+pub(crate) fn may_push(way: Way) -> bool {
+    is_open(way) && sides() != Sides::Receiver
+}
+
+/// Which side is to make single copies.
+pub(crate) fn sides() -> Sides {
+    forced().map_or(Sides::Any, |(_, sides)| sides)
+}
+
+/// A new stream to a peer, wrapped as [`keep`] wraps.
+pub(crate) fn open_stream(kind: Kind) -> Result<(Box<dyn Feed>, OwnedFd), Error> {
+    let (mut feed, descriptor) = kind.open()?;
+    if let Some(plan) = plan() {
+        feed = Box::new(Fault::new(feed, plan));
+    }
+    if tunables::TRACE.get() != 0 {
+        feed = Box::new(Trace::new(feed, tell));
+    }
+    Ok((feed, descriptor))
+}
+
+/// The other end of a stream that a peer has made.
+pub(crate) fn drain_stream(kind: Kind, descriptor: OwnedFd) -> Box<dyn Drain> {
+    let mut drain = kind.drain(descriptor);
+    if let Some(plan) = plan() {
+        drain = Box::new(Fault::new(drain, plan));
+    }
+    if tunables::TRACE.get() != 0 {
+        drain = Box::new(Trace::new(drain, tell));
+    }
+    drain
 }

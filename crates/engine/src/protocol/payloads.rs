@@ -7,8 +7,8 @@ use isthmus_transfer::copy::Copying;
 use crate::channel::inbound::Incoming;
 use crate::channel::record::{Body, Data, EagerFirst, Envelope};
 use crate::engine::Engine;
-use crate::matching::early::Early;
 use crate::matching::queues::Key;
+use crate::matching::unexpected::Unexpected;
 use crate::membership::boot;
 use crate::memory::payload::Payload;
 use crate::ops::Stage;
@@ -30,7 +30,7 @@ impl Engine {
             tag: envelope.tag,
         };
         let total = payload.len() as u64;
-        match self.posted.take(&mut self.ops, key) {
+        match self.matching.take_posted(&mut self.ops, key) {
             Some(op) => {
                 self.drop_advert(op);
                 let expected = self.ops.matched(op, envelope.source, envelope.tag, total);
@@ -41,7 +41,7 @@ impl Engine {
             None => {
                 self.keep(
                     key,
-                    Early::Payload {
+                    Unexpected::Payload {
                         source: envelope.source,
                         bytes: payload.keep(),
                         total,
@@ -68,7 +68,7 @@ impl Engine {
             !boot::is_crowded() && self.outbound(peer).is_ok() && self.single_copies_pay_with(peer)
         });
         self.learned(peer).contests[class] = contest;
-        if let (Some(wish), Some(inbound)) = (wish, self.inbound[peer as usize].as_mut()) {
+        if let (Some(wish), Some(inbound)) = (wish, self.channels.from_mut(peer)) {
             inbound.wish_announced(total, wish);
         }
     }
@@ -81,7 +81,7 @@ impl Engine {
             from: peer,
             tag: first.envelope.tag,
         };
-        let incoming = match self.posted.take(&mut self.ops, key) {
+        let incoming = match self.matching.take_posted(&mut self.ops, key) {
             Some(op) => {
                 self.drop_advert(op);
                 self.ops
@@ -90,7 +90,7 @@ impl Engine {
                 Incoming::Receive(op)
             }
             None => {
-                let early = Early::Payload {
+                let early = Unexpected::Payload {
                     source: first.envelope.source,
                     bytes: Payload::Long(self.spare.take(first.total as usize)),
                     total: first.total,
@@ -105,7 +105,7 @@ impl Engine {
         }
         let (began, copying) = (clock::ticks(), Copying::of(first.copying));
         let is_streamed = first.total >= STREAMED && (payload.len() as u64) < first.total;
-        if is_streamed && let Some(inbound) = self.inbound[peer as usize].as_mut() {
+        if is_streamed && let Some(inbound) = self.channels.from_mut(peer) {
             inbound.timed = Some((Effort::default(), copying));
         }
         self.on_eager_more(peer, first.ticks.into(), payload);
@@ -122,7 +122,7 @@ impl Engine {
 
     /// The next piece of a longer message, which took the sender so long to write.
     pub fn on_eager_more(&mut self, peer: u32, ticks: u64, payload: Body) {
-        let Some(inbound) = self.inbound[peer as usize].as_ref() else {
+        let Some(inbound) = self.channels.from(peer) else {
             return;
         };
         let incoming = inbound.incoming;
@@ -130,7 +130,7 @@ impl Engine {
         let Some(whole) = incoming.and_then(|incoming| self.add(incoming, payload)) else {
             return;
         };
-        let Some(inbound) = self.inbound[peer as usize].as_mut() else {
+        let Some(inbound) = self.channels.from_mut(peer) else {
             return;
         };
         if let (Some((effort, _)), Some(began)) = (&mut inbound.timed, began) {
@@ -158,10 +158,8 @@ impl Engine {
                 };
                 self.store(op, received, payload)
             }
-            Incoming::Unexpected(entry) => append(self.unexpected.get_mut(entry).1, payload),
-            Incoming::Taken(index) => self.taken[index as usize]
-                .as_mut()
-                .is_none_or(|(_, early)| append(early, payload)),
+            Incoming::Unexpected(entry) => append(self.matching.unexpected_mut(entry).1, payload),
+            Incoming::Taken(at) => self.matching.taken_mut(at).is_none_or(|early| append(early, payload)),
         })
     }
 
@@ -174,7 +172,7 @@ impl Engine {
         let Way::Ring(best) = eager.choose(total, select::ring_ways()) else {
             return;
         };
-        if let Some(inbound) = self.inbound[peer as usize].as_mut() {
+        if let Some(inbound) = self.channels.from_mut(peer) {
             inbound.wish(total, best);
         }
     }
@@ -182,10 +180,10 @@ impl Engine {
     /// A piece of a streamed message.
     pub fn on_data(&mut self, peer: u32, data: Data, payload: Body) {
         let Some(op) = self.ops.find(crate::types::OpId(data.receive_op)) else {
-            if let Some(target) = self.find_stream(peer, data.receive_op)
+            if let Some(target) = self.matching.find_stream(peer, data.receive_op)
                 && self.add(target, payload).unwrap_or(true)
             {
-                self.end_stream(peer, data.receive_op);
+                self.matching.end_stream(peer, data.receive_op);
             }
             return;
         };
@@ -239,8 +237,8 @@ impl Engine {
 }
 
 /// Add a piece to a message that is kept; true if it is whole now.
-fn append(early: &mut Early, payload: Body) -> bool {
-    let Early::Payload { bytes, total, .. } = early else {
+fn append(early: &mut Unexpected, payload: Body) -> bool {
+    let Unexpected::Payload { bytes, total, .. } = early else {
         return true;
     };
     let fits = (*total as usize).saturating_sub(bytes.len()).min(payload.len());

@@ -62,6 +62,11 @@ impl Access {
         pushed.unwrap_or(Err(NO_LAYOUT))
     }
 
+    /// By what.
+    pub fn transfer(self) -> &'static dyn Transfer {
+        self.transfer
+    }
+
     pub fn count(self, bytes: u64) {
         match self.way {
             Way::Mapped => counters::MAPPED_BYTES.add(bytes),
@@ -139,7 +144,7 @@ impl Engine {
         let access = self
             .mapped_access(record.place, length)
             .or_else(|| self.single_access(peer, record.address, Direction::Pull))?;
-        mechanism::is_open(access.way).then_some(access)
+        mechanism::may_pull(access.way).then_some(access)
     }
 
     /// How the peer's buffer of `length` bytes may be written: by its place in mapped memory if it has one, by its

@@ -2,8 +2,8 @@
 
 use crate::channel::inbound::Incoming;
 use crate::engine::Engine;
-use crate::matching::early::Early;
 use crate::matching::queues::Pattern;
+use crate::matching::unexpected::Unexpected;
 use crate::memory::buffer::Buffer;
 use crate::memory::payload::Payload;
 use crate::ops::Stage;
@@ -23,8 +23,8 @@ impl Engine {
             return over;
         }
         let op = self.new_receive(pattern, buffer, capacity)?;
-        if self.unexpected.is_empty() || !self.receive_early(op, pattern) {
-            self.posted.post(&mut self.ops, op, pattern);
+        if self.matching.has_no_unexpected() || !self.receive_unexpected(op, pattern) {
+            self.matching.post(&mut self.ops, op, pattern);
         }
         Ok(op)
     }
@@ -35,12 +35,12 @@ impl Engine {
     /// `buffer` must be writable for `capacity` bytes.
     #[inline]
     pub unsafe fn receive_at_once(&mut self, pattern: Pattern, buffer: *mut u8, capacity: usize) -> Option<Arrival> {
-        if self.unexpected.is_empty() || self.is_wounded() {
+        if self.matching.has_no_unexpected() || self.is_wounded() {
             return None;
         }
-        let entry = self.find_early(pattern)?;
-        let (key, early) = self.unexpected.get_mut(entry);
-        let Early::Payload { source, bytes, total } = early else {
+        let entry = self.matching.find_unexpected(pattern)?;
+        let (key, early) = self.matching.unexpected_mut(entry);
+        let Unexpected::Payload { source, bytes, total } = early else {
             return None;
         };
         if !bytes.is_short() || bytes.len() as u64 != *total || bytes.len() > capacity {
@@ -53,17 +53,15 @@ impl Engine {
         };
         // SAFETY: the buffer has room for them.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer, bytes.len()) };
-        let (_, early) = self.unexpected.remove(entry);
-        self.forget(&early);
+        self.remove_unexpected(entry);
         Some(arrival)
     }
 
     /// Give the receive `op` the first message that came early and that it matches. False: there is none.
-    fn receive_early(&mut self, op: u32, pattern: Pattern) -> bool {
-        while let Some(entry) = self.find_early(pattern) {
-            let (key, early) = self.unexpected.remove(entry);
-            self.forget(&early);
-            if self.take_early(op, key.from, key.tag, early, Incoming::Unexpected(entry)) {
+    fn receive_unexpected(&mut self, op: u32, pattern: Pattern) -> bool {
+        while let Some(entry) = self.matching.find_unexpected(pattern) {
+            let (key, early) = self.remove_unexpected(entry);
+            if self.take_unexpected(op, key.from, key.tag, early, Incoming::Unexpected(entry)) {
                 return true;
             }
         }
@@ -92,9 +90,9 @@ impl Engine {
     }
 
     /// Give a message that came early to the receive `op`. False: it was withdrawn, look for another.
-    fn take_early(&mut self, op: u32, peer: u32, tag: i32, early: Early, was: Incoming) -> bool {
+    fn take_unexpected(&mut self, op: u32, peer: u32, tag: i32, early: Unexpected, was: Incoming) -> bool {
         match early {
-            Early::Payload { source, bytes, total } => {
+            Unexpected::Payload { source, bytes, total } => {
                 let expected = self.ops.matched(op, source, tag, total);
                 self.ops[op].to = peer;
                 let here = expected.min(bytes.len() as u64);
@@ -114,18 +112,18 @@ impl Engine {
                 }
                 true
             }
-            Early::Announced(record) => {
+            Unexpected::Announced(record) => {
                 let taken = self.take_offer(peer, record);
                 if taken {
                     self.fetch(op, peer, tag, record);
                 }
                 taken
             }
-            Early::Taken(record) => {
+            Unexpected::Taken(record) => {
                 self.fetch(op, peer, tag, record);
                 true
             }
-            Early::Loopback { source, op: send } => {
+            Unexpected::Loopback { source, op: send } => {
                 let (from, total) = (self.ops[send].buffer, self.ops[send].length);
                 let expected = self.ops.matched(op, source, tag, total as u64);
                 // SAFETY: both are pending user buffers; `matched` limits the length.
@@ -134,7 +132,7 @@ impl Engine {
                 self.ops.complete_as_is(send);
                 true
             }
-            Early::Lost { source } => {
+            Unexpected::Lost { source } => {
                 self.ops.matched(op, source, tag, 0);
                 self.ops[op].outcome.peer_failed = true;
                 self.ops.complete_as_is(op);
@@ -146,14 +144,14 @@ impl Engine {
     /// What the first matching message looks like.
     pub fn probe(&mut self, pattern: Pattern) -> Option<Arrival> {
         self.drop_withdrawn(pattern);
-        let entry = self.find_early(pattern)?;
+        let entry = self.matching.find_unexpected(pattern)?;
         let ops = &self.ops;
-        let (key, early) = self.unexpected.get_mut(entry);
+        let (key, early) = self.matching.unexpected_mut(entry);
         let bytes = match early {
-            Early::Payload { total, .. } => *total,
-            Early::Announced(record) | Early::Taken(record) => record.total,
-            Early::Loopback { op, .. } => ops[*op].length as u64,
-            Early::Lost { .. } => 0,
+            Unexpected::Payload { total, .. } => *total,
+            Unexpected::Announced(record) | Unexpected::Taken(record) => record.total,
+            Unexpected::Loopback { op, .. } => ops[*op].length as u64,
+            Unexpected::Lost { .. } => 0,
         };
         Some(Arrival {
             source: early.source(),
@@ -164,8 +162,8 @@ impl Engine {
 
     /// Forget messages that were withdrawn before any receive took them, up to the first that was not.
     fn drop_withdrawn(&mut self, pattern: Pattern) {
-        while let Some(entry) = self.find_early(pattern) {
-            let Early::Announced(record) = *self.unexpected.get_mut(entry).1 else {
+        while let Some(entry) = self.matching.find_unexpected(pattern) {
+            let Unexpected::Announced(record) = *self.matching.unexpected_mut(entry).1 else {
                 return;
             };
             if !self
@@ -174,8 +172,7 @@ impl Engine {
             {
                 return;
             }
-            let (key, early) = self.unexpected.remove(entry);
-            self.forget(&early);
+            let (key, _) = self.remove_unexpected(entry);
             self.take_offer(key.from, record);
         }
     }
@@ -184,22 +181,17 @@ impl Engine {
     pub fn matched_probe(&mut self, pattern: Pattern) -> Option<(MessageId, Arrival)> {
         loop {
             let arrival = self.probe(pattern)?;
-            let entry = self.find_early(pattern)?;
-            let (key, mut early) = self.unexpected.remove(entry);
-            self.forget(&early);
-            if let Early::Announced(record) = early {
+            let entry = self.matching.find_unexpected(pattern)?;
+            let (key, mut early) = self.remove_unexpected(entry);
+            if let Unexpected::Announced(record) = early {
                 if !self.take_offer(key.from, record) {
                     continue;
                 }
-                early = Early::Taken(record);
+                early = Unexpected::Taken(record);
             }
-            let free = self.taken.iter().position(Option::is_none).unwrap_or(self.taken.len());
-            if free == self.taken.len() {
-                self.taken.push(None);
-            }
-            self.taken[free] = Some((key, early));
-            self.redirect(key.from, Incoming::Unexpected(entry), Incoming::Taken(free as u32));
-            return Some((MessageId(free as u32), arrival));
+            let taken = self.matching.keep_taken(key, early);
+            self.redirect(key.from, Incoming::Unexpected(entry), Incoming::Taken(taken.0));
+            return Some((taken, arrival));
         }
     }
 
@@ -208,15 +200,14 @@ impl Engine {
     /// # Safety
     /// As for [`Self::receive`].
     pub unsafe fn receive_matched(&mut self, message: MessageId, buffer: Buffer, capacity: usize) -> Result<u32> {
-        let taken = self.taken.get_mut(message.0 as usize).and_then(Option::take);
-        let (key, early) = taken.ok_or(Error::NoSuchMessage)?;
+        let (key, early) = self.matching.remove_taken(message).ok_or(Error::NoSuchMessage)?;
         let pattern = Pattern {
             context: key.context,
             from: Some(key.from),
             tag: Some(key.tag),
         };
         let op = self.new_receive(pattern, buffer, capacity)?;
-        let given = self.take_early(op, key.from, key.tag, early, Incoming::Taken(message.0));
+        let given = self.take_unexpected(op, key.from, key.tag, early, Incoming::Taken(message.0));
         debug_assert!(given, "a taken message cannot be withdrawn");
         Ok(op)
     }
@@ -227,7 +218,7 @@ impl Engine {
             if self.withdraw_advert(op).is_some() {
                 return false;
             }
-            self.posted.remove(&mut self.ops, op);
+            self.matching.remove_posted(&mut self.ops, op);
             self.ops.complete(
                 op,
                 Outcome {

@@ -8,6 +8,9 @@
 //!                      <-     Finished                      (all of it is there)
 //!                      <-     ClearToSend {offset, limit}   (no permission, or it failed and this part is missing)
 //! Data ...             ->     complete
+//!                      <-     ClearToSend {.., stream}      (see `streamed`)
+//! feed, Fed ...        ->     drain ...
+//!                      <-     Finished
 //! ```
 //!
 //! Who could have sent a message at once, and announces it since its receiver wishes that (`contest.rs`), or since some ranks share a
@@ -29,8 +32,8 @@ use crate::channel::outbound::{Answer, Queued};
 use crate::channel::record::{ClearToSend, Finished, ReadyToSend};
 use crate::counters;
 use crate::engine::Engine;
-use crate::matching::early::Early;
 use crate::matching::queues::Key;
+use crate::matching::unexpected::Unexpected;
 use crate::membership::boot;
 use crate::memory::buffer::Buffer;
 use crate::memory::payload::Payload;
@@ -85,7 +88,7 @@ impl Engine {
             self.compare(peer, record.total, true);
         }
         // The offer is taken only for a receive that is there: a withdrawn message must not consume one.
-        let Some(op) = self.posted.find(&self.ops, key) else {
+        let Some(op) = self.matching.find_posted(&self.ops, key) else {
             self.keep_announced(peer, key, record);
             return;
         };
@@ -94,7 +97,7 @@ impl Engine {
             return;
         }
         if self.take_offer(peer, record) {
-            self.posted.remove(&mut self.ops, op);
+            self.matching.remove_posted(&mut self.ops, op);
             if !self.fetch_at_once(op, peer, key.tag, record) {
                 self.fetch(op, peer, key.tag, record);
             }
@@ -128,23 +131,23 @@ impl Engine {
     /// Are the bytes of this announced message kept, if its receive is not there? Its sender relies on that where it could have gone at
     /// once.
     pub(crate) fn keeps(&self, record: ReadyToSend) -> bool {
-        record.could_go() && !self.announce_only
+        record.could_go() && !self.matching.announce_only()
     }
 
     /// Keep an announced message until its receive comes.
     fn keep_announced(&mut self, peer: u32, key: Key, record: ReadyToSend) {
         if !self.keeps(record) {
-            self.keep(key, Early::Announced(record));
+            self.keep(key, Unexpected::Announced(record));
             return;
         }
-        let fetched = self.fetch_early(peer, record);
+        let fetched = self.fetch_unexpected(peer, record);
         if !self.take_offer(peer, record) {
             fetched.into_iter().for_each(|bytes| self.spare.give(bytes));
             return;
         }
         let is_here = fetched.is_some();
         let bytes = fetched.unwrap_or_else(|| self.spare.take(record.total as usize));
-        let early = Early::Payload {
+        let early = Unexpected::Payload {
             source: record.envelope.source,
             bytes: Payload::Long(bytes),
             total: record.total,
@@ -152,12 +155,12 @@ impl Engine {
         let entry = self.keep(key, early);
         match is_here {
             true => self.finish(peer, record),
-            false => self.stream_early(peer, record, entry),
+            false => self.stream_unexpected(peer, record, entry),
         }
     }
 
     /// The bytes of an announced message; `None`: they cannot be read.
-    fn fetch_early(&mut self, peer: u32, record: ReadyToSend) -> Option<Vec<u8>> {
+    fn fetch_unexpected(&mut self, peer: u32, record: ReadyToSend) -> Option<Vec<u8>> {
         let access = self.pull_access(peer, record, record.total)?;
         let mut bytes = self.spare.take(record.total as usize);
         if (bytes.capacity() as u64) < record.total {
@@ -184,9 +187,9 @@ impl Engine {
     }
 
     /// Ask for the bytes of an announced message, whose offer we have taken, through the ring, into the kept message `entry`.
-    fn stream_early(&mut self, peer: u32, record: ReadyToSend, entry: u32) {
-        let receive_op = self.expect_stream(peer, entry);
-        self.ask(peer, record, receive_op, 0..record.total, Copying::usual());
+    fn stream_unexpected(&mut self, peer: u32, record: ReadyToSend, entry: u32) {
+        let receive_op = self.matching.expect_stream(peer, entry);
+        self.ask(peer, record, receive_op, 0..record.total, (Copying::usual(), 0));
     }
 
     /// Has the sender withdrawn this message?
@@ -305,11 +308,21 @@ impl Engine {
         };
         self.ops[op].wire = expected;
         let (receive_op, copying) = (self.ops.id(op).0, self.ops[op].way.copying());
-        self.ask(peer, record, receive_op, missing, copying);
+        let stream = self.expect_fed(op, peer, record, &missing);
+        self.ask(peer, record, receive_op, missing, (copying, stream));
     }
 
     /// Ask for a part of an announced message, whose offer we have taken, through the ring.
-    fn ask(&mut self, peer: u32, record: ReadyToSend, receive_op: u32, part: Range<u64>, copying: Copying) {
+    ///
+    /// Or by the stream with this number.
+    pub(crate) fn ask(
+        &mut self,
+        peer: u32,
+        record: ReadyToSend,
+        receive_op: u32,
+        part: Range<u64>,
+        (copying, stream): (Copying, u32),
+    ) {
         self.asked = self.asked.wrapping_add(1);
         let question = self.question();
         if let Some(descriptor) = self.descriptor(record.descriptor) {
@@ -322,7 +335,7 @@ impl Engine {
             limit: part.end,
             descriptor: record.descriptor,
             copying: copying as u32,
-            zero: 0,
+            stream,
             question,
         };
         self.answer(peer, Answer::ClearToSend(answer));
@@ -342,23 +355,37 @@ impl Engine {
         let needed = mapped.is_none() && single.is_none();
         // One copy by the kernel is over before two of ours, which overlap.
         let pays = single.is_some() && boot::has_cpus_unshared() && remote::single_copies_pay();
+        let needed = needed && self.streams_from(peer).next().is_none();
         let ring = select::ring_ways().filter(|&way| needed || !pays && mechanism::is_open(way));
+        let streams = self.streams_from(peer);
         let accesses = mapped.into_iter().chain(single);
-        let ways = accesses.clone().map(|access| access.way).chain(ring);
+        let ways = accesses.clone().map(|access| access.way).chain(streams).chain(ring);
         let way = self.learned(peer).announced.choose(length, ways);
         self.ops[op].way = way;
-        accesses.into_iter().find(|access| access.way == way).map(Taken::Pulled)
+        let access = accesses.into_iter().find(|access| access.way == way)?;
+        Some(match mechanism::may_pull(way) {
+            true => Taken::Pulled(access),
+            false => Taken::Pushed(way),
+        })
     }
 
     /// As [`Self::way`], of a message that is not in a row at one end: that end is local to whoever copies.
     fn way_of_scattered(&mut self, op: u32, peer: u32, record: ReadyToSend, length: u64) -> Option<Taken> {
         let buffer = self.ops[op].buffer;
+        let told = record.address != 0 || Pushable(record.flags).by(Way::Mapped);
+        if told
+            && buffer.has_layout()
+            && let Some(way) = self.streams_from(peer).next()
+        {
+            self.ops[op].way = way;
+            return None;
+        }
         let taken = match buffer.row() {
             None if buffer.has_layout() => self.pull_access(peer, record, length).map(Taken::Pulled),
             None => None,
             Some(row) => {
                 let way = Self::way_into(row, length);
-                let can = Pushable(record.flags).by(way) && mechanism::is_open(way);
+                let can = Pushable(record.flags).by(way) && mechanism::may_push(way);
                 can.then_some(Taken::Pushed(way))
             }
         }?;
@@ -429,10 +456,15 @@ impl Engine {
             return;
         }
         self.answered(op);
-        self.reclaim(op, record.descriptor);
         let (buffer, length) = (self.ops[op].buffer, self.ops[op].length);
         let end = (record.limit as usize).min(length);
         let next = (record.offset as usize).min(end);
+        self.streams.stop_feeding(self.ops.id(op));
+        if record.stream != 0 {
+            self.start_feeding(op, peer, record, next as u64..end as u64);
+            return;
+        }
+        self.reclaim(op, record.descriptor);
         self.ops[op].stage = Stage::Queued;
         self.lease_for(peer, end - next);
         let stream = Queued::Stream {
@@ -443,7 +475,7 @@ impl Engine {
             next,
             end,
         };
-        let outbound = self.out[peer as usize].as_mut().expect("it was announced through it");
+        let outbound = self.channels.to_mut(peer).expect("it was announced through it");
         outbound.has_asked = true;
         outbound.push(stream);
         self.kick(peer);
@@ -455,12 +487,13 @@ impl Engine {
         match self.offered_to(peer, record.send_op).filter(ours) {
             Some(op) => {
                 self.answered(op);
+                self.streams.stop_feeding(self.ops.id(op));
                 self.reclaim(op, record.descriptor);
                 self.ops.complete_as_is(op);
             }
             // Withdrawn: the operation is over, the descriptor comes back now. It may have left after that.
             None => {
-                if let Some(outbound) = self.out[peer as usize].as_mut() {
+                if let Some(outbound) = self.channels.to_mut(peer) {
                     outbound.orders.answered(OpId(record.send_op));
                 }
                 self.reclaim_withdrawn(record.descriptor);
@@ -477,7 +510,7 @@ impl Engine {
     /// The announced send `op` has been heard of.
     pub(crate) fn answered(&mut self, op: u32) {
         let id = self.ops.id(op);
-        if let Some(outbound) = self.out[self.ops[op].to as usize].as_mut() {
+        if let Some(outbound) = self.channels.to_mut(self.ops[op].to) {
             outbound.orders.answered(id);
         }
     }

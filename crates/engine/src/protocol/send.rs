@@ -6,8 +6,8 @@ use crate::channel::outbound::{Message, Queued};
 use crate::channel::record::{Envelope, ReadyToSend};
 use crate::channel::ring_size;
 use crate::engine::Engine;
-use crate::matching::early::Early;
 use crate::matching::queues::Key;
+use crate::matching::unexpected::Unexpected;
 use crate::membership::boot;
 use crate::memory::buffer::Buffer;
 use crate::memory::heap;
@@ -96,7 +96,7 @@ impl Engine {
             outbound = self.outbound(to)?;
         }
         if outbound.try_eager(message) {
-            self.ring(to);
+            self.channels.ring(to);
             counters::EAGER_SENT.add(1);
             return Ok(None);
         }
@@ -107,9 +107,7 @@ impl Engine {
     /// read ours, until it asks.
     #[cold]
     fn is_rather_announced(&mut self, to: u32, buffer: Buffer) -> bool {
-        let has_asked = self.out[to as usize]
-            .as_ref()
-            .is_some_and(|outbound| outbound.has_asked);
+        let has_asked = self.channels.to(to).is_some_and(|outbound| outbound.has_asked);
         !has_asked && buffer.row().is_some() && self.single_copies_pay_with(to)
     }
 
@@ -123,7 +121,7 @@ impl Engine {
         let op = self.new_send(Stage::Queued, to, message.context, message.buffer, message.length)?;
         let (wrote, whole) = self.outbound(to)?.begin(op, message);
         if wrote {
-            self.ring(to);
+            self.channels.ring(to);
         }
         if whole {
             self.ops.release(op);
@@ -133,40 +131,15 @@ impl Engine {
         Ok(Some(op))
     }
 
+    /// A larger ring to `peer`, if messages of this length want one and it can be had.
+    pub fn lease_for(&mut self, peer: u32, length: usize) {
+        self.channels.lease(peer, length);
+    }
+
     /// A cell for messages to `peer`, if it answers them.
     #[cold]
     fn make_cell(&mut self, peer: u32) {
-        let heard = self.inbound[peer as usize]
-            .as_ref()
-            .map_or(0, |inbound| inbound.longer());
-        if let Some(outbound) = self.out[peer as usize].as_mut() {
-            outbound
-                .cells
-                .make(self.segment, &mut self.arena, &mut self.cells_made, heard);
-        }
-    }
-
-    /// A larger ring to `peer`, if messages of this length want one and it can be had.
-    pub fn lease_for(&mut self, peer: u32, length: usize) {
-        if !self.out[peer as usize]
-            .as_mut()
-            .is_some_and(|outbound| outbound.wants_lease(length))
-        {
-            return;
-        }
-        let offset = match self.leases.take(self.segment, &mut self.out, peer) {
-            Ok(offset) => offset,
-            Err(recalled) => {
-                if let Some(other) = recalled {
-                    self.ring(other);
-                }
-                return;
-            }
-        };
-        let outbound = self.out[peer as usize].as_mut().expect("asked above");
-        if !outbound.lease(self.segment, offset) {
-            self.leases.put_back(offset);
-        }
+        self.channels.make_cell(&mut self.arena, peer);
     }
 
     /// Offer the message; the receiver fetches it, or asks for it through the ring. `flags`: besides what can be pushed.
@@ -209,14 +182,12 @@ impl Engine {
     /// The peer has no room for unmatched payload: announce the first message that waits for room in its ring. False:
     /// there is no memory for that.
     pub fn announce_first(&mut self, peer: u32) -> bool {
-        let first = self.out[peer as usize]
-            .as_mut()
-            .and_then(|outbound| outbound.first_unbegun());
+        let first = self.channels.to_mut(peer).and_then(|outbound| outbound.first_unbegun());
         let Some((op, message)) = first else { return false };
         let Ok(announcement) = self.offer(op, message, 0) else {
             return false;
         };
-        if let Some(outbound) = self.out[peer as usize].as_mut() {
+        if let Some(outbound) = self.channels.to_mut(peer) {
             outbound.replace_first(announcement);
         }
         true
@@ -248,7 +219,7 @@ impl Engine {
             tag: posting.tag,
         };
         let total = length as u64;
-        if let Some(receive) = self.posted.take(&mut self.ops, key) {
+        if let Some(receive) = self.matching.take_posted(&mut self.ops, key) {
             let expected = self.ops.matched(receive, posting.source, posting.tag, total);
             // SAFETY: both are pending user buffers; `matched` limits the length to the receive's.
             unsafe { self.ops[receive].buffer.take_from(buffer, expected as usize) };
@@ -260,7 +231,7 @@ impl Engine {
             let bytes = Payload::written(length, |to| unsafe { buffer.read(0, length, to) });
             self.keep(
                 key,
-                Early::Payload {
+                Unexpected::Payload {
                     source: posting.source,
                     bytes,
                     total,
@@ -271,7 +242,7 @@ impl Engine {
         let op = self.new_send(Stage::Loopback, self.me, posting.context, buffer, length)?;
         self.keep(
             key,
-            Early::Loopback {
+            Unexpected::Loopback {
                 source: posting.source,
                 op,
             },
@@ -295,18 +266,18 @@ impl Engine {
             Stage::Posted => {
                 let claimed = self.withdraw_advert(op).is_some();
                 if !claimed {
-                    self.posted.remove(&mut self.ops, op);
+                    self.matching.remove_posted(&mut self.ops, op);
                 }
                 !claimed
             }
             Stage::Offered => self.withdraw_offer(op),
             Stage::Loopback => {
-                let ours = |early: &Early| matches!(early, Early::Loopback { op: own, .. } if *own == op);
-                self.unexpected.take_if(ours)
+                let ours = |early: &Unexpected| matches!(early, Unexpected::Loopback { op: own, .. } if *own == op);
+                !self.remove_all_unexpected(|_, _, message| ours(message)).is_empty()
             }
             Stage::Queued => {
-                let to = self.ops[op].to as usize;
-                self.out[to].as_mut().is_some_and(|outbound| outbound.withdraw(op))
+                let to = self.ops[op].to;
+                self.channels.to_mut(to).is_some_and(|outbound| outbound.withdraw(op))
             }
             _ => false,
         }

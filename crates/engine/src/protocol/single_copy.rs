@@ -16,6 +16,7 @@ use crate::engine::Engine;
 use crate::memory::buffer::Buffer;
 use crate::memory::heap;
 use crate::protocol::choice::select::Way;
+use crate::protocol::mechanism::{self, Sides};
 use crate::protocol::reach::Access;
 
 /// Bytes of a single copy between two looks at everything else.
@@ -161,9 +162,14 @@ impl Engine {
     /// would stall its peer; and who has an announced message of ours to fetch has a copy of its own to make.
     fn share(&mut self, op: u32, peer: u32, record: ReadyToSend, expected: u64) -> u64 {
         let is_busy = |outbound: &Outbound| outbound.orders.has_fetchable();
+        match mechanism::sides() {
+            Sides::Any => {}
+            Sides::Both => return self.ask_for_help(op, peer, record, expected),
+            Sides::Receiver | Sides::Sender => return 0,
+        }
         if expected < SHARED_FROM
             || crate::membership::boot::is_crowded()
-            || self.out[peer as usize].as_deref().is_some_and(is_busy)
+            || self.channels.to(peer).is_some_and(is_busy)
         {
             return 0;
         }
@@ -346,8 +352,8 @@ impl Engine {
             // It may wait for that.
             if let Some(descriptor) = self.descriptor(help.descriptor) {
                 descriptor.refuse();
-                self.order();
-                self.wake(peer);
+                self.channels.order();
+                self.channels.wake(peer);
             }
             return;
         };
@@ -384,8 +390,8 @@ impl Engine {
                 self.pushes.swap_remove(at);
                 self.pushed(push);
                 // It may sleep until our last claim has retired.
-                self.order();
-                self.wake(push.peer);
+                self.channels.order();
+                self.channels.wake(push.peer);
             }
         }
         moved

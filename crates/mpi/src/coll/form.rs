@@ -10,7 +10,7 @@ use std::sync::Arc;
 use isthmus_engine::enter;
 
 use super::check::{self, Asking, Terms, When};
-use super::link::{Call, Lane, Link};
+use super::link::{Call, Lane, Launching, Link};
 use super::schedule::{self, Recorder};
 use super::shared::immediate::{self, Turn};
 use crate::comm::Comm;
@@ -149,6 +149,7 @@ pub(super) struct Immediate {
     asking: Option<Box<Asking>>,
     turn: Option<Turn>,
     kept: RefCell<Kept>,
+    launching: Launching<'static>,
 }
 
 impl Form for Immediate {
@@ -161,8 +162,10 @@ impl Form for Immediate {
             None => (comm.next_immediate(), Turn::take(comm)),
             Some(asking) => (asking.tag_of_messages(), None),
         };
+        let lane = Lane::new(comm, tag);
         Ok(Self {
-            lane: Lane::new(comm, tag),
+            lane,
+            launching: Launching::new(lane),
             asking,
             turn,
             kept: RefCell::default(),
@@ -199,6 +202,7 @@ impl Form for Immediate {
 
     fn run(self, algorithm: impl FnOnce(&Self::Link) -> Result<()>) -> Result<Handle<Request>> {
         let lane = self.lane;
+        self.launching.launched();
         let launch = || {
             algorithm(&self.recorder)?;
             let before = self.asking.map(|asking| asking.into_running());
@@ -215,6 +219,7 @@ impl Form for Immediate {
     where
         A: AsyncFnOnce(&Self::Link) -> Result<()> + 'static,
     {
+        self.launching.launched();
         let turn = self
             .turn
             .ok_or_else(|| fail!(Intern, "a call without a turn was to go on later"))?;
@@ -229,6 +234,7 @@ pub(super) struct Persistent {
     recorder: Recorder,
     lane: Lane<'static>,
     asking: Option<Box<Asking>>,
+    launching: Launching<'static>,
 }
 
 impl Form for Persistent {
@@ -237,11 +243,12 @@ impl Form for Persistent {
 
     fn begin(comm: &'static Comm, name: &str) -> Result<Self> {
         let asking = check::begin(comm, || format!("MPI_{name}_init"), When::Now)?;
-        let tag = comm.next_persistent();
+        let lane = Lane::new(comm, comm.next_persistent());
         Ok(Self {
             asking,
             recorder: Recorder::new(comm),
-            lane: Lane::new(comm, tag),
+            lane,
+            launching: Launching::new(lane),
         })
     }
 
@@ -255,6 +262,7 @@ impl Form for Persistent {
 
     fn run(self, algorithm: impl FnOnce(&Self::Link) -> Result<()>) -> Result<Handle<Request>> {
         let lane = self.lane;
+        self.launching.launched();
         let prepare = || {
             algorithm(&self.recorder)?;
             schedule::prepare(*self.recorder.finish(), lane)
@@ -263,19 +271,15 @@ impl Form for Persistent {
     }
 }
 
-/// A call of a collective failed before it could begin: its arguments are no arguments at all. Where ranks are checked to call
-/// the same it begins nonetheless, and fails then, as if it had looked at the arguments itself: so the others are told, and the
-/// next call finds everyone in step.
+/// A call of a collective failed before it could begin: its arguments are no arguments at all. It begins nonetheless, and fails
+/// then, as if it had looked at the arguments itself: so the others are told, and the next call finds everyone in step.
 #[cold]
 pub fn refused(comm: &'static Comm, procedure: &str) {
-    if !check::concerns(comm) {
-        return;
-    }
     let name = procedure.strip_prefix("MPI_").unwrap_or(procedure);
     let immediate = name
         .strip_prefix('I')
         .filter(|rest| rest.starts_with(char::is_lowercase));
-    // What it has begun says on its end that the arguments are wrong. If it cannot begin, all know.
+    // What it has begun says on its end that the call is given up. If it cannot begin, all know.
     match (immediate, name.strip_suffix("_init")) {
         (Some(name), _) => drop(Immediate::begin(comm, name)),
         (_, Some(name)) => drop(Persistent::begin(comm, name)),

@@ -216,6 +216,8 @@ pub(super) struct Call<'a> {
     /// The first one. Boxed, since calls are handed about, and have none.
     fault: Cell<Option<Box<Error>>>,
     access: Option<Access<'a>>,
+    /// Has it come to its end, well or not?
+    is_over: Cell<bool>,
 }
 
 impl<'a> Call<'a> {
@@ -227,6 +229,7 @@ impl<'a> Call<'a> {
             lane: Lane::new(comm, comm.next_collective()),
             fault: Cell::new(None),
             access: None,
+            is_over: Cell::new(false),
         };
         call.access = shared::begin(comm, &call)?;
         // Whether it is given up shows where it waits: if ranks are checked to call the same, that says more.
@@ -237,6 +240,7 @@ impl<'a> Call<'a> {
     /// How the call went, all in all.
     #[inline]
     pub fn finish(&self, result: Result<()>) -> Result<()> {
+        self.is_over.set(true);
         let result = result.and_then(|()| self.access.as_ref().map_or(Ok(()), Access::settle));
         if result.is_err() {
             self.lane.give_up(&mut enter());
@@ -245,6 +249,45 @@ impl<'a> Call<'a> {
         let of_board = || self.access.as_ref().and_then(Access::take_fault);
         let fault = self.fault.take().map(|fault| *fault);
         fault.or_else(of_board).map_or(Ok(()), Err)
+    }
+}
+
+impl Drop for Call<'_> {
+    /// Its arguments were refused, and others wait for this rank's part: on a board its mark tells them, elsewhere this does.
+    #[inline]
+    fn drop(&mut self) {
+        if !self.is_over.get() {
+            self.lane.give_up(&mut enter());
+        }
+    }
+}
+
+/// A call that is given up unless it is launched.
+pub(super) struct Launching<'a> {
+    lane: Lane<'a>,
+    is_launched: Cell<bool>,
+}
+
+impl<'a> Launching<'a> {
+    /// The call whose messages cross there.
+    pub fn new(lane: Lane<'a>) -> Self {
+        Self {
+            lane,
+            is_launched: Cell::new(false),
+        }
+    }
+
+    /// It tells by itself from now on.
+    pub fn launched(&self) {
+        self.is_launched.set(true);
+    }
+}
+
+impl Drop for Launching<'_> {
+    fn drop(&mut self) {
+        if !self.is_launched.get() {
+            self.lane.give_up(&mut enter());
+        }
     }
 }
 

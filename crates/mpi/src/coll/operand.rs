@@ -92,8 +92,8 @@ impl<'a> Operand<'a> {
         unsafe { self.reduction.apply(left, inout, count) }
     }
 
-    /// Combine what the first `parts` ranks have contributed, from the last to the first: `c0 op (c1 op (... op cn))`. What
-    /// `own` gave lies in `input`. The result comes to where the last one's contribution is, or would be.
+    /// Combine what the first `parts` ranks have contributed, from the first to the last: `((c0 op c1) op c2) op ...`, as a loop
+    /// over ranks would. What `own` gave lies in `input`. The result comes to where the last one's contribution is, or would be.
     ///
     /// # Safety
     /// Contributions and `input` must hold `count` elements; they do not overlap.
@@ -106,15 +106,18 @@ impl<'a> Operand<'a> {
         contribution: impl Fn(usize) -> *mut u8,
         count: i64,
     ) -> Result<()> {
-        let result = contribution(parts - 1);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise. Each result takes the place of the contribution that was combined last.
         unsafe {
-            if own == parts - 1 {
-                self.copy(link, input, result, count)?;
+            if own > 0 && own < parts || parts == 1 {
+                self.copy(link, input, contribution(own), count)?;
             }
-            for rank in (0..parts - 1).rev() {
-                let part = if rank == own { input } else { contribution(rank) };
-                self.apply(link, part, result, count);
+            for rank in 1..parts {
+                let before = if rank == 1 && own == 0 {
+                    input
+                } else {
+                    contribution(rank - 1)
+                };
+                self.apply(link, before, contribution(rank), count);
             }
         }
         Ok(())

@@ -27,7 +27,7 @@ pub(super) use table::{
     Scan, Scatter, Scatterv,
 };
 
-/// Up to so many ranks reductions combine in the order of ranks, from the last to the first, with or without a board. The
+/// Up to so many ranks reductions combine in the order of ranks, from the first to the last, with or without a board. The
 /// most that a board has.
 pub(super) const MOST_IN_RANK_ORDER: usize = super::shared::MOST_RANKS;
 
@@ -129,7 +129,7 @@ impl fmt::Display for Traits {
 pub enum Order {
     /// It combines nothing.
     None,
-    /// `c0 op (c1 op (... op cn))`.
+    /// `((c0 op c1) op c2) op ...`, as a loop over ranks would.
     Ranks,
     /// In one that is its own: that of its rounds.
     Rounds,

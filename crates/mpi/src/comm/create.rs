@@ -200,7 +200,7 @@ pub fn comm_create_from_group(
     errhandler: &Errhandler,
 ) -> Result<Handle<Comm>> {
     let (tag, word) = meeting_tag(stringtag)?;
-    let errhandler = errhandler.share()?;
+    let errhandler = errhandler.share_for_comm()?;
     if group.size() == 0 {
         return Ok(Handle::NULL);
     }

@@ -177,7 +177,7 @@ pub fn intercomm_create_from_groups(
     errhandler: &Errhandler,
 ) -> Result<Handle<Comm>> {
     let (tag, _) = meeting_tag(stringtag)?;
-    let errhandler = errhandler.share()?;
+    let errhandler = errhandler.share_for_comm()?;
     if local_group.rank() == UNDEFINED {
         return Err(fail!(Group, "the calling process is not in local_group"));
     }

@@ -154,7 +154,8 @@ pub static NAMED: &[Named] = &[
     row(0x20e, "MPI_UNSIGNED_LONG", CInteger, &[U64]),
     row(0x20f, "MPI_UNSIGNED_LONG_LONG", CInteger, &[U64]),
     row(0x210, "MPI_FLOAT", FloatingPoint, &[F32]),
-    row(0x212, "MPI_C_FLOAT_COMPLEX", Complex, &[C32]),
+    // MPI_C_FLOAT_COMPLEX is another name of it (MPI-5.0 §3.2.2).
+    row(0x212, "MPI_C_COMPLEX", Complex, &[C32]),
     row(0x213, "MPI_CXX_FLOAT_COMPLEX", Complex, &[C32]),
     row(0x214, "MPI_DOUBLE", FloatingPoint, &[F64]),
     row(0x216, "MPI_C_DOUBLE_COMPLEX", Complex, &[C64]),

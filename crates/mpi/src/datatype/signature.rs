@@ -112,6 +112,11 @@ impl Signature {
         self.foreign_size
     }
 
+    /// What all its basic elements are, if they are alike.
+    pub(crate) fn only_element(&self) -> Option<Element> {
+        self.only_run().map(|(element, ..)| element)
+    }
+
     /// If all its basic elements are alike: what they are, and how many.
     pub(super) fn only_run(&self) -> Option<(Element, Foreign, i64)> {
         match &*self.parts {

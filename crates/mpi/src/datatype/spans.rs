@@ -24,6 +24,34 @@ impl Datatype {
         }
     }
 
+    /// Tell `f` where `count` elements at the address `base` lie, in order, however many places that are.
+    pub(crate) fn with_places<R>(&self, base: u64, count: i64, f: impl FnOnce(&Spread<'_>) -> R) -> R {
+        let layout = &self.definition.shape.layout;
+        if count == 0 || self.size() == 0 {
+            return f(&Spread::contiguous(base, 0));
+        }
+        let elements = Loop {
+            count,
+            stride: self.extent(),
+        };
+        let base = base.wrapping_add_signed(layout.offset);
+        let outer_first = || std::iter::once(&elements).chain(&layout.loops);
+        if let Body::Run(length) = layout.body {
+            let levels: Vec<Level> = outer_first()
+                .rev()
+                .map(|repeat| Level {
+                    count: repeat.count as u64,
+                    stride: repeat.stride,
+                })
+                .collect();
+            return f(&Spread::strided(base, length as u64, &levels));
+        }
+        let loops: Vec<Loop> = outer_first().copied().collect();
+        let mut spans = Vec::new();
+        gather(&loops, &layout.body, base, &mut spans);
+        f(&Spread::Spans(&spans))
+    }
+
     /// Tell `f` where `count` elements at `buffer` lie, in order. False: [`Self::has_spans`] says no.
     pub(crate) fn with_spans(&self, buffer: *const u8, count: i64, f: &mut dyn FnMut(&Spread<'_>)) -> bool {
         if !self.has_spans(count) {

@@ -76,7 +76,8 @@ impl Predefined {
                 family,
                 CInteger | FortranInteger | FloatingPoint | Complex | MultiLanguage
             ),
-            Land | Lor | Lxor => matches!(family, CInteger | Logical),
+            // The standard leaves MPI_AINT, MPI_OFFSET and MPI_COUNT out; they are C's integers, and every peer takes them.
+            Land | Lor | Lxor => matches!(family, CInteger | Logical | MultiLanguage),
             Band | Bor | Bxor => matches!(family, CInteger | FortranInteger | Byte | MultiLanguage),
             Minloc | Maxloc => family == Pair,
             Replace | NoOp => false,
@@ -94,6 +95,11 @@ pub(super) fn find(op: Predefined, named: &Named) -> Option<Kernel> {
         [value, index] => pair(op, value, index),
         _ => None,
     }
+}
+
+/// The loop for an operation on elements of a kind, whatever type they are of.
+pub(super) fn find_for(op: Predefined, element: Element) -> Option<Kernel> {
+    single(op, element)
 }
 
 fn single(op: Predefined, element: Element) -> Option<Kernel> {

@@ -2,7 +2,8 @@
 
 use isthmus_engine::{Entered, enter, wait_until};
 
-use super::{Plain, REQUESTS, Request, Work, blame, generalized, scope_inside};
+use super::finish::finish;
+use super::{Plain, REQUEST_NULL, REQUESTS, Request, Work, blame, generalized, look, scope_inside};
 use crate::error::Result;
 use crate::fail;
 use crate::handle::Handle;
@@ -17,11 +18,19 @@ pub fn request_free(request: Handle<Request>) -> Result<()> {
         free_plain(&mut inside, plain);
         return Ok(());
     }
+    if REQUESTS.get(&mut inside).entry(request)?.work.is_binding() && look(&mut inside, request)?.is_complete() {
+        // Completed, as a query of its status may have said; nobody asks how.
+        let mut complete = request;
+        let _ = finish(&mut inside, &mut complete);
+        if complete == REQUEST_NULL {
+            return Ok(());
+        }
+    }
     let requests = REQUESTS.get(&mut inside);
     if requests.entry(request)?.work.is_binding() {
         let error = fail!(
             Request,
-            "request={request:?} is a collective or partitioned, and can be freed only while it is not active"
+            "request={request:?} is a collective or partitioned, and can be freed only when it is complete or not active"
         );
         return Err(blame(error, scope_inside(&mut inside, request)));
     }

@@ -19,7 +19,8 @@ static SETS: Mutex<Option<HashMap<(c_int, c_int, c_int), &'static Board>>> = Mut
 
 fn group(call: Call, start: c_int, log_stride: c_int, size: c_int, p_sync: *const c_long) -> Group<'static> {
     let job = job(call);
-    let last = i64::from(start) + (i64::from(size) - 1).saturating_mul(1_i64.checked_shl(log_stride.cast_unsigned()).unwrap_or(i64::MAX));
+    let last = i64::from(start)
+        + (i64::from(size) - 1).saturating_mul(1_i64.checked_shl(log_stride.cast_unsigned()).unwrap_or(i64::MAX));
     if start < 0 || !(0..31).contains(&log_stride) || size < 1 || last >= i64::from(job.size) {
         call.refuse(format!(
             "PE_start={start}, logPE_stride={log_stride}, PE_size={size}: there are {} PEs",
@@ -28,20 +29,23 @@ fn group(call: Call, start: c_int, log_stride: c_int, size: c_int, p_sync: *cons
     }
     job.remote(call, "pSync", p_sync.addr(), size_of::<c_long>(), job.me);
     let mut sets = SETS.lock().unwrap_or_else(PoisonError::into_inner);
-    let board = sets.get_or_insert_default().entry((start, log_stride, size)).or_insert_with(|| {
-        let pe = |index: c_int| (start + (index << log_stride)).cast_unsigned();
-        let members: Box<[u32]> = (0..size).map(pe).collect();
-        let Some(me) = members.iter().position(|&member| member == job.me) else {
-            call.refuse(format!(
-                "PE_start={start}, logPE_stride={log_stride}, PE_size={size}: this PE is not in that set"
-            ));
-        };
-        let key = OF_SET | (start as u64) << 32 | (log_stride as u64) << 24 | size as u64;
-        match Board::named(key, members, me, 0) {
-            Ok(board) => Box::leak(Box::new(board)),
-            Err(error) => call.refuse(error),
-        }
-    });
+    let board = sets
+        .get_or_insert_default()
+        .entry((start, log_stride, size))
+        .or_insert_with(|| {
+            let pe = |index: c_int| (start + (index << log_stride)).cast_unsigned();
+            let members: Box<[u32]> = (0..size).map(pe).collect();
+            let Some(me) = members.iter().position(|&member| member == job.me) else {
+                call.refuse(format!(
+                    "PE_start={start}, logPE_stride={log_stride}, PE_size={size}: this PE is not in that set"
+                ));
+            };
+            let key = OF_SET | (start as u64) << 32 | (log_stride as u64) << 24 | size as u64;
+            match Board::named(key, members, me, 0) {
+                Ok(board) => Box::leak(Box::new(board)),
+                Err(error) => call.refuse(error),
+            }
+        });
     Group { job, call, board }
 }
 

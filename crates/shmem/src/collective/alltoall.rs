@@ -54,7 +54,9 @@ pub(super) unsafe fn run<T: Element>(
 ) {
     let (dst, sst) = strides;
     if dst < 1 || sst < 1 {
-        group.call.refuse(format!("dst={dst}, sst={sst}: strides are at least 1"));
+        group
+            .call
+            .refuse(format!("dst={dst}, sst={sst}: strides are at least 1"));
     }
     let agreed = ("nelems", nelems as u64);
     let total = group.size().saturating_mul(nelems);
@@ -68,7 +70,11 @@ pub(super) unsafe fn run<T: Element>(
     let name = group.name("source", source, length);
     let is_short = length.saturating_mul(size_of::<T>()) <= SHORT;
     // SAFETY: the caller's promise.
-    let data = if is_short { unsafe { bytes(source, length) } } else { &[] };
+    let data = if is_short {
+        unsafe { bytes(source, length) }
+    } else {
+        &[]
+    };
     // What is short to one may be long to another that passes another stride.
     let meeting = group.meet(agreed, &[name, sst.cast_unsigned() as u64], data);
     let mut everything_short = is_short;

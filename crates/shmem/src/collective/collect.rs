@@ -54,7 +54,11 @@ pub(super) unsafe fn run<T: Element>(
     // Of what is long the others need the name.
     let is_short = |count: usize| count.saturating_mul(size_of::<T>()) <= SHORT;
     // SAFETY: the caller's promise.
-    let data = if is_short(nelems) { unsafe { bytes(source, nelems) } } else { &[] };
+    let data = if is_short(nelems) {
+        unsafe { bytes(source, nelems) }
+    } else {
+        &[]
+    };
     let meeting = group.meet(agreed, &[nelems as u64, name], data);
     let counts = (0..group.size()).map(|member| meeting.word(member, 0) as usize);
     let total = counts.clone().fold(0, usize::saturating_add);

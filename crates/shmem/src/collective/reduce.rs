@@ -81,7 +81,11 @@ pub(super) unsafe fn run<T: Element, O: Operation<T>>(group: Group<'_>, dest: *m
 ///
 /// # Safety
 /// All must have these elements; nobody may write to those of the sources.
-pub(super) unsafe fn combine_range<T: Element, O: Operation<T>>(sources: &[*const T], dest: *mut T, range: Range<usize>) {
+pub(super) unsafe fn combine_range<T: Element, O: Operation<T>>(
+    sources: &[*const T],
+    dest: *mut T,
+    range: Range<usize>,
+) {
     let most = AT_A_TIME / size_of::<T>();
     let mut buffer: Vec<MaybeUninit<T>> = Vec::with_capacity(most.min(range.len()));
     let mut start = range.start;
@@ -91,7 +95,11 @@ pub(super) unsafe fn combine_range<T: Element, O: Operation<T>>(sources: &[*cons
         // SAFETY: the buffer has room, and is written before it is read; the rest is the caller's promise.
         unsafe {
             let result = buffer.as_mut_ptr().cast::<T>();
-            std::ptr::copy_nonoverlapping(sources[0].add(start).cast::<u8>(), result.cast(), length * size_of::<T>());
+            std::ptr::copy_nonoverlapping(
+                sources[0].add(start).cast::<u8>(),
+                result.cast(),
+                length * size_of::<T>(),
+            );
             for source in &sources[1..] {
                 let source = source.add(start);
                 for index in 0..length {

@@ -28,7 +28,11 @@ where
     let from = group.name("source", source, nelems);
     let is_short = nelems.saturating_mul(size_of::<T>()) <= SHORT;
     // SAFETY: the caller's promise.
-    let data = if is_short { unsafe { bytes(source, nelems) } } else { &[] };
+    let data = if is_short {
+        unsafe { bytes(source, nelems) }
+    } else {
+        &[]
+    };
     let meeting = group.meet(agreed, &[from], data);
     let sources: Vec<*const T> = (0..group.me() + usize::from(INCLUSIVE))
         .map(|member| match is_short {

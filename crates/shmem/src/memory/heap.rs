@@ -99,7 +99,9 @@ impl Heap {
 
     /// Make what begins at `at` shorter, or longer if it has room: true if it stays where it is.
     pub fn resize(&mut self, at: u64, wanted: u64) -> bool {
-        let Some(live) = self.live.get_mut(&at) else { return false };
+        let Some(live) = self.live.get_mut(&at) else {
+            return false;
+        };
         if wanted > live.length {
             return false;
         }
@@ -130,7 +132,10 @@ mod tests {
                 let (wanted, alignment) = (1 + random(9000), 1 << random(13));
                 if let Some(at) = heap.allocate(wanted, alignment) {
                     assert!(at.is_multiple_of(alignment));
-                    assert!(live.iter().all(|&(other, length)| at + wanted <= other || other + length <= at));
+                    assert!(
+                        live.iter()
+                            .all(|&(other, length)| at + wanted <= other || other + length <= at)
+                    );
                     live.push((at, wanted));
                 }
             }

@@ -5,7 +5,11 @@ pub const DEFAULT: u64 = 1 << 30;
 
 /// What the environment says, or [`DEFAULT`]; an error: what it says, and under which name.
 pub fn wanted() -> Result<(u64, bool), (&'static str, String)> {
-    for name in ["SHMEM_SYMMETRIC_SIZE", "SMA_SYMMETRIC_SIZE", "SHMEM_SYMMETRIC_HEAP_SIZE"] {
+    for name in [
+        "SHMEM_SYMMETRIC_SIZE",
+        "SMA_SYMMETRIC_SIZE",
+        "SHMEM_SYMMETRIC_HEAP_SIZE",
+    ] {
         if let Ok(text) = std::env::var(name) {
             return parse(&text).map(|size| (size, true)).ok_or((name, text));
         }

@@ -31,8 +31,23 @@ pub struct Moved {
 
 /// Libraries whose data stays where it is, by the beginning of their names.
 const LEFT_ALONE: [&str; 17] = [
-    "libc.so", "libc-", "ld-", "ld.", "libpthread", "libdl.", "librt.", "libisthmus", "liboshmem", "libsma", "libmpi", "linux-vdso",
-    "libasan", "libtsan", "liblsan", "libubsan", "libgcc_s",
+    "libc.so",
+    "libc-",
+    "ld-",
+    "ld.",
+    "libpthread",
+    "libdl.",
+    "librt.",
+    "libisthmus",
+    "liboshmem",
+    "libsma",
+    "libmpi",
+    "linux-vdso",
+    "libasan",
+    "libtsan",
+    "liblsan",
+    "libubsan",
+    "libgcc_s",
 ];
 
 /// What will be moved.
@@ -93,7 +108,9 @@ unsafe fn relocate_one(found: Found, piece: Piece) -> isthmus_engine::Result<()>
         let from = std::ptr::with_exposed_provenance::<u8>(page);
         // SAFETY: the caller's promise; the piece is as long, and nobody else knows of it.
         unsafe {
-            let all_zero = std::slice::from_raw_parts(from.cast::<u64>(), PAGE / 8).iter().all(|&word| word == 0);
+            let all_zero = std::slice::from_raw_parts(from.cast::<u64>(), PAGE / 8)
+                .iter()
+                .all(|&word| word == 0);
             if !all_zero {
                 std::ptr::copy_nonoverlapping(from, to.add(page - found.first), PAGE);
             }
@@ -206,7 +223,9 @@ unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _size: usize, data: *mu
                 identity: identity(name, header.p_vaddr, header.p_memsz),
                 first,
                 end,
-                from_file: (begin + header.p_filesz as usize).next_multiple_of(PAGE).clamp(first, end),
+                from_file: (begin + header.p_filesz as usize)
+                    .next_multiple_of(PAGE)
+                    .clamp(first, end),
             });
         }
     }

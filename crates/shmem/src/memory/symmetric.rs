@@ -106,7 +106,9 @@ impl Ranges {
             index => self.statics.get(index - 1)?,
         };
         let address = range.first.wrapping_add(offset);
-        let found = range.holds(address, length).then(|| range.displacements[pe as usize])??;
+        let found = range
+            .holds(address, length)
+            .then(|| range.displacements[pe as usize])??;
         Some(address.wrapping_add_signed(found))
     }
 
@@ -126,7 +128,9 @@ impl Ranges {
                 range.first + range.length
             ));
         }
-        let why = self.why_no_statics.unwrap_or("it is neither from the symmetric heap nor static data");
+        let why = self
+            .why_no_statics
+            .unwrap_or("it is neither from the symmetric heap nor static data");
         call.refuse(format!("{name}={address:#x} is not a symmetric address: {why}"))
     }
 }

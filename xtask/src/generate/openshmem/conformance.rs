@@ -33,5 +33,9 @@ fn kind(function: &Function<'_>) -> String {
     let name = &function.routine.name;
     let name = name.strip_prefix("shmem_").unwrap_or(name);
     let name = name.replace("TYPENAME_", "").replace("SIZE", "");
-    if function.with_context { format!("ctx_{name}") } else { name }
+    if function.with_context {
+        format!("ctx_{name}")
+    } else {
+        name
+    }
 }

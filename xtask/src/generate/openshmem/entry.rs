@@ -42,10 +42,7 @@ fn line(function: &Function<'_>) -> Result<String> {
         (None, Some(bits)) => format!("u{bits}"),
         (None, None) => String::new(),
     };
-    let implementation = routine
-        .function
-        .replace("BITS", &of)
-        .replace("<T", &format!("<{of}"));
+    let implementation = routine.function.replace("BITS", &of).replace("<T", &format!("<{of}"));
     // What `void` in a pointer stands for.
     let element = match implementation.split_once("::<") {
         Some((_, rest)) => rest
@@ -56,7 +53,11 @@ fn line(function: &Function<'_>) -> Result<String> {
             .map_or(of.clone(), str::to_owned),
         None => "c_void".to_owned(),
     };
-    let element = if element.starts_with('[') { "[u64; 2]".to_owned() } else { element };
+    let element = if element.starts_with('[') {
+        "[u64; 2]".to_owned()
+    } else {
+        element
+    };
     let on_default = routine.on_default || (routine.has_context && !function.with_context);
     let context = if on_default { "[ContextHandle::DEFAULT]" } else { "[]" };
     let mut parameters: Vec<String> = Vec::new();
@@ -64,7 +65,11 @@ fn line(function: &Function<'_>) -> Result<String> {
         parameters.push("ctx: ContextHandle".to_owned());
     }
     for parameter in &routine.parameters {
-        parameters.push(format!("{}: {}", snake(&parameter.name), rust(&parameter.c, &of, &element)?));
+        parameters.push(format!(
+            "{}: {}",
+            snake(&parameter.name),
+            rust(&parameter.c, &of, &element)?
+        ));
     }
     let returns = match routine.returns.as_str() {
         "void" => String::new(),
@@ -79,7 +84,9 @@ fn line(function: &Function<'_>) -> Result<String> {
 
 /// `PE_start` is `pe_start` here.
 fn snake(name: &str) -> String {
-    name.to_ascii_lowercase().replace("psync", "p_sync").replace("pwrk", "p_wrk")
+    name.to_ascii_lowercase()
+        .replace("psync", "p_sync")
+        .replace("pwrk", "p_wrk")
 }
 
 fn rust(c: &str, of: &str, void: &str) -> Result<String> {

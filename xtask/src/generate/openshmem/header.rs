@@ -168,7 +168,8 @@ pub fn render(table: &Table) -> String {
 /// Routines by the name that finds them.
 fn by_generic(table: &Table) -> BTreeMap<&str, &Routine> {
     let rows = table.routines.iter();
-    rows.filter_map(|routine| Some((routine.generic.as_deref()?, routine))).collect()
+    rows.filter_map(|routine| Some((routine.generic.as_deref()?, routine)))
+        .collect()
 }
 
 /// The parameter that tells the type, counted after a context.
@@ -210,7 +211,10 @@ fn select(functions: &[Function<'_>], routine: &Routine, with_context: bool, at:
     let constant = parameter.c.starts_with("const");
     let waits = routine.name.contains("_wait") || routine.name.contains("_test");
     let mut entries = Vec::new();
-    for function in functions.iter().filter(|function| function.with_context == with_context) {
+    for function in functions
+        .iter()
+        .filter(|function| function.with_context == with_context)
+    {
         let c = function.of.map_or("", |of| &of.c);
         entries.push(format!("{c} *: {}", function.name));
         if constant {

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use isthmus_transfer::stream::Kind;
 use isthmus_transfer::{Shape, cma, mapped};
 
 use crate::protocol::choice::remote;
@@ -29,6 +30,8 @@ pub struct Protocol {
 
 const ALWAYS: &str = "yes";
 const IF_FASTER: &str = "if found faster";
+/// `ISTHMUS_MECHANISM` names it.
+const BY_NAME: &str = "if named";
 
 /// A record to the other side: two hand-overs of a line, the code around them.
 const RECORD: Duration = Duration::from_nanos(200);
@@ -96,6 +99,19 @@ pub fn for_message(bytes: u64, cma: bool) -> Vec<Protocol> {
             taken: "of MPI_Alloc_mem",
         });
     }
+    if !eager {
+        protocols.extend(Kind::ALL.map(|kind| Protocol {
+            mechanism: kind.name(),
+            how: match kind {
+                Kind::Vmsplice => "announced, its pages attached to a pipe that the receiver reads",
+                Kind::Writev => "announced, copied into a pipe and out of it",
+                Kind::Loopback => "announced, through a socket of this host",
+            },
+            cost: 2 * RECORD + kind.cost(shape),
+            needs_two_cpus: false,
+            taken: BY_NAME,
+        }));
+    }
     protocols.sort_by_key(|protocol| protocol.cost);
     protocols
 }
@@ -115,5 +131,8 @@ mod tests {
         assert!(!names(64 << 20, false).contains(&"cma"));
         assert_eq!(names(64 << 20, true).iter().filter(|name| **name == "cma").count(), 2);
         assert!(names(64 << 20, true).contains(&"mapped"));
+        for stream in ["vmsplice", "writev", "loopback"] {
+            assert!(names(64 << 20, false).contains(&stream) && !names(1 << 10, false).contains(&stream));
+        }
     }
 }

@@ -12,6 +12,7 @@ use std::sync::OnceLock;
 
 use isthmus_os::topology;
 use isthmus_transfer::copy::{self, Copying};
+use isthmus_transfer::stream::{KINDS, Kind};
 
 use crate::membership::boot;
 use crate::protocol::choice::contest::Contest;
@@ -25,6 +26,8 @@ pub enum Way {
     Mapped,
     /// The sender streams them through the ring, copying so.
     Ring(Copying),
+    /// The sender feeds a stream, and we drain it.
+    Stream(Kind),
 }
 
 impl Way {
@@ -34,6 +37,7 @@ impl Way {
             Self::SingleCopy => "cma",
             Self::Mapped => "mapped",
             Self::Ring(_) => "ring",
+            Self::Stream(kind) => kind.name(),
         }
     }
 
@@ -41,7 +45,7 @@ impl Way {
     pub fn copying(self) -> Copying {
         match self {
             Self::Ring(copying) => copying,
-            Self::SingleCopy | Self::Mapped => Copying::usual(),
+            Self::SingleCopy | Self::Mapped | Self::Stream(_) => Copying::usual(),
         }
     }
 
@@ -50,6 +54,7 @@ impl Way {
             Self::Ring(copying) => copying as usize,
             Self::SingleCopy => copy::WAYS,
             Self::Mapped => copy::WAYS + 1,
+            Self::Stream(kind) => copy::WAYS + 2 + kind as usize,
         }
     }
 }
@@ -145,7 +150,7 @@ pub struct Learned {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Class {
-    ways: [Estimate; copy::WAYS + 2],
+    ways: [Estimate; copy::WAYS + 2 + KINDS],
     turns: u32,
     /// Chances that slower ways have had.
     retries: u32,

@@ -1,4 +1,4 @@
-//! Everyone sends its elements to everyone, all at once; each combines what comes, from the last rank to the first.
+//! Everyone sends its elements to everyone, all at once; each combines what comes, from the first rank to the last.
 //!
 //! Source: the flat form of shared memory (Graham, Shipman, EuroPVM/MPI 2008), by messages. Cost: p - 1 messages of n bytes per
 //! rank, one round; p - 1 operations on n.

@@ -1,4 +1,4 @@
-//! Everyone sends its elements to the root, which combines them from the last rank to the first.
+//! Everyone sends its elements to the root, which combines them from the first rank to the last.
 //!
 //! Source: the flat form of shared memory (Graham, Shipman, EuroPVM/MPI 2008), by messages. Cost: p - 1 messages of n
 //! bytes, one round per segment; the root does p - 1 operations on n.

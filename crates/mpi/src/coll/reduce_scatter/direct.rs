@@ -1,4 +1,4 @@
-//! Everyone sends each rank its block, all at once; each combines what comes, from the last rank to the first.
+//! Everyone sends each rank its block, all at once; each combines what comes, from the first rank to the last.
 //!
 //! Source: the pairwise exchange of Thakur, Rabenseifner, Gropp, 2005, in one round rather than p - 1.
 //! Cost: p - 1 messages of a block per rank, one round; p - 1 operations on a block.

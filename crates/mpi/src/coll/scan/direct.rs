@@ -1,5 +1,5 @@
-//! Everyone sends its elements to all later ranks, and combines what the ranks before it have sent, from the last of them to
-//! the first.
+//! Everyone sends its elements to all later ranks, and combines what the ranks before it have sent, from the first of them to
+//! the last.
 //!
 //! Source: the flat form of shared memory (Graham, Shipman, EuroPVM/MPI 2008), by messages. Cost: a message of n bytes to
 //! each later rank, one round per segment; as many operations on n as there are ranks before.

@@ -1,4 +1,4 @@
-//! Combining what all ranks have contributed, in the order of ranks: `c0 op (c1 op (... op cn))`.
+//! Combining what all ranks have contributed, in the order of ranks: `((c0 op c1) op c2) op ...`, as a loop over ranks would.
 //!
 //! The order depends on nothing, so neither does the result: not on who combines, nor on how it is cut into parts.
 
@@ -59,29 +59,35 @@ pub unsafe fn fold_parts(
         match operand.reduction {
             Reduction::Kernel(kernel) if operand.datatype.is_contiguous() => {
                 let size = operand.datatype.size() as usize;
-                let mut block = Block([MaybeUninit::uninit(); BLOCK]);
+                let mut blocks = [const { Block([MaybeUninit::uninit(); BLOCK]) }; 2];
                 let length = count as usize * size;
-                let (last, others) = parts.split_last().expect("somebody contributes");
-                if others.is_empty() {
+                let (last, before) = parts.split_last().expect("somebody contributes");
+                let [first, middle @ ..] = before else {
                     std::ptr::copy(*last, output, length);
                     return Ok(());
-                }
-                // What is combined first may lie where the result goes.
-                let is_hit = |own: usize| overlap(parts[own], output, length);
-                let aliased = own.is_some_and(|own| is_hit(own) && !(own == others.len() && parts[own] == output));
+                };
+                // In between, results go to and fro between two blocks. The last one goes to the output, unless it comes of what
+                // lies there: a right operand may lie exactly there.
+                let is_hit = |part: *const u8| overlap(part, output, length);
+                let is_left = own == Some(0) && middle.is_empty() && is_hit(*first);
+                let is_right = own == Some(before.len()) && is_hit(*last) && *last != output;
+                let is_aside = is_left || is_right;
                 let mut done = 0;
                 while done < count as usize {
                     let now = (BLOCK / size).min(count as usize - done);
                     let at = done * size;
                     let to = output.add(at);
-                    let target = if aliased { block.0.as_mut_ptr().cast() } else { to };
-                    let mut right = last.add(at);
-                    for part in others.iter().rev() {
-                        kernel(part.add(at), right, target, now);
-                        right = target;
+                    let mut left = first.add(at);
+                    let [mut free, mut used] = blocks.each_mut().map(|block| block.0.as_mut_ptr().cast::<u8>());
+                    for part in middle {
+                        kernel(left, part.add(at), free, now);
+                        left = free;
+                        std::mem::swap(&mut free, &mut used);
                     }
-                    if right != to {
-                        isthmus_engine::copy(right, to, now * size);
+                    let target = if is_aside { free } else { to };
+                    kernel(left, last.add(at), target, now);
+                    if is_aside {
+                        isthmus_engine::copy(target, to, now * size);
                     }
                     done += now;
                 }
@@ -105,8 +111,9 @@ unsafe fn fold_any(
     output: *mut u8,
     count: i64,
 ) -> Result<()> {
-    let (result, left) = (operand.scratch(access, count)?, operand.scratch(access, count)?);
-    let (last, others) = parts.split_last().expect("somebody contributes");
+    let areas = [operand.scratch(access, count)?, operand.scratch(access, count)?];
+    let [mut result, mut next] = areas.each_ref().map(|area| area.elements);
+    let (first, others) = parts.split_first().expect("somebody contributes");
     // SAFETY: the caller's promise; scratch areas have room for the elements.
     unsafe {
         let fetch = |rank: usize, part: *const u8, to: *mut u8| match own {
@@ -116,12 +123,13 @@ unsafe fn fold_any(
                 Ok(())
             }
         };
-        fetch(others.len(), *last, result.elements)?;
-        for (rank, part) in others.iter().enumerate().rev() {
-            fetch(rank, *part, left.elements)?;
-            operand.combine(left.elements, result.elements, count);
+        fetch(0, *first, result)?;
+        for (rank, part) in others.iter().enumerate() {
+            fetch(rank + 1, *part, next)?;
+            operand.combine(result, next, count);
+            std::mem::swap(&mut result, &mut next);
         }
-        operand.copy(access, result.elements, output, count)
+        operand.copy(access, result, output, count)
     }
 }
 

@@ -94,31 +94,40 @@ impl Access<'_> {
         for done in (0..part.length).step_by(at_once) {
             let now = at_once.min(part.length - done);
             let (own, result) = (part.own.wrapping_add(done), part.result.wrapping_add(done));
-            let mut right = own;
-            for rank in (0..=last).rev() {
-                let mut left = own;
+            // What has been combined goes to and fro between the two, and ends where the result belongs.
+            let place = |rank: usize| {
+                if (last - rank).is_multiple_of(2) {
+                    result
+                } else {
+                    part.room
+                }
+            };
+            let mut left = own;
+            for rank in 0..=last {
+                let mut right = own;
                 if rank != me {
                     let theirs = self.remote(rank, shown).await?;
                     if theirs.length() > part.total && done == 0 {
                         self.mismatch(rank, theirs.length(), part.total);
                     }
-                    // The last one's may lie where the result goes, if there is room for another one's.
-                    let into = if rank == last && last > 1 { result } else { part.room };
+                    // Both are free while what is on the left lies with its owner.
+                    let is_free = rank == 1 && left != place(0).cast_const();
+                    let into = if is_free { part.room } else { place(rank) };
                     let first = part.first + done;
                     let theirs = theirs.part(first..first + now);
                     // SAFETY: the caller's promise.
                     match unsafe { self.bring(rank, theirs, now, into).await } {
-                        Some(there) => left = there,
+                        Some(there) => right = there,
                         None => return Ok(false),
                     }
                 }
-                if rank == last {
-                    right = left;
+                left = if rank == 0 {
+                    right
                 } else {
-                    // SAFETY: as above; a right operand may lie where the result goes.
-                    unsafe { kernel(left, right, result, now / each) };
-                    right = result;
-                }
+                    // SAFETY: as above; a right operand may lie where the result goes, a left one never does.
+                    unsafe { kernel(left, right, place(rank), now / each) };
+                    place(rank)
+                };
             }
         }
         Ok(true)

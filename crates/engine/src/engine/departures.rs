@@ -1,76 +1,42 @@
-//! Records that leave: the channel to a peer, how it is told, and what waits for room.
-
-use isthmus_shm::doorbell;
+//! Records that leave: what waits for room, and operations that are complete when it has left.
 
 use crate::channel::outbound::Outbound;
-use crate::counters;
 use crate::engine::Engine;
 
 impl Engine {
     /// Write what there is room for by now. True: something was written.
     pub fn flush_backlog(&mut self) -> bool {
-        !self.backlog.is_empty() && self.flush()
+        let fed = self.streams.is_busy() && self.stream_on();
+        fed | (!self.channels.is_quiet() && self.flush())
     }
 
     /// Has everything that was to be sent left this process?
     pub fn is_quiet(&self) -> bool {
-        self.backlog.is_empty()
+        self.channels.is_quiet() && !self.streams.is_busy()
     }
 
     /// The channel to `peer`, made at first use.
     #[inline]
     pub fn outbound(&mut self, peer: u32) -> crate::Result<&mut Outbound> {
-        if self.out[peer as usize].is_none() {
+        if self.channels.to(peer).is_none() {
             self.connect(peer)?;
         }
-        Ok(self.out[peer as usize].as_mut().expect("just connected"))
+        Ok(self.channels.to_mut(peer).expect("just connected"))
     }
 
     #[cold]
     fn connect(&mut self, peer: u32) -> crate::Result<()> {
-        let outbound = Outbound::connect(self.segment, &mut self.arena, self.me, peer)?;
-        let outbound = self.out[peer as usize].insert(Box::new(outbound));
+        let outbound = self.channels.connect(&mut self.arena, peer)?;
         self.given_ups.take_back_letters(peer, |letter| outbound.answer(letter));
-        if !outbound.is_idle() && !self.backlog.contains(&peer) {
-            self.backlog.push(peer);
+        if !outbound.is_idle() {
+            self.channels.add_backlog(peer);
         }
         Ok(())
     }
 
-    /// Tell `peer` that there is a record for it, if it does not look by itself or sleeps.
-    #[inline]
-    pub fn ring(&self, peer: u32) {
-        self.order();
-        if self.out[peer as usize]
-            .as_ref()
-            .is_none_or(|outbound| !outbound.is_polled())
-        {
-            doorbell::set_bit(self.segment.bitmap(peer), self.me);
-        }
-        self.wake(peer);
-    }
-
-    /// Between publishing something and looking whether a peer must be told.
-    #[inline]
-    pub fn order(&self) {
-        doorbell::order(self.fence_needed);
-    }
-
-    /// Wake `peer` if it sleeps. After [`Self::order`].
-    #[inline]
-    pub fn wake(&self, peer: u32) {
-        let bell = self.segment.slot(peer).doorbell();
-        if bell.ring() {
-            counters::WAKES.add_anywhere(1);
-            bell.wake();
-        }
-    }
-
     /// Something waits for room in the ring to `peer`: write what fits, remember the rest.
     pub fn kick(&mut self, peer: u32) {
-        if !self.backlog.contains(&peer) {
-            self.backlog.push(peer);
-        }
+        self.channels.add_backlog(peer);
         self.flush();
     }
 
@@ -79,12 +45,11 @@ impl Engine {
     pub fn flush(&mut self) -> bool {
         let mut moved = false;
         let mut at = 0;
-        while at < self.backlog.len() {
-            let peer = self.backlog[at];
+        while let Some(peer) = self.channels.backlogged(at) {
             let (wrote, idle) = self.flush_to(peer);
             moved |= wrote;
             if idle {
-                self.backlog.swap_remove(at);
+                self.channels.end_backlog(at);
             } else {
                 at += 1;
             }
@@ -95,13 +60,13 @@ impl Engine {
 
     /// (whether something was written, whether nothing is left)
     fn flush_to(&mut self, peer: u32) -> (bool, bool) {
-        if self.out[peer as usize].is_none() {
+        if self.channels.to(peer).is_none() {
             return self.leave_letter(peer);
         }
         let mut wrote = false;
         let mut done = std::mem::take(&mut self.done);
         loop {
-            let outbound = self.out[peer as usize].as_mut().expect("a queue has its channel");
+            let outbound = self.channels.to_mut(peer).expect("a queue has its channel");
             let hold = outbound.announce_only();
             wrote |= outbound.flush(&mut done, hold);
             let may_pair = outbound.orders.may_pair();
@@ -114,17 +79,12 @@ impl Engine {
             }
         }
         if wrote {
-            self.ring(peer);
+            self.channels.ring(peer);
         }
         for op in done.drain(..) {
             self.ops.complete_as_is(op);
         }
         self.done = done;
-        (
-            wrote,
-            self.out[peer as usize]
-                .as_ref()
-                .is_none_or(|outbound| outbound.is_idle()),
-        )
+        (wrote, self.channels.to(peer).is_none_or(Outbound::is_idle))
     }
 }

@@ -1,0 +1,271 @@
+//! Accumulates: `target += scale * source`, element by element, atomic against other accumulates.
+//!
+//! The bytes of a process are cut into stripes, a page each; whoever adds to some of a stripe holds its lock meanwhile. So
+//! elements are added by vectors, and processes that add to different pages do not meet. An element belongs to the stripe
+//! in which its first byte lies.
+
+use crate::control::Controls;
+use crate::error::{Result, argument};
+use crate::life::{Job, job};
+use crate::lock::ShortLock;
+use crate::section::Section;
+use crate::transfer::{End, Vector, check_vectors, checked};
+
+/// Types of elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `int`.
+    Int,
+    /// `long`.
+    Long,
+    /// `float`.
+    Float,
+    /// `double`.
+    Double,
+    /// Two `float`s.
+    Complex,
+    /// Two `double`s.
+    DoubleComplex,
+}
+
+impl Kind {
+    /// By the numbers of `armci.h`.
+    ///
+    /// # Errors
+    /// There is none of that number.
+    pub fn of(number: i32) -> Result<Self> {
+        Ok(match number {
+            37 => Self::Int,
+            38 => Self::Double,
+            39 => Self::Float,
+            40 => Self::Complex,
+            41 => Self::DoubleComplex,
+            42 => Self::Long,
+            _ => return Err(argument(format!("optype={number} is no ARMCI_ACC_ constant"))),
+        })
+    }
+
+    /// Bytes of an element.
+    pub fn bytes(self) -> u64 {
+        match self {
+            Self::Int | Self::Float => 4,
+            Self::Long | Self::Double | Self::Complex => 8,
+            Self::DoubleComplex => 16,
+        }
+    }
+}
+
+/// What an element can do.
+trait Element: Copy {
+    /// `self + scale * other`.
+    fn add_scaled(self, scale: Self, other: Self) -> Self;
+}
+
+macro_rules! integer {
+    ($($type:ty)*) => {$(
+        impl Element for $type {
+            #[inline(always)]
+            fn add_scaled(self, scale: Self, other: Self) -> Self {
+                self.wrapping_add(scale.wrapping_mul(other))
+            }
+        }
+    )*};
+}
+integer!(i32 i64);
+
+macro_rules! float {
+    ($($type:ty)*) => {$(
+        impl Element for $type {
+            #[inline(always)]
+            fn add_scaled(self, scale: Self, other: Self) -> Self {
+                self + scale * other
+            }
+        }
+        impl Element for [$type; 2] {
+            #[inline(always)]
+            fn add_scaled(self, scale: Self, other: Self) -> Self {
+                [
+                    self[0] + scale[0] * other[0] - scale[1] * other[1],
+                    self[1] + scale[0] * other[1] + scale[1] * other[0],
+                ]
+            }
+        }
+    )*};
+}
+float!(f32 f64);
+
+/// Add `count` elements.
+///
+/// # Safety
+/// The pointers must be good for as many elements, and `scale` for one.
+unsafe fn add<T: Element>(scale: *const u8, from: *const u8, to: *mut u8, count: usize) {
+    let (from, to) = (from.cast::<T>(), to.cast::<T>());
+    // SAFETY: the caller's promise; the elements may lie anywhere.
+    unsafe {
+        let scale = scale.cast::<T>().read_unaligned();
+        for at in 0..count {
+            let sum = to
+                .add(at)
+                .read_unaligned()
+                .add_scaled(scale, from.add(at).read_unaligned());
+            to.add(at).write_unaligned(sum);
+        }
+    }
+}
+
+/// Which elements, and the factor.
+#[derive(Debug, Clone, Copy)]
+pub struct Sum {
+    /// The elements' type.
+    pub kind: Kind,
+    /// An element that all are multiplied with.
+    pub scale: *const u8,
+}
+
+impl Sum {
+    /// # Safety
+    /// As for [`add`].
+    #[inline]
+    unsafe fn add(self, from: *const u8, to: *mut u8, bytes: u64) {
+        let count = (bytes / self.kind.bytes()) as usize;
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.kind {
+                Kind::Int => add::<i32>(self.scale, from, to, count),
+                Kind::Long => add::<i64>(self.scale, from, to, count),
+                Kind::Float => add::<f32>(self.scale, from, to, count),
+                Kind::Double => add::<f64>(self.scale, from, to, count),
+                Kind::Complex => add::<[f32; 2]>(self.scale, from, to, count),
+                Kind::DoubleComplex => add::<[f64; 2]>(self.scale, from, to, count),
+            }
+        }
+    }
+}
+
+/// Adding under the locks of one process's stripes; holds the one of the last row until another is needed.
+struct Adder<'a> {
+    job: &'a Job,
+    owner: usize,
+    sum: Sum,
+    held: Option<(u64, &'a ShortLock)>,
+}
+
+impl<'a> Adder<'a> {
+    fn hold(&mut self, stripe: u64) {
+        if let Some((held, lock)) = self.held {
+            if held == stripe {
+                return;
+            }
+            lock.unlock();
+        }
+        let lock = self.job.controls.lock(self.owner, stripe);
+        lock.lock(self.job.me, &self.job.world);
+        self.held = Some((stripe, lock));
+    }
+
+    /// # Safety
+    /// As for [`add`].
+    unsafe fn row(&mut self, from: *const u8, to: *mut u8, bytes: u64) {
+        let element = self.sum.kind.bytes();
+        let mut done = 0;
+        while done + element <= bytes {
+            let at = to.addr() as u64 + done;
+            self.hold(Controls::stripe_of(at));
+            // Up to the element that begins in the next stripe.
+            let left = Controls::stripe_bytes() - at % Controls::stripe_bytes();
+            let step = left.next_multiple_of(element).min(bytes - done) / element * element;
+            // SAFETY: a part of the caller's range.
+            unsafe { self.sum.add(from.add(done as usize), to.add(done as usize), step) };
+            done += step;
+        }
+    }
+}
+
+impl Drop for Adder<'_> {
+    fn drop(&mut self) {
+        if let Some((_, lock)) = self.held {
+            lock.unlock();
+        }
+    }
+}
+
+fn whole(sum: Sum, bytes: u64) -> Result<()> {
+    if !bytes.is_multiple_of(sum.kind.bytes()) {
+        return Err(argument(format!(
+            "{bytes} bytes are no whole number of elements of {} bytes",
+            sum.kind.bytes()
+        )));
+    }
+    if sum.scale.is_null() {
+        return Err(argument("scale is null"));
+    }
+    Ok(())
+}
+
+/// Accumulate a section.
+///
+/// # Errors
+/// The target is not global memory of `proc`, or a row holds no whole number of elements.
+///
+/// # Safety
+/// The source and `scale` must be good.
+pub unsafe fn section(sum: Sum, section: &Section, from: *const u8, to: *mut u8, proc: i32) -> Result<()> {
+    let job = job()?;
+    whole(sum, section.row)?;
+    let (source, target) = (from.expose_provenance() as u64, to.expose_provenance() as u64);
+    let owner = checked(job, section, End::Target, source, target, proc)?;
+    // SAFETY: checked, and the caller's promise.
+    unsafe { add_section(job, sum, section, source, target, owner) };
+    Ok(())
+}
+
+/// Accumulate a section of `owner`'s memory, by addresses of this process.
+///
+/// # Safety
+/// Both ends must be good, and rows whole numbers of elements.
+pub unsafe fn add_section(job: &Job, sum: Sum, section: &Section, from: u64, to: u64, owner: usize) {
+    let mut adder = Adder {
+        job,
+        owner,
+        sum,
+        held: None,
+    };
+    section.for_each_row(from, to, |source, target| {
+        let source = std::ptr::with_exposed_provenance(source as usize);
+        let target = std::ptr::with_exposed_provenance_mut(target as usize);
+        // SAFETY: the caller's promise.
+        unsafe { adder.row(source, target, section.row) };
+    });
+}
+
+/// Accumulate the pieces of a vector call. All are checked before the first is touched.
+///
+/// # Errors
+/// As for [`section`].
+///
+/// # Safety
+/// As for [`section`], for each piece; the arrays must be as long as they say.
+pub unsafe fn pieces(sum: Sum, entries: &[Vector], proc: i32) -> Result<()> {
+    let job = job()?;
+    for entry in entries {
+        whole(sum, u64::try_from(entry.bytes).unwrap_or(0))?;
+    }
+    // SAFETY: the caller's promise.
+    let owner = unsafe { check_vectors(job, End::Target, entries, proc) }?;
+    let mut adder = Adder {
+        job,
+        owner,
+        sum,
+        held: None,
+    };
+    for entry in entries {
+        let add = |source: *mut u8, target: *mut u8, bytes: u64| {
+            // SAFETY: the target has been checked, the source is the caller's.
+            unsafe { adder.row(source, target, bytes) };
+            Ok(())
+        };
+        // SAFETY: the caller's promise.
+        unsafe { entry.for_each(add) }?;
+    }
+    Ok(())
+}

@@ -1,0 +1,297 @@
+//! Put, get, accumulate: contiguous, strided, by vectors; and single values.
+
+use std::ffi::c_void;
+
+use super::{answer, done};
+use crate::accumulate::{self, Kind, Sum};
+use crate::error::{Result, argument};
+use crate::rmw::{self, Operation};
+use crate::section::Section;
+use crate::transfer::{self, End, Vector};
+
+/// The arguments of a strided call.
+#[derive(Clone, Copy)]
+pub(super) struct Strided {
+    pub from: *const c_void,
+    pub from_strides: *const i32,
+    pub to: *mut c_void,
+    pub to_strides: *const i32,
+    pub count: *const i32,
+    pub levels: i32,
+    pub proc: i32,
+}
+
+impl Strided {
+    /// # Safety
+    /// The pointers must be good for what the counts say.
+    unsafe fn with(self, f: impl FnOnce(&Section) -> Result<()>) -> Result<()> {
+        // SAFETY: the caller's promise.
+        match unsafe { Section::parse(self.levels, self.count, self.from_strides, self.to_strides) }? {
+            Some(section) => f(&section),
+            None => crate::life::job()?.process(self.proc).map(drop),
+        }
+    }
+
+    /// # Safety
+    /// As for [`with`](Self::with).
+    pub unsafe fn copy(self, end: End) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.with(|section| transfer::section(end, section, self.from.cast(), self.to.cast(), self.proc)) }
+    }
+
+    /// # Safety
+    /// As for [`with`](Self::with), and `scale` for an element.
+    pub unsafe fn accumulate(self, operation: i32, scale: *const c_void) -> Result<()> {
+        let sum = Sum {
+            kind: Kind::of(operation)?,
+            scale: scale.cast(),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { self.with(|section| accumulate::section(sum, section, self.from.cast(), self.to.cast(), self.proc)) }
+    }
+}
+
+/// # Safety
+/// The pointers must be good.
+pub(super) unsafe fn accumulate_row(
+    operation: i32,
+    scale: *const c_void,
+    from: *const c_void,
+    to: *mut c_void,
+    bytes: i32,
+    proc: i32,
+) -> Result<()> {
+    let sum = Sum {
+        kind: Kind::of(operation)?,
+        scale: scale.cast(),
+    };
+    let bytes = u64::try_from(bytes).map_err(|_| argument(format!("bytes={bytes} is negative")))?;
+    if bytes == 0 {
+        return crate::life::job()?.process(proc).map(drop);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { accumulate::section(sum, &Section::row(bytes), from.cast(), to.cast(), proc) }
+}
+
+/// # Safety
+/// The arrays must be as long as they say, and pointers good.
+pub(super) unsafe fn vector(end: End, entries: *const Vector, length: i32, proc: i32) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { transfer::vectors(entries, length).and_then(|entries| transfer::pieces(end, entries, proc)) }
+}
+
+/// # Safety
+/// As for [`vector`].
+pub(super) unsafe fn accumulate_vector(
+    operation: i32,
+    scale: *const c_void,
+    entries: *const Vector,
+    length: i32,
+    proc: i32,
+) -> Result<()> {
+    let sum = Sum {
+        kind: Kind::of(operation)?,
+        scale: scale.cast(),
+    };
+    // SAFETY: the caller's promise.
+    unsafe { transfer::vectors(entries, length).and_then(|entries| accumulate::pieces(sum, entries, proc)) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn isthmus_armci_ARMCI_Put(from: *const c_void, to: *mut c_void, bytes: i32, proc: i32) -> i32 {
+    // SAFETY: the caller's promise, here and in all that follow.
+    done("ARMCI_Put", unsafe {
+        transfer::row(End::Target, from.cast(), to.cast(), bytes, proc)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn isthmus_armci_ARMCI_Get(from: *const c_void, to: *mut c_void, bytes: i32, proc: i32) -> i32 {
+    // SAFETY: as above.
+    done("ARMCI_Get", unsafe {
+        transfer::row(End::Source, from.cast(), to.cast(), bytes, proc)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn isthmus_armci_ARMCI_Acc(
+    operation: i32,
+    scale: *const c_void,
+    from: *const c_void,
+    to: *mut c_void,
+    bytes: i32,
+    proc: i32,
+) -> i32 {
+    // SAFETY: as above.
+    done("ARMCI_Acc", unsafe {
+        accumulate_row(operation, scale, from, to, bytes, proc)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn isthmus_armci_ARMCI_Put_flag(
+    from: *const c_void,
+    to: *mut c_void,
+    bytes: i32,
+    flag: *mut i32,
+    value: i32,
+    proc: i32,
+) -> i32 {
+    // SAFETY: as above.
+    done("ARMCI_Put_flag", unsafe {
+        transfer::row(End::Target, from.cast(), to.cast(), bytes, proc)
+            .and_then(|()| transfer::raise(flag, value, proc))
+    })
+}
+
+macro_rules! strided {
+    ($($entry:ident $name:literal $end:ident)*) => {$(
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $entry(
+            from: *const c_void,
+            from_strides: *const i32,
+            to: *mut c_void,
+            to_strides: *const i32,
+            count: *const i32,
+            levels: i32,
+            proc: i32,
+        ) -> i32 {
+            let call = Strided { from, from_strides, to, to_strides, count, levels, proc };
+            // SAFETY: the caller's promise.
+            done($name, unsafe { call.copy(End::$end) })
+        }
+    )*};
+}
+strided! {
+    isthmus_armci_ARMCI_PutS "ARMCI_PutS" Target
+    isthmus_armci_ARMCI_GetS "ARMCI_GetS" Source
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn isthmus_armci_ARMCI_AccS(
+    operation: i32,
+    scale: *const c_void,
+    from: *const c_void,
+    from_strides: *const i32,
+    to: *mut c_void,
+    to_strides: *const i32,
+    count: *const i32,
+    levels: i32,
+    proc: i32,
+) -> i32 {
+    let call = Strided {
+        from,
+        from_strides,
+        to,
+        to_strides,
+        count,
+        levels,
+        proc,
+    };
+    // SAFETY: the caller's promise.
+    done("ARMCI_AccS", unsafe { call.accumulate(operation, scale) })
+}
+
+macro_rules! flagged {
+    ($($entry:ident $name:literal)*) => {$(
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $entry(
+            from: *const c_void,
+            from_strides: *const i32,
+            to: *mut c_void,
+            to_strides: *const i32,
+            count: *const i32,
+            levels: i32,
+            flag: *mut i32,
+            value: i32,
+            proc: i32,
+        ) -> i32 {
+            let call = Strided { from, from_strides, to, to_strides, count, levels, proc };
+            // SAFETY: the caller's promise.
+            done($name, unsafe {
+                call.copy(End::Target).and_then(|()| transfer::raise(flag, value, proc))
+            })
+        }
+    )*};
+}
+flagged! {
+    isthmus_armci_ARMCI_PutS_flag "ARMCI_PutS_flag"
+    isthmus_armci_ARMCI_PutS_flag_dir "ARMCI_PutS_flag_dir"
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn isthmus_armci_ARMCI_PutV(entries: *const Vector, length: i32, proc: i32) -> i32 {
+    // SAFETY: the caller's promise.
+    done("ARMCI_PutV", unsafe { vector(End::Target, entries, length, proc) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn isthmus_armci_ARMCI_GetV(entries: *const Vector, length: i32, proc: i32) -> i32 {
+    // SAFETY: the caller's promise.
+    done("ARMCI_GetV", unsafe { vector(End::Source, entries, length, proc) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn isthmus_armci_ARMCI_AccV(
+    operation: i32,
+    scale: *const c_void,
+    entries: *const Vector,
+    length: i32,
+    proc: i32,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    done("ARMCI_AccV", unsafe {
+        accumulate_vector(operation, scale, entries, length, proc)
+    })
+}
+
+macro_rules! values {
+    ($($put:ident $put_name:literal $get:ident $get_name:literal $type:ty)*) => {$(
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $put(value: $type, to: *mut c_void, proc: i32) -> i32 {
+            // SAFETY: the value is ours.
+            done($put_name, unsafe {
+                transfer::row(End::Target, (&raw const value).cast(), to.cast(), size_of::<$type>() as i32, proc)
+            })
+        }
+
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $get(from: *const c_void, proc: i32) -> $type {
+            let mut value = <$type>::default();
+            // SAFETY: the value is ours.
+            answer($get_name, unsafe {
+                transfer::row(End::Source, from.cast(), (&raw mut value).cast(), size_of::<$type>() as i32, proc)
+            });
+            value
+        }
+    )*};
+}
+values! {
+    isthmus_armci_ARMCI_PutValueInt "ARMCI_PutValueInt" isthmus_armci_ARMCI_GetValueInt "ARMCI_GetValueInt" i32
+    isthmus_armci_ARMCI_PutValueLong "ARMCI_PutValueLong" isthmus_armci_ARMCI_GetValueLong "ARMCI_GetValueLong" i64
+    isthmus_armci_ARMCI_PutValueFloat "ARMCI_PutValueFloat" isthmus_armci_ARMCI_GetValueFloat "ARMCI_GetValueFloat" f32
+    isthmus_armci_ARMCI_PutValueDouble "ARMCI_PutValueDouble" isthmus_armci_ARMCI_GetValueDouble "ARMCI_GetValueDouble" f64
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn isthmus_armci_ARMCI_Rmw(
+    operation: i32,
+    local: *mut c_void,
+    remote: *mut c_void,
+    extra: i32,
+    proc: i32,
+) -> i32 {
+    let operation = Operation::of(operation);
+    // SAFETY: the caller's promise.
+    done("ARMCI_Rmw", unsafe {
+        operation.and_then(|operation| rmw::rmw(operation, local.cast(), remote.cast(), extra, proc))
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn isthmus_armci_ARMCI_Copy(from: *const c_void, to: *mut c_void, bytes: i32) {
+    if let Ok(bytes) = usize::try_from(bytes) {
+        // SAFETY: the caller's promise.
+        unsafe { isthmus_transfer::copy::copy(from.cast(), to.cast(), bytes) };
+    }
+}

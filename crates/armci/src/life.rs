@@ -1,0 +1,145 @@
+//! Starting and ending ARMCI in this process: before or after MPI's own, in any order, with or without MPI.
+
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use isthmus_engine::{ContextId, Peer};
+
+use crate::control::Controls;
+use crate::error::{Error, Result, argument};
+use crate::group::{self, Group};
+use crate::{directory, memory, mutex};
+
+/// The message spaces of ARMCI's world: collectives, users' messages. Far above those that communicators take, which count
+/// from 0.
+const WORLD_CONTEXT: ContextId = ContextId(u32::MAX - 64);
+
+/// What an initialized process knows. Lives until it exits, since calls of other threads may look at it.
+#[derive(Debug)]
+pub struct Job {
+    /// All processes.
+    pub world: Arc<Group>,
+    /// Our number among them.
+    pub me: usize,
+    /// What each process shows the others.
+    pub controls: Controls,
+}
+
+static JOB: AtomicPtr<Job> = AtomicPtr::new(std::ptr::null_mut());
+
+/// How often it was initialized and not finalized.
+static USERS: Mutex<u32> = Mutex::new(0);
+
+/// What this process knows.
+///
+/// # Errors
+/// It is not initialized.
+#[inline]
+pub fn job() -> Result<&'static Job> {
+    // SYNC: armci-job
+    let job = JOB.load(Ordering::Acquire);
+    // SAFETY: null, or a leaked box that nobody writes to.
+    unsafe { job.as_ref() }.ok_or(Error::NotInitialized)
+}
+
+/// Our rank in the job, for messages; `None` before it has booted.
+pub fn rank() -> Option<u32> {
+    match isthmus_engine::state() {
+        isthmus_engine::State::Outside => None,
+        _ => Some(isthmus_engine::world().rank),
+    }
+}
+
+/// Initialize, among all processes of the job or, if `members` are told, among these, in their order; collective over
+/// them. Joins the job if nobody in this process has. Calling again counts.
+///
+/// # Errors
+/// The job cannot be joined, there is no memory, or this process is not a member.
+pub fn init(members: Option<Vec<Peer>>) -> Result<()> {
+    let mut users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
+    if *users == 0 {
+        isthmus_engine::join()?;
+        if let Err(error) = found(members) {
+            isthmus_engine::part();
+            return Err(error);
+        }
+    }
+    *users += 1;
+    Ok(())
+}
+
+fn found(members: Option<Vec<Peer>>) -> Result<()> {
+    let ours = isthmus_engine::world();
+    let members = members.unwrap_or_else(|| (0..ours.size).map(Peer).collect());
+    let me = members.iter().position(|peer| peer.0 == ours.rank);
+    let me = me.ok_or_else(|| argument("the calling process is not in the communicator"))?;
+    let world = Arc::new(Group::new(members, Some(me), WORLD_CONTEXT));
+    let controls = Controls::exchange(&world.link()?)?;
+    group::open(world.clone());
+    let job = Box::leak(Box::new(Job { world, me, controls }));
+    // SYNC: armci-job
+    JOB.store(job, Ordering::Release);
+    Ok(())
+}
+
+/// Finalize: the last of as many calls as [`init`] had waits for all processes and gives global memory back. Without
+/// `init`, does nothing.
+///
+/// # Errors
+/// Another process has died.
+pub fn finalize() -> Result<()> {
+    let mut users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
+    match *users {
+        0 => return Ok(()),
+        1 => {}
+        _ => {
+            *users -= 1;
+            return Ok(());
+        }
+    }
+    let job = job()?;
+    let waited = job.world.link()?.barrier();
+    // SYNC: armci-job
+    JOB.store(std::ptr::null_mut(), Ordering::Release);
+    mutex::forget();
+    directory::forget_all();
+    memory::free_all();
+    group::close();
+    *users = 0;
+    isthmus_engine::part();
+    waited
+}
+
+/// Is it initialized?
+pub fn is_initialized() -> bool {
+    job().is_ok()
+}
+
+impl Job {
+    /// Processes.
+    #[inline]
+    pub fn processes(&self) -> usize {
+        self.world.size()
+    }
+
+    /// A process by its number, checked.
+    ///
+    /// # Errors
+    /// There is none.
+    #[inline]
+    pub fn process(&self, proc: i32) -> Result<usize> {
+        match usize::try_from(proc) {
+            Ok(known) if known < self.processes() => Ok(known),
+            _ => Err(Error::Process {
+                proc,
+                processes: self.processes(),
+            }),
+        }
+    }
+
+    /// The engine's name of a process.
+    #[inline]
+    pub fn peer(&self, proc: usize) -> Peer {
+        self.world.peer(proc)
+    }
+}

@@ -1,0 +1,203 @@
+//! Messages among the members of a group, and collectives made of them.
+//!
+//! Barrier: dissemination (D. Hensgen, R. Finkel, U. Manber, "Two Algorithms for Barrier Synchronization", 1988). All-gather:
+//! the same pattern (J. Bruck et al., "Efficient Algorithms for All-to-All Communications", 1997). Broadcast and reduction: a
+//! binomial tree. Everything blocks until this process's part is done.
+
+use isthmus_engine::{ContextId, Entered, Mode, OpId, Outcome, Peer, Posting, enter};
+
+use crate::error::{Error, Result, argument};
+
+/// Tags of the collectives, in a message space that nothing else uses. Messages of a pair do not overtake one another, so
+/// calls that follow one another need none of their own.
+#[derive(Debug, Clone, Copy)]
+enum Tag {
+    Barrier,
+    Gather,
+    Broadcast,
+    Reduce,
+}
+
+/// The members of a group as one of them sees them, and their message space.
+#[derive(Debug, Clone, Copy)]
+pub struct Link<'a> {
+    members: &'a [Peer],
+    me: usize,
+    context: ContextId,
+}
+
+impl<'a> Link<'a> {
+    /// Among `members`, of which the calling process is number `me`.
+    pub fn new(members: &'a [Peer], me: usize, context: ContextId) -> Self {
+        Self { members, me, context }
+    }
+
+    /// Our number.
+    pub fn me(&self) -> usize {
+        self.me
+    }
+
+    /// How many members there are.
+    pub fn size(&self) -> usize {
+        self.members.len()
+    }
+
+    fn start_sending(&self, inside: &mut Entered, to: usize, tag: i32, data: &[u8]) -> Result<Option<OpId>> {
+        let posting = Posting {
+            context: self.context,
+            source: self.me as i32,
+            tag,
+        };
+        // SAFETY: callers wait for the operation before the borrow of `data` ends.
+        let op = unsafe { inside.send(Mode::Standard, self.members[to], posting, data.as_ptr(), data.len()) }?;
+        Ok(op)
+    }
+
+    fn start_receiving(&self, inside: &mut Entered, from: Option<usize>, tag: i32, buffer: &mut [u8]) -> Result<OpId> {
+        let from = from.map(|from| self.members[from]);
+        // SAFETY: callers wait for the operation before the borrow of `buffer` ends.
+        let op = unsafe { inside.receive(from, self.context, Some(tag), buffer.as_mut_ptr(), buffer.len()) }?;
+        Ok(op)
+    }
+
+    fn finish(&self, inside: &mut Entered, op: OpId, with: usize) -> Result<Outcome> {
+        let outcome = inside.wait_for_operations(|inside| inside.take(op))?;
+        if outcome.peer_failed | outcome.revoked {
+            return Err(Error::Failed(with));
+        }
+        if outcome.truncated {
+            return Err(argument(format!(
+                "a message of {} bytes from process {with} is longer than the buffer",
+                outcome.arrival.bytes
+            )));
+        }
+        Ok(outcome)
+    }
+
+    /// Send to a member. Blocks until `data` may change.
+    ///
+    /// # Errors
+    /// It has failed, or there is no memory.
+    pub fn send(&self, to: usize, tag: i32, data: &[u8]) -> Result<()> {
+        let mut inside = enter();
+        if let Some(op) = self.start_sending(&mut inside, to, tag, data)? {
+            self.finish(&mut inside, op, to)?;
+        }
+        Ok(())
+    }
+
+    /// Receive from a member, or from anybody: who sent, and how many bytes. Blocks until the message is there.
+    ///
+    /// # Errors
+    /// The sender has failed, or the message is longer than the buffer.
+    pub fn receive(&self, from: Option<usize>, tag: i32, buffer: &mut [u8]) -> Result<(usize, usize)> {
+        let mut inside = enter();
+        let op = self.start_receiving(&mut inside, from, tag, buffer)?;
+        let arrival = self.finish(&mut inside, op, from.unwrap_or(0))?.arrival;
+        Ok((arrival.source as usize, arrival.bytes as usize))
+    }
+
+    /// Send to one member while receiving from another.
+    fn exchange(&self, tag: Tag, to: usize, data: &[u8], from: usize, buffer: &mut [u8]) -> Result<()> {
+        let mut inside = enter();
+        let receiving = self.start_receiving(&mut inside, Some(from), tag as i32, buffer)?;
+        let sending = self.start_sending(&mut inside, to, tag as i32, data);
+        let received = self.finish(&mut inside, receiving, from);
+        if let Some(op) = sending? {
+            self.finish(&mut inside, op, to)?;
+        }
+        received.map(drop)
+    }
+
+    /// Wait for all members.
+    ///
+    /// # Errors
+    /// A member has failed.
+    pub fn barrier(&self) -> Result<()> {
+        let size = self.size();
+        let mut distance = 1;
+        while distance < size {
+            let to = (self.me + distance) % size;
+            let from = (self.me + size - distance) % size;
+            self.exchange(Tag::Barrier, to, &[], from, &mut [])?;
+            distance *= 2;
+        }
+        Ok(())
+    }
+
+    /// `data` of the member `root` goes to all.
+    ///
+    /// # Errors
+    /// A member has failed.
+    pub fn broadcast(&self, data: &mut [u8], root: usize) -> Result<()> {
+        let size = self.size();
+        let relative = (self.me + size - root) % size;
+        let mut mask = 1;
+        while mask < size && relative & mask == 0 {
+            mask <<= 1;
+        }
+        if relative != 0 {
+            let parent = (relative - mask + root) % size;
+            self.receive(Some(parent), Tag::Broadcast as i32, data)?;
+        }
+        while mask > 1 {
+            mask >>= 1;
+            if relative + mask < size {
+                self.send((relative + mask + root) % size, Tag::Broadcast as i32, data)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What every member has, of the same length, in the order of members.
+    ///
+    /// # Errors
+    /// A member has failed.
+    pub fn all_gather(&self, mine: &[u8]) -> Result<Vec<u8>> {
+        let (size, length) = (self.size(), mine.len());
+        let mut all = vec![0; size * length];
+        all[..length].copy_from_slice(mine);
+        let mut have = 1;
+        while have < size {
+            let count = have.min(size - have);
+            let to = (self.me + size - have) % size;
+            let from = (self.me + have) % size;
+            let (old, new) = all.split_at_mut(have * length);
+            self.exchange(
+                Tag::Gather,
+                to,
+                &old[..count * length],
+                from,
+                &mut new[..count * length],
+            )?;
+            have += count;
+        }
+        // The first is ours, and then those that come after us.
+        all.rotate_right(self.me * length);
+        Ok(all)
+    }
+
+    /// Combine what all members have; all get the same result. `combine(inout, other)` must not depend on the order of
+    /// members.
+    ///
+    /// # Errors
+    /// A member has failed.
+    pub fn all_reduce(&self, data: &mut [u8], mut combine: impl FnMut(&mut [u8], &[u8])) -> Result<()> {
+        let size = self.size();
+        let mut other = Vec::new();
+        let mut mask = 1;
+        while mask < size {
+            if self.me & mask != 0 {
+                self.send(self.me - mask, Tag::Reduce as i32, data)?;
+                break;
+            }
+            if self.me + mask < size {
+                other.resize(data.len(), 0);
+                self.receive(Some(self.me + mask), Tag::Reduce as i32, &mut other)?;
+                combine(data, &other);
+            }
+            mask <<= 1;
+        }
+        self.broadcast(data, 0)
+    }
+}

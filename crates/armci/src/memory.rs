@@ -1,0 +1,267 @@
+//! Global memory: a block at each process of a group, out of the shared heap, known to all; and local memory.
+
+use std::collections::{HashMap, HashSet};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+use isthmus_engine::heap::{self, Place};
+
+use crate::directory::{self, Block};
+use crate::error::{Error, Result, argument};
+use crate::group::Group;
+use crate::life::job;
+use crate::link::Link;
+
+/// Blocks begin on a line, and vectors of any processor.
+const ALIGNMENT: u64 = 64;
+
+/// What this process took from the shared heap, by address.
+static OWN: LazyLock<Mutex<HashSet<usize>>> = LazyLock::new(Mutex::default);
+/// What it took from its own memory, by address: bytes.
+static LOCAL: LazyLock<Mutex<HashMap<usize, usize>>> = LazyLock::new(Mutex::default);
+/// Collective calls that this process took part in.
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(1);
+
+fn own() -> MutexGuard<'static, HashSet<usize>> {
+    OWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A member's block, as mapped here; without bytes the address is null.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown {
+    /// First byte here.
+    pub address: *mut u8,
+    /// Bytes.
+    pub length: u64,
+}
+
+/// Said in place of a block that could not be had.
+const REFUSED: u64 = u64::MAX;
+/// Said in place of a block without bytes.
+const NOTHING: u64 = u64::MAX - 1;
+
+/// Take `bytes` zeroed bytes of the heap, and tell all members of the link: the number of the allocation, and everybody's
+/// blocks. Collective. Blocks.
+///
+/// # Errors
+/// At every member, if one could not have its memory.
+pub fn exchange(link: &Link<'_>, bytes: u64) -> Result<(u64, Vec<Shown>)> {
+    let (taken, why) = match bytes {
+        0 => (Ok(None), String::new()),
+        _ => match heap::allocate(bytes, ALIGNMENT) {
+            Ok(address) => (Ok(Some(address)), String::new()),
+            Err(error) => (Err(()), error.to_string()),
+        },
+    };
+    if let Ok(Some(address)) = taken {
+        // SAFETY: the heap gave us so many bytes, and nobody else knows them.
+        unsafe { address.as_ptr().write_bytes(0, bytes as usize) };
+    }
+    let place = match taken {
+        Err(()) => REFUSED,
+        Ok(None) => NOTHING,
+        Ok(Some(address)) => heap::place_of(address.as_ptr(), bytes).map_or(REFUSED, |place| place.0),
+    };
+    let mut mine = [0; 16];
+    mine[..8].copy_from_slice(&place.to_ne_bytes());
+    mine[8..].copy_from_slice(&bytes.to_ne_bytes());
+    let give_back = || {
+        if let Ok(Some(address)) = taken {
+            heap::free(address);
+        }
+    };
+    let all = link.all_gather(&mine).inspect_err(|_| give_back())?;
+    let shown: Option<Vec<Shown>> = all.chunks_exact(16).map(shown).collect();
+    let Some(shown) = shown else {
+        give_back();
+        let why = if why.is_empty() {
+            "another process could not have its part".to_owned()
+        } else {
+            why
+        };
+        return Err(Error::Memory { bytes, why });
+    };
+    if let Ok(Some(address)) = taken {
+        own().insert(address.as_ptr().addr());
+    }
+    Ok((ALLOCATIONS.fetch_add(1, Ordering::Relaxed), shown))
+}
+
+/// What a member told. `None`: it has no memory, or what it told makes no sense.
+fn shown(told: &[u8]) -> Option<Shown> {
+    let number = |at: usize| Some(u64::from_ne_bytes(told.get(at..at + 8)?.try_into().ok()?));
+    let (place, length) = (number(0)?, number(8)?);
+    let address = match place {
+        REFUSED => return None,
+        NOTHING => std::ptr::null_mut(),
+        place => heap::address_of(Place(place), length)?.as_ptr(),
+    };
+    Some(Shown { address, length })
+}
+
+/// `ARMCI_Malloc`: `bytes` at the calling process, as many as each likes; the blocks of all members of the group. Collective.
+/// The memory is zeroed.
+///
+/// # Errors
+/// At every member, if one could not have its memory; the caller is not a member.
+pub fn allocate(group: &Group, bytes: u64) -> Result<Vec<Shown>> {
+    let world = &job()?.world;
+    let (allocation, shown) = exchange(&group.link()?, bytes)?;
+    let mut blocks = Vec::new();
+    for (member, block) in shown.iter().enumerate().filter(|(_, block)| !block.address.is_null()) {
+        blocks.push(Block {
+            start: block.address.addr() as u64,
+            length: block.length,
+            owner: if std::ptr::eq(group, &raw const **world) {
+                member
+            } else {
+                group.absolute(member as i32)?
+            },
+            allocation,
+        });
+    }
+    directory::add(blocks);
+    Ok(shown)
+}
+
+/// `ARMCI_Free`: give back what [`allocate`] gave, by the own block's address, or null where there is none. Collective over
+/// the group that allocated.
+///
+/// # Errors
+/// At every member, if one names an address that no block begins at.
+pub fn free(group: &Group, address: *mut u8) -> Result<()> {
+    let bad = |address: u64| {
+        argument(format!(
+            "ptr={address:#x} is not the beginning of memory from ARMCI_Malloc (or was freed)"
+        ))
+    };
+    let mine = match address.is_null() {
+        true => NOTHING,
+        false => heap::place_of(address, 1).map_or(REFUSED, |place| place.0),
+    };
+    let all = group.link()?.all_gather(&mine.to_ne_bytes())?;
+    // Whoever has a block tells which allocation it is.
+    let mut allocation = None;
+    for told in all.chunks_exact(8) {
+        let place = u64::from_ne_bytes(told.try_into().unwrap_or_default());
+        if place == NOTHING {
+            continue;
+        }
+        let start = heap::address_of(Place(place), 1).map_or(0, |start| start.as_ptr().addr() as u64);
+        let found = directory::allocation_at(start).ok_or_else(|| bad(address.addr() as u64))?;
+        if *allocation.get_or_insert(found) != found {
+            return Err(argument("processes free different allocations in one call"));
+        }
+    }
+    if let Some(allocation) = allocation {
+        directory::forget(allocation);
+    }
+    release(address);
+    Ok(())
+}
+
+/// Memory of the shared heap for one process alone, which others learn of by the meminfo that they are given
+/// (`ARMCI_Memget`). Local.
+///
+/// # Errors
+/// There is none.
+pub fn take(bytes: u64) -> Result<NonNull<u8>> {
+    let job = job()?;
+    let address = heap::allocate(bytes.max(1), ALIGNMENT)?;
+    own().insert(address.as_ptr().addr());
+    know(address.as_ptr().addr() as u64, bytes, job.me);
+    Ok(address)
+}
+
+/// From now on these bytes of `owner` may be accessed from here.
+pub fn know(start: u64, length: u64, owner: usize) {
+    if directory::allocation_at(start).is_none() {
+        directory::add([Block {
+            start,
+            length,
+            owner,
+            allocation: ALLOCATIONS.fetch_add(1, Ordering::Relaxed),
+        }]);
+    }
+}
+
+/// Give back what [`take`] gave. Local.
+///
+/// # Errors
+/// It did not give this address.
+pub fn give_back(address: *mut u8) -> Result<()> {
+    let allocation = directory::allocation_at(address.addr() as u64);
+    match (allocation, NonNull::new(address)) {
+        (Some(allocation), Some(address)) if own().remove(&address.as_ptr().addr()) => {
+            directory::forget(allocation);
+            heap::free(address);
+            Ok(())
+        }
+        _ => Err(argument(format!("address {address:p} did not come from ARMCI_Memget"))),
+    }
+}
+
+/// Give back what [`exchange`] gave this process; null is nothing. Local.
+pub(crate) fn release(address: *mut u8) {
+    if let Some(address) = NonNull::new(address)
+        && own().remove(&address.as_ptr().addr())
+    {
+        heap::free(address);
+    }
+}
+
+/// Give back what is left of the shared heap, at the end.
+pub(crate) fn free_all() {
+    for address in own().drain() {
+        if let Some(address) = NonNull::new(std::ptr::with_exposed_provenance_mut(address)) {
+            heap::free(address);
+        }
+    }
+}
+
+fn layout(bytes: usize) -> Option<std::alloc::Layout> {
+    std::alloc::Layout::from_size_align(bytes.max(1), ALIGNMENT as usize).ok()
+}
+
+/// `ARMCI_Malloc_local`: memory of this process. Null: there is none.
+pub fn allocate_local(bytes: usize) -> *mut u8 {
+    if bytes as u64 > isthmus_os::memory::available() {
+        return std::ptr::null_mut();
+    }
+    let Some(layout) = layout(bytes) else {
+        return std::ptr::null_mut();
+    };
+    // SAFETY: the layout's size is not 0.
+    let address = unsafe { std::alloc::alloc(layout) };
+    if !address.is_null() {
+        let mut local = LOCAL.lock().unwrap_or_else(PoisonError::into_inner);
+        local.insert(address.expose_provenance(), bytes);
+    }
+    address
+}
+
+/// `ARMCI_Free_local`: give back what [`allocate_local`] gave; null is nothing.
+///
+/// # Errors
+/// It did not give this address.
+pub fn free_local(address: *mut u8) -> Result<()> {
+    if address.is_null() {
+        return Ok(());
+    }
+    let bytes = LOCAL
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .remove(&address.addr());
+    match bytes.and_then(layout) {
+        Some(layout) => {
+            let address: *mut u8 = std::ptr::with_exposed_provenance_mut(address.addr());
+            // SAFETY: `alloc` gave this address for this layout, and it has just left the table.
+            unsafe { std::alloc::dealloc(address, layout) };
+            Ok(())
+        }
+        None => Err(argument(format!(
+            "ptr={address:p} did not come from ARMCI_Malloc_local"
+        ))),
+    }
+}

@@ -1,0 +1,200 @@
+//! Sections of arrays as ARMCI tells them: bytes of a row, and counts and strides of levels.
+
+use std::ops::Range;
+
+use isthmus_transfer::{Layout, Level};
+
+use crate::error::{Result, argument};
+
+/// `ARMCI_MAX_STRIDE_LEVEL`.
+pub const MOST_LEVELS: usize = 8;
+
+/// Rows of equal length, at two places.
+#[derive(Debug, Clone, Copy)]
+pub struct Section {
+    /// Bytes of a row.
+    pub row: u64,
+    /// Levels that count.
+    count: usize,
+    from: [Level; MOST_LEVELS],
+    to: [Level; MOST_LEVELS],
+}
+
+const ONCE: Level = Level { count: 1, stride: 0 };
+
+impl Section {
+    /// One row.
+    #[inline]
+    pub fn row(bytes: u64) -> Self {
+        Self {
+            row: bytes,
+            count: 0,
+            from: [ONCE; MOST_LEVELS],
+            to: [ONCE; MOST_LEVELS],
+        }
+    }
+
+    /// Rows of `row` bytes, repeated by levels of (count, stride at the source, stride at the destination), the innermost first. What is
+    /// contiguous at both ends becomes one row.
+    ///
+    /// # Panics
+    /// If there are more than [`MOST_LEVELS`] levels that count.
+    pub fn of(row: u64, levels: impl IntoIterator<Item = (u64, i64, i64)>) -> Self {
+        let mut section = Self::row(row);
+        for (count, from, to) in levels {
+            if count == 1 {
+                continue;
+            }
+            if section.count == 0 && from == to && u64::try_from(from) == Ok(section.row) {
+                section.row *= count;
+                continue;
+            }
+            section.from[section.count] = Level { count, stride: from };
+            section.to[section.count] = Level { count, stride: to };
+            section.count += 1;
+        }
+        section
+    }
+
+    /// From the arrays of a strided call. `None`: there is nothing to move.
+    ///
+    /// # Errors
+    /// A negative count, or more levels than there may be.
+    ///
+    /// # Safety
+    /// `count` must have `levels + 1` elements, the strides `levels`.
+    pub unsafe fn parse(
+        levels: i32,
+        count: *const i32,
+        from_strides: *const i32,
+        to_strides: *const i32,
+    ) -> Result<Option<Self>> {
+        let depth = usize::try_from(levels)
+            .ok()
+            .filter(|&depth| depth <= MOST_LEVELS)
+            .ok_or_else(|| argument(format!("stride_levels={levels}, there may be 0 to {MOST_LEVELS}")))?;
+        if count.is_null() || (depth > 0 && (from_strides.is_null() || to_strides.is_null())) {
+            return Err(argument("count or a stride array is null"));
+        }
+        // SAFETY: the caller's promise.
+        let number = |array: *const i32, at: usize| unsafe { array.add(at).read() };
+        let mut is_empty = false;
+        for at in 0..=depth {
+            match number(count, at) {
+                0 => is_empty = true,
+                negative if negative < 0 => return Err(argument(format!("count[{at}]={negative} is negative"))),
+                _ => {}
+            }
+        }
+        if is_empty {
+            return Ok(None);
+        }
+        let level = |at: usize| {
+            let (count, from, to) = (number(count, at + 1), number(from_strides, at), number(to_strides, at));
+            (count as u64, i64::from(from), i64::from(to))
+        };
+        Ok(Some(Self::of(number(count, 0) as u64, (0..depth).map(level))))
+    }
+
+    /// Is it one row?
+    #[inline]
+    pub fn is_row(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Bytes in all.
+    pub fn bytes(&self) -> u64 {
+        self.levels_at_source()
+            .iter()
+            .fold(self.row, |bytes, level| bytes.saturating_mul(level.count))
+    }
+
+    fn levels_at_source(&self) -> &[Level] {
+        &self.from[..self.count]
+    }
+
+    fn levels_at_target(&self) -> &[Level] {
+        &self.to[..self.count]
+    }
+
+    /// The source, from `base` on.
+    #[inline]
+    pub fn source(&self, base: u64) -> Layout<'_> {
+        Layout::strided(base, self.row, self.levels_at_source())
+    }
+
+    /// The destination, from `base` on.
+    #[inline]
+    pub fn target(&self, base: u64) -> Layout<'_> {
+        Layout::strided(base, self.row, self.levels_at_target())
+    }
+
+    /// The addresses that a side of it touches. `None`: it would leave the address space.
+    #[inline]
+    pub fn extent(layout: &Layout<'_>) -> Option<Range<u64>> {
+        layout.extent()
+    }
+
+    /// Call `row(source, destination)` for every row, in the order of addresses of a section with positive strides.
+    pub fn for_each_row(&self, from: u64, to: u64, mut row: impl FnMut(u64, u64)) {
+        let mut index = [0_u64; MOST_LEVELS];
+        let (mut source, mut target) = (from, to);
+        loop {
+            row(source, target);
+            let mut level = 0;
+            loop {
+                if level == self.count {
+                    return;
+                }
+                let (a, b) = (self.from[level], self.to[level]);
+                index[level] += 1;
+                if index[level] < a.count {
+                    source = source.wrapping_add_signed(a.stride);
+                    target = target.wrapping_add_signed(b.stride);
+                    break;
+                }
+                index[level] = 0;
+                let back = (a.count - 1) as i64;
+                source = source.wrapping_add_signed(-a.stride * back);
+                target = target.wrapping_add_signed(-b.stride * back);
+                level += 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_contiguous_at_both_ends_is_one_row() {
+        let section = Section::of(16, [(4, 16, 16), (3, 64, 64)]);
+        assert!(section.is_row());
+        assert_eq!(section.row, 192);
+        let section = Section::of(16, [(4, 16, 32), (1, 7, 9), (3, 64, 128)]);
+        assert!(!section.is_row());
+        assert_eq!(section.bytes(), 192);
+    }
+
+    #[test]
+    fn rows_come_in_order() {
+        let section = Section::of(8, [(2, 10, 100), (3, 40, 1000)]);
+        let mut rows = Vec::new();
+        section.for_each_row(1, 2, |from, to| rows.push((from, to)));
+        assert_eq!(
+            rows,
+            [(1, 2), (11, 102), (41, 1002), (51, 1102), (81, 2002), (91, 2102)]
+        );
+        assert_eq!(section.target(2).extent(), Some(2..2110));
+    }
+
+    #[test]
+    fn bad_counts_are_refused() {
+        let (counts, strides) = ([8, -1], [8]);
+        // SAFETY: the arrays have two and one elements.
+        let parse = |levels| unsafe { Section::parse(levels, counts.as_ptr(), strides.as_ptr(), strides.as_ptr()) };
+        assert!(parse(1).is_err() && parse(9).is_err() && parse(-1).is_err());
+        assert!(parse(0).is_ok_and(|section| section.is_some_and(|section| section.row == 8)));
+    }
+}

@@ -1,0 +1,283 @@
+//! The channels of one process: to and from each peer, which of them are polled, and which wait for room.
+
+use std::sync::atomic::{Ordering, fence};
+
+use isthmus_os::membarrier;
+use isthmus_shm::ring::Mapped;
+use isthmus_shm::{Offset, Segment, doorbell};
+
+use crate::channel::cells::Cell;
+use crate::channel::inbound::Inbound;
+use crate::channel::outbound::{self, Leases, Outbound};
+use crate::counters;
+use crate::memory::arena::Arena;
+
+/// Rings that are looked at in every round of progress; the others ring the doorbell.
+const MAX_POLLED: usize = 16;
+
+/// All channels of this process.
+#[derive(Debug)]
+pub(crate) struct Channels {
+    segment: &'static Segment,
+    me: u32,
+    /// Our process is not registered with membarrier: fence after every record.
+    fence_needed: bool,
+    out: Vec<Option<Box<Outbound>>>,
+    inbound: Vec<Option<Box<Inbound>>>,
+    /// Peers whose rings are looked at in every round of progress.
+    polled: Vec<u32>,
+    /// Peers with something queued.
+    backlog: Vec<u32>,
+    leases: Leases,
+    /// Cells that this process has made.
+    cells_made: u32,
+}
+
+impl Channels {
+    /// None yet.
+    pub fn new(segment: &'static Segment, me: u32, fence_needed: bool) -> Self {
+        let ranks = segment.ranks() as usize;
+        Self {
+            segment,
+            me,
+            fence_needed,
+            out: (0..ranks).map(|_| None).collect(),
+            inbound: (0..ranks).map(|_| None).collect(),
+            polled: Vec::new(),
+            backlog: Vec::new(),
+            leases: Leases::default(),
+            cells_made: 0,
+        }
+    }
+
+    /// The channel to `peer`, if there is one.
+    #[inline]
+    pub fn to(&self, peer: u32) -> Option<&Outbound> {
+        self.out[peer as usize].as_deref()
+    }
+
+    /// As [`Self::to`].
+    #[inline]
+    pub fn to_mut(&mut self, peer: u32) -> Option<&mut Outbound> {
+        self.out[peer as usize].as_deref_mut()
+    }
+
+    /// The channel from `peer`, if there is one.
+    #[inline]
+    pub fn from(&self, peer: u32) -> Option<&Inbound> {
+        self.inbound[peer as usize].as_deref()
+    }
+
+    /// As [`Self::from`].
+    #[inline]
+    pub fn from_mut(&mut self, peer: u32) -> Option<&mut Inbound> {
+        self.inbound[peer as usize].as_deref_mut()
+    }
+
+    /// Make the channel to `peer`.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn connect(&mut self, arena: &mut Arena, peer: u32) -> crate::Result<&mut Outbound> {
+        let outbound = Outbound::connect(self.segment, arena, self.me, peer)?;
+        Ok(self.out[peer as usize].insert(Box::new(outbound)))
+    }
+
+    /// Must this process fence between publishing something and looking whether a peer sleeps?
+    pub fn fence_needed(&self) -> bool {
+        self.fence_needed
+    }
+
+    /// Tell `peer` that there is a record for it, if it does not look by itself or sleeps.
+    #[inline]
+    pub fn ring(&self, peer: u32) {
+        self.order();
+        if self.to(peer).is_none_or(|outbound| !outbound.is_polled()) {
+            doorbell::set_bit(self.segment.bitmap(peer), self.me);
+        }
+        self.wake(peer);
+    }
+
+    /// Between publishing something and looking whether a peer must be told.
+    #[inline]
+    pub fn order(&self) {
+        doorbell::order(self.fence_needed);
+    }
+
+    /// Wake `peer` if it sleeps. After [`Self::order`].
+    #[inline]
+    pub fn wake(&self, peer: u32) {
+        let bell = self.segment.slot(peer).doorbell();
+        if bell.ring() {
+            counters::WAKES.add_anywhere(1);
+            bell.wake();
+        }
+    }
+
+    /// Does nothing wait for room?
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.backlog.is_empty()
+    }
+
+    /// The peer at this place of those for whom something waits.
+    pub fn backlogged(&self, at: usize) -> Option<u32> {
+        self.backlog.get(at).copied()
+    }
+
+    /// Something waits for room in the ring to `peer`.
+    pub fn add_backlog(&mut self, peer: u32) {
+        if !self.backlog.contains(&peer) {
+            self.backlog.push(peer);
+        }
+    }
+
+    /// Nothing waits any more for the peer at this place; another takes the place.
+    pub fn end_backlog(&mut self, at: usize) {
+        self.backlog.swap_remove(at);
+    }
+
+    /// A cell for messages to `peer`, if it answers them.
+    pub fn make_cell(&mut self, arena: &mut Arena, peer: u32) {
+        let heard = self.from(peer).map_or(0, Inbound::longer);
+        if let Some(outbound) = self.out[peer as usize].as_mut() {
+            outbound.cells.make(self.segment, arena, &mut self.cells_made, heard);
+        }
+    }
+
+    /// The message that came from `peer` in this cell is whole: the cell is ours.
+    #[inline]
+    pub fn keep_cell(&mut self, peer: u32, cell: Cell) {
+        if let Some(outbound) = self.out[peer as usize].as_mut() {
+            outbound.cells.keep(self.segment, cell);
+        }
+    }
+
+    /// A larger ring to `peer`, if messages of this length want one and it can be had.
+    pub fn lease(&mut self, peer: u32, length: usize) {
+        let wanted = |outbound: &mut Outbound| outbound.wants_lease(length);
+        if !self.to_mut(peer).is_some_and(wanted) {
+            return;
+        }
+        let offset = match self.leases.take(self.segment, &mut self.out, peer) {
+            Ok(offset) => offset,
+            Err(recalled) => {
+                if let Some(other) = recalled {
+                    self.ring(other);
+                }
+                return;
+            }
+        };
+        let outbound = self.out[peer as usize].as_mut().expect("asked above");
+        if !outbound.lease(self.segment, offset) {
+            self.leases.put_back(offset);
+        }
+    }
+
+    /// Tell all senders to announce what they send, or no longer.
+    pub fn set_announce_only(&self, announce_only: bool) {
+        for inbound in self.inbound.iter().flatten() {
+            inbound.ring.set_announce_only(announce_only);
+        }
+    }
+
+    /// The peer at this place of those that are polled.
+    #[inline]
+    pub fn polled(&self, at: usize) -> Option<u32> {
+        self.polled.get(at).copied()
+    }
+
+    /// Is there a record to take from a ring that is polled?
+    pub fn has_record(&self) -> bool {
+        let mut polled = self.polled.iter();
+        polled.any(|&peer| self.from(peer).is_some_and(|inbound| inbound.ring.is_ready()))
+    }
+
+    /// Find the ring from `peer`. False: there is none yet.
+    pub fn open(&mut self, peer: u32, announce_only: bool) -> bool {
+        if self.inbound[peer as usize].is_some() {
+            return true;
+        }
+        // SYNC: inbox
+        let at = self.segment.inbox(self.me, peer).load(Ordering::Acquire);
+        let Some(memory): Option<Mapped> = outbound::first_ring(self.segment, at) else {
+            return false;
+        };
+        let inbound = self.inbound[peer as usize].insert(Box::new(Inbound::new(Offset(at), memory)));
+        inbound.ring.set_announce_only(announce_only);
+        true
+    }
+
+    /// Look at this peer's ring from now on; somebody who was silent for long makes room.
+    pub fn poll(&mut self, peer: u32) {
+        if self.polled.len() >= MAX_POLLED {
+            let silent = self.polled.iter().position(|&other| {
+                let inbound = self.inbound[other as usize].as_mut().expect("polled rings exist");
+                !std::mem::take(&mut inbound.active)
+            });
+            self.leave_to_doorbell(silent.unwrap_or(0), membarrier::fence_everyone);
+        }
+        let inbound = self.inbound[peer as usize].as_mut().expect("connected");
+        if !inbound.hot {
+            inbound.hot = true;
+            inbound.active = true;
+            inbound.ring.set_polled(true);
+            self.polled.push(peer);
+        }
+    }
+
+    /// Look no more at the ring that is polled at this place, unless everybody cannot be fenced: its sender may then have
+    /// published, and not see for long that it must ring.
+    fn leave_to_doorbell(&mut self, at: usize, fence_everyone: impl FnOnce() -> bool) {
+        let peer = self.polled[at];
+        let inbound = self.inbound[peer as usize].as_mut().expect("polled rings exist");
+        inbound.ring.set_polled(false);
+        // Order its view, look once more.
+        // SYNC: ring-polled
+        if !fence_everyone() {
+            inbound.ring.set_polled(true);
+            return;
+        }
+        fence(Ordering::SeqCst);
+        self.polled.swap_remove(at);
+        inbound.hot = false;
+        if inbound.ring.is_ready() {
+            doorbell::set_bit(self.segment.bitmap(self.me), peer);
+        }
+    }
+
+    /// The peer has died: what waits for room on the way to it goes, and what it has of ours comes back.
+    pub fn forget(&mut self, arena: &mut Arena, peer: u32) {
+        self.backlog.retain(|&other| other != peer);
+        self.polled.retain(|&other| other != peer);
+        if let Some(outbound) = self.out[peer as usize].as_mut() {
+            outbound.abandon();
+            outbound.cells.release(self.segment, arena, &mut self.cells_made);
+        }
+        self.leases.reclaim(peer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::membership::control::Nonce;
+
+    /// A sender that does not fence, and whose receiver cannot fence for it, would not see in time that it must ring.
+    #[test]
+    fn a_ring_is_left_to_the_doorbell_only_with_a_fence() {
+        let fd = crate::membership::job::create(2, Nonce([1; 16])).expect("memory");
+        let segment: &'static Segment = Box::leak(Box::new(Segment::attach(fd, [1; 16]).expect("a job segment")));
+        let (mut us, mut them) = (Channels::new(segment, 0, true), Channels::new(segment, 1, true));
+        them.connect(&mut Arena::default(), 0).expect("room");
+        assert!(us.open(1, false));
+        us.poll(1);
+        us.leave_to_doorbell(0, || false);
+        let is_polled = |them: &Channels| them.to(0).is_some_and(Outbound::is_polled);
+        assert!(us.polled == [1] && is_polled(&them), "refused");
+        us.leave_to_doorbell(0, || true);
+        assert!(us.polled.is_empty() && !is_polled(&them), "fenced");
+        us.poll(1);
+        assert!(us.polled == [1] && is_polled(&them), "back");
+    }
+}

@@ -1,0 +1,56 @@
+//! Messages that are kept until their receives come: matching keeps them, channels tell senders when there are too many.
+
+use crate::channel::inbound::Incoming;
+use crate::counters;
+use crate::engine::Engine;
+use crate::matching::queues::Key;
+use crate::matching::unexpected::Unexpected;
+
+impl Engine {
+    /// Keep a message until its receive comes; where.
+    pub fn keep(&mut self, key: Key, message: Unexpected) -> u32 {
+        counters::UNEXPECTED.add(1);
+        self.ops.news = true;
+        let entry = self.matching.keep(key, message);
+        self.tell_senders();
+        entry
+    }
+
+    /// A kept message has found its receive.
+    pub fn remove_unexpected(&mut self, entry: u32) -> (Key, Unexpected) {
+        let removed = self.matching.remove_unexpected(entry);
+        self.tell_senders();
+        removed
+    }
+
+    /// Nobody will receive the kept messages of which `wanted` is true.
+    pub fn remove_all_unexpected(&mut self, wanted: impl Fn(u32, Key, &Unexpected) -> bool) -> Vec<(Key, Unexpected)> {
+        let removed = self.matching.remove_all_unexpected(wanted);
+        self.tell_senders();
+        removed
+    }
+
+    /// Senders are to announce only when too much is kept.
+    #[inline]
+    fn tell_senders(&mut self) {
+        if let Some(announce_only) = self.matching.take_change() {
+            self.channels.set_announce_only(announce_only);
+        }
+    }
+
+    pub fn set_incoming(&mut self, peer: u32, incoming: Option<Incoming>) {
+        if let Some(inbound) = self.channels.from_mut(peer) {
+            inbound.incoming = incoming;
+        }
+    }
+
+    /// If the pieces of a message from `peer` are on their way to `from`, let them go to `to`.
+    pub fn redirect(&mut self, peer: u32, from: Incoming, to: Incoming) {
+        if let Some(inbound) = self.channels.from_mut(peer)
+            && inbound.incoming == Some(from)
+        {
+            inbound.incoming = Some(to);
+        }
+        self.matching.redirect_streams(peer, from, to);
+    }
+}

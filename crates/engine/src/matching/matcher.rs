@@ -1,0 +1,260 @@
+//! The queues of one process: posted receives, unexpected messages, messages taken by matched probes.
+
+use crate::channel::inbound::Incoming;
+use crate::matching::queues::{Key, Pattern, PostedQueue, UnexpectedQueue};
+use crate::matching::unexpected::{Unexpected, UnexpectedStream};
+use crate::ops::Ops;
+use crate::types::{MessageId, OpId};
+
+/// Everything that waits for its counterpart.
+#[derive(Debug)]
+pub(crate) struct Matching {
+    posted: PostedQueue,
+    unexpected: UnexpectedQueue<Unexpected>,
+    /// Messages taken by matched probes.
+    taken: Vec<Option<(Key, Unexpected)>>,
+    /// Unexpected messages that stream, and how many there were.
+    streams: Vec<UnexpectedStream>,
+    streamed: u32,
+    /// Unexpected payload kept here, and at most, in bytes.
+    kept: u64,
+    limit: u64,
+    /// There is too much of it: senders are to announce only.
+    announce_only: bool,
+    /// Senders do not know that yet.
+    changed: bool,
+}
+
+impl Matching {
+    /// Nothing yet; at most `limit` bytes of unexpected payload before senders are to announce only.
+    pub fn new(limit: u64) -> Self {
+        Self {
+            posted: PostedQueue::default(),
+            unexpected: UnexpectedQueue::default(),
+            taken: Vec::new(),
+            streams: Vec::new(),
+            streamed: 0,
+            kept: 0,
+            limit,
+            announce_only: false,
+            changed: false,
+        }
+    }
+
+    /// Post the receive `op`.
+    #[inline]
+    pub fn post(&mut self, ops: &mut Ops, op: u32, pattern: Pattern) {
+        self.posted.post(ops, op, pattern);
+    }
+
+    /// The first posted receive that takes this message, taken off the queue.
+    #[inline]
+    pub fn take_posted(&mut self, ops: &mut Ops, key: Key) -> Option<u32> {
+        self.posted.take(ops, key)
+    }
+
+    /// The first posted receive that takes this message.
+    #[inline]
+    pub fn find_posted(&self, ops: &Ops, key: Key) -> Option<u32> {
+        self.posted.find(ops, key)
+    }
+
+    /// Take the receive `op` off the queue.
+    pub fn remove_posted(&mut self, ops: &mut Ops, op: u32) {
+        self.posted.remove(ops, op);
+    }
+
+    /// Is there no unexpected message?
+    #[inline]
+    pub fn has_no_unexpected(&self) -> bool {
+        self.unexpected.is_empty()
+    }
+
+    /// Keep a message until its receive comes; where.
+    pub fn keep(&mut self, key: Key, message: Unexpected) -> u32 {
+        self.account(self.kept.saturating_add(message.weight()));
+        self.unexpected.push(key, message)
+    }
+
+    /// The first unexpected message that a receive would take.
+    #[inline]
+    pub fn find_unexpected(&mut self, pattern: Pattern) -> Option<u32> {
+        self.unexpected.find(pattern)
+    }
+
+    /// The unexpected message at this entry.
+    #[inline]
+    pub fn unexpected_mut(&mut self, entry: u32) -> (Key, &mut Unexpected) {
+        self.unexpected.get_mut(entry)
+    }
+
+    /// Take it out.
+    pub fn remove_unexpected(&mut self, entry: u32) -> (Key, Unexpected) {
+        let (key, message) = self.unexpected.remove(entry);
+        self.account(self.kept.saturating_sub(message.weight()));
+        (key, message)
+    }
+
+    /// Take those out of which `wanted` is true.
+    pub fn remove_all_unexpected(&mut self, wanted: impl Fn(u32, Key, &Unexpected) -> bool) -> Vec<(Key, Unexpected)> {
+        let gone = self.unexpected.take_all(wanted);
+        for (_, message) in &gone {
+            self.account(self.kept.saturating_sub(message.weight()));
+        }
+        gone
+    }
+
+    /// So much is kept now. Once senders announce only, they do until it is half of what is allowed.
+    fn account(&mut self, bytes: u64) {
+        self.kept = bytes;
+        let limit = if self.announce_only { self.limit / 2 } else { self.limit };
+        let announce_only = bytes > limit;
+        self.changed |= announce_only != self.announce_only;
+        self.announce_only = announce_only;
+    }
+
+    /// Is there too much unexpected payload, so that senders are to announce only?
+    #[inline]
+    pub fn announce_only(&self) -> bool {
+        self.announce_only
+    }
+
+    /// `Some` if senders must be told anew whether to announce only.
+    #[inline]
+    pub fn take_change(&mut self) -> Option<bool> {
+        std::mem::take(&mut self.changed).then_some(self.announce_only)
+    }
+
+    /// Keep a message that a matched probe has taken.
+    pub fn keep_taken(&mut self, key: Key, message: Unexpected) -> MessageId {
+        let free = self.taken.iter().position(Option::is_none).unwrap_or(self.taken.len());
+        if free == self.taken.len() {
+            self.taken.push(None);
+        }
+        self.taken[free] = Some((key, message));
+        MessageId(free as u32)
+    }
+
+    /// The message that a matched probe took; `None`: it is received, or there was none.
+    pub fn remove_taken(&mut self, message: MessageId) -> Option<(Key, Unexpected)> {
+        self.taken.get_mut(message.0 as usize)?.take()
+    }
+
+    /// As [`Self::remove_taken`], left where it is. By its place.
+    pub fn taken_mut(&mut self, at: u32) -> Option<&mut Unexpected> {
+        let (_, message) = self.taken.get_mut(at as usize)?.as_mut()?;
+        Some(message)
+    }
+
+    /// All messages that matched probes have taken, with their places.
+    pub fn all_taken(&mut self) -> impl Iterator<Item = (u32, Key, &mut Unexpected)> {
+        let taken = (0..).zip(&mut self.taken);
+        taken.filter_map(|(at, taken)| taken.as_mut().map(|(key, message)| (at, *key, message)))
+    }
+
+    /// The bytes of the unexpected message `entry` are going to stream; what the sender is to call it.
+    pub fn expect_stream(&mut self, peer: u32, entry: u32) -> u32 {
+        self.streamed = self.streamed.wrapping_add(1);
+        let id = OpId::of_none(self.streamed).0;
+        self.streams.push(UnexpectedStream {
+            peer,
+            id,
+            target: Incoming::Unexpected(entry),
+        });
+        id
+    }
+
+    /// Where the piece belongs that the sender sends for `id`, if it is one of these.
+    pub fn find_stream(&self, peer: u32, id: u32) -> Option<Incoming> {
+        let mut streams = self.streams.iter();
+        let stream = streams.find(|stream| stream.peer == peer && stream.id == id);
+        stream.map(|stream| stream.target)
+    }
+
+    /// That was the last piece.
+    pub fn end_stream(&mut self, peer: u32, id: u32) {
+        let ended = |stream: &UnexpectedStream| stream.peer == peer && stream.id == id;
+        if let Some(at) = self.streams.iter().position(ended) {
+            self.streams.remove(at);
+        }
+    }
+
+    /// The peer has died. Where its streams went.
+    pub fn end_streams(&mut self, peer: u32) -> Vec<Incoming> {
+        let theirs = self.streams.extract_if(.., |stream| stream.peer == peer);
+        theirs.map(|stream| stream.target).collect()
+    }
+
+    /// If pieces of a message from `peer` stream to `from`, let them go to `to`.
+    pub fn redirect_streams(&mut self, peer: u32, from: Incoming, to: Incoming) {
+        for stream in &mut self.streams {
+            if stream.peer == peer && stream.target == from {
+                stream.target = to;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::payload::Payload;
+    use crate::types::ContextId;
+
+    const KEY: Key = Key {
+        context: ContextId(1),
+        from: 3,
+        tag: 5,
+    };
+    const ANY: Pattern = Pattern {
+        context: ContextId(1),
+        from: None,
+        tag: None,
+    };
+
+    fn message(total: u64) -> Unexpected {
+        Unexpected::Payload {
+            source: 0,
+            bytes: Payload::EMPTY,
+            total,
+        }
+    }
+
+    #[test]
+    fn senders_announce_from_the_limit_until_half_of_it() {
+        let mut matching = Matching::new(3000);
+        let first = matching.keep(KEY, message(1500));
+        assert_eq!((matching.announce_only(), matching.take_change()), (false, None));
+        let second = matching.keep(KEY, message(1500));
+        assert_eq!((matching.announce_only(), matching.take_change()), (true, Some(true)));
+        matching.remove_unexpected(second);
+        assert_eq!(matching.take_change(), None, "more than half is left");
+        matching.remove_unexpected(first);
+        assert_eq!((matching.announce_only(), matching.take_change()), (false, Some(false)));
+    }
+
+    #[test]
+    fn a_message_taken_by_a_probe_is_received_once() {
+        let mut matching = Matching::new(3000);
+        let entry = matching.keep(KEY, message(0));
+        assert_eq!(matching.find_unexpected(ANY), Some(entry));
+        let (key, taken) = matching.remove_unexpected(entry);
+        let id = matching.keep_taken(key, taken);
+        assert!(matching.has_no_unexpected() && matching.find_unexpected(ANY).is_none());
+        assert!(matching.remove_taken(id).is_some() && matching.remove_taken(id).is_none());
+        assert_eq!(matching.keep_taken(key, message(0)), id, "its place is free again");
+    }
+
+    #[test]
+    fn streams_follow_their_message_and_end_with_their_peer() {
+        let mut matching = Matching::new(3000);
+        let entry = matching.keep(KEY, message(10));
+        let id = matching.expect_stream(3, entry);
+        assert_eq!(matching.find_stream(3, id), Some(Incoming::Unexpected(entry)));
+        assert_eq!(matching.find_stream(2, id), None, "another peer cannot name it");
+        matching.redirect_streams(3, Incoming::Unexpected(entry), Incoming::Receive(7));
+        assert_eq!(matching.find_stream(3, id), Some(Incoming::Receive(7)));
+        assert_eq!(matching.end_streams(3), [Incoming::Receive(7)]);
+        assert_eq!(matching.find_stream(3, id), None);
+    }
+}

@@ -1,0 +1,49 @@
+//! Messages that came before their receives, and how much of them is kept.
+
+use crate::channel::inbound::Incoming;
+use crate::channel::record::ReadyToSend;
+use crate::memory::payload::Payload;
+
+/// A message that came before its receive.
+#[derive(Debug)]
+pub(crate) enum Unexpected {
+    /// Bytes that have arrived, of `total`.
+    Payload { source: i32, bytes: Payload, total: u64 },
+    /// An announcement.
+    Announced(ReadyToSend),
+    /// An announcement whose offer a matched probe has taken.
+    Taken(ReadyToSend),
+    /// A message of our own to ourselves; the send operation, which holds the buffer, or the payload.
+    Loopback { source: i32, op: u32 },
+    /// A message that a matched probe has taken and whose sender died before all of it was here.
+    Lost { source: i32 },
+}
+
+/// What keeping a message costs beside its payload, in bytes.
+const ENTRY: u64 = 128;
+
+impl Unexpected {
+    /// Bytes that it takes here.
+    pub fn weight(&self) -> u64 {
+        match self {
+            Self::Payload { total, .. } => total.saturating_add(ENTRY),
+            _ => ENTRY,
+        }
+    }
+
+    pub fn source(&self) -> i32 {
+        match self {
+            Self::Payload { source, .. } | Self::Loopback { source, .. } | Self::Lost { source } => *source,
+            Self::Announced(record) | Self::Taken(record) => record.envelope.source,
+        }
+    }
+}
+
+/// An unexpected message whose bytes stream, since they could not be fetched.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UnexpectedStream {
+    pub peer: u32,
+    /// What its sender calls it: the number of no operation.
+    pub id: u32,
+    pub target: Incoming,
+}

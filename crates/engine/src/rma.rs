@@ -1,0 +1,86 @@
+//! One-sided operations on memory that processes expose to each other, free of any API. MPI's windows, ARMCI and SHMEM add
+//! their own semantics to what stands here.
+//!
+//! A process [registers](register) memory; its [`RegionKey`] goes to others by whatever means their model has, and they make a
+//! [`Target`] of it. Operations belong to a [`Flow`], the scope of what is completed together.
+//!
+//! | memory of the target | how it is reached |
+//! |---|---|
+//! | from [`crate::heap`] | loads and stores: every process of the job maps it |
+//! | the calling process's own | loads and stores |
+//! | any other | single copies by the kernel ([`isthmus_transfer`]) |
+//! | any other, where these are refused | messages, which the target's progress serves |
+//!
+//! But for the last row nothing needs the target to call anything, and an operation is over when its call comes back.
+//!
+//! # Atomicity
+//! Accumulates, fetch-and-op and compare-and-swap are atomic for each element, whoever makes them, by one rule, which depends on
+//! the region and the element only ([`Atomicity`]): the CPU's atomic instructions, where all who access the region have them for
+//! this element, else a lock of the owner's table, which is chosen by the element's address in the owner ([`locks`]).
+//! Puts and gets are atomic for naturally aligned elements up to 8 bytes where the memory is mapped, and promise nothing else.
+//!
+//! None of the functions here may be called by a thread that is inside the engine (has an [`Entered`](crate::Entered)).
+
+mod accumulate;
+mod atomic;
+mod combine;
+mod flow;
+mod kernels;
+mod locks;
+mod notify;
+mod region;
+mod shared;
+mod target;
+
+use std::sync::OnceLock;
+
+use isthmus_shm::Segment;
+
+use crate::membership::boot;
+use crate::memory::heap;
+use crate::{Error, Result};
+
+pub use combine::{Class, Combine, Kernel, Operator, register_kernel};
+pub use flow::{Flow, Pending};
+pub use notify::{notify, published, wait_for, wake};
+pub use region::{Atomicity, Region, RegionKey, register, register_as};
+pub use shared::{give_shared, shared_at, take_shared};
+pub use target::Target;
+
+/// What never changes of this process in its job.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Home {
+    pub segment: &'static Segment,
+    pub me: u32,
+    /// Fence between publishing something and looking whether its reader sleeps.
+    pub fence_needed: bool,
+}
+
+static HOME: OnceLock<Home> = OnceLock::new();
+
+#[inline]
+pub(crate) fn home() -> Result<&'static Home> {
+    match HOME.get() {
+        Some(home) => Ok(home),
+        None => find_home(),
+    }
+}
+
+#[cold]
+fn find_home() -> Result<&'static Home> {
+    let (Some(world), Some(segment)) = (boot::world(), heap::segment()) else {
+        return Err(Error::Boot(
+            "one-sided operations before the process has joined its job".into(),
+        ));
+    };
+    Ok(HOME.get_or_init(|| Home {
+        segment,
+        me: world.rank,
+        fence_needed: boot::fence_needed(),
+    }))
+}
+
+/// Is this process declared dead?
+pub(crate) fn is_dead(segment: &Segment, rank: u32) -> bool {
+    (0..segment.failed()).any(|index| segment.failure(index).rank == rank)
+}

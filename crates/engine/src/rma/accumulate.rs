@@ -1,0 +1,432 @@
+//! Accumulates: element by element, each atomically, by the rule of the region.
+
+use std::ptr::{null, null_mut, with_exposed_provenance, with_exposed_provenance_mut};
+
+use isthmus_transfer::layout::Cursor;
+use isthmus_transfer::{Direction, Layout};
+
+use super::combine::{Combine, Operator, WIDEST};
+use super::flow::{Flow, Pending, check_alive};
+use super::locks::SPAN;
+use super::region::Atomicity;
+use super::target::Target;
+use super::{atomic, home, locks};
+use crate::{Error, Result, counters};
+
+const WIDEST_BYTES: usize = WIDEST as usize;
+
+impl Flow {
+    /// Combine the elements of `from`, addresses here, into those of `at`, offsets in the region. For a no-op `from` is not looked at.
+    ///
+    /// # Errors
+    /// As for [`Flow::put`]; or a layout is not made of whole elements.
+    ///
+    /// # Safety
+    /// The bytes of `from` must be readable until the operation is over locally.
+    pub unsafe fn accumulate(
+        &self,
+        target: &Target,
+        at: &Layout<'_>,
+        from: &Layout<'_>,
+        combine: Combine,
+    ) -> Result<Pending> {
+        if combine.operator == Operator::NoOp {
+            target.check_layout(at)?;
+            return Ok(Pending::DONE);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.combine(target, at, Some(from), None, combine) }
+    }
+
+    /// As [`Self::accumulate`], and what was there before goes to `result`, addresses here.
+    ///
+    /// # Errors
+    /// As for [`Self::accumulate`].
+    ///
+    /// # Safety
+    /// As for [`Self::accumulate`], and the bytes of `result` must be writable.
+    pub unsafe fn get_accumulate(
+        &self,
+        target: &Target,
+        at: &Layout<'_>,
+        from: &Layout<'_>,
+        result: &Layout<'_>,
+        combine: Combine,
+    ) -> Result<Pending> {
+        let from = (combine.operator != Operator::NoOp).then_some(from);
+        // SAFETY: the caller's promise.
+        unsafe { self.combine(target, at, from, Some(result), combine) }
+    }
+
+    /// Combine one element into that at offset `at`, and tell what was there.
+    ///
+    /// # Errors
+    /// As for [`Self::accumulate`].
+    ///
+    /// # Safety
+    /// `operand` must be readable, unless it is a no-op, and `result` writable, or null, for an element.
+    #[inline]
+    pub unsafe fn fetch_op(
+        &self,
+        target: &Target,
+        at: u64,
+        operand: *const u8,
+        result: *mut u8,
+        combine: Combine,
+    ) -> Result<Pending> {
+        target.check(at, u64::from(combine.width))?;
+        check_alive(target.peer())?;
+        self.stores();
+        // SAFETY: the caller's promise, and the element is in the region.
+        unsafe { in_a_row(target, at, operand, result, 1, &combine) }?;
+        Ok(Pending::DONE)
+    }
+
+    /// Replace the element of `width` bytes (1, 2, 4, 8 or 16) at offset `at` by `swap` if it equals `compare`, and tell what was there.
+    ///
+    /// # Errors
+    /// As for [`Self::accumulate`].
+    ///
+    /// # Safety
+    /// `compare` and `swap` must be readable, and `result` writable, for as many bytes.
+    #[inline]
+    pub unsafe fn compare_swap(
+        &self,
+        target: &Target,
+        at: u64,
+        width: u32,
+        compare: *const u8,
+        swap: *const u8,
+        result: *mut u8,
+    ) -> Result<Pending> {
+        if !matches!(width, 1 | 2 | 4 | 8 | 16) {
+            return Err(Error::Mismatch(
+                "compare-and-swap of elements of other than 1, 2, 4, 8 or 16 bytes",
+            ));
+        }
+        target.check(at, u64::from(width))?;
+        check_alive(target.peer())?;
+        self.stores();
+        if let Some(address) = by_instruction(target, at, width) {
+            // SAFETY: the caller's promise; the element is in the region, and all access it so.
+            unsafe { atomic::compare_swap(with_exposed_provenance_mut(address), width, compare, swap, result) };
+            return Ok(Pending::DONE);
+        }
+        let address = locks::address(target.base(), at)?;
+        let length = width as usize;
+        let _held = target.locks.hold(home()?, address);
+        let mut old = [0u8; 16];
+        // SAFETY: the caller's promise; the element is in the region.
+        unsafe {
+            fetch(target, at, old.as_mut_ptr(), length)?;
+            if std::slice::from_raw_parts(compare, length) == &old[..length] {
+                store(target, at, swap, length)?;
+            }
+            result.copy_from_nonoverlapping(old.as_ptr(), length);
+        }
+        Ok(Pending::DONE)
+    }
+
+    /// # Safety
+    /// As for [`Self::get_accumulate`].
+    unsafe fn combine(
+        &self,
+        target: &Target,
+        at: &Layout<'_>,
+        from: Option<&Layout<'_>>,
+        result: Option<&Layout<'_>>,
+        combine: Combine,
+    ) -> Result<Pending> {
+        let (length, width) = (at.length(), u64::from(combine.width));
+        let differs = |other: Option<&Layout<'_>>| other.is_some_and(|other| other.length() != length);
+        if differs(from) || differs(result) {
+            return Err(Error::Mismatch("origin, target and result differ in length"));
+        }
+        if !length.is_multiple_of(width) {
+            return Err(Error::Mismatch("bytes that are no whole number of elements"));
+        }
+        if length == 0 {
+            return Ok(Pending::DONE);
+        }
+        target.check_layout(at)?;
+        check_alive(target.peer())?;
+        self.stores();
+        let mut there = at.cursor(0);
+        let (mut operands, mut results) = (from.map(|from| from.cursor(0)), result.map(|result| result.cursor(0)));
+        let mut left = length / width;
+        while left > 0 {
+            let room = |side: &Option<Cursor<'_>>| side.as_ref().map_or(u64::MAX, |side| side.block().length);
+            let row = there.block().length.min(room(&operands)).min(room(&results)) / width;
+            let count = row.min(left);
+            if count == 0 {
+                // SAFETY: the caller's promise.
+                unsafe { straddling(target, &mut there, &mut operands, &mut results, &combine) }?;
+                left -= 1;
+                continue;
+            }
+            let operand = operands.as_ref().map_or(null(), |side| address_of(side).cast_const());
+            let result = results.as_ref().map_or(null_mut(), address_of);
+            // SAFETY: the caller's promise; so many elements are within all blocks.
+            unsafe { in_a_row(target, there.block().address, operand, result, count as usize, &combine) }?;
+            let bytes = count * width;
+            there.advance(bytes);
+            if let Some(side) = &mut operands {
+                side.advance(bytes);
+            }
+            if let Some(side) = &mut results {
+                side.advance(bytes);
+            }
+            left -= count;
+        }
+        Ok(Pending::DONE)
+    }
+}
+
+fn address_of(side: &Cursor<'_>) -> *mut u8 {
+    with_exposed_provenance_mut(side.block().address as usize)
+}
+
+/// The address here of an element that atomic instructions serve, for all who access the region.
+#[inline]
+fn by_instruction(target: &Target, at: u64, width: u32) -> Option<usize> {
+    let address = target.shift()?.wrapping_add(at as usize);
+    (target.atomicity() == Atomicity::Elements && atomic::serves(width, address)).then_some(address)
+}
+
+/// Combine `count` elements that lie in a row everywhere.
+///
+/// # Safety
+/// The elements must be in the region, readable at `operand` unless it is a no-op, and writable at `result` if it is not null.
+#[inline]
+unsafe fn in_a_row(
+    target: &Target,
+    at: u64,
+    operand: *const u8,
+    result: *mut u8,
+    count: usize,
+    combine: &Combine,
+) -> Result<()> {
+    if let Some(address) = by_instruction(target, at, combine.width) {
+        // SAFETY: the caller's promise; all access these elements by instructions, being of one region.
+        unsafe { atomic::apply(combine, with_exposed_provenance_mut(address), operand, result, count) };
+        return Ok(());
+    }
+    // SAFETY: the caller's promise.
+    unsafe { under_locks(target, at, operand, result, count, combine) }
+}
+
+/// # Safety
+/// As for [`in_a_row`].
+unsafe fn under_locks(
+    target: &Target,
+    mut at: u64,
+    mut operand: *const u8,
+    mut result: *mut u8,
+    count: usize,
+    combine: &Combine,
+) -> Result<()> {
+    let home = home()?;
+    let width = combine.width as usize;
+    let mut left = count;
+    while left > 0 {
+        let address = locks::address(target.base(), at)?;
+        // Elements that begin under the same lock.
+        let count = left.min(((SPAN - address % SPAN) as usize).div_ceil(width));
+        let bytes = count * width;
+        {
+            let _held = target.locks.hold(home, address);
+            // SAFETY: the caller's promise.
+            unsafe { held(target, at, operand, result, count, combine) }?;
+        }
+        left -= count;
+        at += bytes as u64;
+        operand = operand.wrapping_add(bytes);
+        if !result.is_null() {
+            result = result.wrapping_add(bytes);
+        }
+    }
+    Ok(())
+}
+
+/// Combine elements whose lock is held.
+///
+/// # Safety
+/// As for [`in_a_row`].
+unsafe fn held(
+    target: &Target,
+    at: u64,
+    operand: *const u8,
+    result: *mut u8,
+    count: usize,
+    combine: &Combine,
+) -> Result<()> {
+    let bytes = count * combine.width as usize;
+    let is_kept = combine.operator == Operator::NoOp;
+    if let Some(shift) = target.shift() {
+        let there: *mut u8 = with_exposed_provenance_mut(shift.wrapping_add(at as usize));
+        // SAFETY: the caller's promise; under the lock nobody else changes the elements.
+        unsafe {
+            if !result.is_null() {
+                result.copy_from_nonoverlapping(there, bytes);
+            }
+            if !is_kept {
+                (combine.kernel)(operand, there, there, count);
+            }
+        }
+        return Ok(());
+    }
+    let mut copy = [0u8; SPAN as usize + WIDEST_BYTES];
+    let copy = copy.as_mut_ptr();
+    // SAFETY: elements that begin in one span fit into the copy; the rest is the caller's promise.
+    unsafe {
+        if !result.is_null() || combine.operator != Operator::Replace {
+            fetch(target, at, copy, bytes)?;
+        }
+        if !result.is_null() {
+            result.copy_from_nonoverlapping(copy, bytes);
+        }
+        if !is_kept {
+            (combine.kernel)(operand, copy, copy, count);
+            store(target, at, copy, bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// One element that some side has in several pieces.
+///
+/// # Safety
+/// All sides must have a whole element left.
+unsafe fn straddling(
+    target: &Target,
+    there: &mut Cursor<'_>,
+    operands: &mut Option<Cursor<'_>>,
+    results: &mut Option<Cursor<'_>>,
+    combine: &Combine,
+) -> Result<()> {
+    let width = u64::from(combine.width);
+    let (mut operand, mut result) = ([0u8; WIDEST_BYTES], [0u8; WIDEST_BYTES]);
+    if let Some(side) = operands {
+        // SAFETY: the caller's promise; an element fits.
+        pieces(side, width, |piece, at, length| unsafe {
+            operand
+                .as_mut_ptr()
+                .add(at)
+                .copy_from_nonoverlapping(with_exposed_provenance(piece as usize), length);
+            Ok(())
+        })?;
+    }
+    let previous = if results.is_some() {
+        result.as_mut_ptr()
+    } else {
+        null_mut()
+    };
+    if there.block().length >= width {
+        // SAFETY: the element lies in a row at the target, the others are ours.
+        unsafe { in_a_row(target, there.block().address, operand.as_ptr(), previous, 1, combine) }?;
+        there.advance(width);
+    } else {
+        let mut element = [0u8; WIDEST_BYTES];
+        let _held = target
+            .locks
+            .hold(home()?, locks::address(target.base(), there.block().address)?);
+        // SAFETY: the pieces are in the region; an element fits.
+        pieces(&mut there.clone(), width, |piece, at, length| unsafe {
+            fetch(target, piece, element.as_mut_ptr().add(at), length)
+        })?;
+        result = element;
+        let at = element.as_mut_ptr();
+        // SAFETY: one element each.
+        unsafe { (combine.kernel)(operand.as_ptr(), at, at, 1) };
+        // SAFETY: as above.
+        pieces(there, width, |piece, at, length| unsafe {
+            store(target, piece, element.as_ptr().add(at), length)
+        })?;
+    }
+    if let Some(side) = results {
+        // SAFETY: the caller's promise.
+        pieces(side, width, |piece, at, length| unsafe {
+            let to: *mut u8 = with_exposed_provenance_mut(piece as usize);
+            to.copy_from_nonoverlapping(result.as_ptr().add(at), length);
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// The pieces of the next `width` bytes: address, place among these bytes, length. Moves on.
+fn pieces(side: &mut Cursor<'_>, width: u64, mut f: impl FnMut(u64, usize, usize) -> Result<()>) -> Result<()> {
+    let mut at = 0;
+    while at < width {
+        let block = side.block();
+        let length = block.length.min(width - at);
+        if length == 0 {
+            return Err(Error::Mismatch("a layout that ends within an element"));
+        }
+        f(block.address, at as usize, length as usize)?;
+        side.advance(length);
+        at += length;
+    }
+    Ok(())
+}
+
+/// Copy bytes out of the region.
+///
+/// # Safety
+/// They must be in the region, and `into` writable.
+unsafe fn fetch(target: &Target, at: u64, into: *mut u8, length: usize) -> Result<()> {
+    if let Some(shift) = target.shift() {
+        // SAFETY: the caller's promise.
+        unsafe { into.copy_from_nonoverlapping(with_exposed_provenance(shift.wrapping_add(at as usize)), length) };
+        return Ok(());
+    }
+    let there = Layout::contiguous(locks::address(target.base(), at)?, length as u64);
+    // SAFETY: the caller's promise.
+    reach(target, Direction::Pull, length, |transfer| unsafe {
+        transfer.pull(&there, &Layout::local(into, length as u64), 0..length as u64)
+    })
+}
+
+/// Copy bytes into the region.
+///
+/// # Safety
+/// They must be in the region, and `from` readable.
+unsafe fn store(target: &Target, at: u64, from: *const u8, length: usize) -> Result<()> {
+    if let Some(shift) = target.shift() {
+        let there: *mut u8 = with_exposed_provenance_mut(shift.wrapping_add(at as usize));
+        // SAFETY: the caller's promise.
+        unsafe { there.copy_from_nonoverlapping(from, length) };
+        return Ok(());
+    }
+    let there = Layout::contiguous(locks::address(target.base(), at)?, length as u64);
+    // SAFETY: the caller's promise.
+    reach(target, Direction::Push, length, |transfer| unsafe {
+        transfer.push(&Layout::local(from, length as u64), &there, 0..length as u64)
+    })
+}
+
+fn reach(
+    target: &Target,
+    direction: Direction,
+    length: usize,
+    f: impl Fn(&dyn isthmus_transfer::Transfer) -> std::result::Result<(), isthmus_transfer::Interrupted>,
+) -> Result<()> {
+    while let Some(transfer) = target.transfer(direction) {
+        match f(transfer) {
+            Ok(()) => {
+                counters::CMA_BYTES.add_anywhere(length as u64);
+                return Ok(());
+            }
+            Err(stopped) => {
+                check_alive(target.peer())?;
+                if !target.failed(direction, stopped) {
+                    break;
+                }
+            }
+        }
+    }
+    Err(Error::Unreachable {
+        peer: target.peer().0,
+        why: "single copies by the kernel are refused (see `isthmus doctor`); take memory from MPI_Win_allocate".into(),
+    })
+}

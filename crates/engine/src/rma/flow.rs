@@ -1,0 +1,293 @@
+//! Puts and gets, and what completes them.
+//!
+//! A put is a copy: of our own where the target's memory is mapped, by the kernel where it is not. So what is counted here is only
+//! whether stores are still on their way out of this CPU.
+
+use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+
+use isthmus_transfer::copy::copy;
+use isthmus_transfer::{Direction, Layout, Span, local};
+
+use super::target::Target;
+use crate::types::Peer;
+use crate::{Error, Result, counters, enter, wounds};
+
+/// What is left of an operation. Belongs to the flow that gave it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pending(u64);
+
+impl Pending {
+    /// Nothing is left.
+    pub const DONE: Self = Self(0);
+
+    /// Is nothing left, without a look?
+    #[inline]
+    pub fn is_done(self) -> bool {
+        self == Self::DONE
+    }
+}
+
+/// A scope of completion: the origin's side of a window, a context, what an implicit handle stands for. Several threads may use one.
+#[derive(Debug, Default)]
+pub struct Flow {
+    /// Something was stored since the last flush.
+    stored: AtomicBool,
+}
+
+impl Flow {
+    /// Nothing is under way.
+    pub const fn new() -> Self {
+        Self {
+            stored: AtomicBool::new(false),
+        }
+    }
+
+    /// Copy `length` bytes to offset `at` of the target. Does not wait for anybody where the memory can be reached.
+    ///
+    /// # Errors
+    /// The bytes are outside the region (then nothing is written), the target has failed, or its memory cannot be reached.
+    ///
+    /// # Safety
+    /// `from` must be readable for as many bytes, until the operation is over locally.
+    #[inline]
+    pub unsafe fn put_bytes(&self, target: &Target, at: u64, from: *const u8, length: usize) -> Result<Pending> {
+        target.check(at, length as u64)?;
+        if let Some(shift) = target.shift()
+            && wounds() == 0
+        {
+            self.stored.store(true, Ordering::Relaxed);
+            let to = with_exposed_provenance_mut(shift.wrapping_add(at as usize));
+            // SAFETY: the caller vouches for the source; the target's bytes are in its region, which its owner exposes.
+            unsafe { copy_short(from, to, length) };
+            return Ok(Pending::DONE);
+        }
+        let (to, from) = (
+            Layout::contiguous(at, length as u64),
+            Layout::local(from, length as u64),
+        );
+        // SAFETY: the caller's promise.
+        unsafe { self.put(target, &to, &from) }
+    }
+
+    /// Copy `length` bytes from offset `at` of the target. As [`Self::put_bytes`] otherwise.
+    ///
+    /// # Errors
+    /// As for [`Self::put_bytes`].
+    ///
+    /// # Safety
+    /// `into` must be writable for as many bytes, until the operation is over locally.
+    #[inline]
+    pub unsafe fn get_bytes(&self, target: &Target, at: u64, into: *mut u8, length: usize) -> Result<Pending> {
+        target.check(at, length as u64)?;
+        if let Some(shift) = target.shift()
+            && wounds() == 0
+        {
+            let from = with_exposed_provenance(shift.wrapping_add(at as usize));
+            // SAFETY: as in `put_bytes`.
+            unsafe { copy_short(from, into, length) };
+            return Ok(Pending::DONE);
+        }
+        let (from, into) = (
+            Layout::contiguous(at, length as u64),
+            Layout::local(into, length as u64),
+        );
+        // SAFETY: the caller's promise.
+        unsafe { self.get(target, &from, &into) }
+    }
+
+    /// Copy the bytes of `from`, addresses here, to those of `at`, offsets in the region, in the order of both layouts.
+    ///
+    /// # Errors
+    /// As for [`Self::put_bytes`]; the layouts differ in length.
+    ///
+    /// # Safety
+    /// The bytes of `from` must be readable until the operation is over locally.
+    pub unsafe fn put(&self, target: &Target, at: &Layout<'_>, from: &Layout<'_>) -> Result<Pending> {
+        self.stored.store(true, Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { moves(target, at, from, Direction::Push) }
+    }
+
+    /// Copy the bytes of `at`, offsets in the region, to those of `into`, addresses here.
+    ///
+    /// # Errors
+    /// As for [`Self::put`].
+    ///
+    /// # Safety
+    /// The bytes of `into` must be writable until the operation is over locally.
+    pub unsafe fn get(&self, target: &Target, at: &Layout<'_>, into: &Layout<'_>) -> Result<Pending> {
+        // SAFETY: the caller's promise.
+        unsafe { moves(target, at, into, Direction::Pull) }
+    }
+
+    /// Is the operation over locally: may its buffers be used again? Does not block.
+    #[inline]
+    pub fn test(&self, pending: Pending) -> Result<bool> {
+        Ok(pending.is_done())
+    }
+
+    /// Wait until it is. Blocks.
+    #[inline]
+    pub fn wait(&self, pending: Pending) -> Result<()> {
+        debug_assert!(pending.is_done(), "every operation ends in its call");
+        Ok(())
+    }
+
+    /// Wait until what was started to one target is over there: whoever looks now sees it. Blocks.
+    #[inline]
+    pub fn flush(&self, _peer: Peer) -> Result<()> {
+        self.flush_all()
+    }
+
+    /// Wait until everything that was started is over at its target. Blocks.
+    #[inline]
+    pub fn flush_all(&self) -> Result<()> {
+        if self.stored.load(Ordering::Relaxed) {
+            self.stored.store(false, Ordering::Relaxed);
+            drain();
+        }
+        Ok(())
+    }
+
+    /// What is started to a target from now on comes after what was started to the same target before. Does not block.
+    #[inline]
+    pub fn order(&self) {
+        fence(Ordering::Release);
+    }
+
+    pub(super) fn stores(&self) {
+        self.stored.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Stores of this CPU are visible to all. What `fence` does, in half the time on x86: a locked instruction on a line that is here.
+#[inline]
+fn drain() {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: adds nothing to a word of our own stack.
+    unsafe {
+        std::arch::asm!("lock or dword ptr [rsp - 8], 0", options(nostack));
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    fence(Ordering::SeqCst);
+}
+
+/// # Safety
+/// As for [`copy`].
+#[inline(always)]
+unsafe fn copy_short(from: *const u8, to: *mut u8, length: usize) {
+    // SAFETY: the caller's promise, in each case. Elements of these sizes that are aligned are stored as a whole.
+    unsafe {
+        match length {
+            8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
+            4 => to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
+            2 => to.cast::<u16>().write_unaligned(from.cast::<u16>().read_unaligned()),
+            1 => to.write(from.read()),
+            _ => copy(from, to, length),
+        }
+    }
+}
+
+/// # Safety
+/// The bytes of `here` must be readable, or if they are pulled writable.
+unsafe fn moves(target: &Target, at: &Layout<'_>, here: &Layout<'_>, direction: Direction) -> Result<Pending> {
+    let length = at.length();
+    if length != here.length() {
+        return Err(Error::Mismatch("origin and target differ in length"));
+    }
+    if length == 0 {
+        return Ok(Pending::DONE);
+    }
+    target.check_layout(at)?;
+    check_alive(target.peer())?;
+    if let Some(shift) = target.shift() {
+        let (mut there, mut here) = (at.cursor(0), here.cursor(0));
+        there.shift(shift as u64);
+        // SAFETY: the caller vouches for the layout here; the other one is in the region.
+        unsafe {
+            match direction {
+                Direction::Push => local::copy_on(&mut here, &mut there, length),
+                Direction::Pull => local::copy_on(&mut there, &mut here, length),
+            };
+        }
+        return Ok(Pending::DONE);
+    }
+    // SAFETY: as above.
+    unsafe { by_single_copy(target, at, here, direction) }
+}
+
+/// # Safety
+/// As for [`moves`]; `at` must be in the region.
+unsafe fn by_single_copy(target: &Target, at: &Layout<'_>, here: &Layout<'_>, direction: Direction) -> Result<Pending> {
+    let length = at.length();
+    let mut done = 0;
+    while let Some(transfer) = target.transfer(direction) {
+        let moved = with_address(target, at, |there| {
+            // SAFETY: the caller's promise; the peer exposes its region.
+            unsafe {
+                match direction {
+                    Direction::Push => transfer.push(here, there, done..length),
+                    Direction::Pull => transfer.pull(there, here, done..length),
+                }
+            }
+        });
+        match moved {
+            Ok(()) => {
+                counters::CMA_BYTES.add_anywhere(length - done);
+                return Ok(Pending::DONE);
+            }
+            Err(stopped) => {
+                done += stopped.done;
+                check_alive(target.peer())?;
+                if !target.failed(direction, stopped) {
+                    break;
+                }
+            }
+        }
+    }
+    Err(Error::Unreachable {
+        peer: target.peer().0,
+        why: "single copies by the kernel are refused (see `isthmus doctor`); take memory from MPI_Win_allocate".into(),
+    })
+}
+
+/// The layout of the peer's addresses.
+fn with_address<R>(target: &Target, at: &Layout<'_>, f: impl FnOnce(&Layout<'_>) -> R) -> R {
+    let base = target.base();
+    match *at {
+        Layout::Contiguous(span) => f(&Layout::contiguous(base.wrapping_add(span.address), span.length)),
+        Layout::Strided {
+            base: first,
+            block,
+            levels,
+        } => f(&Layout::Strided {
+            base: base.wrapping_add(first),
+            block,
+            levels,
+        }),
+        Layout::Spans(spans) => {
+            let moved: Vec<Span> = spans
+                .iter()
+                .map(|span| Span {
+                    address: base.wrapping_add(span.address),
+                    length: span.length,
+                })
+                .collect();
+            f(&Layout::Spans(&moved))
+        }
+    }
+}
+
+/// # Errors
+/// The process is known to have failed.
+#[inline]
+pub(super) fn check_alive(peer: Peer) -> Result<()> {
+    if wounds() == 0 {
+        return Ok(());
+    }
+    if enter().has_failed(peer) {
+        return Err(Error::PeerFailed { peer: peer.0 });
+    }
+    Ok(())
+}

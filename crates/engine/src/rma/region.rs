@@ -1,0 +1,196 @@
+//! Memory that a process exposes, and the key by which others find it.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use isthmus_shm::Place;
+
+use super::home;
+use super::locks::{self, Locks};
+use crate::memory::heap::{self, REGISTRY};
+use crate::types::Peer;
+use crate::{Error, Result};
+
+/// How accumulates on a region are made atomic. The same for all who access it: it is part of the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Atomicity {
+    /// Naturally aligned elements of 1, 2, 4, 8 and 16 bytes by atomic instructions, others under the owner's locks. Only for
+    /// memory that all map.
+    Elements = 1,
+    /// Every element under the owner's locks: long accumulates are loops over vectors then.
+    Locked = 2,
+}
+
+const MAGIC: u32 = 0x4b_52_4d_41;
+
+/// Names a region of a process. Plain data of any bits, to be told to other processes; checked by
+/// [`Target::attach`](super::Target::attach).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct RegionKey {
+    magic: u32,
+    owner: u32,
+    /// Address of byte 0 in the owner.
+    base: u64,
+    length: u64,
+    /// Where byte 0 lies for all; 0: in ordinary memory.
+    place: u64,
+    /// Where the owner's lock table lies.
+    locks: u64,
+    atomicity: u32,
+    id: u32,
+}
+
+const _: () = assert!(size_of::<RegionKey>() == 48);
+
+impl RegionKey {
+    /// No region.
+    pub const NONE: Self = Self {
+        magic: 0,
+        owner: 0,
+        base: 0,
+        length: 0,
+        place: 0,
+        locks: 0,
+        atomicity: 0,
+        id: 0,
+    };
+
+    /// Whose region it is said to be.
+    pub fn owner(&self) -> Peer {
+        Peer(self.owner)
+    }
+
+    /// Its bytes.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Address of its first byte in its owner.
+    pub fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// The same region as its number says; a region of later has another one, but for 2^32 regions in between.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Do all processes of the job map it?
+    pub fn is_mapped(&self) -> bool {
+        self.place != 0
+    }
+
+    pub(super) fn parse(self, peer: Peer) -> Result<Parsed> {
+        let home = home()?;
+        let bad = |why| Err(Error::BadKey { peer: peer.0, why });
+        if self.magic != MAGIC || self.owner != peer.0 {
+            return bad("the key is none of its");
+        }
+        if self.owner >= home.segment.ranks() {
+            return bad("there is no such process");
+        }
+        if self.base.checked_add(self.length).is_none() {
+            return bad("more bytes than an address space has");
+        }
+        let atomicity = match self.atomicity {
+            1 => Atomicity::Elements,
+            2 => Atomicity::Locked,
+            _ => return bad("its atomicity is unknown"),
+        };
+        let Some(locks) = locks::at(Place(self.locks)) else {
+            return bad("its lock table lies outside the job's memory");
+        };
+        let mut direct = 0;
+        if self.place != 0 {
+            match REGISTRY.at(Place(self.place), self.length) {
+                Some(at) => direct = at.as_ptr().expose_provenance(),
+                None => return bad("its place lies outside the job's memory"),
+            }
+        }
+        let is_own = self.owner == home.me;
+        if is_own && direct == 0 {
+            direct = self.base as usize;
+        }
+        if atomicity == Atomicity::Elements && self.place == 0 && home.segment.ranks() > 1 {
+            return bad("its atomicity is not one of ordinary memory");
+        }
+        Ok(Parsed {
+            base: self.base,
+            length: self.length,
+            direct: (direct != 0 || is_own).then_some(direct),
+            is_shared: self.place != 0,
+            locks,
+            atomicity,
+        })
+    }
+}
+
+/// What a good key says.
+pub(super) struct Parsed {
+    pub base: u64,
+    pub length: u64,
+    /// Address of byte 0 here, if it can be loaded and stored here.
+    pub direct: Option<usize>,
+    pub is_shared: bool,
+    pub locks: &'static Locks,
+    pub atomicity: Atomicity,
+}
+
+/// Memory of this process that others may access.
+#[derive(Debug)]
+pub struct Region {
+    key: RegionKey,
+}
+
+/// Expose `length` bytes at `base` to the processes that get the key. Local; does not block. `0` and `u64::MAX` expose the whole
+/// address space: offsets are addresses then.
+///
+/// Memory from [`crate::heap`] is mapped by all; any other is reached by copies. The bytes must stay there until nobody accesses
+/// them any more, which the caller's model says: nothing of it is known here. To drop the region changes nothing for others.
+///
+/// # Errors
+/// There is no memory for the lock table, or the range wraps around.
+pub fn register(base: *mut u8, length: u64) -> Result<Region> {
+    register_as(base, length, Atomicity::Elements)
+}
+
+/// As [`register`], and say how accumulates are made atomic. Ordinary memory is [`Atomicity::Locked`] in any case.
+pub fn register_as(base: *mut u8, length: u64, atomicity: Atomicity) -> Result<Region> {
+    static IDS: AtomicU32 = AtomicU32::new(1);
+    let home = home()?;
+    let base = base.expose_provenance() as u64;
+    if base.checked_add(length).is_none() {
+        return Err(Error::Mismatch("a region of more bytes than an address space has"));
+    }
+    let place = match length {
+        0 => 0,
+        _ => heap::place_of(std::ptr::with_exposed_provenance(base as usize), length).map_or(0, |place| place.0),
+    };
+    let atomicity = match place == 0 && home.segment.ranks() > 1 {
+        true => Atomicity::Locked,
+        false => atomicity,
+    };
+    Ok(Region {
+        key: RegionKey {
+            magic: MAGIC,
+            owner: home.me,
+            base,
+            length,
+            place,
+            locks: locks::own()?.0,
+            atomicity: atomicity as u32,
+            id: IDS.fetch_add(1, Ordering::Relaxed),
+        },
+    })
+}
+
+impl Region {
+    /// What to tell others.
+    pub fn key(&self) -> RegionKey {
+        self.key
+    }
+
+    /// Expose it no more. Who accesses it nevertheless does harm to whatever lies there then.
+    pub fn deregister(self) {}
+}

@@ -1,0 +1,164 @@
+//! A region of a peer, as this process reaches it.
+
+use std::ptr::{NonNull, with_exposed_provenance_mut};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use isthmus_transfer::{Direction, Interrupted, Layout, Transfer};
+
+use super::locks::Locks;
+use super::region::{Atomicity, Parsed, RegionKey};
+use crate::protocol::choice::select::Way;
+use crate::types::Peer;
+use crate::{Error, Result, enter};
+
+/// A region of a peer. Cheap to keep.
+#[derive(Debug)]
+pub struct Target {
+    peer: Peer,
+    /// Address of byte 0 in the owner.
+    base: u64,
+    length: u64,
+    /// Address of byte 0 here, if `is_direct`.
+    direct: usize,
+    is_direct: bool,
+    is_shared: bool,
+    atomicity: Atomicity,
+    pub(super) locks: &'static Locks,
+    /// What copies from and to the peer's own memory, once that was needed.
+    transfer: OnceLock<&'static dyn Transfer>,
+    refused: [AtomicBool; 2],
+}
+
+impl Target {
+    /// The region that `key` names, which must be one of `peer`. Does not block, and reaches nothing yet.
+    ///
+    /// # Errors
+    /// The key makes no sense: see [`Error::BadKey`].
+    pub fn attach(peer: Peer, key: RegionKey) -> Result<Self> {
+        let Parsed {
+            base,
+            length,
+            direct,
+            is_shared,
+            locks,
+            atomicity,
+        } = key.parse(peer)?;
+        Ok(Self {
+            peer,
+            base,
+            length,
+            direct: direct.unwrap_or(0),
+            is_direct: direct.is_some(),
+            is_shared,
+            atomicity,
+            locks,
+            transfer: OnceLock::new(),
+            refused: [const { AtomicBool::new(false) }; 2],
+        })
+    }
+
+    /// Whose it is.
+    #[inline]
+    pub fn peer(&self) -> Peer {
+        self.peer
+    }
+
+    /// Its bytes.
+    #[inline]
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Address of its first byte in its owner.
+    #[inline]
+    pub fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Where its first byte can be loaded and stored here, if the owner and this process both map it; of this process's own regions
+    /// always.
+    #[inline]
+    pub fn mapped(&self) -> Option<NonNull<u8>> {
+        NonNull::new(with_exposed_provenance_mut(self.direct)).filter(|_| self.is_direct)
+    }
+
+    /// Is it memory that every process of the job maps?
+    pub fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    /// How accumulates on it are made atomic.
+    #[inline]
+    pub fn atomicity(&self) -> Atomicity {
+        self.atomicity
+    }
+
+    /// What is added to an offset to get an address here; `None`: nothing makes it one.
+    #[inline]
+    pub(super) fn shift(&self) -> Option<usize> {
+        self.is_direct.then_some(self.direct)
+    }
+
+    /// Are these bytes in it?
+    ///
+    /// # Errors
+    /// They are not.
+    #[inline]
+    pub fn check(&self, at: u64, bytes: u64) -> Result<()> {
+        match at.checked_add(bytes) {
+            Some(end) if end <= self.length => Ok(()),
+            _ => Err(self.outside(at, at.saturating_add(bytes))),
+        }
+    }
+
+    /// Are all bytes of a layout of offsets in it?
+    ///
+    /// # Errors
+    /// They are not.
+    pub fn check_layout(&self, at: &Layout<'_>) -> Result<()> {
+        if let Layout::Contiguous(span) = *at {
+            return self.check(span.address, span.length);
+        }
+        match at.extent() {
+            Some(extent) if extent.end <= self.length => Ok(()),
+            Some(extent) => Err(self.outside(extent.start, extent.end)),
+            None => Err(self.outside(0, u64::MAX)),
+        }
+    }
+
+    #[cold]
+    fn outside(&self, from: u64, to: u64) -> Error {
+        Error::OutOfRange {
+            peer: self.peer.0,
+            from,
+            to,
+            length: self.length,
+        }
+    }
+
+    /// What copies in this direction; `None`: nothing does.
+    pub(super) fn transfer(&self, direction: Direction) -> Option<&'static dyn Transfer> {
+        if self.refused[direction as usize].load(Ordering::Relaxed) {
+            return None;
+        }
+        if let Some(transfer) = self.transfer.get() {
+            return Some(*transfer);
+        }
+        let access = enter().engine().single_access(self.peer.0, self.base, direction)?;
+        Some(*self.transfer.get_or_init(|| access.transfer()))
+    }
+
+    /// A single copy has failed: say so, and remember what will fail for good. True: it will.
+    #[cold]
+    pub(super) fn failed(&self, direction: Direction, stopped: Interrupted) -> bool {
+        let mut inside = enter();
+        let engine = inside.engine();
+        engine.copy_failed(self.peer.0, Way::SingleCopy, direction, stopped);
+        let refused = engine.is_refused(self.peer.0, Way::SingleCopy, direction);
+        if refused {
+            self.refused[direction as usize].store(true, Ordering::Relaxed);
+        }
+        refused
+    }
+}

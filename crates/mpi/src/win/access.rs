@@ -1,0 +1,245 @@
+//! Puts and gets (MPI-5.0 §12.3).
+
+use std::ffi::c_void;
+
+use isthmus_engine::layout::Layout;
+use isthmus_engine::rma::Target;
+
+use super::Win;
+use super::epoch::Mode;
+use crate::constants::PROC_NULL;
+use crate::datatype::Datatype;
+use crate::error::{Error, Result};
+use crate::fail;
+use crate::handle::Handle;
+use crate::request::{self, Request, Work};
+
+/// Elements at the origin, whose arguments have been checked.
+#[derive(Clone, Copy)]
+pub(super) struct Local<'a> {
+    pub buffer: *const u8,
+    pub count: i64,
+    pub datatype: &'a Datatype,
+}
+
+impl<'a> Local<'a> {
+    #[inline]
+    pub fn check(name: &str, buffer: *const c_void, count: i64, datatype: &'a Datatype) -> Result<Self> {
+        datatype.check_committed("origin_datatype")?;
+        datatype.check_buffer(name, buffer, count)?;
+        Ok(Self {
+            buffer: buffer.cast(),
+            count,
+            datatype,
+        })
+    }
+
+    pub fn with_layout<R>(&self, f: impl FnOnce(&Layout<'_>) -> R) -> R {
+        self.datatype
+            .with_places(self.buffer.expose_provenance() as u64, self.count, f)
+    }
+}
+
+/// Elements at a target.
+#[derive(Clone, Copy)]
+pub(super) struct Remote<'a> {
+    pub rank: i32,
+    pub disp: i64,
+    pub count: i64,
+    pub datatype: &'a Datatype,
+}
+
+/// What both sides amount to, which must be the same.
+#[inline]
+pub(super) fn bytes(local: (i64, &Datatype), remote: (i64, &Datatype)) -> Result<i64> {
+    remote.1.check_committed("target_datatype")?;
+    let (here, there) = (local.1.bytes(local.0)?, remote.1.bytes(remote.0)?);
+    if here != there {
+        return Err(fail!(
+            Type,
+            "origin_count={} elements of {} are {here} bytes, target_count={} of {} are {there}",
+            local.0,
+            local.1.label(),
+            remote.0,
+            remote.1.label()
+        ));
+    }
+    Ok(here)
+}
+
+/// Which way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Put,
+    Get,
+}
+
+#[inline]
+fn transfer(local: Local<'_>, remote: Remote<'_>, win: &Win, way: Way) -> Result<()> {
+    let bytes = bytes((local.count, local.datatype), (remote.count, remote.datatype))?;
+    if remote.rank == PROC_NULL {
+        return Ok(());
+    }
+    let target = win.member("target_rank", remote.rank)?;
+    win.admit(target)?;
+    if bytes == 0 {
+        return match remote.disp {
+            ..0 => Err(fail!(Disp, "target_disp={} is negative", remote.disp)),
+            _ => Ok(()),
+        };
+    }
+    win.at(target, remote.disp, remote.datatype, remote.count, |target, at| {
+        if local.datatype.is_contiguous() && remote.datatype.is_contiguous() {
+            let length = bytes as usize;
+            // SAFETY: the user gives the buffer, of as many bytes; the other one is checked against the window.
+            unsafe {
+                match way {
+                    Way::Put => win.flow.put_bytes(target, at, local.buffer, length)?,
+                    Way::Get => win.flow.get_bytes(target, at, local.buffer.cast_mut(), length)?,
+                };
+            }
+            return Ok(());
+        }
+        scattered(local, remote, target, at, win, way)
+    })
+}
+
+#[cold]
+fn scattered(local: Local<'_>, remote: Remote<'_>, target: &Target, at: u64, win: &Win, way: Way) -> Result<()> {
+    local.with_layout(|here| {
+        remote.datatype.with_places(at, remote.count, |there| {
+            // SAFETY: the user gives the buffer, where these elements lie; the other ones are checked against the window.
+            unsafe {
+                match way {
+                    Way::Put => win.flow.put(target, there, here)?,
+                    Way::Get => win.flow.get(target, there, here)?,
+                };
+            }
+            Ok::<_, Error>(())
+        })
+    })
+}
+
+/// `MPI_Put`.
+///
+/// # Safety
+/// `origin_addr` must be readable where the elements lie.
+#[inline]
+pub unsafe fn put(
+    origin_addr: *const c_void,
+    origin_count: i64,
+    origin_datatype: &Datatype,
+    target_rank: i32,
+    target_disp: i64,
+    target_count: i64,
+    target_datatype: &Datatype,
+    win: &Win,
+) -> Result<()> {
+    let local = Local::check("origin_addr", origin_addr, origin_count, origin_datatype)?;
+    let remote = Remote {
+        rank: target_rank,
+        disp: target_disp,
+        count: target_count,
+        datatype: target_datatype,
+    };
+    transfer(local, remote, win, Way::Put)
+}
+
+/// `MPI_Get`.
+///
+/// # Safety
+/// `origin_addr` must be writable where the elements lie.
+#[inline]
+pub unsafe fn get(
+    origin_addr: *mut c_void,
+    origin_count: i64,
+    origin_datatype: &Datatype,
+    target_rank: i32,
+    target_disp: i64,
+    target_count: i64,
+    target_datatype: &Datatype,
+    win: &Win,
+) -> Result<()> {
+    origin_datatype.check_apart("origin_addr", origin_count)?;
+    let local = Local::check("origin_addr", origin_addr, origin_count, origin_datatype)?;
+    let remote = Remote {
+        rank: target_rank,
+        disp: target_disp,
+        count: target_count,
+        datatype: target_datatype,
+    };
+    transfer(local, remote, win, Way::Get)
+}
+
+/// The request of an operation, which was over when its call ended.
+pub(super) fn over(win: &Win, start: impl FnOnce() -> Result<()>) -> Result<Handle<Request>> {
+    match win.epochs.mode() {
+        Mode::Lock | Mode::LockAll => start()?,
+        _ => {
+            return Err(fail!(
+                RmaSync,
+                "an operation with a request on {}, where no target is locked",
+                win.label()
+            ));
+        }
+    }
+    request::launch(None, |_| Ok(Work::Complete))
+}
+
+/// `MPI_Rput`.
+///
+/// # Safety
+/// As for [`put`].
+pub unsafe fn rput(
+    origin_addr: *const c_void,
+    origin_count: i64,
+    origin_datatype: &Datatype,
+    target_rank: i32,
+    target_disp: i64,
+    target_count: i64,
+    target_datatype: &Datatype,
+    win: &Win,
+) -> Result<Handle<Request>> {
+    // SAFETY: the caller's promise.
+    over(win, || unsafe {
+        put(
+            origin_addr,
+            origin_count,
+            origin_datatype,
+            target_rank,
+            target_disp,
+            target_count,
+            target_datatype,
+            win,
+        )
+    })
+}
+
+/// `MPI_Rget`.
+///
+/// # Safety
+/// As for [`get`].
+pub unsafe fn rget(
+    origin_addr: *mut c_void,
+    origin_count: i64,
+    origin_datatype: &Datatype,
+    target_rank: i32,
+    target_disp: i64,
+    target_count: i64,
+    target_datatype: &Datatype,
+    win: &Win,
+) -> Result<Handle<Request>> {
+    // SAFETY: the caller's promise.
+    over(win, || unsafe {
+        get(
+            origin_addr,
+            origin_count,
+            origin_datatype,
+            target_rank,
+            target_disp,
+            target_count,
+            target_datatype,
+            win,
+        )
+    })
+}

@@ -1,0 +1,328 @@
+//! Accumulates, fetch-and-op, compare-and-swap (MPI-5.0 §12.3.4 - §12.3.6). Atomic for each element.
+
+use std::ffi::c_void;
+
+use isthmus_engine::rma::Combine;
+
+use super::Win;
+use super::access::{Local, Remote, bytes, over};
+use super::operation::{combine, with_elements};
+use crate::constants::PROC_NULL;
+use crate::datatype::{Datatype, Family};
+use crate::error::{Error, Result};
+use crate::fail;
+use crate::handle::Handle;
+use crate::op::{Op, Predefined};
+use crate::request::Request;
+
+/// Elements of origin and target must be of one predefined type.
+#[inline]
+fn check_signature(local: Local<'_>, remote: Remote<'_>) -> Result<()> {
+    if std::ptr::eq(local.datatype, remote.datatype) {
+        return Ok(());
+    }
+    let (here, there) = (local.datatype.signature(), remote.datatype.signature());
+    if here.digest(local.count) == there.digest(remote.count) {
+        return Ok(());
+    }
+    Err(fail!(
+        Type,
+        "{} at the origin and {} at the target are not made of the same predefined type",
+        local.datatype.label(),
+        remote.datatype.label()
+    ))
+}
+
+/// `local`: `None` for what fetches only. `result`: where what was there before goes.
+fn run(
+    local: Option<Local<'_>>,
+    result: Option<Local<'_>>,
+    remote: Remote<'_>,
+    combine: Combine,
+    win: &Win,
+) -> Result<()> {
+    let other = local.or(result);
+    let Some(other) = other else { return Ok(()) };
+    let bytes = bytes((other.count, other.datatype), (remote.count, remote.datatype))?;
+    for side in [local, result].into_iter().flatten() {
+        check_signature(side, remote)?;
+    }
+    if remote.rank == PROC_NULL {
+        return Ok(());
+    }
+    let target = win.member("target_rank", remote.rank)?;
+    win.admit(target)?;
+    if bytes == 0 {
+        return Ok(());
+    }
+    win.at(target, remote.disp, remote.datatype, remote.count, |target, at| {
+        let one = remote.count == 1
+            && i64::from(combine.width()) == bytes
+            && remote.datatype.is_contiguous()
+            && [local, result]
+                .into_iter()
+                .flatten()
+                .all(|side| side.datatype.is_contiguous());
+        if one {
+            let operand = local.map_or(std::ptr::null(), |local| local.buffer);
+            let result = result.map_or(std::ptr::null_mut(), |result| result.buffer.cast_mut());
+            // SAFETY: the user gives the buffers, of an element each; the target's is checked against the window.
+            unsafe { win.flow.fetch_op(target, at, operand, result, combine)? };
+            return Ok(());
+        }
+        with_elements(remote.datatype, at, remote.count, |there| {
+            let with = |side: Local<'_>, f: &mut dyn FnMut(&isthmus_engine::layout::Layout<'_>) -> Result<()>| {
+                with_elements(side.datatype, side.buffer.expose_provenance() as u64, side.count, f)
+            };
+            match (local, result) {
+                (Some(local), None) => with(local, &mut |here| {
+                    // SAFETY: the user gives the buffer; the target's bytes are checked against the window.
+                    unsafe { win.flow.accumulate(target, there, here, combine)? };
+                    Ok(())
+                }),
+                (local, Some(result)) => with(result, &mut |result| {
+                    let mut fetch = |here: &isthmus_engine::layout::Layout<'_>| {
+                        // SAFETY: as above; who has no operands fetches only, and gives the result's place, which is not read.
+                        unsafe { win.flow.get_accumulate(target, there, here, result, combine)? };
+                        Ok::<_, Error>(())
+                    };
+                    match local {
+                        Some(local) => with(local, &mut fetch),
+                        None => fetch(result),
+                    }
+                }),
+                (None, None) => Ok(()),
+            }
+        })
+    })
+}
+
+/// `MPI_Accumulate`.
+///
+/// # Safety
+/// `origin_addr` must be readable where the elements lie.
+#[inline]
+pub unsafe fn accumulate(
+    origin_addr: *const c_void,
+    origin_count: i64,
+    origin_datatype: &Datatype,
+    target_rank: i32,
+    target_disp: i64,
+    target_count: i64,
+    target_datatype: &Datatype,
+    op: &Op,
+    win: &Win,
+) -> Result<()> {
+    let combine = combine(op, target_datatype)?;
+    let local = Local::check("origin_addr", origin_addr, origin_count, origin_datatype)?;
+    let remote = Remote {
+        rank: target_rank,
+        disp: target_disp,
+        count: target_count,
+        datatype: target_datatype,
+    };
+    run(Some(local), None, remote, combine, win)
+}
+
+/// `MPI_Get_accumulate`. For `MPI_NO_OP` the origin's arguments mean nothing.
+///
+/// # Safety
+/// `origin_addr` must be readable, and `result_addr` writable, where the elements lie.
+pub unsafe fn get_accumulate(
+    origin_addr: *const c_void,
+    origin_count: i64,
+    origin_datatype: Handle<Datatype>,
+    result_addr: *mut c_void,
+    result_count: i64,
+    result_datatype: &Datatype,
+    target_rank: i32,
+    target_disp: i64,
+    target_count: i64,
+    target_datatype: &Datatype,
+    op: &Op,
+    win: &Win,
+) -> Result<()> {
+    let combine = combine(op, target_datatype)?;
+    result_datatype.check_apart("result_addr", result_count)?;
+    let result = Local::check("result_addr", result_addr, result_count, result_datatype)?;
+    let local = match op.which() {
+        Some(Predefined::NoOp) => None,
+        _ => {
+            let datatype = origin_datatype.resolve("origin_datatype")?;
+            if origin_count < 0 {
+                return Err(fail!(Count, "origin_count={origin_count} is negative"));
+            }
+            Some(Local::check("origin_addr", origin_addr, origin_count, datatype)?)
+        }
+    };
+    if let Some(local) = local {
+        bytes((local.count, local.datatype), (result_count, result_datatype))?;
+    }
+    let remote = Remote {
+        rank: target_rank,
+        disp: target_disp,
+        count: target_count,
+        datatype: target_datatype,
+    };
+    run(local, Some(result), remote, combine, win)
+}
+
+fn check_predefined(datatype: &Datatype) -> Result<()> {
+    if datatype.named().is_some() {
+        return Ok(());
+    }
+    Err(fail!(Type, "datatype={} is not predefined", datatype.label()))
+}
+
+/// `MPI_Fetch_and_op`: one element of a predefined type.
+///
+/// # Safety
+/// `origin_addr` must be readable, unless `op` is `MPI_NO_OP`, and `result_addr` writable, for an element.
+pub unsafe fn fetch_and_op(
+    origin_addr: *const c_void,
+    result_addr: *mut c_void,
+    datatype: &Datatype,
+    target_rank: i32,
+    target_disp: i64,
+    op: &Op,
+    win: &Win,
+) -> Result<()> {
+    check_predefined(datatype)?;
+    let combine = combine(op, datatype)?;
+    let result = Local::check("result_addr", result_addr, 1, datatype)?;
+    let local = match op.which() {
+        Some(Predefined::NoOp) => None,
+        _ => Some(Local::check("origin_addr", origin_addr, 1, datatype)?),
+    };
+    let remote = Remote {
+        rank: target_rank,
+        disp: target_disp,
+        count: 1,
+        datatype,
+    };
+    run(local, Some(result), remote, combine, win)
+}
+
+/// `MPI_Compare_and_swap`: one integer, logical or byte.
+///
+/// # Safety
+/// `origin_addr` and `compare_addr` must be readable, and `result_addr` writable, for an element.
+pub unsafe fn compare_and_swap(
+    origin_addr: *const c_void,
+    compare_addr: *const c_void,
+    result_addr: *mut c_void,
+    datatype: &Datatype,
+    target_rank: i32,
+    target_disp: i64,
+    win: &Win,
+) -> Result<()> {
+    check_predefined(datatype)?;
+    let suits = datatype.named().is_some_and(|named| {
+        matches!(
+            named.family,
+            Family::CInteger | Family::FortranInteger | Family::Logical | Family::MultiLanguage | Family::Byte
+        )
+    });
+    if !suits {
+        return Err(fail!(
+            Type,
+            "datatype={} is no integer, logical, multi-language type or byte",
+            datatype.label()
+        ));
+    }
+    for (name, address) in [
+        ("origin_addr", origin_addr),
+        ("compare_addr", compare_addr),
+        ("result_addr", result_addr.cast_const()),
+    ] {
+        datatype.check_buffer(name, address, 1)?;
+    }
+    if target_rank == PROC_NULL {
+        return Ok(());
+    }
+    let target = win.member("target_rank", target_rank)?;
+    win.admit(target)?;
+    win.at(target, target_disp, datatype, 1, |target, at| {
+        let width = datatype.size() as u32;
+        // SAFETY: the user gives the buffers, of an element each; the target's is checked against the window.
+        unsafe {
+            win.flow.compare_swap(
+                target,
+                at,
+                width,
+                compare_addr.cast(),
+                origin_addr.cast(),
+                result_addr.cast(),
+            )?;
+        }
+        Ok(())
+    })
+}
+
+/// `MPI_Raccumulate`.
+///
+/// # Safety
+/// As for [`accumulate`].
+pub unsafe fn raccumulate(
+    origin_addr: *const c_void,
+    origin_count: i64,
+    origin_datatype: &Datatype,
+    target_rank: i32,
+    target_disp: i64,
+    target_count: i64,
+    target_datatype: &Datatype,
+    op: &Op,
+    win: &Win,
+) -> Result<Handle<Request>> {
+    // SAFETY: the caller's promise.
+    over(win, || unsafe {
+        accumulate(
+            origin_addr,
+            origin_count,
+            origin_datatype,
+            target_rank,
+            target_disp,
+            target_count,
+            target_datatype,
+            op,
+            win,
+        )
+    })
+}
+
+/// `MPI_Rget_accumulate`.
+///
+/// # Safety
+/// As for [`get_accumulate`].
+pub unsafe fn rget_accumulate(
+    origin_addr: *const c_void,
+    origin_count: i64,
+    origin_datatype: Handle<Datatype>,
+    result_addr: *mut c_void,
+    result_count: i64,
+    result_datatype: &Datatype,
+    target_rank: i32,
+    target_disp: i64,
+    target_count: i64,
+    target_datatype: &Datatype,
+    op: &Op,
+    win: &Win,
+) -> Result<Handle<Request>> {
+    // SAFETY: the caller's promise.
+    over(win, || unsafe {
+        get_accumulate(
+            origin_addr,
+            origin_count,
+            origin_datatype,
+            result_addr,
+            result_count,
+            result_datatype,
+            target_rank,
+            target_disp,
+            target_count,
+            target_datatype,
+            op,
+            win,
+        )
+    })
+}

@@ -1,0 +1,216 @@
+//! What the members of a window share beside its memory: keys, counts and locks. Each has a part, in the job's memory.
+//!
+//! # Layout
+//! ```text
+//! 0     key         RegionKey  what of the member's memory is exposed; none in a dynamic window
+//! 48    unit        u64        bytes of a displacement
+//! 64    fence       u32        fences that the member has come to
+//! 68    left        u32        members that will not look at this part again
+//! 72    sequence    u32        of changes of the directory; odd while it is being changed
+//! 76    attached    u32        entries of the directory
+//! 80    directory   u64        where it lies in the job's memory, 0 while there is none
+//! 128   exclusive   u32        who holds or awaits the member's lock alone: its rank and one
+//! 136   waiters     bits       who is to be woken when the lock changes
+//! .     shared      n bytes    who holds the lock with others
+//! .     posts       n x u32    how often each target has posted for this origin
+//! .     completes   n x u32    how often each origin has completed at this target
+//! ```
+//!
+//! # Fields
+//! `fence` and what is above `left` are written by the member itself; `shared[o]` and `completes[o]` by `o`, `posts[t]` by `t`. The lock
+//! is for all: `exclusive` changes by compare-and-swap, and names its holder, so that it can be taken over from the dead; the dead are
+//! skipped in `shared`.
+//!
+//! # Ordering
+//! Counts are published by release stores, after whatever was written before. An origin that wants to share the lock shows its flag and
+//! then looks at `exclusive`; one that wants it alone takes `exclusive` and then looks at the flags: with full fences between, one of
+//! them sees the other.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use isthmus_engine::rma::{self, RegionKey};
+
+use crate::error::{Class, Error, Result};
+
+const KEY: usize = 0;
+const UNIT: usize = 48;
+const FENCE: usize = 64;
+const LEFT: usize = 68;
+const SEQUENCE: usize = 72;
+const ATTACHED: usize = 76;
+const DIRECTORY: usize = 80;
+const EXCLUSIVE: usize = 128;
+const WAITERS: usize = 136;
+
+const _: () = assert!(size_of::<RegionKey>() == UNIT);
+
+/// Parts begin at multiples of this.
+const GRAIN: u64 = 128;
+
+/// Where things lie in a part, for a number of members.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Plan {
+    shared: usize,
+    posts: usize,
+    completes: usize,
+    bytes: usize,
+    words: usize,
+}
+
+impl Plan {
+    pub fn of(members: usize) -> Self {
+        let words = members.div_ceil(64);
+        let shared = WAITERS + 8 * words;
+        let posts = (shared + members).next_multiple_of(64);
+        let completes = (posts + 4 * members).next_multiple_of(64);
+        Self {
+            shared,
+            posts,
+            completes,
+            bytes: completes + 4 * members,
+            words,
+        }
+    }
+}
+
+/// The part of one member, as everybody sees it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part {
+    at: NonNull<u8>,
+}
+
+// SAFETY: the memory is atomics in the job's segment, which stays mapped; the key is written before anybody is told of the part.
+unsafe impl Send for Part {}
+// SAFETY: as above.
+unsafe impl Sync for Part {}
+
+impl Part {
+    /// The part that a member says it has.
+    pub fn at(number: u32, plan: Plan) -> Option<Self> {
+        let at = rma::shared_at(u64::from(number) * GRAIN, plan.bytes as u64)?;
+        Some(Self { at })
+    }
+
+    fn word(&self, at: usize) -> &AtomicU32 {
+        // SAFETY: within the part, by its plan, and aligned.
+        unsafe { AtomicU32::from_ptr(self.at.as_ptr().add(at).cast()) }
+    }
+
+    fn long(&self, at: usize) -> &AtomicU64 {
+        // SAFETY: as above.
+        unsafe { AtomicU64::from_ptr(self.at.as_ptr().add(at).cast()) }
+    }
+
+    /// By the member, before anybody knows of the part.
+    pub fn expose(&self, key: RegionKey, unit: i64) {
+        // SAFETY: ours alone yet.
+        unsafe { self.at.as_ptr().add(KEY).cast::<RegionKey>().write(key) };
+        self.long(UNIT).store(unit as u64, Ordering::Relaxed);
+    }
+
+    pub fn key(&self) -> RegionKey {
+        // SAFETY: within the part; any bits are a key, which is checked when it is used.
+        unsafe { self.at.as_ptr().add(KEY).cast::<RegionKey>().read_volatile() }
+    }
+
+    pub fn unit(&self) -> i64 {
+        self.long(UNIT).load(Ordering::Relaxed) as i64
+    }
+
+    pub fn fence(&self) -> &AtomicU32 {
+        self.word(FENCE)
+    }
+
+    pub fn left(&self) -> &AtomicU32 {
+        self.word(LEFT)
+    }
+
+    pub fn sequence(&self) -> &AtomicU32 {
+        self.word(SEQUENCE)
+    }
+
+    pub fn attached(&self) -> &AtomicU32 {
+        self.word(ATTACHED)
+    }
+
+    pub fn directory(&self) -> &AtomicU64 {
+        self.long(DIRECTORY)
+    }
+
+    pub fn exclusive(&self) -> &AtomicU32 {
+        self.word(EXCLUSIVE)
+    }
+
+    pub fn waiters(&self, plan: Plan) -> impl Iterator<Item = &AtomicU64> {
+        (0..plan.words).map(|index| self.long(WAITERS + 8 * index))
+    }
+
+    pub fn waiter(&self, member: usize) -> (&AtomicU64, u64) {
+        (self.long(WAITERS + 8 * (member / 64)), 1 << (member % 64))
+    }
+
+    pub fn shared(&self, plan: Plan, member: usize) -> &AtomicU8 {
+        // SAFETY: within the part, by its plan.
+        unsafe { AtomicU8::from_ptr(self.at.as_ptr().add(plan.shared + member)) }
+    }
+
+    pub fn posts(&self, plan: Plan, target: usize) -> &AtomicU32 {
+        self.word(plan.posts + 4 * target)
+    }
+
+    pub fn completes(&self, plan: Plan, origin: usize) -> &AtomicU32 {
+        self.word(plan.completes + 4 * origin)
+    }
+}
+
+/// A part of our own: its number, and where it is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Own {
+    pub number: u32,
+    pub part: Part,
+}
+
+struct Retired {
+    own: Own,
+    members: usize,
+}
+
+/// Parts of windows that are freed here, until nobody looks at them.
+static RETIRED: Mutex<Vec<Retired>> = Mutex::new(Vec::new());
+
+/// Take a part for the calling process.
+pub(super) fn take(members: usize) -> Result<Own> {
+    let plan = Plan::of(members);
+    let bytes = plan.bytes as u64;
+    RETIRED
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .retain(|retired| {
+            // SYNC: window-left
+            let everyone_left = retired.own.part.left().load(Ordering::Acquire) as usize >= retired.members;
+            if everyone_left {
+                let bytes = Plan::of(retired.members).bytes as u64;
+                rma::give_shared(u64::from(retired.own.number) * GRAIN, bytes);
+            }
+            !everyone_left
+        });
+    let offset = rma::take_shared(bytes)?;
+    let number = u32::try_from(offset / GRAIN).ok();
+    match number.and_then(|number| Some((number, Part::at(number, plan)?))) {
+        Some((number, part)) => Ok(Own { number, part }),
+        None => Err(Error::new(Class::NoMem, "the job's memory is too large for windows")),
+    }
+}
+
+/// Nobody has been told of it.
+pub(super) fn give_back(own: Own, members: usize) {
+    rma::give_shared(u64::from(own.number) * GRAIN, Plan::of(members).bytes as u64);
+}
+
+/// The window is freed here; others may still look at this part for a moment.
+pub(super) fn retire(own: Own, members: usize) {
+    let mut retired = RETIRED.lock().unwrap_or_else(PoisonError::into_inner);
+    retired.push(Retired { own, members });
+}

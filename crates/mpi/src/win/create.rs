@@ -1,0 +1,301 @@
+//! Making windows, and ending them (MPI-5.0 §12.2).
+//!
+//! All members tell one another where their part of the control memory lies, or that they cannot: then the call fails on all. What a
+//! part says of its member's memory is looked up when that is first accessed.
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use isthmus_engine::heap;
+use isthmus_engine::rma::{self, Flow, RegionKey, Target};
+
+use super::control::{self, Own, Part, Plan};
+use super::dynamic::Attachments;
+use super::epoch::{Epochs, Mode};
+use super::hints::Hints;
+use super::place::Places;
+use super::{Flavor, Memory, Win};
+use crate::attribute::Attributes;
+use crate::coll::check;
+use crate::comm::{Comm, gather_both};
+use crate::errhandler::ERRORS_ARE_FATAL;
+use crate::error::{Error, Result};
+use crate::fail;
+use crate::handle::{Handle, Object};
+use crate::info::Info;
+use crate::liveness;
+
+/// Memory that a member brings to a window.
+struct Brought {
+    base: *mut u8,
+    bytes: i64,
+    unit: i64,
+    memory: Memory,
+}
+
+impl Brought {
+    fn discard(&self) {
+        if let Memory::Ours(base) = self.memory {
+            heap::free(base);
+        }
+    }
+}
+
+/// Arguments that all flavours share.
+fn check_arguments(size: i64, unit: i64) -> Result<()> {
+    if size < 0 {
+        return Err(fail!(Size, "size={size} is negative"));
+    }
+    if unit <= 0 {
+        return Err(fail!(Disp, "disp_unit={unit} is not positive"));
+    }
+    Ok(())
+}
+
+fn check_comm(comm: &Comm) -> Result<()> {
+    if comm.is_inter() {
+        return Err(fail!(Comm, "comm={:?} is an intercommunicator", comm.handle()));
+    }
+    Ok(())
+}
+
+/// `MPI_Win_create`: opens memory of the user's. Collective.
+pub fn win_create(
+    base: *mut c_void,
+    size: i64,
+    disp_unit: i64,
+    info: Option<&Info>,
+    comm: &Comm,
+) -> Result<Handle<Win>> {
+    check_comm(comm)?;
+    check::same(comm, "MPI_Win_create")?;
+    let hints = Hints::of(info);
+    let brought = check_arguments(size, disp_unit).and_then(|()| {
+        if base.is_null() && size > 0 {
+            return Err(fail!(Base, "base is null, and size={size}"));
+        }
+        Ok(Brought {
+            base: base.cast(),
+            bytes: size,
+            unit: disp_unit,
+            memory: Memory::Foreign,
+        })
+    });
+    make(comm, Flavor::Create, hints, brought)
+}
+
+/// `MPI_Win_create_dynamic`: opens memory that is attached later. Collective.
+pub fn win_create_dynamic(info: Option<&Info>, comm: &Comm) -> Result<Handle<Win>> {
+    check_comm(comm)?;
+    check::same(comm, "MPI_Win_create_dynamic")?;
+    let nothing = Brought {
+        base: null_mut(),
+        bytes: 0,
+        unit: 1,
+        memory: Memory::Foreign,
+    };
+    make(comm, Flavor::Dynamic, Hints::of(info), Ok(nothing))
+}
+
+/// `MPI_Win_allocate`: memory that every rank of the node maps. Collective.
+pub fn win_allocate(size: i64, disp_unit: i64, info: Option<&Info>, comm: &Comm) -> Result<(*mut c_void, Handle<Win>)> {
+    check_comm(comm)?;
+    check::same(comm, "MPI_Win_allocate")?;
+    let hints = Hints::of(info);
+    let alignment = hints.as_ref().map_or(0, Hints::alignment);
+    let brought = check_arguments(size, disp_unit).and_then(|()| allocate(size, disp_unit, alignment));
+    let base = brought.as_ref().map_or(null_mut(), |brought| brought.base);
+    let win = make(comm, Flavor::Allocate, hints, brought)?;
+    Ok((base.cast(), win))
+}
+
+fn allocate(size: i64, unit: i64, alignment: u64) -> Result<Brought> {
+    let base = heap::allocate(size as u64, alignment.max(64))
+        .map_err(|error| fail!(NoMem, "size={size} bytes cannot be had: {error}"))?;
+    Ok(Brought {
+        base: base.as_ptr(),
+        bytes: size,
+        unit,
+        memory: Memory::Ours(base),
+    })
+}
+
+/// `MPI_Win_allocate_shared`: one row of memory for all members, or, if the info says `alloc_shared_noncontig`, memory of each. Collective.
+pub fn win_allocate_shared(
+    size: i64,
+    disp_unit: i64,
+    info: Option<&Info>,
+    comm: &Comm,
+) -> Result<(*mut c_void, Handle<Win>)> {
+    check_comm(comm)?;
+    check::same(comm, "MPI_Win_allocate_shared")?;
+    let hints = Hints::of(info);
+    let checked = check_arguments(size, disp_unit);
+    let alignment = hints.as_ref().map_or(0, Hints::alignment);
+    let apart = hints.as_ref().is_ok_and(Hints::is_noncontiguous);
+    // Sizes of all, and whether all want memory of their own: then nobody need have the same.
+    let own = if checked.is_ok() { size as u64 } else { 0 };
+    let (said, _) = gather_both(comm, [own as u32, (own >> 32) as u32, u32::from(apart)])?;
+    if said.iter().all(|[.., apart]| *apart != 0) {
+        let brought = checked.and_then(|()| allocate(size, disp_unit, alignment));
+        let base = brought.as_ref().map_or(null_mut(), |brought| brought.base);
+        let win = make(comm, Flavor::Shared, hints, brought)?;
+        return Ok((base.cast(), win));
+    }
+    let size_of = |[low, high, _]: &[u32; 3]| u64::from(*low) | u64::from(*high) << 32;
+    let total = said.iter().fold(0_u64, |sum, words| sum.saturating_add(size_of(words)));
+    let before: u64 = said[..comm.rank() as usize]
+        .iter()
+        .map(size_of)
+        .fold(0, u64::saturating_add);
+    let row = match comm.rank() {
+        0 => heap::allocate(total, alignment.max(64)).ok(),
+        _ => None,
+    };
+    let key = row.and_then(|row| rma::register(row.as_ptr(), total.max(1)).ok());
+    let key = key.map_or(RegionKey::NONE, |region| region.key());
+    let (keys, _) = gather_both(comm, to_words(key))?;
+    let first = comm.group.peer(0).unwrap_or_else(|| unreachable!("there is a rank 0"));
+    let target = Target::attach(first, from_words(keys[0]))
+        .map_err(|_| fail!(NoMem, "{total} bytes for all ranks cannot be had, says rank 0"));
+    let brought = checked.and(target).map(|target| Brought {
+        base: target
+            .mapped()
+            .map_or(null_mut(), |first| first.as_ptr().wrapping_add(before as usize)),
+        bytes: size,
+        unit: disp_unit,
+        memory: row.map_or(Memory::Foreign, Memory::Ours),
+    });
+    if brought.is_err()
+        && let Some(row) = row
+    {
+        heap::free(row);
+    }
+    let base = brought.as_ref().map_or(null_mut(), |brought| brought.base);
+    let win = make(comm, Flavor::Shared, hints, brought)?;
+    Ok((base.cast(), win))
+}
+
+const KEY_WORDS: usize = size_of::<RegionKey>() / 4;
+
+fn to_words(key: RegionKey) -> [u32; KEY_WORDS] {
+    // SAFETY: a key is plain data of that size, without holes.
+    unsafe { std::mem::transmute(key) }
+}
+
+fn from_words(words: [u32; KEY_WORDS]) -> RegionKey {
+    // SAFETY: any bits are a key.
+    unsafe { std::mem::transmute(words) }
+}
+
+/// Make the window of what each member brings, or fails to bring.
+fn make(comm: &Comm, flavor: Flavor, hints: Result<Hints>, brought: Result<Brought>) -> Result<Handle<Win>> {
+    let size = comm.size() as usize;
+    let own = match (&hints, &brought) {
+        (Ok(_), Ok(brought)) => prepare(flavor, brought, size),
+        (Err(error), _) | (_, Err(error)) => Err(error.clone()),
+    };
+    let told = match &own {
+        Ok(own) => [0, own.number],
+        Err(error) => [error.code() as u32, 0],
+    };
+    let undo = || {
+        if let Ok(brought) = &brought {
+            brought.discard();
+        }
+        if let Ok(own) = &own {
+            control::give_back(*own, size);
+        }
+    };
+    let said = gather_both(comm, told).inspect_err(|_| undo())?.0;
+    if let Some(rank) = said.iter().position(|[code, _]| *code != 0) {
+        undo();
+        let code = said[rank][0] as i32;
+        return Err(own.err().unwrap_or_else(|| {
+            Error::from_code(code, format!("rank {rank} could not do its part of making the window"))
+        }));
+    }
+    let plan = Plan::of(size);
+    let parts: Option<Box<[Part]>> = said.iter().map(|[_, number]| Part::at(*number, plan)).collect();
+    let (own, brought, hints) = (own?, brought?, hints?);
+    let Some(parts) = parts else {
+        return Err(fail!(
+            Intern,
+            "a rank's part of the window lies outside the job's memory"
+        ));
+    };
+    let win = Arc::new(Win {
+        flavor,
+        group: Arc::clone(&comm.group),
+        rank: comm.rank() as usize,
+        size,
+        plan,
+        own,
+        parts,
+        base: brought.base,
+        bytes: brought.bytes,
+        unit: brought.unit,
+        memory: brought.memory,
+        places: Places::new(size),
+        attachments: Attachments::default(),
+        flow: Flow::new(),
+        epochs: Epochs::new(size),
+        hints,
+        attributes: Attributes::new(),
+        errhandler: Mutex::new(ERRORS_ARE_FATAL.share("errhandler")?),
+        name: Mutex::default(),
+        words: OnceLock::new(),
+        handle: OnceLock::new(),
+    });
+    let handle = Win::table().insert(Arc::clone(&win))?;
+    // The window was made here, so its handle is not set yet.
+    let _ = win.handle.set(handle);
+    Ok(handle)
+}
+
+/// Our part, which tells of our memory.
+fn prepare(flavor: Flavor, brought: &Brought, members: usize) -> Result<Own> {
+    let key = match flavor {
+        Flavor::Dynamic => RegionKey::NONE,
+        _ => rma::register(brought.base, brought.bytes as u64)?.key(),
+    };
+    let own = control::take(members)?;
+    own.part.expose(key, brought.unit);
+    Ok(own)
+}
+
+/// `MPI_Win_free`: after all members have called, and what they did is over. Collective; blocks.
+pub fn win_free(handle: Handle<Win>) -> Result<()> {
+    let win = handle.resolve("win")?;
+    match win.epochs.mode() {
+        Mode::None | Mode::Fenced | Mode::Fence => {}
+        _ => win.check_idle("MPI_Win_free")?,
+    }
+    if win.epochs.general().exposed.is_some() {
+        return Err(fail!(
+            RmaSync,
+            "MPI_Win_free of {}, whose memory is exposed by MPI_Win_post until MPI_Win_wait",
+            win.label()
+        ));
+    }
+    win.attributes.clear(handle)?;
+    win.flow.flush_all()?;
+    let met = win.meet();
+    let is_whole = met.is_ok();
+    liveness::forgive(met)?;
+    for part in &win.parts {
+        // SYNC: window-left
+        part.left().fetch_add(1, Ordering::Release);
+    }
+    let win = handle.remove("win")?;
+    // Where a member has died, others may not have heard of it, and use what we have.
+    if is_whole {
+        if let Memory::Ours(base) = win.memory {
+            heap::free(base);
+        }
+        control::retire(win.own, win.size);
+    }
+    Ok(())
+}

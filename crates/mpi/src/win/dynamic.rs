@@ -1,0 +1,205 @@
+//! Windows whose memory comes and goes (MPI-5.0 §12.2.4). Each member keeps a directory of what it has attached, in memory that all
+//! map; an origin copies it, and looks again when its sequence number has changed.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::atomic::{Ordering, fence};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use isthmus_engine::enter;
+use isthmus_engine::rma::{self, RegionKey, Target};
+
+use super::{Flavor, Win};
+use crate::datatype::Datatype;
+use crate::error::{Error, Result};
+use crate::fail;
+
+/// What a member has attached, as we have copied it.
+type Copied = (u32, Vec<Arc<Target>>);
+
+/// What is attached.
+#[derive(Debug, Default)]
+pub(super) struct Attachments {
+    own: Mutex<Directory>,
+    others: RwLock<HashMap<usize, Copied>>,
+}
+
+#[derive(Debug, Default)]
+struct Directory {
+    entries: Vec<RegionKey>,
+    /// Where the shared copy lies, and for how many entries there is room.
+    offset: u64,
+    room: usize,
+}
+
+const ENTRY: usize = size_of::<RegionKey>();
+
+fn bytes(entries: usize) -> u64 {
+    (entries * ENTRY) as u64
+}
+
+/// `MPI_Win_attach`: from now on others may access these bytes by their addresses.
+pub fn win_attach(win: &Win, base: *mut c_void, size: i64) -> Result<()> {
+    win.check_dynamic("MPI_Win_attach")?;
+    let length = u64::try_from(size).map_err(|_| fail!(Size, "size={size} is negative"))?;
+    let start = base.addr() as u64;
+    if start.checked_add(length).is_none() || (base.is_null() && length > 0) {
+        return Err(fail!(RmaAttach, "base={base:p}, size={size}: no such memory"));
+    }
+    let mut own = win.attachments.own.lock().unwrap_or_else(PoisonError::into_inner);
+    let overlaps = |key: &RegionKey| start < key.base() + key.length() && key.base() < start + length;
+    if let Some(other) = own.entries.iter().find(|key| overlaps(key)) {
+        return Err(fail!(
+            RmaAttach,
+            "base={base:p}, size={size} overlaps {} bytes at {:#x} that are attached already",
+            other.length(),
+            other.base()
+        ));
+    }
+    own.entries.push(rma::register(base.cast(), length)?.key());
+    own.show(win).inspect_err(|_| {
+        own.entries.pop();
+    })
+}
+
+/// `MPI_Win_detach`: what begins at `base` may not be accessed any more.
+pub fn win_detach(win: &Win, base: *const c_void) -> Result<()> {
+    win.check_dynamic("MPI_Win_detach")?;
+    let mut own = win.attachments.own.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(at) = own.entries.iter().rposition(|key| key.base() == base.addr() as u64) else {
+        return Err(fail!(
+            RmaAttach,
+            "base={base:p} is not the beginning of memory that is attached"
+        ));
+    };
+    own.entries.remove(at);
+    own.show(win)
+}
+
+impl Directory {
+    /// Tell the others.
+    fn show(&mut self, win: &Win) -> Result<()> {
+        let part = win.own.part;
+        let mut old = None;
+        if self.entries.len() > self.room {
+            let room = self.entries.len().next_power_of_two().max(8);
+            let offset = rma::take_shared(bytes(room))
+                .map_err(|error| fail!(RmaAttach, "no memory for the directory of what is attached: {error}"))?;
+            old = Some((self.offset, self.room)).filter(|(_, room)| *room > 0);
+            (self.offset, self.room) = (offset, room);
+        }
+        let sequence = part.sequence().load(Ordering::Relaxed);
+        part.sequence().store(sequence.wrapping_add(1), Ordering::Relaxed);
+        // SYNC: window-directory
+        fence(Ordering::Release);
+        if let Some(first) = rma::shared_at(self.offset, bytes(self.room)).filter(|_| self.room > 0) {
+            for (index, key) in self.entries.iter().enumerate() {
+                // SAFETY: there is room for it; who reads meanwhile notices by the sequence number.
+                unsafe { first.as_ptr().cast::<RegionKey>().add(index).write_volatile(*key) };
+            }
+        }
+        part.directory().store(self.offset, Ordering::Relaxed);
+        part.attached().store(self.entries.len() as u32, Ordering::Relaxed);
+        // SYNC: window-directory
+        part.sequence().store(sequence.wrapping_add(2), Ordering::Release);
+        if let Some((offset, room)) = old {
+            rma::give_shared(offset, bytes(room));
+        }
+        Ok(())
+    }
+}
+
+impl Win {
+    fn check_dynamic(&self, what: &str) -> Result<()> {
+        if self.flavor == Flavor::Dynamic {
+            return Ok(());
+        }
+        Err(fail!(RmaFlavor, "{what} on {}, which is not dynamic", self.label()))
+    }
+
+    /// The attached memory of a member in which `count` elements at the address `disp` lie, and where in it.
+    #[cold]
+    pub(super) fn attached_at(
+        &self,
+        member: usize,
+        disp: i64,
+        datatype: &Datatype,
+        count: i64,
+    ) -> Result<(Arc<Target>, u64)> {
+        let (low, high) = reach(disp as u64, datatype, count);
+        let holds = |target: &&Arc<Target>| {
+            let base = i128::from(target.base());
+            base <= low && high <= base + i128::from(target.length())
+        };
+        let outside = || {
+            fail!(
+                RmaRange,
+                "target_disp={disp:#x}: rank {member} of {} has not attached the {} bytes from {low:#x} on",
+                self.label(),
+                high - low
+            )
+        };
+        let sequence = self.part(member).sequence().load(Ordering::Acquire);
+        {
+            let others = self.attachments.others.read().unwrap_or_else(PoisonError::into_inner);
+            if let Some((known, targets)) = others.get(&member)
+                && *known == sequence
+            {
+                let target = targets.iter().find(holds).ok_or_else(outside)?;
+                return Ok((Arc::clone(target), (disp as u64).wrapping_sub(target.base())));
+            }
+        }
+        let copied = self.copy_directory(member)?;
+        let found = copied.1.iter().find(holds).cloned();
+        let mut others = self.attachments.others.write().unwrap_or_else(PoisonError::into_inner);
+        others.insert(member, copied);
+        let target = found.ok_or_else(outside)?;
+        let at = (disp as u64).wrapping_sub(target.base());
+        Ok((target, at))
+    }
+
+    /// What a member has attached.
+    fn copy_directory(&self, member: usize) -> Result<Copied> {
+        let part = self.part(member);
+        loop {
+            // SYNC: window-directory
+            let sequence = part.sequence().load(Ordering::Acquire);
+            let count = part.attached().load(Ordering::Relaxed) as usize;
+            let offset = part.directory().load(Ordering::Relaxed);
+            let mut keys = Vec::new();
+            if sequence.is_multiple_of(2)
+                && let Some(first) = rma::shared_at(offset, bytes(count))
+            {
+                for index in 0..count {
+                    // SAFETY: within the job's memory; if it is being changed, the sequence number says so.
+                    keys.push(unsafe { first.as_ptr().cast::<RegionKey>().add(index).read_volatile() });
+                }
+            }
+            // SYNC: window-directory
+            fence(Ordering::Acquire);
+            if sequence.is_multiple_of(2) && part.sequence().load(Ordering::Relaxed) == sequence {
+                let peer = self
+                    .group
+                    .peer(member as i32)
+                    .unwrap_or_else(|| unreachable!("parts are those of members"));
+                let attach = |key| Ok::<_, Error>(Arc::new(Target::attach(peer, key)?));
+                return Ok((sequence, keys.into_iter().map(attach).collect::<Result<_>>()?));
+            }
+            let mut inside = enter();
+            if self.has_failed(&mut inside, member) {
+                return Err(self.failed(member));
+            }
+            inside.poll();
+        }
+    }
+}
+
+/// Addresses from the lowest of `count` elements at `address` to behind the highest.
+fn reach(address: u64, datatype: &Datatype, count: i64) -> (i128, i128) {
+    let first = i128::from(address) + i128::from(datatype.true_lb());
+    let last = i128::from(datatype.extent()) * i128::from((count - 1).max(0));
+    (
+        first + last.min(0),
+        first + last.max(0) + i128::from(datatype.true_extent()),
+    )
+}

@@ -1,0 +1,178 @@
+//! Which epochs are open at the calling process, as origin and as target (MPI-5.0 §12.5).
+
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::Win;
+use crate::error::{Error, Result};
+use crate::fail;
+
+/// What kind of access epoch is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Mode {
+    None = 0,
+    /// By fence, and nothing was done in it: another kind may follow.
+    Fenced = 1,
+    /// By fence.
+    Fence = 2,
+    /// By `MPI_Win_start`, to the targets held.
+    Start = 3,
+    /// By `MPI_Win_lock`, to the targets held.
+    Lock = 4,
+    /// By `MPI_Win_lock_all`.
+    LockAll = 5,
+}
+
+impl Mode {
+    fn of(number: u8) -> Self {
+        match number {
+            1 => Self::Fenced,
+            2 => Self::Fence,
+            3 => Self::Start,
+            4 => Self::Lock,
+            5 => Self::LockAll,
+            _ => Self::None,
+        }
+    }
+
+    /// How it is ended.
+    fn describe(self) -> &'static str {
+        match self {
+            Self::None => "no epoch is open",
+            Self::Fenced | Self::Fence => "an epoch between fences is open",
+            Self::Start => "an epoch by MPI_Win_start is open, which MPI_Win_complete ends",
+            Self::Lock => "a target is locked, which MPI_Win_unlock ends",
+            Self::LockAll => "all targets are locked, which MPI_Win_unlock_all ends",
+        }
+    }
+}
+
+/// How a target is held.
+pub(super) const FREE: u8 = 0;
+pub(super) const SHARED: u8 = 1;
+pub(super) const EXCLUSIVE: u8 = 2;
+/// Locked without a lock: the program sees to it.
+pub(super) const UNCHECKED: u8 = 3;
+pub(super) const STARTED: u8 = 4;
+
+/// What general active target synchronisation counts.
+#[derive(Debug, Default)]
+pub(super) struct General {
+    /// Posts of each target that starts have used, and completes of each origin that waits have; made at first use.
+    pub used_posts: Box<[u32]>,
+    pub used_completes: Box<[u32]>,
+    /// Origins of the exposure epoch that is open.
+    pub exposed: Option<Vec<usize>>,
+    /// Targets of the access epoch that is open.
+    pub started: Vec<usize>,
+}
+
+/// The epochs of one window.
+#[derive(Debug)]
+pub(super) struct Epochs {
+    mode: AtomicU8,
+    held: Box<[AtomicU8]>,
+    locks: AtomicU32,
+    pub general: Mutex<General>,
+}
+
+impl Epochs {
+    pub fn new(members: usize) -> Self {
+        Self {
+            mode: AtomicU8::new(Mode::None as u8),
+            held: (0..members).map(|_| AtomicU8::new(FREE)).collect(),
+            locks: AtomicU32::new(0),
+            general: Mutex::default(),
+        }
+    }
+
+    #[inline]
+    pub fn mode(&self) -> Mode {
+        Mode::of(self.mode.load(Ordering::Relaxed))
+    }
+
+    pub fn set_mode(&self, mode: Mode) {
+        self.mode.store(mode as u8, Ordering::Relaxed);
+    }
+
+    pub fn held(&self, member: usize) -> u8 {
+        self.held[member].load(Ordering::Relaxed)
+    }
+
+    pub fn hold(&self, member: usize, how: u8) {
+        self.held[member].store(how, Ordering::Relaxed);
+    }
+
+    /// One more target is locked; several threads may lock.
+    pub fn locked(&self, member: usize, how: u8) {
+        self.hold(member, how);
+        self.locks.fetch_add(1, Ordering::Relaxed);
+        self.set_mode(Mode::Lock);
+    }
+
+    /// One less.
+    pub fn unlocked(&self, member: usize) {
+        self.hold(member, FREE);
+        if self.locks.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.set_mode(Mode::None);
+        }
+    }
+
+    pub fn general(&self) -> MutexGuard<'_, General> {
+        self.general.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Win {
+    /// May this target be accessed now?
+    #[inline]
+    pub(super) fn admit(&self, target: usize) -> Result<()> {
+        match self.epochs.mode() {
+            Mode::LockAll | Mode::Fence => Ok(()),
+            Mode::Lock | Mode::Start if self.epochs.held(target) != FREE => Ok(()),
+            Mode::Fenced => {
+                self.epochs.set_mode(Mode::Fence);
+                Ok(())
+            }
+            _ => Err(self.outside_epoch(target)),
+        }
+    }
+
+    /// May this target be accessed now, under a lock?
+    #[inline]
+    pub(super) fn admit_passive(&self, target: usize) -> Result<()> {
+        match self.epochs.mode() {
+            Mode::LockAll => Ok(()),
+            Mode::Lock if self.epochs.held(target) != FREE => Ok(()),
+            mode => Err(fail!(
+                RmaSync,
+                "rank {target} of {} is not locked by the calling process: {}",
+                self.label(),
+                mode.describe()
+            )),
+        }
+    }
+
+    #[cold]
+    fn outside_epoch(&self, target: usize) -> Error {
+        let mode = self.epochs.mode();
+        let why = match mode {
+            Mode::None => "no access epoch is open",
+            _ => mode.describe(),
+        };
+        fail!(
+            RmaSync,
+            "no epoch lets the calling process access rank {target} of {}: {why}",
+            self.label()
+        )
+    }
+
+    /// May another kind of access epoch begin?
+    pub(super) fn check_idle(&self, what: &str) -> Result<()> {
+        match self.epochs.mode() {
+            Mode::None | Mode::Fenced => Ok(()),
+            mode => Err(fail!(RmaSync, "{what} on {}, where {}", self.label(), mode.describe())),
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Hints of windows (MPI-5.0 §12.2.7, §12.2.1): what is promised, what follows from it, and what is told back.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::Win;
+use crate::environment::kinds;
+use crate::error::{Error, Result};
+use crate::fail;
+use crate::handle::Handle;
+use crate::info::Info;
+use crate::session;
+
+/// Hints that are true or false, with what holds if nothing is said.
+const FLAGS: [(&str, bool); 4] = [
+    ("no_locks", false),
+    ("same_size", false),
+    ("same_disp_unit", false),
+    ("alloc_shared_noncontig", false),
+];
+const ORDERING: &str = "accumulate_ordering";
+const OPERATIONS: &str = "accumulate_ops";
+const GRANULARITY: &str = "mpi_accumulate_granularity";
+const ALIGNMENT: &str = "mpi_minimum_memory_alignment";
+const USED_KINDS: &str = "mpi_assert_memory_alloc_kinds";
+const SUPPORTED_KINDS: &str = "mpi_memory_alloc_kinds";
+const ORDERS: [&str; 4] = ["rar", "raw", "war", "waw"];
+
+/// The hints in use.
+#[derive(Debug)]
+pub(super) struct Hints(Mutex<Known>);
+
+#[derive(Debug, Clone)]
+struct Known {
+    flags: [bool; FLAGS.len()],
+    ordering: String,
+    operations: String,
+    granularity: String,
+    alignment: u64,
+    kinds: Option<String>,
+}
+
+impl Default for Hints {
+    fn default() -> Self {
+        Self(Mutex::new(Known {
+            flags: FLAGS.map(|(_, value)| value),
+            ordering: ORDERS.join(","),
+            operations: "same_op_no_op".to_owned(),
+            granularity: "0".to_owned(),
+            alignment: 0,
+            kinds: None,
+        }))
+    }
+}
+
+impl Hints {
+    /// What an info brings to a new window. What is not known, or not understood, is ignored, but for an alignment, which cannot be.
+    pub fn of(info: Option<&Info>) -> Result<Self> {
+        let hints = Self::default();
+        if let Some(info) = info {
+            hints.update(info);
+            if let Some(text) = info.value(ALIGNMENT) {
+                hints.known().alignment = alignment(&text)?;
+            }
+        }
+        Ok(hints)
+    }
+
+    fn update(&self, info: &Info) {
+        let mut known = self.known();
+        for (flag, (key, _)) in known.flags.iter_mut().zip(FLAGS) {
+            match info.value(key).as_deref() {
+                Some("true") => *flag = true,
+                Some("false") => *flag = false,
+                _ => {}
+            }
+        }
+        if let Some(orders) = info.value(ORDERING)
+            && (orders == "none" || orders.split(',').all(|order| ORDERS.contains(&order.trim())))
+        {
+            known.ordering = orders;
+        }
+        if let Some(operations) = info.value(OPERATIONS)
+            && ["same_op", "same_op_no_op"].contains(&operations.as_str())
+        {
+            known.operations = operations;
+        }
+        if let Some(granularity) = info.value(GRANULARITY)
+            && granularity.parse::<u64>().is_ok()
+        {
+            known.granularity = granularity;
+        }
+        if let Some(list) = info.value(USED_KINDS).filter(|list| kinds::are_supported(list)) {
+            known.kinds = Some(list);
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn flag(&self, key: &str) -> bool {
+        let known = self.known();
+        FLAGS
+            .iter()
+            .zip(known.flags)
+            .any(|((name, _), value)| *name == key && value)
+    }
+
+    /// Is nothing ever locked?
+    pub fn no_locks(&self) -> bool {
+        self.flag("no_locks")
+    }
+
+    /// May the members' parts of shared memory lie apart?
+    pub fn is_noncontiguous(&self) -> bool {
+        self.flag("alloc_shared_noncontig")
+    }
+
+    /// What memory that the window allocates begins at a multiple of; 0: nothing was said.
+    pub fn alignment(&self) -> u64 {
+        self.known().alignment
+    }
+
+    fn pairs(&self, supported: String) -> Vec<(&'static str, String)> {
+        let known = self.known().clone();
+        let mut pairs: Vec<_> = FLAGS
+            .iter()
+            .zip(known.flags)
+            .map(|((key, _), value)| (*key, value.to_string()))
+            .collect();
+        pairs.push((ORDERING, known.ordering));
+        pairs.push((OPERATIONS, known.operations));
+        pairs.push((GRANULARITY, known.granularity));
+        pairs.push((SUPPORTED_KINDS, supported));
+        if known.alignment > 0 {
+            pairs.push((ALIGNMENT, known.alignment.to_string()));
+        }
+        pairs.extend(known.kinds.map(|kinds| (USED_KINDS, kinds)));
+        pairs
+    }
+}
+
+fn alignment(text: &str) -> Result<u64> {
+    match text.parse::<u64>() {
+        Ok(asked) if asked.is_power_of_two() => Ok(asked),
+        _ => Err(wrong_alignment(text)),
+    }
+}
+
+#[cold]
+fn wrong_alignment(text: &str) -> Error {
+    fail!(InfoValue, "{ALIGNMENT}=\"{text}\" is not a power of two")
+}
+
+/// `MPI_Win_set_info`: hints that we do not know are ignored, others keep their values.
+pub fn win_set_info(win: &Win, info: Option<&Info>) -> Result<()> {
+    if let Some(info) = info {
+        win.hints.update(info);
+    }
+    Ok(())
+}
+
+/// `MPI_Win_get_info`: all hints that we know, with the values in use.
+pub fn win_get_info(win: &Win) -> Result<Handle<Info>> {
+    let supported = session::memory_alloc_kinds(win.group.session());
+    Info::from_pairs(win.hints.pairs(supported)).publish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_understood_stays() {
+        let info = Info::from_pairs([
+            ("no_locks", "true"),
+            ("same_size", "maybe"),
+            ("accumulate_ordering", "rar,waw"),
+            ("accumulate_ops", "any"),
+            ("mpi_minimum_memory_alignment", "4096"),
+        ]);
+        let hints = Hints::of(Some(&info)).expect("good hints");
+        assert!(hints.no_locks() && !hints.is_noncontiguous());
+        assert_eq!(hints.alignment(), 4096);
+        let pairs = hints.pairs("mpi".to_owned());
+        let value = |key: &str| {
+            pairs
+                .iter()
+                .find(|(name, _)| *name == key)
+                .map(|(_, value)| value.as_str())
+        };
+        assert_eq!(value("accumulate_ordering"), Some("rar,waw"));
+        assert_eq!(value("accumulate_ops"), Some("same_op_no_op"));
+        assert_eq!(value("same_size"), Some("false"));
+        let odd = Info::from_pairs([("mpi_minimum_memory_alignment", "3")]);
+        assert!(Hints::of(Some(&odd)).is_err());
+    }
+}

@@ -1,0 +1,188 @@
+//! What accumulates do to the elements of a datatype (MPI-5.0 §12.3.4): a predefined operation, on elements of one predefined type.
+
+use isthmus_engine::layout::{Layout, Level};
+use isthmus_engine::rma::{Class, Combine, Kernel, Operator};
+
+use crate::datatype::{Datatype, Element, Family, NAMED, Named};
+use crate::error::{Error, Result};
+use crate::fail;
+use crate::op::{self, Op, Predefined};
+
+/// The kernels of MPI have numbers from here on: 256 elements or pairs for each operation.
+const FIRST_KERNEL: u32 = 1 << 24;
+
+/// What the elements of a datatype are.
+#[derive(Clone, Copy)]
+pub(super) enum Basic {
+    /// Alike, of one element.
+    One(Element),
+    /// Pairs of value and index, as this predefined type has them.
+    Pair(&'static Named),
+    /// Anything: only bytes are moved.
+    Bytes,
+}
+
+impl Basic {
+    /// Of a datatype.
+    #[inline]
+    pub fn of(datatype: &Datatype) -> Self {
+        match datatype.named() {
+            Some(named) => match *named.elements {
+                [element] => Self::One(element),
+                [_, _] if named.family == Family::Pair => Self::Pair(named),
+                _ => Self::Bytes,
+            },
+            None => Self::of_derived(datatype),
+        }
+    }
+
+    #[cold]
+    fn of_derived(datatype: &Datatype) -> Self {
+        let signature = datatype.signature();
+        if let Some(element) = signature.only_element() {
+            return Self::One(element);
+        }
+        let pairs = signature.elements() / 2;
+        let is_made_of = |named: &&'static Named| {
+            named.family == Family::Pair
+                && crate::handle::Handle::<Datatype>::from_raw(named.raw)
+                    .resolve("datatype")
+                    .is_ok_and(|pair| pair.signature().digest(pairs) == signature.digest(1))
+        };
+        NAMED.iter().find(is_made_of).map_or(Self::Bytes, Self::Pair)
+    }
+
+    /// Bytes of one, holes included.
+    fn width(self) -> u32 {
+        match self {
+            Self::One(element) => element.size() as u32,
+            Self::Pair(named) => width_of_pair(named) as u32,
+            Self::Bytes => 1,
+        }
+    }
+}
+
+fn width_of_pair(named: &Named) -> i64 {
+    match *named.elements {
+        [value, index] => (value.size() as u64).next_multiple_of(index.alignment() as u64) as i64 + index.size(),
+        _ => 1,
+    }
+}
+
+/// Has the pair a hole between its elements?
+fn has_hole(named: &Named) -> bool {
+    width_of_pair(named) != named.elements.iter().map(|element| element.size()).sum()
+}
+
+/// What `op` does to the elements of `datatype`.
+#[inline]
+pub(super) fn combine(op: &Op, datatype: &Datatype) -> Result<Combine> {
+    let Some(which) = op.which() else {
+        return Err(fail!(
+            Op,
+            "op is {}, and accumulates take predefined ones only",
+            op.label()
+        ));
+    };
+    let basic = Basic::of(datatype);
+    if let Basic::Pair(named) = basic
+        && has_hole(named)
+        && datatype.named().is_none()
+    {
+        return Err(fail!(
+            UnsupportedOperation,
+            "an accumulate on a datatype that is derived from {}",
+            named.name
+        ));
+    }
+    let operator = match which {
+        Predefined::Replace | Predefined::NoOp => {
+            let operator = match which {
+                Predefined::Replace => Operator::Replace,
+                _ => Operator::NoOp,
+            };
+            return Combine::of(Class::Opaque, basic.width(), operator)
+                .ok_or_else(|| fail!(Type, "an accumulate of elements of {} bytes", basic.width()));
+        }
+        Predefined::Sum => Operator::Sum,
+        Predefined::Min => Operator::Minimum,
+        Predefined::Max => Operator::Maximum,
+        Predefined::Prod => Operator::Product,
+        Predefined::Band => Operator::And,
+        Predefined::Bor => Operator::Or,
+        Predefined::Bxor => Operator::Xor,
+        _ => Operator::Other,
+    };
+    let undefined = || undefined(op, datatype);
+    let (kernel, class, what) = match (datatype.named(), basic) {
+        (Some(named), Basic::One(element)) => {
+            let kernel = op::find_kernel(which, named).ok_or_else(undefined)?;
+            (kernel, class_of(element), element as u32)
+        }
+        (None, Basic::One(element)) => {
+            let kernel = op::find_kernel_of(which, element).ok_or_else(undefined)?;
+            (kernel, class_of(element), element as u32)
+        }
+        (_, Basic::Pair(named)) => {
+            let kernel = op::find_kernel(which, named).ok_or_else(undefined)?;
+            (kernel, Class::Opaque, named.raw & 0xff)
+        }
+        _ => return Err(undefined()),
+    };
+    let number = FIRST_KERNEL | (which as u32) << 8 | what;
+    // SAFETY: `kernel_of` finds the same for the number, which says operation and element.
+    unsafe { Combine::with(class, basic.width(), operator, number, kernel) }.ok_or_else(undefined)
+}
+
+#[cold]
+fn undefined(op: &Op, datatype: &Datatype) -> Error {
+    fail!(Op, "op={} is not defined for {}", op.label(), datatype.label())
+}
+
+fn class_of(element: Element) -> Class {
+    match element {
+        Element::I8 | Element::I16 | Element::I32 | Element::I64 => Class::Signed,
+        Element::U8 | Element::U16 | Element::U32 | Element::U64 => Class::Unsigned,
+        Element::F32 | Element::F64 => Class::Float,
+        Element::C32 | Element::C64 => Class::Complex,
+        _ => Class::Opaque,
+    }
+}
+
+/// The kernel of a number, in whatever process.
+pub fn kernel_of(number: u32) -> Option<Kernel> {
+    if number & 0xff00_0000 != FIRST_KERNEL {
+        return None;
+    }
+    let which = Predefined::ALL
+        .iter()
+        .find(|which| **which as u32 == number >> 8 & 0xffff)?;
+    let what = number & 0xff;
+    let pair = NAMED
+        .iter()
+        .find(|named| named.family == Family::Pair && named.raw & 0xff == what);
+    match pair {
+        Some(named) => op::find_kernel(*which, named),
+        None => {
+            let mut elements = NAMED.iter().filter_map(|named| match *named.elements {
+                [element] => Some(element),
+                _ => None,
+            });
+            op::find_kernel_of(*which, elements.find(|element| *element as u32 == what)?)
+        }
+    }
+}
+
+/// Where `count` elements of a datatype lie, as accumulates see them: pairs with the holes between their elements.
+pub(super) fn with_elements<R>(datatype: &Datatype, base: u64, count: i64, f: impl FnOnce(&Layout<'_>) -> R) -> R {
+    match datatype.named() {
+        Some(named) if named.family == Family::Pair && has_hole(named) => {
+            let levels = [Level {
+                count: count as u64,
+                stride: datatype.extent(),
+            }];
+            f(&Layout::strided(base, width_of_pair(named) as u64, &levels))
+        }
+        _ => datatype.with_places(base, count, f),
+    }
+}

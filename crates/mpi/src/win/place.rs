@@ -1,0 +1,86 @@
+//! Where an access goes: the target's region, and the place in it.
+
+use std::sync::OnceLock;
+
+use isthmus_engine::rma::Target;
+
+use super::{Flavor, Win};
+use crate::datatype::Datatype;
+use crate::error::{Error, Result};
+use crate::fail;
+
+/// What is known of each member's memory; looked up when it is first accessed.
+#[derive(Debug)]
+pub(super) struct Places(Box<[OnceLock<Box<Place>>]>);
+
+/// The memory of one member.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub target: Target,
+    pub unit: i64,
+}
+
+impl Places {
+    pub fn new(members: usize) -> Self {
+        Self((0..members).map(|_| OnceLock::new()).collect())
+    }
+}
+
+impl Win {
+    /// The memory of a member, of a window that is not dynamic.
+    #[inline]
+    pub(super) fn place(&self, member: usize) -> Result<&Place> {
+        match self.places.0[member].get() {
+            Some(place) => Ok(place),
+            None => self.find_place(member),
+        }
+    }
+
+    #[cold]
+    fn find_place(&self, member: usize) -> Result<&Place> {
+        let part = self.part(member);
+        let peer = self
+            .group
+            .peer(member as i32)
+            .unwrap_or_else(|| unreachable!("parts are those of members"));
+        let target = Target::attach(peer, part.key())?;
+        let place = Place {
+            target,
+            unit: part.unit(),
+        };
+        Ok(self.places.0[member].get_or_init(|| Box::new(place)))
+    }
+
+    /// Do something with the region, and the offset in it, where `disp` of a member lies. In a dynamic window `count` elements must lie
+    /// in memory that is attached.
+    #[inline]
+    pub(super) fn at<R>(
+        &self,
+        member: usize,
+        disp: i64,
+        datatype: &Datatype,
+        count: i64,
+        f: impl FnOnce(&Target, u64) -> Result<R>,
+    ) -> Result<R> {
+        if self.flavor == Flavor::Dynamic {
+            let (target, at) = self.attached_at(member, disp, datatype, count)?;
+            return f(&target, at);
+        }
+        let place = self.place(member)?;
+        match u64::try_from(disp)
+            .ok()
+            .and_then(|disp| disp.checked_mul(place.unit as u64))
+        {
+            Some(at) => f(&place.target, at),
+            None => Err(wrong_disp(disp, place.unit)),
+        }
+    }
+}
+
+#[cold]
+fn wrong_disp(disp: i64, unit: i64) -> Error {
+    match disp {
+        ..0 => fail!(Disp, "target_disp={disp} is negative"),
+        _ => fail!(Disp, "target_disp={disp} units of {unit} bytes exceed 64 bits"),
+    }
+}

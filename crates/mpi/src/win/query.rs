@@ -1,0 +1,58 @@
+//! What a window answers: its group, its name, where others' memory lies here.
+
+use std::ffi::{CStr, c_void};
+use std::sync::Arc;
+
+use super::{Flavor, Win};
+use crate::constants::{MAX_OBJECT_NAME, PROC_NULL};
+use crate::environment;
+use crate::error::Result;
+use crate::fail;
+use crate::group::Group;
+use crate::handle::{Handle, Object};
+
+/// `MPI_Win_get_group`. To be freed by the caller.
+pub fn win_get_group(win: &Win) -> Result<Handle<Group>> {
+    Group::table().insert(Arc::clone(&win.group))
+}
+
+/// `MPI_Win_set_name`. A longer name is cut.
+pub fn win_set_name(win: &Win, win_name: &CStr) -> Result<()> {
+    let mut name = win_name.to_string_lossy().into_owned();
+    environment::cut(&mut name, MAX_OBJECT_NAME - 1);
+    *win.name() = name;
+    Ok(())
+}
+
+/// `MPI_Win_get_name`. The null handle has a name too.
+pub fn win_get_name(handle: Handle<Win>) -> Result<String> {
+    if handle.is_null() {
+        return Ok("MPI_WIN_NULL".to_owned());
+    }
+    Ok(handle.resolve("win")?.name().clone())
+}
+
+/// `MPI_Win_shared_query`: size, displacement unit and address here of a member's memory; of the first that has any for
+/// `MPI_PROC_NULL`. Memory that cannot be loaded and stored here has no bytes and no address.
+pub fn win_shared_query(win: &Win, rank: i32) -> Result<(i64, i64, *mut c_void)> {
+    if win.flavor == Flavor::Dynamic {
+        return Err(fail!(
+            RmaFlavor,
+            "MPI_Win_shared_query on {}, which is dynamic",
+            win.label()
+        ));
+    }
+    let member = match rank {
+        PROC_NULL => {
+            let has_bytes = |member: &usize| win.part(*member).key().length() > 0;
+            (0..win.size).find(has_bytes).unwrap_or(0)
+        }
+        rank => win.member("rank", rank)?,
+    };
+    let place = win.place(member)?;
+    Ok(match place.target.mapped() {
+        Some(base) => (place.target.length() as i64, place.unit, base.as_ptr().cast()),
+        None if member == win.rank => (win.bytes, win.unit, win.base.cast()),
+        None => (0, place.unit, std::ptr::null_mut()),
+    })
+}

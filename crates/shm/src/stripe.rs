@@ -1,0 +1,263 @@
+//! A lock in shared memory whose holder may die: one stripe of the lock table that guards a process's exposed memory.
+//!
+//! # Layout
+//! One word on a line of its own.
+//!
+//! # Fields
+//! `word`: the lower half is 0 while the lock is free, else the holder's rank and one; the highest bit says that somebody may
+//! sleep on the word. The holder is a process: of its threads one has the lock, and the others wait like anybody else.
+//!
+//! # Ordering
+//! Taking the lock acquires and giving it back releases, so what was done under it is seen by the next holder.
+//!
+//! # Safety
+//! A holder that dies leaves its rank. Who waits looks every so often whether that process is declared dead (its address
+//! space is gone then, so it writes no more), and takes the lock over by compare-and-swap. A process that is killed between
+//! giving the lock back and waking leaves sleepers behind, whose sleep is bounded.
+
+use std::time::Duration;
+
+use crate::sync::{AtomicU32, Ordering, futex};
+
+const HOLDER: u32 = 0xffff;
+const SLEEPERS: u32 = 1 << 31;
+
+/// Looks before a sleep.
+const LOOKS: u32 = 64;
+/// Between two looks whether the holder lives.
+const LONGEST_SLEEP: Duration = Duration::from_millis(10);
+
+/// The lock.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub struct Stripe {
+    word: AtomicU32,
+}
+
+/// How the lock was got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Got {
+    /// It was free.
+    Free,
+    /// Its holder, this rank, had died with it.
+    TakenOver(u32),
+}
+
+impl Stripe {
+    /// Take the lock for rank `me` if it is free. Does not block.
+    #[inline]
+    pub fn try_lock(&self, me: u32) -> bool {
+        // SYNC: stripe
+        self.word
+            .compare_exchange(0, me + 1, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Take the lock for rank `me`. `is_dead` says whether a rank is declared dead. Blocks while somebody alive has it.
+    #[inline]
+    pub fn lock(&self, me: u32, is_dead: impl Fn(u32) -> bool) -> Got {
+        if self.try_lock(me) {
+            return Got::Free;
+        }
+        self.lock_slowly(me, is_dead)
+    }
+
+    #[cold]
+    fn lock_slowly(&self, me: u32, is_dead: impl Fn(u32) -> bool) -> Got {
+        let mut looks = 0;
+        // Once we have slept, others may sleep, too, and whoever has the lock next must know.
+        let mut own = me + 1;
+        loop {
+            let word = self.word.load(Ordering::Relaxed);
+            let holder = word & HOLDER;
+            if holder == 0 {
+                // SYNC: stripe
+                let taken =
+                    self.word
+                        .compare_exchange(word, own | word & SLEEPERS, Ordering::Acquire, Ordering::Relaxed);
+                if taken.is_ok() {
+                    return Got::Free;
+                }
+                continue;
+            }
+            looks += 1;
+            if looks < LOOKS {
+                pause(looks);
+                continue;
+            }
+            if is_dead(holder - 1) {
+                // SYNC: stripe
+                let taken = self
+                    .word
+                    .compare_exchange(word, own | SLEEPERS, Ordering::Acquire, Ordering::Relaxed);
+                if taken.is_ok() {
+                    return Got::TakenOver(holder - 1);
+                }
+                continue;
+            }
+            own = (me + 1) | SLEEPERS;
+            let marked = word | SLEEPERS;
+            if word != marked
+                && self
+                    .word
+                    .compare_exchange(word, marked, Ordering::Relaxed, Ordering::Relaxed)
+                    .is_err()
+            {
+                continue;
+            }
+            sleep(&self.word, marked);
+        }
+    }
+
+    /// Give the lock back, by its holder. Does not block.
+    #[inline]
+    pub fn unlock(&self) {
+        // SYNC: stripe
+        if self.word.swap(0, Ordering::Release) & SLEEPERS != 0 {
+            futex::wake(&self.word);
+        }
+    }
+
+    /// Who has it.
+    pub fn holder(&self) -> Option<u32> {
+        (self.word.load(Ordering::Relaxed) & HOLDER).checked_sub(1)
+    }
+}
+
+#[cfg(not(loom))]
+fn pause(looks: u32) {
+    if looks < LOOKS / 2 {
+        std::hint::spin_loop();
+    } else {
+        // With more ranks than CPUs the holder may need ours.
+        isthmus_os::cpu::yield_now();
+    }
+}
+
+#[cfg(not(loom))]
+fn sleep(word: &AtomicU32, held: u32) {
+    futex::wait(word, held, LONGEST_SLEEP);
+}
+
+#[cfg(loom)]
+fn pause(_looks: u32) {
+    loom::thread::yield_now();
+}
+
+#[cfg(loom)]
+fn sleep(word: &AtomicU32, held: u32) {
+    futex::wait_as(word, held, u32::MAX, LONGEST_SLEEP);
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU64 as Plain;
+
+    #[test]
+    fn one_holder_at_a_time() {
+        let lock = Stripe::default();
+        let sum = Plain::new(0);
+        std::thread::scope(|scope| {
+            for me in 0..4 {
+                let (lock, sum) = (&lock, &sum);
+                scope.spawn(move || {
+                    for _ in 0..2000 {
+                        assert_eq!(lock.lock(me, |_| false), Got::Free);
+                        assert_eq!(lock.holder(), Some(me));
+                        sum.store(sum.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+                        lock.unlock();
+                    }
+                });
+            }
+        });
+        assert_eq!((sum.into_inner(), lock.holder()), (8000, None));
+    }
+
+    #[test]
+    fn what_the_dead_held_is_taken_over() {
+        let lock = Stripe::default();
+        assert!(lock.try_lock(7));
+        assert!(!lock.try_lock(3));
+        assert_eq!(lock.lock(3, |rank| rank == 7), Got::TakenOver(7));
+        assert_eq!(lock.holder(), Some(3));
+        lock.unlock();
+        assert!(lock.try_lock(7));
+    }
+}
+
+#[cfg(all(test, loom))]
+mod tests {
+    use super::*;
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+
+    struct Shared {
+        lock: Stripe,
+        value: UnsafeCell<u32>,
+    }
+
+    // SAFETY: the value is touched under the lock only, which is what the model checks.
+    unsafe impl Sync for Shared {}
+    // SAFETY: as above.
+    unsafe impl Send for Shared {}
+
+    fn add(shared: &Shared, me: u32) {
+        while !shared.lock.try_lock(me) {
+            loom::thread::yield_now();
+        }
+        // SAFETY: under the lock.
+        shared.value.with_mut(|value| unsafe { *value += 1 });
+        shared.lock.unlock();
+    }
+
+    #[test]
+    fn loom_under_the_lock_nobody_else_touches() {
+        loom::model(|| {
+            let shared = Arc::new(Shared {
+                lock: Stripe::default(),
+                value: UnsafeCell::new(0),
+            });
+            let theirs = shared.clone();
+            let other = loom::thread::spawn(move || add(&theirs, 1));
+            add(&shared, 0);
+            other.join().expect("ends");
+            // SAFETY: the other has ended.
+            assert_eq!(shared.value.with(|value| unsafe { *value }), 2);
+        });
+    }
+
+    /// The holder is dead; of two that wait one takes the lock over, and the other gets it when that one gives it back.
+    #[test]
+    fn loom_one_takes_over() {
+        loom::model(|| {
+            let shared = Arc::new(Shared {
+                lock: Stripe::default(),
+                value: UnsafeCell::new(0),
+            });
+            assert!(shared.lock.try_lock(9));
+            let run = |shared: &Shared, me| {
+                let word = shared.lock.word.load(Ordering::Relaxed);
+                let taken = word & HOLDER == 10
+                    && shared
+                        .lock
+                        .word
+                        .compare_exchange(word, me + 1, Ordering::Acquire, Ordering::Relaxed)
+                        .is_ok();
+                if taken {
+                    // SAFETY: under the lock.
+                    shared.value.with_mut(|value| unsafe { *value += 1 });
+                    shared.lock.unlock();
+                } else {
+                    add(shared, me);
+                }
+            };
+            let theirs = shared.clone();
+            let other = loom::thread::spawn(move || run(&theirs, 1));
+            run(&shared, 0);
+            other.join().expect("ends");
+            // SAFETY: the other has ended.
+            assert_eq!(shared.value.with(|value| unsafe { *value }), 2);
+        });
+    }
+}
