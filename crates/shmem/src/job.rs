@@ -104,6 +104,12 @@ impl Job {
     /// Make symmetric memory, together with all PEs. This process has joined the job. Blocks until all have come.
     pub fn found(call: Call) -> &'static Self {
         let (me, size) = (world().rank, world().size);
+        if symmetric::nodes() > 1 {
+            call.refuse(format!(
+                "the job is on {} nodes, and symmetric memory works within one: start all PEs on one machine",
+                symmetric::nodes()
+            ));
+        }
         let bells = enter().bells();
         let marks_bytes = u64::from(size) * size_of::<Mark>() as u64;
         let shared = symmetric::named(WORLD, marks_bytes + board::bytes_for(size as usize));

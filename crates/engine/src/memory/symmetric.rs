@@ -153,6 +153,11 @@ impl Bells {
     }
 }
 
+/// Nodes that the ranks of the job are on. Those of others map no memory of ours.
+pub fn nodes() -> u32 {
+    segment().map_or(1, Segment::nodes)
+}
+
 /// Bytes of addresses that the job has for everything.
 pub fn limit() -> u64 {
     segment().map_or(0, Segment::limit)
