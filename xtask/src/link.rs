@@ -20,6 +20,7 @@ const TRAMPOLINES: [(&str, &str, &[&str]); 4] = [
     ("libmpi.so.12", "mpi", &["libmpi.so", "libmpich.so.12", "libmpich.so"]),
     ("liboshmem.so.0", "oshmem", &["liboshmem.so", "libsma.so"]),
     ("libarmci.so.0", "armci", &["libarmci.so"]),
+    ("libga.so.0", "ga", &["libga.so"]),
 ];
 
 /// What the Rust standard library needs of the system.

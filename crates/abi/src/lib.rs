@@ -15,6 +15,7 @@ mod abi;
 mod argument;
 mod armci;
 mod entry;
+mod ga;
 mod generated;
 mod irregular;
 mod role;
