@@ -53,11 +53,18 @@ fn main() -> ExitCode {
         }
     }
     for (what, ranks, parts) in BAD {
-        trials.push(Trial::test(format!("bad {what}"), move || said(bad(what, ranks, parts))));
+        trials.push(Trial::test(format!("bad {what}"), move || {
+            said(bad(what, ranks, parts))
+        }));
     }
     trials.push(Trial::test("mpi first", || said(run("both.c", "4", "first", &[]))));
     trials.push(Trial::test("without single copies", || {
-        said(run("basics.c", "4", "", &[("ISTHMUS_CMA", "0"), ("ISTHMUS_MECHANISM", "ring")]))
+        said(run(
+            "basics.c",
+            "4",
+            "",
+            &[("ISTHMUS_CMA", "0"), ("ISTHMUS_MECHANISM", "ring")],
+        ))
     }));
     trials.push(Trial::test("bad heap size", || said(bad_size())));
     trials.push(Trial::test("a full heap", || said(run("bad.c", "2", "full", &[]))));
@@ -92,14 +99,22 @@ fn compile(name: &str) -> Result<PathBuf> {
         .output()
         .with_context(|| format!("cannot run {compiler}"))?;
     let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{} does not compile:\n{said}", source.display());
+    ensure!(
+        output.status.success(),
+        "{} does not compile:\n{said}",
+        source.display()
+    );
     compiled.insert(name.to_owned(), program.clone());
     Ok(program)
 }
 
 fn launch(name: &str, ranks: &str, argument: &str, variables: &[(&str, &str)]) -> Result<Run> {
     let program = compile(name)?;
-    let run = Run::program(command("oshrun")).words("-n").words(ranks).arg(program).words(argument);
+    let run = Run::program(command("oshrun"))
+        .words("-n")
+        .words(ranks)
+        .arg(program)
+        .words(argument);
     let run = variables.iter().fold(run, |run, (name, value)| run.env(name, value));
     Ok(run.limit(Duration::from_secs(if full() { 600 } else { 90 })))
 }
@@ -111,7 +126,10 @@ fn run(name: &str, ranks: &str, argument: &str, variables: &[(&str, &str)]) -> R
 fn bad(what: &str, ranks: &str, parts: &[&str]) -> Result<()> {
     let finished = launch("bad.c", ranks, what, &[])?.finish()?;
     ensure!(finished.code != Some(0), "it went well\n{}", finished.err);
-    let line = finished.err.lines().find(|line| parts.iter().all(|part| line.contains(part)));
+    let line = finished
+        .err
+        .lines()
+        .find(|line| parts.iter().all(|part| line.contains(part)));
     ensure!(line.is_some(), "no line says {parts:?}:\n{}", finished.err);
     Ok(())
 }
@@ -129,7 +147,12 @@ fn bad_size() -> Result<()> {
 
 fn end(what: &str, ranks: &str, code: i32) -> Result<()> {
     let finished = launch("bad.c", ranks, what, &[])?.finish()?;
-    ensure!(finished.code == Some(code), "exit code {:?}, {}", finished.code, finished.err);
+    ensure!(
+        finished.code == Some(code),
+        "exit code {:?}, {}",
+        finished.code,
+        finished.err
+    );
     ensure!(!finished.err.is_empty(), "it says nothing");
     Ok(())
 }
