@@ -32,7 +32,7 @@ use std::ptr::NonNull;
 
 use isthmus_os::error::errno;
 use isthmus_os::mmap::Mapping;
-use isthmus_os::{cpu, limits, memfd, memory};
+use isthmus_os::{cpu, huge, limits, memfd, memory};
 
 use crate::slot::Slot;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -514,6 +514,18 @@ impl Segment {
             .header()
             .next
             .compare_exchange(at + length, at, Ordering::SeqCst, Ordering::Relaxed);
+    }
+
+    /// Let the huge pages that lie within these bytes be mapped as such: see [`Mapping::prefer_huge`]. Bytes that they are;
+    /// 0: there are none, or the kernel makes none.
+    pub fn prefer_huge(&self, at: Offset, length: u64, now: bool) -> u64 {
+        let from = at.0.next_multiple_of(huge::BYTES);
+        let end = (at.0 + length) / huge::BYTES * huge::BYTES;
+        let inside = from < end && end <= self.mapping.len() as u64;
+        match inside && self.mapping.prefer_huge(from as usize, (end - from) as usize, now) {
+            true => end - from,
+            false => 0,
+        }
     }
 
     /// The `length` bytes at `offset`, which [`Self::allocate`] gave out, will be written soon.

@@ -299,7 +299,7 @@ fn settle(place: Place) -> Result<()> {
         nonce: secret,
         nonce_address: SECRET.as_ptr() as u64,
         place: place::of_rank(world.rank).bits(),
-        xpmem: mechanism::exposed(),
+        access: mechanism::exposed(nonce.0),
     });
     RANKS.store(world.size, Ordering::Relaxed);
     CPUS.store(segment.cpus(), Ordering::Relaxed);

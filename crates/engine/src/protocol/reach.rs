@@ -70,6 +70,7 @@ impl Access {
     pub fn count(self, bytes: u64) {
         match self.way {
             Way::Mapped => counters::MAPPED_BYTES.add(bytes),
+            _ if self.transfer.name() == "kmod" => counters::KMOD_BYTES.add(bytes),
             _ => counters::CMA_BYTES.add(bytes),
         }
     }
