@@ -17,6 +17,7 @@ const LAYERS: &[&[&str]] = &[
     &["os", "twice"],
     &["shm"],
     &["transfer"],
+    &["fabric"],
     &["engine"],
     &["datatype"],
     &["collective"],

@@ -279,6 +279,7 @@ fn settle(place: Place) -> Result<()> {
         )));
     }
     segment.keep_from_children();
+    place::learn_nodes(segment);
     let slot = segment.slot(world.rank);
     if !slot.claim() {
         return Err(Error::Boot(format!("another process is rank {} already", world.rank)));
@@ -301,10 +302,18 @@ fn settle(place: Place) -> Result<()> {
         place: place::of_rank(world.rank).bits(),
         access: mechanism::exposed(nonce.0),
     });
-    RANKS.store(world.size, Ordering::Relaxed);
+    RANKS.store(segment.ranks_here(), Ordering::Relaxed);
     CPUS.store(segment.cpus(), Ordering::Relaxed);
     LIFELINE.store(lifeline.as_ref().map_or(-1, |fd| fd.as_raw_fd()), Ordering::Relaxed);
     let mut engine = Engine::new(segment, world.rank, !registered, lifeline);
+    // The second half: the first names the socket.
+    let job = u64::from_ne_bytes(nonce.0[8..].try_into().expect("eight bytes"));
+    if let Some(name) = engine.open_network(job)?
+        && let Some(lifeline) = &engine.membership.lifeline
+    {
+        socket::send(lifeline, &ToLauncher::Card { name }.encode(), None)
+            .map_err(|error| Error::Boot(format!("mpiexec hung up: {error}")))?;
+    }
     let _ = WORLD.set(world);
     engine.memory.arena.plan = mechanism::plan();
     *ENGINE.get(&mut enter()) = Some(engine);

@@ -102,7 +102,8 @@ impl Engine {
         };
         let is_pushable = mechanism::may_push(Way::SingleCopy) || mechanism::may_push(Way::Mapped);
         let goes_at_once = length <= self.transfers.eager_limit && length < self.transfers.announced_from;
-        if goes_at_once || peer == self.me || own.is_some() || !is_pushable {
+        let is_remote = self.channels.is_remote(peer);
+        if goes_at_once || peer == self.me || is_remote || own.is_some() || !is_pushable {
             return;
         }
         if tunables::ADVERTISE.get() == 0
