@@ -22,6 +22,7 @@ const LAYERS: &[&[&str]] = &[
     &["datatype"],
     &["collective"],
     &["mpi", "armci"],
+    &["ga"],
     &["abi"],
     &["launch", "cli"],
     &["conformance", "fuzz", "tests"],
