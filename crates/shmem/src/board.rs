@@ -21,7 +21,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use isthmus_engine::{Peer, is_crowded, symmetric, wait_until};
+use isthmus_engine::{Peer, is_oversubscribed, symmetric, wait_until};
 
 use crate::call::Call;
 use crate::job::Job;
@@ -166,7 +166,7 @@ impl Board {
             }
             true
         };
-        let looks = if is_crowded() { 1 } else { LOOKS };
+        let looks = if is_oversubscribed() { 1 } else { LOOKS };
         for _ in 0..looks {
             if look() {
                 return;

@@ -6,7 +6,7 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-use isthmus_engine::{Watch, enter, is_crowded, wait_until as wait_in_engine};
+use isthmus_engine::{Watch, enter, is_oversubscribed, wait_until as wait_in_engine};
 use isthmus_os::cpu;
 
 use crate::call::Call;
@@ -77,7 +77,7 @@ impl Drop for Watcher<'_> {
 /// Wait until `look` sees what it looks for. Blocks; sleeps if that takes long.
 #[inline]
 pub fn until<R: Send>(job: &Job, call: Call, mut look: impl FnMut() -> Option<R>) -> R {
-    let looks = if is_crowded() { 1 } else { LOOKS };
+    let looks = if is_oversubscribed() { 1 } else { LOOKS };
     for _ in 0..looks {
         if let Some(value) = look() {
             return value;
@@ -122,7 +122,7 @@ pub fn in_vain() {
     TESTED.set(tested);
     if tested.is_multiple_of(TESTS) {
         enter().progress();
-        if is_crowded() {
+        if is_oversubscribed() {
             cpu::yield_now();
         }
     }
