@@ -16,19 +16,17 @@ const RUN: Duration = Duration::from_secs(120);
 /// For what must be gone.
 const SOON: Duration = Duration::from_secs(15);
 
-/// Programs of `tests/programs`, on 2 nodes with 2 ranks each.
+/// Programs of `tests/programs` for 2 ranks, one on each of 2 nodes.
+const PAIRS: &[&str] = &["requests", "derived", "truncation"];
+
+/// Others, on 2 nodes with 2 ranks each.
 const PROGRAMS: &[&str] = &[
     "point_to_point",
     "wildcards",
     "probe",
-    "requests",
-    "truncation",
     "unexpected",
     "flood",
-    "derived",
     "persistent",
-    "communicators",
-    "split_type",
     "collectives",
     "nonblocking_collectives",
     "persistent_collectives",
@@ -36,7 +34,6 @@ const PROGRAMS: &[&str] = &[
     "user_operation",
     "neighbors",
     "intercommunicators",
-    "random_matching",
 ];
 
 /// What enters a node.
@@ -57,8 +54,10 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
         }
     };
     let job = Job { prefix, nodes: &nodes };
-    for name in PROGRAMS {
-        suite.step(&format!("{name} on 2 nodes"), || job.program(name));
+    for (programs, ranks) in [(PAIRS, 1), (PROGRAMS, 2)] {
+        for name in programs {
+            suite.step(&format!("{name} on 2 nodes x {ranks}"), || job.program(name, ranks));
+        }
     }
     suite.step("a rank that is killed ends the job on all nodes", || job.dead_rank());
     suite.step("a daemon that is killed ends the job on all nodes", || {
@@ -160,15 +159,16 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn mpiexec(&self) -> Command {
+    fn mpiexec(&self, ranks: usize) -> Command {
         let mut command = Command::new(self.prefix.join("bin/mpiexec"));
-        let hosts: Vec<String> = self.nodes.names.iter().map(|name| format!("{name}:2")).collect();
-        command.args(["--timeout", "100", "--host", &hosts.join(","), "-n", "4"]);
+        let hosts: Vec<String> = self.nodes.names.iter().map(|name| format!("{name}:{ranks}")).collect();
+        let all = (ranks * hosts.len()).to_string();
+        command.args(["--timeout", "100", "--host", &hosts.join(","), "-n", &all]);
         command.arg("--launcher").arg(&self.nodes.launcher);
         command
     }
 
-    fn program(&self, name: &str) -> Result<()> {
+    fn program(&self, name: &str, ranks: usize) -> Result<()> {
         let source = root().join("tests/programs").join(format!("{name}.c"));
         let program = target().join("test/network").join(name);
         let mut compile = Command::new(self.prefix.join("bin/mpicc"));
@@ -180,7 +180,7 @@ impl Job<'_> {
                 .arg("-lm"),
             RUN,
         )?;
-        quiet(self.mpiexec().arg(program), RUN)?;
+        quiet(self.mpiexec(ranks).arg(program), RUN)?;
         self.nodes.emptied()
     }
 
@@ -188,7 +188,7 @@ impl Job<'_> {
     fn waiting(&self, rank: u32, does: &str) -> Result<Child> {
         let script = format!("test $ISTHMUS_RANK = {rank} && {does}; sleep 1000");
         let child = self
-            .mpiexec()
+            .mpiexec(2)
             .args(["sh", "-c", &script])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
