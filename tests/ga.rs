@@ -23,5 +23,7 @@ fn run(name: &str, ranks: &str) -> Result<(), Failed> {
             .limit(Duration::from_secs(90))
             .succeed()
     };
-    run().map(drop).map_err(|error: anyhow::Error| format!("{error:#}").into())
+    run()
+        .map(drop)
+        .map_err(|error: anyhow::Error| format!("{error:#}").into())
 }
