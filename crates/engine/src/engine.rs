@@ -26,6 +26,7 @@ use crate::protocol::rendezvous::Question;
 use crate::protocol::send;
 use crate::protocol::single_copy::{Pull, Push};
 use crate::protocol::streamed::Streams;
+use crate::rma::Serving;
 use crate::tunables;
 
 use arrivals::{Deferred, PATIENCE};
@@ -65,6 +66,9 @@ pub(crate) struct Engine {
     pub streams: Streams,
     pub asked: u32,
     pub fruitless: u16,
+    /// Calls of one-sided operations that are being served, and how many were made.
+    pub serving: Vec<Serving>,
+    calls: u32,
     pub wounds: Wounds,
     pub given_ups: GivenUps,
     /// The connection to the launcher.
@@ -102,6 +106,8 @@ impl Engine {
             streams: Streams::default(),
             asked: 0,
             fruitless: 0,
+            serving: Vec::new(),
+            calls: 0,
             wounds: Wounds::default(),
             given_ups: GivenUps::default(),
             lifeline,
@@ -147,6 +153,9 @@ impl Engine {
         if self.streams.is_busy() {
             moved |= self.stream_on();
         }
+        if self.matching.has_calls() || !self.serving.is_empty() {
+            moved |= self.serve();
+        }
         self.deferred.patient = false;
         if self.deferred.seen {
             moved |= self.take_deferred(moved);
@@ -158,6 +167,12 @@ impl Engine {
             }
         }
         moved
+    }
+
+    /// A number for the next call of a one-sided operation: no other one that is under way has it.
+    pub fn next_call(&mut self) -> i32 {
+        self.calls = self.calls.wrapping_add(1);
+        (self.calls & 0x3fff_ffff) as i32
     }
 
     /// What we show to the others.
@@ -200,6 +215,7 @@ impl Engine {
                 .iter()
                 .any(|word| word.load(Ordering::Acquire) != 0)
             || self.has_copies_to_do()
+            || self.matching.has_calls()
             || !self.claims.is_empty()
             || !self.questions.is_empty()
             || self.streams.is_draining()
