@@ -5,7 +5,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use isthmus_mpi::coll::select::{Traits, collectives};
+use isthmus_collective::select::{Traits, collectives};
 use isthmus_mpi::datatype::{Datatype, NAMED};
 use isthmus_mpi::handle::Handle;
 use isthmus_mpi::op::{Op, Predefined};

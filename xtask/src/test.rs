@@ -1,5 +1,6 @@
 //! `test`: everything that must pass, one line per step, and one closing line that counts.
 
+mod kmod;
 mod outside;
 mod suite;
 
@@ -67,6 +68,7 @@ const PARTS: &[Part] = &[
     }),
     installed("imb", |suite, around| imb::run(suite, &around.prefix, around.full)),
     installed("mpich", |suite, around| mpich::run(suite, &around.prefix)),
+    installed("kmod", |suite, around| kmod::run(suite, &around.prefix)),
     installed("cmake", |suite, around| cmake::run(suite, &around.prefix)),
     Part {
         long: true,

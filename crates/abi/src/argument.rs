@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use isthmus_mpi::constants::UNDEFINED;
 use isthmus_mpi::counts::{Counts, Width};
-use isthmus_mpi::error::{Completion, Error, Result};
+use isthmus_mpi::error::{Completing, Completion, Error, Result};
 use isthmus_mpi::fail;
 use isthmus_mpi::handle::Handle;
 use isthmus_mpi::info::Info;

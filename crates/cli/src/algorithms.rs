@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use anyhow::Result;
-use isthmus_mpi::coll::select::{self, Explained, Step, Traits};
+use isthmus_collective::select::{self, Explained, Step, Traits};
 use isthmus_os::{cma_probe, cpu};
 
 use crate::show;

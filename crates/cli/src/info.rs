@@ -114,14 +114,15 @@ pub fn protocols() -> ExitCode {
     for exponent in (6..=26).step_by(2) {
         let bytes = 1u64 << exponent;
         let mut size = show::bytes(bytes);
-        for protocol in protocols::for_message(bytes, cma.is_ok()) {
+        for open in protocols::for_message(bytes, cma.is_ok()) {
+            let protocol = open.protocol;
             let note = if protocol.needs_two_cpus {
                 " (a CPU for each rank)"
             } else {
                 ""
             };
-            let us = protocol.cost.as_secs_f64() * 1e6;
-            let (mechanism, taken) = (protocol.mechanism, protocol.taken);
+            let us = open.cost.as_secs_f64() * 1e6;
+            let (mechanism, taken) = (protocol.mechanism, open.taken.words());
             println!(
                 "{size:<7} {mechanism:<8} {us:>11.2}  {taken:<29}  {}{note}",
                 protocol.how

@@ -17,3 +17,4 @@ pub(crate) mod rendezvous;
 pub(crate) mod send;
 pub(crate) mod single_copy;
 pub(crate) mod streamed;
+pub(crate) mod transfers;

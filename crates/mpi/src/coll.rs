@@ -1,8 +1,7 @@
 //! Collective communication (MPI-5.0 §6): blocking, non-blocking and persistent.
 //!
-//! One file per procedure (with its `v` and `w` forms), which checks the arguments and selects; one folder per procedure
-//! with a file for each algorithm. Which one a call takes stands in one place ([`select`]). Selection and reduction order
-//! depend on count, datatype and ranks only, so that results repeat bit for bit.
+//! One file per procedure (with its `v` and `w` forms), which checks the arguments and runs the collective of
+//! `crates/collective` in the form of the call.
 
 mod agreement;
 mod allgather;
@@ -12,25 +11,15 @@ mod arguments;
 mod barrier;
 mod bcast;
 pub(crate) mod check;
-mod elements;
 mod form;
 mod gather;
-mod layout;
-mod link;
 mod neighbor;
 mod operand;
-mod part;
-mod polling;
 mod reduce;
 mod reduce_scatter;
 mod scan;
 mod scatter;
-mod schedule;
-pub mod select;
-mod shared;
-
-#[cfg(test)]
-mod tests;
+mod tasks;
 
 pub(crate) use agreement::Agreement;
 pub use allgather::{allgather, allgather_init, allgatherv, allgatherv_init, iallgather, iallgatherv};
@@ -55,4 +44,3 @@ pub use reduce_scatter::{
 };
 pub use scan::{exscan, exscan_init, iexscan, iscan, scan, scan_init};
 pub use scatter::{iscatter, iscatterv, scatter, scatter_init, scatterv, scatterv_init};
-pub(crate) use shared::Control;

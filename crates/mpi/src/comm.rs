@@ -10,15 +10,16 @@ mod inter;
 mod split;
 
 use std::ffi::CStr;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use isthmus_collective::Team;
 use isthmus_engine::{ContextId, Peer};
 
 use crate::attribute::{Attributes, Cached, Keyvals};
-use crate::coll::Control;
 use crate::coll::check::Checks;
-use crate::constants::{CONGRUENT, IDENT, MAX_OBJECT_NAME, SIMILAR, TAG_UB, UNEQUAL};
+use crate::constants::{CONGRUENT, IDENT, MAX_OBJECT_NAME, SIMILAR, UNEQUAL};
 use crate::environment;
 use crate::errhandler::{ERRORS_ARE_FATAL, Errhandler};
 use crate::error::{Class, Result};
@@ -62,19 +63,10 @@ pub struct Comm {
     size: i32,
     /// Who talks to whom, if that was said.
     pub(crate) topology: Option<Arc<Topology>>,
-    /// Collective calls so far.
-    collectives: AtomicU32,
-    /// Non-blocking ones.
-    immediates: AtomicU32,
-    /// Persistent collectives made so far.
-    persistents: AtomicU32,
-    /// Shared control of blocking collectives.
-    pub(crate) shared: Control,
+    team: Arc<Team>,
     /// Whether its ranks call the same.
     pub(crate) checks: Checks,
     health: Health,
-    /// Of the local part of an intercommunicator: the remote group, without which it is of no use.
-    beyond: Option<Members>,
     handle: OnceLock<Handle<Comm>>,
 }
 
@@ -84,13 +76,6 @@ struct Remote {
     /// An intracommunicator of the local group, for the library's own use.
     local: Arc<Comm>,
 }
-
-/// Tags of calls are smaller, even or odd; a power of two, so that counters may come around.
-const BLOCKING_OR_NOT: u32 = 1 << 28;
-/// Tags of what ranks say once in the life of a communicator begin here.
-const FOUNDING: i32 = 3 << 27;
-/// Tags of persistent collectives begin here.
-const PERSISTENT: i32 = TAG_UB / 2;
 
 /// `MPI_COMM_WORLD`.
 pub const COMM_WORLD: Handle<Comm> = Handle::from_raw(0x101);
@@ -120,6 +105,16 @@ impl Object for Comm {
     }
 }
 
+/// What a communicator says as a team.
+impl Deref for Comm {
+    type Target = Team;
+
+    #[inline]
+    fn deref(&self) -> &Team {
+        &self.team
+    }
+}
+
 impl Cached for Comm {
     fn keyvals() -> &'static Keyvals<Self> {
         &KEYVALS
@@ -130,31 +125,32 @@ impl Comm {
     /// A communicator over `group`, whose members agreed on `context`.
     fn intra(context: ContextId, group: Arc<Group>, errhandler: Arc<Errhandler>) -> Self {
         let targets = group.members().clone();
-        Self::new(context, group, None, targets, errhandler)
+        let team = Team::new(targets.clone(), group.rank() as usize, context);
+        Self::new(team, group, None, targets, errhandler)
     }
 
     /// An intercommunicator between `group` and `remote`, whose members agreed on `context` and the pair after it.
     fn inter(context: ContextId, group: Arc<Group>, remote: Arc<Group>, errhandler: Arc<Errhandler>) -> Self {
         let targets = remote.members().clone();
         let local_context = ContextId(context.0 + 2);
-        let local = Self {
-            beyond: Some(targets.clone()),
-            ..Self::intra(local_context, Arc::clone(&group), Arc::clone(&errhandler))
-        };
+        let (members, rank) = (group.members().clone(), group.rank() as usize);
+        let team = Team::depending(members.clone(), targets.clone(), rank, local_context);
+        let local = Self::new(team, Arc::clone(&group), None, members.clone(), Arc::clone(&errhandler));
         let local = Arc::new(local);
         let remote = Remote { group: remote, local };
-        Self::new(context, group, Some(Box::new(remote)), targets, errhandler)
+        let team = Team::between(members, targets.clone(), rank, context);
+        Self::new(team, group, Some(Box::new(remote)), targets, errhandler)
     }
 
     fn new(
-        context: ContextId,
+        team: Arc<Team>,
         group: Arc<Group>,
         remote: Option<Box<Remote>>,
         targets: Members,
         errhandler: Arc<Errhandler>,
     ) -> Self {
         Self {
-            context: AtomicU32::new(context.0),
+            context: AtomicU32::new(team.context().0),
             rank: group.rank(),
             size: group.size(),
             group,
@@ -166,13 +162,9 @@ impl Comm {
             remote,
             targets,
             topology: None,
-            collectives: AtomicU32::new(0),
-            immediates: AtomicU32::new(0),
-            persistents: AtomicU32::new(0),
-            shared: Control::default(),
+            team,
             checks: Checks::default(),
             health: Health::default(),
-            beyond: None,
             handle: OnceLock::new(),
         }
     }
@@ -189,6 +181,7 @@ impl Comm {
     /// Its members have agreed now.
     fn agree_on(&self, context: ContextId) {
         self.context.store(context.0, Ordering::Relaxed);
+        self.team.agree_on(context);
         if let Some(remote) = &self.remote {
             remote.local.agree_on(ContextId(context.0 + 2));
         }
@@ -200,54 +193,10 @@ impl Comm {
         ContextId(self.context.load(Ordering::Relaxed))
     }
 
-    /// The message space of collective calls.
+    /// Its processes as those see them who know no communicators: what collective calls go through.
     #[inline]
-    pub fn collective_context(&self) -> ContextId {
-        ContextId(self.context.load(Ordering::Relaxed) + 1)
-    }
-
-    /// The tag of the next blocking collective call, by which no two calls in flight are taken for one another: an even
-    /// number.
-    #[inline]
-    pub(crate) fn next_collective(&self) -> i32 {
-        // Calls on one communicator follow each other, so there is nobody to race with.
-        let number = self.collectives.load(Ordering::Relaxed);
-        self.collectives.store(number.wrapping_add(1), Ordering::Relaxed);
-        (number.wrapping_mul(2) % BLOCKING_OR_NOT) as i32
-    }
-
-    /// The tag that comes when half of all have come since this one.
-    pub(crate) fn opposite(tag: i32) -> i32 {
-        match tag - PERSISTENT {
-            ..0 => (tag + BLOCKING_OR_NOT as i32 / 2) % BLOCKING_OR_NOT as i32,
-            number => PERSISTENT + (number + PERSISTENT / 2) % PERSISTENT,
-        }
-    }
-
-    /// The tag of the messages by which ranks come by a board, of which the `first` rank is one: larger than those of checks,
-    /// smaller than those of persistent collectives. Odd: it is for non-blocking calls.
-    pub(crate) fn founding_tag(first: usize, is_for_requests: bool) -> i32 {
-        FOUNDING + 2 * first as i32 + i32::from(is_for_requests)
-    }
-
-    /// The tag of the next non-blocking collective call: an odd number. The standard wants all calls in one order, but
-    /// programs mix blocking and non-blocking ones that every other library keeps apart (mpi4py's own suite does).
-    pub(crate) fn next_immediate(&self) -> i32 {
-        // Calls follow each other, so there is nobody to race with.
-        let number = self.immediates.load(Ordering::Relaxed);
-        self.immediates.store(number.wrapping_add(1), Ordering::Relaxed);
-        Self::immediate_tag(number)
-    }
-
-    /// The tag of the non-blocking collective call with this number.
-    pub(crate) fn immediate_tag(number: u32) -> i32 {
-        (number.wrapping_mul(2) % BLOCKING_OR_NOT) as i32 + 1
-    }
-
-    /// The tag of a new persistent collective, however often it is started. Larger than those of calls, which may come
-    /// around while it lives, and smaller than those of agreements.
-    pub(crate) fn next_persistent(&self) -> i32 {
-        PERSISTENT + (self.persistents.fetch_add(1, Ordering::Relaxed) % PERSISTENT as u32) as i32
+    pub fn team(&self) -> &Team {
+        &self.team
     }
 
     /// The calling process's rank in the local group.
@@ -294,11 +243,6 @@ impl Comm {
     /// What it knows of its dead.
     pub(crate) fn health(&self) -> &Health {
         &self.health
-    }
-
-    /// The group beyond its own without which it is of no use.
-    pub(crate) fn beyond(&self) -> Option<&Members> {
-        self.beyond.as_ref()
     }
 
     /// The handle by which users hold it; the null handle if it is the library's own.

@@ -1,27 +1,20 @@
-//! Datatypes (MPI-5.0 §5): what a handle holds. Bytes lie as `layout.rs` says, types are made in `construct.rs`, and
-//! `copy.rs` moves what they describe.
+//! Datatypes (MPI-5.0 §5): what a handle holds. What one describes, and how that is moved, stands in `crates/datatype`
+//! ([`Type`], which a [`Datatype`] dereferences to); here is what belongs to handles: how types are made, committed, named.
 
-mod apart;
 mod attributes;
-mod bounds;
 mod construct;
 mod contents;
-mod copy;
 mod darray;
 mod external;
 mod fortran;
-mod layout;
 mod pack;
-mod predefined;
 mod query;
-mod shape;
-mod signature;
-mod spans;
 
 #[cfg(test)]
 mod tests;
 
 use std::ffi::c_void;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
@@ -41,28 +34,21 @@ pub use contents::{Combiner, type_get_contents, type_get_envelope};
 pub use darray::type_create_darray;
 pub use external::{pack_external, pack_external_size, unpack_external};
 pub use fortran::{type_create_f90_complex, type_create_f90_integer, type_create_f90_real};
-pub use layout::{Layout, Loop};
+pub use isthmus_datatype::{Element, Family, Layout, Loop, NAMED, Named, Shape, Signature, Type};
 pub use pack::{pack, pack_size, unpack};
-pub use predefined::{Element, Family, NAMED, Named};
 pub use query::{
     get_count, get_elements, type_commit, type_get_extent, type_get_name, type_get_true_extent, type_get_value_index,
     type_match_size, type_set_name, type_size,
 };
-pub use shape::Shape;
-pub(crate) use signature::Digest;
-pub use signature::Signature;
 
-use apart::Apart;
 use contents::{Definition, Origin};
-use copy::Elements;
 
 /// A datatype as a handle names it.
 pub struct Datatype {
     definition: Definition,
-    /// `shape.is_contiguous()`, asked in every send.
+    /// `described.is_contiguous()`, asked in every send.
     contiguous: bool,
     committed: AtomicBool,
-    apart: Apart,
     attributes: Attributes<Datatype>,
     name: Mutex<String>,
     handle: OnceLock<Handle<Datatype>>,
@@ -90,6 +76,15 @@ impl Object for Datatype {
     }
 }
 
+impl Deref for Datatype {
+    type Target = Type;
+
+    #[inline]
+    fn deref(&self) -> &Type {
+        &self.definition.described
+    }
+}
+
 impl Cached for Datatype {
     fn keyvals() -> &'static Keyvals<Self> {
         &KEYVALS
@@ -102,7 +97,7 @@ fn every_predefined() -> Vec<Option<Arc<Datatype>>> {
     for named in NAMED {
         list.resize_with((named.raw - Datatype::NULL) as usize, || None);
         let datatype = Datatype::new(Definition {
-            shape: Arc::new(Shape::named(named)),
+            described: Type::predefined(named),
             origin: Arc::new(Origin::Named(named)),
         });
         datatype.committed.store(true, Ordering::Relaxed);
@@ -136,10 +131,9 @@ fn check_packed(argument: &str, buffer: *const c_void, bytes: i64) -> Result<()>
 impl Datatype {
     fn new(definition: Definition) -> Arc<Self> {
         Arc::new_cyclic(|this| Self {
-            contiguous: definition.shape.is_contiguous(),
+            contiguous: definition.described.is_contiguous(),
             definition,
             committed: AtomicBool::new(false),
-            apart: Apart::default(),
             attributes: Attributes::new(),
             name: Mutex::default(),
             handle: OnceLock::new(),
@@ -158,36 +152,6 @@ impl Datatype {
         Ok(handle)
     }
 
-    /// Bytes of data in one element.
-    #[inline]
-    pub fn size(&self) -> i64 {
-        self.definition.shape.size
-    }
-
-    /// Lower bound.
-    #[inline]
-    pub fn lb(&self) -> i64 {
-        self.definition.shape.lb
-    }
-
-    /// Bytes from one element to the next.
-    #[inline]
-    pub fn extent(&self) -> i64 {
-        self.definition.shape.extent
-    }
-
-    /// Where the first byte of data lies, from the buffer's address.
-    #[inline]
-    pub fn true_lb(&self) -> i64 {
-        self.definition.shape.true_lb
-    }
-
-    /// Bytes from the first byte of data to the last.
-    #[inline]
-    pub fn true_extent(&self) -> i64 {
-        self.definition.shape.true_extent
-    }
-
     /// Do any number of elements take `count * size` bytes in a row, from the buffer's address on?
     #[inline]
     pub fn is_contiguous(&self) -> bool {
@@ -200,18 +164,10 @@ impl Datatype {
         self.committed.load(Ordering::Relaxed)
     }
 
-    /// Its basic elements in order.
-    pub fn signature(&self) -> &Signature {
-        &self.definition.shape.signature
-    }
-
-    /// What it is, if it is predefined.
+    /// What it describes, for those who know no handles.
     #[inline]
-    pub fn named(&self) -> Option<&'static Named> {
-        match &*self.definition.origin {
-            Origin::Named(named) | Origin::Kind(named, _) => Some(named),
-            Origin::Made(_) => None,
-        }
+    pub fn described(&self) -> &Type {
+        &self.definition.described
     }
 
     /// The handle by which users hold it.
@@ -219,8 +175,8 @@ impl Datatype {
         self.handle.get().copied().unwrap_or(Handle::NULL)
     }
 
-    /// A share in it, for what outlives its handle.
-    pub fn share(&self) -> Arc<Self> {
+    /// A share in the object, for what outlives its handle.
+    pub fn share_object(&self) -> Arc<Self> {
         let this = self.this.upgrade();
         this.unwrap_or_else(|| unreachable!("datatypes live in an Arc from the start"))
     }
@@ -232,16 +188,9 @@ impl Datatype {
             f(own);
             return Ok(());
         }
-        let lent = Self::table().insert(self.share())?;
+        let lent = Self::table().insert(self.share_object())?;
         f(lent);
         lent.remove("datatype").map(drop)
-    }
-
-    /// Bytes of data in `count` elements.
-    pub fn bytes(&self, count: i64) -> Result<i64> {
-        count
-            .checked_mul(self.size())
-            .ok_or_else(|| fail!(Count, "count={count} elements of {} bytes exceed 64 bits", self.size()))
     }
 
     /// Refuse a type that is not committed.
@@ -278,61 +227,22 @@ impl Datatype {
         )
     }
 
-    /// Pack `count` elements at `src` behind what `dst` holds.
-    ///
-    /// # Safety
-    /// `src` must be readable wherever those elements lie.
-    pub unsafe fn pack(&self, src: *const u8, count: i64, dst: &mut Vec<u8>) {
-        let bytes = count * self.size();
-        dst.reserve(bytes as usize);
-        // SAFETY: the caller's promise for `src`; the room was just reserved, and is full afterwards.
-        unsafe {
-            self.pack_range(src, count, 0, bytes, dst.as_mut_ptr().add(dst.len()));
-            dst.set_len(dst.len() + bytes as usize);
-        }
-    }
-
-    /// Unpack `src`, which may end within an element, into at most `count` elements at `dst`.
-    ///
-    /// # Safety
-    /// `dst` must be writable wherever those elements lie.
-    pub unsafe fn unpack(&self, src: &[u8], dst: *mut u8, count: i64) {
-        let bytes = (src.len() as i64).min(count * self.size());
-        // SAFETY: the caller's promise for `dst`; no more than `src` holds is read.
-        unsafe { self.unpack_range(src.as_ptr(), dst, count, 0, bytes) }
-    }
-
-    /// Pack bytes `from..to` of the `count * size` bytes of the elements at `src` to `dst`.
-    ///
-    /// # Safety
-    /// `src` must be readable wherever those elements lie, `dst` writable for `to - from` bytes, and
-    /// `0 <= from <= to <= count * size`.
-    pub unsafe fn pack_range(&self, src: *const u8, count: i64, from: i64, to: i64, dst: *mut u8) {
-        // SAFETY: the caller's promise.
-        unsafe { self.elements(count).pack(src, from, to, dst) }
-    }
-
-    /// The reverse of [`Self::pack_range`].
-    ///
-    /// # Safety
-    /// `dst` must be writable wherever the elements lie, `src` readable for `to - from` bytes, and
-    /// `0 <= from <= to <= count * size`.
-    pub unsafe fn unpack_range(&self, src: *const u8, dst: *mut u8, count: i64, from: i64, to: i64) {
-        // SAFETY: the caller's promise.
-        unsafe { self.elements(count).unpack(dst, from, to, src) }
-    }
-
+    /// Refuse to write to `count` elements of which some share memory.
     #[inline]
-    fn elements(&self, count: i64) -> Elements<'_> {
-        let shape = &*self.definition.shape;
-        Elements {
-            layout: &shape.layout,
-            size: shape.size,
-            repeat: Loop {
-                count,
-                stride: shape.extent,
-            },
+    pub fn check_apart(&self, argument: &str, count: i64) -> Result<()> {
+        if self.contiguous || self.described().is_apart(count) {
+            return Ok(());
         }
+        Err(self.overlapping(argument, count))
+    }
+
+    #[cold]
+    fn overlapping(&self, argument: &str, count: i64) -> Error {
+        fail!(
+            Type,
+            "{argument}: {count} elements of {} overlap each other, so nothing can be received there",
+            self.label()
+        )
     }
 
     /// Name and handle, for messages.

@@ -73,7 +73,7 @@ pub(crate) fn world() -> &'static World {
 /// later get at most `MPI_THREAD_SERIALIZED` unless it got `MPI_THREAD_MULTIPLE`.
 pub(crate) fn join(wanted: i32) -> Result<i32> {
     let wanted = level_in_force(wanted);
-    coll::select::check()?;
+    isthmus_collective::select::check()?;
     let mut life = life();
     if life.users == 0 {
         if isthmus_engine::state() == State::Forked {

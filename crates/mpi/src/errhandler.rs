@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use crate::comm::{COMM_SELF, COMM_WORLD, Comm};
 use crate::environment::{self, codes};
-use crate::error::{Class, Error, Result};
+use crate::error::{Class, Completing, Error, Result};
 use crate::fail;
 use crate::handle::{Handle, Kind, Object, Table};
 use crate::liveness;

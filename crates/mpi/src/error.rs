@@ -1,91 +1,11 @@
-//! Errors as MPI knows them: a class and a sentence.
+//! Errors on their way to an error handler.
 
-use std::fmt;
 use std::sync::Arc;
+
+pub use isthmus_datatype::error::{Class, Error, Result};
 
 use crate::comm::Comm;
 use crate::status::Status;
-
-/// The error classes of MPI 5.0 §9.4, with the standard ABI's values, and those of process failures, which are ours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(i32)]
-#[allow(missing_docs)] // The names are the standard's.
-pub enum Class {
-    Success = 0,
-    Buffer = 1,
-    Count = 2,
-    Type = 3,
-    Tag = 4,
-    Comm = 5,
-    Rank = 6,
-    Request = 7,
-    Root = 8,
-    Group = 9,
-    Op = 10,
-    Topology = 11,
-    Dims = 12,
-    Arg = 13,
-    Unknown = 14,
-    Truncate = 15,
-    Other = 16,
-    Intern = 17,
-    Pending = 18,
-    InStatus = 19,
-    Access = 20,
-    Amode = 21,
-    Assert = 22,
-    BadFile = 23,
-    Base = 24,
-    Conversion = 25,
-    Disp = 26,
-    DupDatarep = 27,
-    FileExists = 28,
-    FileInUse = 29,
-    File = 30,
-    InfoKey = 31,
-    InfoNokey = 32,
-    InfoValue = 33,
-    Info = 34,
-    Io = 35,
-    Keyval = 36,
-    Locktype = 37,
-    Name = 38,
-    NoMem = 39,
-    NotSame = 40,
-    NoSpace = 41,
-    NoSuchFile = 42,
-    Port = 43,
-    Quota = 44,
-    ReadOnly = 45,
-    RmaAttach = 46,
-    RmaConflict = 47,
-    RmaRange = 48,
-    RmaShared = 49,
-    RmaSync = 50,
-    Service = 51,
-    Size = 52,
-    Spawn = 53,
-    UnsupportedDatarep = 54,
-    UnsupportedOperation = 55,
-    Win = 56,
-    RmaFlavor = 57,
-    ProcAborted = 58,
-    ValueTooLarge = 59,
-    Session = 60,
-    Errhandler = 61,
-    Abi = 62,
-    ProcFailed = 101,
-    ProcFailedPending = 102,
-    Revoked = 103,
-}
-
-/// An error on its way to an error handler.
-#[derive(Debug, Clone)]
-pub struct Error {
-    code: i32,
-    detail: Box<str>,
-    completion: Option<Box<Completion>>,
-}
 
 /// What a call that failed returns nevertheless: it completed an operation, and it is the operation that failed.
 #[derive(Clone)]
@@ -98,103 +18,23 @@ pub struct Completion {
     pub scope: Option<Arc<Comm>>,
 }
 
-/// Result of MPI procedures.
-pub type Result<T> = std::result::Result<T, Error>;
-
-impl Error {
-    /// An error of `class`; `detail` names argument and value, without the procedure's name: `dest=7, but the communicator has 4 ranks`.
-    #[cold]
-    pub fn new(class: Class, detail: impl Into<Box<str>>) -> Self {
-        Self {
-            code: class as i32,
-            detail: detail.into(),
-            completion: None,
-        }
-    }
-
-    /// An error that a user callback returned, or a user-defined code (canonical code).
-    #[cold]
-    pub fn from_code(code: i32, detail: impl Into<Box<str>>) -> Self {
-        Self {
-            code,
-            detail: detail.into(),
-            completion: None,
-        }
-    }
-
+/// Errors of operations that a call completed.
+pub trait Completing {
     /// The same error, of an operation that the call completed.
-    #[cold]
     #[must_use]
-    pub fn completing(self, completion: Completion) -> Self {
-        Self {
-            completion: Some(Box::new(completion)),
-            ..self
-        }
-    }
+    fn completing(self, completion: Completion) -> Self;
 
     /// What to return nevertheless: the call completed an operation, and that failed.
-    pub fn completion(&self) -> Option<&Completion> {
-        self.completion.as_deref()
-    }
-
-    /// The canonical error code. For our own errors it is the class.
-    pub fn code(&self) -> i32 {
-        self.code
-    }
-
-    /// Is it because a process has failed, or because somebody revoked the communicator?
-    pub fn is_failure(&self) -> bool {
-        (Class::ProcFailed as i32..=Class::Revoked as i32).contains(&self.code)
-    }
-
-    /// Argument and value.
-    pub fn detail(&self) -> &str {
-        &self.detail
-    }
+    fn completion(&self) -> Option<&Completion>;
 }
 
-impl PartialEq for Error {
-    fn eq(&self, other: &Self) -> bool {
-        self.code == other.code && self.detail == other.detail
+impl Completing for Error {
+    #[cold]
+    fn completing(self, completion: Completion) -> Self {
+        self.attach(completion)
     }
-}
 
-impl Eq for Error {}
-
-impl fmt::Debug for Completion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Completion")
-            .field("status", &self.status)
-            .field("index", &self.index)
-            .finish_non_exhaustive()
+    fn completion(&self) -> Option<&Completion> {
+        self.attachment()
     }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.detail)
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<isthmus_engine::Error> for Error {
-    fn from(error: isthmus_engine::Error) -> Self {
-        let class = match error {
-            isthmus_engine::Error::NoMemory(_) => Class::NoMem,
-            isthmus_engine::Error::PeerFailed { .. } => Class::ProcFailed,
-            isthmus_engine::Error::OutOfRange { .. } => Class::RmaRange,
-            isthmus_engine::Error::Mismatch(_) => Class::Type,
-            _ => Class::Other,
-        };
-        Self::new(class, error.to_string())
-    }
-}
-
-/// Shorthand: an [`Error`] of a [`Class`] with a formatted detail.
-#[macro_export]
-macro_rules! fail {
-    ($class:ident, $($arg:tt)*) => {
-        $crate::error::Error::new($crate::error::Class::$class, format!($($arg)*))
-    };
 }

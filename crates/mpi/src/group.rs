@@ -1,7 +1,5 @@
 //! Groups: ordered sets of processes (MPI-5.0 §7.3).
 
-mod members;
-
 use std::sync::{Arc, OnceLock};
 
 use isthmus_engine::Peer;
@@ -13,7 +11,7 @@ use crate::fail;
 use crate::handle::{Handle, Kind, Object, Table};
 use crate::session::SessionId;
 
-pub use members::Members;
+pub use isthmus_collective::Members;
 
 /// An ordered set of processes, and the place of the calling process in it.
 #[derive(Debug)]

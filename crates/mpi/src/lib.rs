@@ -28,6 +28,8 @@ pub mod tool;
 pub mod topology;
 pub mod win;
 
+pub use isthmus_datatype::fail;
+
 /// Every procedure, by its name without `MPI_`, in lower case.
 pub mod procedures {
     // Environment, errors, names: environment.rs, errhandler.rs, info.rs, session.rs, abi_info.rs.

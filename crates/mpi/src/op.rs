@@ -1,21 +1,20 @@
 //! Reduction operations (MPI-5.0 §6.9).
 
-mod extended;
-mod half;
-mod kernels;
-
 #[cfg(test)]
 mod tests;
 
 use std::ffi::c_void;
 use std::sync::{Arc, OnceLock, Weak};
 
-use crate::datatype::{Datatype, Element, Named};
+use isthmus_datatype::Custom;
+
+use crate::datatype::Datatype;
 use crate::error::{Class, Result};
 use crate::fail;
 use crate::handle::{Handle, Kind, Object, Table};
 
-pub use kernels::{Kernel, Predefined};
+pub(crate) use isthmus_datatype::op::{find as find_kernel, find_for as find_kernel_of};
+pub use isthmus_datatype::{Kernel, Predefined, Reduction};
 
 /// A user's function: `inout[i] = in[i] op inout[i]` for so many elements of a datatype.
 pub type UserFn = Box<dyn Fn(*const c_void, *mut c_void, i64, Handle<Datatype>) + Send + Sync>;
@@ -30,14 +29,6 @@ pub struct Op {
 enum Action {
     Predefined(Predefined),
     User(UserFn),
-}
-
-/// An operation made ready for one datatype.
-pub enum Reduction<'a> {
-    /// A loop of ours.
-    Kernel(Kernel),
-    /// A user's function, and the datatype it is told of.
-    User(&'a UserFn, Handle<Datatype>),
 }
 
 impl Object for Op {
@@ -109,8 +100,7 @@ impl Op {
     /// Does it give the same in whatever order elements of `datatype` are combined?
     #[inline]
     pub fn is_exact_on(&self, datatype: &Datatype) -> bool {
-        let is_of_integers = |named: &Named| named.elements.iter().all(|element| element.is_integer());
-        self.is_predefined() && datatype.named().is_some_and(is_of_integers)
+        self.is_predefined() && datatype.is_of_integers()
     }
 
     /// What to call it, for messages.
@@ -123,55 +113,45 @@ impl Op {
     }
 
     /// The operation on elements of `datatype`; `MPI_ERR_OP` if it is not defined for them (MPI-5.0 §6.9.2, §6.9.4).
-    pub fn reduction<'a>(&'a self, datatype: &Datatype) -> Result<Reduction<'a>> {
+    #[inline]
+    pub fn reduction(&self, datatype: &Datatype) -> Result<Reduction> {
         match &self.action {
-            Action::User(function) => Ok(Reduction::User(function, datatype.handle())),
-            Action::Predefined(which) => match datatype.named().and_then(|named| kernels::find(*which, named)) {
-                Some(kernel) => Ok(Reduction::Kernel(kernel)),
+            Action::Predefined(which) => match Reduction::predefined(*which, datatype) {
+                Some(reduction) => Ok(reduction),
                 None => Err(fail!(Op, "op={} is not defined for {}", which.name(), datatype.label())),
             },
+            Action::User(_) => Ok(Reduction::Custom(Arc::new(UserReduction {
+                op: self.share(),
+                datatype: datatype.share_object(),
+            }))),
         }
     }
 }
 
-impl Reduction<'_> {
-    /// `inout[i] = input[i] op inout[i]`.
-    ///
-    /// # Safety
-    /// `input` must be readable and `inout` writable where `count` elements of the datatype lie; they must not overlap.
-    pub unsafe fn apply(&self, input: *const u8, inout: *mut u8, count: i64) {
+/// A user's function and the datatype that it is told of, alive after their handles are freed.
+struct UserReduction {
+    op: Arc<Op>,
+    datatype: Arc<Datatype>,
+}
+
+impl Custom for UserReduction {
+    unsafe fn apply(&self, input: *const u8, inout: *mut u8, count: i64) -> Result<()> {
         /// A user's function of the old interface takes an `int`.
         const AT_ONCE: i64 = i32::MAX as i64;
-        match self {
-            // SAFETY: the caller's promise.
-            Self::Kernel(kernel) => unsafe { kernel(input, inout, inout, count as usize) },
-            Self::User(function, datatype) if count <= AT_ONCE => {
-                if count > 0 {
-                    function(input.cast(), inout.cast(), count, *datatype);
-                }
+        let Action::User(function) = &self.op.action else {
+            unreachable!("user reductions are made of user functions")
+        };
+        let extent = self.datatype.extent();
+        self.datatype.with_handle(|datatype| {
+            let mut first = 0;
+            while first < count {
+                let distance = (first * extent) as isize;
+                let (input, inout) = (input.wrapping_offset(distance), inout.wrapping_offset(distance));
+                function(input.cast(), inout.cast(), AT_ONCE.min(count - first), datatype);
+                first += AT_ONCE;
             }
-            Self::User(function, datatype) => {
-                let extent = datatype.resolve("datatype").map_or(0, Datatype::extent);
-                for first in (0..count).step_by(AT_ONCE as usize) {
-                    let (input, inout) = (
-                        input.wrapping_offset((first * extent) as isize),
-                        inout.wrapping_offset((first * extent) as isize),
-                    );
-                    function(input.cast(), inout.cast(), AT_ONCE.min(count - first), *datatype);
-                }
-            }
-        }
+        })
     }
-}
-
-/// The loop for an operation on a predefined type, if the standard defines it.
-pub(crate) fn find_kernel(which: Predefined, named: &Named) -> Option<Kernel> {
-    kernels::find(which, named)
-}
-
-/// The loop for an operation on elements of a kind, if there is one.
-pub(crate) fn find_kernel_of(which: Predefined, element: Element) -> Option<Kernel> {
-    kernels::find_for(which, element)
 }
 
 /// `MPI_Op_create`.
@@ -215,6 +195,5 @@ pub unsafe fn reduce_local(
         return Err(fail!(Buffer, "inbuf and inoutbuf are the same, {inbuf:?}"));
     }
     // SAFETY: the caller's promise; the buffers are not the same.
-    unsafe { reduction.apply(inbuf.cast(), inoutbuf.cast(), count) };
-    Ok(())
+    unsafe { reduction.apply(inbuf.cast(), inoutbuf.cast(), count) }
 }

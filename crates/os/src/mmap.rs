@@ -75,6 +75,20 @@ impl Mapping {
         }
     }
 
+    /// Let these pages be huge ones when the kernel next can, if its settings allow; `now`: have it make them at once,
+    /// whatever these say. False: it does not.
+    pub fn prefer_huge(&self, offset: usize, length: usize, now: bool) -> bool {
+        /// Since Linux 6.1.
+        const MADV_COLLAPSE: libc::c_int = 25;
+        assert!(offset.checked_add(length).is_some_and(|end| end <= self.length));
+        // SAFETY: the range is within ours; the advice changes no byte of it.
+        unsafe {
+            let first = self.base.as_ptr().add(offset).cast();
+            libc::madvise(first, length, libc::MADV_HUGEPAGE) == 0
+                && (!now || libc::madvise(first, length, MADV_COLLAPSE) == 0)
+        }
+    }
+
     /// First byte.
     pub fn base(&self) -> NonNull<u8> {
         self.base

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use isthmus_mpi::coll::select::{Case, Collective, Traits, collectives};
+use isthmus_collective::select::{Case, Collective, Traits, collectives};
 use isthmus_os::{cpu, interrupt, topology};
 
 use super::catalogue::COLLECTIVES;

@@ -164,11 +164,14 @@ impl Board {
                 .at(Offset(offset), length)
                 .is_some_and(|base| (0..members).all(|member| progress(base, member).has_left()));
             if everyone_left {
-                engine.arena.release(Offset(offset), length);
+                engine.memory.arena.release(Offset(offset), length);
             }
             !everyone_left
         });
-        let Offset(offset) = engine.arena.allocate(engine.segment, (members * MEMBER) as u64)?;
+        let Offset(offset) = engine
+            .memory
+            .arena
+            .allocate(engine.segment, (members * MEMBER) as u64)?;
         Ok(offset)
     }
 

@@ -132,7 +132,7 @@ fn wait_patiently<T: Send>(
 #[cold]
 fn sleep<T>(inside: &mut Entered, ready: &mut dyn FnMut(&mut Entered) -> Option<T>) -> Option<T> {
     let engine = inside.engine();
-    boot::check_lifeline(engine);
+    boot::check_lifeline(engine.membership.lifeline(), engine.me);
     let doorbell = engine.slot().doorbell();
     let ordered = doorbell.prepare_to_sleep();
     let value = ready(inside);

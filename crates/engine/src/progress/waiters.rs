@@ -311,7 +311,7 @@ fn rest(inside: &mut Entered, look: Look<'_>) -> bool {
     if timed_out {
         let nobody_polls = !waiters.polling;
         let engine = inside.engine();
-        boot::check_lifeline(engine);
+        boot::check_lifeline(engine.membership.lifeline(), engine.me);
         // In this order: once the bell has been rung, the thread that it woke is on its way.
         if nobody_polls && engine.has_work() && bell.is_armed() {
             counters::LOST_WAKES.add(1);

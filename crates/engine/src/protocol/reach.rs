@@ -70,6 +70,7 @@ impl Access {
     pub fn count(self, bytes: u64) {
         match self.way {
             Way::Mapped => counters::MAPPED_BYTES.add(bytes),
+            _ if self.transfer.name() == "kmod" => counters::KMOD_BYTES.add(bytes),
             _ => counters::CMA_BYTES.add(bytes),
         }
     }
@@ -165,13 +166,13 @@ impl Engine {
 
     /// A buffer at that address of the peer, if its memory may be reached in this direction.
     pub(crate) fn single_access(&mut self, peer: u32, address: u64, direction: Direction) -> Option<Access> {
-        if self.reach[peer as usize].is_closed(direction) {
+        if self.transfers.reach[peer as usize].is_closed(direction) {
             return None;
         }
-        if matches!(self.reach[peer as usize].probed, Probed::NotYet) {
-            self.reach[peer as usize].probed = self.probe_reach(peer);
+        if matches!(self.transfers.reach[peer as usize].probed, Probed::NotYet) {
+            self.transfers.reach[peer as usize].probed = self.probe_reach(peer);
         }
-        let Probed::Yes(transfer) = self.reach[peer as usize].probed else {
+        let Probed::Yes(transfer) = self.transfers.reach[peer as usize].probed else {
             return None;
         };
         Some(Access {
@@ -204,7 +205,7 @@ impl Engine {
         if buffer.row().is_some() || !buffer.has_layout() {
             return Pushable::NO;
         }
-        let reach = &self.reach[peer as usize];
+        let reach = &self.transfers.reach[peer as usize];
         match reach.no_push || matches!(reach.probed, Probed::No) {
             true => Pushable(Pushable::INTO_MAPPED),
             false => Pushable(Pushable::INTO_MAPPED | Pushable::BY_SINGLE_COPY),
@@ -221,14 +222,14 @@ impl Engine {
 
     /// Has the machine refused such copies, perhaps since this one began?
     pub(crate) fn is_refused(&self, peer: u32, way: Way, direction: Direction) -> bool {
-        way == Way::SingleCopy && self.reach[peer as usize].is_closed(direction)
+        way == Way::SingleCopy && self.transfers.reach[peer as usize].is_closed(direction)
     }
 
     /// A copy has failed, and its transfer goes on without.
     #[cold]
     pub(crate) fn copy_failed(&mut self, peer: u32, way: Way, direction: Direction, stopped: Interrupted) {
         if way == Way::SingleCopy && is_for_good(stopped.cause()) {
-            self.reach[peer as usize].close(direction);
+            self.transfers.reach[peer as usize].close(direction);
         }
         report(direction, peer, &Refusal::Os(stopped.error));
     }

@@ -7,16 +7,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use isthmus_engine::Entered;
 
 use super::check::{self, When};
-use super::elements;
-use super::link::Link;
-use super::operand::Operand;
-use super::schedule::{Recorder, Running};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::handle::Handle;
-use crate::op::{Op, Predefined};
-use crate::request::{Look, Operation};
+use crate::op::Predefined;
+use isthmus_collective::Link;
+use isthmus_collective::Operand;
+use isthmus_collective::elements;
+use isthmus_collective::{Look, Recorder, Running};
 
 /// `MPI_UINT32_T`.
 const UINT32_T: Handle<Datatype> = Handle::from_raw(0x251);
@@ -44,14 +43,14 @@ impl Agreement {
         unsafe {
             if comm.is_inter() && comm.rank() == 0 {
                 let other = recorder.across(0);
-                let operand = Operand::new(UINT32_T.resolve("datatype")?, Op::predefined(Predefined::Max))?;
+                let operand = Operand::predefined(UINT32_T.resolve("datatype")?, Predefined::Max)?;
                 operand.swap(&recorder, other, own, theirs, 1)?;
                 operand.apply(&recorder, theirs, own, 1);
             }
-            super::bcast::run(&recorder, elements::bytes(own, width), 0)?;
+            isthmus_collective::bcast::run(&recorder, elements::bytes(own, width), 0)?;
         }
         let before = asking.map(|asking| asking.into_running());
-        let running = Running::once(recorder.finish(), Arc::clone(comm), tag).after(before);
+        let running = Running::once(recorder.finish(), comm.team().share(), tag).after(before);
         Ok(Self { running, words })
     }
 

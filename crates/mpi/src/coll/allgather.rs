@@ -1,23 +1,14 @@
 //! `MPI_Allgather` and `MPI_Allgatherv` (MPI-5.0 §6.7).
 
-mod bruck;
-mod direct;
-mod inter;
-mod nodes;
-mod ring;
-mod shared;
-mod shared_direct;
-
 use std::ffi::c_void;
 
-use isthmus_twice::twice;
+use isthmus_collective::Link;
+use isthmus_collective::allgather::{run, run_later, run_v, run_v_later};
+use isthmus_collective::elements::Elements;
 
 use super::arguments;
 use super::check::Terms;
-use super::elements::Elements;
 use super::form::{Form, forms, run};
-use super::link::Link;
-use super::select::{Allgather, Allgatherv, Case, Traits, choose};
 use crate::comm::Comm;
 use crate::counts::Counts;
 use crate::datatype::Datatype;
@@ -104,52 +95,4 @@ fn state<'a>(terms: &mut Terms, link: &impl Link, own: Option<Elements<'a>>, blo
     let sent = own.unwrap_or_else(|| block(link.rank()));
     let sends = link.peers().map(|(_, place)| (place, sent));
     terms.blocks(sends, link.peers().map(|(rank, place)| (place, block(rank))));
-}
-
-/// `one` is where the block of rank 0 belongs; the others follow.
-///
-/// # Safety
-/// As for [`allgather`].
-#[twice]
-pub(super) async unsafe fn run(link: &impl Link, own: Option<Elements<'_>>, one: Elements<'_>) -> Result<()> {
-    let block = |rank: usize| one.nth(rank);
-    // SAFETY: the caller's promise.
-    unsafe {
-        if link.remote_size() > 0 {
-            return inter::run(link, own, block);
-        }
-        match choose(&Case::on(link, one.bytes(), Traits::NONE))? {
-            Allgather::Shared => shared::run(link.board(), own, block).await,
-            Allgather::SharedDirect => shared_direct::run(link.board(), own, block).await,
-            Allgather::Nodes => nodes::run(link, link.map(), own, one),
-            Allgather::Ring => ring::run(link, own, block),
-            Allgather::Bruck => bruck::run(link, own, one),
-            Allgather::Direct => direct::run(link, own, block),
-        }
-    }
-}
-
-/// `block` says where a rank's block belongs.
-///
-/// # Safety
-/// As for [`allgather`].
-#[twice]
-pub(super) async unsafe fn run_v<'a>(
-    link: &impl Link,
-    own: Option<Elements<'a>>,
-    block: impl Fn(usize) -> Elements<'a>,
-) -> Result<()> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if link.remote_size() > 0 {
-            return inter::run(link, own, block);
-        }
-        let bytes = (0..link.size()).map(|rank| block(rank).bytes()).sum();
-        match choose(&Case::on(link, bytes, Traits::NONE))? {
-            Allgatherv::Shared => shared::run(link.board(), own, block).await,
-            Allgatherv::SharedDirect => shared_direct::run(link.board(), own, block).await,
-            Allgatherv::Ring => ring::run(link, own, block),
-            Allgatherv::Direct => direct::run(link, own, block),
-        }
-    }
 }

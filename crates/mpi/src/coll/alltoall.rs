@@ -1,28 +1,17 @@
 //! `MPI_Alltoall`, `MPI_Alltoallv`, `MPI_Alltoallw` (MPI-5.0 §6.8).
 
-mod bruck;
-mod direct;
-mod inter;
-mod nodes;
-mod pairwise;
-mod shared;
-mod shared_direct;
-mod shared_morton;
-
 use std::ffi::c_void;
 
-use isthmus_twice::twice;
+use isthmus_collective::Link;
+use isthmus_collective::alltoall::{run, run_in_place, run_in_place_later, run_later, run_v, run_v_later};
+use isthmus_collective::elements::Elements;
 
 use super::arguments;
 use super::check::Terms;
-use super::elements::{self, Elements};
 use super::form::{forms, run};
-use super::link::Link;
-use super::select::{Alltoall, Alltoallv, Case, Traits, choose};
 use crate::comm::Comm;
 use crate::counts::Counts;
 use crate::datatype::Datatype;
-use crate::error::Result;
 use crate::handle::Handle;
 
 forms! {
@@ -148,90 +137,4 @@ fn state<'a>(
 ) {
     let sends = link.peers().map(|(rank, place)| (place, from(rank)));
     terms.blocks(sends, link.peers().map(|(rank, place)| (place, to(rank))));
-}
-
-/// `from` says what goes to a rank, `to` where its block belongs. Blocks are of one length.
-///
-/// # Safety
-/// As for [`alltoall`].
-#[twice]
-pub(super) async unsafe fn run<'a>(
-    link: &impl Link,
-    from: impl Fn(usize) -> Elements<'a>,
-    to: impl Fn(usize) -> Elements<'a>,
-) -> Result<()> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if link.remote_size() > 0 {
-            return inter::run(link, from, to);
-        }
-        match choose(&Case::on(link, to(0).bytes(), Traits::COMMUTATIVE))? {
-            Alltoall::Nodes => nodes::run(link, link.map(), from, to),
-            Alltoall::Shared => shared::run(link.board(), from, to).await,
-            Alltoall::SharedDirect => shared_direct::run(link.board(), from, to).await,
-            Alltoall::SharedMorton => shared_morton::run(link.board(), from, to).await,
-            Alltoall::Bruck => bruck::run(link, from, to),
-            Alltoall::Pairwise => pairwise::run(link, from, to),
-            Alltoall::Direct => direct::run(link, from, to),
-        }
-    }
-}
-
-/// As [`run`], with blocks of any lengths.
-///
-/// # Safety
-/// As for [`alltoall`].
-#[twice]
-pub(super) async unsafe fn run_v<'a>(
-    link: &impl Link,
-    from: impl Fn(usize) -> Elements<'a>,
-    to: impl Fn(usize) -> Elements<'a>,
-) -> Result<()> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if link.remote_size() > 0 {
-            return inter::run(link, from, to);
-        }
-        match choose(&Case::on(link, 0, Traits::COMMUTATIVE))? {
-            Alltoallv::Shared => shared::run(link.board(), from, to).await,
-            Alltoallv::SharedDirect => shared_direct::run(link.board(), from, to).await,
-            Alltoallv::Pairwise => pairwise::run(link, from, to),
-            Alltoallv::Direct => direct::run(link, from, to),
-        }
-    }
-}
-
-/// What goes to a rank lies where its block belongs: a copy of it goes.
-///
-/// # Safety
-/// As for [`alltoall`].
-#[twice]
-pub(super) async unsafe fn run_in_place<'a>(
-    link: &impl Link,
-    to: impl Fn(usize) -> Elements<'a>,
-    of_one_length: bool,
-) -> Result<()> {
-    let mut ends = vec![0];
-    for rank in 0..link.size() {
-        ends.push(ends[rank] + to(rank).bytes());
-    }
-    let mut memory = link.memory(ends[link.size()])?;
-    let copies = memory.start();
-    for (rank, end) in ends.iter().enumerate().take(link.size()) {
-        // SAFETY: the caller's promise; there is room for all.
-        unsafe {
-            match link.shared() {
-                Some(access) => access.pack(to(rank), copies.add(*end)),
-                None => link.pack(to(rank), copies.add(*end)),
-            }
-        }
-    }
-    let from = |rank: usize| elements::bytes(copies.wrapping_add(ends[rank]), ends[rank + 1] - ends[rank]);
-    // SAFETY: the caller's promise; the copies live until the end of this function.
-    unsafe {
-        match of_one_length {
-            true => run(link, from, to).await,
-            false => run_v(link, from, to).await,
-        }
-    }
 }

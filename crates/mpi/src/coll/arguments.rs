@@ -2,8 +2,9 @@
 
 use std::ffi::c_void;
 
-use super::elements::Elements;
-use super::link::Link;
+use isthmus_collective::Root;
+use isthmus_collective::elements::Elements;
+
 use crate::comm::Comm;
 use crate::constants::{IN_PLACE, PROC_NULL, ROOT};
 use crate::counts::Counts;
@@ -11,19 +12,6 @@ use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::fail;
 use crate::handle::Handle;
-
-/// The root of a call, as the calling process sees it (MPI-5.0 §6.2.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Root {
-    /// A rank of an intracommunicator.
-    Rank(usize),
-    /// The calling process, which serves the other group of an intercommunicator.
-    Here,
-    /// Another process of its group: the call passes by the calling process.
-    Elsewhere,
-    /// A rank of the other group.
-    There(usize),
-}
 
 /// The root that a call names.
 pub(super) fn root(root: i32, comm: &Comm) -> Result<Root> {
@@ -37,22 +25,6 @@ pub(super) fn root(root: i32, comm: &Comm) -> Result<Root> {
         }
         rank if inter => Ok(Root::There(rank as usize)),
         rank => Ok(Root::Rank(rank as usize)),
-    }
-}
-
-impl Root {
-    /// Where messages to and from it go, if it is another process that the call is about.
-    pub fn place(self, link: &impl Link) -> Option<usize> {
-        match self {
-            Self::Rank(rank) => (rank != link.rank()).then_some(rank),
-            Self::There(rank) => Some(link.across(rank)),
-            Self::Here | Self::Elsewhere => None,
-        }
-    }
-
-    /// Is it the calling process, which is `rank` in its group?
-    pub fn is_me(self, rank: usize) -> bool {
-        self == Self::Here || self == Self::Rank(rank)
     }
 }
 
@@ -187,4 +159,26 @@ pub(super) fn in_place(buffer: *const c_void, comm: &Comm) -> Result<bool> {
 /// Is it `MPI_IN_PLACE`?
 pub(super) fn is_in_place(buffer: *const c_void) -> bool {
     std::ptr::eq(buffer, IN_PLACE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Class;
+
+    #[test]
+    fn counts_without_elements_are_checked() {
+        let code = |result: Result<Elements<'_>>| result.map(drop).unwrap_err().code();
+        let int = Handle::<Datatype>::from_raw(0x209).resolve("datatype").unwrap();
+        let value = 5i32;
+        let good = (&raw const value).cast();
+        assert!(buffer("buf", good, 1, int).is_ok());
+        assert_eq!(code(buffer("buf", good, -1, int)), Class::Count as i32);
+        assert_eq!(code(buffer("buf", good, i64::MAX, int)), Class::Count as i32);
+        assert_eq!(code(buffer("buf", std::ptr::null(), 1, int)), Class::Buffer as i32);
+        assert_eq!(code(buffer("buf", IN_PLACE, 1, int)), Class::Buffer as i32);
+        assert!(distinct(good, good, true).is_err());
+        assert!(distinct(good, good, false).is_ok());
+        assert!(not_negative("buf", Counts::Int(&[1, -1])).is_err());
+    }
 }

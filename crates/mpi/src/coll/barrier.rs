@@ -1,15 +1,8 @@
 //! `MPI_Barrier` (MPI-5.0 §6.3).
 
-mod dissemination;
-mod inter;
-mod nodes;
-mod shared;
-
-use isthmus_twice::twice;
+use isthmus_collective::barrier::{run, run_later};
 
 use super::form::{Blocking, Form, Immediate, Persistent};
-use super::link::Link;
-use super::select::{Barrier, Case, Traits, choose};
 use crate::comm::Comm;
 use crate::error::Result;
 use crate::handle::Handle;
@@ -38,16 +31,4 @@ fn any_barrier<F: Form>(comm: &'static Comm) -> Result<F::Done> {
         return call.run_later(async |link| run_later(link).await);
     }
     call.run(run)
-}
-
-#[twice]
-pub(super) async fn run(link: &impl Link) -> Result<()> {
-    if link.remote_size() > 0 {
-        return inter::run(link);
-    }
-    match choose(&Case::on(link, 0, Traits::COMMUTATIVE))? {
-        Barrier::Nodes => nodes::run(link, link.map()),
-        Barrier::Shared => shared::run(link.board()).await,
-        Barrier::Dissemination => dissemination::run(link),
-    }
 }

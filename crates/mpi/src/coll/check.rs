@@ -23,13 +23,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use isthmus_engine::tunables::CHECK;
 use isthmus_engine::{Guarded, enter, wait_until};
 
-use super::link::{Lane, Outgoing};
-use super::schedule::{Program, Running};
 use crate::comm::{COMM_SELF, COMM_WORLD, Comm};
 use crate::error::Result;
 use crate::handle::Object;
 use crate::liveness;
-use crate::request::{Look, Operation};
+use isthmus_collective::{Lane, Outgoing};
+use isthmus_collective::{Look, Program, Running, Team};
 use round::{Whom, names};
 pub(super) use terms::Terms;
 
@@ -97,7 +96,7 @@ pub(crate) fn leave(comm: &Comm, procedure: &str) {
     };
     let mut program = Program::default();
     round::exchange_names(&mut program, &whom, procedure);
-    let farewell = Running::new(Arc::new(program), Arc::clone(&whom.comm), tag(&whom));
+    let farewell = Running::new(Arc::new(program), whom.comm.team().share(), tag(&whom));
     FAREWELLS.get(&mut enter()).push(farewell);
     bury_farewells();
 }
@@ -173,7 +172,7 @@ impl Asking {
     /// The tag of a non-blocking call's messages. Ranks that disagree must not get out of step for the next call, so it is
     /// checks that are counted, not calls of a kind.
     pub fn tag_of_messages(&self) -> i32 {
-        Comm::immediate_tag(self.whom.call)
+        Team::immediate_tag(self.whom.call)
     }
 
     /// Tell the terms of the call.
@@ -198,14 +197,14 @@ impl Asking {
     }
 
     fn running(&self, program: Program) -> Running {
-        Running::new(Arc::new(program), Arc::clone(&self.whom.comm), tag(&self.whom))
+        Running::new(Arc::new(program), self.whom.comm.team().share(), tag(&self.whom))
     }
 
     fn run(&self, program: Program) -> Result<()> {
         let mut running = self.running(program);
         // It ends by itself where a process has failed, and must not be let go before.
         wait_until(|inside| (running.advance(inside) != Look::Pending).then_some(()))?;
-        running.outcome().map(drop)
+        running.outcome()
     }
 }
 
@@ -231,7 +230,7 @@ fn tag(whom: &Whom) -> i32 {
 /// Tell everyone else, and do not wait for answers.
 fn tell(whom: &Whom, words: &[u64]) -> Result<()> {
     let lane = Lane {
-        comm: &whom.comm,
+        team: whom.comm.team(),
         tag: tag(whom),
     };
     let sends: Vec<_> = whom

@@ -3,23 +3,19 @@
 //! One text checks the arguments, selects and runs the algorithm for all of them: it begins with [`Form::begin`], states what
 //! it was given ([`Form::compare`]), and ends with [`run!`].
 
-use std::any::Any;
 use std::cell::RefCell;
-use std::sync::Arc;
 
+use isthmus_collective::{Call, Kept, Lane, Launching, Link, Recorder, Turn, begin_immediate};
+use isthmus_datatype::Type;
 use isthmus_engine::enter;
 
 use super::check::{self, Asking, Terms, When};
-use super::link::{Call, Lane, Launching, Link};
-use super::schedule::{self, Recorder};
-use super::shared::immediate::{self, Turn};
+use super::tasks;
 use crate::comm::Comm;
 use crate::counts::Counts;
-use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::fail;
 use crate::handle::Handle;
-use crate::op::Op;
 use crate::request::Request;
 
 /// A form of a collective call.
@@ -41,11 +37,7 @@ pub(super) trait Form: Sized {
 
     /// The algorithm works on elements of this type, whose handle may be freed before it ends.
     #[inline]
-    fn keep(&self, _datatype: &Datatype) {}
-
-    /// The algorithm works with this operation, whose handle may be freed before it ends.
-    #[inline]
-    fn keep_op(&self, _op: &Op) {}
+    fn keep(&self, _datatype: &Type) {}
 
     /// The algorithm looks at these. Until a request is complete the user leaves such arrays alone (MPI-5.0 §6.12), but programs
     /// free them when the call returns (mpi4py's calls with large counts, where a library has none, do).
@@ -95,9 +87,6 @@ macro_rules! run {
 }
 pub(super) use run;
 
-/// Datatypes and operations that an algorithm works with, alive as long as it runs.
-pub(super) type Kept = Vec<Arc<dyn Any + Send + Sync>>;
-
 /// Done when it returns.
 pub(super) struct Blocking {
     call: Call<'static>,
@@ -112,7 +101,7 @@ impl Form for Blocking {
     fn begin(comm: &'static Comm, name: &str) -> Result<Self> {
         let asking = check::begin(comm, || format!("MPI_{name}"), When::Now)?;
         Ok(Self {
-            call: Call::new(comm)?,
+            call: Call::new(comm.team())?,
             asking,
         })
     }
@@ -145,6 +134,7 @@ fn compare(asking: Option<&Asking>, state: impl FnOnce(&mut Terms)) -> Result<()
 /// Completed by a request: goes on whenever progress is made, through shared memory, or as messages that are recorded.
 pub(super) struct Immediate {
     recorder: Recorder,
+    comm: &'static Comm,
     lane: Lane<'static>,
     asking: Option<Box<Asking>>,
     turn: Option<Turn>,
@@ -159,17 +149,18 @@ impl Form for Immediate {
     fn begin(comm: &'static Comm, name: &str) -> Result<Self> {
         let asking = check::begin(comm, || format!("MPI_I{}", name.to_ascii_lowercase()), When::Later)?;
         let (tag, turn) = match &asking {
-            None => (comm.next_immediate(), Turn::take(comm)),
+            None => (comm.next_immediate(), Turn::take(comm.team())),
             Some(asking) => (asking.tag_of_messages(), None),
         };
-        let lane = Lane::new(comm, tag);
+        let lane = Lane::new(comm.team(), tag);
         Ok(Self {
+            comm,
             lane,
             launching: Launching::new(lane),
             asking,
             turn,
             kept: RefCell::default(),
-            recorder: Recorder::new(comm),
+            recorder: Recorder::new(comm.team()),
         })
     }
 
@@ -181,15 +172,9 @@ impl Form for Immediate {
         &self.recorder
     }
 
-    fn keep(&self, datatype: &Datatype) {
+    fn keep(&self, datatype: &Type) {
         if datatype.named().is_none() {
             self.kept.borrow_mut().push(datatype.share());
-        }
-    }
-
-    fn keep_op(&self, op: &Op) {
-        if !op.is_predefined() {
-            self.kept.borrow_mut().push(op.share());
         }
     }
 
@@ -206,7 +191,7 @@ impl Form for Immediate {
         let launch = || {
             algorithm(&self.recorder)?;
             let before = self.asking.map(|asking| asking.into_running());
-            schedule::launch(self.recorder.finish(), lane, before)
+            tasks::launch(self.comm, self.recorder.finish(), lane.tag, before)
         };
         launch().inspect_err(|_| lane.give_up(&mut enter()))
     }
@@ -223,7 +208,8 @@ impl Form for Immediate {
         let turn = self
             .turn
             .ok_or_else(|| fail!(Intern, "a call without a turn was to go on later"))?;
-        let request = immediate::launch(turn, self.lane.tag, self.kept.into_inner(), algorithm);
+        let task = begin_immediate(turn, self.lane.tag, self.kept.into_inner(), algorithm);
+        let request = tasks::launch_task(self.comm, task);
         request.inspect_err(|_| self.lane.give_up(&mut enter()))
     }
 }
@@ -232,6 +218,7 @@ impl Form for Immediate {
 /// initialization.
 pub(super) struct Persistent {
     recorder: Recorder,
+    comm: &'static Comm,
     lane: Lane<'static>,
     asking: Option<Box<Asking>>,
     launching: Launching<'static>,
@@ -243,10 +230,11 @@ impl Form for Persistent {
 
     fn begin(comm: &'static Comm, name: &str) -> Result<Self> {
         let asking = check::begin(comm, || format!("MPI_{name}_init"), When::Now)?;
-        let lane = Lane::new(comm, comm.next_persistent());
+        let lane = Lane::new(comm.team(), comm.next_persistent());
         Ok(Self {
             asking,
-            recorder: Recorder::new(comm),
+            recorder: Recorder::new(comm.team()),
+            comm,
             lane,
             launching: Launching::new(lane),
         })
@@ -265,7 +253,7 @@ impl Form for Persistent {
         self.launching.launched();
         let prepare = || {
             algorithm(&self.recorder)?;
-            schedule::prepare(*self.recorder.finish(), lane)
+            tasks::prepare(self.comm, *self.recorder.finish(), lane.tag)
         };
         prepare().inspect_err(|_| lane.give_up(&mut enter()))
     }

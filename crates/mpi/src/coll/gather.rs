@@ -1,22 +1,14 @@
 //! `MPI_Gather` and `MPI_Gatherv` (MPI-5.0 §6.5).
 
-mod binomial;
-mod inter;
-mod linear;
-mod nodes;
-mod shared;
-mod shared_direct;
-
 use std::ffi::c_void;
 
-use isthmus_twice::twice;
+use isthmus_collective::elements::Elements;
+use isthmus_collective::gather::{run, run_later, run_v, run_v_later};
+use isthmus_collective::{Link, Root};
 
-use super::arguments::{self, Root, is_in_place};
+use super::arguments::{self, is_in_place};
 use super::check::Terms;
-use super::elements::Elements;
 use super::form::{Form, forms, run};
-use super::link::Link;
-use super::select::{Case, Gather, Gatherv, Traits, choose};
 use crate::comm::Comm;
 use crate::counts::Counts;
 use crate::datatype::Datatype;
@@ -127,58 +119,4 @@ fn state<'a>(
     let sends = own.and_then(|own| Some((root.place(link)?, own)));
     let receives = link.peers().filter_map(|(rank, place)| Some((place, block(rank)?)));
     terms.root(root).blocks(sends, receives);
-}
-
-/// `block` says where a rank's block belongs, at the root.
-/// Blocks are of one length.
-///
-/// # Safety
-/// As for [`gather`].
-#[twice]
-pub(super) async unsafe fn run<'a>(
-    link: &impl Link,
-    own: Option<Elements<'a>>,
-    block: impl Fn(usize) -> Option<Elements<'a>>,
-    root: Root,
-) -> Result<()> {
-    let Root::Rank(root) = root else {
-        // SAFETY: the caller's promise.
-        return unsafe { inter::run(link, own, block, root) };
-    };
-    let bytes = block(root).or(own).map_or(0, Elements::bytes);
-    // SAFETY: the caller's promise.
-    unsafe {
-        match choose(&Case::on(link, bytes, Traits::COMMUTATIVE))? {
-            Gather::Nodes => nodes::run(link, link.map(), own, block, root),
-            Gather::Shared => shared::run(link.board(), own, block, root).await,
-            Gather::SharedDirect => shared_direct::run(link.board(), own, block, root).await,
-            Gather::Binomial => binomial::run(link, own, block, root),
-            Gather::Linear => linear::run(link, own, block, root),
-        }
-    }
-}
-
-/// As [`run`], with blocks of any lengths.
-///
-/// # Safety
-/// As for [`gather`].
-#[twice]
-pub(super) async unsafe fn run_v<'a>(
-    link: &impl Link,
-    own: Option<Elements<'a>>,
-    block: impl Fn(usize) -> Option<Elements<'a>>,
-    root: Root,
-) -> Result<()> {
-    let Root::Rank(root) = root else {
-        // SAFETY: the caller's promise.
-        return unsafe { inter::run(link, own, block, root) };
-    };
-    // SAFETY: the caller's promise.
-    unsafe {
-        match choose(&Case::on(link, 0, Traits::COMMUTATIVE))? {
-            Gatherv::Shared => shared::run(link.board(), own, block, root).await,
-            Gatherv::SharedDirect => shared_direct::run(link.board(), own, block, root).await,
-            Gatherv::Linear => linear::run(link, own, block, root),
-        }
-    }
 }

@@ -13,14 +13,14 @@ use isthmus_twice::twice;
 
 use super::arguments;
 use super::check::Terms;
-use super::elements::{self, Elements};
-use super::link::Link;
 use crate::counts::Counts;
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::fail;
 use crate::handle::Handle;
 use crate::topology::Topology;
+use isthmus_collective::Link;
+use isthmus_collective::elements::{self, Elements};
 
 pub use allgather::{
     ineighbor_allgather, ineighbor_allgatherv, neighbor_allgather, neighbor_allgather_init, neighbor_allgatherv,

@@ -1,27 +1,15 @@
 //! `MPI_Reduce` (MPI-5.0 §6.9.1).
 
-pub(super) mod binomial;
-mod halving;
-pub(super) mod inter;
-mod linear;
-mod nodes;
-mod ring;
-mod shared;
-mod shared_direct;
-mod shared_two_level;
-
 use std::ffi::c_void;
 
-use isthmus_twice::twice;
+use isthmus_collective::reduce::{run_at, run_at_later};
+use isthmus_collective::{Link, Root};
 
-use super::arguments::{self, Root, is_in_place};
+use super::arguments::{self, is_in_place};
 use super::form::{forms, run};
-use super::link::Link;
-use super::operand::Operand;
-use super::select::{Reduce, choose};
+use super::operand;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
-use crate::error::Result;
 use crate::fail;
 use crate::handle::Handle;
 use crate::op::Op;
@@ -48,7 +36,8 @@ forms! {
             return call.run(|_| Ok(()));
         }
         let datatype = datatype.resolve("datatype")?;
-        let operand = Operand::new(datatype, op.resolve("op")?)?;
+        let op = op.resolve("op")?;
+        let operand = operand::of(datatype, op)?;
         let gives = root != Root::Here;
         let gets = root.is_me(call.link().rank());
         let input = if gives && gets && is_in_place(sendbuf) {
@@ -66,66 +55,10 @@ forms! {
             arguments::buffer("recvbuf", recvbuf, count, datatype)?;
             arguments::distinct(sendbuf, recvbuf, gives && count > 0)?;
         }
-        call.compare(|terms| { terms.root(root).op(operand.op).all(operand.elements(input.cast(), count)); })?;
+        call.compare(|terms| { terms.root(root).op(op).all(operand.elements(input.cast(), count)); })?;
         call.keep(datatype);
-        call.keep_op(operand.op);
         let (input, output) = (input.cast(), recvbuf.cast());
         // SAFETY: the caller's promise.
         run!(call, run_at, run_at_later, (&operand, input, output, count, root))
-    }
-}
-
-/// As [`run`], with a root that may be in the other group.
-///
-/// # Safety
-/// As for [`reduce`].
-#[twice]
-async unsafe fn run_at(
-    link: &impl Link,
-    operand: &Operand<'_>,
-    input: *const u8,
-    output: *mut u8,
-    count: i64,
-    root: Root,
-) -> Result<()> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match root {
-            Root::Rank(root) => run(link, operand, input, output, count, root).await,
-            _ => inter::run(link, operand, input, output, count, root),
-        }
-    }
-}
-
-/// `output` matters at the root, and may be `input`.
-///
-/// # Safety
-/// As for [`reduce`].
-#[twice]
-pub(super) async unsafe fn run(
-    link: &impl Link,
-    operand: &Operand<'_>,
-    input: *const u8,
-    output: *mut u8,
-    count: i64,
-    root: usize,
-) -> Result<()> {
-    if count == 0 {
-        return Ok(());
-    }
-    // SAFETY: the caller's promise.
-    unsafe {
-        match choose(&operand.case(link, count))? {
-            Reduce::Shared => shared::run(link.board(), operand, input, output, count, root).await,
-            Reduce::SharedDirect => shared_direct::run(link.board(), operand, input, output, count, root).await,
-            Reduce::SharedTwoLevel => {
-                shared_two_level::run(link.board(), link.map(), operand, input, output, count, root).await
-            }
-            Reduce::Linear => linear::run(link, operand, input, output, count, root),
-            Reduce::Nodes => nodes::run(link, link.map(), operand, input, output, count, root),
-            Reduce::Halving => halving::run(link, operand, input, output, count, root),
-            Reduce::Ring => ring::run(link, operand, input, output, count, root),
-            Reduce::Binomial => binomial::run(link, operand, input, output, count, root),
-        }
     }
 }

@@ -1,22 +1,13 @@
 //! `MPI_Reduce_scatter` and `MPI_Reduce_scatter_block` (MPI-5.0 §6.10).
 
-pub(super) mod direct;
-mod halving;
-mod inter;
-mod nodes;
-mod pairwise;
-mod shared;
-mod shared_direct;
-
 use std::ffi::c_void;
 
-use isthmus_twice::twice;
+use isthmus_collective::Link;
+use isthmus_collective::reduce_scatter::{run, run_later};
 
 use super::arguments;
 use super::form::{Form, forms, run};
-use super::link::Link;
-use super::operand::Operand;
-use super::select::{ReduceScatter, choose};
+use super::operand;
 use crate::comm::Comm;
 use crate::counts::Counts;
 use crate::datatype::Datatype;
@@ -74,7 +65,7 @@ unsafe fn either<F: Form>(
     comm: &'static Comm,
 ) -> Result<F::Done> {
     let call = F::begin(comm, name)?;
-    let operand = Operand::new(datatype, op)?;
+    let operand = operand::of(datatype, op)?;
     if recvcounts.len() < call.link().size() {
         return Err(fail!(Arg, "recvcounts are missing"));
     }
@@ -94,40 +85,6 @@ unsafe fn either<F: Form>(
         terms.op(op).all(operand.elements(input.cast(), total)).shares(&counts);
     })?;
     call.keep(datatype);
-    call.keep_op(op);
     // SAFETY: the caller's promise.
     run!(call, run, run_later, (&operand, input.cast(), recvbuf.cast(), &counts))
-}
-
-/// `output` may be `input`.
-///
-/// # Safety
-/// As for [`reduce_scatter`].
-#[twice]
-pub(super) async unsafe fn run(
-    link: &impl Link,
-    operand: &Operand<'_>,
-    input: *const u8,
-    output: *mut u8,
-    counts: &[i64],
-) -> Result<()> {
-    let starts: Vec<i64> = counts
-        .iter()
-        .scan(0, |next, count| Some(std::mem::replace(next, *next + count)))
-        .collect();
-    // SAFETY: the caller's promise.
-    unsafe {
-        let block = |rank: usize| (starts[rank], counts[rank]);
-        if link.remote_size() > 0 {
-            return inter::run(link, operand, input, output, block);
-        }
-        match choose(&operand.case(link, starts[link.size() - 1] + counts[link.size() - 1]))? {
-            ReduceScatter::Nodes => nodes::run(link, link.map(), operand, input, output, block),
-            ReduceScatter::Shared => shared::run(link.board(), operand, input, output, block).await,
-            ReduceScatter::SharedDirect => shared_direct::run(link.board(), operand, input, output, block).await,
-            ReduceScatter::Halving => halving::run(link, operand, input, output, block),
-            ReduceScatter::Pairwise => pairwise::run(link, operand, input, output, block),
-            ReduceScatter::Direct => direct::run(link, operand, input, output, block),
-        }
-    }
 }

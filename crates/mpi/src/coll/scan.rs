@@ -1,20 +1,13 @@
 //! `MPI_Scan` and `MPI_Exscan` (MPI-5.0 §6.11).
 
-mod direct;
-mod nodes;
-mod recursive_doubling;
-mod shared;
-
 use std::ffi::c_void;
 
-use isthmus_twice::twice;
+use isthmus_collective::Link;
+use isthmus_collective::scan::{run, run_later};
 
 use super::arguments::{self, is_in_place};
 use super::form::{Form, forms, run};
-use super::layout::Layout;
-use super::link::Link;
-use super::operand::Operand;
-use super::select::{Scan, Traits, choose};
+use super::operand;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::Result;
@@ -71,7 +64,7 @@ unsafe fn either<F: Form>(
     let inclusive = name == "Scan";
     arguments::intra(comm)?;
     let call = F::begin(comm, name)?;
-    let operand = Operand::new(datatype, op)?;
+    let operand = operand::of(datatype, op)?;
     let input = if is_in_place(sendbuf) { recvbuf } else { sendbuf };
     arguments::buffer("sendbuf", input, count, datatype)?;
     if inclusive || call.link().rank() > 0 {
@@ -82,40 +75,7 @@ unsafe fn either<F: Form>(
         terms.op(op).all(operand.elements(input.cast(), count));
     })?;
     call.keep(datatype);
-    call.keep_op(op);
     let (input, output) = (input.cast(), recvbuf.cast());
     // SAFETY: the caller's promise.
     run!(call, run, run_later, (&operand, input, output, count, inclusive))
-}
-
-/// `output` may be `input`.
-///
-/// # Safety
-/// As for [`scan`].
-#[twice]
-pub(super) async unsafe fn run(
-    link: &impl Link,
-    operand: &Operand<'_>,
-    input: *const u8,
-    output: *mut u8,
-    count: i64,
-    inclusive: bool,
-) -> Result<()> {
-    if count == 0 {
-        return Ok(());
-    }
-    let mut case = operand.case(link, count);
-    // What comes before what is a matter of ranks, whatever commutes.
-    if !link.layout().is_some_and(Layout::is_in_order) {
-        case.offers = case.offers.without(Traits::NODES);
-    }
-    // SAFETY: the caller's promise.
-    unsafe {
-        match choose(&case)? {
-            Scan::Nodes => nodes::run(link, link.map(), operand, input, output, count, inclusive),
-            Scan::Shared => shared::run(link.board(), operand, input, output, count, inclusive).await,
-            Scan::Direct => direct::run(link, operand, input, output, count, inclusive),
-            Scan::RecursiveDoubling => recursive_doubling::run(link, operand, input, output, count, inclusive),
-        }
-    }
 }

@@ -1,22 +1,14 @@
 //! `MPI_Scatter` and `MPI_Scatterv` (MPI-5.0 §6.6).
 
-mod binomial;
-mod inter;
-pub(super) mod linear;
-mod nodes;
-mod shared;
-mod shared_direct;
-
 use std::ffi::c_void;
 
-use isthmus_twice::twice;
+use isthmus_collective::elements::Elements;
+use isthmus_collective::scatter::{run, run_later, run_v, run_v_later};
+use isthmus_collective::{Link, Root};
 
-use super::arguments::{self, Root, is_in_place};
+use super::arguments::{self, is_in_place};
 use super::check::Terms;
-use super::elements::Elements;
 use super::form::{Form, forms, run};
-use super::link::Link;
-use super::select::{Case, Scatter, Scatterv, Traits, choose};
 use crate::comm::Comm;
 use crate::counts::Counts;
 use crate::datatype::Datatype;
@@ -127,58 +119,4 @@ fn state<'a>(
     let sends = link.peers().filter_map(|(rank, place)| Some((place, block(rank)?)));
     let receives = own.and_then(|own| Some((root.place(link)?, own)));
     terms.root(root).blocks(sends, receives);
-}
-
-/// `block` says where a rank's block lies, at the root.
-/// Blocks are of one length.
-///
-/// # Safety
-/// As for [`scatter`].
-#[twice]
-pub(super) async unsafe fn run<'a>(
-    link: &impl Link,
-    own: Option<Elements<'a>>,
-    block: impl Fn(usize) -> Option<Elements<'a>>,
-    root: Root,
-) -> Result<()> {
-    let Root::Rank(root) = root else {
-        // SAFETY: the caller's promise.
-        return unsafe { inter::run(link, own, block, root) };
-    };
-    let bytes = block(root).or(own).map_or(0, Elements::bytes);
-    // SAFETY: the caller's promise.
-    unsafe {
-        match choose(&Case::on(link, bytes, Traits::COMMUTATIVE))? {
-            Scatter::Nodes => nodes::run(link, link.map(), own, block, root),
-            Scatter::Shared => shared::run(link.board(), own, block, root).await,
-            Scatter::SharedDirect => shared_direct::run(link.board(), own, block, root).await,
-            Scatter::Binomial => binomial::run(link, own, block, root),
-            Scatter::Linear => linear::run(link, own, block, root),
-        }
-    }
-}
-
-/// As [`run`], with blocks of any lengths.
-///
-/// # Safety
-/// As for [`scatter`].
-#[twice]
-pub(super) async unsafe fn run_v<'a>(
-    link: &impl Link,
-    own: Option<Elements<'a>>,
-    block: impl Fn(usize) -> Option<Elements<'a>>,
-    root: Root,
-) -> Result<()> {
-    let Root::Rank(root) = root else {
-        // SAFETY: the caller's promise.
-        return unsafe { inter::run(link, own, block, root) };
-    };
-    // SAFETY: the caller's promise.
-    unsafe {
-        match choose(&Case::on(link, 0, Traits::COMMUTATIVE))? {
-            Scatterv::Shared => shared::run(link.board(), own, block, root).await,
-            Scatterv::SharedDirect => shared_direct::run(link.board(), own, block, root).await,
-            Scatterv::Linear => linear::run(link, own, block, root),
-        }
-    }
 }

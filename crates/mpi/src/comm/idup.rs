@@ -57,7 +57,7 @@ struct Duplication {
 
 impl Operation for Duplication {
     fn advance(&mut self, inside: &mut Entered) -> Look {
-        self.agreement.advance(inside)
+        self.agreement.advance(inside).into()
     }
 
     fn outcome(&mut self) -> Result<Status> {

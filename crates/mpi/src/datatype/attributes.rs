@@ -4,8 +4,8 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::Datatype;
 use super::contents::{Combiner, Definition, Origin, Recipe};
+use super::{Datatype, Type};
 use crate::attribute::{Cached, Copy, Delete};
 use crate::counts::Width;
 use crate::error::Result;
@@ -40,7 +40,7 @@ pub fn type_delete_attr(datatype: &'static Datatype, type_keyval: i32) -> Result
 /// `MPI_Type_dup`: the same type, with what the attributes' callbacks copy.
 pub fn type_dup(oldtype: &'static Datatype) -> Result<Handle<Datatype>> {
     let copy = Datatype::new(Definition {
-        shape: Arc::clone(&oldtype.definition.shape),
+        described: Type::derived(oldtype.shape().clone()),
         origin: Arc::new(Origin::Made(Recipe::new(Combiner::Dup, Width::Int).datatype(oldtype))),
     });
     copy.committed.store(oldtype.is_committed(), Ordering::Relaxed);

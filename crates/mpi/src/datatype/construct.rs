@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::Datatype;
+use isthmus_datatype::shape::{Block, Shape};
+
 use super::contents::{Combiner, Definition, Origin, Recipe};
-use super::shape::{Block, Shape};
+use super::{Datatype, Type};
 use crate::constants::{ORDER_C, ORDER_FORTRAN};
 use crate::counts::{Counts, Width};
 use crate::error::Result;
@@ -214,7 +215,7 @@ pub(super) fn fastest_first(ndims: i32, order: i32) -> Result<Vec<usize>> {
 
 pub(super) fn make(shape: Shape, recipe: Recipe) -> Result<Handle<Datatype>> {
     Datatype::publish(Definition {
-        shape: Arc::new(shape),
+        described: Type::derived(shape),
         origin: Arc::new(Origin::Made(recipe)),
     })
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::predefined::Named;
-use super::shape::Shape;
+use isthmus_datatype::{Named, Type};
+
 use super::{Datatype, fortran};
 use crate::counts::Width;
 use crate::error::Result;
@@ -36,7 +36,7 @@ pub enum Combiner {
 /// What a datatype is and how it was made, without what belongs to one handle of it.
 #[derive(Clone)]
 pub(super) struct Definition {
-    pub shape: Arc<Shape>,
+    pub described: Arc<Type>,
     pub origin: Arc<Origin>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Definition {
 pub(super) enum Origin {
     Named(&'static Named),
     /// Predefined, but asked for by its precision and range; laid out as a named one.
-    Kind(&'static Named, Recipe),
+    Kind(Recipe),
     Made(Recipe),
 }
 
@@ -122,7 +122,7 @@ impl Recipe {
 pub fn type_get_envelope(datatype: &'static Datatype) -> Result<(i64, i64, i64, i64, i32)> {
     Ok(match &*datatype.definition.origin {
         Origin::Named(_) => (0, 0, 0, 0, Combiner::Named as i32),
-        Origin::Kind(_, recipe) | Origin::Made(recipe) => (
+        Origin::Kind(recipe) | Origin::Made(recipe) => (
             recipe.integers.len() as i64,
             recipe.addresses.len() as i64,
             recipe.large_counts.len() as i64,
@@ -146,7 +146,7 @@ pub fn type_get_contents(
     array_of_large_counts: &mut [i64],
     array_of_datatypes: &mut [Handle<Datatype>],
 ) -> Result<()> {
-    let (Origin::Kind(_, recipe) | Origin::Made(recipe)) = &*datatype.definition.origin else {
+    let (Origin::Kind(recipe) | Origin::Made(recipe)) = &*datatype.definition.origin else {
         return Err(fail!(
             Type,
             "datatype={} is predefined and has no contents",
@@ -168,7 +168,7 @@ pub fn type_get_contents(
     for (out, definition) in array_of_datatypes.iter_mut().zip(&recipe.types) {
         *out = match &*definition.origin {
             Origin::Named(named) => Handle::from_raw(named.raw),
-            Origin::Kind(_, recipe) => fortran::find(recipe.combiner, &recipe.integers)?,
+            Origin::Kind(recipe) => fortran::find(recipe.combiner, &recipe.integers)?,
             Origin::Made(_) => Datatype::publish(definition.clone())?,
         };
     }

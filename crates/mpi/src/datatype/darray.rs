@@ -1,8 +1,9 @@
 //! `MPI_Type_create_darray` (MPI-5.0 §5.1.4): a process's share of an array that is distributed over a grid.
 
+use isthmus_datatype::shape::{Block, Shape};
+
 use super::construct::make;
 use super::contents::{Combiner, Recipe};
-use super::shape::{Block, Shape};
 use super::{Datatype, construct};
 use crate::constants::{
     DISTRIBUTE_BLOCK, DISTRIBUTE_CYCLIC, DISTRIBUTE_DFLT_DARG, DISTRIBUTE_DFLT_DARG_LITERALLY, DISTRIBUTE_NONE,

@@ -4,8 +4,9 @@
 
 use std::ffi::{CStr, c_void};
 
+use isthmus_datatype::predefined::{Element, Foreign};
+
 use super::Datatype;
-use super::predefined::{Element, Foreign};
 use crate::error::{Error, Result};
 use crate::fail;
 

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::NAMED;
 use super::contents::{Combiner, Definition, Origin, Recipe};
-use super::predefined::NAMED;
-use super::{Datatype, Shape};
+use super::{Datatype, Type};
 use crate::constants::UNDEFINED;
 use crate::counts::Width;
 use crate::error::{Error, Result};
@@ -58,9 +58,8 @@ pub(super) fn find(combiner: Combiner, numbers: &[i32]) -> Result<Handle<Datatyp
         .find(|named| named.raw == raw)
         .unwrap_or_else(|| unreachable!("the tables hold predefined types"));
     let datatype = Datatype::new(Definition {
-        shape: Arc::new(Shape::named(named)),
+        described: Type::predefined(named),
         origin: Arc::new(Origin::Kind(
-            named,
             Recipe::new(combiner, Width::Int).integers(numbers.iter().copied()),
         )),
     });

@@ -27,7 +27,7 @@ pub unsafe fn pack(
     // SAFETY: the caller's promise; the bytes fit behind `position`.
     unsafe {
         let out = outbuf.cast::<u8>().add(*position as usize);
-        datatype.elements(incount).pack(inbuf.cast(), 0, bytes, out);
+        datatype.pack_range(inbuf.cast(), incount, 0, bytes, out);
     }
     *position += bytes;
     Ok(())
@@ -54,7 +54,7 @@ pub unsafe fn unpack(
     // SAFETY: the caller's promise; the bytes lie within `insize`.
     unsafe {
         let packed = inbuf.cast::<u8>().add(*position as usize);
-        datatype.elements(outcount).unpack(outbuf.cast(), 0, bytes, packed);
+        datatype.unpack_range(packed, outbuf.cast(), outcount, 0, bytes);
     }
     *position += bytes;
     Ok(())

@@ -3,8 +3,8 @@
 use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 
-use super::predefined::{Element, Family, NAMED};
-use super::{Datatype, Shape};
+use super::Datatype;
+use super::{Element, Family, NAMED};
 use crate::constants::{MAX_OBJECT_NAME, TYPECLASS_COMPLEX, TYPECLASS_INTEGER, TYPECLASS_REAL, UNDEFINED};
 use crate::error::Result;
 use crate::fail;
@@ -116,10 +116,3 @@ const INTEGER: u32 = 0x219;
 const REAL: u32 = 0x21a;
 const DOUBLE_PRECISION: u32 = 0x21c;
 const LONG_DOUBLE: u32 = 0x220;
-
-impl Datatype {
-    /// The type map, condensed.
-    pub fn shape(&self) -> &Shape {
-        &self.definition.shape
-    }
-}

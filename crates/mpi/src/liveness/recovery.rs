@@ -86,7 +86,7 @@ pub fn comm_shrink(comm: &Comm) -> Result<Handle<Comm>> {
     // Anybody may be gone by the end of it, so everybody takes an id, and the largest counts.
     let agreed = agree(comm, context::offer(0, comm.pairs()), u32::max)?;
     if comm.check_whole(&mut enter()).is_err() {
-        comm.shared.give_up();
+        comm.team().give_up();
     }
     let gone: Vec<Peer> = {
         let mut inside = enter();

@@ -1,6 +1,6 @@
 //! Every loop against the scalar formula, on unaligned elements with extreme values.
 
-use super::kernels::Predefined::{self, *};
+use super::Predefined::{self, *};
 use super::*;
 use crate::datatype::NAMED;
 
@@ -33,7 +33,7 @@ fn apply<const N: usize>(op: Predefined, name: &str, pairs: &[([u8; N], [u8; N])
         };
     }
     // SAFETY: as above.
-    unsafe { reduction.apply(left[1..].as_ptr(), right[1..].as_mut_ptr(), pairs.len() as i64) };
+    unsafe { reduction.apply(left[1..].as_ptr(), right[1..].as_mut_ptr(), pairs.len() as i64) }.unwrap();
     assert_eq!(right[1..], elsewhere[1..], "{op:?} of {name}, in place and not");
     right[1..].as_chunks().0.to_vec()
 }

@@ -144,7 +144,7 @@ pub unsafe fn psend_init(
         source: comm.rank(),
         tag: channel,
     };
-    let datatype = datatype.share();
+    let datatype = datatype.share_object();
     let request = prepare_inside(&mut inside, comm, move |inside| {
         let mut sending = Sending {
             outgoing,
@@ -209,7 +209,7 @@ pub unsafe fn precv_init(
             .lane(incoming.context, from)
             .expect(tag, &channel);
     }
-    let datatype = datatype.share();
+    let datatype = datatype.share_object();
     prepare(comm, move |inside| {
         let mut receiving = Receiving {
             incoming,

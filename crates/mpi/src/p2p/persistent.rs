@@ -126,7 +126,7 @@ impl<A> Recipe<A> {
     fn new(arguments: A, datatype: &'static Datatype) -> Self {
         Self {
             arguments,
-            _datatype: datatype.share(),
+            _datatype: datatype.share_object(),
         }
     }
 

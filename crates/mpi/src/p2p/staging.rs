@@ -134,7 +134,7 @@ impl<'a> Outgoing<'a> {
         let lasting = Arc::new(Elements {
             buf: self.buf.cast_mut(),
             count: self.count,
-            datatype: datatype.share(),
+            datatype: datatype.share_object(),
         });
         // SAFETY: the flight keeps the elements, and the caller the buffer, until the operation is complete.
         let op = unsafe { self.post_elements(inside, &*lasting) }?;
@@ -204,7 +204,7 @@ impl<'a> Incoming<'a> {
         let lasting = Arc::new(Elements {
             buf: self.buf,
             count: self.count,
-            datatype: datatype.share(),
+            datatype: datatype.share_object(),
         });
         // SAFETY: the flight keeps the elements, and the caller the buffer, until the operation is complete.
         let op = unsafe { self.post_elements(inside, &*lasting) }?;

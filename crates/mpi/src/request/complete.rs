@@ -8,7 +8,7 @@ use isthmus_engine::{Entered, enter, is_crowded};
 use super::finish::{at_index, finish, in_status};
 use super::{Entry, Look, REQUEST_NULL, REQUESTS, Request, Work, look};
 use crate::constants::UNDEFINED;
-use crate::error::{Class, Error, Result};
+use crate::error::{Class, Completing, Error, Result};
 use crate::handle::Handle;
 use crate::status::{Status, Statuses};
 

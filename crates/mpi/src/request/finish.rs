@@ -8,7 +8,7 @@ use super::background;
 use super::free::bury_orphans;
 use super::{Look, Plain, REQUEST_NULL, REQUESTS, Request, Work, invalid, look, scope_inside};
 use crate::comm::Comm;
-use crate::error::{Class, Completion, Error, Result};
+use crate::error::{Class, Completing, Completion, Error, Result};
 use crate::fail;
 use crate::handle::Handle;
 use crate::liveness;

@@ -12,7 +12,6 @@ use crate::memory::buffer::Buffer;
 use crate::memory::heap;
 use crate::protocol::choice::select::Way;
 use crate::protocol::mechanism;
-use crate::tunables::Origin;
 use crate::types::Peer;
 use crate::{Entered, tunables};
 
@@ -87,13 +86,9 @@ impl Engine {
     /// Are there single copies out of the memory of `peer`, and do they pay, where nobody has said what is to be used?
     #[cold]
     pub(crate) fn single_copies_pay_with(&mut self, peer: u32) -> bool {
-        is_free() && self.single_access(peer, 0, Direction::Pull).is_some() && single_copies_pay()
+        let facts = self.transfers.facts();
+        facts.is_free() && self.single_access(peer, 0, Direction::Pull).is_some() && facts.single_copies_pay()
     }
-}
-
-/// Has nobody said what is to be used?
-pub(crate) fn is_free() -> bool {
-    tunables::MECHANISM.get().is_none() && tunables::EAGER_LIMIT.value().1 == Origin::Default
 }
 
 impl Entered {

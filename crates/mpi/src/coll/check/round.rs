@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::report;
 use super::terms::{self, SEQUENCE, Sequence, TERMS, TEXT, Terms, Told};
-use crate::coll::link::{Incoming, Outgoing};
-use crate::coll::schedule::{Program, Step};
 use crate::comm::Comm;
 use crate::error::{Error, Result};
+use isthmus_collective::{Incoming, Outgoing};
+use isthmus_collective::{Program, Step};
 
 /// Words of what a process found out about what it is to get: is anything wrong; who sends it, what, and what was expected.
 const FINDING: usize = 2 + 2 * SEQUENCE;

@@ -1,10 +1,10 @@
 //! What a call was made with, as far as ranks must agree, and how it is told: in words of 64 bits.
 
 use super::round::Whom;
-use crate::coll::arguments::Root;
-use crate::coll::elements::Elements;
-use crate::datatype::Digest;
 use crate::op::Op;
+use isthmus_collective::Root;
+use isthmus_collective::elements::Elements;
+use isthmus_datatype::Digest;
 
 /// Words of a text of up to 40 bytes.
 pub const TEXT: usize = 5;

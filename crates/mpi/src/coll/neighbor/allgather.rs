@@ -6,15 +6,15 @@ use isthmus_twice::twice;
 
 use super::{blocks, equal_blocks, state};
 use crate::coll::arguments;
-use crate::coll::elements::{Elements, Packed};
 use crate::coll::form::{forms, run};
-use crate::coll::link::Link;
 use crate::comm::Comm;
 use crate::counts::Counts;
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::handle::Handle;
 use crate::topology::{Topology, topology};
+use isthmus_collective::Link;
+use isthmus_collective::elements::{Elements, Packed};
 
 forms! {
     /// `MPI_Neighbor_allgather`: the same block goes to each destination, and one comes from each source.

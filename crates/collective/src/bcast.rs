@@ -1,0 +1,69 @@
+//! `MPI_Bcast` (MPI-5.0 §6.4).
+
+pub(crate) mod binomial;
+pub(crate) mod inter;
+mod nodes;
+mod scatter_allgather;
+mod shared;
+mod shared_direct;
+mod shared_tree;
+mod tree;
+
+use isthmus_twice::twice;
+
+use crate::elements::{Elements, Packed};
+use crate::error::Result;
+use crate::link::Link;
+use crate::root::Root;
+use crate::select::{Bcast, Case, Traits, choose};
+
+/// As [`run`], with a root that may be in the other group.
+///
+/// # Safety
+/// As for the procedure: what goes out must be readable and what comes in writable where the elements lie.
+#[twice]
+pub async unsafe fn run_from(link: &impl Link, elements: Elements<'_>, root: Root) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match root {
+            Root::Rank(root) => run(link, elements, root).await,
+            _ => inter::run(link, elements, root),
+        }
+    }
+}
+
+/// # Safety
+/// As for the procedure: what goes out must be readable and what comes in writable where the elements lie.
+#[twice]
+pub async unsafe fn run(link: &impl Link, elements: Elements<'_>, root: usize) -> Result<()> {
+    if elements.bytes() == 0 || link.size() == 1 {
+        return Ok(());
+    }
+    let choice = choose(&Case::on(link, elements.bytes(), Traits::COMMUTATIVE))?;
+    // SAFETY: the caller's promise; nothing writes to the root's elements.
+    unsafe {
+        match choice {
+            Bcast::Nodes => return nodes::run(link, link.map(), elements, root),
+            Bcast::Shared => return shared::run(link.board(), elements, root).await,
+            Bcast::SharedDirect => return shared_direct::run(link.board(), elements, root).await,
+            Bcast::SharedTree => return shared_tree::run(link.board(), link.map(), elements, root).await,
+            Bcast::Binomial | Bcast::ScatterAllgather | Bcast::Tree => {}
+        }
+        let is_root = link.rank() == root;
+        let packed = if is_root {
+            Packed::of(link, elements)
+        } else {
+            Packed::room(link, elements)
+        }?;
+        match choice {
+            Bcast::ScatterAllgather => scatter_allgather::run(link, packed.data, packed.len, root)?,
+            Bcast::Tree => tree::run(link, link.map(), packed.data, packed.len, root)?,
+            _ if is_root => binomial::send(link, packed.data, packed.len, root)?,
+            _ => binomial::receive(link, packed.data, packed.len, root)?,
+        }
+        if !is_root {
+            packed.settle(link, elements);
+        }
+    }
+    Ok(())
+}

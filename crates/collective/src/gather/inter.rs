@@ -1,0 +1,30 @@
+//! On an intercommunicator: everyone of the other group sends to the root, which receives all at once.
+//!
+//! Source: [`linear`](super::linear), between two groups. Cost: one message of a block per rank of the other group, one round.
+//! Preconditions: an intercommunicator. Any number of ranks, any sizes.
+
+use crate::elements::{self, Elements};
+use crate::error::Result;
+use crate::link::Link;
+use crate::root::Root;
+
+/// # Safety
+/// `own` must be readable, and the blocks writable.
+pub unsafe fn run<'a>(
+    link: &impl Link,
+    own: Option<Elements<'a>>,
+    block: impl Fn(usize) -> Option<Elements<'a>>,
+    root: Root,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match root {
+            Root::Here => {
+                let blocks = (0..link.remote_size()).filter_map(|rank| Some((link.across(rank), block(rank)?)));
+                elements::transfer(link, blocks, [])
+            }
+            Root::There(root) => elements::transfer(link, [], own.map(|own| (link.across(root), own))),
+            _ => Ok(()),
+        }
+    }
+}

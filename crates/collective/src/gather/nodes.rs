@@ -1,0 +1,58 @@
+//! Each node gathers its blocks at one of its ranks, which sends them to the root together.
+//!
+//! Source: the two levels of every library that spans nodes (Graham, Shipman, EuroPVM/MPI 2008). Cost: a gather in each node,
+//! and a message for each other node at the root; blocks from there are copied once more at both ends. Preconditions: several
+//! nodes, known to all; blocks of one length.
+
+use crate::elements::{self, Elements};
+use crate::error::Result;
+use crate::layout::Layout;
+use crate::link::Link;
+use crate::part::{Blocks, Part};
+use crate::root::Root;
+
+/// # Safety
+/// `own` must be readable, and the blocks writable.
+pub unsafe fn run<'a>(
+    link: &impl Link,
+    layout: &Layout,
+    own: Option<Elements<'a>>,
+    block: impl Fn(usize) -> Option<Elements<'a>>,
+    root: usize,
+) -> Result<()> {
+    let here = Part::node(link, layout);
+    let leader = Root::Rank(layout.place_of_leader(link.rank(), Some(root)));
+    let leaders = layout.leaders(Some(root));
+    let home = layout.node_of(root);
+    let len = block(root).or(own).map_or(0, Elements::bytes);
+    // SAFETY: the caller's promise; there is room for the blocks of all nodes that come here.
+    unsafe {
+        let Some(among) = Part::of(link, &leaders) else {
+            let none: Blocks<'_, '_> = &|_| None;
+            return super::run(&here, own, none, leader);
+        };
+        if link.rank() != root {
+            let ranks = here.size();
+            let mut memory = link.memory(ranks * len)?;
+            let blocks = memory.start();
+            let room: Blocks<'_, '_> = &|place| Some(elements::bytes(blocks.wrapping_add(place * len), len));
+            super::run(&here, own, room, leader)?;
+            let all = elements::bytes(blocks, ranks * len);
+            return super::run_v(&among, Some(all), |_| None, Root::Rank(home));
+        }
+        let here_at: Blocks<'_, '_> = &|place| block(layout.nodes()[home][place]);
+        super::run(&here, own, here_at, leader)?;
+        let mut memory = link.memory(link.size() * len)?;
+        let blocks = memory.start();
+        let at = |place: usize| blocks.wrapping_add(place * len);
+        let of_node = |node: usize| elements::bytes(at(layout.start_of(node)), layout.nodes()[node].len() * len);
+        let from = |node: usize| (node != home).then(|| of_node(node));
+        super::run_v(&among, None, from, Root::Rank(home))?;
+        for (place, rank) in layout.by_node().enumerate() {
+            if let Some(block) = block(rank).filter(|_| layout.node_of(rank) != home) {
+                link.unpack(at(place), len, block);
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,32 @@
+//! The root sends each its block, all at once.
+//!
+//! Source: Scatter_Direct of Chakraborty, Subramoni, Panda, "Contention-aware kernel-assisted MPI collectives", CLUSTER 2017.
+//! Cost: one message of a block per rank, one round. Why no tree: see [`gather`](crate::gather).
+//! Preconditions: none. Any number of ranks, any sizes.
+
+use crate::elements::{self, Elements};
+use crate::error::Result;
+use crate::link::Link;
+
+/// # Safety
+/// `own` must be writable, and the blocks readable.
+pub unsafe fn run<'a>(
+    link: &impl Link,
+    own: Option<Elements<'a>>,
+    block: impl Fn(usize) -> Option<Elements<'a>>,
+    root: usize,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if link.rank() != root {
+            return elements::transfer(link, own.map(|own| (root, own)), []);
+        }
+        let others = (0..link.size()).filter(|rank| *rank != root);
+        let blocks = others.filter_map(|rank| Some((rank, block(rank)?)));
+        elements::transfer(link, [], blocks)?;
+        if let (Some(own), Some(block)) = (own, block(root)) {
+            elements::copy(link, block, own)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,349 @@
+//! Blocking collectives through memory that all ranks of a communicator share.
+//!
+//! A communicator gets a [`Board`] in its [`WARM_UP`]th blocking collective: one that is hardly used pays nothing. From then
+//! on every such call has a number on the board and goes through *steps*. In a step a rank posts what it has for others: in
+//! the post itself if it is short, else in memory that the post names: staged, or the user's own ([`lending`]). The others read it there. Nothing is reset and
+//! nobody is waited for but those who have not posted yet, and, now and then, those who have not read yet. So a rank may
+//! run ahead, and with more ranks than CPUs each is scheduled about once per step.
+//!
+//! Each post says where its data lies and how long it is, so what one rank decides alone needs no agreement. What ranks
+//! must choose alike, which algorithm and how many steps it has, depends on the call's arguments and on what they agreed on
+//! with the board. If a rank leaves a call early, since its arguments were wrong or its memory was refused, its mark goes
+//! past the call, and those who need its posts get an error, not a hang. The next call works again.
+//!
+//! Messages have nothing to do with the board, and non-blocking collectives have one of their own ([`immediate`]), so all can
+//! be mixed. Algorithms for both are one text, compiled [`twice`](isthmus_twice::twice): for calls that wait for what others
+//! post, and for calls that look for it when they are [polled](crate::polling).
+
+mod awaiting;
+pub mod direct;
+mod exchange;
+pub mod fold;
+mod founding;
+pub mod immediate;
+mod lending;
+pub mod personal;
+pub mod slices;
+pub mod units;
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use isthmus_engine::{Board, Step, enter, is_crowded, wait_until, wounds};
+
+use founding::Founding;
+use immediate::Immediates;
+use lending::Loan;
+
+use crate::error::{Error, Result};
+use crate::fail;
+use crate::layout::Layout;
+use crate::link::{Call, Incoming, Link, Outgoing};
+use crate::select::Traits;
+use crate::team::Team;
+
+/// Calls by messages before there is a board.
+const WARM_UP: u32 = 3;
+/// Beyond it, looking at everybody's posts costs more than a logarithm of messages.
+pub const MOST_RANKS: usize = 32;
+/// Bytes of a long contribution that cross in one step where nothing is gained by shorter ones. The longest piece of staged
+/// memory has room for them and what stands before them.
+pub const LONG: usize = 256 << 10;
+/// Elements of more bytes are not combined in shared memory.
+pub const LARGEST_ELEMENT: usize = 4 << 10;
+
+/// Shared control of one communicator.
+#[derive(Debug, Default)]
+pub(crate) struct Control {
+    /// Calls before there was a board: the same on every rank.
+    early: AtomicU32,
+    /// `None` inside: there is no memory for it.
+    board: OnceLock<Option<Agreed>>,
+    /// Calls since: the same on every rank.
+    calls: AtomicU64,
+    /// Non-blocking calls.
+    immediates: Immediates,
+    /// Where its ranks are, if somebody made the machine up.
+    declared: OnceLock<Option<Arc<Layout>>>,
+    /// Where they really are: known, once all have come together for the board.
+    found: OnceLock<Layout>,
+}
+
+impl Drop for Control {
+    /// What others have staged for us is theirs again.
+    fn drop(&mut self) {
+        self.give_up();
+    }
+}
+
+impl Control {
+    /// No call on it can go well any more.
+    pub(crate) fn give_up(&self) {
+        if let Some(Some(agreed)) = self.board.get() {
+            agreed.board.give_up();
+        }
+        self.immediates.give_up();
+    }
+
+    /// Where the ranks of `team`, which this is the control of, are, if all know that.
+    #[inline]
+    pub fn layout(&self, team: &Team) -> Option<&Layout> {
+        match self.declared.get_or_init(|| declare(team)) {
+            Some(layout) => Some(layout),
+            None => self.found.get(),
+        }
+    }
+
+    /// The same, for calls that need not be in the same order everywhere as those that make the board.
+    pub fn declared(&self, team: &Team) -> Option<Arc<Layout>> {
+        self.declared.get_or_init(|| declare(team)).clone()
+    }
+
+    /// Are its ranks on several nodes?
+    fn has_nodes(&self, team: &Team) -> bool {
+        let declared = self.declared.get_or_init(|| declare(team));
+        declared.as_ref().is_some_and(|layout| layout.nodes().len() > 1)
+    }
+}
+
+/// Where the ranks are on a machine that somebody made up: all know that without asking.
+fn declare(team: &Team) -> Option<Arc<Layout>> {
+    if team.is_inter() || team.size() < 2 {
+        return None;
+    }
+    let place = |rank| isthmus_engine::declared(team.peer(rank)?);
+    let places: Option<Vec<_>> = (0..team.size()).map(place).collect();
+    places.map(|places| Arc::new(Layout::new(places)))
+}
+
+/// What ranks have agreed on.
+#[derive(Debug)]
+pub struct Agreed {
+    board: Arc<Board>,
+    /// What calls on it can do besides.
+    traits: Traits,
+}
+
+impl Agreed {
+    fn new((board, traits): (Board, Traits)) -> Self {
+        let board = Arc::new(board);
+        Self { board, traits }
+    }
+}
+
+/// The board, as one call uses it. When it is dropped, the call is over.
+///
+/// To the algorithms that go through it, it is the link: what they ask for happens at once, whatever the form of the call.
+pub struct Access<'a> {
+    board: &'a Arc<Board>,
+    traits: Traits,
+    call: u64,
+    /// The step to take next.
+    next: Cell<Step>,
+    team: &'a Team,
+    whose: Whose,
+    /// What all ranks take in this call does not stay in a cache.
+    floods: Cell<bool>,
+    /// Memory of the user that is lent.
+    lent: Cell<Option<Loan>>,
+    /// Who has lent us some: a bit for each rank.
+    lenders: Cell<u32>,
+    /// The first one. Boxed, since calls are handed about, and have none.
+    fault: Cell<Option<Box<Error>>>,
+}
+
+/// What a board is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// Blocking calls.
+    All,
+    /// Blocking calls of the ranks of one node, of several.
+    Node,
+    /// Calls completed by requests.
+    Requests,
+}
+
+/// The board of the communicator that `call` is on, if it has one. `call` may not have it yet.
+#[inline]
+pub fn begin<'a>(team: &'a Team, call: &Call<'a>) -> Result<Option<Access<'a>>> {
+    match team.shared.board.get() {
+        Some(Some(agreed)) => {
+            // Calls on one communicator follow each other, so there is nobody to race with.
+            let calls = &team.shared.calls;
+            let number = calls.load(Ordering::Relaxed) + 1;
+            calls.store(number, Ordering::Relaxed);
+            let whose = match agreed.board.members() < team.size() as usize {
+                true => Whose::Node,
+                false => Whose::All,
+            };
+            Ok(Some(Access::new(agreed, team, number, whose)))
+        }
+        Some(None) => Ok(None),
+        None => warm_up(team, call).map(|()| None),
+    }
+}
+
+#[cold]
+fn warm_up(team: &Team, call: &Call<'_>) -> Result<()> {
+    let control = &team.shared;
+    if team.is_inter() || control.early.fetch_add(1, Ordering::Relaxed) + 1 != WARM_UP {
+        return Ok(());
+    }
+    let members: Vec<usize> = match control.layout(team) {
+        Some(layout) if layout.nodes().len() > 1 => layout.nodes()[layout.node_of(call.rank())].clone(),
+        _ => (0..call.size()).collect(),
+    };
+    if (2..=MOST_RANKS).contains(&members.len()) {
+        let is_for_all = members.len() == call.size();
+        let mut founding = Founding::begin(&mut enter(), team, members, false);
+        let board = wait_until(|inside| founding.advance(inside, team))??;
+        if is_for_all && board.is_some() {
+            // All have come, so all find the same.
+            let mut inside = enter();
+            let place = |member| inside.place_of(team.peer(member)?);
+            let places: Option<Vec<_>> = (0..team.size()).map(place).collect();
+            if let Some(places) = places {
+                let _ = control.found.set(Layout::new(places));
+            }
+        }
+        // Calls follow each other, so nobody else does this.
+        let _ = control.board.set(board.map(Agreed::new));
+    }
+    Ok(())
+}
+
+impl<'a> Access<'a> {
+    #[inline]
+    fn new(agreed: &'a Agreed, team: &'a Team, call: u64, whose: Whose) -> Self {
+        Self {
+            board: &agreed.board,
+            traits: agreed.traits,
+            call,
+            next: Cell::new(Step::first_of(call)),
+            team,
+            whose,
+            floods: Cell::new(false),
+            lent: Cell::new(None),
+            lenders: Cell::new(0),
+            fault: Cell::new(None),
+        }
+    }
+
+    /// What the call can do besides, as all ranks agreed when they came by the board.
+    #[inline]
+    pub fn traits(&self) -> Traits {
+        self.traits
+    }
+
+    /// Is it for the ranks of one node, of several?
+    #[inline]
+    pub fn is_of_node(&self) -> bool {
+        self.whose == Whose::Node
+    }
+
+    /// Does the call go on inside the engine, where there is no user code?
+    #[inline]
+    pub fn is_of_request(&self) -> bool {
+        self.whose == Whose::Requests
+    }
+
+    /// How the call will fail although it went on.
+    #[inline]
+    pub fn take_fault(&self) -> Option<Error> {
+        self.fault.take().map(|fault| *fault)
+    }
+
+    /// Each rank takes so many bytes from the others in this call. If that is half of the last cache in all, it is stored past
+    /// the caches: what is shown would be driven out of them by it (docs/decisions/0025).
+    pub fn announce_taking(&self, bytes: usize) {
+        let all = (bytes as u64).saturating_mul(self.board.members() as u64);
+        self.floods.set(isthmus_engine::passes_caches(all / 2));
+    }
+
+    /// The next step of the call. All ranks take the same steps.
+    #[inline]
+    pub fn step(&self) -> Step {
+        let step = self.next.get();
+        self.next.set(step.next());
+        step
+    }
+
+    /// We are done with all steps up to this one, and have read all that we will of them.
+    #[inline]
+    pub fn finish(&self, step: Step) {
+        // Most calls have one step, whose end is soon told by the call's; and nobody needs the room of the first so early.
+        if !step.is_first() {
+            self.tell(step.next());
+        }
+    }
+
+    /// We are done with all steps before this one.
+    #[inline]
+    fn tell(&self, step: Step) {
+        match self.whose {
+            Whose::Requests => self.team.shared.immediates.note(self.call, Some(step)),
+            _ => self.finish_before(step),
+        }
+    }
+
+    #[inline]
+    fn finish_before(&self, step: Step) {
+        self.board.finish_before(step);
+        self.board.ring_all();
+    }
+
+    /// Bytes that cross in one step of a contribution of `total` bytes that some wait for while others write: with a CPU for
+    /// each rank short steps overlap copying in and out, while each takes a hand-over; without, each step costs switches.
+    #[inline]
+    pub fn segment(&self, total: usize) -> usize {
+        match is_crowded() {
+            true => LONG,
+            false => (total / 4).next_multiple_of(4 << 10).clamp(16 << 10, 128 << 10),
+        }
+    }
+}
+
+impl Link for Access<'_> {
+    #[inline]
+    fn rank(&self) -> usize {
+        self.board.me()
+    }
+
+    #[inline]
+    fn size(&self) -> usize {
+        self.board.members()
+    }
+
+    fn remote_size(&self) -> usize {
+        0
+    }
+
+    #[cold]
+    fn fault(&self, error: Error) {
+        let first = self.fault.take();
+        self.fault.set(Some(first.unwrap_or_else(|| Box::new(error))));
+    }
+
+    fn shared(&self) -> Option<&Access<'_>> {
+        Some(self)
+    }
+
+    unsafe fn transfer(&self, _: &[Incoming], _: &[Outgoing]) -> Result<()> {
+        Err(fail!(Intern, "there are no messages through shared memory"))
+    }
+}
+
+impl Drop for Access<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.withdraw();
+        let is_broken = wounds() > 0 && self.team.is_broken();
+        match self.whose {
+            Whose::Requests if is_broken => self.team.shared.immediates.give_up(),
+            Whose::Requests => self.team.shared.immediates.note(self.call, None),
+            _ if is_broken => self.board.give_up(),
+            _ => self.finish_before(Step::first_of(self.call + 1)),
+        }
+    }
+}

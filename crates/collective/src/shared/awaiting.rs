@@ -1,0 +1,126 @@
+//! What an algorithm has to wait for: blocking, as a blocking call does, or later, as a request does.
+
+use std::future::poll_fn;
+use std::task::Poll;
+
+use isthmus_engine::{Board, Entered, Staged, Step, enter, is_crowded};
+
+use super::Access;
+use super::lending::Loan;
+use crate::error::{Error, Result};
+use crate::fail;
+use crate::polling::token;
+use crate::team::Team;
+
+/// Looks at a post before anything else is looked at, where each rank has a CPU.
+const LOOKS: u32 = 100;
+
+impl Access<'_> {
+    /// Our place for what we post in a step is free: everyone has read what was there.
+    #[cold]
+    pub(super) fn await_cell(&self, step: Step) -> Result<()> {
+        self.team.wait_until(|_| self.board.is_free(step).then_some(()))
+    }
+
+    pub(super) async fn await_cell_later(&self, step: Step) -> Result<()> {
+        poll_fn(|_| match self.board.is_free(step) {
+            true => Poll::Ready(Ok(())),
+            false => Poll::Pending,
+        })
+        .await
+    }
+
+    /// Those who read what is lent have done so.
+    pub(super) fn await_readers(&self, loan: Loan) -> Result<()> {
+        let board = self.board;
+        self.team.wait_until(|_| loan.is_read(board).then_some(()))
+    }
+
+    pub(super) async fn await_readers_later(&self, loan: Loan) -> Result<()> {
+        poll_fn(|_| match loan.is_read(self.board) {
+            true => Poll::Ready(Ok(())),
+            false => Poll::Pending,
+        })
+        .await
+    }
+
+    /// Why a rank has left the call.
+    #[cold]
+    pub(super) fn why_left(&self, member: usize) -> Error {
+        left(self.team, member, &mut enter())
+    }
+
+    pub(super) async fn why_left_later(&self, member: usize) -> Error {
+        poll_fn(|context| Poll::Ready(left(self.team, member, token(context)))).await
+    }
+
+    /// Memory that everyone can read.
+    #[inline(never)]
+    pub(super) fn stage(&self, step: Step, length: usize) -> Result<Staged> {
+        let board = self.board;
+        self.team
+            .wait_until(|inside| inside.stage(board, step, length).transpose())?
+            .map_err(Error::from)
+    }
+
+    pub(super) async fn stage_later(&self, step: Step, length: usize) -> Result<Staged> {
+        poll_fn(|context| Poll::Ready(token(context).stage_apart(self.board, step, length)))
+            .await
+            .map_err(Error::from)
+    }
+
+    /// A rank has posted for a step.
+    #[inline]
+    pub(super) fn await_post(&self, member: usize, step: Step) -> Result<()> {
+        let looks = if is_crowded() { 0 } else { LOOKS };
+        for _ in 0..looks {
+            if self.board.has_posted(member, step) {
+                return Ok(());
+            }
+            std::hint::spin_loop();
+        }
+        self.wait_for_post(member, step)
+    }
+
+    #[inline(never)]
+    fn wait_for_post(&self, member: usize, step: Step) -> Result<()> {
+        let (board, team) = (self.board, self.team);
+        team.wait_until(|inside| look(board, team, member, step, inside))?
+    }
+
+    pub(super) async fn await_post_later(&self, member: usize, step: Step) -> Result<()> {
+        poll_fn(
+            |context| match look(self.board, self.team, member, step, token(context)) {
+                Some(result) => Poll::Ready(result),
+                None => Poll::Pending,
+            },
+        )
+        .await
+    }
+}
+
+/// Has a rank posted for a step, or will it never?
+fn look(board: &Board, team: &Team, member: usize, step: Step, inside: &mut Entered) -> Option<Result<()>> {
+    if board.has_posted(member, step) {
+        return Some(Ok(()));
+    }
+    if !board.has_skipped(member, step) {
+        board.await_member(inside, member);
+        return None;
+    }
+    Some(Err(left(team, member, inside)))
+}
+
+/// The error of a call that a rank has left before it had done its part.
+#[cold]
+fn left(team: &Team, member: usize, inside: &mut Entered) -> Error {
+    // Perhaps because somebody has failed, which it may have learned before us.
+    inside.learn();
+    let why = team.check_whole(inside).err();
+    why.unwrap_or_else(|| {
+        fail!(
+            Other,
+            "rank {member} left the call without its part: its call failed, or was another one"
+        )
+    })
+}

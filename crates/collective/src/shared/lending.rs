@@ -1,0 +1,109 @@
+//! Lending what lies in the user's memory, instead of staging a copy of it: the bytes are copied once.
+//!
+//! Where all map that memory (`MPI_Alloc_mem`) nothing is agreed on: each rank decides for what it posts, and others read what a
+//! post names. Elsewhere ranks read by single copies ([`super::direct`]). Who lends ends its call when all have read, and who
+//! has read ends it knowing that nothing was withdrawn meanwhile.
+
+use isthmus_engine::{Board, Step, counters};
+use isthmus_twice::twice;
+
+use super::Access;
+use crate::error::Result;
+
+/// Memory of the user that is posted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Loan {
+    /// The last step that it is posted for.
+    pub step: Step,
+    /// Who reads it; `None`: everyone.
+    reader: Option<usize>,
+}
+
+/// What is lent, until it is back. When it is dropped before that, it is withdrawn: so it goes before what it lies in.
+#[must_use]
+pub struct OnLoan<'a>(&'a Access<'a>);
+
+impl OnLoan<'_> {
+    /// Those who read it have told that they have.
+    pub fn end(self) {
+        self.0.lent.set(None);
+    }
+}
+
+impl Drop for OnLoan<'_> {
+    fn drop(&mut self) {
+        self.0.withdraw();
+    }
+}
+
+impl Loan {
+    /// Has it been read by those who do?
+    pub fn is_read(self, board: &Board) -> bool {
+        match self.reader {
+            None => board.is_finished(self.step),
+            Some(reader) => board.is_finished_by(reader, self.step),
+        }
+    }
+}
+
+impl Access<'_> {
+    /// Memory of the user is posted for this step. In one call all such posts have the same readers.
+    #[inline]
+    pub(super) fn lend(&self, step: Step, reader: Option<usize>) {
+        counters::LENT.add_anywhere(1);
+        self.lent.set(Some(Loan { step, reader }));
+    }
+
+    /// The same, for what lies elsewhere than in memory of the user.
+    pub(super) fn on_loan(&self, step: Step) -> OnLoan<'_> {
+        self.lend(step, None);
+        OnLoan(self)
+    }
+
+    /// Nobody may read any more what we have lent, if that is not back.
+    #[inline]
+    pub(super) fn withdraw(&self) {
+        if let Some(loan) = self.lent.take() {
+            self.board.withdraw(loan.step);
+        }
+    }
+
+    /// What a rank has lent is about to be read.
+    #[inline]
+    pub(super) fn borrow(&self, lender: usize) {
+        self.lenders.set(self.lenders.get() | 1 << lender);
+    }
+
+    /// All is read, and what we have lent was read by all, as soon as that is so. No step comes after this.
+    #[twice]
+    #[inline]
+    pub async fn settle(&self) -> Result<()> {
+        if self.lenders.get() != 0 {
+            self.check_lenders().await?;
+        }
+        match self.lent.get() {
+            None => Ok(()),
+            Some(loan) => self.get_back(loan).await,
+        }
+    }
+
+    #[twice]
+    async fn check_lenders(&self) -> Result<()> {
+        let lenders = self.lenders.replace(0);
+        let call = Step::first_of(self.call);
+        let mut members = (0..self.board.members()).filter(|member| lenders & 1 << member != 0);
+        match members.find(|&member| self.board.has_withdrawn(member, call)) {
+            None => Ok(()),
+            Some(member) => Err(self.why_left(member).await),
+        }
+    }
+
+    #[twice]
+    async fn get_back(&self, loan: Loan) -> Result<()> {
+        // Those who lend to us wait, too.
+        self.tell(loan.step.next());
+        self.await_readers(loan).await?;
+        self.lent.set(None);
+        Ok(())
+    }
+}

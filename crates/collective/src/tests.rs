@@ -1,0 +1,26 @@
+//! Every algorithm on 1 to 17 threads against what the standard says it computes.
+
+mod cases;
+mod inter;
+mod moves;
+mod ranks;
+mod reductions;
+
+use std::cell::Cell;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, OnceLock};
+
+use isthmus_datatype::{Custom, Predefined, Reduction, Type};
+
+use crate::elements::Elements;
+use crate::error::{Error, Result};
+use crate::layout::Layout;
+use crate::link::{Incoming, Link, Memory as Room, Outgoing};
+use crate::operand::Operand;
+use crate::root::Root;
+use crate::schedule::{Recorder, Step};
+use crate::select::tests::WANTED;
+use crate::select::{Choice, Traits};
+use crate::*;
+use cases::*;
+use ranks::*;

@@ -1,0 +1,385 @@
+//! The predefined operations as loops over unaligned elements: `output[i] = left[i] op right[i]`.
+//!
+//! Loops over numbers exist twice: for every processor, and with vectors of 32 bytes. Both give the same bits: elements are
+//! combined one by one, and nothing is contracted.
+//!
+//! Integers wrap, as C's unsigned and every peer's signed ones do. Comparing with a NaN is false, so the second operand
+//! stays; since every algorithm keeps the operands' order, all ranks still see the same result.
+
+use super::extended;
+use super::half::{Brain, Half};
+use crate::predefined::{Element, Family, Named};
+
+/// A loop: left, right, output, number of elements.
+///
+/// # Safety
+/// The first two must hold that many elements and the output have room for them. It is the second one, or overlaps none.
+pub type Kernel = unsafe fn(*const u8, *const u8, *mut u8, usize);
+
+/// The predefined operations, with their canonical handles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+#[allow(missing_docs)] // The names are the standard's.
+pub enum Predefined {
+    Sum = 0x21,
+    Min = 0x22,
+    Max = 0x23,
+    Prod = 0x24,
+    Band = 0x28,
+    Bor = 0x29,
+    Bxor = 0x2a,
+    Land = 0x30,
+    Lor = 0x31,
+    Lxor = 0x32,
+    Minloc = 0x38,
+    Maxloc = 0x39,
+    /// For accumulates only.
+    Replace = 0x3c,
+    /// For accumulates only.
+    NoOp = 0x3d,
+}
+
+use Predefined::*;
+
+impl Predefined {
+    /// By rising handle.
+    pub const ALL: &[Self] = &[
+        Sum, Min, Max, Prod, Band, Bor, Bxor, Land, Lor, Lxor, Minloc, Maxloc, Replace, NoOp,
+    ];
+
+    /// As users write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Sum => "MPI_SUM",
+            Min => "MPI_MIN",
+            Max => "MPI_MAX",
+            Prod => "MPI_PROD",
+            Band => "MPI_BAND",
+            Bor => "MPI_BOR",
+            Bxor => "MPI_BXOR",
+            Land => "MPI_LAND",
+            Lor => "MPI_LOR",
+            Lxor => "MPI_LXOR",
+            Minloc => "MPI_MINLOC",
+            Maxloc => "MPI_MAXLOC",
+            Replace => "MPI_REPLACE",
+            NoOp => "MPI_NO_OP",
+        }
+    }
+
+    /// The table of MPI-5.0 §6.9.2 and §6.9.4.
+    fn is_defined_for(self, family: Family) -> bool {
+        use Family::*;
+        match self {
+            Min | Max => matches!(family, CInteger | FortranInteger | FloatingPoint | MultiLanguage),
+            Sum | Prod => matches!(
+                family,
+                CInteger | FortranInteger | FloatingPoint | Complex | MultiLanguage
+            ),
+            // The standard leaves MPI_AINT, MPI_OFFSET and MPI_COUNT out; they are C's integers, and every peer takes them.
+            Land | Lor | Lxor => matches!(family, CInteger | Logical | MultiLanguage),
+            Band | Bor | Bxor => matches!(family, CInteger | FortranInteger | Byte | MultiLanguage),
+            Minloc | Maxloc => family == Pair,
+            Replace | NoOp => false,
+        }
+    }
+}
+
+/// The loop for an operation on a type, if the standard defines it.
+pub fn find(op: Predefined, named: &Named) -> Option<Kernel> {
+    if !op.is_defined_for(named.family) {
+        return None;
+    }
+    match *named.elements {
+        [element] => single(op, element),
+        [value, index] => pair(op, value, index),
+        _ => None,
+    }
+}
+
+/// The loop for an operation on elements of a kind, whatever type they are of.
+pub fn find_for(op: Predefined, element: Element) -> Option<Kernel> {
+    single(op, element)
+}
+
+fn single(op: Predefined, element: Element) -> Option<Kernel> {
+    match element {
+        Element::I8 => integer::<i8>(op),
+        Element::I16 => integer::<i16>(op),
+        Element::I32 => integer::<i32>(op),
+        Element::I64 => integer::<i64>(op),
+        Element::I128 => integer::<i128>(op),
+        Element::U8 => integer::<u8>(op),
+        Element::U16 => integer::<u16>(op),
+        Element::U32 => integer::<u32>(op),
+        Element::U64 => integer::<u64>(op),
+        Element::F16 => ordered::<Half>(op),
+        Element::BF16 => ordered::<Brain>(op),
+        Element::F32 => ordered::<f32>(op),
+        Element::F64 => ordered::<f64>(op),
+        Element::C16 => complex::<Half>(op),
+        Element::C32 => complex::<f32>(op),
+        Element::C64 => complex::<f64>(op),
+        Element::X87 | Element::F128 | Element::CX87 | Element::C128 => extended::single(op, element),
+    }
+}
+
+fn pair(op: Predefined, value: Element, index: Element) -> Option<Kernel> {
+    match (value, index) {
+        (Element::F32, Element::I32) => located::<f32, i32>(op),
+        (Element::F64, Element::I32) => located::<f64, i32>(op),
+        (Element::I64, Element::I32) => located::<i64, i32>(op),
+        (Element::I32, Element::I32) => located::<i32, i32>(op),
+        (Element::I16, Element::I32) => located::<i16, i32>(op),
+        (Element::F32, Element::F32) => located::<f32, f32>(op),
+        (Element::F64, Element::F64) => located::<f64, f64>(op),
+        (Element::X87, Element::I32) => extended::located(op),
+        _ => None,
+    }
+}
+
+/// Apply `f` to each pair of elements.
+///
+/// # Safety
+/// As for [`Kernel`].
+#[inline(always)]
+unsafe fn each<T: Copy>(left: *const u8, right: *const u8, output: *mut u8, count: usize, f: impl Fn(T, T) -> T) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the caller's promise, and the processor has these vectors.
+        return unsafe { each_by_wide_vectors(left, right, output, count, f) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { each_pair(left, right, output, count, f) }
+}
+
+/// # Safety
+/// As for [`Kernel`]; the processor has AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn each_by_wide_vectors<T: Copy>(
+    left: *const u8,
+    right: *const u8,
+    output: *mut u8,
+    count: usize,
+    f: impl Fn(T, T) -> T,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { each_pair(left, right, output, count, f) }
+}
+
+/// # Safety
+/// As for [`Kernel`].
+#[inline(always)]
+unsafe fn each_pair<T: Copy>(left: *const u8, right: *const u8, output: *mut u8, count: usize, f: impl Fn(T, T) -> T) {
+    let in_place = output.cast_const() == right;
+    let (left, right, output) = (left.cast::<T>(), right.cast::<T>(), output.cast::<T>());
+    // SAFETY: the caller's promise; no alignment is assumed.
+    unsafe {
+        // Two loops, since the compiler makes vectors only where it can tell that the regions do not overlap.
+        if in_place {
+            for i in 0..count {
+                let result = f(left.add(i).read_unaligned(), output.add(i).read_unaligned());
+                output.add(i).write_unaligned(result);
+            }
+        } else {
+            for i in 0..count {
+                let result = f(left.add(i).read_unaligned(), right.add(i).read_unaligned());
+                output.add(i).write_unaligned(result);
+            }
+        }
+    }
+}
+
+/// Put the second operand where the result goes, for loops that work in place.
+///
+/// # Safety
+/// As for [`Kernel`], with elements of `size` bytes.
+pub(super) unsafe fn bring(right: *const u8, output: *mut u8, count: usize, size: usize) {
+    if output.cast_const() != right {
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::copy_nonoverlapping(right, output, count * size) }
+    }
+}
+
+macro_rules! kernel {
+    ($type:ty, $f:expr) => {
+        |left, right, output, count| {
+            // SAFETY: kernels are only called as `Kernel` demands.
+            unsafe { each::<$type>(left, right, output, count, $f) }
+        }
+    };
+}
+
+/// What can be added and multiplied.
+pub(super) trait Number: Copy {
+    fn plus(self, other: Self) -> Self;
+    fn minus(self, other: Self) -> Self;
+    fn times(self, other: Self) -> Self;
+}
+
+/// Integers and their bits.
+trait Integer: Number + PartialOrd {
+    fn and(self, other: Self) -> Self;
+    fn or(self, other: Self) -> Self;
+    fn xor(self, other: Self) -> Self;
+    fn truth(self) -> bool;
+    fn from_truth(value: bool) -> Self;
+}
+
+macro_rules! integers {
+    ($($type:ty),*) => {$(
+        impl Number for $type {
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+            #[inline(always)]
+            fn minus(self, other: Self) -> Self {
+                self.wrapping_sub(other)
+            }
+            #[inline(always)]
+            fn times(self, other: Self) -> Self {
+                self.wrapping_mul(other)
+            }
+        }
+        impl Integer for $type {
+            #[inline(always)]
+            fn and(self, other: Self) -> Self {
+                self & other
+            }
+            #[inline(always)]
+            fn or(self, other: Self) -> Self {
+                self | other
+            }
+            #[inline(always)]
+            fn xor(self, other: Self) -> Self {
+                self ^ other
+            }
+            #[inline(always)]
+            fn truth(self) -> bool {
+                self != 0
+            }
+            #[inline(always)]
+            fn from_truth(value: bool) -> Self {
+                value.into()
+            }
+        }
+    )*};
+}
+integers!(i8, i16, i32, i64, i128, u8, u16, u32, u64);
+
+macro_rules! floats {
+    ($($type:ty),*) => {$(
+        impl Number for $type {
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self {
+                self + other
+            }
+            #[inline(always)]
+            fn minus(self, other: Self) -> Self {
+                self - other
+            }
+            #[inline(always)]
+            fn times(self, other: Self) -> Self {
+                self * other
+            }
+        }
+    )*};
+}
+floats!(f32, f64);
+
+fn integer<T: Integer>(op: Predefined) -> Option<Kernel> {
+    Some(match op {
+        Land => kernel!(T, |a, b| T::from_truth(a.truth() & b.truth())),
+        Lor => kernel!(T, |a, b| T::from_truth(a.truth() | b.truth())),
+        Lxor => kernel!(T, |a, b| T::from_truth(a.truth() ^ b.truth())),
+        Band => kernel!(T, T::and),
+        Bor => kernel!(T, T::or),
+        Bxor => kernel!(T, T::xor),
+        _ => return ordered::<T>(op),
+    })
+}
+
+fn ordered<T: Number + PartialOrd>(op: Predefined) -> Option<Kernel> {
+    Some(match op {
+        Sum => kernel!(T, T::plus),
+        Prod => kernel!(T, T::times),
+        Min => kernel!(T, |a, b| if a < b { a } else { b }),
+        Max => kernel!(T, |a, b| if a > b { a } else { b }),
+        _ => return None,
+    })
+}
+
+fn complex<T: Number>(op: Predefined) -> Option<Kernel> {
+    Some(match op {
+        Sum => kernel!([T; 2], |a, b| [a[0].plus(b[0]), a[1].plus(b[1])]),
+        Prod => kernel!([T; 2], |a, b| [
+            a[0].times(b[0]).minus(a[1].times(b[1])),
+            a[0].times(b[1]).plus(a[1].times(b[0])),
+        ]),
+        _ => return None,
+    })
+}
+
+/// A value and where it was found, laid out as C does.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Located<V, I> {
+    value: V,
+    index: I,
+}
+
+fn located<V: Copy + PartialOrd, I: Copy + PartialOrd>(op: Predefined) -> Option<Kernel> {
+    Some(match op {
+        Minloc => |left, right, output, count| {
+            // SAFETY: kernels are only called as `Kernel` demands.
+            unsafe {
+                bring(right, output, count, size_of::<Located<V, I>>());
+                locate::<V, I>(left, output, count, |a, b| a < b);
+            }
+        },
+        Maxloc => |left, right, output, count| {
+            // SAFETY: kernels are only called as `Kernel` demands.
+            unsafe {
+                bring(right, output, count, size_of::<Located<V, I>>());
+                locate::<V, I>(left, output, count, |a, b| a > b);
+            }
+        },
+        _ => return None,
+    })
+}
+
+/// Take the better value, and of equal values the smaller index. Padding is left alone.
+///
+/// # Safety
+/// Both must be good for that many elements, and not overlap.
+#[inline(always)]
+unsafe fn locate<V: Copy + PartialOrd, I: Copy + PartialOrd>(
+    input: *const u8,
+    inout: *mut u8,
+    count: usize,
+    better: impl Fn(V, V) -> bool,
+) {
+    let (input, inout) = (input.cast::<Located<V, I>>(), inout.cast::<Located<V, I>>());
+    for i in 0..count {
+        // SAFETY: the caller's promise; fields are addressed without references, so no alignment is assumed.
+        unsafe {
+            let (a, b) = (input.add(i), inout.add(i));
+            let (value_a, value_b) = (
+                (&raw const (*a).value).read_unaligned(),
+                (&raw const (*b).value).read_unaligned(),
+            );
+            let (index_a, index_b) = (
+                (&raw const (*a).index).read_unaligned(),
+                (&raw const (*b).index).read_unaligned(),
+            );
+            if better(value_a, value_b) {
+                (&raw mut (*b).value).write_unaligned(value_a);
+                (&raw mut (*b).index).write_unaligned(index_a);
+            } else if value_a == value_b && index_a < index_b {
+                (&raw mut (*b).index).write_unaligned(index_a);
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! A datatype's layout in the words of those who copy between address spaces.
+
+use isthmus_engine::layout::{Layout as Spread, Level, Span};
+
+use crate::layout::{Body, Layout, Loop, Part, Run};
+use crate::types::Type;
+
+/// Spans that are worth telling one by one...
+const MOST_SPANS: i64 = 4096;
+/// ...and bytes in each, on average. Shorter ones are packed and unpacked.
+const LEAST_BYTES: i64 = 64;
+
+impl Type {
+    /// Can the places of `count` elements be told at little cost?
+    pub fn has_spans(&self, count: i64) -> bool {
+        let layout = &self.shape().layout;
+        let repeated = count * repetitions(&layout.loops);
+        match layout.body {
+            Body::Run(length) => length >= LEAST_BYTES && repeated > 0,
+            ref body => {
+                let spans = body.spans().saturating_mul(repeated);
+                (1..=MOST_SPANS).contains(&spans) && body.size().saturating_mul(repeated) / spans >= LEAST_BYTES
+            }
+        }
+    }
+
+    /// Tell `f` where `count` elements at the address `base` lie, in order, however many places that are.
+    pub fn with_places<R>(&self, base: u64, count: i64, f: impl FnOnce(&Spread<'_>) -> R) -> R {
+        let layout = &self.shape().layout;
+        if count == 0 || self.size() == 0 {
+            return f(&Spread::contiguous(base, 0));
+        }
+        let elements = Loop {
+            count,
+            stride: self.extent(),
+        };
+        let base = base.wrapping_add_signed(layout.offset);
+        let outer_first = || std::iter::once(&elements).chain(&layout.loops);
+        if let Body::Run(length) = layout.body {
+            let levels: Vec<Level> = outer_first()
+                .rev()
+                .map(|repeat| Level {
+                    count: repeat.count as u64,
+                    stride: repeat.stride,
+                })
+                .collect();
+            return f(&Spread::strided(base, length as u64, &levels));
+        }
+        let loops: Vec<Loop> = outer_first().copied().collect();
+        let mut spans = Vec::new();
+        gather(&loops, &layout.body, base, &mut spans);
+        f(&Spread::Spans(&spans))
+    }
+
+    /// Tell `f` where `count` elements at `buffer` lie, in order. False: [`Self::has_spans`] says no.
+    pub fn with_spans(&self, buffer: *const u8, count: i64, f: &mut dyn FnMut(&Spread<'_>)) -> bool {
+        if !self.has_spans(count) {
+            return false;
+        }
+        let layout = &self.shape().layout;
+        let elements = Loop {
+            count,
+            stride: self.extent(),
+        };
+        let base = (buffer.expose_provenance() as u64).wrapping_add_signed(layout.offset);
+        let outer_first = || std::iter::once(&elements).chain(&layout.loops);
+        if let Body::Run(length) = layout.body {
+            let levels: Vec<Level> = outer_first()
+                .rev()
+                .map(|repeat| Level {
+                    count: repeat.count as u64,
+                    stride: repeat.stride,
+                })
+                .collect();
+            f(&Spread::strided(base, length as u64, &levels));
+            return true;
+        }
+        let loops: Vec<Loop> = outer_first().copied().collect();
+        let mut spans = Vec::new();
+        gather(&loops, &layout.body, base, &mut spans);
+        f(&Spread::Spans(&spans));
+        true
+    }
+}
+
+fn repetitions(loops: &[Loop]) -> i64 {
+    loops
+        .iter()
+        .fold(1, |product: i64, repeat| product.saturating_mul(repeat.count))
+}
+
+impl Body {
+    /// Runs of bytes in one repetition.
+    fn spans(&self) -> i64 {
+        match self {
+            Self::Run(_) => 1,
+            Self::Blocks { offsets, .. } => offsets.len() as i64,
+            Self::Runs(runs) => runs.len() as i64,
+            Self::Parts(parts) => parts.iter().fold(0, |sum: i64, Part { layout, .. }| {
+                sum.saturating_add(repetitions(&layout.loops).saturating_mul(layout.body.spans()))
+            }),
+        }
+    }
+}
+
+fn gather(loops: &[Loop], body: &Body, base: u64, spans: &mut Vec<Span>) {
+    let mut push = |address: u64, length: i64| {
+        spans.push(Span {
+            address,
+            length: length as u64,
+        });
+    };
+    match (loops, body) {
+        ([outer, inner @ ..], _) => {
+            for i in 0..outer.count {
+                gather(
+                    inner,
+                    body,
+                    base.wrapping_add_signed(i.wrapping_mul(outer.stride)),
+                    spans,
+                );
+            }
+        }
+        ([], Body::Run(length)) => push(base, *length),
+        ([], Body::Blocks { length, offsets }) => {
+            for offset in offsets.iter() {
+                push(base.wrapping_add_signed(*offset), *length);
+            }
+        }
+        ([], Body::Runs(runs)) => {
+            for Run { offset, length, .. } in runs.iter() {
+                push(base.wrapping_add_signed(*offset), *length);
+            }
+        }
+        ([], Body::Parts(parts)) => {
+            for Part { layout, .. } in parts.iter() {
+                let Layout { offset, loops, body } = layout;
+                gather(loops, body, base.wrapping_add_signed(*offset), spans);
+            }
+        }
+    }
+}
