@@ -71,7 +71,7 @@ const HOUSES: &[House] = &[House {
         ("protocol::choice::remote", "progress"),
         ("protocol::choice::remote", "protocol"),
         ("protocol::payloads", "engine"),
-        ("protocol::reach", "engine"),
+        ("protocol::access", "engine"),
         ("protocol::receive", "engine"),
         ("protocol::rendezvous", "engine"),
         ("protocol::send", "engine"),

@@ -129,7 +129,7 @@ impl Engine {
     /// Where ranks take turns: has the one that will probably be heard next got a CPU, as far as it knows itself? Not asked where some
     /// have one to themselves: those have theirs always, and wait for the ones that share (docs/decisions/0030).
     pub fn is_awaited_at_work(&self) -> bool {
-        self.awaited != self.me && !boot::is_partly_crowded() && self.segment.slot(self.awaited).is_at_work()
+        self.awaited != self.me && !boot::is_partly_oversubscribed() && self.segment.slot(self.awaited).is_at_work()
     }
 
     /// Rounds of progress in a row that moved nothing, roughly: it wraps.
