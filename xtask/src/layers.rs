@@ -21,7 +21,7 @@ const LAYERS: &[&[&str]] = &[
     &["engine"],
     &["datatype"],
     &["collective"],
-    &["mpi", "armci"],
+    &["mpi", "armci", "shmem"],
     &["ga"],
     &["abi"],
     &["launch", "cli"],
