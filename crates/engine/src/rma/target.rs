@@ -35,8 +35,14 @@ impl Target {
     /// The region that `key` names, which must be one of `peer`. Does not block, and reaches nothing yet.
     ///
     /// # Errors
-    /// The key makes no sense: see [`Error::BadKey`].
+    /// The key makes no sense ([`Error::BadKey`]), or its owner is on another node ([`Error::Unreachable`]).
     pub fn attach(peer: Peer, key: RegionKey) -> Result<Self> {
+        if super::home()?.segment.is_elsewhere(peer.0) {
+            return Err(Error::Unreachable {
+                peer: peer.0,
+                why: "it is on another node, and one-sided communication between nodes is not there yet".into(),
+            });
+        }
         let Parsed {
             id,
             base,
