@@ -16,6 +16,7 @@ use crate::{Error, Result, enter};
 #[derive(Debug)]
 pub struct Target {
     peer: Peer,
+    id: u32,
     /// Address of byte 0 in the owner.
     base: u64,
     length: u64,
@@ -43,6 +44,7 @@ impl Target {
             });
         }
         let Parsed {
+            id,
             base,
             length,
             direct,
@@ -52,6 +54,7 @@ impl Target {
         } = key.parse(peer)?;
         Ok(Self {
             peer,
+            id,
             base,
             length,
             direct: direct.unwrap_or(0),
@@ -68,6 +71,17 @@ impl Target {
     #[inline]
     pub fn peer(&self) -> Peer {
         self.peer
+    }
+
+    /// The region's number in its owner.
+    pub(super) fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Can its bytes be reached by nothing but calls?
+    #[inline]
+    pub(super) fn needs_calls(&self) -> bool {
+        !self.is_direct && (self.transfer(Direction::Pull).is_none() || self.transfer(Direction::Push).is_none())
     }
 
     /// Its bytes.
