@@ -8,6 +8,6 @@
 pub(crate) mod awaited;
 pub(crate) mod background;
 pub(crate) mod gate;
-pub mod patience;
 pub(crate) mod wait;
+pub mod wait_limits;
 pub(crate) mod waiters;

@@ -551,7 +551,11 @@ fn option_name(argument: &OsString) -> Option<&str> {
 
 /// `eager_limit` is set by `ISTHMUS_EAGER_LIMIT`. A name that no tunable has is an error, not silence.
 fn tunable_variable(name: &str) -> Result<String> {
-    let wanted = name.to_ascii_lowercase().replace('-', "_");
+    let mut wanted = name.to_ascii_lowercase().replace('-', "_");
+    if let Some((old, new)) = isthmus_engine::tunables::RENAMED.iter().find(|(old, _)| *old == wanted) {
+        eprintln!("mpiexec: --set {old}: it is called {new} now; the old name is read in this release only");
+        wanted = (*new).to_owned();
+    }
     let numbers = isthmus_engine::tunables::TABLE
         .iter()
         .map(|tunable| (tunable.name, tunable.variable()));
@@ -676,6 +680,10 @@ mod tests {
         ] {
             refused(line);
         }
+        assert_eq!(
+            tunable_variable("absent-us").expect("an old name"),
+            "ISTHMUS_PEER_SILENCE_US"
+        );
         let named = refused("--set nonsense=1 a");
         assert!(named.contains("eager_limit") && named.contains("topology"));
         assert!(refused("-n 1 -host far:x a").contains("far"));
