@@ -72,12 +72,6 @@ pub fn into(prefix: &Path) -> Result<()> {
         0o644,
     )?;
     point(&pkgconfig.join("mpi.pc"), "isthmus.pc")?;
-<<<<<<< HEAD
-    write(
-        &pkgconfig.join("armci.pc"),
-        &versioned(include_str!("../templates/armci.pc")),
-        0o644,
-    )?;
     let documents = folder(prefix, "share/doc/isthmus")?;
     for name in ["unfinished.md", "debugging.md", "profiling.md"] {
         copy(&root().join("docs").join(name), &documents.join(name))?;
@@ -90,7 +84,6 @@ pub fn into(prefix: &Path) -> Result<()> {
     let completions = folder(prefix, "share/bash-completion/completions")?;
     write(&completions.join("mpiexec"), &completion, 0o644)?;
     point(&completions.join("mpirun"), "mpiexec")?;
-=======
     for (package, template) in [
         ("armci.pc", include_str!("../templates/armci.pc")),
         ("ga.pc", include_str!("../templates/ga.pc")),
@@ -98,7 +91,6 @@ pub fn into(prefix: &Path) -> Result<()> {
     ] {
         write(&pkgconfig.join(package), &versioned(template), 0o644)?;
     }
->>>>>>> main
     let bench = folder(prefix, "share/isthmus/bench")?;
     for source in files(&root().join("bench"))? {
         copy(&source, &bench.join(source.file_name().context("a file has a name")?))?;
@@ -106,7 +98,6 @@ pub fn into(prefix: &Path) -> Result<()> {
     Ok(())
 }
 
-<<<<<<< HEAD
 /// What a program that was just built prints.
 fn printed(program: &Path, option: &str) -> Result<String> {
     let output = std::process::Command::new(program)
@@ -116,8 +107,6 @@ fn printed(program: &Path, option: &str) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-fn wrapper(language: &str, variable: &str, flag: &str, compiler: &str, package: &str) -> String {
-=======
 /// What a wrapper compiles for: its name, what is said of it beside, and what links it.
 struct Api {
     name: &'static str,
@@ -142,7 +131,6 @@ const C: [&str; 5] = ["C", "CC", "-cc", "cc", "gcc"];
 const CXX: [&str; 5] = ["C++", "CXX", "-cxx", "c++", "g++"];
 
 fn wrapper(api: &Api, language: &str, variable: &str, flag: &str, compiler: &str, package: &str) -> String {
->>>>>>> main
     versioned(include_str!("../templates/mpicc.sh"))
         .replace("@API@", api.name)
         .replace("@AGAINST@", api.against)

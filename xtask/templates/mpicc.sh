@@ -43,7 +43,7 @@ for argument in "$@"; do
         --showme | -showme) show=yes; continue ;;
         --showme:compile | -showme:compile) echo "-I$prefix/include"; exit 0 ;;
         --showme:link | -showme:link)
-            echo "-L$prefix/lib -Wl,-rpath -Wl,$prefix/lib -Wl,--enable-new-dtags -lmpi_abi"
+            echo "-L$prefix/lib -Wl,-rpath -Wl,$prefix/lib -Wl,--enable-new-dtags @LIBRARIES@"
             exit 0
             ;;
         --showme:version | -showme:version) echo "$name for Isthmus version @VERSION@"; exit 0 ;;
