@@ -79,6 +79,8 @@ const HOUSES: &[House] = &[House {
         ("protocol::streamed", "engine"),
         ("rma::flow", "progress"),
         ("rma::notify", "progress"),
+        ("rma::service", "engine"),
+        ("rma::service", "progress"),
         ("rma::shared", "progress"),
         ("rma::target", "progress"),
     ],
