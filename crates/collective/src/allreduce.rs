@@ -3,7 +3,6 @@
 mod direct;
 pub(crate) mod halving;
 mod inter;
-mod linear;
 mod nodes;
 mod recursive_doubling;
 pub(crate) mod ring;
@@ -50,7 +49,6 @@ pub async unsafe fn run(
             Allreduce::Nodes => nodes::run(link, link.map(), operand, input, output, count),
             Allreduce::Halving => halving::run(link, operand, input, output, count),
             Allreduce::Ring => ring::run(link, operand, input, output, count),
-            Allreduce::Linear => linear::run(link, operand, input, output, count),
             Allreduce::Direct => direct::run(link, operand, input, output, count),
             Allreduce::Sliced => sliced::run(link, operand, input, output, count),
             Allreduce::RecursiveDoubling => recursive_doubling::run(link, operand, input, output, count),

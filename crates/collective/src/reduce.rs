@@ -3,7 +3,7 @@
 pub(crate) mod binomial;
 mod halving;
 pub(crate) mod inter;
-pub(crate) mod linear;
+mod linear;
 mod nodes;
 mod ring;
 mod shared;

@@ -38,8 +38,7 @@ pub struct Traits(u16);
 impl Traits {
     /// Nothing.
     pub const NONE: Self = Self(0);
-    /// A board: after the first calls, in no persistent one, on ranks of one node; elements of up to 4 KiB, with more
-    /// than 32 ranks up to 128 KiB for all ranks together; no user's
+    /// A board: after the first calls, in no persistent one, on up to 32 ranks of one node; elements of up to 4 KiB; no user's
     /// operation in a non-blocking call.
     pub const BOARD: Self = Self(1);
     /// Elements without gaps.

@@ -1,7 +1,6 @@
 //! Blocking collectives through memory that all ranks of a communicator share.
 //!
-//! A team of few ranks gets a [`Board`] in its third blocking collective (one that is hardly used pays nothing), one of many in its
-//! first. From then
+//! A communicator gets a [`Board`] in its [`WARM_UP`]th blocking collective: one that is hardly used pays nothing. From then
 //! on every such call has a number on the board and goes through *steps*. In a step a rank posts what it has for others: in
 //! the post itself if it is short, else in memory that the post names: staged, or the user's own ([`lending`]). The others read it there. Nothing is reset and
 //! nobody is waited for but those who have not posted yet, and, now and then, those who have not read yet. So a rank may
@@ -24,11 +23,10 @@ mod founding;
 pub mod immediate;
 mod lending;
 pub mod personal;
-mod places;
 pub mod slices;
 pub mod units;
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -45,24 +43,15 @@ use crate::link::{Call, Incoming, Link, Outgoing};
 use crate::select::Traits;
 use crate::team::Team;
 
-/// The blocking call in which ranks agree on a board: one that is hardly used pays nothing. Many ranks do so at once, since messages
-/// from each to each would take more memory and time than the board.
-fn warm_up_of(ranks: usize) -> u32 {
-    if ranks > 32 { 1 } else { 3 }
-}
-
-/// Ranks that a board can have.
-pub const MOST_RANKS: usize = isthmus_engine::MOST_MEMBERS;
+/// Calls by messages before there is a board.
+const WARM_UP: u32 = 3;
+/// Beyond it, looking at everybody's posts costs more than a logarithm of messages.
+pub const MOST_RANKS: usize = 32;
 /// Bytes of a long contribution that cross in one step where nothing is gained by shorter ones. The longest piece of staged
 /// memory has room for them and what stands before them.
 pub const LONG: usize = 256 << 10;
-/// Elements of more bytes are not combined in shared memory; with many ranks, shorter ones neither ([`largest_element`]).
+/// Elements of more bytes are not combined in shared memory.
 pub const LARGEST_ELEMENT: usize = 4 << 10;
-
-/// Elements of more bytes are not combined in the shared memory of so many ranks: one for each must fit into a post.
-pub fn largest_element(ranks: usize) -> usize {
-    LARGEST_ELEMENT.min((128 << 10) / ranks)
-}
 
 /// Shared control of one communicator.
 #[derive(Debug, Default)]
@@ -158,10 +147,8 @@ pub struct Access<'a> {
     floods: Cell<bool>,
     /// Memory of the user that is lent.
     lent: Cell<Option<Loan>>,
-    /// Who has lent us some: a bit for each of the first ranks.
-    lenders: Cell<u64>,
-    /// And the others.
-    far_lenders: RefCell<Vec<usize>>,
+    /// Who has lent us some: a bit for each rank.
+    lenders: Cell<u32>,
     /// The first one. Boxed, since calls are handed about, and have none.
     fault: Cell<Option<Box<Error>>>,
 }
@@ -200,7 +187,7 @@ pub fn begin<'a>(team: &'a Team, call: &Call<'a>) -> Result<Option<Access<'a>>> 
 #[cold]
 fn warm_up(team: &Team, call: &Call<'_>) -> Result<()> {
     let control = &team.shared;
-    if team.is_inter() || control.early.fetch_add(1, Ordering::Relaxed) + 1 != warm_up_of(call.size()) {
+    if team.is_inter() || control.early.fetch_add(1, Ordering::Relaxed) + 1 != WARM_UP {
         return Ok(());
     }
     let members: Vec<usize> = match control.layout(team) {
@@ -239,7 +226,6 @@ impl<'a> Access<'a> {
             floods: Cell::new(false),
             lent: Cell::new(None),
             lenders: Cell::new(0),
-            far_lenders: RefCell::new(Vec::new()),
             fault: Cell::new(None),
         }
     }

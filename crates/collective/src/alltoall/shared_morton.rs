@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn each_block_is_sorted_once_and_pieces_are_square() {
-        for size in 1..=64 {
+        for size in 1..=MOST_RANKS {
             let pieces = pieces(size);
             assert_eq!(pieces.len(), size);
             assert!(pieces.iter().all(|piece| piece.len() == size - 1));

@@ -12,9 +12,6 @@ const NO_MORE: Traits = Traits::NONE;
 /// Numbers of ranks for which reductions keep to the order of ranks, inexact as they may be.
 const IN_RANK_ORDER: Range = Range(0, MOST_IN_RANK_ORDER as u64);
 
-/// Those of them where messages from each to each take much memory and time.
-const MANY_IN_RANK_ORDER: Range = Range(33, MOST_IN_RANK_ORDER as u64);
-
 /// Blocks up to this length are shown by the root in few steps; beyond, with more ranks than CPUs, each step costs it more switches
 /// than a ring to each rank does (docs/numbers.md).
 const SCATTERED_AT_ONCE: u64 = 128 << 10;
@@ -331,8 +328,6 @@ collectives! {
             "n combined at each rank, in its unit first; n from each unit to each other; three steps", "XHC, EuroMPI/USA 2022; acoll of Open MPI";
         Direct = "direct", Traits::NONE, Ranks,
             "p - 1 messages of n a rank, one round; p - 1 operations on n", "the flat form, by messages";
-        Linear = "linear", Traits::NONE, Ranks,
-            "p - 1 messages of n at the first rank, which combines all; log p rounds of n", "the flat form, by messages, and a tree";
         Sliced = "sliced", Traits::ELEMENT_EACH, Ranks,
             "two rounds of p - 1 messages of n / p; n combined at each rank", "acoll of Open MPI; Rabenseifner 2004";
         RecursiveDoubling = "recursive_doubling", Traits::NONE, Rounds,
@@ -349,7 +344,6 @@ collectives! {
         SharedDirect(up_to(2), Range(16 << 10, 256 << 10), CHEAP_AND_IDLE), "one copy rather than two";
         SharedFlat(ANY, ANY, NO_MORE), "each rank is scheduled once";
         RecursiveDoubling(up_to(2), up_to(16 << 10), NO_MORE), "one round, and two operands have one order";
-        Linear(MANY_IN_RANK_ORDER, up_to(8 << 10), NO_MORE), "few pairs of ranks, and the same result as with a board";
         Direct(IN_RANK_ORDER, up_to(1 << 10), NO_MORE), "one round";
         Sliced(IN_RANK_ORDER, ANY, NO_MORE), "each element is combined once, all at the same time";
         Direct(IN_RANK_ORDER, ANY, NO_MORE), "the same result as with a board";

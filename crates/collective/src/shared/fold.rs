@@ -4,8 +4,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::places::Places;
-use super::{Access, largest_element};
+use super::{Access, LARGEST_ELEMENT, MOST_RANKS};
 use crate::elements::Elements;
 use crate::error::Result;
 use crate::link::Link;
@@ -34,13 +33,13 @@ pub unsafe fn fold(
     count: i64,
 ) -> Result<()> {
     let me = access.rank();
-    let mut parts = Places::new(ranks, own);
-    for (rank, part) in parts.iter_mut().enumerate().filter(|(rank, _)| *rank != me) {
+    let mut parts = [own; MOST_RANKS];
+    for (rank, part) in parts.iter_mut().enumerate().take(ranks).filter(|(rank, _)| *rank != me) {
         *part = at(rank)?;
     }
     let own = (me < ranks).then_some(me);
     // SAFETY: the caller's promise.
-    unsafe { fold_parts(access, operand, &parts, own, output, count) }
+    unsafe { fold_parts(access, operand, &parts[..ranks], own, output, count) }
 }
 
 /// The same where all are known. The one at `own` is in memory of our own.
@@ -140,10 +139,10 @@ pub fn overlap(left: *const u8, right: *const u8, length: usize) -> bool {
 }
 
 impl Operand<'_> {
-    /// Can these elements be combined in memory that so many ranks share?
+    /// Can these elements be combined in shared memory?
     #[inline]
-    pub fn crosses_small(&self, ranks: usize) -> bool {
-        self.crossing(1) <= largest_element(ranks)
+    pub fn crosses_small(&self) -> bool {
+        self.crossing(1) <= LARGEST_ELEMENT
     }
 
     /// Bytes of `count` elements as they cross.

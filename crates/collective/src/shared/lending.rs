@@ -71,17 +71,14 @@ impl Access<'_> {
     /// What a rank has lent is about to be read.
     #[inline]
     pub(super) fn borrow(&self, lender: usize) {
-        match lender {
-            0..64 => self.lenders.set(self.lenders.get() | 1 << lender),
-            _ => self.far_lenders.borrow_mut().push(lender),
-        }
+        self.lenders.set(self.lenders.get() | 1 << lender);
     }
 
     /// All is read, and what we have lent was read by all, as soon as that is so. No step comes after this.
     #[twice]
     #[inline]
     pub async fn settle(&self) -> Result<()> {
-        if self.lenders.get() != 0 || !self.far_lenders.borrow().is_empty() {
+        if self.lenders.get() != 0 {
             self.check_lenders().await?;
         }
         match self.lent.get() {
@@ -94,9 +91,8 @@ impl Access<'_> {
     async fn check_lenders(&self) -> Result<()> {
         let lenders = self.lenders.replace(0);
         let call = Step::first_of(self.call);
-        let far = self.far_lenders.take();
-        let near = (0..self.board.members().min(64)).filter(|member| lenders >> member & 1 != 0);
-        match near.chain(far).find(|&member| self.board.has_withdrawn(member, call)) {
+        let mut members = (0..self.board.members()).filter(|member| lenders & 1 << member != 0);
+        match members.find(|&member| self.board.has_withdrawn(member, call)) {
             None => Ok(()),
             Some(member) => Err(self.why_left(member).await),
         }

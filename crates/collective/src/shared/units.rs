@@ -5,11 +5,10 @@ use std::ops::Range;
 use isthmus_engine::Step;
 use isthmus_twice::twice;
 
-use super::Access;
 use super::exchange::Draft;
 use super::fold::fold_parts;
-use super::places::Places;
 use super::slices::{Slices, length};
+use super::{Access, MOST_RANKS};
 use crate::error::Result;
 use crate::layout::Layout;
 use crate::link::Link;
@@ -160,7 +159,7 @@ impl Access<'_> {
         to: *mut u8,
     ) -> Result<()> {
         let own = workers.share_of(self.rank(), slices);
-        let mut parts = Places::new(workers.count(), operand.at(input, own.start).cast_const());
+        let mut parts = [operand.at(input, own.start).cast_const(); MOST_RANKS];
         for other in workers.others(self.rank()) {
             // All but its own share.
             let theirs = workers.share_of(other, slices);
@@ -169,17 +168,9 @@ impl Access<'_> {
             let missing = if theirs.start < own.start { length(&theirs) } else { 0 };
             parts[workers.place(other)] = shown.wrapping_add(operand.crossing(own.start - slices.first - missing));
         }
+        let parts = &parts[..workers.count()];
         // SAFETY: the caller's promise.
-        unsafe {
-            fold_parts(
-                self,
-                operand,
-                &parts,
-                Some(workers.place(self.rank())),
-                to,
-                length(&own),
-            )
-        }
+        unsafe { fold_parts(self, operand, parts, Some(workers.place(self.rank())), to, length(&own)) }
     }
 
     /// All units have posted theirs, as soon as they have.
@@ -217,7 +208,7 @@ impl Access<'_> {
             if elements.is_empty() {
                 continue;
             }
-            let mut parts = Places::new(self.size() + 1, std::ptr::null());
+            let mut parts = [std::ptr::null(); MOST_RANKS];
             let (mut number, mut own_place) = (0, None);
             for workers in partials.units.clone() {
                 let owner = workers.owner(slice, partials.slices);

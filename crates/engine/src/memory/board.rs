@@ -121,12 +121,12 @@ pub struct Board {
     me: usize,
     /// What everyone is known to have finished.
     all_finished: AtomicU64,
-    /// Members that have failed: nobody waits for them. A bit for each.
-    dead: Box<[AtomicU64]>,
+    /// Members that have failed: nobody waits for them.
+    dead: AtomicU64,
 }
 
-/// Members that a board can have. It takes 6.1 KiB for each, shared by all.
-pub const MOST_MEMBERS: usize = 1024;
+/// Members that a board can have.
+pub const MOST_MEMBERS: usize = 64;
 
 // SAFETY: the memory is atomics in the job segment, which stays mapped until the process exits; payloads are handed from
 // writer to readers by their marks.
@@ -188,7 +188,7 @@ impl Board {
             members: members.iter().map(|peer| peer.0).collect(),
             me,
             all_finished: AtomicU64::new(0),
-            dead: (0..members.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
+            dead: AtomicU64::new(0),
         })
     }
 
@@ -253,8 +253,8 @@ impl Board {
     #[cold]
     fn look_round(&self) -> u64 {
         let finished = |member| self.progress(member).finished();
-        let is_dead = |member: usize| self.dead[member / 64].load(Ordering::Relaxed) >> (member % 64) & 1 != 0;
-        let others = (0..self.members.len()).filter(|&member| member != self.me && !is_dead(member));
+        let gone = self.dead.load(Ordering::Relaxed) | 1 << self.me;
+        let others = (0..self.members.len()).filter(|&member| gone & 1 << member == 0);
         let all = others.map(finished).min().unwrap_or(u64::MAX);
         self.all_finished.fetch_max(all, Ordering::Relaxed);
         all
@@ -263,9 +263,9 @@ impl Board {
     /// From now on wait for no member that has failed.
     #[cold]
     pub(crate) fn bury(&self, has_failed: impl Fn(u32) -> bool) {
-        for member in (0..self.members.len()).filter(|&member| has_failed(self.members[member])) {
-            self.dead[member / 64].fetch_or(1 << (member % 64), Ordering::Relaxed);
-        }
+        let dead = (0..self.members.len()).filter(|&member| has_failed(self.members[member]));
+        self.dead
+            .fetch_or(dead.fold(0, |bits, member| bits | 1 << member), Ordering::Relaxed);
     }
 
     /// Everyone has come to `step`, as its posts show, and so has finished all calls before.
