@@ -3,13 +3,109 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use isthmus_tests::{
     ControlGroup, Finished, Run, Running, abstract_sockets, children, command, compile, full, job_socket, named,
-    prefix, signal,
+    prefix, signal, trial,
 };
+use libtest_mimic::Arguments;
+
+/// A test by its name, and what this machine must allow for it.
+macro_rules! test {
+    ($name:ident) => {
+        trial(stringify!($name), Ok(()), $name)
+    };
+    ($name:ident, $allowed:ident) => {
+        trial(stringify!($name), $allowed(), $name)
+    };
+}
+
+fn main() -> ExitCode {
+    let trials = vec![
+        test!(kill_one_rank_in_the_middle_of_anything),
+        test!(kill_one_rank_while_the_others_sleep),
+        test!(kill_everything_and_nothing_is_left),
+        test!(kill_only_mpiexec_and_its_ranks_end),
+        test!(kill_only_mpiexec_while_ranks_sleep),
+        test!(stopped_ranks_only_delay),
+        test!(denied_single_copy_changes_speed_only),
+        test!(no_wake_is_lost_without_membarrier),
+        test!(many_senders_without_membarrier),
+        test!(a_small_dev_shm_does_not_matter, may_mount),
+        test!(memory_that_is_nearly_gone, may_limit_memory),
+        test!(more_memory_than_there_is, may_limit_memory),
+        test!(a_quota_below_the_number_of_cpus, may_limit_cpus),
+        test!(an_affinity_mask_of_one_cpu),
+        test!(other_users_change_speed_only, may_change_user),
+        test!(survivors_go_on),
+        test!(killed_in_the_middle_of_a_collective),
+        test!(killed_while_memory_is_lent),
+        test!(killed_stopped_and_starved_while_units_combine),
+        test!(killed_between_groups_and_revoked_on_a_board),
+        test!(stopped_and_starved_in_the_middle_of_a_collective),
+        test!(memory_of_the_job_is_refused_in_the_middle_of_collectives),
+        test!(one_who_does_not_go_on_ends_the_job),
+        test!(a_flood_stays_within_a_small_budget),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// Whether this machine lets us mount; an error: what is missing.
+fn may_mount() -> Result<(), &'static str> {
+    let mut probe = Run::program("unshare");
+    probe = probe
+        .words("--mount sh -c")
+        .arg("mount -t tmpfs -o size=64k none /dev/shm");
+    let allowed = probe.finish().is_ok_and(|probe| probe.code == Some(0));
+    allowed.then_some(()).ok_or("mounting needs root")
+}
+
+/// As [`may_mount`], of a cgroup's memory.
+fn may_limit_memory() -> Result<(), &'static str> {
+    let group = ControlGroup::with_memory(1 << 40);
+    group.map(drop).ok_or("making a cgroup needs root")
+}
+
+/// As [`may_mount`], of a cgroup's CPUs.
+fn may_limit_cpus() -> Result<(), &'static str> {
+    if cpus() < 2 {
+        return Err("there is one CPU, and no quota below that");
+    }
+    let group = ControlGroup::with_cpus(cpus() - 1);
+    group
+        .map(drop)
+        .ok_or("making a cgroup needs root, and a kernel with quotas")
+}
+
+/// As [`may_mount`], of another user.
+fn may_change_user() -> Result<(), &'static str> {
+    if std::env::var_os("ISTHMUS_PREFIX").is_none() {
+        // Nothing can be tried; the test says so.
+        return Ok(());
+    }
+    let allowed = || {
+        Some(
+            Run::program(compile("deny").ok()?)
+                .words("user /bin/true")
+                .finish()
+                .ok()?
+                .code
+                == Some(0),
+        )
+    };
+    allowed()
+        .unwrap_or(false)
+        .then_some(())
+        .ok_or("changing the user needs root")
+}
+
+/// CPUs that this process may use.
+fn cpus() -> u32 {
+    std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32)
+}
 
 /// A different moment each time.
 fn moments(least: u64, most: u64) -> impl Iterator<Item = Duration> {
@@ -90,9 +186,9 @@ fn within(limit: Duration, what: &str, holds: impl Fn() -> bool) -> Result<()> {
     Ok(())
 }
 
-#[test]
 fn kill_one_rank_in_the_middle_of_anything() -> Result<()> {
     let times = if full() { 600 } else { 12 };
+    let mut kills = 0;
     for (time, moment) in moments(1, 400).take(times).enumerate() {
         let ranks = [2, 3, 4, 8][time % 4];
         let running = busy(ranks)?;
@@ -126,12 +222,16 @@ fn kill_one_rank_in_the_middle_of_anything() -> Result<()> {
             ranks.iter().all(|rank| !Path::new(&format!("/proc/{rank}")).exists()),
             "a rank lives on"
         );
+        kills += 1;
     }
+    ensure!(
+        kills * 2 >= times,
+        "only {kills} of {times} launches had a rank to kill"
+    );
     Ok(())
 }
 
 /// With everybody else asleep in a receive.
-#[test]
 fn kill_one_rank_while_the_others_sleep() -> Result<()> {
     let running = Run::mpiexec("-n 4")
         .arg(compile("act")?)
@@ -155,14 +255,15 @@ fn kill_one_rank_while_the_others_sleep() -> Result<()> {
     Ok(())
 }
 
-#[test]
 fn kill_everything_and_nothing_is_left() -> Result<()> {
     let before = traces();
     let times = if full() { 200 } else { 12 };
+    let mut kills = 0;
     for moment in moments(1, 300).take(times) {
         let running = busy(4)?;
         std::thread::sleep(moment);
         let all = children(running.pid());
+        kills += usize::from(!all.is_empty());
         let sockets: Vec<String> = all.iter().filter_map(|&rank| job_socket(rank)).collect();
         let files: Vec<String> = all.iter().flat_map(|&rank| named_files(rank)).collect();
         ensure!(files.is_empty(), "a rank uses files with names: {files:?}");
@@ -175,13 +276,15 @@ fn kill_everything_and_nothing_is_left() -> Result<()> {
         let left = || abstract_sockets().into_iter().any(|socket| sockets.contains(&socket));
         within(Duration::from_secs(1), "the job's socket gone", || !left())?;
     }
+    ensure!(kills * 2 >= times, "only {kills} of {times} launches had ranks to kill");
     ensure!(traces() == before, "left behind: {:?}", traces().difference(&before));
     Ok(())
 }
 
-#[test]
 fn kill_only_mpiexec_and_its_ranks_end() -> Result<()> {
-    for (time, moment) in moments(1, 300).take(if full() { 200 } else { 8 }).enumerate() {
+    let times = if full() { 200 } else { 8 };
+    let mut kills = 0;
+    for (time, moment) in moments(1, 300).take(times).enumerate() {
         let wrapped = format!("{}; sleep 100", compile("busy")?.display());
         let running = if time % 2 == 0 {
             busy(4)?
@@ -189,17 +292,21 @@ fn kill_only_mpiexec_and_its_ranks_end() -> Result<()> {
             Run::mpiexec("-n 3 sh -c").arg(wrapped).start()?
         };
         std::thread::sleep(moment);
+        kills += usize::from(!children(running.pid()).is_empty());
         signal(running.pid(), "KILL");
         running.finish()?;
         within(Duration::from_secs(1), "all ranks gone", || {
             named("programs/busy").is_empty()
         })?;
     }
+    ensure!(
+        kills * 2 >= times,
+        "only {kills} of {times} launches had ranks that mpiexec left behind"
+    );
     Ok(())
 }
 
 /// Ranks asleep in a receive, behind a wrapper that does not tell them.
-#[test]
 fn kill_only_mpiexec_while_ranks_sleep() -> Result<()> {
     let script = format!("{} all hang; true", compile("act")?.display());
     let running = Run::mpiexec("-n 3 sh -c").arg(script).start()?;
@@ -214,7 +321,6 @@ fn kill_only_mpiexec_while_ranks_sleep() -> Result<()> {
     })
 }
 
-#[test]
 fn stopped_ranks_only_delay() -> Result<()> {
     let running = Run::mpiexec("-n 3").arg(compile("busy")?).words("2").start()?;
     std::thread::sleep(Duration::from_millis(300));
@@ -229,7 +335,6 @@ fn stopped_ranks_only_delay() -> Result<()> {
 }
 
 /// Data is compared byte for byte; each errno is what some container answers.
-#[test]
 fn denied_single_copy_changes_speed_only() -> Result<()> {
     let deny = compile("deny")?;
     for errno in ["1", "38"] {
@@ -264,7 +369,6 @@ fn denied_single_copy_changes_speed_only() -> Result<()> {
 
 /// Who cannot fence for others, or cannot be fenced for, still loses no wake: not by short sleeps, which would take CPU time and
 /// show in the counter, but since those fence who can.
-#[test]
 fn no_wake_is_lost_without_membarrier() -> Result<()> {
     let (deny, wakes) = (compile("deny")?, compile("wakes")?);
     let hasty = || Run::mpiexec("--set yield_us=0 --set spin_us=1").limit(Duration::from_secs(90));
@@ -301,7 +405,6 @@ fn no_wake_is_lost_without_membarrier() -> Result<()> {
 }
 
 /// A rank that is refused membarrier hears more senders than it looks at by itself elsewhere.
-#[test]
 fn many_senders_without_membarrier() -> Result<()> {
     Run::mpiexec("-n 1")
         .arg(compile("deny")?)
@@ -315,14 +418,9 @@ fn many_senders_without_membarrier() -> Result<()> {
 }
 
 /// Where containers keep shared memory there is next to none: nothing of ours is there. Only root can try that.
-#[test]
 fn a_small_dev_shm_does_not_matter() -> Result<()> {
     let small = "mount -t tmpfs -o size=64k none /dev/shm && exec \"$@\"";
     let within = || Run::program("unshare").words("--mount sh -c").arg(small).arg("sh");
-    if !within().arg("true").finish().is_ok_and(|probe| probe.code == Some(0)) {
-        println!("not tried: mounting needs root");
-        return Ok(());
-    }
     for (program, ranks) in [("large_messages", "3"), ("shared_buffers", "4"), ("collectives", "4")] {
         let run = within()
             .arg(command("mpiexec"))
@@ -336,17 +434,13 @@ fn a_small_dev_shm_does_not_matter() -> Result<()> {
 
 /// A job that fits into the memory of its group by a hair runs; one that does not ends at once, in one line, and leaves
 /// nothing. Only root can try that.
-#[test]
 fn memory_that_is_nearly_gone() -> Result<()> {
     const MIB: u64 = 1 << 20;
     let job = |group: &ControlGroup| {
         let run = group.run(command("mpiexec")).words("-n 2").arg(compile("bulk")?);
         run.words("32 6").limit(Duration::from_secs(60)).finish()
     };
-    let Some(group) = ControlGroup::with_memory(1 << 40) else {
-        println!("not tried: making a cgroup needs root");
-        return Ok(());
-    };
+    let group = ControlGroup::with_memory(1 << 40).context("making a cgroup")?;
     let run = job(&group)?;
     ensure!(run.code == Some(0), "{:?} {}", run.code, run.err);
     let peak = group.peak()?;
@@ -374,13 +468,9 @@ fn memory_that_is_nearly_gone() -> Result<()> {
 }
 
 /// What the group has no room for is refused, and nobody is killed for it. Only root can try that.
-#[test]
 fn more_memory_than_there_is() -> Result<()> {
     for ranks in ["1", "2"] {
-        let Some(group) = ControlGroup::with_memory(256 << 20) else {
-            println!("not tried: making a cgroup needs root");
-            return Ok(());
-        };
+        let group = ControlGroup::with_memory(256 << 20).context("making a cgroup")?;
         let run = group.run(command("mpiexec")).words("-n").arg(ranks);
         run.arg(compile("beyond")?)
             .words("300")
@@ -392,18 +482,10 @@ fn more_memory_than_there_is() -> Result<()> {
 
 /// A container's share of the machine is not what its affinity mask says: ranks that spin would be stopped for the rest of
 /// each period, with what the others wait for.
-#[test]
 fn a_quota_below_the_number_of_cpus() -> Result<()> {
     let quota = compile("quota")?;
-    let cpus = std::thread::available_parallelism()?.get() as u32;
-    if cpus < 2 {
-        println!("not tried: there is one CPU, and no quota below that");
-        return Ok(());
-    }
-    let Some(group) = ControlGroup::with_cpus(cpus - 1) else {
-        println!("not tried: making a cgroup needs root, and a kernel with quotas");
-        return Ok(());
-    };
+    let cpus = cpus();
+    let group = ControlGroup::with_cpus(cpus - 1).context("making a cgroup")?;
     let run = group.run(command("mpiexec")).words("-n").arg(cpus.to_string());
     run.arg(&quota).words("shared").succeed()?;
     // The same ranks outside: nothing else makes them give way.
@@ -416,7 +498,6 @@ fn a_quota_below_the_number_of_cpus() -> Result<()> {
 }
 
 /// A launcher that may use one CPU has ranks that may use no more, however many there are.
-#[test]
 fn an_affinity_mask_of_one_cpu() -> Result<()> {
     Run::program("taskset")
         .words("-c 0")
@@ -429,13 +510,7 @@ fn an_affinity_mask_of_one_cpu() -> Result<()> {
 }
 
 /// Ranks of different users without capabilities may not read one another's memory. Only root can try that.
-#[test]
 fn other_users_change_speed_only() -> Result<()> {
-    let probe = Run::program(compile("deny")?).words("user /bin/true").finish()?;
-    if probe.code != Some(0) {
-        println!("not tried: changing the user needs root");
-        return Ok(());
-    }
     // Where everybody may reach it, whatever the way to the repository allows.
     let open = std::env::temp_dir().join(format!("isthmus-users-{}", std::process::id()));
     Run::program("cp")
@@ -463,7 +538,6 @@ fn as_other_users(open: &Path) -> Result<()> {
 }
 
 /// The others go on where their error handlers return; the job's exit code stays that of the first failure.
-#[test]
 fn survivors_go_on() -> Result<()> {
     let program = compile("survive")?;
     for (scenario, ranks) in [
@@ -493,7 +567,6 @@ fn survivors_go_on() -> Result<()> {
 
 /// Somebody dies in the middle of a collective of any kind, and somebody else in the next: an error at everyone who lives, and no
 /// hang.
-#[test]
 fn killed_in_the_middle_of_a_collective() -> Result<()> {
     let before = traces();
     let program = compile("bad_collectives")?;
@@ -519,7 +592,6 @@ fn killed_in_the_middle_of_a_collective() -> Result<()> {
 
 /// Somebody dies while ranks read each other's memory: what a call gives to those for whom it succeeds is right, although others,
 /// who got an error, have written something else there.
-#[test]
 fn killed_while_memory_is_lent() -> Result<()> {
     let program = compile("lent_and_left")?;
     let kinds = [
@@ -554,7 +626,6 @@ fn killed_while_memory_is_lent() -> Result<()> {
 }
 
 /// The same where the units of a machine combine among themselves first, and ranks that stop there or are refused memory.
-#[test]
 fn killed_stopped_and_starved_while_units_combine() -> Result<()> {
     let program = compile("bad_collectives")?;
     // All but one rank die in turn, the first of them in a reduction.
@@ -590,7 +661,6 @@ fn killed_stopped_and_starved_while_units_combine() -> Result<()> {
 
 /// The same in collectives between two groups and among neighbors, of which one dies; and a communicator is revoked while all but
 /// one are in a collective on its board.
-#[test]
 fn killed_between_groups_and_revoked_on_a_board() -> Result<()> {
     let program = compile("bad_collectives")?;
     let seeds = if full() { 42 } else { 14 };
@@ -618,7 +688,6 @@ fn killed_between_groups_and_revoked_on_a_board() -> Result<()> {
 }
 
 /// Ranks that stop now and then, and ranks that are refused memory, in the middle of collectives.
-#[test]
 fn stopped_and_starved_in_the_middle_of_a_collective() -> Result<()> {
     let program = compile("bad_collectives")?;
     let seeds = if full() { 6 } else { 1 };
@@ -643,7 +712,6 @@ fn stopped_and_starved_in_the_middle_of_a_collective() -> Result<()> {
 
 /// The job's memory is refused to some or all ranks, for a while or for good, from each of the first pieces on: calls are right or
 /// fail, nobody hangs, and with memory all is well again.
-#[test]
 fn memory_of_the_job_is_refused_in_the_middle_of_collectives() -> Result<()> {
     let program = compile("bad_collectives")?;
     let most = if full() { 24 } else { 8 };
@@ -675,7 +743,6 @@ fn memory_of_the_job_is_refused_in_the_middle_of_collectives() -> Result<()> {
 }
 
 /// Where one rank does not want to go on, or meets the failure with a handler that ends the job, it ends.
-#[test]
 fn one_who_does_not_go_on_ends_the_job() -> Result<()> {
     for (scenario, said) in [
         ("unwilling", "ending the job"),
@@ -697,7 +764,6 @@ fn one_who_does_not_go_on_ends_the_job() -> Result<()> {
 }
 
 /// Rank 0 keeps no more of what it does not receive than it was allowed.
-#[test]
 fn a_flood_stays_within_a_small_budget() -> Result<()> {
     let run = Run::mpiexec("--set unexpected_limit=2M --set eager_limit=131072 -n 8")
         .arg(compile("flood")?)

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use isthmus_transfer::{Cause, Interrupted, Layout, Level, Span, Transfer};
 
-pub use children::{Child, Forked, unprivileged};
+pub use children::{Child, Forked, own_secret_address, unprivileged};
 pub use memory::Region;
 pub use shapes::{Form, Random};
 pub use staged::Staged;

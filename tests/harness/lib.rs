@@ -13,6 +13,7 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
+use libtest_mimic::Trial;
 
 pub use control_group::ControlGroup;
 pub use processes::{abstract_sockets, children, cpu_time, end, job_socket, listing, named, signal};
@@ -42,6 +43,15 @@ pub fn folder() -> &'static Path {
 /// Bad days are tried more often (`cargo xtask test --full`).
 pub fn full() -> bool {
     std::env::var_os("ISTHMUS_TEST_FULL").is_some()
+}
+
+/// One test of a list. `allowed`: whether it can be tried on this machine, or what is missing; then it counts as ignored.
+pub fn trial(name: &str, allowed: Result<(), &'static str>, test: fn() -> Result<()>) -> Trial {
+    let run = move || test().map_err(|error| format!("{error:#}").into());
+    match allowed {
+        Ok(()) => Trial::test(name, run),
+        Err(missing) => Trial::test(name, run).with_kind(missing).with_ignored_flag(true),
+    }
 }
 
 /// A folder below `target/` for what tests make.

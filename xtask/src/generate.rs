@@ -7,6 +7,7 @@ mod constants;
 mod entry;
 mod fuzz;
 mod header;
+mod openshmem;
 mod rust;
 mod standard;
 mod trampoline;
@@ -25,7 +26,7 @@ use standard::Standard;
 const GENERATED: &str = "crates/abi/src/generated";
 
 /// One-sided models: the list of their functions in `standard/`, and their library.
-const MODELS: [(&str, &str); 1] = [("armci", "libarmci.so.0: ARMCI")];
+const MODELS: [(&str, &str); 2] = [("armci", "libarmci.so.0: ARMCI"), ("ga", "libga.so.0: Global Arrays")];
 
 /// Writes everything that is generated; with `--check` writes nothing and fails on any difference.
 pub fn run(arguments: &[String]) -> Result<()> {
@@ -39,6 +40,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
         .context("xtask/ is in the workspace")?;
     let standard = Standard::read(root)?;
     let mut files = generate(&standard)?;
+    files.extend(openshmem::generate(root)?);
     for (model, what) in MODELS {
         let list = root.join("standard").join(model).with_extension("txt");
         let list = std::fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;

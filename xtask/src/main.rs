@@ -6,6 +6,7 @@ mod demo;
 mod fuzz;
 mod generate;
 mod install;
+mod kmod;
 mod layers;
 mod link;
 mod process;
@@ -23,6 +24,8 @@ usage: cargo xtask COMMAND
                          feed a target what libFuzzer comes up with (10 minutes), or these files;
                          --minimize makes what was found the corpus
   gen [--check]          write (or check) what is generated from standard/
+  kmod [--kernel RELEASE]
+                         build the kernel module into target/kmod/RELEASE (default: the running kernel)
   check-layers           crates use only crates below them, parts of a crate only parts below them";
 
 fn main() -> ExitCode {
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         "test" => test::run(rest),
         "fuzz" => fuzz::run(rest),
         "gen" => generate::run(rest),
+        "kmod" => kmod::run(rest),
         "check-layers" => layers::run(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");

@@ -1,5 +1,7 @@
 //! `test`: everything that must pass, one line per step, and one closing line that counts.
 
+mod kmod;
+mod network;
 mod outside;
 mod suite;
 
@@ -62,11 +64,13 @@ const PARTS: &[Part] = &[
     sources("units", units),
     sources("loom", loom),
     installed("ranks", ranks),
+    installed("network", |suite, around| network::run(suite, &around.prefix)),
     installed("mpi4py", |suite, around| {
         mpi4py::run(suite, &around.prefix, around.full)
     }),
     installed("imb", |suite, around| imb::run(suite, &around.prefix, around.full)),
     installed("mpich", |suite, around| mpich::run(suite, &around.prefix)),
+    installed("kmod", |suite, around| kmod::run(suite, &around.prefix)),
     installed("cmake", |suite, around| cmake::run(suite, &around.prefix)),
     Part {
         long: true,

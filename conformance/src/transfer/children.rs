@@ -16,6 +16,11 @@ static SECRET: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 /// Children so far.
 static BORN: AtomicU64 = AtomicU64::new(0);
 
+/// Where each child has its copy of its secret.
+pub fn own_secret_address() -> u64 {
+    SECRET.as_ptr().expose_provenance() as u64
+}
+
 /// A child that holds a region at an address of its own, followed by a hole, and does nothing.
 #[derive(Debug)]
 pub struct Child {
@@ -76,6 +81,21 @@ impl Child {
             view,
             length,
         }
+    }
+
+    /// What it proves its identity by.
+    pub fn secret(&self) -> [u64; 2] {
+        self.secret
+    }
+
+    /// Bytes of its region; a hole follows.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Its region, as the kit sees it.
+    pub fn view(&self) -> &Region {
+        &self.view
     }
 
     /// Its process id.

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use isthmus_engine::tunables;
-use isthmus_os::{cgroup, cma_probe, cpu, limits, membarrier, memfd, memory, xpmem, yama};
+use isthmus_os::{cgroup, cma_probe, cpu, errno, huge, kmod, limits, membarrier, memfd, memory, xpmem, yama};
 use serde::Serialize;
 
 use crate::prefix::Prefix;
@@ -70,11 +70,16 @@ pub fn run(json: bool) -> Result<ExitCode> {
         wake_up(),
         processors(),
         memory_left(),
+        huge_pages(),
         open_files(),
         processes(),
         address_space(),
     ];
-    let findings: Vec<Finding> = always.into_iter().chain(mapped_peers()).collect();
+    let findings: Vec<Finding> = always
+        .into_iter()
+        .chain(mapped_peers())
+        .chain([kernel_module()].into_iter().flatten())
+        .collect();
     if json {
         println!("{}", serde_json::to_string_pretty(&findings)?);
     } else {
@@ -200,6 +205,48 @@ fn memory_left() -> Finding {
         )
     } else {
         Finding::good(WHAT, found)
+    }
+}
+
+/// What memory that peers map would gain, and what stands in the way.
+fn huge_pages() -> Finding {
+    const WHAT: &str = "huge pages for memory that peers map";
+    let pool = huge::pool();
+    let setting = huge::shared_memory_setting();
+    let found = format!(
+        "shared memory: {}; pool: {} of {} pages free",
+        setting.as_deref().unwrap_or("none by this kernel"),
+        pool.free,
+        pool.pages
+    );
+    match setting.as_deref() {
+        Some("always" | "advise" | "within_size" | "force") => Finding::good(WHAT, found),
+        _ => Finding::limited(
+            WHAT,
+            found,
+            "a fault and an entry of the translation caches per 2 MiB instead of per 4 KiB: echo advise > \
+             /sys/kernel/mm/transparent_hugepage/shmem_enabled; or ISTHMUS_HUGE_PAGES=thp, which needs no such setting from Linux 6.1 on",
+        ),
+    }
+}
+
+/// Few machines have it, so its absence is no finding.
+fn kernel_module() -> Option<Finding> {
+    const WHAT: &str = "our kernel module (/dev/isthmus)";
+    match kmod::Device::open(kmod::DEVICE, [0; 16]) {
+        Ok(device) => Some(Finding::good(
+            WHAT,
+            match device.has_dma_engine() {
+                true => "loaded; a DMA engine copies what is copied later",
+                false => "loaded",
+            },
+        )),
+        Err(error) if error.errno == errno::ENOENT => None,
+        Err(error) => Some(Finding::limited(
+            WHAT,
+            error.to_string(),
+            "chmod 0666 /dev/isthmus, or load the module of this version (kmod/README.md)",
+        )),
     }
 }
 

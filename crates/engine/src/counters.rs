@@ -87,6 +87,7 @@ table! {
     RENDEZVOUS_SENT = "rendezvous_sent", "Messages announced and fetched or streamed.";
     UNEXPECTED = "unexpected", "Messages that arrived before their receive was posted.";
     CMA_BYTES = "cma_bytes", "Bytes copied by process_vm_readv.";
+    KMOD_BYTES = "kmod_bytes", "Bytes copied by our kernel module.";
     VMSPLICE_BYTES = "vmsplice_bytes", "Bytes that came here as pages attached to a pipe.";
     WRITEV_BYTES = "writev_bytes", "Bytes that came here through a pipe by two copies.";
     LOOPBACK_BYTES = "loopback_bytes", "Bytes that came here through a socket of this host.";
@@ -98,10 +99,13 @@ table! {
     MAPPED_BYTES = "mapped_bytes", "Bytes copied straight from or to a peer's buffer in memory that both map.";
     LENT = "lent", "Contributions to collectives that others read where this rank has them, rather than a copy.";
     HEAP_BYTES = "heap_bytes", "Bytes given to this rank's program in memory that its peers map.";
+    HUGE_BYTES = "huge_bytes", "Of these, bytes for which huge pages were asked, and not refused.";
     HANDLES_MADE = "handles_made", "Handles given out, for objects of every kind but requests and messages.";
     HANDLES_FREED = "handles_freed", "Handles taken back: what is missing is live, or leaks.";
     ALGORITHMS_WANTED = "algorithms_wanted", "Collectives whose algorithm ISTHMUS_COLLECTIVES said.";
     LOCKS_TAKEN_OVER = "locks_taken_over", "Locks of accumulates that this rank took over from a rank that died with them.";
+    RMA_CALLS = "rma_calls", "One-sided operations, or pieces of them, that asked their target for help, since single copies are refused.";
+    RMA_SERVED = "rma_served", "One-sided operations of others that this rank helped.";
     SPINS = "spins", "Times this rank, which has a CPU of its own, had looked 64 times in vain and went on looking.";
     YIELDS = "yields", "Times this rank gave its CPU to others that wanted it, since nothing came.";
     SLEEPS = "sleeps", "Times this rank went to sleep on its doorbell.";

@@ -1,8 +1,12 @@
-//! The engine's state, and a round of progress. What it does is in the folder beside and in the other files of this crate, by what it
-//! is about.
+//! The engine: its parts, a round of progress, and what is done where parts meet.
+//!
+//! Each part owns its state; its fields are private to it. What a message goes through is in `protocol/`.
 
 mod arrivals;
 mod departures;
+mod failed_calls;
+mod failures;
+mod remote;
 mod unexpected;
 
 use std::os::fd::OwnedFd;
@@ -11,21 +15,14 @@ use std::sync::atomic::Ordering;
 use isthmus_shm::{Offset, Segment, Slot, doorbell};
 
 use crate::channel::channels::Channels;
+use crate::channel::network::Network;
 use crate::matching::matcher::Matching;
-use crate::membership::boot;
-use crate::membership::given_up::GivenUps;
-use crate::membership::liveness::Wounds;
-use crate::memory::arena::{self, Arena};
-use crate::memory::spare::Spare;
-use crate::memory::staging::Staging;
+use crate::membership::{Membership, boot};
+use crate::memory::Memory;
+use crate::memory::arena;
 use crate::ops::Ops;
-use crate::protocol::advertise::{Adverts, Claim};
-use crate::protocol::choice::select::Lessons;
-use crate::protocol::reach::Reach;
-use crate::protocol::rendezvous::Question;
-use crate::protocol::send;
-use crate::protocol::single_copy::{Pull, Push};
-use crate::protocol::streamed::Streams;
+use crate::protocol::transfers::Transfers;
+use crate::rma::Serving;
 use crate::tunables;
 
 use arrivals::{Deferred, PATIENCE};
@@ -34,80 +31,41 @@ use arrivals::{Deferred, PATIENCE};
 pub(crate) struct Engine {
     pub segment: &'static Segment,
     pub me: u32,
+    pub memory: Memory,
+    pub membership: Membership,
     pub channels: Channels,
     pub ops: Ops,
     pub matching: Matching,
+    pub transfers: Transfers,
     /// Who will probably be heard next: whom we heard last, or wait for; ourselves: nobody.
-    pub awaited: u32,
-    pub arena: Arena,
-    pub staging: Staging,
-    /// The same for calls that do not follow each other.
-    pub staging_apart: Staging,
-    /// Descriptors of sends that were withdrawn, until their receivers have seen it.
-    pub withdrawn: Vec<Offset>,
-    /// What is known of each peer's memory.
-    pub reach: Vec<Reach>,
-    /// What large messages from each peer taught us.
-    pub learned: Vec<Option<Box<Lessons>>>,
+    awaited: u32,
     deferred: Deferred,
-    /// Memory for unmatched payload.
-    pub spare: Spare,
-    /// Single copies that are under way.
-    pub pulls: Vec<Pull>,
-    /// Help that receivers asked for.
-    pub pushes: Vec<Push>,
-    /// Receives that we have advertised, and peers' receives that we may claim.
-    pub adverts: Adverts,
-    pub claims: Vec<Claim>,
-    /// What we have asked senders to stream.
-    pub questions: Vec<Question>,
-    /// Pipes and sockets to and from peers.
-    pub streams: Streams,
-    pub asked: u32,
-    pub fruitless: u16,
-    pub wounds: Wounds,
-    pub given_ups: GivenUps,
-    /// The connection to the launcher.
-    pub lifeline: Option<OwnedFd>,
+    /// Rounds of progress in a row that moved nothing, roughly.
+    fruitless: u16,
+    /// Calls of one-sided operations that are being served, and how many were made.
+    pub serving: Vec<Serving>,
+    calls: u32,
     /// Scratch of `flush`.
-    pub done: Vec<u32>,
-    pub eager_limit: usize,
-    /// From this length up to the eager limit messages are announced nonetheless, where that pays.
-    pub announced_from: usize,
+    done: Vec<u32>,
 }
 
 impl Engine {
     pub fn new(segment: &'static Segment, me: u32, fence_needed: bool, lifeline: Option<OwnedFd>) -> Self {
-        let ranks = segment.ranks() as usize;
         Self {
             segment,
             me,
-            matching: Matching::new(tunables::UNEXPECTED_LIMIT.get()),
+            memory: Memory::default(),
+            membership: Membership::new(lifeline),
             channels: Channels::new(segment, me, fence_needed),
             ops: Ops::default(),
+            matching: Matching::new(tunables::UNEXPECTED_LIMIT.get()),
+            transfers: Transfers::new(segment.ranks()),
             awaited: me,
-            arena: Arena::default(),
-            staging: Staging::default(),
-            staging_apart: Staging::default(),
-            withdrawn: Vec::new(),
-            reach: vec![Reach::default(); ranks],
-            learned: (0..ranks).map(|_| None).collect(),
             deferred: Deferred::default(),
-            spare: Spare::default(),
-            pulls: Vec::new(),
-            pushes: Vec::new(),
-            adverts: Adverts::default(),
-            claims: Vec::new(),
-            questions: Vec::new(),
-            streams: Streams::default(),
-            asked: 0,
             fruitless: 0,
-            wounds: Wounds::default(),
-            given_ups: GivenUps::default(),
-            lifeline,
+            serving: Vec::new(),
+            calls: 0,
             done: Vec::new(),
-            eager_limit: send::eager_limit(segment.ranks()) as usize,
-            announced_from: send::announced_from(),
         }
     }
 
@@ -129,23 +87,15 @@ impl Engine {
         if self.segment.attention(self.me).load(Ordering::Relaxed) != 0 {
             moved |= self.attend();
         }
+        if self.channels.has_network() {
+            moved |= self.advance_network(moved);
+        }
         if !self.channels.is_quiet() {
             moved |= self.flush();
         }
-        let pulled = !self.pulls.is_empty() && self.pull_on();
-        moved |= pulled;
-        // Who has something of its own to copy does not help.
-        if !self.pushes.is_empty() {
-            moved |= self.push_on(pulled);
-        }
-        if !self.claims.is_empty() {
-            moved |= self.claim_on();
-        }
-        if !self.questions.is_empty() {
-            moved |= self.question_on();
-        }
-        if self.streams.is_busy() {
-            moved |= self.stream_on();
+        moved |= self.advance_transfers();
+        if self.matching.has_calls() || !self.serving.is_empty() {
+            moved |= self.serve();
         }
         self.deferred.patient = false;
         if self.deferred.seen {
@@ -154,10 +104,16 @@ impl Engine {
         if !moved {
             self.fruitless = self.fruitless.wrapping_add(1);
             if self.fruitless == 0 {
-                crate::membership::boot::check_lifeline(self);
+                boot::check_lifeline(self.membership.lifeline(), self.me);
             }
         }
         moved
+    }
+
+    /// A number for the next call of a one-sided operation: no other one that is under way has it.
+    pub fn next_call(&mut self) -> i32 {
+        self.calls = self.calls.wrapping_add(1);
+        (self.calls & 0x3fff_ffff) as i32
     }
 
     /// What we show to the others.
@@ -173,7 +129,7 @@ impl Engine {
     /// Where ranks take turns: has the one that will probably be heard next got a CPU, as far as it knows itself? Not asked where some
     /// have one to themselves: those have theirs always, and wait for the ones that share (docs/decisions/0030).
     pub fn is_awaited_at_work(&self) -> bool {
-        self.awaited != self.me && !boot::is_partly_crowded() && self.segment.slot(self.awaited).is_at_work()
+        self.awaited != self.me && !boot::is_partly_oversubscribed() && self.segment.slot(self.awaited).is_at_work()
     }
 
     /// Rounds of progress in a row that moved nothing, roughly: it wraps.
@@ -188,23 +144,22 @@ impl Engine {
 
     /// End the job: see [`crate::abort`].
     pub fn abort(&self, code: i32, message: &str) -> ! {
-        crate::membership::boot::end_job(self.lifeline.as_ref(), code, message)
+        boot::end_job(self.membership.lifeline(), code, message)
     }
 
     /// Is there a record to take, or a doorbell bit? Takes nothing.
-    pub fn has_work(&self) -> bool {
+    pub fn has_work(&mut self) -> bool {
         self.channels.has_record()
+            || self.matching.has_calls()
             || self
                 .segment
                 .bitmap(self.me)
                 .iter()
                 .any(|word| word.load(Ordering::Acquire) != 0)
-            || self.has_copies_to_do()
-            || !self.claims.is_empty()
-            || !self.questions.is_empty()
-            || self.streams.is_draining()
+            || self.has_transfers_to_advance()
             || self.segment.attention(self.me).load(Ordering::Acquire) != 0
             || self.is_behind()
+            || self.channels.network_mut().is_some_and(Network::has_work)
     }
 
     /// The descriptor that a peer named.

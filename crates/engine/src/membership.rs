@@ -3,13 +3,44 @@
 //! Owns boot and the connection to the launcher, the places of ranks on the machine, process failures, revocation, agreement, and
 //! calls that a rank could not do its part of. It knows nothing of protocols.
 //!
-//! Offers: [`boot`], [`control`] (what launcher and ranks tell each other), [`job`] (the job's memory), [`place`], [`liveness`],
-//! [`consensus`], [`given_up`].
+//! Offers: [`boot`], [`control`] (what launcher and ranks tell each other), [`job`] (the job's memory), [`place`], [`failures`],
+//! [`consensus`], [`failed_calls`].
 
 pub(crate) mod boot;
 pub(crate) mod consensus;
 pub mod control;
-pub(crate) mod given_up;
+pub(crate) mod cpus;
+pub(crate) mod failed_calls;
+pub(crate) mod failures;
 pub mod job;
-pub(crate) mod liveness;
 pub(crate) mod place;
+
+use std::os::fd::OwnedFd;
+
+use failed_calls::FailedCalls;
+use failures::Failures;
+
+/// What this process knows of the others.
+#[derive(Debug)]
+pub(crate) struct Membership {
+    pub failures: Failures,
+    pub failed_calls: FailedCalls,
+    /// The connection to the launcher.
+    lifeline: Option<OwnedFd>,
+}
+
+impl Membership {
+    /// Nobody has failed.
+    pub fn new(lifeline: Option<OwnedFd>) -> Self {
+        Self {
+            failures: Failures::default(),
+            failed_calls: FailedCalls::default(),
+            lifeline,
+        }
+    }
+
+    /// The connection to the launcher, if there is one.
+    pub fn lifeline(&self) -> Option<&OwnedFd> {
+        self.lifeline.as_ref()
+    }
+}

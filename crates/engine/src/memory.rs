@@ -13,3 +13,20 @@ pub mod heap;
 pub(crate) mod payload;
 pub(crate) mod spare;
 pub(crate) mod staging;
+pub mod symmetric;
+
+use arena::Arena;
+use spare::Spare;
+use staging::Staging;
+
+/// The memory of this process.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    /// Small pieces of the segment.
+    pub arena: Arena,
+    /// Staging buffers of collectives, and those of calls that do not follow one another.
+    staging: Staging,
+    staging_apart: Staging,
+    /// Blocks for unexpected payload.
+    pub spare: Spare,
+}

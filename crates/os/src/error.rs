@@ -16,7 +16,7 @@ pub struct Error {
 pub mod errno {
     pub use libc::{
         EACCES, ECONNRESET, EFAULT, EFBIG, EINVAL, EIO, EMFILE, ENFILE, ENODEV, ENOENT, ENOMEM, ENOSYS, ENOTTY, EPERM,
-        EPIPE, ESRCH,
+        EPIPE, EPROTO, ESRCH,
     };
 }
 

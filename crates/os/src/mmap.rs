@@ -75,6 +75,20 @@ impl Mapping {
         }
     }
 
+    /// Let these pages be huge ones when the kernel next can, if its settings allow; `now`: have it make them at once,
+    /// whatever these say. False: it does not.
+    pub fn prefer_huge(&self, offset: usize, length: usize, now: bool) -> bool {
+        /// Since Linux 6.1.
+        const MADV_COLLAPSE: libc::c_int = 25;
+        assert!(offset.checked_add(length).is_some_and(|end| end <= self.length));
+        // SAFETY: the range is within ours; the advice changes no byte of it.
+        unsafe {
+            let first = self.base.as_ptr().add(offset).cast();
+            libc::madvise(first, length, libc::MADV_HUGEPAGE) == 0
+                && (!now || libc::madvise(first, length, MADV_COLLAPSE) == 0)
+        }
+    }
+
     /// First byte.
     pub fn base(&self) -> NonNull<u8> {
         self.base
@@ -102,4 +116,53 @@ impl Drop for Mapping {
         // SAFETY: the range is ours and nobody can hold a reference: they borrow from self.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.length) };
     }
+}
+
+/// Keep `length` bytes of addresses from `address` on for the caller, without memory and without access. False: they are not all
+/// free here, or the kernel does not want it.
+pub fn reserve_addresses(address: NonNull<u8>, length: usize) -> bool {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+    // SAFETY: with this flag a mapping replaces nothing that exists.
+    let got = unsafe { libc::mmap(address.as_ptr().cast(), length, libc::PROT_NONE, flags, -1, 0) };
+    if got == libc::MAP_FAILED {
+        return false;
+    }
+    if got.cast() == address.as_ptr() {
+        return true;
+    }
+    // Kernels before 4.17 take the address as a hint.
+    // SAFETY: the mapping is new and ours.
+    unsafe { libc::munmap(got, length) };
+    false
+}
+
+/// Give back what [`reserve_addresses`] kept.
+///
+/// # Safety
+/// The range must have been kept by the caller, and nobody may use it.
+pub unsafe fn release_addresses(address: NonNull<u8>, length: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { libc::munmap(address.as_ptr().cast(), length) };
+}
+
+/// Map part of `fd`, readable and writable, at `address`, in place of whatever is there.
+///
+/// # Safety
+/// What is there now must be the caller's, and nobody may need it.
+pub unsafe fn shared_at(fd: &OwnedFd, offset: u64, length: usize, address: NonNull<u8>) -> Result<()> {
+    // SAFETY: the caller's promise.
+    let got = unsafe {
+        libc::mmap(
+            address.as_ptr().cast(),
+            length,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED | libc::MAP_NORESERVE | libc::MAP_FIXED,
+            fd.as_raw_fd(),
+            offset as libc::off_t,
+        )
+    };
+    if got == libc::MAP_FAILED {
+        return Err(Error::last("mmap"));
+    }
+    Ok(())
 }

@@ -28,10 +28,10 @@ pub struct Slot {
     nonce: [AtomicU64; 2],
     nonce_address: AtomicU64,
     place: AtomicU64,
-    xpmem: AtomicU64,
+    access: [AtomicU64; 2],
     /// Nonzero: the rank wants to go on when others fail. Read by the launcher.
     endures: AtomicU32,
-    identity_ends: [u32; 3],
+    identity_ends: u32,
     /// Nonzero: the rank has given its CPU away, and has not got it back. On a line of its own: it changes often.
     away: AtomicU32,
     doorbell: Doorbell,
@@ -48,8 +48,8 @@ pub struct Identity {
     pub nonce_address: u64,
     /// Where on the machine it runs, as a number that only those who use it understand.
     pub place: u64,
-    /// The id by which XPMEM gives access to its memory; 0: it does not.
-    pub xpmem: u64,
+    /// By what a device gives access to its memory: XPMEM's id, or the kernel module's cookie; zeros: none does.
+    pub access: [u64; 2],
 }
 
 impl Slot {
@@ -67,7 +67,9 @@ impl Slot {
         self.nonce[1].store(identity.nonce[1], Ordering::Relaxed);
         self.nonce_address.store(identity.nonce_address, Ordering::Relaxed);
         self.place.store(identity.place, Ordering::Relaxed);
-        self.xpmem.store(identity.xpmem, Ordering::Relaxed);
+        for (word, value) in self.access.iter().zip(identity.access) {
+            word.store(value, Ordering::Relaxed);
+        }
         // SYNC: slot-state
         self.state.store(READY, Ordering::Release);
     }
@@ -86,7 +88,10 @@ impl Slot {
             ],
             nonce_address: self.nonce_address.load(Ordering::Relaxed),
             place: self.place.load(Ordering::Relaxed),
-            xpmem: self.xpmem.load(Ordering::Relaxed),
+            access: [
+                self.access[0].load(Ordering::Relaxed),
+                self.access[1].load(Ordering::Relaxed),
+            ],
         })
     }
 

@@ -13,9 +13,16 @@ use crate::process::quiet;
 pub struct Suite {
     passed: u32,
     failed: u32,
+    skipped: u32,
 }
 
 impl Suite {
+    /// Something that cannot be tested here, and why. The closing line counts it.
+    pub fn skip(&mut self, name: &str, why: &str) {
+        println!("{name} ... SKIPPED: {why}");
+        self.skipped += 1;
+    }
+
     /// One step that counts as one test. Prints one line, and what went wrong if something did. Answers whether it passed.
     pub fn step(&mut self, name: &str, body: impl FnOnce() -> Result<()>) -> bool {
         self.tell(name, || match body() {
@@ -41,7 +48,10 @@ impl Suite {
 
     /// Print the closing line; fails if anything did.
     pub fn close(self) -> Result<()> {
-        println!("{} passed, {} failed", self.passed, self.failed);
+        match self.skipped {
+            0 => println!("{} passed, {} failed", self.passed, self.failed),
+            skipped => println!("{} passed, {} failed, {skipped} skipped", self.passed, self.failed),
+        }
         if self.failed > 0 {
             bail!("not everything passed");
         }

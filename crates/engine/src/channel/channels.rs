@@ -3,12 +3,13 @@
 use std::sync::atomic::{Ordering, fence};
 
 use isthmus_os::membarrier;
-use isthmus_shm::ring::Mapped;
+use isthmus_shm::ring::{self, Mapped};
 use isthmus_shm::{Offset, Segment, doorbell};
 
 use crate::channel::cells::Cell;
 use crate::channel::inbound::Inbound;
-use crate::channel::outbound::{self, Leases, Outbound};
+use crate::channel::network::Network;
+use crate::channel::outbound::{self, Leases, Outbound, first_ring};
 use crate::counters;
 use crate::memory::arena::Arena;
 
@@ -29,6 +30,8 @@ pub(crate) struct Channels {
     /// Peers with something queued.
     backlog: Vec<u32>,
     leases: Leases,
+    /// The way to other nodes, if a rank of the job is on one.
+    network: Option<Box<Network>>,
     /// Cells that this process has made.
     cells_made: u32,
 }
@@ -46,31 +49,32 @@ impl Channels {
             polled: Vec::new(),
             backlog: Vec::new(),
             leases: Leases::default(),
+            network: None,
             cells_made: 0,
         }
     }
 
     /// The channel to `peer`, if there is one.
     #[inline]
-    pub fn to(&self, peer: u32) -> Option<&Outbound> {
+    pub fn outbound(&self, peer: u32) -> Option<&Outbound> {
         self.out[peer as usize].as_deref()
     }
 
-    /// As [`Self::to`].
+    /// As [`Self::outbound`].
     #[inline]
-    pub fn to_mut(&mut self, peer: u32) -> Option<&mut Outbound> {
+    pub fn outbound_mut(&mut self, peer: u32) -> Option<&mut Outbound> {
         self.out[peer as usize].as_deref_mut()
     }
 
     /// The channel from `peer`, if there is one.
     #[inline]
-    pub fn from(&self, peer: u32) -> Option<&Inbound> {
+    pub fn inbound(&self, peer: u32) -> Option<&Inbound> {
         self.inbound[peer as usize].as_deref()
     }
 
-    /// As [`Self::from`].
+    /// As [`Self::inbound`].
     #[inline]
-    pub fn from_mut(&mut self, peer: u32) -> Option<&mut Inbound> {
+    pub fn inbound_mut(&mut self, peer: u32) -> Option<&mut Inbound> {
         self.inbound[peer as usize].as_deref_mut()
     }
 
@@ -79,7 +83,11 @@ impl Channels {
     /// # Errors
     /// There is no memory for it.
     pub fn connect(&mut self, arena: &mut Arena, peer: u32) -> crate::Result<&mut Outbound> {
-        let outbound = Outbound::connect(self.segment, arena, self.me, peer)?;
+        let remote = self.network.as_mut().filter(|_| self.segment.is_elsewhere(peer));
+        let outbound = match remote {
+            None => Outbound::connect(self.segment, arena, self.me, peer)?,
+            Some(network) => network.connect(self.segment, arena, peer)?,
+        };
         Ok(self.out[peer as usize].insert(Box::new(outbound)))
     }
 
@@ -90,9 +98,14 @@ impl Channels {
 
     /// Tell `peer` that there is a record for it, if it does not look by itself or sleeps.
     #[inline]
-    pub fn ring(&self, peer: u32) {
+    pub fn ring(&mut self, peer: u32) {
         self.order();
-        if self.to(peer).is_none_or(|outbound| !outbound.is_polled()) {
+        if self.outbound(peer).is_none_or(|outbound| !outbound.is_polled()) {
+            // The rings to other nodes are never polled.
+            if self.is_remote(peer) {
+                self.send_remote(peer);
+                return;
+            }
             doorbell::set_bit(self.segment.bitmap(peer), self.me);
         }
         self.wake(peer);
@@ -139,7 +152,7 @@ impl Channels {
 
     /// A cell for messages to `peer`, if it answers them.
     pub fn make_cell(&mut self, arena: &mut Arena, peer: u32) {
-        let heard = self.from(peer).map_or(0, Inbound::longer);
+        let heard = self.inbound(peer).map_or(0, Inbound::longer);
         if let Some(outbound) = self.out[peer as usize].as_mut() {
             outbound.cells.make(self.segment, arena, &mut self.cells_made, heard);
         }
@@ -156,7 +169,7 @@ impl Channels {
     /// A larger ring to `peer`, if messages of this length want one and it can be had.
     pub fn lease(&mut self, peer: u32, length: usize) {
         let wanted = |outbound: &mut Outbound| outbound.wants_lease(length);
-        if !self.to_mut(peer).is_some_and(wanted) {
+        if !self.outbound_mut(peer).is_some_and(wanted) {
             return;
         }
         let offset = match self.leases.take(self.segment, &mut self.out, peer) {
@@ -190,7 +203,53 @@ impl Channels {
     /// Is there a record to take from a ring that is polled?
     pub fn has_record(&self) -> bool {
         let mut polled = self.polled.iter();
-        polled.any(|&peer| self.from(peer).is_some_and(|inbound| inbound.ring.is_ready()))
+        polled.any(|&peer| self.inbound(peer).is_some_and(|inbound| inbound.ring.is_ready()))
+    }
+
+    /// There is a way to other nodes.
+    pub fn set_network(&mut self, network: Option<Box<Network>>) {
+        self.network = network;
+    }
+
+    /// Is there a way to other nodes?
+    #[inline]
+    pub fn has_network(&self) -> bool {
+        self.network.is_some()
+    }
+
+    /// The way to other nodes.
+    pub fn network(&self) -> Option<&Network> {
+        self.network.as_deref()
+    }
+
+    /// As [`Self::network`].
+    pub fn network_mut(&mut self) -> Option<&mut Network> {
+        self.network.as_deref_mut()
+    }
+
+    /// Is this peer on another node?
+    #[inline]
+    pub fn is_remote(&self, peer: u32) -> bool {
+        self.network.is_some() && self.segment.is_elsewhere(peer)
+    }
+
+    /// Send what was written for a peer on another node, as far as it can go now. True: something went.
+    pub fn send_remote(&mut self, peer: u32) -> bool {
+        let (segment, me) = (self.segment, self.me);
+        self.network_mut()
+            .is_some_and(|network| network.send(segment, me, peer))
+    }
+
+    /// What handlers look at for each peer on another node whose records come. False: there is no memory for it.
+    pub fn open_remote(&mut self, arena: &mut Arena, peer: u32) -> bool {
+        if self.inbound[peer as usize].is_none() {
+            let length = ring::bytes_for(outbound::SMALL_RING);
+            let at = arena.allocate(self.segment, length).ok();
+            let memory = at.and_then(|at| Some((at, outbound::first_ring(self.segment, at.0)?)));
+            let Some((at, memory)) = memory else { return false };
+            self.inbound[peer as usize] = Some(Box::new(Inbound::new(at, memory)));
+        }
+        true
     }
 
     /// Find the ring from `peer`. False: there is none yet.
@@ -200,7 +259,7 @@ impl Channels {
         }
         // SYNC: inbox
         let at = self.segment.inbox(self.me, peer).load(Ordering::Acquire);
-        let Some(memory): Option<Mapped> = outbound::first_ring(self.segment, at) else {
+        let Some(memory): Option<Mapped> = first_ring(self.segment, at) else {
             return false;
         };
         let inbound = self.inbound[peer as usize].insert(Box::new(Inbound::new(Offset(at), memory)));
@@ -273,7 +332,7 @@ mod tests {
         assert!(us.open(1, false));
         us.poll(1);
         us.leave_to_doorbell(0, || false);
-        let is_polled = |them: &Channels| them.to(0).is_some_and(Outbound::is_polled);
+        let is_polled = |them: &Channels| them.outbound(0).is_some_and(Outbound::is_polled);
         assert!(us.polled == [1] && is_polled(&them), "refused");
         us.leave_to_doorbell(0, || true);
         assert!(us.polled.is_empty() && !is_polled(&them), "fenced");

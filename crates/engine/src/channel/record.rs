@@ -40,8 +40,8 @@ pub enum Handler {
     FirstInCell = 11,
     /// As `EagerMore`, of a message that `FirstInCell` began: [`EagerMore`] as [`InCell`].
     MoreInCell = 12,
-    /// A call is given up: [`GivenUp`].
-    GivenUp = 13,
+    /// A call is given up: [`CallFailed`].
+    CallFailed = 13,
     /// Bytes of an offered message stand in a stream: [`Fed`].
     Fed = 14,
 }
@@ -63,7 +63,7 @@ impl Handler {
             10 => Self::Advertised,
             11 => Self::FirstInCell,
             12 => Self::MoreInCell,
-            13 => Self::GivenUp,
+            13 => Self::CallFailed,
             14 => Self::Fed,
             _ => return None,
         })
@@ -166,7 +166,7 @@ pub struct ReadyToSend {
     pub descriptor: u64,
     /// The sender's operation, to be named in the answer.
     pub send_op: u32,
-    /// If it lies here and there (its address is 0): where the sender can push it, see [`crate::protocol::reach::Pushable`]. And
+    /// If it lies here and there (its address is 0): where the sender can push it, see [`crate::protocol::access::Pushable`]. And
     /// [`Self::COULD_GO`].
     pub flags: u32,
 }
@@ -178,7 +178,7 @@ impl ReadyToSend {
 
     /// Is it such a message, as far as its length goes, too?
     pub fn could_go(&self) -> bool {
-        self.flags & Self::COULD_GO != 0 && select::contested(self.total).is_some()
+        self.flags & Self::COULD_GO != 0 && select::compared(self.total).is_some()
     }
 }
 
@@ -251,7 +251,7 @@ pub struct Advertised {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
-pub struct GivenUp {
+pub struct CallFailed {
     /// The call's; its message space is the record's.
     pub tag: i32,
     pub zero: u32,
@@ -320,7 +320,7 @@ unsafe impl Fixed for Advertised {}
 // SAFETY: as above.
 unsafe impl Fixed for Switch {}
 // SAFETY: as above.
-unsafe impl Fixed for GivenUp {}
+unsafe impl Fixed for CallFailed {}
 // SAFETY: as above.
 unsafe impl Fixed for Fed {}
 const _: () = assert!(Envelope::SIZE == 8 && EagerFirst::SIZE == 24 && ReadyToSend::SIZE == 48);
@@ -330,7 +330,7 @@ const _: () = assert!(
         && Finished::SIZE == 16
         && Data::SIZE == 24
         && Switch::SIZE == 16
-        && GivenUp::SIZE == 8
+        && CallFailed::SIZE == 8
         && Fed::SIZE == 32
         && Help::SIZE == 48
         && InCell::<EagerFirst>::SIZE == 56

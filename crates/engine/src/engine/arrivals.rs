@@ -9,7 +9,7 @@ use isthmus_shm::ring::Header;
 use super::Engine;
 use crate::channel::cells::Cell;
 use crate::channel::record::{
-    Advertised, Body, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Fed, Finished, FullLine, GivenUp, Handler,
+    Advertised, Body, CallFailed, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Fed, Finished, FullLine, Handler,
     Help, InCell, ReadyToSend, Switch,
 };
 use crate::matching::queues::Key;
@@ -78,7 +78,8 @@ impl Engine {
             return false;
         }
         self.deferred.rounds = 0;
-        self.poll_hot()
+        let held = self.channels.has_network() && self.handle_held();
+        self.poll_hot() || held
     }
 
     /// Is this a longer message that no receive waits for, and whose bytes are to be kept? Its length.
@@ -105,7 +106,7 @@ impl Engine {
     }
 
     /// Does this message stay in its ring, since its receive may be about to be posted, or there is no memory for it?
-    fn stays(&mut self, peer: u32, header: Header, body: Body) -> bool {
+    pub(super) fn stays(&mut self, peer: u32, header: Header, body: Body) -> bool {
         let Some(bytes) = self.is_unexpected(peer, header, body) else {
             return false;
         };
@@ -113,7 +114,7 @@ impl Engine {
             self.deferred.seen = true;
             return true;
         }
-        let is_room = self.spare.provide(bytes as usize);
+        let is_room = self.memory.spare.provide(bytes as usize);
         if is_room {
             self.deferred.refused = None;
         } else if self.deferred.refuse(clock::now()) > REFUSED_LONG {
@@ -132,7 +133,7 @@ impl Engine {
         let mut taken = 0;
         let mut credited = false;
         while taken < BURST {
-            let Some(inbound) = self.channels.from_mut(peer) else {
+            let Some(inbound) = self.channels.inbound_mut(peer) else {
                 return false;
             };
             let Some(record) = inbound.ring.peek() else { break };
@@ -145,12 +146,12 @@ impl Engine {
                 break;
             }
             let handler = Handler::of(record.header);
-            let inbound = self.channels.from_mut(peer).expect("just looked at");
+            let inbound = self.channels.inbound_mut(peer).expect("just looked at");
             inbound.note(handler, record.header.length);
             if handler == Some(Handler::Switch) {
                 let to = body.split::<Switch>().map(|(to, _)| to);
                 let announce_only = self.matching.announce_only();
-                let inbound = self.channels.from_mut(peer).expect("a ring does not go away");
+                let inbound = self.channels.inbound_mut(peer).expect("a ring does not go away");
                 if !to.is_some_and(|to| inbound.switch(self.segment, record, to, announce_only)) {
                     // Nothing can come from this peer any more; somebody would wait for it for ever.
                     let why = format!(
@@ -162,7 +163,7 @@ impl Engine {
                 credited = true;
             } else {
                 self.dispatch(peer, record.header, body);
-                let inbound = self.channels.from_mut(peer).expect("a ring does not go away");
+                let inbound = self.channels.inbound_mut(peer).expect("a ring does not go away");
                 credited |= inbound.ring.release(record);
             }
             taken += 1;
@@ -181,6 +182,9 @@ impl Engine {
     /// Take whatever has come from a peer, also what would stay for its receive: nobody will look again.
     pub fn take_all(&mut self, peer: u32) {
         self.deferred.patient = false;
+        if self.channels.is_remote(peer) {
+            return self.take_all_remote(peer);
+        }
         while self.poll(peer) {}
     }
 
@@ -191,7 +195,7 @@ impl Engine {
             return false;
         }
         if !self.open(peer) {
-            return self.take_letter(peer);
+            return self.take_notice(peer);
         }
         self.channels.poll(peer);
         self.poll(peer)
@@ -199,12 +203,12 @@ impl Engine {
 
     /// Find the ring from `peer`. False: there is none yet.
     pub fn open(&mut self, peer: u32) -> bool {
-        self.channels.open(peer, self.matching.announce_only())
+        !self.channels.is_remote(peer) && self.channels.open(peer, self.matching.announce_only())
     }
 
     /// Hand a record to its handler. Records that make no sense are dropped: what a peer wrote is data, not truth.
     #[inline]
-    fn dispatch(&mut self, peer: u32, header: Header, body: Body) -> Option<()> {
+    pub(super) fn dispatch(&mut self, peer: u32, header: Header, body: Body) -> Option<()> {
         match Handler::of(header)? {
             Handler::Eager => {
                 let (envelope, payload) = body.split::<Envelope>()?;
@@ -244,7 +248,7 @@ impl Engine {
                 let (record, _) = body.split::<Advertised>()?;
                 self.on_advertised(peer, ContextId(header.context), record);
             }
-            Handler::GivenUp => self.on_given_up(ContextId(header.context), body.split::<GivenUp>()?.0),
+            Handler::CallFailed => self.on_call_failed(ContextId(header.context), body.split::<CallFailed>()?.0),
             Handler::Fed => self.on_fed(peer, body.split::<Fed>()?.0),
             Handler::Help => self.on_help(peer, body.split::<Help>()?.0),
             Handler::Switch => {}

@@ -1,33 +1,38 @@
 //! Records that leave: what waits for room, and operations that are complete when it has left.
 
-use crate::channel::outbound::Outbound;
+use crate::channel::network::Network;
+use crate::channel::outbound::{Answer, Outbound};
+use crate::channel::record::CallFailed;
 use crate::engine::Engine;
 
 impl Engine {
     /// Write what there is room for by now. True: something was written.
     pub fn flush_backlog(&mut self) -> bool {
-        let fed = self.streams.is_busy() && self.stream_on();
+        let fed = self.transfers.is_streaming() && self.stream_on();
         fed | (!self.channels.is_quiet() && self.flush())
     }
 
     /// Has everything that was to be sent left this process?
     pub fn is_quiet(&self) -> bool {
-        self.channels.is_quiet() && !self.streams.is_busy()
+        let has_left = self.channels.network().is_none_or(Network::is_quiet);
+        has_left && self.channels.is_quiet() && !self.transfers.is_streaming()
     }
 
     /// The channel to `peer`, made at first use.
     #[inline]
     pub fn outbound(&mut self, peer: u32) -> crate::Result<&mut Outbound> {
-        if self.channels.to(peer).is_none() {
+        if self.channels.outbound(peer).is_none() {
             self.connect(peer)?;
         }
-        Ok(self.channels.to_mut(peer).expect("just connected"))
+        Ok(self.channels.outbound_mut(peer).expect("just connected"))
     }
 
     #[cold]
     fn connect(&mut self, peer: u32) -> crate::Result<()> {
-        let outbound = self.channels.connect(&mut self.arena, peer)?;
-        self.given_ups.take_back_letters(peer, |letter| outbound.answer(letter));
+        let outbound = self.channels.connect(&mut self.memory.arena, peer)?;
+        for (context, tag) in self.membership.failed_calls.take_back_notices(peer) {
+            outbound.answer(Answer::CallFailed(context, CallFailed { tag, zero: 0 }));
+        }
         if !outbound.is_idle() {
             self.channels.add_backlog(peer);
         }
@@ -60,13 +65,16 @@ impl Engine {
 
     /// (whether something was written, whether nothing is left)
     fn flush_to(&mut self, peer: u32) -> (bool, bool) {
-        if self.channels.to(peer).is_none() {
-            return self.leave_letter(peer);
+        if self.channels.outbound(peer).is_none() {
+            return match self.channels.is_remote(peer) {
+                false => self.leave_notice(peer),
+                true => (false, self.outbound(peer).is_err()),
+            };
         }
         let mut wrote = false;
         let mut done = std::mem::take(&mut self.done);
         loop {
-            let outbound = self.channels.to_mut(peer).expect("a queue has its channel");
+            let outbound = self.channels.outbound_mut(peer).expect("a queue has its channel");
             let hold = outbound.announce_only();
             wrote |= outbound.flush(&mut done, hold);
             let may_pair = outbound.orders.may_pair();
@@ -85,6 +93,6 @@ impl Engine {
             self.ops.complete_as_is(op);
         }
         self.done = done;
-        (wrote, self.channels.to(peer).is_none_or(Outbound::is_idle))
+        (wrote, self.channels.outbound(peer).is_none_or(Outbound::is_idle))
     }
 }

@@ -39,14 +39,14 @@ impl Engine {
     }
 
     pub fn set_incoming(&mut self, peer: u32, incoming: Option<Incoming>) {
-        if let Some(inbound) = self.channels.from_mut(peer) {
+        if let Some(inbound) = self.channels.inbound_mut(peer) {
             inbound.incoming = incoming;
         }
     }
 
     /// If the pieces of a message from `peer` are on their way to `from`, let them go to `to`.
     pub fn redirect(&mut self, peer: u32, from: Incoming, to: Incoming) {
-        if let Some(inbound) = self.channels.from_mut(peer)
+        if let Some(inbound) = self.channels.inbound_mut(peer)
             && inbound.incoming == Some(from)
         {
             inbound.incoming = Some(to);

@@ -2,7 +2,7 @@
 
 use isthmus_shm::agreement::{self, Board, Contribution, Decision};
 
-use crate::membership::liveness;
+use crate::membership::failures;
 use crate::types::Peer;
 use crate::{Entered, Result};
 
@@ -37,7 +37,9 @@ impl Consensus {
         let me = members.iter().position(|peer| peer.0 == engine.me);
         let segment = engine.segment;
         let length = agreement::bytes_for(members.len());
-        let board = agreement::board(segment, key, members.len(), || engine.arena.allocate(segment, length))?;
+        let board = agreement::board(segment, key, members.len(), || {
+            engine.memory.arena.allocate(segment, length)
+        })?;
         Ok(Self {
             board,
             members,
@@ -83,7 +85,7 @@ impl Consensus {
         let engine = inside.engine();
         engine.channels.order();
         for (member, peer) in self.members.iter().enumerate() {
-            if member != self.me && !(liveness::wounds() > 0 && engine.has_failed(peer.0)) {
+            if member != self.me && !(failures::fault_events() > 0 && engine.has_failed(peer.0)) {
                 engine.channels.wake(peer.0);
             }
         }

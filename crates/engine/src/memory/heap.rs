@@ -11,14 +11,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ptr::NonNull;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
-use isthmus_os::memory;
+use isthmus_os::{huge, memory, process};
 pub use isthmus_shm::Place;
 use isthmus_shm::{Offset, Registry, Segment, registry, segment};
 
 use crate::membership::boot::{State, state};
-use crate::{Error, counters};
+use crate::{Error, counters, tunables};
 
 const PAGE: u64 = 4096;
 /// Addresses taken from the segment at a time, at least.
@@ -65,7 +65,15 @@ pub fn allocate(length: u64, alignment: u64) -> crate::Result<NonNull<u8>> {
     }
     let mut heap = heap();
     let heap = heap.as_mut().expect("made before the state is Inside");
-    let block = heap.allocate(length, alignment)?;
+    let policy = HugePages::policy();
+    // From the beginning of a huge page on, where there is room for one.
+    let aligned = match policy {
+        HugePages::Off => alignment,
+        _ if length < huge::BYTES => alignment,
+        _ => alignment.max(huge::BYTES),
+    };
+    let block = heap.allocate(length, aligned)?;
+    policy.apply(heap.segment, block);
     counters::HEAP_BYTES.add(length);
     Ok(heap.address(block))
 }
@@ -91,6 +99,55 @@ pub fn place_of(address: *const u8, length: u64) -> Option<Place> {
 #[inline]
 pub fn address_of(place: Place, length: u64) -> Option<NonNull<u8>> {
     REGISTRY.at(place, length)
+}
+
+/// What of the memory that peers map is to be in huge pages: the tunable `huge_pages`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HugePages {
+    /// As the machine's settings say, of shared memory that asks for it.
+    Auto,
+    /// At once, whatever they say.
+    Now,
+    Off,
+}
+
+impl HugePages {
+    fn policy() -> Self {
+        static POLICY: OnceLock<HugePages> = OnceLock::new();
+        *POLICY.get_or_init(|| match tunables::HUGE_PAGES.get() {
+            None | Some("auto") => Self::Auto,
+            Some("thp") => Self::Now,
+            Some("off") => Self::Off,
+            Some("hugetlb") => {
+                process::say(
+                    "isthmus: ISTHMUS_HUGE_PAGES=hugetlb: the pool is not used yet; huge pages are made as for thp",
+                );
+                Self::Now
+            }
+            Some(other) => {
+                process::say(&format!(
+                    "isthmus: ISTHMUS_HUGE_PAGES={other} is none of auto, thp, hugetlb and off; using auto"
+                ));
+                Self::Auto
+            }
+        })
+    }
+
+    /// Ask for huge pages where a block has room for some. If there are none, it has ordinary ones; one line says so if
+    /// they were asked for by name.
+    fn apply(self, segment: &Segment, block: Block) {
+        if self == Self::Off || block.length < huge::BYTES {
+            return;
+        }
+        let bytes = segment.prefer_huge(Offset(block.at), block.length, self == Self::Now);
+        counters::HUGE_BYTES.add(bytes);
+        if bytes == 0 && self == Self::Now {
+            static ONCE: Once = Once::new();
+            ONCE.call_once(|| {
+                process::say("isthmus: no huge pages for shared memory: ordinary ones are used. Cure: free memory, or Linux 6.1; or silence this with ISTHMUS_HUGE_PAGES=auto.");
+            });
+        }
+    }
 }
 
 /// A stretch of the segment: offset and length in bytes, whole pages.

@@ -277,13 +277,15 @@ impl Entered {
     pub fn stage(&mut self, board: &Arc<Board>, step: Step, length: usize) -> Result<Option<Staged>> {
         let engine = self.engine();
         let mut taken = engine
+            .memory
             .staging
-            .take(engine.segment, &mut engine.arena, board, step, length)?;
-        if taken.is_none() && engine.is_wounded() {
-            engine.staging.bury(|peer| engine.has_failed(peer));
+            .take(engine.segment, &mut engine.memory.arena, board, step, length)?;
+        if taken.is_none() && engine.has_faults() {
+            engine.memory.staging.bury(|peer| engine.has_failed(peer));
             taken = engine
+                .memory
                 .staging
-                .take(engine.segment, &mut engine.arena, board, step, length)?;
+                .take(engine.segment, &mut engine.memory.arena, board, step, length)?;
         }
         Ok(taken.map(|offset| staged(engine.segment, offset, length)))
     }
@@ -291,11 +293,12 @@ impl Entered {
     /// The same for calls that need not follow each other. There is always some, unless the job has no more memory.
     pub fn stage_apart(&mut self, board: &Arc<Board>, step: Step, length: usize) -> Result<Staged> {
         let engine = self.engine();
-        if engine.is_wounded() {
-            engine.staging_apart.bury(|peer| engine.has_failed(peer));
+        if engine.has_faults() {
+            engine.memory.staging_apart.bury(|peer| engine.has_failed(peer));
         }
-        let (segment, arena) = (engine.segment, &mut engine.arena);
+        let (segment, arena) = (engine.segment, &mut engine.memory.arena);
         let offset = engine
+            .memory
             .staging_apart
             .take_or_spill(segment, arena, board, step, length)?;
         Ok(staged(segment, offset, length))
@@ -304,7 +307,7 @@ impl Entered {
     /// Let go of boards that are needed only for what is staged, where all have read it.
     pub(crate) fn settle_staged(&mut self) {
         let engine = self.engine();
-        engine.staging.settle(&mut engine.arena);
-        engine.staging_apart.settle(&mut engine.arena);
+        engine.memory.staging.settle(&mut engine.memory.arena);
+        engine.memory.staging_apart.settle(&mut engine.memory.arena);
     }
 }

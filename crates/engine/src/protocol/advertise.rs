@@ -101,8 +101,9 @@ impl Engine {
             tag,
         };
         let is_pushable = mechanism::may_push(Way::SingleCopy) || mechanism::may_push(Way::Mapped);
-        let goes_at_once = length <= self.eager_limit && length < self.announced_from;
-        if goes_at_once || peer == self.me || own.is_some() || !is_pushable {
+        let goes_at_once = length <= self.transfers.eager_limit && length < self.transfers.announced_from;
+        let is_remote = self.channels.is_remote(peer);
+        if goes_at_once || peer == self.me || is_remote || own.is_some() || !is_pushable {
             return;
         }
         if tunables::ADVERTISE.get() == 0
@@ -114,7 +115,7 @@ impl Engine {
         let Some((at, ticket)) = self.open_advert(op) else {
             return;
         };
-        let (eager, announced) = self.channels.from(peer).map_or((0, 0), |inbound| inbound.messages());
+        let (eager, announced) = self.channels.inbound(peer).map_or((0, 0), |inbound| inbound.messages());
         let record = Advertised {
             tag,
             eager,
@@ -131,14 +132,18 @@ impl Engine {
     }
 
     fn open_advert(&mut self, op: u32) -> Option<(Offset, u64)> {
-        let at = match self.adverts.free.pop() {
+        let at = match self.transfers.adverts.free.pop() {
             Some(at) => at,
-            None => self.arena.allocate(self.segment, size_of::<Advert>() as u64).ok()?,
+            None => self
+                .memory
+                .arena
+                .allocate(self.segment, size_of::<Advert>() as u64)
+                .ok()?,
         };
-        self.adverts.tickets += 1;
-        let ticket = self.adverts.tickets;
+        self.transfers.adverts.tickets += 1;
+        let ticket = self.transfers.adverts.tickets;
         self.advert(at.0)?.open(ticket);
-        self.adverts.open.push(Open { op, at, ticket });
+        self.transfers.adverts.open.push(Open { op, at, ticket });
         self.ops[op].descriptor = Some(at);
         Some((at, ticket))
     }
@@ -152,7 +157,7 @@ impl Engine {
 
     #[cold]
     fn withdraw_open(&mut self, op: u32) -> Option<Offset> {
-        let open = *self.adverts.open.iter().find(|open| open.op == op)?;
+        let open = *self.transfers.adverts.open.iter().find(|open| open.op == op)?;
         let withdrawn = self.advert(open.at.0)?.withdraw(open.ticket);
         if withdrawn.is_ok() {
             self.forget_advert(op);
@@ -171,8 +176,11 @@ impl Engine {
     /// The advert of the receive `op` is over.
     #[cold]
     fn forget_advert(&mut self, op: u32) {
-        if let Some(at) = self.adverts.open.iter().position(|open| open.op == op) {
-            self.adverts.free.push(self.adverts.open.swap_remove(at).at);
+        if let Some(at) = self.transfers.adverts.open.iter().position(|open| open.op == op) {
+            self.transfers
+                .adverts
+                .free
+                .push(self.transfers.adverts.open.swap_remove(at).at);
         }
         self.ops[op].descriptor = None;
     }
@@ -218,11 +226,11 @@ impl Engine {
 
     /// Find messages for the receives that `peer` has advertised.
     pub(crate) fn pair(&mut self, peer: u32) {
-        while let Some(outbound) = self.channels.to_mut(peer)
+        while let Some(outbound) = self.channels.outbound_mut(peer)
             && let Some((op, known)) = outbound.orders.pair()
         {
             let silence = self.silence(peer);
-            self.claims.push(Claim {
+            self.transfers.claims.push(Claim {
                 op,
                 peer,
                 known,
@@ -235,12 +243,12 @@ impl Engine {
     pub(crate) fn claim_on(&mut self) -> bool {
         let mut moved = false;
         let mut at = 0;
-        while at < self.claims.len() {
-            let mut claim = self.claims[at];
+        while at < self.transfers.claims.len() {
+            let mut claim = self.transfers.claims[at];
             let is_due = self.is_silent(claim.peer, claim.known.record.length, &mut claim.silence);
-            self.claims[at] = claim;
+            self.transfers.claims[at] = claim;
             if is_due || !self.is_unanswered(claim.op) {
-                self.claims.swap_remove(at);
+                self.transfers.claims.swap_remove(at);
                 moved |= self.claim(claim).is_some();
             } else {
                 at += 1;
@@ -306,8 +314,8 @@ impl Engine {
 
     /// What shows that a peer is inside the library.
     fn signs(&self, peer: u32) -> (u32, u32) {
-        let heard = self.channels.from(peer).map_or(0, |inbound| inbound.heard());
-        let taken = self.channels.to(peer).map_or(0, |outbound| outbound.pieces());
+        let heard = self.channels.inbound(peer).map_or(0, |inbound| inbound.heard());
+        let taken = self.channels.outbound(peer).map_or(0, |outbound| outbound.pieces());
         (heard, taken)
     }
 
@@ -319,6 +327,6 @@ impl Engine {
             *silence = Silence { since: now, signs };
         }
         let patience = ANSWERS_WITHIN.max(Duration::from_micros(bytes / BYTES_PER_US));
-        now - silence.since >= patience.min(Duration::from_micros(tunables::ABSENT_US.get()))
+        now - silence.since >= patience.min(Duration::from_micros(tunables::PEER_SILENCE_US.get()))
     }
 }

@@ -4,11 +4,12 @@ use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 
 use isthmus_os::xpmem::{self, Device};
-use isthmus_os::{Error, process};
+use isthmus_os::{Error, errno, kmod, process};
 use isthmus_shm::slot::Identity;
 use isthmus_transfer::attached::Xpmem;
 use isthmus_transfer::cma::{Cma, Refusal};
 use isthmus_transfer::fault::{Fault, Plan};
+use isthmus_transfer::kmod::Kmod;
 use isthmus_transfer::mapped::Mapped;
 use isthmus_transfer::stream::{Drain, Feed, Kind};
 use isthmus_transfer::trace::{Event, Trace};
@@ -32,34 +33,101 @@ pub(crate) fn keep(transfer: impl Transfer + 'static) -> &'static dyn Transfer {
 }
 
 /// The peer's own memory, tried for real.
-pub(crate) fn reach(peer: &Identity) -> Result<&'static dyn Transfer, Refusal> {
-    // What XPMEM refuses is worth a second try.
-    if let Some((device, _)) = xpmem()
-        && peer.xpmem != 0
-        && let Ok(attached) = Xpmem::probe(device, peer.xpmem as i64, peer.pid, peer.nonce, peer.nonce_address)
-    {
-        return Ok(keep(attached));
+pub(crate) fn probe(peer: &Identity) -> Result<&'static dyn Transfer, Refusal> {
+    // What a device refuses is worth a second try.
+    match exposure() {
+        Some(Exposure::Xpmem(device, _)) if peer.access[0] != 0 => {
+            if let Ok(attached) = Xpmem::probe(device, peer.access[0] as i64, peer.pid, peer.nonce, peer.nonce_address)
+            {
+                return Ok(keep(attached));
+            }
+        }
+        Some(Exposure::Module(device, _)) if peer.access != [0; 2] => {
+            let mut cookie = [0; 16];
+            for (bytes, word) in cookie.chunks_exact_mut(8).zip(peer.access) {
+                bytes.copy_from_slice(&word.to_ne_bytes());
+            }
+            let small = tunables::KMOD.get() == 2;
+            match Kmod::probe(device, cookie, (peer.nonce, peer.nonce_address), peer.pid, small) {
+                Ok(kmod) => return Ok(keep(kmod)),
+                Err(refusal) if is_named("kmod") => return Err(refusal),
+                Err(_) => {}
+            }
+        }
+        _ if is_named("kmod") => {
+            return Err(Refusal::Os(Error {
+                call: "open(/dev/isthmus)",
+                errno: errno::ENOENT,
+            }));
+        }
+        _ => {}
     }
     Cma::probe(peer.pid, peer.nonce, peer.nonce_address).map(keep)
 }
 
-/// The id by which peers get access to our memory by XPMEM; 0: they do not.
-pub(crate) fn exposed() -> u64 {
-    xpmem().map_or(0, |&(_, id)| id as u64)
+/// By what this process gives peers access to its memory.
+#[derive(Debug)]
+enum Exposure {
+    Xpmem(Device, i64),
+    Module(kmod::Device, kmod::Cookie),
+}
+
+/// By what peers of the job with this secret get access to our memory; zeros: by no device.
+pub(crate) fn exposed(job: [u8; 16]) -> [u64; 2] {
+    match EXPOSURE.get_or_init(|| expose(job)) {
+        None => [0; 2],
+        Some(Exposure::Xpmem(_, id)) => [*id as u64, 0],
+        Some(Exposure::Module(_, cookie)) => {
+            [0, 8].map(|at| u64::from_ne_bytes(cookie[at..at + 8].try_into().expect("eight bytes")))
+        }
+    }
+}
+
+static EXPOSURE: OnceLock<Option<Exposure>> = OnceLock::new();
+
+fn exposure() -> Option<&'static Exposure> {
+    EXPOSURE.get().and_then(Option::as_ref)
+}
+
+/// The device that is wanted, if the machine has it.
+fn expose(job: [u8; 16]) -> Option<Exposure> {
+    if let Some(exposure) = xpmem() {
+        return Some(exposure);
+    }
+    if tunables::KMOD.get() == 0 || forced().is_some_and(|choice| choice.single_copies_by == Some("cma")) {
+        return None;
+    }
+    let opened =
+        kmod::Device::open(kmod::DEVICE, job).and_then(|device| device.expose().map(|cookie| (device, cookie)));
+    match opened {
+        Ok((device, cookie)) => Some(Exposure::Module(device, cookie)),
+        // Few machines have it.
+        Err(error) if error.errno == errno::ENOENT && !is_named("kmod") => None,
+        Err(error) => {
+            let cure = match error.errno {
+                errno::ENOENT => "load it (kmod/README.md)",
+                errno::EACCES | errno::EPERM => "chmod 0666 /dev/isthmus, or a udev rule",
+                errno::EPROTO => "load the module of this version",
+                _ => "see `dmesg`",
+            };
+            process::say(&format!(
+                "isthmus: the kernel module is not used ({error}); cross memory attach is. Cure: {cure}; or ISTHMUS_KMOD=0."
+            ));
+            None
+        }
+    }
 }
 
 /// The device and our id, if it is wanted and the machine has it.
-fn xpmem() -> Option<&'static (Device, i64)> {
-    static DEVICE: OnceLock<Option<(Device, i64)>> = OnceLock::new();
-    let open = || {
-        let device = Device::open(xpmem::DEVICE).and_then(|device| device.expose().map(|id| (device, id)));
-        device
-            .map_err(|error| process::say(&format!("isthmus: no XPMEM: {error}")))
-            .ok()
-    };
-    DEVICE
-        .get_or_init(|| (tunables::XPMEM.get() != 0).then(open).flatten())
-        .as_ref()
+fn xpmem() -> Option<Exposure> {
+    if tunables::XPMEM.get() == 0 {
+        return None;
+    }
+    let device = Device::open(xpmem::DEVICE).and_then(|device| device.expose().map(|id| (device, id)));
+    device
+        .map(|(device, id)| Exposure::Xpmem(device, id))
+        .map_err(|error| process::say(&format!("isthmus: no XPMEM: {error}")))
+        .ok()
 }
 
 /// Memory that both sides map.
@@ -123,44 +191,74 @@ pub(crate) enum Sides {
     Both,
 }
 
-/// What `mechanism` may be: its name, the mechanism, and who copies.
-const CHOICES: [(&str, &str, Sides); 9] = [
-    ("ring", "ring", Sides::Any),
-    ("cma", "cma", Sides::Any),
-    ("cma_read", "cma", Sides::Receiver),
-    ("cma_write", "cma", Sides::Sender),
-    ("cma_both", "cma", Sides::Both),
-    ("mapped", "mapped", Sides::Any),
-    ("vmsplice", "vmsplice", Sides::Any),
-    ("writev", "writev", Sides::Any),
-    ("loopback", "loopback", Sides::Any),
+/// What the tunable `mechanism` may be.
+#[derive(Debug, Clone, Copy)]
+struct Choice {
+    name: &'static str,
+    /// The way's, see [`Way::mechanism`].
+    mechanism: &'static str,
+    sides: Sides,
+    /// What makes single copies; `None`: what there is.
+    single_copies_by: Option<&'static str>,
+}
+
+const fn choice(
+    name: &'static str,
+    mechanism: &'static str,
+    sides: Sides,
+    single_copies_by: Option<&'static str>,
+) -> Choice {
+    Choice {
+        name,
+        mechanism,
+        sides,
+        single_copies_by,
+    }
+}
+
+const CHOICES: [Choice; 10] = [
+    choice("ring", "ring", Sides::Any, None),
+    choice("cma", "cma", Sides::Any, Some("cma")),
+    choice("cma_read", "cma", Sides::Receiver, Some("cma")),
+    choice("cma_write", "cma", Sides::Sender, Some("cma")),
+    choice("cma_both", "cma", Sides::Both, Some("cma")),
+    choice("kmod", "cma", Sides::Any, Some("kmod")),
+    choice("mapped", "mapped", Sides::Any, None),
+    choice("vmsplice", "vmsplice", Sides::Any, None),
+    choice("writev", "writev", Sides::Any, None),
+    choice("loopback", "loopback", Sides::Any, None),
 ];
 
 /// The mechanism that large messages must take where they can, if the user names one.
-fn forced() -> Option<(&'static str, Sides)> {
-    static FORCED: OnceLock<Option<(&'static str, Sides)>> = OnceLock::new();
+fn forced() -> Option<&'static Choice> {
+    static FORCED: OnceLock<Option<&'static Choice>> = OnceLock::new();
     *FORCED.get_or_init(|| {
         let text = tunables::MECHANISM.get()?;
-        let known = CHOICES.into_iter().find(|(name, ..)| *name == text);
+        let known = CHOICES.iter().find(|choice| choice.name == text);
         if known.is_none() {
-            let names = CHOICES.map(|(name, ..)| name).join(", ");
+            let names = CHOICES.map(|choice| choice.name).join(", ");
             process::say(&format!(
                 "isthmus: {}={text} is none of {names}; ignored",
                 tunables::MECHANISM.variable()
             ));
         }
-        known.map(|(_, mechanism, sides)| (mechanism, sides))
+        known
     })
+}
+
+/// Has the user said so?
+fn is_named(name: &str) -> bool {
+    forced().is_some_and(|choice| choice.name == name)
 }
 
 /// May large messages go this way?
 pub(crate) fn is_open(way: Way) -> bool {
-    forced().is_none_or(|(name, _)| name == way.mechanism())
+    forced().is_none_or(|choice| choice.mechanism == way.mechanism())
 }
 
 /// Has the user named this way?
 pub(crate) fn is_forced(way: Way) -> bool {
-    forced().is_some_and(|(name, _)| name == way.mechanism())
+    forced().is_some_and(|choice| choice.mechanism == way.mechanism())
 }
 
 /// May the receiver copy, this way?
@@ -175,7 +273,7 @@ pub(crate) fn may_push(way: Way) -> bool {
 
 /// Which side is to make single copies.
 pub(crate) fn sides() -> Sides {
-    forced().map_or(Sides::Any, |(_, sides)| sides)
+    forced().map_or(Sides::Any, |choice| choice.sides)
 }
 
 /// A new stream to a peer, wrapped as [`keep`] wraps.

@@ -55,20 +55,20 @@ impl Engine {
     /// its like?
     #[inline]
     pub(crate) fn compare(&mut self, peer: u32, total: u64, announced: bool) {
-        if let Some(class) = select::contested(total) {
+        if let Some(class) = select::compared(total) {
             self.compare_in(class, peer, total, announced);
         }
     }
 
     #[cold]
     fn compare_in(&mut self, class: usize, peer: u32, total: u64, announced: bool) {
-        let mut contest = self.learned(peer).contests[class];
-        let wish = contest.note(announced, clock::ticks(), || {
+        let mut comparison = self.learned(peer).comparisons[class];
+        let wish = comparison.note(announced, clock::ticks(), || {
             // It must be possible to answer.
-            !boot::is_crowded() && self.outbound(peer).is_ok() && self.single_copies_pay_with(peer)
+            !boot::is_oversubscribed() && self.outbound(peer).is_ok() && self.single_copies_pay_with(peer)
         });
-        self.learned(peer).contests[class] = contest;
-        if let (Some(wish), Some(inbound)) = (wish, self.channels.from_mut(peer)) {
+        self.learned(peer).comparisons[class] = comparison;
+        if let (Some(wish), Some(inbound)) = (wish, self.channels.inbound_mut(peer)) {
             inbound.wish_announced(total, wish);
         }
     }
@@ -92,7 +92,7 @@ impl Engine {
             None => {
                 let early = Unexpected::Payload {
                     source: first.envelope.source,
-                    bytes: Payload::Long(self.spare.take(first.total as usize)),
+                    bytes: Payload::Long(self.memory.spare.take(first.total as usize)),
                     total: first.total,
                 };
                 Incoming::Unexpected(self.keep(key, early))
@@ -105,7 +105,7 @@ impl Engine {
         }
         let (began, copying) = (clock::ticks(), Copying::of(first.copying));
         let is_streamed = first.total >= STREAMED && (payload.len() as u64) < first.total;
-        if is_streamed && let Some(inbound) = self.channels.from_mut(peer) {
+        if is_streamed && let Some(inbound) = self.channels.inbound_mut(peer) {
             inbound.timed = Some((Effort::default(), copying));
         }
         self.on_eager_more(peer, first.ticks.into(), payload);
@@ -122,7 +122,7 @@ impl Engine {
 
     /// The next piece of a longer message, which took the sender so long to write.
     pub fn on_eager_more(&mut self, peer: u32, ticks: u64, payload: Body) {
-        let Some(inbound) = self.channels.from(peer) else {
+        let Some(inbound) = self.channels.inbound(peer) else {
             return;
         };
         let incoming = inbound.incoming;
@@ -130,7 +130,7 @@ impl Engine {
         let Some(whole) = incoming.and_then(|incoming| self.add(incoming, payload)) else {
             return;
         };
-        let Some(inbound) = self.channels.from_mut(peer) else {
+        let Some(inbound) = self.channels.inbound_mut(peer) else {
             return;
         };
         if let (Some((effort, _)), Some(began)) = (&mut inbound.timed, began) {
@@ -172,7 +172,7 @@ impl Engine {
         let Way::Ring(best) = eager.choose(total, select::ring_ways()) else {
             return;
         };
-        if let Some(inbound) = self.channels.from_mut(peer) {
+        if let Some(inbound) = self.channels.inbound_mut(peer) {
             inbound.wish(total, best);
         }
     }

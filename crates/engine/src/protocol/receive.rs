@@ -17,7 +17,7 @@ impl Engine {
     /// `buffer` must be writable for `capacity` bytes until the operation completes.
     #[inline]
     pub unsafe fn receive(&mut self, pattern: Pattern, buffer: Buffer, capacity: usize) -> Result<u32> {
-        if self.is_wounded()
+        if self.has_faults()
             && let Some(over) = self.receive_among_the_dead(pattern)
         {
             return over;
@@ -35,7 +35,7 @@ impl Engine {
     /// `buffer` must be writable for `capacity` bytes.
     #[inline]
     pub unsafe fn receive_at_once(&mut self, pattern: Pattern, buffer: *mut u8, capacity: usize) -> Option<Arrival> {
-        if self.matching.has_no_unexpected() || self.is_wounded() {
+        if self.matching.has_no_unexpected() || self.has_faults() {
             return None;
         }
         let entry = self.matching.find_unexpected(pattern)?;
@@ -108,7 +108,7 @@ impl Engine {
                     self.redirect(peer, was, Incoming::Receive(op));
                 }
                 if let Payload::Long(block) = bytes {
-                    self.spare.give(block);
+                    self.memory.spare.give(block);
                 }
                 true
             }

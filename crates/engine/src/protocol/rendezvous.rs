@@ -13,7 +13,7 @@
 //!                      <-     Finished
 //! ```
 //!
-//! Who could have sent a message at once, and announces it since its receiver wishes that (`contest.rs`), or since some ranks share a
+//! Who could have sent a message at once, and announces it since its receiver wishes that (`comparison.rs`), or since some ranks share a
 //! CPU and some do not (`send.rs`), relies on its being taken as soon as its receiver makes progress. If there is no receive for it, it is fetched into memory of ours, or streams there.
 //!
 //! A sender that computes does not hear that it is clear to send. After a short silence the receiver takes the question
@@ -34,15 +34,13 @@ use crate::counters;
 use crate::engine::Engine;
 use crate::matching::queues::Key;
 use crate::matching::unexpected::Unexpected;
-use crate::membership::boot;
 use crate::memory::buffer::Buffer;
 use crate::memory::payload::Payload;
 use crate::ops::Stage;
+use crate::protocol::access::{Access, Pushable};
 use crate::protocol::advertise::{PUSHED_FROM, Silence};
-use crate::protocol::choice::remote;
-use crate::protocol::choice::select::{self, Effort, Lessons, Way};
+use crate::protocol::choice::select::{self, Effort, Measurements, Way};
 use crate::protocol::mechanism;
-use crate::protocol::reach::{Access, Pushable};
 use crate::protocol::single_copy::SHARED_FROM;
 use crate::types::{ContextId, OpId};
 
@@ -57,7 +55,7 @@ enum Taken {
 
 /// Bytes that we have asked a sender to stream.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Question {
+pub(crate) struct PendingCts {
     op: OpId,
     peer: u32,
     number: u64,
@@ -65,7 +63,7 @@ pub(crate) struct Question {
     silence: Silence,
 }
 
-impl Question {
+impl PendingCts {
     /// Of whom.
     pub fn peer(&self) -> u32 {
         self.peer
@@ -142,11 +140,11 @@ impl Engine {
         }
         let fetched = self.fetch_unexpected(peer, record);
         if !self.take_offer(peer, record) {
-            fetched.into_iter().for_each(|bytes| self.spare.give(bytes));
+            fetched.into_iter().for_each(|bytes| self.memory.spare.give(bytes));
             return;
         }
         let is_here = fetched.is_some();
-        let bytes = fetched.unwrap_or_else(|| self.spare.take(record.total as usize));
+        let bytes = fetched.unwrap_or_else(|| self.memory.spare.take(record.total as usize));
         let early = Unexpected::Payload {
             source: record.envelope.source,
             bytes: Payload::Long(bytes),
@@ -162,7 +160,7 @@ impl Engine {
     /// The bytes of an announced message; `None`: they cannot be read.
     fn fetch_unexpected(&mut self, peer: u32, record: ReadyToSend) -> Option<Vec<u8>> {
         let access = self.pull_access(peer, record, record.total)?;
-        let mut bytes = self.spare.take(record.total as usize);
+        let mut bytes = self.memory.spare.take(record.total as usize);
         if (bytes.capacity() as u64) < record.total {
             return None;
         }
@@ -176,7 +174,7 @@ impl Engine {
                 Some(bytes)
             }
             Err(stopped) => {
-                self.spare.give(bytes);
+                self.memory.spare.give(bytes);
                 // What was withdrawn may be gone.
                 if !self.is_withdrawn(record) {
                     self.copy_failed(peer, access.way, Direction::Pull, stopped);
@@ -230,31 +228,31 @@ impl Engine {
                 && expected >= PUSHED_FROM
                 && self.pull_access(peer, record, expected).is_some()
             {
-                let question = Question {
+                let question = PendingCts {
                     op: self.ops.id(op),
                     peer,
                     number: self.question(),
                     record,
                     silence: self.silence(peer),
                 };
-                self.questions.push(question);
+                self.transfers.pending_cts.push(question);
             }
         }
     }
 
     /// The number of the last question: no other process has the same.
     fn question(&self) -> u64 {
-        u64::from(self.me) << 32 | u64::from(self.asked)
+        u64::from(self.me) << 32 | u64::from(self.transfers.asked)
     }
 
     /// Pull what senders were asked for that do not answer. True: something moved.
-    pub(crate) fn question_on(&mut self) -> bool {
+    pub(crate) fn advance_pending_cts(&mut self) -> bool {
         let mut moved = false;
         let mut at = 0;
-        while at < self.questions.len() {
-            let mut question = self.questions[at];
+        while at < self.transfers.pending_cts.len() {
+            let mut question = self.transfers.pending_cts[at];
             let is_due = self.is_silent(question.peer, question.record.total, &mut question.silence);
-            self.questions[at] = question;
+            self.transfers.pending_cts[at] = question;
             let open = self.ops.find(question.op).filter(|&op| {
                 let begun = !matches!(self.ops[op].stage, Stage::Receiving { received: 0, .. });
                 self.ops[op].to == question.peer && !begun
@@ -262,17 +260,17 @@ impl Engine {
             match open {
                 Some(_) if !is_due => at += 1,
                 Some(op) => {
-                    self.questions.swap_remove(at);
+                    self.transfers.pending_cts.swap_remove(at);
                     moved |= self.take_back(op, question);
                 }
-                None => drop(self.questions.swap_remove(at)),
+                None => drop(self.transfers.pending_cts.swap_remove(at)),
             }
         }
         moved
     }
 
     /// False: the sender has begun.
-    fn take_back(&mut self, op: u32, question: Question) -> bool {
+    fn take_back(&mut self, op: u32, question: PendingCts) -> bool {
         let Stage::Receiving { expected, .. } = self.ops[op].stage else {
             return false;
         };
@@ -323,7 +321,7 @@ impl Engine {
         part: Range<u64>,
         (copying, stream): (Copying, u32),
     ) {
-        self.asked = self.asked.wrapping_add(1);
+        self.transfers.asked = self.transfers.asked.wrapping_add(1);
         let question = self.question();
         if let Some(descriptor) = self.descriptor(record.descriptor) {
             descriptor.ask(question);
@@ -353,8 +351,7 @@ impl Engine {
         let mapped = self.mapped_access(record.place, length).filter(open);
         let single = self.single_access(peer, record.address, Direction::Pull).filter(open);
         let needed = mapped.is_none() && single.is_none();
-        // One copy by the kernel is over before two of ours, which overlap.
-        let pays = single.is_some() && boot::has_cpus_unshared() && remote::single_copies_pay();
+        let pays = single.is_some() && self.transfers.facts.leaves_ring_out();
         let needed = needed && self.streams_from(peer).next().is_none();
         let ring = select::ring_ways().filter(|&way| needed || !pays && mechanism::is_open(way));
         let streams = self.streams_from(peer);
@@ -403,14 +400,14 @@ impl Engine {
         (chosen == way).then_some(taken)
     }
 
-    pub(crate) fn learned(&mut self, peer: u32) -> &mut Lessons {
-        self.learned[peer as usize].get_or_insert_default()
+    pub(crate) fn learned(&mut self, peer: u32) -> &mut Measurements {
+        self.transfers.learned[peer as usize].get_or_insert_default()
     }
 
     /// An announced message of `length` bytes is here, and has come this way.
     pub(crate) fn learn_from_announced(&mut self, peer: u32, effort: Effort, way: Way, length: u64) {
-        let lessons = &mut self.learned(peer).announced;
-        lessons.learn(way, length, length, effort.cost());
+        let measurements = &mut self.learned(peer).announced;
+        measurements.learn(way, length, length, effort.cost());
     }
 
     /// As [`Self::learn_from_announced`], of a message that is scattered at one end: packing says little about copying, so it
@@ -459,7 +456,7 @@ impl Engine {
         let (buffer, length) = (self.ops[op].buffer, self.ops[op].length);
         let end = (record.limit as usize).min(length);
         let next = (record.offset as usize).min(end);
-        self.streams.stop_feeding(self.ops.id(op));
+        self.transfers.streams.stop_feeding(self.ops.id(op));
         if record.stream != 0 {
             self.start_feeding(op, peer, record, next as u64..end as u64);
             return;
@@ -475,7 +472,7 @@ impl Engine {
             next,
             end,
         };
-        let outbound = self.channels.to_mut(peer).expect("it was announced through it");
+        let outbound = self.channels.outbound_mut(peer).expect("it was announced through it");
         outbound.has_asked = true;
         outbound.push(stream);
         self.kick(peer);
@@ -487,13 +484,13 @@ impl Engine {
         match self.offered_to(peer, record.send_op).filter(ours) {
             Some(op) => {
                 self.answered(op);
-                self.streams.stop_feeding(self.ops.id(op));
+                self.transfers.streams.stop_feeding(self.ops.id(op));
                 self.reclaim(op, record.descriptor);
                 self.ops.complete_as_is(op);
             }
             // Withdrawn: the operation is over, the descriptor comes back now. It may have left after that.
             None => {
-                if let Some(outbound) = self.channels.to_mut(peer) {
+                if let Some(outbound) = self.channels.outbound_mut(peer) {
                     outbound.orders.answered(OpId(record.send_op));
                 }
                 self.reclaim_withdrawn(record.descriptor);
@@ -510,24 +507,24 @@ impl Engine {
     /// The announced send `op` has been heard of.
     pub(crate) fn answered(&mut self, op: u32) {
         let id = self.ops.id(op);
-        if let Some(outbound) = self.channels.to_mut(self.ops[op].to) {
+        if let Some(outbound) = self.channels.outbound_mut(self.ops[op].to) {
             outbound.orders.answered(id);
         }
     }
 
     fn reclaim(&mut self, op: u32, descriptor: u64) {
-        self.pushes.retain(|push| push.op != op);
+        self.transfers.pushes.retain(|push| push.op != op);
         if self.ops[op].descriptor.take_if(|own| own.0 == descriptor).is_some() {
             if let Some(descriptor) = self.descriptor(descriptor) {
                 descriptor.expect_to_write();
             }
-            self.arena.give_back(Offset(descriptor));
+            self.memory.arena.give_back(Offset(descriptor));
         }
     }
 
     fn reclaim_withdrawn(&mut self, descriptor: u64) {
-        if let Some(at) = self.withdrawn.iter().position(|own| own.0 == descriptor) {
-            self.arena.give_back(self.withdrawn.swap_remove(at));
+        if let Some(at) = self.transfers.withdrawn.iter().position(|own| own.0 == descriptor) {
+            self.memory.arena.give_back(self.transfers.withdrawn.swap_remove(at));
         }
     }
 }

@@ -4,44 +4,19 @@ use isthmus_shm::Offset;
 
 use crate::channel::outbound::{Message, Queued};
 use crate::channel::record::{Envelope, ReadyToSend};
-use crate::channel::ring_size;
 use crate::engine::Engine;
 use crate::matching::queues::Key;
 use crate::matching::unexpected::Unexpected;
-use crate::membership::boot;
 use crate::memory::buffer::Buffer;
 use crate::memory::heap;
 use crate::memory::payload::Payload;
 use crate::ops::Stage;
-use crate::protocol::choice::remote;
-use crate::protocol::choice::select::CONTESTED_FROM;
-use crate::tunables::Origin;
+use crate::protocol::choice::select::COMPARED_FROM;
 use crate::types::{ContextId, Mode, Outcome, Posting};
-use crate::{Result, counters, tunables};
+use crate::{Result, counters};
 
 /// From this length on a message in memory that its receiver maps is announced: one copy instead of two.
 pub(crate) const MAPPED_FROM: usize = 32 << 10;
-
-/// The longest message that is sent without asking. Where ranks take turns on the CPUs each answer costs switches, so there it is
-/// as long as fits into a ring beside another one, if nobody says otherwise, nor which way long messages are to go (docs/decisions/0025).
-pub(crate) fn eager_limit(ranks: u32) -> u64 {
-    let is_free = tunables::MECHANISM.get().is_none();
-    match tunables::EAGER_LIMIT.value() {
-        (limit, Origin::Default) if is_free && boot::is_crowded() => limit.max(ring_size::suitable(ranks) / 2),
-        (limit, _) => limit,
-    }
-}
-
-/// From this length on messages are announced that could go at once, where single copies pay: of ranks that take turns where some have a
-/// CPU to themselves (docs/decisions/0030). Not where somebody has said what is to be used.
-pub(crate) fn announced_from() -> usize {
-    /// Shorter ones lie in a cell, as near as in their sender's buffer.
-    const FROM: usize = (32 << 10) + 1;
-    match boot::is_partly_crowded() && remote::is_free() {
-        true => FROM,
-        false => usize::MAX,
-    }
-}
 
 impl Engine {
     /// Start a send. `None`: it is complete.
@@ -57,7 +32,7 @@ impl Engine {
         buffer: Buffer,
         length: usize,
     ) -> Result<Option<u32>> {
-        if self.is_wounded()
+        if self.has_faults()
             && let Some(outcome) = self.obstacle(Some(to), posting.context)
         {
             return self.over(posting.context, outcome).map(Some);
@@ -66,7 +41,7 @@ impl Engine {
             return self.send_to_self(mode, posting, buffer, length);
         }
         let eager = mode == Mode::Standard
-            && length <= self.eager_limit
+            && length <= self.transfers.eager_limit
             && (length < MAPPED_FROM || place_of(buffer, length) == 0);
         let mut outbound = self.outbound(to)?;
         let message = Message {
@@ -81,9 +56,9 @@ impl Engine {
         if !eager || outbound.announce_only() {
             return self.announce(to, message, 0).map(Some);
         }
-        if length >= CONTESTED_FROM {
+        if length >= COMPARED_FROM {
             let wished = outbound.is_to_be_announced(message);
-            if wished || length >= self.announced_from && self.is_rather_announced(to, buffer) {
+            if wished || length >= self.transfers.announced_from && self.is_rather_announced(to, buffer) {
                 // What cannot be announced, for lack of memory, goes at once.
                 if let Ok(op) = self.announce(to, message, ReadyToSend::COULD_GO) {
                     return Ok(Some(op));
@@ -107,7 +82,7 @@ impl Engine {
     /// read ours, until it asks.
     #[cold]
     fn is_rather_announced(&mut self, to: u32, buffer: Buffer) -> bool {
-        let has_asked = self.channels.to(to).is_some_and(|outbound| outbound.has_asked);
+        let has_asked = self.channels.outbound(to).is_some_and(|outbound| outbound.has_asked);
         !has_asked && buffer.row().is_some() && self.single_copies_pay_with(to)
     }
 
@@ -139,7 +114,7 @@ impl Engine {
     /// A cell for messages to `peer`, if it answers them.
     #[cold]
     fn make_cell(&mut self, peer: u32) {
-        self.channels.make_cell(&mut self.arena, peer);
+        self.channels.make_cell(&mut self.memory.arena, peer);
     }
 
     /// Offer the message; the receiver fetches it, or asks for it through the ring. `flags`: besides what can be pushed.
@@ -159,7 +134,7 @@ impl Engine {
 
     /// The announcement of the send `op`.
     fn offer(&mut self, op: u32, message: Message, flags: u32) -> Result<Queued> {
-        let descriptor = self.arena.descriptor(self.segment)?;
+        let descriptor = self.memory.arena.descriptor(self.segment)?;
         self.descriptor(descriptor.0).expect("ours").offer();
         self.ops[op].descriptor = Some(descriptor);
         self.ops[op].stage = Stage::Offered;
@@ -182,12 +157,15 @@ impl Engine {
     /// The peer has no room for unmatched payload: announce the first message that waits for room in its ring. False:
     /// there is no memory for that.
     pub fn announce_first(&mut self, peer: u32) -> bool {
-        let first = self.channels.to_mut(peer).and_then(|outbound| outbound.first_unbegun());
+        let first = self
+            .channels
+            .outbound_mut(peer)
+            .and_then(|outbound| outbound.first_unbegun());
         let Some((op, message)) = first else { return false };
         let Ok(announcement) = self.offer(op, message, 0) else {
             return false;
         };
-        if let Some(outbound) = self.channels.to_mut(peer) {
+        if let Some(outbound) = self.channels.outbound_mut(peer) {
             outbound.replace_first(announcement);
         }
         true
@@ -226,7 +204,7 @@ impl Engine {
             self.ops.complete_as_is(receive);
             return Ok(None);
         }
-        if mode == Mode::Standard && length <= self.eager_limit {
+        if mode == Mode::Standard && length <= self.transfers.eager_limit {
             // SAFETY: the caller vouches for the buffer; the copy has as much room.
             let bytes = Payload::written(length, |to| unsafe { buffer.read(0, length, to) });
             self.keep(
@@ -277,20 +255,26 @@ impl Engine {
             }
             Stage::Queued => {
                 let to = self.ops[op].to;
-                self.channels.to_mut(to).is_some_and(|outbound| outbound.withdraw(op))
+                self.channels
+                    .outbound_mut(to)
+                    .is_some_and(|outbound| outbound.withdraw(op))
             }
             _ => false,
         }
     }
 
     fn withdraw_offer(&mut self, op: u32) -> bool {
+        // Its receiver decides by a descriptor of its own.
+        if self.channels.is_remote(self.ops[op].to) {
+            return false;
+        }
         let Some(Offset(descriptor)) = self.ops[op].descriptor else {
             return false;
         };
         let withdrawn = self.descriptor(descriptor).is_some_and(|state| state.withdraw());
         if withdrawn {
             // The descriptor comes back with the receiver's `Finished`.
-            self.withdrawn.extend(self.ops[op].descriptor.take());
+            self.transfers.withdrawn.extend(self.ops[op].descriptor.take());
             self.answered(op);
         }
         withdrawn

@@ -15,9 +15,9 @@ use crate::channel::record::{Help, ReadyToSend};
 use crate::engine::Engine;
 use crate::memory::buffer::Buffer;
 use crate::memory::heap;
+use crate::protocol::access::Access;
 use crate::protocol::choice::select::Way;
 use crate::protocol::mechanism::{self, Sides};
-use crate::protocol::reach::Access;
 
 /// Bytes of a single copy between two looks at everything else.
 const SLICE: u64 = 4 << 20;
@@ -100,7 +100,7 @@ impl Engine {
     /// Pull the first `expected` bytes of an announced message into the receive `op`.
     pub(crate) fn start_pull(&mut self, access: Access, op: u32, peer: u32, record: ReadyToSend, expected: u64) {
         let chunk = self.share(op, peer, record, expected);
-        self.pulls.push(Pull {
+        self.transfers.pulls.push(Pull {
             access: Some(access),
             way: access.way,
             op,
@@ -120,7 +120,7 @@ impl Engine {
     /// Take part in a copy that the sender has begun, by its claim to the receive `op`.
     pub(crate) fn start_following(&mut self, op: u32, peer: u32, record: ReadyToSend, expected: u64) {
         let access = self.pull_access(peer, record, expected);
-        self.pulls.push(Pull {
+        self.transfers.pulls.push(Pull {
             access,
             way: Way::SingleCopy,
             op,
@@ -141,7 +141,7 @@ impl Engine {
     /// they lie.
     pub(crate) fn start_pushed(&mut self, way: Way, op: u32, peer: u32, record: ReadyToSend, expected: u64) {
         let chunk = self.ask_for_help(op, peer, record, expected);
-        self.pulls.push(Pull {
+        self.transfers.pulls.push(Pull {
             access: None,
             way,
             op,
@@ -168,8 +168,8 @@ impl Engine {
             Sides::Receiver | Sides::Sender => return 0,
         }
         if expected < SHARED_FROM
-            || crate::membership::boot::is_crowded()
-            || self.channels.to(peer).is_some_and(is_busy)
+            || crate::membership::boot::is_oversubscribed()
+            || self.channels.outbound(peer).is_some_and(is_busy)
         {
             return 0;
         }
@@ -203,10 +203,10 @@ impl Engine {
     pub(crate) fn pull_on(&mut self) -> bool {
         let mut moved = false;
         let mut at = 0;
-        while at < self.pulls.len() {
-            let mut pull = self.pulls[at];
+        while at < self.transfers.pulls.len() {
+            let mut pull = self.transfers.pulls[at];
             let step = self.step(&mut pull);
-            self.pulls[at] = pull;
+            self.transfers.pulls[at] = pull;
             match step {
                 Step::Waiting => at += 1,
                 Step::Moved => {
@@ -215,7 +215,7 @@ impl Engine {
                 }
                 Step::Over => {
                     moved = true;
-                    self.pulls.swap_remove(at);
+                    self.transfers.pulls.swap_remove(at);
                     self.pulled(pull);
                 }
             }
@@ -232,7 +232,7 @@ impl Engine {
                     return Step::Waiting;
                 }
                 pull.follows = false;
-                if pull.access.is_some() && crate::membership::boot::is_crowded() {
+                if pull.access.is_some() && crate::membership::boot::is_oversubscribed() {
                     // A claimer that has lost its CPU would stall us: it claims no more.
                     pull.alone = u64::from(descriptor.close())
                         .saturating_mul(pull.chunk)
@@ -328,7 +328,7 @@ impl Engine {
                     }
                 })
         };
-        !self.pushes.is_empty() || self.pulls.iter().any(is_due)
+        !self.transfers.pushes.is_empty() || self.transfers.pulls.iter().any(is_due)
     }
 
     // ---- the sender ----
@@ -338,7 +338,7 @@ impl Engine {
         let Some(op) = self.offered_to(peer, help.send_op) else {
             return;
         };
-        if self.pushes.iter().any(|push| push.op == op) {
+        if self.transfers.pushes.iter().any(|push| push.op == op) {
             return;
         }
         let ours = self.ops[op].descriptor.is_some_and(|own| own.0 == help.descriptor);
@@ -372,22 +372,22 @@ impl Engine {
 
     /// Push chunks, from the end of what is to be pushed.
     pub(crate) fn start_push(&mut self, push: Push) {
-        self.pushes.push(push);
+        self.transfers.pushes.push(push);
     }
 
     /// A chunk of every message whose receiver asked for help, or only of those that nobody else copies. True: there was one.
     pub(crate) fn push_on(&mut self, only_alone: bool) -> bool {
         let mut moved = false;
         let mut at = 0;
-        while at < self.pushes.len() {
-            let push = self.pushes[at];
+        while at < self.transfers.pushes.len() {
+            let push = self.transfers.pushes[at];
             if only_alone && !push.alone {
                 at += 1;
             } else if self.push_chunk(push) {
                 moved = true;
                 at += 1;
             } else {
-                self.pushes.swap_remove(at);
+                self.transfers.pushes.swap_remove(at);
                 self.pushed(push);
                 // It may sleep until our last claim has retired.
                 self.channels.order();
@@ -404,7 +404,7 @@ impl Engine {
             .and_then(|descriptor| descriptor.settled());
         if settled == Some(0) {
             // The descriptor comes back with the receiver's `Finished`.
-            self.withdrawn.extend(self.ops[push.op].descriptor.take());
+            self.transfers.withdrawn.extend(self.ops[push.op].descriptor.take());
             self.ops.complete_as_is(push.op);
         }
     }

@@ -146,7 +146,8 @@ impl Engine {
     /// The streams that a message from this peer may come by: the one that the user names.
     pub(crate) fn streams_from(&self, peer: u32) -> impl Iterator<Item = Way> + Clone + use<> {
         let wanted = |kind: &Kind| {
-            mechanism::is_forced(Way::Stream(*kind)) && !self.streams.closed_from.contains(&(peer, number(*kind)))
+            mechanism::is_forced(Way::Stream(*kind))
+                && !self.transfers.streams.closed_from.contains(&(peer, number(*kind)))
         };
         Kind::ALL.into_iter().find(wanted).into_iter().map(Way::Stream)
     }
@@ -154,18 +155,18 @@ impl Engine {
     /// If the receive `op` is to come by a stream, be ready for it. The stream's number; 0: it does not.
     pub(crate) fn expect_fed(&mut self, op: u32, peer: u32, record: ReadyToSend, missing: &Range<u64>) -> u32 {
         let Way::Stream(kind) = self.ops[op].way else { return 0 };
-        let closed = self.streams.closed_from.contains(&(peer, number(kind)));
+        let closed = self.transfers.streams.closed_from.contains(&(peer, number(kind)));
         if closed || missing.start != 0 || !self.ops[op].buffer.has_layout() {
             return 0;
         }
         if let Err(error) = self.open_letterbox() {
             report(kind, peer, "receive from", &error);
-            self.streams.closed_from.insert((peer, number(kind)));
+            self.transfers.streams.closed_from.insert((peer, number(kind)));
             return 0;
         }
         let id = self.ops.id(op);
-        self.streams.expected.retain(|expected| expected.op != id);
-        self.streams.expected.push(Expected {
+        self.transfers.streams.expected.retain(|expected| expected.op != id);
+        self.transfers.streams.expected.push(Expected {
             op: id,
             peer,
             kind,
@@ -175,10 +176,10 @@ impl Engine {
     }
 
     fn open_letterbox(&mut self) -> Result<(), Error> {
-        if self.streams.letterbox.is_none() {
+        if self.transfers.streams.letterbox.is_none() {
             let identity = self.slot().identity();
             let secret = identity.map_or([0; 2], |identity| identity.nonce);
-            self.streams.letterbox = Some(socket::listen(&letterbox_name(secret, self.me))?);
+            self.transfers.streams.letterbox = Some(socket::listen(&letterbox_name(secret, self.me))?);
         }
         Ok(())
     }
@@ -188,7 +189,7 @@ impl Engine {
         let Some(secret) = self.slot().identity().map(|identity| identity.nonce) else {
             return;
         };
-        let Some(letterbox) = &self.streams.letterbox else {
+        let Some(letterbox) = &self.transfers.streams.letterbox else {
             return;
         };
         while let Ok(Some(connection)) = socket::accept(letterbox) {
@@ -203,7 +204,7 @@ impl Engine {
                 && packet == letter(secret, from, kind)
             {
                 let drain = mechanism::drain_stream(kind, descriptor);
-                self.streams.drains.insert((from, number(kind)), drain);
+                self.transfers.streams.drains.insert((from, number(kind)), drain);
             }
         }
     }
@@ -211,7 +212,7 @@ impl Engine {
     /// Bytes of a message stand in a stream.
     pub(crate) fn on_fed(&mut self, peer: u32, fed: Fed) {
         let Some(kind) = kind_of(fed.stream) else { return };
-        self.streams.draining.push_back(Draining {
+        self.transfers.streams.draining.push_back(Draining {
             peer,
             kind,
             receive_op: fed.receive_op,
@@ -232,7 +233,7 @@ impl Engine {
         let wanted = |expected: &&Expected| {
             expected.op.0 == receive_op && expected.peer == peer && expected.kind as u32 == kind as u32
         };
-        self.streams.expected.iter().find(wanted).copied()
+        self.transfers.streams.expected.iter().find(wanted).copied()
     }
 
     /// Feed and drain what can be. True: something moved.
@@ -245,8 +246,8 @@ impl Engine {
         let mut moved = false;
         let mut waiting = BTreeSet::new();
         let mut at = 0;
-        while at < self.streams.draining.len() {
-            let Some(mut draining) = self.streams.draining.remove(at) else {
+        while at < self.transfers.streams.draining.len() {
+            let Some(mut draining) = self.transfers.streams.draining.remove(at) else {
                 break;
             };
             let which = (draining.peer, number(draining.kind));
@@ -264,7 +265,7 @@ impl Engine {
                 }
                 waiting.insert(which);
             }
-            self.streams.draining.insert(at, draining);
+            self.transfers.streams.draining.insert(at, draining);
             at += 1;
         }
         moved
@@ -281,10 +282,10 @@ impl Engine {
             }
             return true;
         }
-        if self.streams.closed_from.contains(&which) {
+        if self.transfers.streams.closed_from.contains(&which) {
             return true;
         }
-        if !self.streams.drains.contains_key(&which) {
+        if !self.transfers.streams.drains.contains_key(&which) {
             self.take_letters();
         }
         let receive = expected.and_then(|expected| {
@@ -300,7 +301,7 @@ impl Engine {
             (draining.offset == received && end <= whole).then_some((op, expected, whole))
         });
         let began = clock::ticks();
-        let drained = match self.streams.drains.get_mut(&which) {
+        let drained = match self.transfers.streams.drains.get_mut(&which) {
             None => Err(Interrupted::at_once("recvmsg", isthmus_os::errno::EPIPE)),
             Some(drain) => {
                 let range = draining.offset..draining.offset.saturating_add(draining.left);
@@ -342,10 +343,10 @@ impl Engine {
                 report_failure(draining.kind, draining.peer, "receive from", stopped);
             }
             // All that were to come by it.
-            let (lost, kept) = std::mem::take(&mut self.streams.expected)
+            let (lost, kept) = std::mem::take(&mut self.transfers.streams.expected)
                 .into_iter()
                 .partition::<Vec<_>, _>(|expected| (expected.peer, number(expected.kind)) == which);
-            self.streams.expected = kept;
+            self.transfers.streams.expected = kept;
             for expected in lost {
                 self.ask_for_the_rest(expected);
             }
@@ -355,12 +356,12 @@ impl Engine {
     }
 
     fn close_from(&mut self, which: Which) {
-        self.streams.closed_from.insert(which);
+        self.transfers.streams.closed_from.insert(which);
     }
 
     /// All of the receive `op` is here.
     fn drained(&mut self, op: u32, expected: Expected, whole: u64) {
-        self.streams.expected.retain(|other| other.op != expected.op);
+        self.transfers.streams.expected.retain(|other| other.op != expected.op);
         let (effort, began, way) = (self.ops[op].effort, self.ops[op].began, self.ops[op].way);
         if let Some(effort) = effort {
             self.learn_from_announced(expected.peer, effort, way, whole);
@@ -372,7 +373,7 @@ impl Engine {
 
     /// What has not come by a stream that has failed.
     fn ask_for_the_rest(&mut self, expected: Expected) {
-        self.streams.expected.retain(|other| other.op != expected.op);
+        self.transfers.streams.expected.retain(|other| other.op != expected.op);
         let Some(op) = self.ops.find(expected.op) else { return };
         let Stage::Receiving {
             received,
@@ -396,14 +397,14 @@ impl Engine {
     pub(crate) fn start_feeding(&mut self, op: u32, peer: u32, record: ClearToSend, range: Range<u64>) {
         let Some(kind) = kind_of(record.stream) else { return };
         let which = (peer, number(kind));
-        if !self.streams.feeds.contains_key(&which)
-            && !self.streams.closed_to.contains(&which)
+        if !self.transfers.streams.feeds.contains_key(&which)
+            && !self.transfers.streams.closed_to.contains(&which)
             && let Err(error) = self.hand_over(peer, kind)
         {
             report(kind, peer, "send to", &error);
-            self.streams.closed_to.insert(which);
+            self.transfers.streams.closed_to.insert(which);
         }
-        self.streams.feeding.push(Feeding {
+        self.transfers.streams.feeding.push(Feeding {
             op: self.ops.id(op),
             peer,
             kind,
@@ -423,22 +424,22 @@ impl Engine {
         let (feed, descriptor) = mechanism::open_stream(kind)?;
         let connection = socket::connect(&letterbox_name(identity.nonce, peer))?;
         socket::send(&connection, &letter(identity.nonce, self.me, kind), Some(&descriptor))?;
-        self.streams.feeds.insert((peer, number(kind)), feed);
+        self.transfers.streams.feeds.insert((peer, number(kind)), feed);
         Ok(())
     }
 
     fn feed_on(&mut self) -> bool {
         let mut moved = false;
         let mut at = 0;
-        while at < self.streams.feeding.len() {
-            let mut feeding = self.streams.feeding.swap_remove(at);
+        while at < self.transfers.streams.feeding.len() {
+            let mut feeding = self.transfers.streams.feeding.swap_remove(at);
             let before = feeding.next;
             let over = self.feed(&mut feeding);
             moved |= over || feeding.next > before;
             if !over {
-                let last = self.streams.feeding.len();
-                self.streams.feeding.push(feeding);
-                self.streams.feeding.swap(at, last);
+                let last = self.transfers.streams.feeding.len();
+                self.transfers.streams.feeding.push(feeding);
+                self.transfers.streams.feeding.swap(at, last);
                 at += 1;
             }
         }
@@ -455,7 +456,7 @@ impl Engine {
         let Some(op) = open else { return true };
         let buffer = self.ops[op].buffer;
         for _ in 0..BURST {
-            let untold = self.channels.to(feeding.peer);
+            let untold = self.channels.outbound(feeding.peer);
             if feeding.next >= feeding.end {
                 return true;
             }
@@ -464,8 +465,8 @@ impl Engine {
             }
             let piece = feeding.next..feeding.end.min(feeding.next + PIECE);
             let began = clock::ticks();
-            let closed = self.streams.closed_to.contains(&which);
-            let fed = match self.streams.feeds.get_mut(&which).filter(|_| !closed) {
+            let closed = self.transfers.streams.closed_to.contains(&which);
+            let fed = match self.transfers.streams.feeds.get_mut(&which).filter(|_| !closed) {
                 None => Err(Interrupted::at_once("closed", isthmus_os::errno::EPIPE)),
                 Some(feed) => {
                     let mut fed = None;
@@ -493,7 +494,7 @@ impl Engine {
                 if !closed {
                     report_failure(feeding.kind, feeding.peer, "send to", stopped);
                 }
-                self.streams.closed_to.insert(which);
+                self.transfers.streams.closed_to.insert(which);
                 let over = Fed {
                     receive_op: feeding.receive_op,
                     stream: which.1,

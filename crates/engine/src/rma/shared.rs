@@ -15,7 +15,7 @@ use crate::{Result, enter};
 pub fn take_shared(length: u64) -> Result<u64> {
     let mut inside = enter();
     let engine = inside.engine();
-    let offset = engine.arena.allocate(engine.segment, length)?;
+    let offset = engine.memory.arena.allocate(engine.segment, length)?;
     Ok(offset.0)
 }
 
@@ -26,5 +26,5 @@ pub fn shared_at(offset: u64, length: u64) -> Option<NonNull<u8>> {
 
 /// Give back what this process took. Nobody, in any process, may use it any more.
 pub fn give_shared(offset: u64, length: u64) {
-    enter().engine().arena.release(Offset(offset), length);
+    enter().engine().memory.arena.release(Offset(offset), length);
 }

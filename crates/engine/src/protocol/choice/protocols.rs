@@ -1,131 +1,364 @@
-//! What a message between two idle ranks of this machine should cost by each protocol, from probed facts, and which it takes: a table to
-//! look at (`isthmus info --protocols`). The one thing that is decided by what it stands on is whether single copies pay
-//! (`remote.rs`). Else a receiver tries the ways that are open and keeps what is fastest (`select.rs`, `contest.rs`), since no model
-//! knows where two CPUs are and whether a buffer is in a cache.
+//! The protocols, as a list of values: when each applies, and what a message between two idle ranks should cost by it.
+//!
+//! Sending asks the facts for its limits ([`Facts::eager_limit`], [`Facts::announced_from`]), receiving for the ways that are open
+//! ([`Facts::leaves_ring_out`]), and `isthmus info --protocols` prints this list. Among the ways that are open a receiver keeps
+//! what it measured to be fastest (`select.rs`, `comparison.rs`), since no model knows where two CPUs are and whether a buffer is in a cache.
+//!
+//! A new protocol is one more value of [`PROTOCOLS`].
 
 use std::time::Duration;
 
 use isthmus_transfer::stream::Kind;
-use isthmus_transfer::{Shape, cma, mapped};
 
-use crate::protocol::choice::remote;
+use crate::protocol::choice::facts::Facts;
 use crate::protocol::choice::select;
+use crate::protocol::send::MAPPED_FROM;
 use crate::protocol::single_copy::SHARED_FROM;
-use crate::tunables;
+
+/// When a message takes a protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// Always.
+    Always,
+    /// Unless another one was measured to be faster.
+    UnlessSlower,
+    /// If it was measured to be faster.
+    IfFaster,
+    /// If it was measured to be faster; the sender does not help.
+    IfFasterUnhelped,
+    /// If the sender does not help.
+    Unhelped,
+    /// If both sides map the buffer.
+    OfMappedMemory,
+    /// If `ISTHMUS_MECHANISM` names it.
+    IfNamed,
+    /// Another one is better here.
+    Never,
+}
+
+impl Taken {
+    /// In words, for a table.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Always => "yes",
+            Self::UnlessSlower => "unless found slower",
+            Self::IfFaster => "if found faster",
+            Self::IfFasterUnhelped => "if found faster, without help",
+            Self::Unhelped => "without help",
+            Self::OfMappedMemory => "of MPI_Alloc_mem",
+            Self::IfNamed => "if named",
+            Self::Never => "no",
+        }
+    }
+}
 
 /// One way of sending a message.
 #[derive(Debug, Clone, Copy)]
 pub struct Protocol {
-    /// As in the tunable `mechanism`.
+    /// What it is called.
+    pub name: &'static str,
+    /// What moves the bytes, as in the tunable `mechanism`.
     pub mechanism: &'static str,
     /// What happens.
     pub how: &'static str,
-    /// From the send to the last byte, by the model.
-    pub cost: Duration,
     /// Needs a CPU for both ranks.
     pub needs_two_cpus: bool,
-    /// When it is taken, where every rank has a CPU.
-    pub taken: &'static str,
+    /// When a message of so many bytes takes it; `None`: it cannot.
+    pub applies: fn(&Facts, u64) -> Option<Taken>,
+    /// From the send to the last byte, by the model.
+    pub cost: fn(&Facts, u64) -> Duration,
 }
-
-const ALWAYS: &str = "yes";
-const IF_FASTER: &str = "if found faster";
-/// `ISTHMUS_MECHANISM` names it.
-const BY_NAME: &str = "if named";
 
 /// A record to the other side: two hand-overs of a line, the code around them.
 const RECORD: Duration = Duration::from_nanos(200);
 /// The last piece in a ring is copied out with nobody helping.
 const LAST_PIECE: u64 = 16 << 10;
 
+/// All of them.
+pub static PROTOCOLS: &[Protocol] = &[
+    Protocol {
+        name: "eager",
+        mechanism: "ring",
+        how: "at once, in pieces that both sides copy at the same time",
+        needs_two_cpus: false,
+        applies: |facts, bytes| {
+            let compared = select::compared(bytes).is_some() && facts.single_copies_pay();
+            let taken = if compared { Taken::UnlessSlower } else { Taken::Always };
+            is_eager(facts, bytes).then_some(taken)
+        },
+        cost: through_ring,
+    },
+    Protocol {
+        name: "rendezvous, ring",
+        mechanism: "ring",
+        how: "announced, then in pieces that both sides copy at the same time",
+        needs_two_cpus: false,
+        applies: |facts, bytes| {
+            let taken = || {
+                if facts.single_copies_pay() {
+                    Taken::Never
+                } else {
+                    Taken::IfFaster
+                }
+            };
+            (!is_eager(facts, bytes)).then(taken)
+        },
+        cost: |facts, bytes| through_ring(facts, bytes) + 2 * RECORD,
+    },
+    Protocol {
+        name: "rendezvous, pull",
+        mechanism: "cma",
+        how: "announced, pulled by the receiver",
+        needs_two_cpus: false,
+        applies: |facts, bytes| {
+            let taken = || match () {
+                () if is_eager(facts, bytes) && bytes < SHARED_FROM => Taken::IfFaster,
+                () if facts.single_copies_pay() => Taken::Unhelped,
+                () => Taken::IfFasterUnhelped,
+            };
+            may_be_single(facts, bytes).then(taken)
+        },
+        cost: |facts, bytes| 2 * RECORD + (facts.prices.single_copy)(bytes),
+    },
+    Protocol {
+        name: "rendezvous, both ends",
+        mechanism: "cma",
+        how: "announced, pulled by the receiver and pushed by the sender from the other end",
+        needs_two_cpus: true,
+        applies: |facts, bytes| {
+            let always = || facts.single_copies_pay() && !is_eager(facts, bytes);
+            let taken = || if always() { Taken::Always } else { Taken::IfFaster };
+            (bytes >= SHARED_FROM && may_be_single(facts, bytes)).then(taken)
+        },
+        cost: |facts, bytes| 3 * RECORD + (facts.prices.single_copy)(bytes / 2),
+    },
+    Protocol {
+        name: "rendezvous, mapped",
+        mechanism: "mapped",
+        how: "announced, copied once out of memory that both map",
+        needs_two_cpus: false,
+        applies: |_, bytes| (bytes >= MAPPED_FROM as u64).then_some(Taken::OfMappedMemory),
+        cost: |facts, bytes| 2 * RECORD + (facts.prices.copy)(bytes),
+    },
+    Protocol {
+        name: "rendezvous, vmsplice",
+        mechanism: "vmsplice",
+        how: "announced, its pages attached to a pipe that the receiver reads",
+        needs_two_cpus: false,
+        applies: if_named,
+        cost: |facts, bytes| 2 * RECORD + (facts.prices.stream)(Kind::Vmsplice, bytes),
+    },
+    Protocol {
+        name: "rendezvous, writev",
+        mechanism: "writev",
+        how: "announced, copied into a pipe and out of it",
+        needs_two_cpus: false,
+        applies: if_named,
+        cost: |facts, bytes| 2 * RECORD + (facts.prices.stream)(Kind::Writev, bytes),
+    },
+    Protocol {
+        name: "rendezvous, loopback",
+        mechanism: "loopback",
+        how: "announced, through a socket of this host",
+        needs_two_cpus: false,
+        applies: if_named,
+        cost: |facts, bytes| 2 * RECORD + (facts.prices.stream)(Kind::Loopback, bytes),
+    },
+];
+
+fn is_eager(facts: &Facts, bytes: u64) -> bool {
+    bytes <= facts.eager_limit()
+}
+
+/// Could it be announced and copied once: since it is too long to go at once, or since that may be faster?
+fn may_be_single(facts: &Facts, bytes: u64) -> bool {
+    facts.single_copies && (!is_eager(facts, bytes) || select::compared(bytes).is_some() && facts.single_copies_pay())
+}
+
+fn if_named(facts: &Facts, bytes: u64) -> Option<Taken> {
+    (!is_eager(facts, bytes)).then_some(Taken::IfNamed)
+}
+
+fn through_ring(facts: &Facts, bytes: u64) -> Duration {
+    RECORD + (facts.prices.copy)(bytes) + (facts.prices.copy)(bytes.min(LAST_PIECE))
+}
+
+/// A protocol that a message may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Open {
+    /// Which.
+    pub protocol: &'static Protocol,
+    /// When it is taken, where every rank has a CPU.
+    pub taken: Taken,
+    /// From the send to the last byte, by the model.
+    pub cost: Duration,
+}
+
 /// The protocols open to a message of `bytes`, the cheapest first. `cma`: processes may read each other's memory; the
 /// mapped way is there for messages in memory from `MPI_Alloc_mem`. Takes some 200 us at first use, for the probes.
-pub fn for_message(bytes: u64, cma: bool) -> Vec<Protocol> {
-    let shape = Shape::contiguous(bytes);
-    let copy = mapped::facts().cost(shape);
-    let last = mapped::facts().cost(Shape::contiguous(bytes.min(LAST_PIECE)));
-    let eager = bytes <= tunables::EAGER_LIMIT.get();
-    let pays = cma && remote::single_copies_pay();
-    let streamed = RECORD + copy + last;
-    let mut protocols = vec![match eager {
-        true => Protocol {
-            mechanism: "ring",
-            how: "at once, in pieces that both sides copy at the same time",
-            cost: streamed,
-            needs_two_cpus: false,
-            taken: match pays && select::contested(bytes).is_some() {
-                true => "unless found slower",
-                false => ALWAYS,
-            },
-        },
-        false => Protocol {
-            mechanism: "ring",
-            how: "announced, then in pieces that both sides copy at the same time",
-            cost: streamed + 2 * RECORD,
-            needs_two_cpus: false,
-            taken: if pays { "no" } else { IF_FASTER },
-        },
-    }];
-    if cma && (!eager || pays && select::contested(bytes).is_some()) {
-        let one = cma::facts().cost(shape);
-        protocols.push(Protocol {
-            mechanism: "cma",
-            how: "announced, pulled by the receiver",
-            cost: 2 * RECORD + one,
-            needs_two_cpus: false,
-            taken: match () {
-                () if eager && bytes < SHARED_FROM => IF_FASTER,
-                () if pays => "without help",
-                () => "if found faster, without help",
-            },
-        });
-        if bytes >= SHARED_FROM {
-            let both = cma::facts().cost(Shape::contiguous(bytes / 2));
-            protocols.push(Protocol {
-                mechanism: "cma",
-                how: "announced, pulled by the receiver and pushed by the sender from the other end",
-                cost: 3 * RECORD + both,
-                needs_two_cpus: true,
-                taken: if pays && !eager { ALWAYS } else { IF_FASTER },
-            });
-        }
-    }
-    if bytes >= crate::protocol::send::MAPPED_FROM as u64 {
-        protocols.push(Protocol {
-            mechanism: "mapped",
-            how: "announced, copied once out of memory that both map",
-            cost: 2 * RECORD + copy,
-            needs_two_cpus: false,
-            taken: "of MPI_Alloc_mem",
-        });
-    }
-    if !eager {
-        protocols.extend(Kind::ALL.map(|kind| Protocol {
-            mechanism: kind.name(),
-            how: match kind {
-                Kind::Vmsplice => "announced, its pages attached to a pipe that the receiver reads",
-                Kind::Writev => "announced, copied into a pipe and out of it",
-                Kind::Loopback => "announced, through a socket of this host",
-            },
-            cost: 2 * RECORD + kind.cost(shape),
-            needs_two_cpus: false,
-            taken: BY_NAME,
-        }));
-    }
-    protocols.sort_by_key(|protocol| protocol.cost);
+pub fn for_message(bytes: u64, cma: bool) -> Vec<Open> {
+    let ranks = crate::membership::boot::world().map_or(1, |world| world.size);
+    open(&Facts::gather(ranks, cma), bytes)
+}
+
+fn open(facts: &Facts, bytes: u64) -> Vec<Open> {
+    let open = |protocol: &'static Protocol| {
+        let taken = (protocol.applies)(facts, bytes)?;
+        let cost = (protocol.cost)(facts, bytes);
+        Some(Open { protocol, taken, cost })
+    };
+    let mut protocols: Vec<Open> = PROTOCOLS.iter().filter_map(open).collect();
+    protocols.sort_by_key(|open| open.cost);
     protocols
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::membership::cpus::Cpus;
+    use crate::protocol::choice::facts::Prices;
+    use crate::tunables::Origin;
+
+    const K: u64 = 1 << 10;
+
+    fn facts(cpus: Cpus, limit: (u64, Origin), is_named: bool, pays: bool) -> Facts {
+        let per_byte = |bytes: u64| Duration::from_nanos(bytes / 10);
+        let prices = Prices {
+            copy: per_byte,
+            single_copy: |bytes| Duration::from_nanos(bytes / 5),
+            stream: |_, bytes| Duration::from_nanos(bytes),
+            single_copies_pay: if pays { || true } else { || false },
+        };
+        Facts {
+            cpus,
+            eager_limit: limit,
+            is_named,
+            ring: 2048 * K,
+            single_copies: true,
+            prices,
+        }
+    }
+
+    /// What senders decided before there was this list: the longest eager message, and from where on eager ones are announced.
+    #[test]
+    fn senders_decide_as_before() {
+        use Origin::{Default, Environment};
+        const NEVER: Option<u64> = None;
+        const FROM: Option<u64> = Some(32 * K + 1);
+        let grid = [
+            (Cpus::Own, (128 * K, Default), false, 128 * K, NEVER),
+            (Cpus::Own, (128 * K, Default), true, 128 * K, NEVER),
+            (Cpus::Own, (4 * K, Environment), false, 4 * K, NEVER),
+            (Cpus::PartlyShared, (128 * K, Default), false, 1024 * K, FROM),
+            (Cpus::PartlyShared, (128 * K, Default), true, 128 * K, NEVER),
+            (Cpus::PartlyShared, (4 * K, Environment), false, 4 * K, NEVER),
+            (Cpus::PartlyShared, (4 * K, Environment), true, 4 * K, NEVER),
+            (Cpus::Shared, (128 * K, Default), false, 1024 * K, NEVER),
+            (Cpus::Shared, (128 * K, Default), true, 128 * K, NEVER),
+            (Cpus::Shared, (4 * K, Environment), false, 4 * K, NEVER),
+        ];
+        for (cpus, limit, named, eager, announced) in grid {
+            let facts = facts(cpus, limit, named, true);
+            assert_eq!(
+                (facts.eager_limit(), facts.announced_from()),
+                (eager, announced),
+                "{facts:?}"
+            );
+        }
+        let ring = Facts {
+            ring: 64 * K,
+            ..facts(Cpus::Shared, (128 * K, Default), false, true)
+        };
+        assert_eq!(ring.eager_limit(), 128 * K, "a small ring makes it no shorter");
+    }
+
+    #[test]
+    fn receivers_leave_the_ring_out_as_before() {
+        let default = (128 * K, Origin::Default);
+        for (cpus, pays, out) in [
+            (Cpus::Own, true, true),
+            (Cpus::PartlyShared, true, true),
+            (Cpus::Shared, true, false),
+            (Cpus::Own, false, false),
+            (Cpus::PartlyShared, false, false),
+        ] {
+            let mut facts = facts(cpus, default, false, pays);
+            assert_eq!(facts.leaves_ring_out(), out, "{facts:?}");
+            facts.single_copies = false;
+            assert!(!facts.leaves_ring_out());
+        }
+    }
+
+    /// What `isthmus info --protocols` printed before there was this list.
+    #[test]
+    fn the_table_is_as_before() {
+        let table = |bytes, single_copies, pays| -> Vec<(&str, &str)> {
+            let mut facts = facts(Cpus::Own, (128 * K, Origin::Default), false, pays);
+            facts.single_copies = single_copies;
+            let mut rows: Vec<_> = open(&facts, bytes)
+                .into_iter()
+                .filter(|open| open.taken != Taken::IfNamed)
+                .map(|open| (open.protocol.name, open.taken.words()))
+                .collect();
+            rows.sort_unstable();
+            rows
+        };
+        assert_eq!(table(8, true, true), [("eager", "yes")]);
+        assert_eq!(table(8 * K, true, false), [("eager", "yes")]);
+        assert_eq!(
+            table(32 * K, true, true),
+            [
+                ("eager", "unless found slower"),
+                ("rendezvous, mapped", "of MPI_Alloc_mem"),
+                ("rendezvous, pull", "if found faster"),
+            ]
+        );
+        assert_eq!(
+            table(64 * K, true, true),
+            [
+                ("eager", "unless found slower"),
+                ("rendezvous, both ends", "if found faster"),
+                ("rendezvous, mapped", "of MPI_Alloc_mem"),
+                ("rendezvous, pull", "without help"),
+            ]
+        );
+        assert_eq!(
+            table(64 * K, true, false),
+            [("eager", "yes"), ("rendezvous, mapped", "of MPI_Alloc_mem")]
+        );
+        assert_eq!(
+            table(1024 * K, true, true),
+            [
+                ("rendezvous, both ends", "yes"),
+                ("rendezvous, mapped", "of MPI_Alloc_mem"),
+                ("rendezvous, pull", "without help"),
+                ("rendezvous, ring", "no"),
+            ]
+        );
+        assert_eq!(
+            table(1024 * K, true, false),
+            [
+                ("rendezvous, both ends", "if found faster"),
+                ("rendezvous, mapped", "of MPI_Alloc_mem"),
+                ("rendezvous, pull", "if found faster, without help"),
+                ("rendezvous, ring", "if found faster"),
+            ]
+        );
+        assert_eq!(
+            table(1024 * K, false, true),
+            [
+                ("rendezvous, mapped", "of MPI_Alloc_mem"),
+                ("rendezvous, ring", "if found faster")
+            ]
+        );
+    }
 
     #[test]
     fn what_is_closed_is_not_offered() {
         let names = |bytes, cma| -> Vec<&str> {
             let protocols = for_message(bytes, cma);
-            assert!(protocols.is_sorted_by_key(|protocol| protocol.cost));
-            protocols.iter().map(|protocol| protocol.mechanism).collect()
+            assert!(protocols.is_sorted_by_key(|open| open.cost));
+            protocols.iter().map(|open| open.protocol.mechanism).collect()
         };
         assert_eq!(names(8, true), ["ring"]);
         assert!(!names(64 << 20, false).contains(&"cma"));

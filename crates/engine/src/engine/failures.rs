@@ -1,0 +1,234 @@
+//! Processes that fail while others go on, and message spaces that are revoked.
+//!
+//! The launcher notices a death, appends the rank to the segment's list of failures and alerts everyone
+//! ([`isthmus_shm::Segment::alert`]); a process that revokes does the same with the list of revocations. An alert shows in
+//! a word that every round of progress looks at, and wakes who sleeps. What is done about it stands here, once per failure
+//! or revocation; operations that are started later look at one flag.
+//!
+//! What a dead process sent before it died is still delivered, if all of it is in shared memory. Its claims on our buffers
+//! ended with it: the launcher declares nobody failed whose address space is still there.
+
+use std::sync::atomic::Ordering;
+
+use isthmus_shm::revocation;
+use isthmus_shm::segment::Failure;
+
+use crate::channel::inbound::Incoming;
+use crate::engine::Engine;
+use crate::matching::unexpected::Unexpected;
+use crate::membership::failures::{PEER_FAILED, REVOKED, fault_events, note_fault_event};
+use crate::ops::Stage;
+use crate::types::{Arrival, ContextId, OpId, Outcome, Peer};
+use crate::{Entered, Result};
+
+impl Engine {
+    /// Must operations look whether their peer lives and their message space is good?
+    #[inline]
+    pub fn has_faults(&self) -> bool {
+        self.membership.failures.any()
+    }
+
+    /// Has this process failed?
+    pub fn has_failed(&self, peer: u32) -> bool {
+        self.membership.failures.has_failed(peer)
+    }
+
+    /// How an operation of this kind ends at once: see [`Failures::obstacle`](crate::membership::failures::Failures::obstacle).
+    #[cold]
+    pub fn obstacle(&self, peer: Option<u32>, context: ContextId) -> Option<Outcome> {
+        self.membership.failures.obstacle(peer, context)
+    }
+
+    /// Is there something to know that we do not know yet? For sleepers, who may have missed an alert.
+    pub fn is_behind(&self) -> bool {
+        self.segment.failed() != self.membership.failures.known()
+    }
+
+    /// Learn of failures and revocations. True: there were some.
+    #[cold]
+    pub fn attend(&mut self) -> bool {
+        // SYNC: attention
+        self.segment.attention(self.me).swap(0, Ordering::SeqCst);
+        let before = fault_events();
+        while self.membership.failures.known() < self.segment.failed() {
+            let peer = self.segment.failure(self.membership.failures.known()).rank;
+            self.membership.failures.know_next();
+            if peer != self.me && !self.has_failed(peer) {
+                self.lose(peer);
+            }
+            note_fault_event();
+        }
+        let (revocations, seen) = revocation::since(self.segment, self.membership.failures.revocations_seen(), self.me);
+        self.membership.failures.see_revocations(seen);
+        for revocation in revocations {
+            let count = revocation.count.min(MOST_CONTEXTS);
+            self.close((0..count).map(|at| revocation.first.wrapping_add(at)).collect());
+            note_fault_event();
+        }
+        self.ops.news = true;
+        fault_events() != before
+    }
+
+    /// A process has failed: take what it left, and end what needs it.
+    fn lose(&mut self, peer: u32) {
+        // What it published is whole, whenever it died. Its doorbell bit may be missing.
+        self.open(peer);
+        self.take_all(peer);
+        self.membership.failures.add(peer, self.segment.ranks());
+        self.forget_channels(peer);
+        self.forget_messages(peer);
+        for op in 0..self.ops.len() {
+            let ours = &self.ops[op];
+            match ours.stage {
+                Stage::Posted if ours.from == Some(peer) => {
+                    self.drop_advert(op);
+                    self.matching.remove_posted(&mut self.ops, op);
+                }
+                Stage::Receiving { .. } if ours.to == peer => {}
+                Stage::Queued | Stage::Offered if ours.to == peer => {
+                    if let Some(descriptor) = self.ops[op].descriptor.take() {
+                        self.memory.arena.give_back(descriptor);
+                    }
+                }
+                _ => continue,
+            }
+            self.fail(op, PEER_FAILED);
+        }
+    }
+
+    /// What waits for room on the way to a dead process, and what it has of ours.
+    fn forget_channels(&mut self, peer: u32) {
+        self.channels.forget(&mut self.memory.arena, peer);
+        self.membership.failed_calls.take_back_notices(peer);
+        self.transfers.forget(peer);
+        self.forget_remote(peer);
+    }
+
+    /// Messages of which a part is in the dead process.
+    fn forget_messages(&mut self, peer: u32) {
+        let incoming = self
+            .channels
+            .inbound_mut(peer)
+            .and_then(|inbound| inbound.incoming.take());
+        let unfinished = match incoming {
+            Some(Incoming::Unexpected(entry)) => Some(entry),
+            _ => None,
+        };
+        let streams = self.matching.end_streams(peer);
+        self.remove_all_unexpected(|entry, key, early| {
+            let is_part = unfinished == Some(entry) || streams.contains(&Incoming::Unexpected(entry));
+            key.from == peer && (matches!(early, Unexpected::Announced(_)) || is_part)
+        });
+        for (at, key, early) in self.matching.all_taken() {
+            let here = Incoming::Taken(at);
+            let part = incoming == Some(here) || streams.contains(&here) || matches!(early, Unexpected::Taken(_));
+            if key.from == peer && part {
+                *early = Unexpected::Lost { source: early.source() };
+            }
+        }
+    }
+
+    /// These message spaces are revoked: end what is not under way yet. What is, ends by itself, since both sides live.
+    fn close(&mut self, contexts: Vec<u32>) {
+        self.membership.failures.expect_revocations();
+        for op in 0..self.ops.len() {
+            if contexts.contains(&self.ops[op].context.0) && self.retract(op) {
+                self.fail(op, REVOKED);
+            }
+        }
+        self.remove_all_unexpected(|_, key, early| {
+            contexts.contains(&key.context.0)
+                && matches!(early, Unexpected::Payload { bytes, total, .. } if bytes.len() as u64 == *total)
+        });
+        self.membership.failures.revoke(contexts);
+    }
+
+    /// The operation ends by what happened to others.
+    fn fail(&mut self, op: u32, outcome: Outcome) {
+        let arrival = match self.ops[op].stage {
+            Stage::Receiving { .. } => self.ops[op].outcome.arrival,
+            _ => Arrival::default(),
+        };
+        self.ops.complete(op, Outcome { arrival, ..outcome });
+    }
+}
+
+/// A communicator has no more message spaces.
+const MOST_CONTEXTS: u32 = 16;
+
+impl Entered {
+    /// How many processes this one knows to be no more.
+    pub fn failures(&mut self) -> u32 {
+        self.engine().membership.failures.known()
+    }
+
+    /// The `index`-th process that went, counted from 0; true beside it: in peace, after `MPI_Finalize`.
+    pub fn failure(&mut self, index: u32) -> Option<(Peer, bool)> {
+        let engine = self.engine();
+        if index >= engine.membership.failures.known() {
+            return None;
+        }
+        let Failure { rank, in_peace } = engine.segment.failure(index);
+        Some((Peer(rank), in_peace))
+    }
+
+    /// Is this process no more?
+    pub fn has_failed(&mut self, peer: Peer) -> bool {
+        self.engine().has_failed(peer.0)
+    }
+
+    /// The message space of the receive `op`, if it has not matched and anybody may send to it.
+    pub fn awaits_anybody(&mut self, op: OpId) -> Option<ContextId> {
+        let engine = self.engine();
+        let op = &engine.ops[engine.ops.find(op)?];
+        (op.stage == Stage::Posted && op.from.is_none()).then_some(op.context)
+    }
+
+    /// Is this message space revoked?
+    pub fn is_revoked(&mut self, context: ContextId) -> bool {
+        self.engine().membership.failures.is_revoked(context)
+    }
+
+    /// Learn of failures up to the `failures`-th, which somebody else knows of.
+    pub fn learn_of(&mut self, failures: u32) {
+        let engine = self.engine();
+        if engine.membership.failures.known() < failures {
+            engine.attend();
+        }
+    }
+
+    /// Learn of all failures and revocations that anybody knows of.
+    pub fn learn(&mut self) {
+        self.engine().attend();
+    }
+
+    /// Revoke the message spaces from `first` on, `count` of them, for all `members`, of which the calling process is one:
+    /// operations in them fail everywhere from now on. Does not block.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub fn revoke(&mut self, first: ContextId, count: u32, members: &[Peer]) -> Result<()> {
+        let engine = self.engine();
+        let members: Vec<u32> = members.iter().map(|peer| peer.0).collect();
+        let at = engine
+            .memory
+            .arena
+            .allocate(engine.segment, revocation::bytes_for(members.len()))?;
+        revocation::publish(engine.segment, at, first.0, count, &members)?;
+        for &member in members.iter().filter(|&&member| member != engine.me) {
+            engine.segment.alert(member);
+        }
+        engine.attend();
+        Ok(())
+    }
+
+    /// This process goes on when others fail: its error handlers return. Until every process of the job has said so, the
+    /// first failure ends the job.
+    pub fn endure(&mut self) {
+        let engine = self.engine();
+        engine.slot().endure();
+    }
+}
+
+#[cfg(test)]
+mod tests;

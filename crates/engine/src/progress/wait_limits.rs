@@ -1,0 +1,283 @@
+//! How long a thread looks in vain before it gives its CPU away, and before it sleeps.
+//!
+//! Decided from facts, by a pure function ([`Habits::of`]), not from a flag that the user must find. Whoever spins for
+//! about as long as a sleep costs never pays much more than somebody who had known before how long the wait would be
+//! (Karlin, Li, Manasse, Owicki: "Empirical studies of competitive spinning for a shared-memory multiprocessor", SOSP
+//! 1991). What a sleep costs, the wakes of this process themselves tell: who wakes writes down when, who is woken looks.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use isthmus_os::{clock, cpu};
+use isthmus_shm::{Doorbell, Slot};
+
+use crate::membership::boot;
+use crate::{counters, tunables};
+
+/// Looks between two readings of the clock.
+const LOOKS: u32 = 64;
+/// Looks before the CPU is given away, when there are more ranks than CPUs.
+const LOOKS_CROWDED: u32 = 4;
+/// As long as the awaited rank has a CPU itself: what it sends is nearer than our next turn, and who has waited for more of it
+/// gives way less often (docs/decisions/0020).
+const LOOKS_AT_WORK: u32 = 24;
+/// Spinning while no wake has been timed.
+const UNKNOWN: Duration = Duration::from_micros(20);
+/// A wake costs both sides: the waker's system call, and the time until the sleeper runs.
+const SIDES: u32 = 2;
+/// The least and the longest spin.
+const SPINS: [Duration; 2] = [Duration::from_micros(5), Duration::from_micros(100)];
+
+/// What decides how a rank waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts {
+    /// Threads of this node that may want a CPU: its ranks, times the threads that wait in each.
+    pub ranks: u32,
+    /// CPUs that they may use: the affinity mask, cut by the cgroup's quota.
+    pub cpus: u32,
+    /// What a wake takes; `None`: not known yet.
+    pub wake: Option<Duration>,
+}
+
+/// How a rank waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Habits {
+    /// Looks in a row before anything else is done.
+    pub looks: u32,
+    /// How long it goes on looking.
+    pub spin: Duration,
+    /// How long after the first look in vain it sleeps; until then it gives its CPU away between looks.
+    pub sleep_after: Duration,
+}
+
+impl Habits {
+    /// From the facts.
+    pub fn of(facts: Facts) -> Self {
+        let sleep_after = Duration::from_micros(tunables::YIELD_US.get());
+        if facts.ranks > facts.cpus {
+            // The peer may need our CPU to get anywhere.
+            return Self {
+                looks: LOOKS_CROWDED,
+                spin: Duration::ZERO,
+                sleep_after,
+            };
+        }
+        let spin = match tunables::SPIN_US.get() {
+            0 => facts
+                .wake
+                .map_or(UNKNOWN, |wake| (wake * SIDES).clamp(SPINS[0], SPINS[1])),
+            us => Duration::from_micros(us),
+        };
+        Self {
+            looks: LOOKS,
+            spin,
+            sleep_after,
+        }
+    }
+
+    /// Those of a rank with a CPU of its own, by what is known now.
+    pub(crate) fn uncrowded() -> Self {
+        Self::of(Facts {
+            ranks: 1,
+            cpus: 1,
+            wake: wake(),
+        })
+    }
+}
+
+/// What a wake of this process takes, in nanoseconds, smoothed; 0: none was timed.
+static WAKE: AtomicU64 = AtomicU64::new(0);
+
+/// What a wake takes, as far as it is known.
+pub(crate) fn wake() -> Option<Duration> {
+    match WAKE.load(Ordering::Relaxed) {
+        0 => None,
+        nanoseconds => Some(Duration::from_nanos(nanoseconds)),
+    }
+}
+
+/// A wake took so long.
+pub(crate) fn learn_wake(took: Duration) {
+    WAKE.store(smoothed(WAKE.load(Ordering::Relaxed), took), Ordering::Relaxed);
+}
+
+/// A CPU that was busy with something else says little about what a wake takes, so one is never more than twice the last.
+fn smoothed(before: u64, took: Duration) -> u64 {
+    let took = took.as_nanos().clamp(1, u128::from(u32::MAX)) as u64;
+    match before {
+        0 => took,
+        _ => (before * 7 + took.min(before * 2)).div_ceil(8),
+    }
+}
+
+/// Time some wakes from thread to thread: what the ranks of a job will find, more or less. Takes some milliseconds; `None`
+/// if there is no second thread to be had.
+pub fn measure_wake() -> Option<Duration> {
+    const WAKES: usize = 15;
+    const ASLEEP: Duration = Duration::from_micros(200);
+    let (bell, over) = (Doorbell::default(), AtomicBool::new(false));
+    let mut took = Vec::new();
+    std::thread::scope(|scope| {
+        let waker = || {
+            while !over.load(Ordering::Relaxed) {
+                std::thread::sleep(ASLEEP);
+                if bell.ring() {
+                    bell.wake();
+                }
+            }
+        };
+        std::thread::Builder::new().spawn_scoped(scope, waker).ok()?;
+        for _ in 0..WAKES {
+            bell.prepare_to_sleep();
+            took.extend(bell.sleep(Duration::from_millis(100)).woken_after);
+        }
+        over.store(true, Ordering::Relaxed);
+        Some(())
+    })?;
+    took.sort();
+    took.get(took.len() / 2).copied()
+}
+
+/// Give the CPU to others that want it. Those who wait for us see it in our slot.
+pub(crate) fn give_way(slot: &Slot) {
+    give_way_for(slot, cpu::yield_now);
+}
+
+fn give_way_for<T>(slot: &Slot, meanwhile: impl FnOnce() -> T) -> T {
+    slot.set_away(true);
+    let value = meanwhile();
+    slot.set_away(false);
+    value
+}
+
+/// What to do when there was nothing to see.
+pub(crate) enum Next {
+    /// Look again.
+    Look,
+    /// Give the CPU away, then look again.
+    Yield,
+    /// Sleep.
+    Sleep,
+}
+
+/// How long a thread has looked in vain.
+#[derive(Default)]
+pub(crate) struct WaitLimits {
+    looks: u32,
+    since: Option<Duration>,
+}
+
+impl WaitLimits {
+    /// Something has moved.
+    #[inline]
+    pub fn renew(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Nothing has moved. `crowded`: there are more threads that want a CPU than CPUs; `at_work`: has the awaited rank got one?
+    /// For who is inside.
+    #[inline]
+    pub fn lose(&mut self, crowded: bool, at_work: impl FnOnce() -> bool) -> Next {
+        self.looks = self.looks.wrapping_add(1);
+        if crowded {
+            if self.looks < LOOKS_CROWDED || self.looks < LOOKS_AT_WORK && at_work() {
+                return Next::Look;
+            }
+            self.looks = LOOKS_CROWDED;
+        } else if !self.looks.is_multiple_of(LOOKS) {
+            return Next::Look;
+        }
+        let now = clock::now();
+        let idle = now - *self.since.get_or_insert(now);
+        let habits = Habits::of(Facts {
+            ranks: 1 + u32::from(crowded),
+            cpus: 1,
+            wake: wake(),
+        });
+        if idle < habits.spin {
+            counters::SPINS.add(1);
+            Next::Look
+        } else if idle < habits.sleep_after {
+            counters::YIELDS.add(1);
+            Next::Yield
+        } else {
+            Next::Sleep
+        }
+    }
+}
+
+/// The facts of a job of so many ranks on this machine.
+pub fn facts_of(ranks: u32, wake: Option<Duration>) -> Facts {
+    Facts {
+        ranks,
+        cpus: boot::known_cpus().unwrap_or(cpu::usable() as u32),
+        wake,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spin(ranks: u32, cpus: u32, wake_us: Option<u64>) -> Duration {
+        let wake = wake_us.map(Duration::from_micros);
+        Habits::of(Facts { ranks, cpus, wake }).spin
+    }
+
+    #[test]
+    fn spinning_is_for_those_who_have_a_cpu_and_as_long_as_a_sleep_costs() {
+        assert_eq!(spin(3, 2, Some(10)), Duration::ZERO);
+        assert_eq!(spin(2, 2, Some(10)), Duration::from_micros(20));
+        assert_eq!(spin(2, 8, Some(30)), Duration::from_micros(60));
+        assert_eq!(spin(2, 8, None), UNKNOWN);
+        assert_eq!(spin(2, 8, Some(0)), SPINS[0], "a machine where nothing costs anything");
+        assert_eq!(spin(2, 8, Some(5000)), SPINS[1], "one whose CPUs sleep deeply");
+    }
+
+    /// Looks until the CPU is given away.
+    fn looks(patience: &mut WaitLimits, at_work: bool) -> u32 {
+        let mut looks = 1;
+        while matches!(patience.lose(true, || at_work), Next::Look) {
+            looks += 1;
+        }
+        looks
+    }
+
+    #[test]
+    fn who_shares_a_cpu_gives_it_away_soon_and_later_if_the_awaited_rank_has_one() {
+        let mut patience = WaitLimits::default();
+        assert_eq!(looks(&mut patience, false), LOOKS_CROWDED);
+        assert_eq!(looks(&mut patience, false), 1, "nothing has come meanwhile");
+        assert_eq!(looks(&mut patience, true), LOOKS_AT_WORK - LOOKS_CROWDED);
+        patience.renew();
+        assert_eq!(looks(&mut patience, true), LOOKS_AT_WORK);
+    }
+
+    #[test]
+    fn who_gives_its_cpu_away_shows_it() {
+        let slot = Slot::default();
+        assert!(slot.is_at_work());
+        let during = give_way_for(&slot, || slot.is_at_work());
+        assert!(!during && slot.is_at_work());
+        slot.doorbell().prepare_to_sleep();
+        assert!(!slot.is_at_work());
+    }
+
+    #[test]
+    fn outliers_move_the_estimate_a_little() {
+        let mut known = smoothed(0, Duration::from_micros(10));
+        assert_eq!(known, 10_000);
+        known = smoothed(known, Duration::from_millis(50));
+        assert!((11_000..12_000).contains(&known), "{known}");
+        for _ in 0..100 {
+            known = smoothed(known, Duration::from_micros(4));
+        }
+        assert!((4_000..4_100).contains(&known), "{known}");
+    }
+
+    #[test]
+    fn wakes_can_be_timed() {
+        let took = measure_wake().expect("a second thread");
+        assert!(took > Duration::ZERO && took < Duration::from_secs(1), "{took:?}");
+    }
+}

@@ -1,0 +1,309 @@
+//! Which buffers of which peers this process may read and write, and by what.
+//!
+//! Permission is tried for real, once per peer, when it is first needed, by reading the peer's secret. What fails later
+//! stops what its cause stops: a refusal of the machine that direction with that peer, for good; a hole in one of two
+//! buffers, or a kernel without memory, only the transfer that met it.
+
+use std::ops::Range;
+use std::sync::Once;
+
+use isthmus_os::{Error as OsError, errno};
+use isthmus_shm::Place;
+use isthmus_transfer::cma::Refusal;
+use isthmus_transfer::{Cause, Direction, Interrupted, Layout, Transfer};
+
+use crate::channel::record::ReadyToSend;
+use crate::counters;
+use crate::engine::Engine;
+use crate::memory::buffer::Buffer;
+use crate::memory::heap::{self, REGISTRY};
+use crate::protocol::choice::select::Way;
+use crate::protocol::mechanism;
+use crate::tunables;
+
+/// How one side reaches the other's buffer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Access {
+    pub way: Way,
+    transfer: &'static dyn Transfer,
+    /// Where the peer's buffer begins, in the numbers of the mechanism.
+    base: u64,
+}
+
+/// Of a buffer that was asked before.
+const NO_LAYOUT: Interrupted = Interrupted {
+    done: 0,
+    error: OsError {
+        call: "layout",
+        errno: errno::EINVAL,
+    },
+};
+
+impl Access {
+    /// # Safety
+    /// `buffer` must be writable for `length` bytes, and `range` lie within them.
+    pub unsafe fn pull(self, buffer: Buffer, length: u64, range: Range<u64>) -> Result<(), Interrupted> {
+        let remote = Layout::contiguous(self.base, length);
+        // SAFETY: the caller's promise.
+        let pulled = buffer.with_layout(length, |local| unsafe {
+            self.transfer.pull(&remote, local, range.clone())
+        });
+        pulled.unwrap_or(Err(NO_LAYOUT))
+    }
+
+    /// # Safety
+    /// `buffer` must be readable for `length` bytes, and `range` lie within them; the peer has given us its own.
+    pub unsafe fn push(self, buffer: Buffer, length: u64, range: Range<u64>) -> Result<(), Interrupted> {
+        let remote = Layout::contiguous(self.base, length);
+        // SAFETY: the caller's promise.
+        let pushed = buffer.with_layout(length, |local| unsafe {
+            self.transfer.push(local, &remote, range.clone())
+        });
+        pushed.unwrap_or(Err(NO_LAYOUT))
+    }
+
+    /// By what.
+    pub fn transfer(self) -> &'static dyn Transfer {
+        self.transfer
+    }
+
+    pub fn count(self, bytes: u64) {
+        match self.way {
+            Way::Mapped => counters::MAPPED_BYTES.add(bytes),
+            _ if self.transfer.name() == "kmod" => counters::KMOD_BYTES.add(bytes),
+            _ => counters::CMA_BYTES.add(bytes),
+        }
+    }
+}
+
+/// What is known of one peer's own memory.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Permissions {
+    probed: Probed,
+    /// The machine has refused.
+    no_pull: bool,
+    no_push: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+enum Probed {
+    #[default]
+    NotYet,
+    Yes(&'static dyn Transfer),
+    No,
+}
+
+impl Permissions {
+    /// Of a peer that is no more.
+    pub const NONE: Self = Self {
+        probed: Probed::No,
+        no_pull: true,
+        no_push: true,
+    };
+
+    fn is_closed(&self, direction: Direction) -> bool {
+        match direction {
+            Direction::Pull => self.no_pull,
+            Direction::Push => self.no_push,
+        }
+    }
+
+    fn close(&mut self, direction: Direction) {
+        match direction {
+            Direction::Pull => self.no_pull = true,
+            Direction::Push => self.no_push = true,
+        }
+    }
+}
+
+/// Where a sender can push a message that lies here and there. In announcements.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pushable(pub u32);
+
+impl Pushable {
+    /// Nowhere.
+    pub const NO: Self = Self(0);
+    const INTO_MAPPED: u32 = 1;
+    const BY_SINGLE_COPY: u32 = 2;
+
+    /// Into a buffer that is reached this way?
+    pub fn by(self, way: Way) -> bool {
+        let needed = match way {
+            Way::Mapped => Self::INTO_MAPPED,
+            _ => Self::BY_SINGLE_COPY,
+        };
+        self.0 & needed != 0
+    }
+}
+
+impl Engine {
+    /// How an announced message may be pulled.
+    pub(crate) fn pull_access(&mut self, peer: u32, record: ReadyToSend, length: u64) -> Option<Access> {
+        if record.address == 0 {
+            return None;
+        }
+        let access = self
+            .mapped_access(record.place, length)
+            .or_else(|| self.single_access(peer, record.address, Direction::Pull))?;
+        mechanism::may_pull(access.way).then_some(access)
+    }
+
+    /// How the peer's buffer of `length` bytes may be written: by its place in mapped memory if it has one, by its
+    /// address if not.
+    pub(crate) fn push_access(&mut self, peer: u32, address: u64, place: u64, length: u64) -> Option<Access> {
+        self.mapped_access(place, length)
+            .or_else(|| self.single_access(peer, address, Direction::Push))
+    }
+
+    /// A buffer at that place, if the place makes sense.
+    pub(crate) fn mapped_access(&self, place: u64, length: u64) -> Option<Access> {
+        (place != 0 && REGISTRY.at(Place(place), length).is_some()).then(|| Access {
+            way: Way::Mapped,
+            transfer: mechanism::mapped(),
+            base: place,
+        })
+    }
+
+    /// A buffer at that address of the peer, if its memory may be reached in this direction.
+    pub(crate) fn single_access(&mut self, peer: u32, address: u64, direction: Direction) -> Option<Access> {
+        if self.transfers.permissions[peer as usize].is_closed(direction) {
+            return None;
+        }
+        if matches!(self.transfers.permissions[peer as usize].probed, Probed::NotYet) {
+            self.transfers.permissions[peer as usize].probed = self.probe_access(peer);
+        }
+        let Probed::Yes(transfer) = self.transfers.permissions[peer as usize].probed else {
+            return None;
+        };
+        Some(Access {
+            way: Way::SingleCopy,
+            transfer,
+            base: address,
+        })
+    }
+
+    #[cold]
+    fn probe_access(&self, peer: u32) -> Probed {
+        if tunables::CMA.get() == 0 {
+            return Probed::No;
+        }
+        // It may still be on its way into the job.
+        let Some(identity) = self.segment.slot(peer).identity() else {
+            return Probed::NotYet;
+        };
+        match mechanism::probe(&identity) {
+            Ok(transfer) => Probed::Yes(transfer),
+            Err(refusal) => {
+                report(Direction::Pull, peer, &refusal);
+                Probed::No
+            }
+        }
+    }
+
+    /// Where we can push a buffer that lies here and there, as far as we know.
+    pub(crate) fn pushable(&self, peer: u32, buffer: Buffer) -> Pushable {
+        if buffer.row().is_some() || !buffer.has_layout() {
+            return Pushable::NO;
+        }
+        let reach = &self.transfers.permissions[peer as usize];
+        match reach.no_push || matches!(reach.probed, Probed::No) {
+            true => Pushable(Pushable::INTO_MAPPED),
+            false => Pushable(Pushable::INTO_MAPPED | Pushable::BY_SINGLE_COPY),
+        }
+    }
+
+    /// The way of the receive's buffer `row` for a sender that pushes into it.
+    pub(crate) fn way_into(row: *mut u8, length: u64) -> Way {
+        match heap::place_of(row, length) {
+            Some(_) => Way::Mapped,
+            None => Way::SingleCopy,
+        }
+    }
+
+    /// Has the machine refused such copies, perhaps since this one began?
+    pub(crate) fn is_refused(&self, peer: u32, way: Way, direction: Direction) -> bool {
+        way == Way::SingleCopy && self.transfers.permissions[peer as usize].is_closed(direction)
+    }
+
+    /// A copy has failed, and its transfer goes on without.
+    #[cold]
+    pub(crate) fn copy_failed(&mut self, peer: u32, way: Way, direction: Direction, stopped: Interrupted) {
+        if way == Way::SingleCopy && is_for_good(stopped.cause()) {
+            self.transfers.permissions[peer as usize].close(direction);
+        }
+        report(direction, peer, &Refusal::Os(stopped.error));
+    }
+}
+
+/// Will later copies with this peer fail, too?
+fn is_for_good(cause: Cause) -> bool {
+    match cause {
+        Cause::Refused | Cause::Gone => true,
+        Cause::Hole | Cause::Misused | Cause::Failed => false,
+    }
+}
+
+/// One line, once per process, of what stops all copies, and one of what stops single ones: cause and cure.
+fn report(direction: Direction, peer: u32, refusal: &Refusal) {
+    static FOR_GOOD: Once = Once::new();
+    static THIS_TIME: Once = Once::new();
+    let cause = match refusal {
+        Refusal::Os(error) => Interrupted { done: 0, error: *error }.cause(),
+        Refusal::Stranger(_) => Cause::Refused,
+    };
+    let what = match direction {
+        Direction::Pull => "read",
+        Direction::Push => "write to",
+    };
+    match cause {
+        // The peer has died. The launcher reports that.
+        Cause::Gone => {}
+        Cause::Refused => FOR_GOOD.call_once(|| {
+            let cure = match refusal {
+                Refusal::Os(OsError { errno: errno::ENOSYS, .. }) => "the kernel or a seccomp filter lacks process_vm_readv",
+                Refusal::Os(_) => "allow it (same user, Yama ptrace_scope 0 or 1, no seccomp filter on process_vm_readv)",
+                Refusal::Stranger(_) => "start the ranks in one pid namespace",
+            };
+            isthmus_os::process::say(&format!(
+                "isthmus: cannot {what} the memory of rank {peer} ({refusal}); large messages take two copies instead of one. \
+                 Cure: {cure}; or silence this with ISTHMUS_CMA=0."
+            ));
+        }),
+        Cause::Hole | Cause::Misused | Cause::Failed => THIS_TIME.call_once(|| {
+            let cure = match cause {
+                Cause::Hole => "a buffer of ordinary memory, whole and mapped, unlike that of a device",
+                _ => "more memory for the kernel, if it is that; see `isthmus doctor`",
+            };
+            isthmus_os::process::say(&format!(
+                "isthmus: cannot {what} memory of rank {peer} this time ({refusal}); the rest of the message takes two copies. \
+                 Cure: {cure}; or silence this with ISTHMUS_CMA=0."
+            ));
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_that_last() {
+        let lasts = |errno| is_for_good(Interrupted::at_once("process_vm_readv", errno).cause());
+        assert!(
+            [errno::EPERM, errno::EACCES, errno::ENOSYS, errno::ESRCH]
+                .into_iter()
+                .all(lasts)
+        );
+        assert!(![errno::EFAULT, errno::ENOMEM, errno::EINVAL].into_iter().any(lasts));
+    }
+
+    #[test]
+    fn what_may_be_pushed_where() {
+        let ways = [Way::Mapped, Way::SingleCopy];
+        let by = |bits| ways.map(|way| Pushable(bits).by(way));
+        assert_eq!(
+            [by(0), by(1), by(2), by(3)],
+            [[false; 2], [true, false], [false, true], [true; 2]]
+        );
+    }
+}

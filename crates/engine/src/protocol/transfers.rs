@@ -1,0 +1,120 @@
+//! The state of protocols in one process: transfers under way, and what is known of peers' memory and of past transfers.
+
+use isthmus_shm::Offset;
+
+use crate::engine::Engine;
+use crate::protocol::access::Permissions;
+use crate::protocol::advertise::{Adverts, Claim};
+use crate::protocol::choice::facts::Facts;
+use crate::protocol::choice::select::Measurements;
+use crate::protocol::rendezvous::PendingCts;
+use crate::protocol::single_copy::{Pull, Push};
+use crate::protocol::streamed::Streams;
+
+/// Messages that take more than one record, or may.
+#[derive(Debug)]
+pub(crate) struct Transfers {
+    /// Single copies that are under way.
+    pub(super) pulls: Vec<Pull>,
+    /// Help that receivers asked for.
+    pub(super) pushes: Vec<Push>,
+    /// Receives that we have advertised, and peers' receives that we may claim.
+    pub(super) adverts: Adverts,
+    pub(super) claims: Vec<Claim>,
+    /// What we have asked senders to stream.
+    pub(super) pending_cts: Vec<PendingCts>,
+    pub(super) asked: u32,
+    /// Pipes and sockets to and from peers.
+    pub(super) streams: Streams,
+    /// Descriptors of sends that were withdrawn, until their receivers have seen it.
+    pub(super) withdrawn: Vec<Offset>,
+    /// What is known of each peer's memory.
+    pub(super) permissions: Vec<Permissions>,
+    /// What large messages from each peer taught us.
+    pub(super) learned: Vec<Option<Box<Measurements>>>,
+    /// What the choice of a protocol depends on.
+    pub(super) facts: Facts,
+    /// The longest message that is sent without asking.
+    pub(super) eager_limit: usize,
+    /// From this length up to the eager limit messages are announced nonetheless, where that pays.
+    pub(super) announced_from: usize,
+}
+
+impl Transfers {
+    /// None yet, of a job of so many ranks.
+    pub fn new(ranks: u32) -> Self {
+        let facts = Facts::gather(ranks, true);
+        Self {
+            pulls: Vec::new(),
+            pushes: Vec::new(),
+            adverts: Adverts::default(),
+            claims: Vec::new(),
+            pending_cts: Vec::new(),
+            asked: 0,
+            streams: Streams::default(),
+            withdrawn: Vec::new(),
+            permissions: vec![Permissions::default(); ranks as usize],
+            learned: (0..ranks).map(|_| None).collect(),
+            eager_limit: facts.eager_limit() as usize,
+            announced_from: facts.announced_from().map_or(usize::MAX, |from| from as usize),
+            facts,
+        }
+    }
+
+    /// The peer has died: nothing is copied from it or to it any more.
+    pub fn forget(&mut self, peer: u32) {
+        self.permissions[peer as usize] = Permissions::NONE;
+        self.streams.forget(peer);
+        self.pulls.retain(|pull| pull.peer() != peer);
+        self.pushes.retain(|push| push.peer != peer);
+        self.claims.retain(|claim| claim.peer() != peer);
+        self.pending_cts.retain(|question| question.peer() != peer);
+    }
+
+    /// What the choice of a protocol depends on.
+    pub fn facts(&self) -> Facts {
+        self.facts
+    }
+
+    /// Do bytes of ours go through pipes or sockets?
+    pub fn is_streaming(&self) -> bool {
+        self.streams.is_busy()
+    }
+
+    /// Messages up to so many bytes go at once.
+    #[cfg(test)]
+    pub fn set_eager_limit(&mut self, bytes: usize) {
+        self.eager_limit = bytes;
+    }
+}
+
+impl Engine {
+    /// Go on with what is under way. True: something moved.
+    #[inline]
+    pub fn advance_transfers(&mut self) -> bool {
+        let pulled = !self.transfers.pulls.is_empty() && self.pull_on();
+        let mut moved = pulled;
+        // Who has something of its own to copy does not help.
+        if !self.transfers.pushes.is_empty() {
+            moved |= self.push_on(pulled);
+        }
+        if !self.transfers.claims.is_empty() {
+            moved |= self.claim_on();
+        }
+        if !self.transfers.pending_cts.is_empty() {
+            moved |= self.advance_pending_cts();
+        }
+        if self.transfers.streams.is_busy() {
+            moved |= self.stream_on();
+        }
+        moved
+    }
+
+    /// Is there something to copy now, or to look after?
+    pub fn has_transfers_to_advance(&self) -> bool {
+        self.has_copies_to_do()
+            || !self.transfers.claims.is_empty()
+            || !self.transfers.pending_cts.is_empty()
+            || self.transfers.streams.is_draining()
+    }
+}

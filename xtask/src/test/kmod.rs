@@ -1,0 +1,246 @@
+//! The kernel module in a virtual machine: Debian's kernel, a small initramfs with our programs, qemu's software emulation.
+//!
+//! Where something is missing, the part says what, and is skipped.
+
+mod archive;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use self::archive::Archive;
+use super::suite::Suite;
+use crate::kmod;
+use crate::process::{cargo, quiet, root, target};
+
+const QEMU: &str = "qemu-system-x86_64";
+const BUSYBOX: &str = "/bin/busybox";
+const BUILD: Duration = Duration::from_secs(900);
+/// A minute on a machine with nothing else to do.
+const GUEST: Duration = Duration::from_secs(400);
+
+/// Programs of several ranks that run over the module, with their ranks.
+const PROGRAMS: [(&str, u32); 2] = [("large_messages", 2), ("point_to_point", 2)];
+
+/// What of `kmod/test/kit.c` runs, in this order.
+const CHECKS: [&str; 9] = [
+    "versions", "basic", "descend", "users", "limits", "later", "huge", "killed", "fuzz",
+];
+
+/// Build all that is needed, start the machine, look at what it says.
+pub fn run(suite: &mut Suite, prefix: &Path) {
+    const WHAT: &str = "kernel module in a virtual machine";
+    let kernel = match kernel() {
+        Ok(kernel) => kernel,
+        Err(why) => return suite.skip(WHAT, &format!("{why:#}")),
+    };
+    let mut said = String::new();
+    if !suite.step(WHAT, || {
+        said = start(&kernel, prefix)?;
+        Ok(())
+    }) {
+        return;
+    }
+    for check in expected() {
+        suite.step(&format!("  in it: {check}"), || {
+            ensure!(
+                said.lines()
+                    .any(|line| line.trim_end().ends_with(&format!("GUEST ok {check}"))),
+                "not said to have gone well; the machine said:\n{said}"
+            );
+            Ok(())
+        });
+    }
+    suite.step("  in it: its kernel complains of nothing", || complaints(&said));
+    for line in said.lines().filter(|line| line.contains("GUEST table ")) {
+        println!("    {}", line.trim_end().replace("GUEST table ", ""));
+    }
+}
+
+fn expected() -> Vec<String> {
+    let checks = CHECKS.iter().map(|check| (*check).to_owned());
+    let programs = PROGRAMS.iter().map(|(program, _)| (*program).to_owned());
+    let others = [
+        "conformance",
+        "unload while open",
+        "unload under a program",
+        "no permission",
+        "rmmod",
+    ];
+    checks
+        .chain(programs)
+        .chain(others.into_iter().map(str::to_owned))
+        .collect()
+}
+
+/// Of words that a sick kernel says.
+fn complaints(said: &str) -> Result<()> {
+    let sick = [
+        "BUG:",
+        "WARNING:",
+        "Oops",
+        "general protection",
+        "stall",
+        "hung task",
+        "leaked",
+    ];
+    let line = said
+        .lines()
+        .filter(|line| line.contains("GUEST dmesg"))
+        .find(|line| sick.iter().any(|word| line.contains(word)));
+    match line {
+        None if said.contains("GUEST dmesg is over") => Ok(()),
+        None => bail!("the machine did not get to its end"),
+        Some(line) => bail!("{line}"),
+    }
+}
+
+/// A kernel whose image and headers are here.
+struct Kernel {
+    release: String,
+    image: PathBuf,
+}
+
+fn kernel() -> Result<Kernel> {
+    for (program, package) in [(QEMU, "qemu-system-x86"), ("make", "make"), ("gcc", "gcc")] {
+        let found = Command::new(program).arg("--version").output();
+        ensure!(found.is_ok(), "{program} is missing: apt-get install {package}");
+    }
+    ensure!(
+        Path::new(BUSYBOX).exists(),
+        "{BUSYBOX} is missing: apt-get install busybox-static"
+    );
+    let images = std::fs::read_dir("/boot").into_iter().flatten().flatten();
+    let mut kernels: Vec<Kernel> = images
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let release = name.strip_prefix("vmlinuz-")?.to_owned();
+            kmod::headers(&release).exists().then(|| Kernel {
+                release,
+                image: entry.path(),
+            })
+        })
+        .collect();
+    kernels.sort_by(|a, b| a.release.cmp(&b.release));
+    kernels
+        .pop()
+        .context("no kernel with its headers: apt-get install linux-image-amd64 linux-headers-amd64")
+}
+
+fn start(kernel: &Kernel, prefix: &Path) -> Result<String> {
+    let module = kmod::build(&kernel.release)?;
+    let folder = target().join("kmod");
+    let mut archive = Archive::default();
+    archive.file("init", INIT.as_bytes(), true);
+    archive.copy("isthmus.ko", &module)?;
+    archive.copy("bin/busybox", Path::new(BUSYBOX))?;
+    for applet in APPLETS {
+        archive.link(&format!("bin/{applet}"), "busybox");
+    }
+    let kit = folder.join("kit");
+    quiet(
+        Command::new("gcc")
+            .args(["-O1", "-Wall", "-Wextra", "-Werror", "-static", "-o"])
+            .arg(&kit)
+            .arg(root().join("kmod/test/kit.c")),
+        BUILD,
+    )?;
+    archive.copy("bin/kit", &kit)?;
+    let conformance = stripped(&conformance_tests()?, &folder)?;
+    archive.copy("bin/conformance", &conformance)?;
+    let mut dynamic = vec![conformance];
+    for (program, _) in PROGRAMS {
+        let built = folder.join(program);
+        quiet(
+            Command::new(prefix.join("bin/mpicc"))
+                .args(["-O1", "-o"])
+                .arg(&built)
+                .arg(root().join(format!("tests/programs/{program}.c"))),
+            BUILD,
+        )?;
+        archive.copy(&format!("bin/{program}"), &built)?;
+        dynamic.push(built);
+    }
+    let mpiexec = stripped(&prefix.join("bin/mpiexec"), &folder)?;
+    archive.copy("isthmus/bin/mpiexec", &mpiexec)?;
+    dynamic.push(mpiexec);
+    for library in ["libisthmus.so.0", "libmpi_abi.so.1", "libmpi.so.12"] {
+        let library = stripped(&prefix.join("lib").join(library), &folder)?;
+        let name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        archive.copy(&format!("isthmus/lib/{name}"), &library)?;
+        dynamic.push(library);
+    }
+    for library in needed(&dynamic)? {
+        archive.copy(library.trim_start_matches('/'), Path::new(&library))?;
+    }
+    let initramfs = folder.join("initramfs");
+    std::fs::write(&initramfs, archive.finish()).context("cannot write the initramfs")?;
+    boot(kernel, &initramfs)
+}
+
+fn boot(kernel: &Kernel, initramfs: &Path) -> Result<String> {
+    let mut qemu = Command::new(QEMU);
+    qemu.args(["-M", "pc,accel=tcg"])
+        .args(["-cpu", "max", "-smp", "2", "-m", "1024", "-nographic", "-no-reboot"])
+        .args(["-net", "none", "-monitor", "none"])
+        .arg("-kernel")
+        .arg(&kernel.image)
+        .arg("-initrd")
+        .arg(initramfs)
+        .args(["-append", "console=ttyS0 quiet panic=-1 oops=panic"]);
+    quiet(&mut qemu, GUEST)
+}
+
+/// The kit of `Transfer` for the module, built as a test.
+fn conformance_tests() -> Result<PathBuf> {
+    let arguments = ["test", "-p", "isthmus-conformance", "--test", "kmod", "--no-run"];
+    let text = quiet(cargo().args(arguments), BUILD)?;
+    let path = text.split('(').next_back().and_then(|rest| rest.split(')').next());
+    let path = path.filter(|path| path.contains("kmod-"));
+    Ok(root().join(path.with_context(|| format!("cargo does not say where the test is:\n{text}"))?))
+}
+
+/// A copy without symbols: the machine's memory is small, and its processor slow.
+fn stripped(file: &Path, folder: &Path) -> Result<PathBuf> {
+    let folder = folder.join("stripped");
+    std::fs::create_dir_all(&folder).context("cannot make target/kmod/stripped")?;
+    let copy = folder.join(file.file_name().unwrap_or_default());
+    quiet(Command::new("strip").arg("-o").arg(&copy).arg(file), BUILD)?;
+    Ok(copy)
+}
+
+/// System libraries that these need, the loader included.
+fn needed(programs: &[PathBuf]) -> Result<Vec<String>> {
+    let mut libraries = std::collections::BTreeSet::new();
+    for program in programs {
+        let text = quiet(Command::new("ldd").arg(program), BUILD)?;
+        for line in text.lines() {
+            let path = line.split_whitespace().find(|word| word.starts_with('/'));
+            libraries.extend(path.filter(|path| path.contains("/lib")).map(str::to_owned));
+        }
+    }
+    libraries.retain(|path| !path.contains("isthmus") && !path.contains("libmpi"));
+    Ok(libraries.into_iter().collect())
+}
+
+const APPLETS: [&str; 14] = [
+    "sh",
+    "mount",
+    "insmod",
+    "rmmod",
+    "dmesg",
+    "poweroff",
+    "cat",
+    "sed",
+    "sleep",
+    "chmod",
+    "grep",
+    "setuidgid",
+    "su",
+    "kill",
+];
+
+/// What the machine does. Each line that matters begins with GUEST.
+const INIT: &str = include_str!("kmod/init.sh");

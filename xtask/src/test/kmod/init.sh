@@ -1,0 +1,89 @@
+#!/bin/sh
+# What the virtual machine of `cargo xtask test --only kmod` does.
+export PATH=/bin:/isthmus/bin LD_LIBRARY_PATH=/isthmus/lib
+mount -t proc none /proc
+mount -t sysfs none /sys
+mount -t devtmpfs none /dev
+echo 32 > /proc/sys/vm/nr_hugepages
+
+run() {
+    name=$1
+    shift
+    if "$@"; then
+        echo "GUEST ok $name"
+    else
+        echo "GUEST FAILED $name"
+    fi
+}
+
+# A program of several ranks, and nothing but the module carries its large messages.
+ranks() {
+    ISTHMUS_MECHANISM=kmod ISTHMUS_TRACE=1 mpiexec -n "$2" "/bin/$1" > /tmp/out 2>&1 &&
+        grep -q ': kmod Pull' /tmp/out && ! grep -v ' bytes took .*: done$' /tmp/out | grep -q '^isthmus:' && return 0
+    sed 's/^/GUEST said /' /tmp/out | grep -v ': done$'
+    return 1
+}
+
+# The module cannot go while somebody has it open.
+held() {
+    kit hold &
+    sleep 1
+    if rmmod isthmus 2> /dev/null; then
+        wait
+        return 1
+    fi
+    wait
+}
+
+# Nor under a program of several ranks, which goes on.
+under() {
+    ISTHMUS_MECHANISM=kmod mpiexec -n 2 /bin/large_messages > /tmp/out 2>&1 &
+    sleep 1
+    if rmmod isthmus 2> /dev/null; then
+        # It was over already, or has not begun.
+        insmod /isthmus.ko
+    fi
+    wait $! && return 0
+    cat /tmp/out
+    return 1
+}
+
+# A device that is not for us: one line, and the ring.
+closed() {
+    chmod 0 /dev/isthmus
+    chmod 1777 /tmp
+    su nobody -s /bin/sh -c 'ISTHMUS_MECHANISM=kmod mpiexec -n 2 /bin/large_messages' > /tmp/out 2>&1
+    code=$?
+    chmod 0666 /dev/isthmus
+    [ $code = 0 ] && grep -q 'Permission denied' /tmp/out && return 0
+    cat /tmp/out
+    return 1
+}
+
+echo "nobody:x:65534:65534:nobody:/:/bin/sh" > /etc/passwd
+echo "nogroup:x:65534:" > /etc/group
+run insmod insmod /isthmus.ko
+for check in versions basic descend users limits later; do
+    run $check kit $check
+done
+kit huge > /tmp/huge
+code=$?
+sed 's/^/GUEST table /' /tmp/huge
+run huge [ $code = 0 ]
+run killed kit killed 1
+run fuzz kit fuzz 1
+for program in large_messages point_to_point; do
+    run $program ranks $program 2
+done
+conformance --test-threads=2 > /tmp/out 2>&1
+code=$?
+[ $code = 0 ] || cat /tmp/out
+grep -q 'not tried' /tmp/out && code=1
+run conformance [ $code = 0 ]
+run "unload while open" held
+run "unload under a program" under
+run "no permission" closed
+run rmmod rmmod isthmus
+dmesg | grep -iE 'BUG|WARNING|Oops|general protection|stall|hung|isthmus' | sed 's/^/GUEST dmesg /'
+echo "GUEST dmesg is over"
+poweroff -f
