@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compiles and links MPI programs in @LANGUAGE@ with Isthmus @VERSION@, against the standard ABI.
+# Compiles and links @API@ programs in @LANGUAGE@ with Isthmus @VERSION@@AGAINST@.
 # The prefix is found from this file's own place, through symbolic links too, so it may be moved.
 
 name=$(basename -- "$0")
@@ -18,8 +18,9 @@ usage: $name [options of $name] [options and files for $compiler]
   -show           print the command instead of running it
   -compile-info   the same, as compile steps need it
   -link-info      the same, as link steps need it
+  --showme        as -show; --showme:compile and --showme:link: the options alone
   @FLAG@=COMPILER   use this compiler; so does ISTHMUS_@VARIABLE@ (or MPICH_@VARIABLE@, OMPI_@VARIABLE@) in the environment
-  -nativelinking  link without MPI
+  -nativelinking  link without @API@
   -echo           show what is run
   -v              print the version of Isthmus, and run $compiler -v
 END
@@ -38,7 +39,15 @@ for argument in "$@"; do
     shift
     case $argument in
         -c | -S | -E | -M | -MM) linking=no ;;
-        -show | -compile-info | -compile_info | -link-info | -link_info) show=yes; continue ;;
+        -show | --show | -compile-info | -compile_info | -link-info | -link_info) show=yes; continue ;;
+        --showme | -showme) show=yes; continue ;;
+        --showme:compile | -showme:compile) echo "-I$prefix/include"; exit 0 ;;
+        --showme:link | -showme:link)
+            echo "-L$prefix/lib -Wl,-rpath -Wl,$prefix/lib -Wl,--enable-new-dtags @LIBRARIES@"
+            exit 0
+            ;;
+        --showme:version | -showme:version) echo "$name for Isthmus version @VERSION@"; exit 0 ;;
+        --showme:* | -showme:*) fail "${argument}: compile, link and version are known" ;;
         @FLAG@=*) compiler=${argument#*=}; continue ;;
         -nativelinking) native=yes; continue ;;
         -mpi-abi | -mpi_abi) continue ;;
@@ -54,7 +63,7 @@ done
 
 set -- "$@" "-I$prefix/include"
 if [ $linking = yes ] && [ $native = no ]; then
-    set -- "$@" "-L$prefix/lib" -Wl,-rpath "-Wl,$prefix/lib" -Wl,--enable-new-dtags -lmpi_abi
+    set -- "$@" "-L$prefix/lib" -Wl,-rpath "-Wl,$prefix/lib" -Wl,--enable-new-dtags @LIBRARIES@
 fi
 if [ $show = yes ]; then
     echo "$compiler" "$@"

@@ -5,8 +5,9 @@
 //!
 //! Offers: [`gate`] (enter), [`wait`] and [`waiters`] (wait until something has happened), [`background`].
 
+pub(crate) mod awaited;
 pub(crate) mod background;
 pub(crate) mod gate;
-pub mod patience;
 pub(crate) mod wait;
+pub mod wait_limits;
 pub(crate) mod waiters;

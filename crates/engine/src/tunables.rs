@@ -34,7 +34,9 @@ impl Tunable {
     pub fn value(&self) -> (u64, Origin) {
         *self.value.get_or_init(|| {
             let given = self.given();
-            if let Err(text) = &given {
+            if let Err(text) = &given
+                && speaks_for_job()
+            {
                 isthmus_os::process::say(&format!(
                     "isthmus: {}={text} is not a number (of {}); using {}",
                     self.variable(),
@@ -59,9 +61,9 @@ impl Tunable {
 
     /// What the environment says; an error: something that is no number.
     fn given(&self) -> Result<Option<u64>, String> {
-        match std::env::var(self.variable()) {
-            Ok(text) => parse(&text).map(Some).ok_or(text),
-            Err(_) => Ok(None),
+        match std::env::var(self.variable()).ok().or_else(|| by_old_name(self.name)) {
+            Some(text) => parse(&text).map(Some).ok_or(text),
+            None => Ok(None),
         }
     }
 
@@ -116,6 +118,89 @@ impl Text {
     }
 }
 
+/// Tunables that have a new name: (old, new). The old name is read for one release, with a line that says so.
+pub const RENAMED: &[(&str, &str)] = &[
+    ("absent_us", "peer_silence_us"),
+    ("single_copy_worth", "single_copy_max_cost"),
+];
+
+/// What the environment says by a tunable's old name.
+fn by_old_name(name: &str) -> Option<String> {
+    let (old, _) = RENAMED.iter().find(|(_, new)| *new == name)?;
+    let text = std::env::var(variable(old)).ok()?;
+    isthmus_os::process::say(&format!(
+        "isthmus: {} is called {} now; the old name is read in this release only",
+        variable(old),
+        variable(name)
+    ));
+    Some(text)
+}
+
+/// What all ranks would say alike one of them says: the first, or a process without others.
+pub fn speaks_for_job() -> bool {
+    std::env::var("ISTHMUS_RANK").map_or(true, |rank| rank == "0")
+}
+
+/// Variables that the library and its launcher use among themselves, or read elsewhere than in the tables.
+const OTHERS: &[&str] = &[
+    "ISTHMUS_JOB",
+    "ISTHMUS_RANK",
+    "ISTHMUS_SIZE",
+    "ISTHMUS_APPNUM",
+    "ISTHMUS_NODE_ADDRESS",
+    "ISTHMUS_PREFIX",
+    "ISTHMUS_WRAPPER",
+    "ISTHMUS_CC",
+    "ISTHMUS_CXX",
+    "ISTHMUS_FC",
+];
+
+/// Variables of tunables.
+fn variables() -> impl Iterator<Item = String> {
+    let numbers = TABLE.iter().map(|tunable| tunable.variable());
+    numbers.chain(TEXTS.iter().map(|tunable| tunable.variable()))
+}
+
+/// A variable of the environment that begins as ours do, is none, and resembles one: a sentence about it. What is wrong with values
+/// is said where they are used.
+pub fn objection(name: &str) -> Option<String> {
+    if !name.starts_with("ISTHMUS_") || OTHERS.contains(&name) || name.starts_with("ISTHMUS_TEST") {
+        return None;
+    }
+    let all: Vec<String> = variables().collect();
+    let is_old = RENAMED.iter().any(|(old, _)| variable(old) == name);
+    if is_old || all.iter().any(|known| known == name) {
+        return None;
+    }
+    // A name that resembles none may be somebody else's.
+    let near = nearest(name, all.iter().map(String::as_str))?;
+    Some(format!(
+        "{name} means nothing here; did you mean {near}? (isthmus info lists all)"
+    ))
+}
+
+/// The name that differs least, if that is little.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let by_distance = known.map(|other| (distance(name, other), other)).min()?;
+    (by_distance.0 <= 1 + name.len() / 5).then_some(by_distance.1)
+}
+
+/// Characters to insert, delete or change (Levenshtein 1966).
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in other.iter().enumerate() {
+            let changed = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[other.len()]
+}
+
 fn variable(name: &str) -> String {
     format!("ISTHMUS_{}", name.to_ascii_uppercase())
 }
@@ -140,9 +225,14 @@ texts! {
     FAULT = "fault", "What is to go wrong, for tests: rules such as push:EPERM, cma.pull:EFAULT:after=7 or memory:ENOMEM:after=9 (isthmus_transfer::fault).";
 }
 
-/// A number that may carry `K`, `M` or `G` (powers of 1024).
+/// A number that may carry `K`, `M` or `G` (powers of 1024); `yes`, `on` and `true` are 1, their opposites 0.
 pub fn parse(text: &str) -> Option<u64> {
     let text = text.trim();
+    match text.to_ascii_lowercase().as_str() {
+        "yes" | "on" | "true" => return Some(1),
+        "no" | "off" | "false" => return Some(0),
+        _ => {}
+    }
     let (digits, factor) = match text.char_indices().last()? {
         (at, 'k' | 'K') => (&text[..at], 1 << 10),
         (at, 'm' | 'M') => (&text[..at], 1 << 20),
@@ -165,11 +255,11 @@ table! {
     SPIN_US = "spin_us", 0, "us", "How long a rank with a CPU of its own spins before it yields and sleeps; 0: twice what a wake takes here.";
     YIELD_US = "yield_us", 1000, "us", "How long a waiting rank yields its CPU before it sleeps.";
     CMA = "cma", 1, "0/1", "Use process_vm_readv where a probe shows that it works and transfers show that it is faster.";
-    SINGLE_COPY_WORTH = "single_copy_worth", 350, "percent", "What a copy by the kernel may take, in percent of one of ours, to be preferred where half of the CPUs or more are not shared: 0 never is.";
+    SINGLE_COPY_MAX_COST = "single_copy_max_cost", 350, "percent", "What a copy by the kernel may take, in percent of one of ours, to be preferred where half of the CPUs or more are not shared: 0 never is.";
     XPMEM = "xpmem", 0, "0/1", "Map peers' memory by /dev/xpmem, and leave process_vm_readv to those that have none. Not tried on machines that have it.";
     KMOD = "kmod", 1, "0/1/2", "Copy by our kernel module where it is loaded (/dev/isthmus), and leave process_vm_readv to those that have none; 2: with one mapping per 4 KiB page, to compare.";
     ADVERTISE = "advertise", 1, "0/1", "Tell senders where large receives lie that are posted and not waited for, so that they can write there.";
-    ABSENT_US = "absent_us", 10, "us", "Silence of a peer after which a large message is copied without it, at most; from 2 us on, more for longer messages.";
+    PEER_SILENCE_US = "peer_silence_us", 10, "us", "Silence of a peer after which a large message is copied without it, at most; from 2 us on, more for longer messages.";
     RING = "ring", 0, "bytes", "Data of the ring that a streaming pair leases, rounded up to a power of two from 4K to 4M; 0: twice the second-level cache, half of it where the last one is far and each rank has a CPU.";
     PIECE = "piece", 64 << 10, "bytes", "Longest payload of one record; a long message is copied in by pieces while earlier ones are copied out.";
     SHARED_FROM = "shared_from", 4 << 10, "bytes", "MPI_Alloc_mem of so much or more gives memory that the other ranks of the node map, too.";
@@ -184,12 +274,37 @@ mod tests {
     use super::*;
 
     #[test]
+    fn renamed_tunables_exist_by_their_new_names_only() {
+        let is_there = |name: &str| TABLE.iter().any(|row| row.name == name);
+        for (old, new) in RENAMED {
+            assert!(is_there(new) && !is_there(old), "{old}, {new}");
+        }
+    }
+
+    #[test]
     fn numbers_with_suffixes() {
         assert_eq!(parse("12"), Some(12));
         assert_eq!(parse(" 4K "), Some(4096));
         assert_eq!(parse("2g"), Some(2 << 30));
+        assert_eq!([parse("yes"), parse("On"), parse("TRUE")], [Some(1); 3]);
+        assert_eq!([parse("no"), parse("off"), parse("False")], [Some(0); 3]);
         assert_eq!(parse("99999999999999999G"), None);
         assert_eq!(parse("many"), None);
         assert_eq!(parse(""), None);
+    }
+
+    #[test]
+    fn misspelt_names_are_told() {
+        let said = objection("ISTHMUS_EAGER_LIMT").unwrap_or_default();
+        assert!(said.contains("did you mean ISTHMUS_EAGER_LIMIT?"), "{said}");
+        for name in [
+            "ISTHMUS_EAGER_LIMIT",
+            "ISTHMUS_JOB",
+            "ISTHMUS_CHECK",
+            "ISTHMUS_NOTHING_LIKE_IT",
+            "HOME",
+        ] {
+            assert_eq!(objection(name), None);
+        }
     }
 }

@@ -61,7 +61,7 @@ const EDGE: usize = 16 << 10;
 /// Least and most payload of a record by vectors; an eighth of the message between.
 const VECTOR_PIECES: [usize; 2] = [2 << 10, 32 << 10];
 /// Most of it where reader and writer take turns: there a record costs, and nobody reads while the next is written.
-const CROWDED_PIECE: usize = 128 << 10;
+const OVERSUBSCRIBED_PIECE: usize = 128 << 10;
 /// Least and most payload of a record by streaming stores; half of the message between.
 const STREAMING_PIECES: [usize; 2] = [4 << 10, 8 << 10];
 /// Longer messages that are measured after the receiver has changed its wishes...
@@ -76,7 +76,7 @@ const MEASURE_EVERY: u32 = 8;
 /// least four (measured on Zen 5 at 128 KiB: 11.7 us in pieces of 4 KiB, 5.9 in 16, 5.5 in 32, 5.9 in 64).
 fn piece(copying: Copying, total: usize, rest: usize) -> usize {
     match copying {
-        Copying::Vector if boot::is_crowded() => return rest.min(CROWDED_PIECE),
+        Copying::Vector if boot::is_oversubscribed() => return rest.min(OVERSUBSCRIBED_PIECE),
         Copying::Vector => return rest.min((total / 8).clamp(VECTOR_PIECES[0], VECTOR_PIECES[1])),
         Copying::Streaming => return rest.min((total / 2).clamp(STREAMING_PIECES[0], STREAMING_PIECES[1])),
         Copying::String => {}
@@ -128,7 +128,7 @@ unsafe fn write_piece(copying: Copying, piece: Payload, to: *mut u8) {
     let Payload { buffer, from, length } = piece;
     match buffer.row() {
         // SAFETY: the caller's promise.
-        Some(at) if boot::is_crowded() => unsafe { staging::copy_for_others(at.add(from), to, length) },
+        Some(at) if boot::is_oversubscribed() => unsafe { staging::copy_for_others(at.add(from), to, length) },
         // SAFETY: as above.
         _ => unsafe { buffer.read_by(copying, from, length, to) },
     }

@@ -82,20 +82,20 @@ pub(crate) fn world() -> Option<&'static World> {
 
 /// Do the ranks of this node outnumber the CPUs that they may use?
 #[inline]
-pub fn is_crowded() -> bool {
-    is_crowded_by(1)
+pub fn is_oversubscribed() -> bool {
+    is_oversubscribed_by(1)
 }
 
 /// Are there at most three ranks to two CPUs? Then, if there are more than CPUs, half of the CPUs have a rank to themselves.
 #[inline]
-pub(crate) fn has_cpus_unshared() -> bool {
+pub(crate) fn has_unshared_cpus() -> bool {
     RANKS.load(Ordering::Relaxed).saturating_mul(2) <= CPUS.load(Ordering::Relaxed).saturating_mul(3)
 }
 
 /// Do ranks take turns, and some have a CPU to themselves?
 #[inline]
-pub(crate) fn is_partly_crowded() -> bool {
-    is_crowded() && has_cpus_unshared()
+pub(crate) fn is_partly_oversubscribed() -> bool {
+    is_oversubscribed() && has_unshared_cpus()
 }
 
 /// Do the ranks of this node share CPUs?
@@ -112,7 +112,7 @@ pub(crate) fn known_cpus() -> Option<u32> {
 
 /// Would they, with so many threads each?
 #[inline]
-pub(crate) fn is_crowded_by(threads: u32) -> bool {
+pub(crate) fn is_oversubscribed_by(threads: u32) -> bool {
     RANKS.load(Ordering::Relaxed).saturating_mul(threads) > CPUS.load(Ordering::Relaxed)
 }
 

@@ -327,6 +327,6 @@ impl Engine {
             *silence = Silence { since: now, signs };
         }
         let patience = ANSWERS_WITHIN.max(Duration::from_micros(bytes / BYTES_PER_US));
-        now - silence.since >= patience.min(Duration::from_micros(tunables::ABSENT_US.get()))
+        now - silence.since >= patience.min(Duration::from_micros(tunables::PEER_SILENCE_US.get()))
     }
 }

@@ -9,9 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use isthmus_transfer::copy::copy;
 use isthmus_transfer::{Direction, Layout, Span, local};
 
+use super::home;
+use super::service::{self, What};
 use super::target::Target;
 use crate::types::Peer;
-use crate::{Error, Result, counters, enter, wounds};
+use crate::{Error, Result, counters, enter, fault_events};
 
 /// What is left of an operation. Belongs to the flow that gave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +56,7 @@ impl Flow {
     pub unsafe fn put_bytes(&self, target: &Target, at: u64, from: *const u8, length: usize) -> Result<Pending> {
         target.check(at, length as u64)?;
         if let Some(shift) = target.shift()
-            && wounds() == 0
+            && fault_events() == 0
         {
             self.stored.store(true, Ordering::Relaxed);
             let to = with_exposed_provenance_mut(shift.wrapping_add(at as usize));
@@ -81,7 +83,7 @@ impl Flow {
     pub unsafe fn get_bytes(&self, target: &Target, at: u64, into: *mut u8, length: usize) -> Result<Pending> {
         target.check(at, length as u64)?;
         if let Some(shift) = target.shift()
-            && wounds() == 0
+            && fault_events() == 0
         {
             let from = with_exposed_provenance(shift.wrapping_add(at as usize));
             // SAFETY: as in `put_bytes`.
@@ -246,10 +248,13 @@ unsafe fn by_single_copy(target: &Target, at: &Layout<'_>, here: &Layout<'_>, di
             }
         }
     }
-    Err(Error::Unreachable {
-        peer: target.peer().0,
-        why: "single copies by the kernel are refused (see `isthmus doctor`); take memory from MPI_Win_allocate".into(),
-    })
+    let what = match direction {
+        Direction::Push => What::Put,
+        Direction::Pull => What::Get,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { service::moves(target, what, at, here, done..length) }?;
+    Ok(Pending::DONE)
 }
 
 /// The layout of the peer's addresses.
@@ -283,7 +288,8 @@ fn with_address<R>(target: &Target, at: &Layout<'_>, f: impl FnOnce(&Layout<'_>)
 /// The process is known to have failed.
 #[inline]
 pub(super) fn check_alive(peer: Peer) -> Result<()> {
-    if wounds() == 0 {
+    // Who serves calls is inside the engine, and is the target itself.
+    if fault_events() == 0 || home()?.me == peer.0 {
         return Ok(());
     }
     if enter().has_failed(peer) {
