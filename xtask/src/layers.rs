@@ -68,6 +68,7 @@ const HOUSES: &[House] = &[House {
         ("protocol::choice::remote", "engine"),
         ("protocol::choice::remote", "progress"),
         ("protocol::choice::remote", "protocol"),
+        ("protocol::helped", "engine"),
         ("protocol::payloads", "engine"),
         ("protocol::reach", "engine"),
         ("protocol::receive", "engine"),
