@@ -227,24 +227,24 @@ fn one_of_each(pulls: &[usize]) -> bool {
 #[test]
 fn nothing_is_shared_with_more_ranks_than_cpus() -> Result<()> {
     let cpus = std::thread::available_parallelism()?.get();
-    let traced = |ranks: usize, mechanism: &str, absent_us: &str| {
+    let traced = |ranks: usize, mechanism: &str, peer_silence_us: &str| {
         Run::mpiexec("-n")
             .arg(ranks.to_string())
             .arg(compile("large_messages")?)
             .env("ISTHMUS_MECHANISM", mechanism)
-            .env("ISTHMUS_ABSENT_US", absent_us)
+            .env("ISTHMUS_PEER_SILENCE_US", peer_silence_us)
             .env("ISTHMUS_TRACE", "1")
             .limit(Duration::from_secs(120))
             .succeed()
     };
     for mechanism in ["cma", "mapped"] {
         let mut claimed = 0;
-        for absent_us in ["0", "10"] {
-            let run = traced(cpus + 1, mechanism, absent_us)?;
+        for peer_silence_us in ["0", "10"] {
+            let run = traced(cpus + 1, mechanism, peer_silence_us)?;
             let pulls = copies(&run, "Pull");
             ensure!(!pulls.is_empty(), "{mechanism}: no pulls");
             let shared = pulls.iter().find(|(_, pulls)| !one_of_each(pulls));
-            ensure!(shared.is_none(), "{mechanism}, {absent_us} us: {shared:?}");
+            ensure!(shared.is_none(), "{mechanism}, {peer_silence_us} us: {shared:?}");
             claimed += copies(&run, "Push").len();
         }
         ensure!(claimed > 0, "{mechanism}: nobody has claimed a receive");
@@ -376,7 +376,7 @@ fn what_could_have_gone_at_once_still_does() -> Result<()> {
     ];
     for fault in cases {
         for ranks in ["-n 2", "-n 3"] {
-            Run::mpiexec(&format!("--set single_copy_worth=1000000 {ranks}"))
+            Run::mpiexec(&format!("--set single_copy_max_cost=1000000 {ranks}"))
                 .arg(compile("wished_announced")?)
                 .env("ISTHMUS_FAULT", fault)
                 .limit(Duration::from_secs(60))
@@ -494,7 +494,7 @@ fn claims_are_refused() -> Result<()> {
         "pull:EPERM,push:EFAULT:at=5000:after=3",
     ] {
         // However large the rings of a machine are, such messages are announced.
-        let run = Run::mpiexec("-n 4 --set absent_us=0 --set eager_limit=65536")
+        let run = Run::mpiexec("-n 4 --set peer_silence_us=0 --set eager_limit=65536")
             .arg(compile("advertised")?)
             .env("ISTHMUS_FAULT", fault)
             .env("ISTHMUS_TRACE", "1")

@@ -378,16 +378,20 @@ fn oversubscription_and_options_of_others() -> Result<()> {
     Ok(())
 }
 
+/// What cannot be reached is named, with a cure, and nothing is left.
 #[test]
-fn another_machine_is_not_yet() -> Result<()> {
-    let run = Run::mpiexec("--host elsewhere.example -n 2 true").finish()?;
-    let lines = own_lines(&run);
-    assert_eq!(run.code, Some(2));
-    assert!(
-        lines.len() == 1 && lines[0].contains("elsewhere.example") && lines[0].contains("not supported yet"),
-        "{}",
-        run.err
-    );
+fn a_host_that_cannot_be_reached() -> Result<()> {
+    for (launcher, cure) in [("/no/such/launcher", "--launcher"), ("false", "log in")] {
+        let options = format!("--launcher {launcher} --host elsewhere.example,there.example -n 2 true");
+        let run = Run::mpiexec(&options).finish()?;
+        let lines = own_lines(&run);
+        assert_eq!(run.code, Some(1), "{}", run.err);
+        assert!(
+            lines.len() == 1 && lines[0].contains("elsewhere.example") && lines[0].contains(cure),
+            "{}",
+            run.err
+        );
+    }
     Ok(())
 }
 

@@ -19,13 +19,21 @@ fn is_trace(line: &str) -> bool {
 /// The helper thread copies every long message whole, also where copies fail, and the bytes are right.
 #[test]
 fn a_helper_thread_copies() -> Result<()> {
-    let helper = [("ISTHMUS_HELPER", "2"), ("ISTHMUS_HELPER_FROM", "256K"), ("ISTHMUS_MECHANISM", "cma_read")];
+    let helper = [
+        ("ISTHMUS_HELPER", "2"),
+        ("ISTHMUS_HELPER_FROM", "256K"),
+        ("ISTHMUS_MECHANISM", "cma_read"),
+    ];
     for program in ["large_messages", "point_to_point"] {
         let run = with(program, &helper)?;
         ensure!(run.err.lines().all(is_trace), "{program}: {}", run.err);
         ensure!(run.err.contains(": cma Pull"), "{program}: nothing was pulled");
     }
-    for fault in ["pull:EPERM:after=5", "pull:EFAULT:at=70000:after=4:times=2", "pull:ESRCH:at=1:after=9:rank=0"] {
+    for fault in [
+        "pull:EPERM:after=5",
+        "pull:EFAULT:at=70000:after=4:times=2",
+        "pull:ESRCH:at=1:after=9:rank=0",
+    ] {
         let mut settings = helper.to_vec();
         settings.push(("ISTHMUS_FAULT", fault));
         let run = with("large_messages", &settings)?;
@@ -52,19 +60,33 @@ fn a_helper_outlives_nobody() -> Result<()> {
 #[test]
 fn a_tuning_file_is_followed() -> Result<()> {
     let file = std::env::temp_dir().join(format!("isthmus-tuning-{}", std::process::id()));
-    std::fs::write(&file, "# made by hand\nlarge 0-1M vmsplice\nlarge 1048577- cma # beyond\nlarge some pigeons\n")?;
+    std::fs::write(
+        &file,
+        "# made by hand\nlarge 0-1M vmsplice\nlarge 1048577- cma # beyond\nlarge some pigeons\n",
+    )?;
     let name = file.display().to_string();
-    let run = with("large_messages", &[("ISTHMUS_TUNING", &name), ("ISTHMUS_ADVERTISE", "0")]);
+    let run = with(
+        "large_messages",
+        &[("ISTHMUS_TUNING", &name), ("ISTHMUS_ADVERTISE", "0")],
+    );
     std::fs::remove_file(&file)?;
     let run = run?;
-    ensure!(run.err.contains(": vmsplice Push") && run.err.contains(": cma Pull"), "{}", run.err);
+    ensure!(
+        run.err.contains(": vmsplice Push") && run.err.contains(": cma Pull"),
+        "{}",
+        run.err
+    );
     let said: Vec<&str> = run.err.lines().filter(|line| !is_trace(line)).collect();
     ensure!(
         !said.is_empty() && said.len() <= 2 && said.iter().all(|line| line.contains("large some pigeons")),
         "{said:?}"
     );
     let missing = with("large_messages", &[("ISTHMUS_TUNING", "/nowhere/at all")])?;
-    ensure!(missing.err.contains("ISTHMUS_TUNING=/nowhere/at all"), "{}", missing.err);
+    ensure!(
+        missing.err.contains("ISTHMUS_TUNING=/nowhere/at all"),
+        "{}",
+        missing.err
+    );
     Ok(())
 }
 
@@ -76,7 +98,10 @@ fn every_policy_of_huge_pages() -> Result<()> {
         let said: Vec<&str> = run.err.lines().filter(|line| !is_trace(line)).collect();
         let limit = if ["auto", "off"].contains(&policy) { 0 } else { 4 };
         ensure!(said.len() <= limit, "{policy}: {said:?}");
-        ensure!((policy != "none of these") || said.iter().all(|line| line.contains("using auto")), "{said:?}");
+        ensure!(
+            (policy != "none of these") || said.iter().all(|line| line.contains("using auto")),
+            "{said:?}"
+        );
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
 // ranks: 2 4
-// mpiexec: --set absent_us=0 --set eager_limit=65536
+// mpiexec: --set peer_silence_us=0 --set eager_limit=65536
 /* As advertised.c, with receives claimed as soon as that can be, and questions taken back. */
 #include "away.h"
 #include "counter.h"

@@ -1,5 +1,5 @@
 // ranks: 2 3 4
-// mpiexec: --set single_copy_worth=1000000
+// mpiexec: --set single_copy_max_cost=1000000
 /* Messages that may go at once, and are announced: when their receiver finds that better, as it tries again and again, or unasked, of
    ranks that take turns where some have a CPU to themselves. They match, arrive and end as if they had gone at once, whether their
    receives are there or not. The last of an odd number of ranks is there to take turns. */

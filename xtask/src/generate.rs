@@ -25,7 +25,7 @@ use standard::Standard;
 const GENERATED: &str = "crates/abi/src/generated";
 
 /// One-sided models: the list of their functions in `standard/`, and their library.
-const MODELS: [(&str, &str); 1] = [("armci", "libarmci.so.0: ARMCI")];
+const MODELS: [(&str, &str); 2] = [("armci", "libarmci.so.0: ARMCI"), ("ga", "libga.so.0: Global Arrays")];
 
 /// Writes everything that is generated; with `--check` writes nothing and fails on any difference.
 pub fn run(arguments: &[String]) -> Result<()> {

@@ -61,11 +61,12 @@ pub fn into(prefix: &Path) -> Result<()> {
         0o644,
     )?;
     point(&pkgconfig.join("mpi.pc"), "isthmus.pc")?;
-    write(
-        &pkgconfig.join("armci.pc"),
-        &versioned(include_str!("../templates/armci.pc")),
-        0o644,
-    )?;
+    for (package, template) in [
+        ("armci.pc", include_str!("../templates/armci.pc")),
+        ("ga.pc", include_str!("../templates/ga.pc")),
+    ] {
+        write(&pkgconfig.join(package), &versioned(template), 0o644)?;
+    }
     let bench = folder(prefix, "share/isthmus/bench")?;
     for source in files(&root().join("bench"))? {
         copy(&source, &bench.join(source.file_name().context("a file has a name")?))?;

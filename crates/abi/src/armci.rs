@@ -13,7 +13,7 @@ use isthmus_armci::{Error, group, life};
 use isthmus_engine::Peer;
 
 /// A handle of the standard ABI.
-type Handle = *mut c_void;
+pub(crate) type Handle = *mut c_void;
 
 /// `MPI_COMM_NULL` and `MPI_COMM_WORLD` of the standard ABI.
 const COMM_NULL: usize = 0x100;
@@ -55,15 +55,13 @@ fn needs_mpi(call: &str) {
     }
 }
 
-/// `ARMCI_Init_mpi_comm`: the processes of a communicator are all that there are, by their ranks in it.
-#[unsafe(no_mangle)]
-extern "C" fn isthmus_armci_ARMCI_Init_mpi_comm(comm: Handle) -> c_int {
-    const CALL: &str = "ARMCI_Init_mpi_comm";
-    needs_mpi(CALL);
+/// The processes of a communicator, by their ranks in it.
+pub(crate) fn peers(call: &str, comm: Handle) -> Vec<Peer> {
+    needs_mpi(call);
     let mut groups = [handle(0); 2];
     let mut size = 0;
     // SAFETY: the places are ours, and as long as told; MPI checks the handles.
-    let peers: Vec<Peer> = unsafe {
+    unsafe {
         isthmus_std_MPI_Comm_group(comm, &raw mut groups[0]);
         isthmus_std_MPI_Comm_group(handle(COMM_WORLD), &raw mut groups[1]);
         isthmus_std_MPI_Group_size(groups[0], &raw mut size);
@@ -78,8 +76,14 @@ extern "C" fn isthmus_armci_ARMCI_Init_mpi_comm(comm: Handle) -> c_int {
             .filter_map(|rank| u32::try_from(rank).ok())
             .map(Peer)
             .collect()
-    };
-    if let Err(error) = life::init(Some(peers)) {
+    }
+}
+
+/// `ARMCI_Init_mpi_comm`: the processes of a communicator are all that there are, by their ranks in it.
+#[unsafe(no_mangle)]
+extern "C" fn isthmus_armci_ARMCI_Init_mpi_comm(comm: Handle) -> c_int {
+    const CALL: &str = "ARMCI_Init_mpi_comm";
+    if let Err(error) = life::init(Some(peers(CALL, comm))) {
         fatal(CALL, &error);
     }
     0

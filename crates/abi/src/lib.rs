@@ -12,6 +12,7 @@ mod abi;
 mod argument;
 mod armci;
 mod entry;
+mod ga;
 mod generated;
 mod irregular;
 mod role;

@@ -16,12 +16,12 @@
 #endif
 
 /* The profiling name jumps to the engine library's function, the other is its weak alias in the same object. */
-.macro entry profiling, name
+.macro entry profiling, name, target
     .p2align 3
     .globl \profiling
     .type \profiling, %function
 \profiling:
-    jump isthmus_armci_\name
+    jump isthmus_armci_\target
     .size \profiling, . - \profiling
     .weak \name
     .type \name, %function
@@ -30,149 +30,149 @@
 .endm
 
     .text
-    entry PARMCI_Cleanup, ARMCI_Cleanup
-    entry PARMCI_Error, ARMCI_Error
-    entry PARMCI_Finalize, ARMCI_Finalize
-    entry PARMCI_Init, ARMCI_Init
-    entry PARMCI_Init_args, ARMCI_Init_args
-    entry PARMCI_Init_mpi_comm, ARMCI_Init_mpi_comm
-    entry PARMCI_Initialized, ARMCI_Initialized
-    entry PARMCI_Set_shm_limit, ARMCI_Set_shm_limit
-    entry PARMCI_Uses_shm, ARMCI_Uses_shm
-    entry PARMCI_Uses_shm_grp, ARMCI_Uses_shm_grp
-    entry pdassertp_fail, dassertp_fail
-    entry PARMCI_Free, ARMCI_Free
-    entry PARMCI_Free_group, ARMCI_Free_group
-    entry PARMCI_Free_local, ARMCI_Free_local
-    entry PARMCI_Free_memdev, ARMCI_Free_memdev
-    entry PARMCI_Malloc, ARMCI_Malloc
-    entry PARMCI_Malloc_group, ARMCI_Malloc_group
-    entry PARMCI_Malloc_group_memdev, ARMCI_Malloc_group_memdev
-    entry PARMCI_Malloc_local, ARMCI_Malloc_local
-    entry PARMCI_Malloc_memdev, ARMCI_Malloc_memdev
-    entry PARMCI_Memat, ARMCI_Memat
-    entry PARMCI_Memctl, ARMCI_Memctl
-    entry PARMCI_Memdt, ARMCI_Memdt
-    entry PARMCI_Memget, ARMCI_Memget
-    entry PARMCI_Absolute_id, ARMCI_Absolute_id
-    entry PARMCI_Group_create, ARMCI_Group_create
-    entry PARMCI_Group_create_child, ARMCI_Group_create_child
-    entry PARMCI_Group_free, ARMCI_Group_free
-    entry PARMCI_Group_get_default, ARMCI_Group_get_default
-    entry PARMCI_Group_get_world, ARMCI_Group_get_world
-    entry PARMCI_Group_rank, ARMCI_Group_rank
-    entry PARMCI_Group_set_default, ARMCI_Group_set_default
-    entry PARMCI_Group_size, ARMCI_Group_size
-    entry PARMCI_Same_node, ARMCI_Same_node
-    entry parmci_domain_count, armci_domain_count
-    entry parmci_domain_glob_proc_id, armci_domain_glob_proc_id
-    entry parmci_domain_id, armci_domain_id
-    entry parmci_domain_my_id, armci_domain_my_id
-    entry parmci_domain_nprocs, armci_domain_nprocs
-    entry parmci_domain_same_id, armci_domain_same_id
-    entry parmci_group_comm, armci_group_comm
-    entry parmci_sameclusnode, armci_sameclusnode
-    entry PARMCI_AllFence, ARMCI_AllFence
-    entry PARMCI_Barrier, ARMCI_Barrier
-    entry PARMCI_Create_mutexes, ARMCI_Create_mutexes
-    entry PARMCI_Destroy_mutexes, ARMCI_Destroy_mutexes
-    entry PARMCI_Fence, ARMCI_Fence
-    entry PARMCI_GroupFence, ARMCI_GroupFence
-    entry PARMCI_Lock, ARMCI_Lock
-    entry PARMCI_Unlock, ARMCI_Unlock
-    entry parmci_notify, armci_notify
-    entry parmci_notify_wait, armci_notify_wait
-    entry PARMCI_NbAcc, ARMCI_NbAcc
-    entry PARMCI_NbAccS, ARMCI_NbAccS
-    entry PARMCI_NbAccV, ARMCI_NbAccV
-    entry PARMCI_NbGet, ARMCI_NbGet
-    entry PARMCI_NbGetS, ARMCI_NbGetS
-    entry PARMCI_NbGetV, ARMCI_NbGetV
-    entry PARMCI_NbPut, ARMCI_NbPut
-    entry PARMCI_NbPutS, ARMCI_NbPutS
-    entry PARMCI_NbPutV, ARMCI_NbPutV
-    entry PARMCI_NbPutValueDouble, ARMCI_NbPutValueDouble
-    entry PARMCI_NbPutValueFloat, ARMCI_NbPutValueFloat
-    entry PARMCI_NbPutValueInt, ARMCI_NbPutValueInt
-    entry PARMCI_NbPutValueLong, ARMCI_NbPutValueLong
-    entry PARMCI_SET_AGGREGATE_HANDLE, ARMCI_SET_AGGREGATE_HANDLE
-    entry PARMCI_Test, ARMCI_Test
-    entry PARMCI_UNSET_AGGREGATE_HANDLE, ARMCI_UNSET_AGGREGATE_HANDLE
-    entry PARMCI_Wait, ARMCI_Wait
-    entry PARMCI_WaitAll, ARMCI_WaitAll
-    entry PARMCI_WaitProc, ARMCI_WaitProc
-    entry parmci_stride_info_count, armci_stride_info_count
-    entry parmci_stride_info_destroy, armci_stride_info_destroy
-    entry parmci_stride_info_has_more, armci_stride_info_has_more
-    entry parmci_stride_info_init, armci_stride_info_init
-    entry parmci_stride_info_next, armci_stride_info_next
-    entry parmci_stride_info_pos, armci_stride_info_pos
-    entry parmci_stride_info_seg_off, armci_stride_info_seg_off
-    entry parmci_stride_info_seg_ptr, armci_stride_info_seg_ptr
-    entry parmci_stride_info_seg_size, armci_stride_info_seg_size
-    entry parmci_stride_info_size, armci_stride_info_size
-    entry parmci_exchange_address, armci_exchange_address
-    entry parmci_exchange_address_grp, armci_exchange_address_grp
-    entry parmci_grp_clus_brdcst, armci_grp_clus_brdcst
-    entry parmci_msg_abort, armci_msg_abort
-    entry parmci_msg_barrier, armci_msg_barrier
-    entry parmci_msg_bcast, armci_msg_bcast
-    entry parmci_msg_bcast_scope, armci_msg_bcast_scope
-    entry parmci_msg_bintree, armci_msg_bintree
-    entry parmci_msg_brdcst, armci_msg_brdcst
-    entry parmci_msg_clus_brdcst, armci_msg_clus_brdcst
-    entry parmci_msg_clus_dgop, armci_msg_clus_dgop
-    entry parmci_msg_clus_fgop, armci_msg_clus_fgop
-    entry parmci_msg_clus_igop, armci_msg_clus_igop
-    entry parmci_msg_clus_lgop, armci_msg_clus_lgop
-    entry parmci_msg_clus_llgop, armci_msg_clus_llgop
-    entry parmci_msg_dgop, armci_msg_dgop
-    entry parmci_msg_fgop, armci_msg_fgop
-    entry parmci_msg_finalize, armci_msg_finalize
-    entry parmci_msg_gop_scope, armci_msg_gop_scope
-    entry parmci_msg_group_barrier, armci_msg_group_barrier
-    entry parmci_msg_group_bcast_scope, armci_msg_group_bcast_scope
-    entry parmci_msg_group_dgop, armci_msg_group_dgop
-    entry parmci_msg_group_fgop, armci_msg_group_fgop
-    entry parmci_msg_group_gop_scope, armci_msg_group_gop_scope
-    entry parmci_msg_group_igop, armci_msg_group_igop
-    entry parmci_msg_group_lgop, armci_msg_group_lgop
-    entry parmci_msg_group_llgop, armci_msg_group_llgop
-    entry parmci_msg_igop, armci_msg_igop
-    entry parmci_msg_init, armci_msg_init
-    entry parmci_msg_lgop, armci_msg_lgop
-    entry parmci_msg_llgop, armci_msg_llgop
-    entry parmci_msg_me, armci_msg_me
-    entry parmci_msg_nproc, armci_msg_nproc
-    entry parmci_msg_rcv, armci_msg_rcv
-    entry parmci_msg_rcvany, armci_msg_rcvany
-    entry parmci_msg_reduce, armci_msg_reduce
-    entry parmci_msg_reduce_scope, armci_msg_reduce_scope
-    entry parmci_msg_sel_scope, armci_msg_sel_scope
-    entry parmci_msg_snd, armci_msg_snd
-    entry parmci_timer, armci_timer
-    entry PARMCI_Acc, ARMCI_Acc
-    entry PARMCI_AccS, ARMCI_AccS
-    entry PARMCI_AccV, ARMCI_AccV
-    entry PARMCI_Copy, ARMCI_Copy
-    entry PARMCI_Get, ARMCI_Get
-    entry PARMCI_GetS, ARMCI_GetS
-    entry PARMCI_GetV, ARMCI_GetV
-    entry PARMCI_GetValueDouble, ARMCI_GetValueDouble
-    entry PARMCI_GetValueFloat, ARMCI_GetValueFloat
-    entry PARMCI_GetValueInt, ARMCI_GetValueInt
-    entry PARMCI_GetValueLong, ARMCI_GetValueLong
-    entry PARMCI_Put, ARMCI_Put
-    entry PARMCI_PutS, ARMCI_PutS
-    entry PARMCI_PutS_flag, ARMCI_PutS_flag
-    entry PARMCI_PutS_flag_dir, ARMCI_PutS_flag_dir
-    entry PARMCI_PutV, ARMCI_PutV
-    entry PARMCI_PutValueDouble, ARMCI_PutValueDouble
-    entry PARMCI_PutValueFloat, ARMCI_PutValueFloat
-    entry PARMCI_PutValueInt, ARMCI_PutValueInt
-    entry PARMCI_PutValueLong, ARMCI_PutValueLong
-    entry PARMCI_Put_flag, ARMCI_Put_flag
-    entry PARMCI_Rmw, ARMCI_Rmw
+    entry PARMCI_Cleanup, ARMCI_Cleanup, ARMCI_Cleanup
+    entry PARMCI_Error, ARMCI_Error, ARMCI_Error
+    entry PARMCI_Finalize, ARMCI_Finalize, ARMCI_Finalize
+    entry PARMCI_Init, ARMCI_Init, ARMCI_Init
+    entry PARMCI_Init_args, ARMCI_Init_args, ARMCI_Init_args
+    entry PARMCI_Init_mpi_comm, ARMCI_Init_mpi_comm, ARMCI_Init_mpi_comm
+    entry PARMCI_Initialized, ARMCI_Initialized, ARMCI_Initialized
+    entry PARMCI_Set_shm_limit, ARMCI_Set_shm_limit, ARMCI_Set_shm_limit
+    entry PARMCI_Uses_shm, ARMCI_Uses_shm, ARMCI_Uses_shm
+    entry PARMCI_Uses_shm_grp, ARMCI_Uses_shm_grp, ARMCI_Uses_shm_grp
+    entry pdassertp_fail, dassertp_fail, dassertp_fail
+    entry PARMCI_Free, ARMCI_Free, ARMCI_Free
+    entry PARMCI_Free_group, ARMCI_Free_group, ARMCI_Free_group
+    entry PARMCI_Free_local, ARMCI_Free_local, ARMCI_Free_local
+    entry PARMCI_Free_memdev, ARMCI_Free_memdev, ARMCI_Free_memdev
+    entry PARMCI_Malloc, ARMCI_Malloc, ARMCI_Malloc
+    entry PARMCI_Malloc_group, ARMCI_Malloc_group, ARMCI_Malloc_group
+    entry PARMCI_Malloc_group_memdev, ARMCI_Malloc_group_memdev, ARMCI_Malloc_group_memdev
+    entry PARMCI_Malloc_local, ARMCI_Malloc_local, ARMCI_Malloc_local
+    entry PARMCI_Malloc_memdev, ARMCI_Malloc_memdev, ARMCI_Malloc_memdev
+    entry PARMCI_Memat, ARMCI_Memat, ARMCI_Memat
+    entry PARMCI_Memctl, ARMCI_Memctl, ARMCI_Memctl
+    entry PARMCI_Memdt, ARMCI_Memdt, ARMCI_Memdt
+    entry PARMCI_Memget, ARMCI_Memget, ARMCI_Memget
+    entry PARMCI_Absolute_id, ARMCI_Absolute_id, ARMCI_Absolute_id
+    entry PARMCI_Group_create, ARMCI_Group_create, ARMCI_Group_create
+    entry PARMCI_Group_create_child, ARMCI_Group_create_child, ARMCI_Group_create_child
+    entry PARMCI_Group_free, ARMCI_Group_free, ARMCI_Group_free
+    entry PARMCI_Group_get_default, ARMCI_Group_get_default, ARMCI_Group_get_default
+    entry PARMCI_Group_get_world, ARMCI_Group_get_world, ARMCI_Group_get_world
+    entry PARMCI_Group_rank, ARMCI_Group_rank, ARMCI_Group_rank
+    entry PARMCI_Group_set_default, ARMCI_Group_set_default, ARMCI_Group_set_default
+    entry PARMCI_Group_size, ARMCI_Group_size, ARMCI_Group_size
+    entry PARMCI_Same_node, ARMCI_Same_node, ARMCI_Same_node
+    entry parmci_domain_count, armci_domain_count, armci_domain_count
+    entry parmci_domain_glob_proc_id, armci_domain_glob_proc_id, armci_domain_glob_proc_id
+    entry parmci_domain_id, armci_domain_id, armci_domain_id
+    entry parmci_domain_my_id, armci_domain_my_id, armci_domain_my_id
+    entry parmci_domain_nprocs, armci_domain_nprocs, armci_domain_nprocs
+    entry parmci_domain_same_id, armci_domain_same_id, armci_domain_same_id
+    entry parmci_group_comm, armci_group_comm, armci_group_comm
+    entry parmci_sameclusnode, armci_sameclusnode, armci_sameclusnode
+    entry PARMCI_AllFence, ARMCI_AllFence, ARMCI_AllFence
+    entry PARMCI_Barrier, ARMCI_Barrier, ARMCI_Barrier
+    entry PARMCI_Create_mutexes, ARMCI_Create_mutexes, ARMCI_Create_mutexes
+    entry PARMCI_Destroy_mutexes, ARMCI_Destroy_mutexes, ARMCI_Destroy_mutexes
+    entry PARMCI_Fence, ARMCI_Fence, ARMCI_Fence
+    entry PARMCI_GroupFence, ARMCI_GroupFence, ARMCI_GroupFence
+    entry PARMCI_Lock, ARMCI_Lock, ARMCI_Lock
+    entry PARMCI_Unlock, ARMCI_Unlock, ARMCI_Unlock
+    entry parmci_notify, armci_notify, armci_notify
+    entry parmci_notify_wait, armci_notify_wait, armci_notify_wait
+    entry PARMCI_NbAcc, ARMCI_NbAcc, ARMCI_NbAcc
+    entry PARMCI_NbAccS, ARMCI_NbAccS, ARMCI_NbAccS
+    entry PARMCI_NbAccV, ARMCI_NbAccV, ARMCI_NbAccV
+    entry PARMCI_NbGet, ARMCI_NbGet, ARMCI_NbGet
+    entry PARMCI_NbGetS, ARMCI_NbGetS, ARMCI_NbGetS
+    entry PARMCI_NbGetV, ARMCI_NbGetV, ARMCI_NbGetV
+    entry PARMCI_NbPut, ARMCI_NbPut, ARMCI_NbPut
+    entry PARMCI_NbPutS, ARMCI_NbPutS, ARMCI_NbPutS
+    entry PARMCI_NbPutV, ARMCI_NbPutV, ARMCI_NbPutV
+    entry PARMCI_NbPutValueDouble, ARMCI_NbPutValueDouble, ARMCI_NbPutValueDouble
+    entry PARMCI_NbPutValueFloat, ARMCI_NbPutValueFloat, ARMCI_NbPutValueFloat
+    entry PARMCI_NbPutValueInt, ARMCI_NbPutValueInt, ARMCI_NbPutValueInt
+    entry PARMCI_NbPutValueLong, ARMCI_NbPutValueLong, ARMCI_NbPutValueLong
+    entry PARMCI_SET_AGGREGATE_HANDLE, ARMCI_SET_AGGREGATE_HANDLE, ARMCI_SET_AGGREGATE_HANDLE
+    entry PARMCI_Test, ARMCI_Test, ARMCI_Test
+    entry PARMCI_UNSET_AGGREGATE_HANDLE, ARMCI_UNSET_AGGREGATE_HANDLE, ARMCI_UNSET_AGGREGATE_HANDLE
+    entry PARMCI_Wait, ARMCI_Wait, ARMCI_Wait
+    entry PARMCI_WaitAll, ARMCI_WaitAll, ARMCI_WaitAll
+    entry PARMCI_WaitProc, ARMCI_WaitProc, ARMCI_WaitProc
+    entry parmci_stride_info_count, armci_stride_info_count, armci_stride_info_count
+    entry parmci_stride_info_destroy, armci_stride_info_destroy, armci_stride_info_destroy
+    entry parmci_stride_info_has_more, armci_stride_info_has_more, armci_stride_info_has_more
+    entry parmci_stride_info_init, armci_stride_info_init, armci_stride_info_init
+    entry parmci_stride_info_next, armci_stride_info_next, armci_stride_info_next
+    entry parmci_stride_info_pos, armci_stride_info_pos, armci_stride_info_pos
+    entry parmci_stride_info_seg_off, armci_stride_info_seg_off, armci_stride_info_seg_off
+    entry parmci_stride_info_seg_ptr, armci_stride_info_seg_ptr, armci_stride_info_seg_ptr
+    entry parmci_stride_info_seg_size, armci_stride_info_seg_size, armci_stride_info_seg_size
+    entry parmci_stride_info_size, armci_stride_info_size, armci_stride_info_size
+    entry parmci_exchange_address, armci_exchange_address, armci_exchange_address
+    entry parmci_exchange_address_grp, armci_exchange_address_grp, armci_exchange_address_grp
+    entry parmci_grp_clus_brdcst, armci_grp_clus_brdcst, armci_grp_clus_brdcst
+    entry parmci_msg_abort, armci_msg_abort, armci_msg_abort
+    entry parmci_msg_barrier, armci_msg_barrier, armci_msg_barrier
+    entry parmci_msg_bcast, armci_msg_bcast, armci_msg_bcast
+    entry parmci_msg_bcast_scope, armci_msg_bcast_scope, armci_msg_bcast_scope
+    entry parmci_msg_bintree, armci_msg_bintree, armci_msg_bintree
+    entry parmci_msg_brdcst, armci_msg_brdcst, armci_msg_brdcst
+    entry parmci_msg_clus_brdcst, armci_msg_clus_brdcst, armci_msg_clus_brdcst
+    entry parmci_msg_clus_dgop, armci_msg_clus_dgop, armci_msg_clus_dgop
+    entry parmci_msg_clus_fgop, armci_msg_clus_fgop, armci_msg_clus_fgop
+    entry parmci_msg_clus_igop, armci_msg_clus_igop, armci_msg_clus_igop
+    entry parmci_msg_clus_lgop, armci_msg_clus_lgop, armci_msg_clus_lgop
+    entry parmci_msg_clus_llgop, armci_msg_clus_llgop, armci_msg_clus_llgop
+    entry parmci_msg_dgop, armci_msg_dgop, armci_msg_dgop
+    entry parmci_msg_fgop, armci_msg_fgop, armci_msg_fgop
+    entry parmci_msg_finalize, armci_msg_finalize, armci_msg_finalize
+    entry parmci_msg_gop_scope, armci_msg_gop_scope, armci_msg_gop_scope
+    entry parmci_msg_group_barrier, armci_msg_group_barrier, armci_msg_group_barrier
+    entry parmci_msg_group_bcast_scope, armci_msg_group_bcast_scope, armci_msg_group_bcast_scope
+    entry parmci_msg_group_dgop, armci_msg_group_dgop, armci_msg_group_dgop
+    entry parmci_msg_group_fgop, armci_msg_group_fgop, armci_msg_group_fgop
+    entry parmci_msg_group_gop_scope, armci_msg_group_gop_scope, armci_msg_group_gop_scope
+    entry parmci_msg_group_igop, armci_msg_group_igop, armci_msg_group_igop
+    entry parmci_msg_group_lgop, armci_msg_group_lgop, armci_msg_group_lgop
+    entry parmci_msg_group_llgop, armci_msg_group_llgop, armci_msg_group_llgop
+    entry parmci_msg_igop, armci_msg_igop, armci_msg_igop
+    entry parmci_msg_init, armci_msg_init, armci_msg_init
+    entry parmci_msg_lgop, armci_msg_lgop, armci_msg_lgop
+    entry parmci_msg_llgop, armci_msg_llgop, armci_msg_llgop
+    entry parmci_msg_me, armci_msg_me, armci_msg_me
+    entry parmci_msg_nproc, armci_msg_nproc, armci_msg_nproc
+    entry parmci_msg_rcv, armci_msg_rcv, armci_msg_rcv
+    entry parmci_msg_rcvany, armci_msg_rcvany, armci_msg_rcvany
+    entry parmci_msg_reduce, armci_msg_reduce, armci_msg_reduce
+    entry parmci_msg_reduce_scope, armci_msg_reduce_scope, armci_msg_reduce_scope
+    entry parmci_msg_sel_scope, armci_msg_sel_scope, armci_msg_sel_scope
+    entry parmci_msg_snd, armci_msg_snd, armci_msg_snd
+    entry parmci_timer, armci_timer, armci_timer
+    entry PARMCI_Acc, ARMCI_Acc, ARMCI_Acc
+    entry PARMCI_AccS, ARMCI_AccS, ARMCI_AccS
+    entry PARMCI_AccV, ARMCI_AccV, ARMCI_AccV
+    entry PARMCI_Copy, ARMCI_Copy, ARMCI_Copy
+    entry PARMCI_Get, ARMCI_Get, ARMCI_Get
+    entry PARMCI_GetS, ARMCI_GetS, ARMCI_GetS
+    entry PARMCI_GetV, ARMCI_GetV, ARMCI_GetV
+    entry PARMCI_GetValueDouble, ARMCI_GetValueDouble, ARMCI_GetValueDouble
+    entry PARMCI_GetValueFloat, ARMCI_GetValueFloat, ARMCI_GetValueFloat
+    entry PARMCI_GetValueInt, ARMCI_GetValueInt, ARMCI_GetValueInt
+    entry PARMCI_GetValueLong, ARMCI_GetValueLong, ARMCI_GetValueLong
+    entry PARMCI_Put, ARMCI_Put, ARMCI_Put
+    entry PARMCI_PutS, ARMCI_PutS, ARMCI_PutS
+    entry PARMCI_PutS_flag, ARMCI_PutS_flag, ARMCI_PutS_flag
+    entry PARMCI_PutS_flag_dir, ARMCI_PutS_flag_dir, ARMCI_PutS_flag_dir
+    entry PARMCI_PutV, ARMCI_PutV, ARMCI_PutV
+    entry PARMCI_PutValueDouble, ARMCI_PutValueDouble, ARMCI_PutValueDouble
+    entry PARMCI_PutValueFloat, ARMCI_PutValueFloat, ARMCI_PutValueFloat
+    entry PARMCI_PutValueInt, ARMCI_PutValueInt, ARMCI_PutValueInt
+    entry PARMCI_PutValueLong, ARMCI_PutValueLong, ARMCI_PutValueLong
+    entry PARMCI_Put_flag, ARMCI_Put_flag, ARMCI_Put_flag
+    entry PARMCI_Rmw, ARMCI_Rmw, ARMCI_Rmw
 
 /* MPI_COMM_WORLD of the standard ABI. */
     .data

@@ -10,7 +10,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-use isthmus_engine::{allows_threads, enter, ring, wounds};
+use isthmus_engine::{allows_threads, enter, fault_events, ring};
 use isthmus_os::cpu;
 use isthmus_os::process::say;
 
@@ -83,7 +83,7 @@ fn take_over(word: &AtomicU32, mine: u32, world: &Group) -> bool {
     let is_dead = {
         let mut inside = enter();
         inside.progress();
-        wounds() > 0 && inside.has_failed(world.peer(holder))
+        fault_events() > 0 && inside.has_failed(world.peer(holder))
     };
     let taken = is_dead
         && word
@@ -146,7 +146,7 @@ impl<'a> SleepLock<'a> {
             }
             let held = self.word.load(Ordering::Relaxed);
             let holder = held.wrapping_sub(1) as usize;
-            let is_dead = wounds() > 0 && holder < world.size() && inside.has_failed(world.peer(holder));
+            let is_dead = fault_events() > 0 && holder < world.size() && inside.has_failed(world.peer(holder));
             let taken = is_dead
                 && self
                     .word

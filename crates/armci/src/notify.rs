@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use isthmus_engine::{enter, ring, wounds};
+use isthmus_engine::{enter, fault_events, ring};
 
 use crate::error::{Error, Result};
 use crate::life::job;
@@ -42,7 +42,7 @@ pub fn wait(proc: i32) -> Result<i32> {
             if is_there() {
                 return Some(Ok(()));
             }
-            (wounds() > 0 && inside.has_failed(peer)).then_some(Err(Error::Failed(origin)))
+            (fault_events() > 0 && inside.has_failed(peer)).then_some(Err(Error::Failed(origin)))
         })??;
     }
     Ok(awaited as i32)

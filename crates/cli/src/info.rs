@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use isthmus_engine::patience::{self, Habits};
+use isthmus_engine::wait_limits::{self, Habits};
 use isthmus_engine::{counters, protocols, single_copies_pay, single_copy_price, tunables};
 use isthmus_os::{cgroup, cma_probe, cpu, membarrier, memfd, memory, topology, yama};
 use isthmus_transfer::{helper, vmsplice};
@@ -133,13 +133,13 @@ pub fn protocols() -> ExitCode {
     match cma {
         Err(error) => println!("cma is closed: {error}; see `isthmus doctor`"),
         Ok(()) => {
-            let (price, limit) = (single_copy_price(), tunables::SINGLE_COPY_WORTH.get() as f64 / 100.0);
+            let (price, limit) = (single_copy_price(), tunables::SINGLE_COPY_MAX_COST.get() as f64 / 100.0);
             let so = match single_copies_pay() {
                 true => "large messages take it, from both ends where the sender has nothing else to copy",
                 false => "large messages take it only where it is found faster",
             };
             println!(
-                "A copy by the kernel takes {price:.1} times as long as one of ours (single_copy_worth: {limit:.1}): {so}."
+                "A copy by the kernel takes {price:.1} times as long as one of ours (single_copy_max_cost: {limit:.1}): {so}."
             );
         }
     }
@@ -220,8 +220,8 @@ fn gather() -> Info {
 
 fn waiting() -> Waiting {
     let us = |time: std::time::Duration| time.as_secs_f64() * 1e6;
-    let wake = patience::measure_wake();
-    let facts = patience::facts_of(1, wake);
+    let wake = wait_limits::measure_wake();
+    let facts = wait_limits::facts_of(1, wake);
     let habits = Habits::of(facts);
     Waiting {
         cpus: facts.cpus,

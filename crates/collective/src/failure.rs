@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use isthmus_engine::{Entered, OpId, Outcome, Peer, wait_until, wounds};
+use isthmus_engine::{Entered, OpId, Outcome, Peer, fault_events, wait_until};
 
 use crate::error::{Error, Result};
 use crate::fail;
@@ -27,7 +27,7 @@ impl Team {
     /// while the job is whole.
     #[inline]
     pub fn check_whole(&self, inside: &mut Entered) -> Result<()> {
-        if wounds() == 0 {
+        if fault_events() == 0 {
             return Ok(());
         }
         self.look_for_wounds(inside)
@@ -37,11 +37,11 @@ impl Team {
     /// it up.
     #[inline]
     pub fn check_call(&self, inside: &mut Entered, tag: i32) -> Result<()> {
-        if wounds() == 0 {
+        if fault_events() == 0 {
             return Ok(());
         }
         self.look_for_wounds(inside)?;
-        match inside.is_given_up(self.collective_context(), tag) {
+        match inside.has_call_failed(self.collective_context(), tag) {
             true => Err(given_up()),
             false => Ok(()),
         }
@@ -50,11 +50,11 @@ impl Team {
     /// The calling process cannot do its part of the call with this tag, and has not told anybody: nobody need wait for it.
     /// Where members have failed, all learn that, and no more is said.
     #[cold]
-    pub fn give_up_call(&self, inside: &mut Entered, tag: i32) {
+    pub fn fail_call(&self, inside: &mut Entered, tag: i32) {
         if self.check_whole(inside).is_ok() {
             let groups = [Some(self.members()), self.remote_members()];
             let members = groups.into_iter().flatten().flat_map(Members::iter);
-            inside.give_up(self.collective_context(), tag, members);
+            inside.fail_call(self.collective_context(), tag, members);
         }
     }
 
@@ -66,10 +66,10 @@ impl Team {
     #[cold]
     fn look_for_wounds(&self, inside: &mut Entered) -> Result<()> {
         let health = self.health();
-        if !health.broken.load(Ordering::Relaxed) && health.looked.load(Ordering::Relaxed) == wounds() {
+        if !health.broken.load(Ordering::Relaxed) && health.looked.load(Ordering::Relaxed) == fault_events() {
             return Ok(());
         }
-        health.looked.store(wounds(), Ordering::Relaxed);
+        health.looked.store(fault_events(), Ordering::Relaxed);
         let found = if inside.is_revoked(self.context()) {
             Err(revoked())
         } else {
@@ -128,7 +128,7 @@ impl Team {
                 if let Some(outcome) = inside.take(op) {
                     return Some(outcome);
                 }
-                if is_withdrawn || wounds() == 0 {
+                if is_withdrawn || fault_events() == 0 {
                     return None;
                 }
                 if result.is_ok() {

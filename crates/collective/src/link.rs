@@ -11,7 +11,7 @@
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 
-use isthmus_engine::{Entered, Mode, OpId, Outcome, Peer, Posting, enter, wounds};
+use isthmus_engine::{Entered, Mode, OpId, Outcome, Peer, Posting, enter, fault_events};
 
 use crate::elements::Elements;
 use crate::error::{Error, Result};
@@ -249,7 +249,7 @@ impl<'a> Call<'a> {
         self.is_over.set(true);
         let result = result.and_then(|()| self.access.as_ref().map_or(Ok(()), Access::settle));
         if result.is_err() {
-            self.lane.give_up(&mut enter());
+            self.lane.fail(&mut enter());
         }
         result?;
         let of_board = || self.access.as_ref().and_then(Access::take_fault);
@@ -263,7 +263,7 @@ impl Drop for Call<'_> {
     #[inline]
     fn drop(&mut self) {
         if !self.is_over.get() {
-            self.lane.give_up(&mut enter());
+            self.lane.fail(&mut enter());
         }
     }
 }
@@ -292,7 +292,7 @@ impl<'a> Launching<'a> {
 impl Drop for Launching<'_> {
     fn drop(&mut self) {
         if !self.is_launched.get() {
-            self.lane.give_up(&mut enter());
+            self.lane.fail(&mut enter());
         }
     }
 }
@@ -310,9 +310,9 @@ impl<'a> Lane<'a> {
     /// The lane of a new call.
     #[inline]
     pub fn new(team: &'a Team, tag: i32) -> Self {
-        if wounds() > 0 {
+        if fault_events() > 0 {
             // It was that of other calls, which may have been given up.
-            enter().forget_given_up(team.collective_context(), Team::opposite(tag));
+            enter().forget_failed_call(team.collective_context(), Team::opposite(tag));
         }
         Self { team, tag }
     }
@@ -325,8 +325,8 @@ impl<'a> Lane<'a> {
 
     /// The calling process cannot do its part: tell the others, if that was not done.
     #[cold]
-    pub fn give_up(self, inside: &mut Entered) {
-        self.team.give_up_call(inside, self.tag);
+    pub fn fail(self, inside: &mut Entered) {
+        self.team.fail_call(inside, self.tag);
     }
 
     /// A rank of the communicator's group, or of the other one behind it.

@@ -15,7 +15,7 @@ mod table;
 use std::fmt;
 use std::ops::BitOr;
 
-use isthmus_engine::is_crowded;
+use isthmus_engine::is_oversubscribed;
 
 use crate::error::Result;
 use crate::link::Link;
@@ -220,7 +220,7 @@ impl Case {
         Self {
             ranks: link.size() as u64,
             bytes: bytes as u64,
-            offers: offers | places | board | Traits::IDLE_CPUS.when(!is_crowded()),
+            offers: offers | places | board | Traits::IDLE_CPUS.when(!is_oversubscribed()),
         }
     }
 }

@@ -30,7 +30,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use isthmus_engine::{Board, Step, enter, is_crowded, wait_until, wounds};
+use isthmus_engine::{Board, Step, enter, fault_events, is_oversubscribed, wait_until};
 
 use founding::Founding;
 use immediate::Immediates;
@@ -297,7 +297,7 @@ impl<'a> Access<'a> {
     /// each rank short steps overlap copying in and out, while each takes a hand-over; without, each step costs switches.
     #[inline]
     pub fn segment(&self, total: usize) -> usize {
-        match is_crowded() {
+        match is_oversubscribed() {
             true => LONG,
             false => (total / 4).next_multiple_of(4 << 10).clamp(16 << 10, 128 << 10),
         }
@@ -338,7 +338,7 @@ impl Drop for Access<'_> {
     #[inline]
     fn drop(&mut self) {
         self.withdraw();
-        let is_broken = wounds() > 0 && self.team.is_broken();
+        let is_broken = fault_events() > 0 && self.team.is_broken();
         match self.whose {
             Whose::Requests if is_broken => self.team.shared.immediates.give_up(),
             Whose::Requests => self.team.shared.immediates.note(self.call, None),

@@ -6,6 +6,7 @@ mod arrivals;
 mod departures;
 mod failed_calls;
 mod failures;
+mod remote;
 mod unexpected;
 
 use std::os::fd::OwnedFd;
@@ -14,6 +15,7 @@ use std::sync::atomic::Ordering;
 use isthmus_shm::{Offset, Segment, Slot, doorbell};
 
 use crate::channel::channels::Channels;
+use crate::channel::network::Network;
 use crate::matching::matcher::Matching;
 use crate::membership::{Membership, boot};
 use crate::memory::Memory;
@@ -79,6 +81,9 @@ impl Engine {
         if self.segment.attention(self.me).load(Ordering::Relaxed) != 0 {
             moved |= self.attend();
         }
+        if self.channels.has_network() {
+            moved |= self.advance_network(moved);
+        }
         if !self.channels.is_quiet() {
             moved |= self.flush();
         }
@@ -109,7 +114,7 @@ impl Engine {
     /// Where ranks take turns: has the one that will probably be heard next got a CPU, as far as it knows itself? Not asked where some
     /// have one to themselves: those have theirs always, and wait for the ones that share (docs/decisions/0030).
     pub fn is_awaited_at_work(&self) -> bool {
-        self.awaited != self.me && !boot::is_partly_crowded() && self.segment.slot(self.awaited).is_at_work()
+        self.awaited != self.me && !boot::is_partly_oversubscribed() && self.segment.slot(self.awaited).is_at_work()
     }
 
     /// Rounds of progress in a row that moved nothing, roughly: it wraps.
@@ -128,7 +133,7 @@ impl Engine {
     }
 
     /// Is there a record to take, or a doorbell bit? Takes nothing.
-    pub fn has_work(&self) -> bool {
+    pub fn has_work(&mut self) -> bool {
         self.channels.has_record()
             || self
                 .segment
@@ -138,6 +143,7 @@ impl Engine {
             || self.has_transfers_to_advance()
             || self.segment.attention(self.me).load(Ordering::Acquire) != 0
             || self.is_behind()
+            || self.channels.network_mut().is_some_and(Network::has_work)
     }
 
     /// The descriptor that a peer named.

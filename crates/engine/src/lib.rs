@@ -29,20 +29,20 @@ use matching::queues::Pattern;
 use memory::buffer::Buffer;
 use ops::Owner;
 
-pub use membership::boot::{State, abort, boot, expected_size, is_crowded, is_in_use, join, part, state};
+pub use membership::boot::{State, abort, boot, expected_size, is_in_use, is_oversubscribed, join, part, state};
 pub use membership::consensus::{Agreed, Consensus};
 pub use membership::{control, job};
 pub use memory::board::{Board, INLINE, MOST_MEMBERS, MOST_STEPS, Posted, Step};
 pub use memory::buffer::Scattered;
 pub use memory::heap;
 pub use progress::background::Background;
-pub use progress::patience;
+pub use progress::wait_limits;
 pub use protocol::choice::protocols;
 
 pub use error::{Error, Result};
 pub use isthmus_os::topology::{Level, MadeUp, Place};
 pub use isthmus_transfer::copy::copy;
-pub use membership::failures::fault_events as wounds;
+pub use membership::failures::fault_events;
 pub use membership::place::{declared, hardware, here};
 pub use memory::staging::{LONGEST, Staged, copy_for_others, copy_from_others, copy_past_caches};
 pub use progress::gate::{Entered, Guarded, allow_threads, allows_threads, enter};
@@ -349,7 +349,10 @@ impl Entered {
 
     /// `count` neighbouring numbers that no other process of the job gets, ever: the first. They begin at 0.
     pub fn take_numbers(&mut self, count: u32) -> u64 {
-        self.engine().segment.take_numbers(count)
+        let segment = self.engine().segment;
+        // Each node counts in a part of its own, which begins with an even number.
+        let part = (u64::from(u32::MAX) / u64::from(segment.nodes())) & !1;
+        part * u64::from(segment.node()) + segment.take_numbers(count)
     }
 
     /// Has everything that was to be sent left this process?

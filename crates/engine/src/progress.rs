@@ -7,6 +7,6 @@
 
 pub(crate) mod background;
 pub(crate) mod gate;
-pub mod patience;
 pub(crate) mod wait;
+pub mod wait_limits;
 pub(crate) mod waiters;

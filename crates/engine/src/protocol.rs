@@ -6,16 +6,19 @@
 //!
 //! Offers: send, receive, cancel, and the handlers of the records that belong to them.
 
+pub(crate) mod access;
 pub(crate) mod advertise;
 pub(crate) mod choice;
 pub(crate) mod helped;
 pub(crate) mod mechanism;
 pub(crate) mod orders;
 mod payloads;
-pub(crate) mod reach;
 mod receive;
 pub(crate) mod rendezvous;
 pub(crate) mod send;
 pub(crate) mod single_copy;
 pub(crate) mod streamed;
 pub(crate) mod transfers;
+
+#[cfg(test)]
+mod tests;

@@ -59,9 +59,9 @@ impl Tunable {
 
     /// What the environment says; an error: something that is no number.
     fn given(&self) -> Result<Option<u64>, String> {
-        match std::env::var(self.variable()) {
-            Ok(text) => parse(&text).map(Some).ok_or(text),
-            Err(_) => Ok(None),
+        match std::env::var(self.variable()).ok().or_else(|| by_old_name(self.name)) {
+            Some(text) => parse(&text).map(Some).ok_or(text),
+            None => Ok(None),
         }
     }
 
@@ -116,6 +116,24 @@ impl Text {
     }
 }
 
+/// Tunables that have a new name: (old, new). The old name is read for one release, with a line that says so.
+pub const RENAMED: &[(&str, &str)] = &[
+    ("absent_us", "peer_silence_us"),
+    ("single_copy_worth", "single_copy_max_cost"),
+];
+
+/// What the environment says by a tunable's old name.
+fn by_old_name(name: &str) -> Option<String> {
+    let (old, _) = RENAMED.iter().find(|(_, new)| *new == name)?;
+    let text = std::env::var(variable(old)).ok()?;
+    isthmus_os::process::say(&format!(
+        "isthmus: {} is called {} now; the old name is read in this release only",
+        variable(old),
+        variable(name)
+    ));
+    Some(text)
+}
+
 fn variable(name: &str) -> String {
     format!("ISTHMUS_{}", name.to_ascii_uppercase())
 }
@@ -130,6 +148,8 @@ macro_rules! texts {
 
 texts! {
     TOPOLOGY = "topology", "The machine to believe in, for tests: 2x4 is 2 packages of 4 cores, 0,1,0,1 each rank's package.";
+    FABRIC = "fabric", "The provider of libfabric to use between nodes, as tcp;ofi_rxm; not set: the best that there is (fi_info -t FI_EP_RDM).";
+    PROGRESS_ENGINE = "progress_engine", "How node and network share a waiting rank's looks: adaptive (the path heard last, the other one seldom), toggle (in turn), or always (both in every round).";
     THREAD_LEVEL = "thread_level", "The thread level to grant, whatever the program asks for: single, funneled, serialized or multiple.";
     MEMORY_ALLOC_KINDS = "memory_alloc_kinds", "Kinds of memory that the program asks support for, as system,mpi:alloc_mem (mpiexec -memory-alloc-kinds).";
     MECHANISM = "mechanism", "How large messages travel where they can: ring, cma (cma_read, cma_write or cma_both say which side copies), kmod, mapped, vmsplice, writev or loopback; not set: what is learned to be fastest.";
@@ -164,13 +184,13 @@ table! {
     SPIN_US = "spin_us", 0, "us", "How long a rank with a CPU of its own spins before it yields and sleeps; 0: twice what a wake takes here.";
     YIELD_US = "yield_us", 1000, "us", "How long a waiting rank yields its CPU before it sleeps.";
     CMA = "cma", 1, "0/1", "Use process_vm_readv where a probe shows that it works and transfers show that it is faster.";
-    SINGLE_COPY_WORTH = "single_copy_worth", 350, "percent", "What a copy by the kernel may take, in percent of one of ours, to be preferred where half of the CPUs or more are not shared: 0 never is.";
+    SINGLE_COPY_MAX_COST = "single_copy_max_cost", 350, "percent", "What a copy by the kernel may take, in percent of one of ours, to be preferred where half of the CPUs or more are not shared: 0 never is.";
     XPMEM = "xpmem", 0, "0/1", "Map peers' memory by /dev/xpmem, and leave process_vm_readv to those that have none. Not tried on machines that have it.";
     KMOD = "kmod", 1, "0/1/2", "Copy by our kernel module where it is loaded (/dev/isthmus), and leave process_vm_readv to those that have none; 2: with one mapping per 4 KiB page, to compare.";
     HELPER = "helper", 0, "0/1/2", "A helper thread makes long single copies while the rank computes: 1 where there are two CPUs for each rank, 2 always.";
     HELPER_FROM = "helper_from", 0, "bytes", "The shortest message that the helper thread copies; 0: DMAmin, half of the last cache by those who share it.";
     ADVERTISE = "advertise", 1, "0/1", "Tell senders where large receives lie that are posted and not waited for, so that they can write there.";
-    ABSENT_US = "absent_us", 10, "us", "Silence of a peer after which a large message is copied without it, at most; from 2 us on, more for longer messages.";
+    PEER_SILENCE_US = "peer_silence_us", 10, "us", "Silence of a peer after which a large message is copied without it, at most; from 2 us on, more for longer messages.";
     RING = "ring", 0, "bytes", "Data of the ring that a streaming pair leases, rounded up to a power of two from 4K to 4M; 0: twice the second-level cache, half of it where the last one is far and each rank has a CPU.";
     PIECE = "piece", 64 << 10, "bytes", "Longest payload of one record; a long message is copied in by pieces while earlier ones are copied out.";
     SHARED_FROM = "shared_from", 4 << 10, "bytes", "MPI_Alloc_mem of so much or more gives memory that the other ranks of the node map, too.";
@@ -183,6 +203,14 @@ table! {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn renamed_tunables_exist_by_their_new_names_only() {
+        let is_there = |name: &str| TABLE.iter().any(|row| row.name == name);
+        for (old, new) in RENAMED {
+            assert!(is_there(new) && !is_there(old), "{old}, {new}");
+        }
+    }
 
     #[test]
     fn numbers_with_suffixes() {

@@ -7,16 +7,20 @@
 
 use std::process::ExitCode;
 
+mod daemon;
 pub mod failure;
 mod family;
+mod head;
 mod hosts;
 mod lifeline;
+pub mod nodes;
 pub mod options;
 mod output;
 mod program;
 mod report;
 mod start;
 mod supervise;
+mod wire;
 
 use options::Request;
 
@@ -30,6 +34,10 @@ pub fn main() -> ExitCode {
         Request::Version => {
             println!("mpiexec (Isthmus) {}", env!("CARGO_PKG_VERSION"));
             Ok(0)
+        }
+        Request::Daemon(call) => daemon::run(&call),
+        Request::Run(job) if job.hosts.is_elsewhere() => {
+            nodes::assign(&job.hosts, &job.commands).and_then(|nodes| head::run(job, nodes))
         }
         Request::Run(job) => supervise::run(&job),
     });

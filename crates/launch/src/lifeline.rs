@@ -92,6 +92,7 @@ impl Visitor {
             socket: self.socket,
             pid: self.pid,
             gone: false,
+            card: None,
             finalized: false,
             ended: None,
         }
@@ -117,6 +118,8 @@ pub struct Lifeline {
     process: Option<PidFd>,
     /// It has said so.
     gone: bool,
+    /// How other nodes reach it, once it has said so, until that is passed on.
+    pub card: Option<Vec<u8>>,
     /// The process that called `MPI_Init`: the one we started, or one below it.
     pub pid: u32,
     /// MPI is finalized: the end of the process is no death.
@@ -148,6 +151,7 @@ impl Lifeline {
                 Some(Some(ToLauncher::Finalized)) => self.finalized = true,
                 Some(Some(ToLauncher::Resumed)) => self.finalized = false,
                 Some(Some(ToLauncher::Abort { code, message })) => return Some(Abort { code, message }),
+                Some(Some(ToLauncher::Card { name })) => self.card = Some(name),
                 Some(Some(ToLauncher::Hello { .. })) => {}
                 Some(None) => {
                     self.ended = Some(Instant::now());

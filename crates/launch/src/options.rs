@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::daemon::Call;
 use crate::failure::{Failure, Result};
-use crate::hosts;
+use crate::nodes;
 
 /// What `mpiexec` was asked to do.
 #[derive(Debug, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub enum Request {
     Version,
     /// Run a job.
     Run(Job),
+    /// Run the part of a job that is this node's.
+    Daemon(Call),
 }
 
 /// A job: one or more commands whose ranks share a world.
@@ -29,10 +32,12 @@ pub struct Job {
     pub timeout: Option<Duration>,
     /// Where ranks may run.
     pub bind: Bind,
+    /// The machines that are named.
+    pub hosts: nodes::Wanted,
 }
 
 /// One command of the job (`MPI_APPNUM` is its index).
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Command {
     /// How many ranks run it.
     pub ranks: u32,
@@ -71,12 +76,14 @@ usage: mpiexec [-n RANKS] [options] PROGRAM [arguments] [: [-n RANKS] [options] 
   --bind-to none|core    leave placement to the kernel (default), or give each rank a core
   -l, --tag-output       start each line of output with its rank: [3] ...
   --timeout SECONDS      end the job after this time (exit code 124)
-  --host, --hostfile     names of this machine only: several machines are not supported yet
+  --host A:2,B:2         hosts to run on, with how many ranks each; --hostfile FILE: a line each (A:2 or A slots=2)
+  -ppn RANKS             ranks per host
+  --launcher COMMAND     what starts a program on a host, as ssh does: COMMAND HOST PROGRAM arguments... (default ssh)
   --version, --help
 
 Standard input goes to rank 0. The exit code is that of the first rank that failed (128 + signal if one was killed).
 When a rank dies, the others are ended. Options of other launchers that mean nothing here (--oversubscribe,
---allow-run-as-root, --mca A B, -ppn N, --map-by X, ...) are accepted.
+--allow-run-as-root, --mca A B, --map-by X, ...) are accepted.
 ";
 
 /// Options of other launchers that change nothing here, and how many values they take.
@@ -92,16 +99,10 @@ const ACCEPTED: &[(&str, usize)] = &[
     ("quiet", 0),
     ("v", 0),
     ("verbose", 0),
-    ("ppn", 1),
-    ("perhost", 1),
-    ("npernode", 1),
-    ("N", 1),
     ("map-by", 1),
     ("rank-by", 1),
     ("genvlist", 1),
     ("envlist", 1),
-    ("launcher", 1),
-    ("bootstrap", 1),
     ("rmk", 1),
     ("iface", 1),
     ("mca", 2),
@@ -258,8 +259,25 @@ impl Parser {
                 let wrong = || Failure::usage(format!("--timeout {text}: not a number of seconds"));
                 self.job.timeout = Some(limit.filter(|limit| !limit.is_zero()).ok_or_else(wrong)?);
             }
-            "host" | "hosts" | "H" => hosts::check_list(&self.text(name)?)?,
-            "f" | "hostfile" | "machinefile" => hosts::check_file(&self.text(name)?)?,
+            "host" | "hosts" | "H" => {
+                let list = self.text(name)?;
+                self.job.hosts.add_list(&list)?;
+            }
+            "f" | "hostfile" | "machinefile" => {
+                let path = self.text(name)?;
+                self.job.hosts.add_file(&path)?;
+            }
+            "ppn" | "perhost" | "npernode" | "N" => self.job.hosts.per_host = Some(self.number(name)?),
+            "launcher" | "bootstrap" => {
+                let launcher = self.text(name)?;
+                self.job.hosts.launcher = Some(launcher).filter(|launcher| launcher != "fork");
+            }
+            "daemon" => {
+                let text = self.text(name)?;
+                let call = Call::parse(&text);
+                let wrong = || Failure::usage(format!("--daemon {text}: this is for mpiexec's own use"));
+                return Ok(Some(Request::Daemon(call.ok_or_else(wrong)?)));
+            }
             other => {
                 let known = ACCEPTED.iter().find(|(accepted, _)| *accepted == other);
                 let &(_, values) =
@@ -319,7 +337,11 @@ fn option_name(argument: &OsString) -> Option<&str> {
 
 /// `eager_limit` is set by `ISTHMUS_EAGER_LIMIT`. A name that no tunable has is an error, not silence.
 fn tunable_variable(name: &str) -> Result<String> {
-    let wanted = name.to_ascii_lowercase().replace('-', "_");
+    let mut wanted = name.to_ascii_lowercase().replace('-', "_");
+    if let Some((old, new)) = isthmus_engine::tunables::RENAMED.iter().find(|(old, _)| *old == wanted) {
+        eprintln!("mpiexec: --set {old}: it is called {new} now; the old name is read in this release only");
+        wanted = (*new).to_owned();
+    }
     let numbers = isthmus_engine::tunables::TABLE
         .iter()
         .map(|tunable| (tunable.name, tunable.variable()));
@@ -397,6 +419,19 @@ mod tests {
     }
 
     #[test]
+    fn hosts_and_what_starts_programs_there() {
+        let job = job("--host a:2,b -ppn 3 --launcher rsh -n 2 a");
+        let names: Vec<&str> = job.hosts.hosts.iter().map(|host| host.name.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert_eq!(
+            (job.hosts.per_host, job.hosts.launcher.as_deref()),
+            (Some(3), Some("rsh"))
+        );
+        assert!(job.hosts.is_elsewhere());
+        assert!(!super::tests::job("--host localhost:2 -ppn 4 a").hosts.is_elsewhere());
+    }
+
+    #[test]
     fn options_of_other_launchers() {
         let line =
             "--oversubscribe --allow-run-as-root --mca btl self -ppn 2 --map-by core:OVERSUBSCRIBE -host localhost a";
@@ -429,9 +464,14 @@ mod tests {
         ] {
             refused(line);
         }
+        assert_eq!(
+            tunable_variable("absent-us").expect("an old name"),
+            "ISTHMUS_PEER_SILENCE_US"
+        );
         let named = refused("--set nonsense=1 a");
         assert!(named.contains("eager_limit") && named.contains("topology"));
-        assert!(refused("-n 1 -host far a").contains("far"));
+        assert!(refused("-n 1 -host far:x a").contains("far"));
+        assert!(refused("-n 1 --daemon nonsense").contains("own use"));
         assert!(refused("-n 60000 a : -n 60000 a").contains("ranks"));
     }
 

@@ -3,6 +3,8 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::net::IpAddr;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -32,6 +34,10 @@ pub struct Starter<'a> {
     job: &'a Job,
     nonce: Nonce,
     size: u32,
+    /// The ranks that run here.
+    here: Range<u32>,
+    /// How the network reaches this node, if there are others.
+    address: Option<IpAddr>,
     /// Empty if ranks are not bound.
     cores: Vec<Vec<usize>>,
     library_path: Option<OsString>,
@@ -39,8 +45,15 @@ pub struct Starter<'a> {
 }
 
 impl<'a> Starter<'a> {
-    /// For a job of `size` ranks, which find signals blocked as `signals` says.
-    pub fn new(job: &'a Job, nonce: Nonce, size: u32, signals: Mask) -> Self {
+    /// For the ranks `here` of a job of `size`, which find signals blocked as `signals` says.
+    pub fn new(
+        job: &'a Job,
+        nonce: Nonce,
+        size: u32,
+        here: Range<u32>,
+        address: Option<IpAddr>,
+        signals: Mask,
+    ) -> Self {
         let cores = match job.bind {
             Bind::None => Vec::new(),
             Bind::Core => topology::cores(cpu::affinity()),
@@ -53,6 +66,8 @@ impl<'a> Starter<'a> {
             job,
             nonce,
             size,
+            here,
+            address,
             cores,
             library_path,
             signals,
@@ -70,8 +85,11 @@ impl<'a> Starter<'a> {
             .env("ISTHMUS_SIZE", self.size.to_string())
             .env("ISTHMUS_APPNUM", application.to_string())
             // What scripts use to give each rank of a machine its device.
-            .env("MPI_LOCALRANKID", rank.to_string())
-            .env("MPI_LOCALNRANKS", self.size.to_string());
+            .env("MPI_LOCALRANKID", (rank - self.here.start).to_string())
+            .env("MPI_LOCALNRANKS", self.here.len().to_string());
+        if let Some(address) = self.address {
+            process.env("ISTHMUS_NODE_ADDRESS", address.to_string());
+        }
         if let Some(path) = &self.library_path {
             process.env("LD_LIBRARY_PATH", path);
         }
@@ -88,7 +106,7 @@ impl<'a> Starter<'a> {
         let launcher = std::process::id();
         let cpus = self
             .cores
-            .get(rank as usize % self.cores.len().max(1))
+            .get((rank - self.here.start) as usize % self.cores.len().max(1))
             .cloned()
             .unwrap_or_default();
         let signals = self.signals;
@@ -133,7 +151,7 @@ fn refused(path: &Path, error: &io::Error) -> Failure {
 
 /// Our own libraries come first, so that programs compiled elsewhere against `libmpi_abi.so.1` or `libmpi.so.12` find
 /// them. `None` if `mpiexec` does not stand in an installed prefix.
-fn library_path(own: Option<&Path>, inherited: Option<OsString>) -> Option<OsString> {
+pub fn library_path(own: Option<&Path>, inherited: Option<OsString>) -> Option<OsString> {
     let prefix: PathBuf = own?.parent()?.parent()?.into();
     let libraries = prefix.join("lib");
     if !libraries.join("libisthmus.so.0").exists() {

@@ -2,15 +2,17 @@
 
 mod signals;
 mod survivors;
+mod uplink;
 mod verdict;
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use isthmus_engine::control::Nonce;
-use isthmus_engine::job::{self, Overview};
+use isthmus_engine::job::{self, Nodes, Overview};
 use isthmus_os::child;
 use isthmus_os::signal::Signals;
 use isthmus_os::{limits, poll, random};
@@ -21,7 +23,10 @@ use crate::lifeline::{Asks, Door, Full, Lifeline, Visitor};
 use crate::options::Job;
 use crate::output::Pipe;
 use crate::program::{self, Program};
-use crate::start::Starter;
+use crate::start::{self, Starter};
+use crate::wire::Part;
+
+pub use uplink::Uplink;
 
 /// How long ranks have between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(250);
@@ -38,12 +43,41 @@ const TIMED_OUT: u8 = 124;
 
 /// Run the job; the answer is the exit code. Blocks until every process of it has gone.
 pub fn run(job: &Job) -> Result<u8> {
-    let programs = job.commands.iter().map(program::find).collect::<Result<Vec<_>>>()?;
-    let size = job.commands.iter().map(|command| command.ranks).sum();
     let mut nonce = Nonce([0; 16]);
     random::fill(&mut nonce.0).map_err(|error| Failure::machine("make the job's nonce", error))?;
+    let ranks = 0..job.commands.iter().map(|command| command.ranks).sum();
+    supervise(job, nonce, ranks, None, None)
+}
+
+/// Run the part of a job that is this node's; what concerns the others goes up.
+pub fn run_part(part: Part, uplink: Uplink) -> Result<u8> {
+    let mut job = part.job;
+    let mut environment = part.environment;
+    // Ours come first here, too.
+    if let Some((_, path)) = environment.iter_mut().find(|(name, _)| name == "LD_LIBRARY_PATH")
+        && let Some(whole) = start::library_path(std::env::current_exe().ok().as_deref(), Some(path.clone()))
+    {
+        *path = whole;
+    }
+    for command in &mut job.commands {
+        let everywhere = environment.iter().cloned();
+        command.environment = everywhere.chain(command.environment.drain(..)).collect();
+    }
+    let is_here = |node: &u16| *node == part.node;
+    let first = part.of.iter().position(is_here).unwrap_or(0) as u32;
+    let count = part.of.iter().copied().filter(|node| is_here(node)).count() as u32;
+    let nodes = Nodes {
+        own: part.node,
+        of: part.of,
+    };
+    supervise(&job, Nonce(part.nonce), first..first + count, Some(nodes), Some(uplink))
+}
+
+fn supervise(job: &Job, nonce: Nonce, here: Range<u32>, nodes: Option<Nodes>, uplink: Option<Uplink>) -> Result<u8> {
+    let programs = job.commands.iter().map(program::find).collect::<Result<Vec<_>>>()?;
+    let size = job.commands.iter().map(|command| command.ranks).sum();
     // Per rank a connection and a pidfd, perhaps two pipes.
-    let wanted = 64 + u64::from(size) * if job.tag_output { 4 } else { 2 };
+    let wanted = 64 + here.len() as u64 * if job.tag_output { 4 } else { 2 };
     limits::allow_open_files(wanted).map_err(|limit| {
         let cure = format!("{size} ranks need {wanted} open files: raise the hard limit of {limit} (ulimit -Hn)");
         Failure::machine("start so many ranks", cure)
@@ -57,10 +91,13 @@ pub fn run(job: &Job) -> Result<u8> {
     let mut supervisor = Supervisor {
         door: Door::open(nonce, size)?,
         signals: Signals::take_over(&signals::TAKEN).map_err(|error| Failure::machine("take over signals", error))?,
-        turns: vec![Turn::begin(size, nonce)?],
+        turns: vec![Turn::begin(size, nonce, nodes.as_ref())?],
         job,
         nonce,
         size,
+        here,
+        nodes,
+        uplink,
         strangers: strangers.into_iter().collect(),
         visitors: Vec::new(),
         closed_until: None,
@@ -72,11 +109,13 @@ pub fn run(job: &Job) -> Result<u8> {
         ending: None,
         deadline: job.timeout.map(|limit| Instant::now() + limit),
     };
+    supervisor.tell_of_cards(0);
     let outcome = supervisor.start(&programs);
     if outcome.is_err() {
         supervisor.end(1);
     }
     supervisor.watch()?;
+    supervisor.say_done();
     outcome?;
     supervisor.warn_of_strange_library(&programs);
     Ok(supervisor.verdict.unwrap_or(0))
@@ -89,9 +128,13 @@ struct Turn {
 }
 
 impl Turn {
-    fn begin(size: u32, nonce: Nonce) -> Result<Self> {
+    fn begin(size: u32, nonce: Nonce, nodes: Option<&Nodes>) -> Result<Self> {
         let failed = |error| Failure::machine("make the job's shared memory", error);
-        let segment = job::create(size, nonce).map_err(failed)?;
+        let segment = match nodes {
+            None => job::create(size, nonce),
+            Some(nodes) => job::create_on(size, nonce, nodes),
+        };
+        let segment = segment.map_err(failed)?;
         let overview = Overview::of(&segment, nonce).map_err(failed)?;
         Ok(Self { segment, overview })
     }
@@ -101,6 +144,11 @@ struct Supervisor<'a> {
     job: &'a Job,
     nonce: Nonce,
     size: u32,
+    /// The ranks that run here; what is kept of each stands in `ranks`, from the first of them on.
+    here: Range<u32>,
+    /// Where the others run, if not all are here.
+    nodes: Option<Nodes>,
+    uplink: Option<Uplink>,
     door: Door,
     signals: Signals,
     turns: Vec<Turn>,
@@ -150,14 +198,20 @@ enum Source {
     Visitor,
     Rank(usize),
     Pipe(usize),
+    Uplink,
 }
 
 impl Supervisor<'_> {
     fn start(&mut self, programs: &[Program]) -> Result<()> {
-        let starter = Starter::new(self.job, self.nonce, self.size, self.signals.mask_before());
+        let address = self.uplink.as_ref().and_then(Uplink::own_address);
+        let signals = self.signals.mask_before();
+        let starter = Starter::new(self.job, self.nonce, self.size, self.here.clone(), address, signals);
+        let mut next = 0;
         for (command, (wanted, program)) in self.job.commands.iter().zip(programs).enumerate() {
-            for _ in 0..wanted.ranks {
-                let started = starter.start(self.ranks.len() as u32, command, program)?;
+            let ranks = next..next + wanted.ranks;
+            next = ranks.end;
+            for rank in ranks.filter(|rank| self.here.contains(rank)) {
+                let started = starter.start(rank, command, program)?;
                 self.pipes.extend(started.pipes);
                 self.ranks.push(Rank {
                     command,
@@ -180,6 +234,7 @@ impl Supervisor<'_> {
                     Source::Door | Source::Visitor => self.attend_visitors(),
                     Source::Rank(rank) => self.attend_rank(rank),
                     Source::Pipe(_) => {}
+                    Source::Uplink => self.attend_uplink(),
                 }
             }
             self.attend_clock();
@@ -205,6 +260,10 @@ impl Supervisor<'_> {
         for (index, pipe) in self.pipes.iter().enumerate() {
             descriptors.push(pipe.as_fd());
             sources.push(Source::Pipe(index));
+        }
+        if let Some(uplink) = self.uplink.as_ref().filter(|uplink| !uplink.is_closed()) {
+            descriptors.push(uplink.as_fd());
+            sources.push(Source::Uplink);
         }
         if self.ending.is_none() {
             if self.closed_until.is_none_or(|until| until <= Instant::now()) {
@@ -308,7 +367,10 @@ impl Supervisor<'_> {
             match self.door.listen(&visitor) {
                 None => self.visitors.push(visitor),
                 Some(Asks::Nothing) => visitor.refuse(),
-                Some(Asks::ToJoin(rank)) => self.join(rank as usize, visitor),
+                Some(Asks::ToJoin(rank)) if self.here.contains(&rank) => {
+                    self.join((rank - self.here.start) as usize, visitor);
+                }
+                Some(Asks::ToJoin(_)) => visitor.refuse(),
             }
         }
     }
@@ -324,7 +386,7 @@ impl Supervisor<'_> {
         }
         let turn = joining.left;
         if turn == self.turns.len() {
-            match Turn::begin(self.size, self.nonce) {
+            match Turn::begin(self.size, self.nonce, self.nodes.as_ref()) {
                 Ok(turn) => self.turns.push(turn),
                 Err(failure) => {
                     say(&failure.message);
@@ -332,6 +394,7 @@ impl Supervisor<'_> {
                 }
             }
             self.tell_of_the_lost(turn);
+            self.tell_of_cards(turn);
         }
         self.ranks[rank].lifeline = Some(visitor.welcome(self.size, &self.turns[turn].segment));
     }
@@ -345,6 +408,7 @@ impl Supervisor<'_> {
         if let Some(abort) = abort {
             self.abort(rank, &abort);
         }
+        self.pass_card_on(rank);
         self.consider(rank);
     }
 

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use isthmus_collective::failure;
-use isthmus_engine::{Consensus, Entered, OpId, Outcome, Peer, enter, wounds};
+use isthmus_engine::{Consensus, Entered, OpId, Outcome, Peer, enter, fault_events};
 
 use crate::comm::Comm;
 use crate::errhandler::Errhandler;
@@ -77,7 +77,7 @@ pub(crate) fn unanswered(dead: Peer) -> Error {
 /// May the receive `op`, which has not matched, wait for somebody who has failed? Free while the job is whole.
 #[inline]
 pub(crate) fn disturbs(inside: &mut Entered, op: OpId) -> Option<Peer> {
-    if wounds() == 0 {
+    if fault_events() == 0 {
         return None;
     }
     disturbs_if_wild(inside, op)

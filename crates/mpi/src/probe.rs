@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use isthmus_engine::{Entered, Guarded, MessageId, Peer, enter, wait_until, wounds};
+use isthmus_engine::{Entered, Guarded, MessageId, Peer, enter, fault_events, wait_until};
 
 use crate::comm::Comm;
 use crate::datatype::Datatype;
@@ -49,7 +49,7 @@ struct Wanted {
 impl Wanted {
     /// There is no such message, and it may be that none will come.
     fn in_vain(self, inside: &mut Entered, comm: &Comm) -> Option<Error> {
-        if wounds() == 0 {
+        if fault_events() == 0 {
             return None;
         }
         match self.from {

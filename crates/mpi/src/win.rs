@@ -24,7 +24,7 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use isthmus_engine::rma::{self, Flow};
-use isthmus_engine::{Entered, wounds};
+use isthmus_engine::{Entered, fault_events};
 
 use crate::attribute::{Attributes, Cached, Keyvals};
 use crate::errhandler::Errhandler;
@@ -179,7 +179,7 @@ impl Win {
 
     /// Has this member failed? Not asked while the job is whole.
     fn has_failed(&self, inside: &mut Entered, member: usize) -> bool {
-        wounds() != 0
+        fault_events() != 0
             && self
                 .group
                 .peer(member as i32)
@@ -188,7 +188,7 @@ impl Win {
 
     /// Fails if any member has.
     fn check_whole(&self, inside: &mut Entered) -> Result<()> {
-        if wounds() == 0 {
+        if fault_events() == 0 {
             return Ok(());
         }
         match (0..self.size).find(|&member| self.has_failed(inside, member)) {

@@ -1,10 +1,11 @@
 //! Children: tying them to us, and hearing how they ended.
 
 use std::io;
-use std::os::unix::process::ExitStatusExt;
-use std::process::ExitStatus;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitStatus};
 
 use crate::error::{Result, check};
+use crate::signal::Mask;
 
 /// What [`reap`] found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +40,17 @@ pub fn die_with(parent: u32) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Let the program find signals blocked as `mask` says, whatever this process blocks.
+pub fn with_signals(command: &mut Command, mask: Mask) {
+    // SAFETY: between fork and exec the closure makes one system call; it neither allocates nor locks.
+    unsafe {
+        command.pre_exec(move || {
+            mask.set();
+            Ok(())
+        });
+    }
 }
 
 /// Take note of one child that has ended. Does not block.

@@ -32,6 +32,17 @@ impl Mask {
     }
 }
 
+/// Block all signals in the calling thread; what it blocked before.
+pub fn block_all() -> Mask {
+    // SAFETY: all-zero sets are valid to initialise, and both are ours; the calls cannot fail with these arguments.
+    unsafe {
+        let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = (zeroed(), zeroed());
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        Mask(before)
+    }
+}
+
 /// Do what may bring the calling thread `signal`, which would kill the process, and keep the signal from it. What comes from
 /// elsewhere meanwhile comes afterwards.
 pub fn without<R>(signal: i32, act: impl FnOnce() -> R) -> R {

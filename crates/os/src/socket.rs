@@ -1,10 +1,31 @@
 //! Packets between processes of one machine: abstract `SOCK_SEQPACKET` sockets that can hand over descriptors.
 
 use std::mem::{size_of, zeroed};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use crate::error::{Error, Result, check, check_size};
+
+/// Notice within half a minute when the machine at the other end of a TCP connection is no more, or cannot be reached.
+pub fn keep_alive(fd: BorrowedFd<'_>) {
+    let set = |level: libc::c_int, option: libc::c_int, value: libc::c_int| {
+        // SAFETY: the option is ours and as long as we say. A system without it notices later.
+        unsafe {
+            libc::setsockopt(
+                fd.as_raw_fd(),
+                level,
+                option,
+                (&raw const value).cast(),
+                size_of::<libc::c_int>() as libc::socklen_t,
+            )
+        };
+    };
+    set(libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1);
+    set(libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, 10);
+    set(libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, 5);
+    set(libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 4);
+    set(libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, 30_000);
+}
 
 /// Who is at the other end (`SO_PEERCRED`), as our own namespaces show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,6 +7,7 @@
 
 pub mod advert;
 pub mod agreement;
+pub mod card;
 pub mod descriptor;
 pub mod doorbell;
 pub mod post;

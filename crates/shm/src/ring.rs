@@ -55,6 +55,11 @@ pub struct Credit {
 }
 
 impl Credit {
+    /// What the consumer said last of announcements.
+    pub fn announces_only(&self) -> bool {
+        self.announce_only.load(Ordering::Relaxed) != 0
+    }
+
     fn reset(&self) {
         self.consumed.store(0, Ordering::Relaxed);
         self.polled.store(0, Ordering::Relaxed);

@@ -10,6 +10,7 @@
 //!                                                      an odd number: a letter
 //! failures   ranks x u32                               ranks that are no more, in the order in which they went; the
 //!                                                      highest bit: in peace
+//! cards      ranks x Card                              only where ranks are on several nodes: see [`crate::card`]
 //! arena      everything else: rings, descriptors, revocations, agreements
 //! ```
 //!
@@ -34,11 +35,12 @@ use isthmus_os::error::errno;
 use isthmus_os::mmap::Mapping;
 use isthmus_os::{cpu, huge, limits, memfd, memory};
 
+use crate::card::Card;
 use crate::slot::Slot;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 const MAGIC: u64 = 0x5355_4d48_5453_4901; // "\x01ISTHMUS"
-const LAYOUT_VERSION: u32 = 7;
+const LAYOUT_VERSION: u32 = 8;
 const PAGE: u64 = 4096;
 /// Address space a job may grow into; only what is reserved costs memory.
 const LIMITS: [u64; 4] = [64 << 30, 16 << 30, 2 << 30, 256 << 20];
@@ -91,7 +93,9 @@ struct Header {
     next: AtomicU64,
     /// How many ranks are no more.
     failed: AtomicU32,
-    pad: u32,
+    /// Nodes that the ranks are on, and which of them this is; 0: all are here, and there are no cards.
+    nodes: u16,
+    node: u16,
     /// Offset of the latest revocation, 0 while there is none.
     revocations: AtomicU64,
     /// Offset of the latest agreement, 0 while there is none.
@@ -107,6 +111,10 @@ pub struct Segment {
     mapping: Mapping,
     ranks: u32,
     cpus: u32,
+    nodes: u16,
+    node: u16,
+    /// Where the arena begins.
+    arena: u64,
     /// Bytes asked for since somebody last looked how many are left.
     unseen: AtomicU64,
 }
@@ -157,21 +165,42 @@ fn plan(ranks: u32) -> Plan {
     }
 }
 
+/// Where the arena begins: after the cards, if there are any.
+fn arena(ranks: u32, nodes: u16) -> u64 {
+    let cards = if nodes == 0 { 0 } else { u64::from(ranks) };
+    plan(ranks).arena + (cards * size_of::<Card>() as u64).next_multiple_of(PAGE)
+}
+
+/// Which node each rank of a job is on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nodes {
+    /// The one whose segment is made.
+    pub own: u16,
+    /// By rank.
+    pub of: Vec<u16>,
+}
+
 /// Make the segment of a new job. Blocks no longer than the kernel takes to reserve its fixed part.
 pub fn create(ranks: u32, nonce: [u8; 16]) -> Result<OwnedFd, Error> {
+    create_on(ranks, nonce, None)
+}
+
+/// As [`create`], of a job on several nodes: one of its segments, for the ranks of one node.
+pub fn create_on(ranks: u32, nonce: [u8; 16], nodes: Option<&Nodes>) -> Result<OwnedFd, Error> {
     if ranks > MAX_RANKS {
         return Err(Error::TooManyRanks(ranks));
     }
     let fd = memfd::create(c"isthmus-job")?;
-    let plan = plan(ranks);
-    refuse_if_short(plan.arena)?;
+    let count = nodes.map_or(0, |nodes| nodes.of.iter().max().map_or(1, |last| last + 1));
+    let arena = arena(ranks, count);
+    refuse_if_short(arena)?;
     let limit = largest_mapping(&fd, LIMITS[0])?;
     limits::with_largest_files(|| {
         // Where our limit on files is too low even so, a rank will hear of it that needs more than it allows.
         let _ = memfd::extend(&fd, limit);
-        reserve(&fd, 0, plan.arena)
+        reserve(&fd, 0, arena)
     })?;
-    let mapping = Mapping::shared(&fd, PAGE as usize)?;
+    let mapping = Mapping::shared(&fd, arena as usize)?;
     let cpus = cpu::usable() as u64;
     let header = Header {
         magic: MAGIC,
@@ -180,15 +209,24 @@ pub fn create(ranks: u32, nonce: [u8; 16]) -> Result<OwnedFd, Error> {
         nonce,
         cpus,
         limit: AtomicU64::new(limit),
-        next: AtomicU64::new(plan.arena),
+        next: AtomicU64::new(arena),
         failed: AtomicU32::new(0),
-        pad: 0,
+        nodes: count,
+        node: nodes.map_or(0, |nodes| nodes.own),
         revocations: AtomicU64::new(0),
         agreements: AtomicU64::new(0),
         numbers: AtomicU64::new(0),
     };
     // SAFETY: the first page is reserved and mapped, nobody else has the descriptor yet.
     unsafe { mapping.base().cast::<Header>().write(header) };
+    if let Some(nodes) = nodes {
+        let segment = Segment::map(mapping, fd.try_clone().map_err(clone_failed)?, &inspect(&fd, nonce)?);
+        for (rank, node) in (0..ranks).zip(&nodes.of) {
+            segment.card(rank).expect("there are nodes").set_node(u32::from(*node));
+            // Nobody here waits until a rank elsewhere has a CPU.
+            segment.slot(rank).set_away(*node != nodes.own);
+        }
+    }
     Ok(fd)
 }
 
@@ -243,7 +281,16 @@ fn usual_base(nonce: [u8; 16]) -> usize {
 struct Facts {
     ranks: u32,
     cpus: u32,
+    nodes: u16,
+    node: u16,
     limit: u64,
+}
+
+fn clone_failed(error: std::io::Error) -> isthmus_os::Error {
+    isthmus_os::Error {
+        call: "fcntl(F_DUPFD_CLOEXEC)",
+        errno: error.raw_os_error().unwrap_or(0),
+    }
 }
 
 /// Look at the header of what should be a segment with this nonce.
@@ -260,10 +307,17 @@ fn inspect(fd: &OwnedFd, nonce: [u8; 16]) -> Result<Facts, Error> {
     let (ranks, cpus) = (header.ranks, header.cpus as u32);
     let ours = header.magic == MAGIC && header.layout == LAYOUT_VERSION && header.nonce == nonce;
     let sane = ours && (1..=MAX_RANKS).contains(&ranks);
-    if !sane || limit > LIMITS[0] || limit < plan(ranks).arena || length < plan(ranks).arena {
+    let (nodes, node) = (header.nodes, header.node);
+    if !sane || limit > LIMITS[0] || limit < arena(ranks, nodes) || length < arena(ranks, nodes) {
         return Err(Error::Foreign);
     }
-    Ok(Facts { ranks, cpus, limit })
+    Ok(Facts {
+        ranks,
+        cpus,
+        nodes,
+        node,
+        limit,
+    })
 }
 
 impl Segment {
@@ -272,13 +326,8 @@ impl Segment {
     pub fn attach(fd: OwnedFd, nonce: [u8; 16]) -> Result<Self, Error> {
         let facts = inspect(&fd, nonce)?;
         let most = largest_mapping(&fd, facts.limit)?;
-        let segment = Self {
-            mapping: Mapping::shared_near(&fd, most as usize, usual_base(nonce))?,
-            fd,
-            ranks: facts.ranks,
-            cpus: facts.cpus,
-            unseen: AtomicU64::new(0),
-        };
+        let mapping = Mapping::shared_near(&fd, most as usize, usual_base(nonce))?;
+        let segment = Self::map(mapping, fd, &facts);
         segment.mapping.keep_from_core_dumps();
         let header = segment.header();
         // SYNC: segment-limit
@@ -294,24 +343,62 @@ impl Segment {
         Ok(segment)
     }
 
-    /// Map only what the launcher looks at: the header, the slots, the doorbells, the failures.
+    /// Map only what the launcher looks at: the header, the slots, the doorbells, the failures, the cards.
     pub fn oversee(fd: &OwnedFd, nonce: [u8; 16]) -> Result<Self, Error> {
         let facts = inspect(fd, nonce)?;
-        Ok(Self {
-            mapping: Mapping::shared(fd, plan(facts.ranks).arena as usize)?,
-            fd: fd.try_clone().map_err(|error| isthmus_os::Error {
-                call: "fcntl(F_DUPFD_CLOEXEC)",
-                errno: error.raw_os_error().unwrap_or(0),
-            })?,
-            ranks: facts.ranks,
-            cpus: facts.cpus,
-            unseen: AtomicU64::new(0),
-        })
+        let mapping = Mapping::shared(fd, arena(facts.ranks, facts.nodes) as usize)?;
+        Ok(Self::map(mapping, fd.try_clone().map_err(clone_failed)?, &facts))
     }
 
-    /// Ranks of the job on this node.
+    fn map(mapping: Mapping, fd: OwnedFd, facts: &Facts) -> Self {
+        Self {
+            mapping,
+            fd,
+            ranks: facts.ranks,
+            cpus: facts.cpus,
+            nodes: facts.nodes,
+            node: facts.node,
+            arena: arena(facts.ranks, facts.nodes),
+            unseen: AtomicU64::new(0),
+        }
+    }
+
+    /// Ranks of the job. Those on other nodes have slots here, which stay empty.
     pub fn ranks(&self) -> u32 {
         self.ranks
+    }
+
+    /// Nodes that the ranks are on.
+    pub fn nodes(&self) -> u32 {
+        u32::from(self.nodes).max(1)
+    }
+
+    /// Which of them this is.
+    pub fn node(&self) -> u32 {
+        u32::from(self.node)
+    }
+
+    /// Which of them that rank is on.
+    pub fn node_of(&self, rank: u32) -> u32 {
+        self.card(rank).map_or(0, Card::node)
+    }
+
+    /// Is that rank on another node?
+    pub fn is_elsewhere(&self, rank: u32) -> bool {
+        self.nodes != 0 && self.node_of(rank) != self.node()
+    }
+
+    /// Ranks on this node.
+    pub fn ranks_here(&self) -> u32 {
+        (0..self.ranks).filter(|&rank| !self.is_elsewhere(rank)).count() as u32
+    }
+
+    /// The business card of `rank`; `None`: all are on this node.
+    pub fn card(&self, rank: u32) -> Option<&Card> {
+        assert!(rank < self.ranks);
+        let at = plan(self.ranks).arena + u64::from(rank) * size_of::<Card>() as u64;
+        // SAFETY: as for `slot`; where there are nodes, the cards lie there.
+        (self.nodes != 0).then(|| unsafe { self.pointer(at).cast().as_ref() })
     }
 
     /// CPUs that the job may use.
@@ -548,7 +635,7 @@ impl Segment {
     pub fn available(&self, offset: u64) -> Option<u64> {
         let next = self.header().next.load(Ordering::Relaxed);
         let taken = next.min(self.mapping.len() as u64);
-        taken.checked_sub(offset).filter(|_| offset >= plan(self.ranks).arena)
+        taken.checked_sub(offset).filter(|_| offset >= self.arena)
     }
 
     /// Address of its first byte, here.
@@ -618,6 +705,29 @@ mod tests {
         // SAFETY: as above.
         assert_eq!(unsafe { first.add(1 << 20).read() }, 0, "gone, but still there");
         assert!(!segment.lend(Offset(at.0), 9 << 20), "not all of it was taken");
+    }
+
+    #[test]
+    fn ranks_on_other_nodes() {
+        let nodes = Nodes {
+            own: 1,
+            of: vec![0, 0, 1, 1, 1],
+        };
+        let fd = create_on(5, [7; 16], Some(&nodes)).expect("memfd");
+        let overview = Segment::oversee(&fd, [7; 16]).expect("attach");
+        let segment = Segment::attach(fd, [7; 16]).expect("attach");
+        assert_eq!((segment.nodes(), segment.node(), segment.ranks_here()), (2, 1, 3));
+        let elsewhere: Vec<bool> = (0..5).map(|rank| segment.is_elsewhere(rank)).collect();
+        assert_eq!(elsewhere, [true, true, false, false, false]);
+        assert!(!segment.slot(0).is_at_work() && segment.slot(2).is_at_work());
+        assert!(overview.card(0).expect("a card").write(b"over there"));
+        assert_eq!(segment.card(0).and_then(Card::name), Some(b"over there".to_vec()));
+        let first = segment.allocate(1).expect("memory");
+        assert_eq!(first.0, plan(5).arena + PAGE, "the arena begins behind the cards");
+        assert!(
+            segment.at(Offset(plan(5).arena), 64).is_none(),
+            "the cards are not of it"
+        );
     }
 
     #[test]

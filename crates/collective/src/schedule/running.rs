@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use isthmus_engine::{Entered, OpId, Outcome, enter, wounds};
+use isthmus_engine::{Entered, OpId, Outcome, enter, fault_events};
 
 use super::program::{Program, Step};
 use crate::error::{Error, Result};
@@ -124,7 +124,7 @@ impl Running {
         if let Some(outcome) = inside.take(op) {
             return Some(outcome);
         }
-        if wounds() > 0
+        if fault_events() > 0
             && self.broken.is_none()
             && let Err(error) = self.team.check_call(inside, self.tag)
         {
@@ -194,7 +194,7 @@ impl Running {
             let result = unsafe { step.perform() };
             if result.is_err() {
                 let (team, tag) = (&*self.team, self.tag);
-                Lane { team, tag }.give_up(&mut enter());
+                Lane { team, tag }.fail(&mut enter());
             }
             self.broken = self.broken.take().or(result.err());
             self.next += 1;
@@ -246,7 +246,7 @@ impl Running {
                     // SAFETY: what the recorder was promised; the memory lives as long as the program, which is not let go
                     // before the operations are complete.
                     if let Err(error) = unsafe { lane.start_all(inside, receives, sends, &mut self.ops) } {
-                        lane.give_up(inside);
+                        lane.fail(inside);
                         self.broken = Some(error);
                     }
                 }

@@ -13,7 +13,7 @@ const NO_MORE: Traits = Traits::NONE;
 const IN_RANK_ORDER: Range = Range(0, MOST_IN_RANK_ORDER as u64);
 
 /// Blocks up to this length are shown by the root in few steps; beyond, with more ranks than CPUs, each step costs it more switches
-/// than a ring to each rank does (docs/numbers.md).
+/// than a ring to each rank does (docs/numbers/).
 const SCATTERED_AT_ONCE: u64 = 128 << 10;
 
 /// What makes single copies the fastest way: also messages, whose two ends both copy.

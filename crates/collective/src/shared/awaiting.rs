@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::task::Poll;
 
-use isthmus_engine::{Board, Entered, Staged, Step, enter, is_crowded};
+use isthmus_engine::{Board, Entered, Staged, Step, enter, is_oversubscribed};
 
 use super::Access;
 use super::lending::Loan;
@@ -72,7 +72,7 @@ impl Access<'_> {
     /// A rank has posted for a step.
     #[inline]
     pub(super) fn await_post(&self, member: usize, step: Step) -> Result<()> {
-        let looks = if is_crowded() { 0 } else { LOOKS };
+        let looks = if is_oversubscribed() { 0 } else { LOOKS };
         for _ in 0..looks {
             if self.board.has_posted(member, step) {
                 return Ok(());

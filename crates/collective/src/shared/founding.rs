@@ -60,7 +60,7 @@ impl Founding {
     /// The calling process will not come.
     pub fn refuse(inside: &mut Entered, team: &Team, first: usize, is_for_requests: bool) {
         let tag = Team::founding_tag(first, is_for_requests);
-        Lane { team, tag }.give_up(inside);
+        Lane { team, tag }.fail(inside);
     }
 
     fn lane<'a>(&self, team: &'a Team) -> Lane<'a> {
@@ -68,7 +68,7 @@ impl Founding {
     }
 
     fn give_up(&mut self, inside: &mut Entered, team: &Team) {
-        self.lane(team).give_up(inside);
+        self.lane(team).fail(inside);
         self.is_given_up = true;
     }
 
@@ -165,14 +165,14 @@ impl Founding {
     /// All have come: see to a way to each, and take the memory.
     fn found(&mut self, inside: &mut Entered, team: &Team) -> Result<()> {
         for member in self.members.iter().filter_map(|member| peer(team, *member)) {
-            inside.reach(member)?;
+            inside.connect(member)?;
         }
         let mut word = Board::allocate(inside, self.members.len()).unwrap_or(0);
         if word != 0 {
             // As far as we can tell: what a pair cannot do goes another way.
             let me = team.rank() as usize;
             let mut others = self.members.iter().filter(|member| **member != me);
-            let reach_all = others.all(|member| peer(team, *member).is_some_and(|peer| inside.reaches(peer)));
+            let reach_all = others.all(|member| peer(team, *member).is_some_and(|peer| inside.can_read(peer)));
             word |= if reach_all { REACH } else { 0 } | if reach_all && single_copies_pay() { PAY } else { 0 };
         }
         self.word.store(word, Ordering::Relaxed);

@@ -271,7 +271,7 @@ impl<F: Future<Output = Result<Option<Box<Program>>>> + 'static> Passing<F> {
                 Poll::Ready(Err(error)) => {
                     // Marks on the board tell those who look there; others may have come to messages already.
                     let (team, tag) = (&*self.team, self.tag);
-                    Lane { team, tag }.give_up(inside);
+                    Lane { team, tag }.fail(inside);
                     return self.end(Some(error));
                 }
                 Poll::Ready(Ok(None)) => return self.end(None),

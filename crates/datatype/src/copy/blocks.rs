@@ -3,7 +3,7 @@
 //! A loop is specialised by what moves one block, so that a block of up to 64 bytes is a few moves and no call: lengths
 //! that are common by moves that just fit, others by two that overlap. Packing is compiled once more for processors with
 //! vectors of 32 bytes, which double how fast the stream is written. Unpacking is not: each block is a line of its own
-//! then, where such stores gain nothing, and lose half where lines evict one another (docs/numbers.md).
+//! then, where such stores gain nothing, and lose half where lines evict one another (docs/numbers/).
 
 use std::marker::PhantomData;
 

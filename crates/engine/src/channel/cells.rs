@@ -85,6 +85,14 @@ pub struct Cells {
 }
 
 impl Cells {
+    /// Of a peer that shares no memory with us.
+    pub fn never() -> Self {
+        Self {
+            made: true,
+            ..Self::default()
+        }
+    }
+
     /// The cell for a message of `length` bytes, if there is one for it.
     #[inline]
     pub fn fitting(&self, length: usize) -> Option<Cell> {

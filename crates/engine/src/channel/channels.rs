@@ -3,12 +3,13 @@
 use std::sync::atomic::{Ordering, fence};
 
 use isthmus_os::membarrier;
-use isthmus_shm::ring::Mapped;
+use isthmus_shm::ring::{self, Mapped};
 use isthmus_shm::{Offset, Segment, doorbell};
 
 use crate::channel::cells::Cell;
 use crate::channel::inbound::Inbound;
-use crate::channel::outbound::{Leases, Outbound, first_ring};
+use crate::channel::network::Network;
+use crate::channel::outbound::{self, Leases, Outbound, first_ring};
 use crate::counters;
 use crate::memory::arena::Arena;
 
@@ -29,6 +30,8 @@ pub(crate) struct Channels {
     /// Peers with something queued.
     backlog: Vec<u32>,
     leases: Leases,
+    /// The way to other nodes, if a rank of the job is on one.
+    network: Option<Box<Network>>,
     /// Cells that this process has made.
     cells_made: u32,
 }
@@ -46,6 +49,7 @@ impl Channels {
             polled: Vec::new(),
             backlog: Vec::new(),
             leases: Leases::default(),
+            network: None,
             cells_made: 0,
         }
     }
@@ -79,7 +83,11 @@ impl Channels {
     /// # Errors
     /// There is no memory for it.
     pub fn connect(&mut self, arena: &mut Arena, peer: u32) -> crate::Result<&mut Outbound> {
-        let outbound = Outbound::connect(self.segment, arena, self.me, peer)?;
+        let remote = self.network.as_mut().filter(|_| self.segment.is_elsewhere(peer));
+        let outbound = match remote {
+            None => Outbound::connect(self.segment, arena, self.me, peer)?,
+            Some(network) => network.connect(self.segment, arena, peer)?,
+        };
         Ok(self.out[peer as usize].insert(Box::new(outbound)))
     }
 
@@ -90,9 +98,14 @@ impl Channels {
 
     /// Tell `peer` that there is a record for it, if it does not look by itself or sleeps.
     #[inline]
-    pub fn ring(&self, peer: u32) {
+    pub fn ring(&mut self, peer: u32) {
         self.order();
         if self.outbound(peer).is_none_or(|outbound| !outbound.is_polled()) {
+            // The rings to other nodes are never polled.
+            if self.is_remote(peer) {
+                self.send_remote(peer);
+                return;
+            }
             doorbell::set_bit(self.segment.bitmap(peer), self.me);
         }
         self.wake(peer);
@@ -191,6 +204,52 @@ impl Channels {
     pub fn has_record(&self) -> bool {
         let mut polled = self.polled.iter();
         polled.any(|&peer| self.inbound(peer).is_some_and(|inbound| inbound.ring.is_ready()))
+    }
+
+    /// There is a way to other nodes.
+    pub fn set_network(&mut self, network: Option<Box<Network>>) {
+        self.network = network;
+    }
+
+    /// Is there a way to other nodes?
+    #[inline]
+    pub fn has_network(&self) -> bool {
+        self.network.is_some()
+    }
+
+    /// The way to other nodes.
+    pub fn network(&self) -> Option<&Network> {
+        self.network.as_deref()
+    }
+
+    /// As [`Self::network`].
+    pub fn network_mut(&mut self) -> Option<&mut Network> {
+        self.network.as_deref_mut()
+    }
+
+    /// Is this peer on another node?
+    #[inline]
+    pub fn is_remote(&self, peer: u32) -> bool {
+        self.network.is_some() && self.segment.is_elsewhere(peer)
+    }
+
+    /// Send what was written for a peer on another node, as far as it can go now. True: something went.
+    pub fn send_remote(&mut self, peer: u32) -> bool {
+        let (segment, me) = (self.segment, self.me);
+        self.network_mut()
+            .is_some_and(|network| network.send(segment, me, peer))
+    }
+
+    /// What handlers look at for each peer on another node whose records come. False: there is no memory for it.
+    pub fn open_remote(&mut self, arena: &mut Arena, peer: u32) -> bool {
+        if self.inbound[peer as usize].is_none() {
+            let length = ring::bytes_for(outbound::SMALL_RING);
+            let at = arena.allocate(self.segment, length).ok();
+            let memory = at.and_then(|at| Some((at, outbound::first_ring(self.segment, at.0)?)));
+            let Some((at, memory)) = memory else { return false };
+            self.inbound[peer as usize] = Some(Box::new(Inbound::new(at, memory)));
+        }
+        true
     }
 
     /// Find the ring from `peer`. False: there is none yet.

@@ -99,6 +99,12 @@ impl Inbound {
         self.longer
     }
 
+    /// Is the peer told to announce only?
+    pub fn announces_only(&self) -> bool {
+        use isthmus_shm::ring::Memory;
+        self.ring.memory().credit().announces_only()
+    }
+
     /// Messages of `length` bytes are to be copied so from now on.
     pub fn wish(&mut self, length: u64, copying: Copying) {
         self.tell(select::with_wish(self.wishes, length, copying));

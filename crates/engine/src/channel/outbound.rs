@@ -14,6 +14,7 @@ use isthmus_transfer::Direction;
 use isthmus_transfer::copy::Copying;
 
 use crate::channel::cells::{self, Cell, Cells};
+use crate::channel::network;
 use crate::channel::record::{
     Advertised, CallFailed, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Fed, Finished, Fixed, FullLine,
     Handler, Help, InCell, ReadyToSend, Switch,
@@ -31,7 +32,7 @@ use crate::types::{ContextId, OpId};
 use crate::{counters, tunables};
 
 /// Data of the ring that a pair starts with.
-const SMALL_RING: u64 = 4 << 10;
+pub const SMALL_RING: u64 = 4 << 10;
 /// Data of the largest ring that a streaming pair may lease.
 const LARGEST_RING: u64 = 4 << 20;
 /// Large rings that one process holds at a time.
@@ -60,7 +61,7 @@ const EDGE: usize = 16 << 10;
 /// Least and most payload of a record by vectors; an eighth of the message between.
 const VECTOR_PIECES: [usize; 2] = [2 << 10, 32 << 10];
 /// Most of it where reader and writer take turns: there a record costs, and nobody reads while the next is written.
-const CROWDED_PIECE: usize = 128 << 10;
+const OVERSUBSCRIBED_PIECE: usize = 128 << 10;
 /// Least and most payload of a record by streaming stores; half of the message between.
 const STREAMING_PIECES: [usize; 2] = [4 << 10, 8 << 10];
 /// Longer messages that are measured after the receiver has changed its wishes...
@@ -75,7 +76,7 @@ const MEASURE_EVERY: u32 = 8;
 /// least four (measured on Zen 5 at 128 KiB: 11.7 us in pieces of 4 KiB, 5.9 in 16, 5.5 in 32, 5.9 in 64).
 fn piece(copying: Copying, total: usize, rest: usize) -> usize {
     match copying {
-        Copying::Vector if boot::is_crowded() => return rest.min(CROWDED_PIECE),
+        Copying::Vector if boot::is_oversubscribed() => return rest.min(OVERSUBSCRIBED_PIECE),
         Copying::Vector => return rest.min((total / 8).clamp(VECTOR_PIECES[0], VECTOR_PIECES[1])),
         Copying::Streaming => return rest.min((total / 2).clamp(STREAMING_PIECES[0], STREAMING_PIECES[1])),
         Copying::String => {}
@@ -127,7 +128,7 @@ unsafe fn write_piece(copying: Copying, piece: Payload, to: *mut u8) {
     let Payload { buffer, from, length } = piece;
     match buffer.row() {
         // SAFETY: the caller's promise.
-        Some(at) if boot::is_crowded() => unsafe { staging::copy_for_others(at.add(from), to, length) },
+        Some(at) if boot::is_oversubscribed() => unsafe { staging::copy_for_others(at.add(from), to, length) },
         // SAFETY: as above.
         _ => unsafe { buffer.read_by(copying, from, length, to) },
     }
@@ -187,6 +188,9 @@ pub struct Outbound {
     /// The ring that is not in use: the small one while a large one is leased.
     parked: Option<Producer<Mapped>>,
     small_at: Offset,
+    small: u64,
+    /// Longest body of a record, whatever the ring.
+    limit: usize,
     /// What the receiver wished when last seen, and longer messages since.
     wishes: u32,
     unmeasured: u32,
@@ -222,6 +226,8 @@ impl Outbound {
             ring,
             parked: None,
             small_at: at,
+            small: SMALL_RING,
+            limit: usize::MAX,
             wishes: 0,
             unmeasured: 0,
             has_asked: false,
@@ -232,6 +238,29 @@ impl Outbound {
             answers: answer.into_iter().collect(),
             queue: VecDeque::new(),
         })
+    }
+
+    /// The ring to a peer on another node, which the network channel reads here; and where it is.
+    pub fn connect_remote(segment: &Segment, arena: &mut Arena) -> Result<(Self, Offset), segment::Error> {
+        let at = arena.allocate(segment, ring::bytes_for(network::RING))?;
+        let ring = Producer::new(mapped(segment, at, network::RING).expect("just taken"));
+        let outbound = Self {
+            ring,
+            parked: None,
+            small_at: at,
+            small: network::RING,
+            limit: network::LONGEST,
+            wishes: 0,
+            unmeasured: 0,
+            has_asked: false,
+            pieces: 0,
+            orders: Orders::default(),
+            cells: Cells::never(),
+            strained: 0,
+            answers: VecDeque::new(),
+            queue: VecDeque::new(),
+        };
+        Ok((outbound, at))
     }
 
     /// Does the peer look at this ring without being told?
@@ -265,7 +294,7 @@ impl Outbound {
 
     /// Payload that fits into one record of this ring beside a fixed part of 16 bytes.
     fn longest(&self) -> usize {
-        ring::longest_body(self.size()) as usize - FullLine::<Data>::SIZE as usize
+        (ring::longest_body(self.size()) as usize).min(self.limit) - FullLine::<Data>::SIZE as usize
     }
 
     fn size(&self) -> u64 {
@@ -706,7 +735,7 @@ impl Outbound {
         }
         let switch = Switch {
             offset: self.small_at.0,
-            size: SMALL_RING,
+            size: self.small,
         };
         if !self.put(Handler::Switch, 0, switch, NOTHING, 0) {
             return None;

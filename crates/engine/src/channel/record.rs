@@ -166,7 +166,7 @@ pub struct ReadyToSend {
     pub descriptor: u64,
     /// The sender's operation, to be named in the answer.
     pub send_op: u32,
-    /// If it lies here and there (its address is 0): where the sender can push it, see [`crate::protocol::reach::Pushable`]. And
+    /// If it lies here and there (its address is 0): where the sender can push it, see [`crate::protocol::access::Pushable`]. And
     /// [`Self::COULD_GO`].
     pub flags: u32,
 }
@@ -178,7 +178,7 @@ impl ReadyToSend {
 
     /// Is it such a message, as far as its length goes, too?
     pub fn could_go(&self) -> bool {
-        self.flags & Self::COULD_GO != 0 && select::contested(self.total).is_some()
+        self.flags & Self::COULD_GO != 0 && select::compared(self.total).is_some()
     }
 }
 

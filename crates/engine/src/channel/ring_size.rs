@@ -2,7 +2,7 @@
 
 use isthmus_os::topology::{self, Cache};
 
-use crate::membership::boot::{is_crowded, known_cpus};
+use crate::membership::boot::{is_oversubscribed, known_cpus};
 
 /// The largest last cache that is taken to be near: as much as eight cores of a Zen have with stacked memory. On Emerald Rapids 300 MiB
 /// are spread over a mesh.
@@ -13,9 +13,9 @@ pub fn suitable(ranks: u32) -> u64 {
     let caches = topology::own_caches();
     let second = caches.iter().find(|cache| cache.level == 2);
     match caches.last() {
-        Some(last) if is_crowded() => {
+        Some(last) if is_oversubscribed() => {
             let cpus = known_cpus().unwrap_or(1);
-            crowded_share(by_second(second, false), last.bytes, ranks, cpus)
+            oversubscribed_share(by_second(second, false), last.bytes, ranks, cpus)
         }
         last => by_second(second, last.is_some_and(is_far)),
     }
@@ -27,8 +27,8 @@ fn is_far(last: &Cache) -> bool {
 
 /// Where ranks take turns on the CPUs, at most so much that all rings together have a quarter of the last cache: what is shown
 /// then still lies there when the reader's turn comes (docs/decisions/0023). With more than two to a CPU half of what a rank alone
-/// has: the rings of all that take turns there go through its own cache (measured in docs/numbers.md).
-fn crowded_share(alone: u64, last_cache: u64, ranks: u32, cpus: u32) -> u64 {
+/// has: the rings of all that take turns there go through its own cache (measured in docs/numbers/).
+fn oversubscribed_share(alone: u64, last_cache: u64, ranks: u32, cpus: u32) -> u64 {
     let share = last_cache / 4 / u64::from(ranks.max(1));
     let most = if ranks > cpus.saturating_mul(2) {
         alone / 2
@@ -73,15 +73,15 @@ mod tests {
 
     #[test]
     fn rings_of_ranks_that_take_turns_share_the_last_cache() {
-        let share = |ranks| crowded_share(2 << 20, 32 << 20, ranks, 2);
+        let share = |ranks| oversubscribed_share(2 << 20, 32 << 20, ranks, 2);
         assert_eq!(
             [3, 4, 5, 8, 16].map(share),
             [2 << 20, 2 << 20, 1 << 20, 1 << 20, 512 << 10]
         );
-        let large = |ranks| crowded_share(4 << 20, 256 << 20, ranks, 2);
+        let large = |ranks| oversubscribed_share(4 << 20, 256 << 20, ranks, 2);
         assert_eq!([3, 4, 5, 8].map(large), [4 << 20, 4 << 20, 2 << 20, 2 << 20]);
         assert_eq!(
-            crowded_share(2 << 20, 0, 8, 2),
+            oversubscribed_share(2 << 20, 0, 8, 2),
             1,
             "the smallest ring is seen to where it is made"
         );

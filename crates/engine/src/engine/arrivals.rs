@@ -78,7 +78,8 @@ impl Engine {
             return false;
         }
         self.deferred.rounds = 0;
-        self.poll_hot()
+        let held = self.channels.has_network() && self.handle_held();
+        self.poll_hot() || held
     }
 
     /// Is this a longer message that no receive waits for, and whose bytes are to be kept? Its length.
@@ -105,7 +106,7 @@ impl Engine {
     }
 
     /// Does this message stay in its ring, since its receive may be about to be posted, or there is no memory for it?
-    fn stays(&mut self, peer: u32, header: Header, body: Body) -> bool {
+    pub(super) fn stays(&mut self, peer: u32, header: Header, body: Body) -> bool {
         let Some(bytes) = self.is_unexpected(peer, header, body) else {
             return false;
         };
@@ -181,6 +182,9 @@ impl Engine {
     /// Take whatever has come from a peer, also what would stay for its receive: nobody will look again.
     pub fn take_all(&mut self, peer: u32) {
         self.deferred.patient = false;
+        if self.channels.is_remote(peer) {
+            return self.take_all_remote(peer);
+        }
         while self.poll(peer) {}
     }
 
@@ -199,12 +203,12 @@ impl Engine {
 
     /// Find the ring from `peer`. False: there is none yet.
     pub fn open(&mut self, peer: u32) -> bool {
-        self.channels.open(peer, self.matching.announce_only())
+        !self.channels.is_remote(peer) && self.channels.open(peer, self.matching.announce_only())
     }
 
     /// Hand a record to its handler. Records that make no sense are dropped: what a peer wrote is data, not truth.
     #[inline]
-    fn dispatch(&mut self, peer: u32, header: Header, body: Body) -> Option<()> {
+    pub(super) fn dispatch(&mut self, peer: u32, header: Header, body: Body) -> Option<()> {
         match Handler::of(header)? {
             Handler::Eager => {
                 let (envelope, payload) = body.split::<Envelope>()?;

@@ -1,5 +1,6 @@
 //! Records that leave: what waits for room, and operations that are complete when it has left.
 
+use crate::channel::network::Network;
 use crate::channel::outbound::{Answer, Outbound};
 use crate::channel::record::CallFailed;
 use crate::engine::Engine;
@@ -13,7 +14,8 @@ impl Engine {
 
     /// Has everything that was to be sent left this process?
     pub fn is_quiet(&self) -> bool {
-        self.channels.is_quiet() && !self.transfers.is_streaming()
+        let has_left = self.channels.network().is_none_or(Network::is_quiet);
+        has_left && self.channels.is_quiet() && !self.transfers.is_streaming()
     }
 
     /// The channel to `peer`, made at first use.
@@ -64,7 +66,10 @@ impl Engine {
     /// (whether something was written, whether nothing is left)
     fn flush_to(&mut self, peer: u32) -> (bool, bool) {
         if self.channels.outbound(peer).is_none() {
-            return self.leave_notice(peer);
+            return match self.channels.is_remote(peer) {
+                false => self.leave_notice(peer),
+                true => (false, self.outbound(peer).is_err()),
+            };
         }
         let mut wrote = false;
         let mut done = std::mem::take(&mut self.done);

@@ -6,7 +6,7 @@
 //! with the ring if one can be made after all.
 //!
 //! What is under way between two that live ends by itself. What else a call has started its layer withdraws when it sees
-//! that the call [is given up](Entered::is_given_up); so it is at whoever comes to the call later.
+//! that the call [is given up](Entered::has_call_failed); so it is at whoever comes to the call later.
 
 use std::sync::atomic::Ordering;
 
@@ -23,7 +23,7 @@ use crate::{Entered, Result};
 use isthmus_shm::Offset;
 
 impl Engine {
-    fn give_up(&mut self, context: ContextId, tag: i32, members: impl Iterator<Item = Peer>) {
+    fn fail_call(&mut self, context: ContextId, tag: i32, members: impl Iterator<Item = Peer>) {
         if !self.note_failed_call(context, tag) {
             return;
         }
@@ -113,27 +113,27 @@ impl Engine {
 
 impl Entered {
     /// This process gives up the call of `members` that is a tag in a message space: they are told, and it
-    /// [is given up](Self::is_given_up) here, too. Tells nobody twice. Does not block.
+    /// [is given up](Self::has_call_failed) here, too. Tells nobody twice. Does not block.
     #[cold]
-    pub fn give_up(&mut self, context: ContextId, tag: i32, members: impl Iterator<Item = Peer>) {
-        self.engine().give_up(context, tag, members);
+    pub fn fail_call(&mut self, context: ContextId, tag: i32, members: impl Iterator<Item = Peer>) {
+        self.engine().fail_call(context, tag, members);
     }
 
     /// Has a member of its group given this call up? Whoever asks has seen [`crate::wounds`].
     #[inline]
-    pub fn is_given_up(&mut self, context: ContextId, tag: i32) -> bool {
+    pub fn has_call_failed(&mut self, context: ContextId, tag: i32) -> bool {
         self.engine().membership.failed_calls.contains(context, tag)
     }
 
     /// Another call may have this tag.
     #[cold]
-    pub fn forget_given_up(&mut self, context: ContextId, tag: i32) {
+    pub fn forget_failed_call(&mut self, context: ContextId, tag: i32) {
         self.engine().membership.failed_calls.forget(context, tag);
     }
 
     /// There will be no more calls in this message space.
     #[cold]
-    pub fn forget_all_given_up(&mut self, context: ContextId) {
+    pub fn forget_failed_calls(&mut self, context: ContextId) {
         self.engine().membership.failed_calls.forget_all(context);
     }
 
@@ -141,7 +141,7 @@ impl Entered {
     ///
     /// # Errors
     /// If there is no memory for it.
-    pub fn reach(&mut self, peer: Peer) -> Result<()> {
+    pub fn connect(&mut self, peer: Peer) -> Result<()> {
         let engine = self.engine();
         if peer.0 != engine.me {
             engine.outbound(peer.0)?;
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn who_fails_a_call_tells_the_others() {
         let [mut one, mut other] = pair();
-        one.give_up(CONTEXT, TAG, members());
+        one.fail_call(CONTEXT, TAG, members());
         assert!(other.progress());
         assert!(knows(&other, TAG) && !knows(&other, TAG - 1));
         assert!(one.is_quiet() && other.is_quiet());
@@ -192,7 +192,7 @@ mod tests {
         let [mut one, mut other] = pair();
         one.memory.arena.plan = Some(plenty_of_nothing());
         for tag in [TAG, 0, 5] {
-            one.give_up(CONTEXT, tag, members());
+            one.fail_call(CONTEXT, tag, members());
         }
         assert!(!one.is_quiet());
         for _ in 0..3 {
@@ -207,7 +207,7 @@ mod tests {
     fn a_notice_that_was_left_comes_with_the_ring() {
         let [mut one, mut other] = pair();
         one.memory.arena.plan = Some(plenty_of_nothing());
-        one.give_up(CONTEXT, TAG, members());
+        one.fail_call(CONTEXT, TAG, members());
         one.memory.arena.plan = None;
         one.outbound(1).expect("memory");
         one.progress();
@@ -220,7 +220,7 @@ mod tests {
         let [mut one, mut other] = pair();
         one.memory.arena.plan = Some(plenty_of_nothing());
         for tag in [TAG, 0, 5] {
-            one.give_up(CONTEXT, tag, members());
+            one.fail_call(CONTEXT, tag, members());
         }
         one.memory.arena.plan = None;
         one.outbound(1).expect("memory");

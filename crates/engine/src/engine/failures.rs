@@ -101,6 +101,7 @@ impl Engine {
         self.channels.forget(&mut self.memory.arena, peer);
         self.membership.failed_calls.take_back_notices(peer);
         self.transfers.forget(peer);
+        self.forget_remote(peer);
     }
 
     /// Messages of which a part is in the dead process.

@@ -82,20 +82,20 @@ pub(crate) fn world() -> Option<&'static World> {
 
 /// Do the ranks of this node outnumber the CPUs that they may use?
 #[inline]
-pub fn is_crowded() -> bool {
-    is_crowded_by(1)
+pub fn is_oversubscribed() -> bool {
+    is_oversubscribed_by(1)
 }
 
 /// Are there at most three ranks to two CPUs? Then, if there are more than CPUs, half of the CPUs have a rank to themselves.
 #[inline]
-pub(crate) fn has_cpus_unshared() -> bool {
+pub(crate) fn has_unshared_cpus() -> bool {
     RANKS.load(Ordering::Relaxed).saturating_mul(2) <= CPUS.load(Ordering::Relaxed).saturating_mul(3)
 }
 
 /// Do ranks take turns, and some have a CPU to themselves?
 #[inline]
-pub(crate) fn is_partly_crowded() -> bool {
-    is_crowded() && has_cpus_unshared()
+pub(crate) fn is_partly_oversubscribed() -> bool {
+    is_oversubscribed() && has_unshared_cpus()
 }
 
 /// Do the ranks of this node share CPUs?
@@ -112,7 +112,7 @@ pub(crate) fn known_cpus() -> Option<u32> {
 
 /// Would they, with so many threads each?
 #[inline]
-pub(crate) fn is_crowded_by(threads: u32) -> bool {
+pub(crate) fn is_oversubscribed_by(threads: u32) -> bool {
     RANKS.load(Ordering::Relaxed).saturating_mul(threads) > CPUS.load(Ordering::Relaxed)
 }
 
@@ -279,6 +279,7 @@ fn settle(place: Place) -> Result<()> {
         )));
     }
     segment.keep_from_children();
+    place::learn_nodes(segment);
     let slot = segment.slot(world.rank);
     if !slot.claim() {
         return Err(Error::Boot(format!("another process is rank {} already", world.rank)));
@@ -301,10 +302,18 @@ fn settle(place: Place) -> Result<()> {
         place: place::of_rank(world.rank).bits(),
         access: mechanism::exposed(nonce.0),
     });
-    RANKS.store(world.size, Ordering::Relaxed);
+    RANKS.store(segment.ranks_here(), Ordering::Relaxed);
     CPUS.store(segment.cpus(), Ordering::Relaxed);
     LIFELINE.store(lifeline.as_ref().map_or(-1, |fd| fd.as_raw_fd()), Ordering::Relaxed);
     let mut engine = Engine::new(segment, world.rank, !registered, lifeline);
+    // The second half: the first names the socket.
+    let job = u64::from_ne_bytes(nonce.0[8..].try_into().expect("eight bytes"));
+    if let Some(name) = engine.open_network(job)?
+        && let Some(lifeline) = &engine.membership.lifeline
+    {
+        socket::send(lifeline, &ToLauncher::Card { name }.encode(), None)
+            .map_err(|error| Error::Boot(format!("mpiexec hung up: {error}")))?;
+    }
     let _ = WORLD.set(world);
     engine.memory.arena.plan = mechanism::plan();
     *ENGINE.get(&mut enter()) = Some(engine);

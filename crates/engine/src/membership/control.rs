@@ -74,6 +74,11 @@ pub enum ToLauncher {
     Finalized,
     /// MPI is in use again after [`ToLauncher::Finalized`] (sessions).
     Resumed,
+    /// How ranks on other nodes reach this one over the network.
+    Card {
+        /// Its name there, as [`isthmus_fabric`] gives it.
+        name: Vec<u8>,
+    },
     /// `MPI_Abort` or a fatal error: end the job with this exit code. The message, if any, is printed as it is.
     Abort {
         /// Exit code of the job.
@@ -105,6 +110,7 @@ impl ToLauncher {
             Self::Finalized => 2,
             Self::Resumed => 3,
             Self::Abort { .. } => 4,
+            Self::Card { .. } => 5,
         });
         match self {
             Self::Hello { rank, pid, nonce } => {
@@ -113,6 +119,7 @@ impl ToLauncher {
                 packet.extend(nonce.0);
             }
             Self::Finalized | Self::Resumed => {}
+            Self::Card { name } => packet.extend(&name[..name.len().min(MAX_PACKET - packet.len())]),
             Self::Abort { code, message } => {
                 packet.extend(code.to_le_bytes());
                 packet.extend(&message.as_bytes()[..message.len().min(MAX_PACKET - packet.len())]);
@@ -132,6 +139,7 @@ impl ToLauncher {
             }),
             2 => Some(Self::Finalized),
             3 => Some(Self::Resumed),
+            5 => Some(Self::Card { name: body.to_vec() }),
             4 => Some(Self::Abort {
                 code: word(body, 0)? as i32,
                 message: String::from_utf8_lossy(body.get(4..)?).into_owned(),
@@ -202,6 +210,7 @@ mod tests {
             },
             ToLauncher::Finalized,
             ToLauncher::Resumed,
+            ToLauncher::Card { name: vec![2, 0, 7] },
             ToLauncher::Abort {
                 code: -2,
                 message: "why".into(),

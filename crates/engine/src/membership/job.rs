@@ -5,13 +5,18 @@ use std::os::fd::OwnedFd;
 use isthmus_shm::segment::Failure;
 use isthmus_shm::{Segment, segment};
 
-pub use isthmus_shm::segment::MAX_RANKS;
+pub use isthmus_shm::segment::{MAX_RANKS, Nodes};
 
 use crate::membership::control::Nonce;
 
 /// Make the job segment for `ranks` processes; the launcher hands the descriptor to each rank that joins.
 pub fn create(ranks: u32, nonce: Nonce) -> Result<OwnedFd, segment::Error> {
     segment::create(ranks, nonce.0)
+}
+
+/// As [`create`], of a job whose ranks are on several nodes: for those of one node.
+pub fn create_on(ranks: u32, nonce: Nonce, nodes: &Nodes) -> Result<OwnedFd, segment::Error> {
+    segment::create_on(ranks, nonce.0, Some(nodes))
 }
 
 /// What the launcher sees of a job, and tells its ranks.
@@ -27,6 +32,13 @@ impl Overview {
     /// Does this rank want to go on when others fail?
     pub fn endures(&self, rank: u32) -> bool {
         self.0.slot(rank).endures()
+    }
+
+    /// A rank has said how it is reached from other nodes: tell those of this one.
+    pub fn show_card(&self, rank: u32, name: &[u8]) {
+        if rank < self.0.ranks() && self.0.card(rank).is_some_and(|card| card.write(name)) {
+            (0..self.0.ranks()).for_each(|other| self.0.alert(other));
+        }
     }
 
     /// Tell everybody that `rank` is no more: it has failed, or has left `in_peace` a job in which others had failed. Its

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use isthmus_os::cpu;
 use isthmus_os::process::say;
 use isthmus_os::topology::{Level, MadeUp, Place, unit};
+use isthmus_shm::Segment;
 
 use crate::membership::boot;
 use crate::types::Peer;
@@ -27,17 +28,39 @@ fn made_up() -> Option<&'static MadeUp> {
     MADE_UP.get_or_init(read).as_ref()
 }
 
-/// Where a process runs on the machine that the user made up; `None` if there is no such machine. All ranks know this of
-/// each other.
+/// The node of each rank, where there are several.
+static NODES: OnceLock<Vec<usize>> = OnceLock::new();
+
+/// Where a process runs, as far as all ranks know that of each other: on the machine that the user made up, and on which node, if
+/// there are several; `None`: they know nothing.
 pub fn declared(peer: Peer) -> Option<Place> {
-    made_up().map(|machine| machine.place(peer.0 as usize))
+    let machine = made_up().map(|machine| machine.place(peer.0 as usize));
+    match NODES.get().and_then(|nodes| nodes.get(peer.0 as usize)) {
+        Some(&node) => Some(machine.unwrap_or_default().on_machine(node)),
+        None => machine,
+    }
 }
 
 /// Where the process of that rank, which is the calling one, may run at this moment.
 pub(crate) fn of_rank(rank: u32) -> Place {
-    match made_up() {
+    let place = match made_up() {
         Some(machine) => machine.place(rank as usize),
         None => Place::of_cpus(&cpu::affinity()),
+    };
+    match NODES.get().and_then(|nodes| nodes.get(rank as usize)) {
+        Some(&node) => place.on_machine(node),
+        None => place,
+    }
+}
+
+/// Learn which node each rank of the job is on.
+pub(crate) fn learn_nodes(segment: &Segment) {
+    if segment.nodes() > 1 {
+        NODES.get_or_init(|| {
+            (0..segment.ranks())
+                .map(|rank| segment.node_of(rank) as usize)
+                .collect()
+        });
     }
 }
 
@@ -61,10 +84,19 @@ pub fn hardware() -> Vec<(Level, bool)> {
 }
 
 impl Entered {
+    /// Does this process share memory with `peer`: are both on one node? It never changes.
+    pub fn is_node_mate(&mut self, peer: Peer) -> bool {
+        !self.engine().channels.is_remote(peer.0)
+    }
+
     /// Where `peer` could run when it joined the job; `None` if it has not. It never changes, so ranks that know of each
     /// other that they have joined may decide by it.
     pub fn place_of(&mut self, peer: Peer) -> Option<Place> {
-        let identity = self.engine().segment.slot(peer.0).identity()?;
+        let engine = self.engine();
+        if engine.channels.is_remote(peer.0) {
+            return declared(peer);
+        }
+        let identity = engine.segment.slot(peer.0).identity()?;
         Some(Place::from_bits(identity.place))
     }
 }

@@ -31,7 +31,7 @@ use crate::types::Peer;
 use crate::{Entered, Result};
 
 /// Calls of one step that a member may be ahead of another: who shares a CPU with others does so much before it waits (with 8, a
-/// reduce-scatter of one double took 2.1 us on 4 ranks of 2 CPUs and 5.1 on 8, and takes 1.2; docs/numbers.md).
+/// reduce-scatter of one double took 2.1 us on 4 ranks of 2 CPUs and 5.1 on 8, and takes 1.2; docs/numbers/).
 const CALLS: u64 = 32;
 /// The same for calls of several steps.
 const LONG_CALLS: u64 = 4;

@@ -50,6 +50,6 @@ impl Entered {
 
     /// Is it time to give the CPU away?
     pub(crate) fn should_yield(&mut self) -> bool {
-        boot::is_crowded() && self.engine().fruitless() % 16 == 15
+        boot::is_oversubscribed() && self.engine().fruitless() % 16 == 15
     }
 }

@@ -3,7 +3,7 @@
 //! How long comes from the ranks of this node against the CPUs that they may use, not from a flag the user must find.
 //! With a CPU for every rank a message is a fraction of a microsecond away, so spinning pays; with more ranks than CPUs
 //! the peer may need *our* CPU to make progress, so it is given away after a few looks; some more while the one that we
-//! heard last shows that it has a CPU, unless half of the CPUs are not shared. See [`crate::progress::patience`].
+//! heard last shows that it has a CPU, unless half of the CPUs are not shared. See [`crate::progress::wait_limits`].
 //!
 //! Here stands how a thread waits that is the only one inside MPI; how several do, in [`crate::progress::waiters`].
 
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::membership::boot;
 use crate::memory::heap;
-use crate::progress::patience::{Next, Patience, give_way, learn_wake};
+use crate::progress::wait_limits::{Next, WaitLimits, give_way, learn_wake};
 use crate::progress::waiters;
 use crate::{Entered, Peer, Result, allows_threads, counters, enter};
 
@@ -96,8 +96,8 @@ fn wait_patiently<T: Send>(
         });
         return value.expect("the wait ends when there is a value");
     }
-    let crowded = boot::is_crowded();
-    let mut patience = Patience::default();
+    let crowded = boot::is_oversubscribed();
+    let mut patience = WaitLimits::default();
     let mut rounds = 0_u32;
     loop {
         let mut moved = inside.engine().progress();

@@ -20,8 +20,8 @@ use isthmus_shm::Doorbell;
 
 use crate::membership::boot;
 use crate::progress::gate;
-use crate::progress::patience::{Habits, Next, Patience, give_way};
 use crate::progress::wait::{LONGEST_SLEEP, SHORT_SLEEP};
+use crate::progress::wait_limits::{Habits, Next, WaitLimits, give_way};
 use crate::{Entered, Guarded, counters};
 
 /// Rounds of progress on the way out that a thread makes for those who rest before it has one of them do it.
@@ -179,7 +179,7 @@ fn bell(inside: &mut Entered) -> &'static Doorbell {
 /// Wait until `look` sees what it looks for. Blocks.
 #[inline(never)]
 pub(crate) fn wait(inside: &mut Entered, look: Look<'_>) {
-    let mut patience = Patience::default();
+    let mut patience = WaitLimits::default();
     loop {
         if !WAITERS.get(inside).polling && poll(inside, look, &mut patience) {
             return;
@@ -191,7 +191,7 @@ pub(crate) fn wait(inside: &mut Entered, look: Look<'_>) {
 }
 
 /// Poll, until what `look` looks for has come (true), patience is at its end, or somebody else polls.
-fn poll(inside: &mut Entered, look: Look<'_>, patience: &mut Patience) -> bool {
+fn poll(inside: &mut Entered, look: Look<'_>, patience: &mut WaitLimits) -> bool {
     start_polling(inside);
     if !WAITERS.get(inside).resting.is_empty() {
         // What woke us may be for others, and show in shared memory only.
@@ -225,7 +225,7 @@ fn poll(inside: &mut Entered, look: Look<'_>, patience: &mut Patience) -> bool {
             }
             continue;
         }
-        let crowded = is_crowded(inside);
+        let crowded = is_oversubscribed(inside);
         match patience.lose(crowded, || inside.engine().is_awaited_at_work()) {
             Next::Look if inside.is_wanted() => inside.outside(be_courteous),
             Next::Look => std::hint::spin_loop(),
@@ -263,14 +263,14 @@ fn be_courteous() {
 }
 
 /// Would spinning take the CPU away from somebody who could use it? If every rank has as many threads here as we.
-fn is_crowded(inside: &mut Entered) -> bool {
+fn is_oversubscribed(inside: &mut Entered) -> bool {
     let threads = 1 + WAITERS.get(inside).resting.len() as u32 + gate::queued();
-    boot::is_crowded_by(threads)
+    boot::is_oversubscribed_by(threads)
 }
 
 /// Rest until what `look` looks for has come (true), or it is our turn to poll.
 fn rest(inside: &mut Entered, look: Look<'_>) -> bool {
-    let lingers = WAITERS.get(inside).polling && !is_crowded(inside);
+    let lingers = WAITERS.get(inside).polling && !is_oversubscribed(inside);
     let waiters = WAITERS.get(inside);
     let taken = waiters.resting.iter().fold(0, |bits, other| bits | other.bit);
     let bit = 1 << (!taken).trailing_zeros().min(u32::BITS - 1);

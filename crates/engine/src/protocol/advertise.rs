@@ -102,7 +102,8 @@ impl Engine {
         };
         let is_pushable = mechanism::may_push(Way::SingleCopy) || mechanism::may_push(Way::Mapped);
         let goes_at_once = length <= self.transfers.eager_limit && length < self.transfers.announced_from;
-        if goes_at_once || peer == self.me || own.is_some() || !is_pushable {
+        let is_remote = self.channels.is_remote(peer);
+        if goes_at_once || peer == self.me || is_remote || own.is_some() || !is_pushable {
             return;
         }
         if tunables::ADVERTISE.get() == 0
@@ -326,6 +327,6 @@ impl Engine {
             *silence = Silence { since: now, signs };
         }
         let patience = ANSWERS_WITHIN.max(Duration::from_micros(bytes / BYTES_PER_US));
-        now - silence.since >= patience.min(Duration::from_micros(tunables::ABSENT_US.get()))
+        now - silence.since >= patience.min(Duration::from_micros(tunables::PEER_SILENCE_US.get()))
     }
 }

@@ -12,7 +12,7 @@ use crate::channel::record::ReadyToSend;
 use crate::engine::Engine;
 use crate::membership::boot;
 use crate::memory::buffer::Buffer;
-use crate::protocol::reach::Access;
+use crate::protocol::access::Access;
 use crate::{counters, tunables};
 
 /// A message that the helper pulls.

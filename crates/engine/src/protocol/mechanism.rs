@@ -33,7 +33,7 @@ pub(crate) fn keep(transfer: impl Transfer + 'static) -> &'static dyn Transfer {
 }
 
 /// The peer's own memory, tried for real.
-pub(crate) fn reach(peer: &Identity) -> Result<&'static dyn Transfer, Refusal> {
+pub(crate) fn probe(peer: &Identity) -> Result<&'static dyn Transfer, Refusal> {
     // What a device refuses is worth a second try.
     match exposure() {
         Some(Exposure::Xpmem(device, _)) if peer.access[0] != 0 => {

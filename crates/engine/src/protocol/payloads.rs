@@ -55,19 +55,19 @@ impl Engine {
     /// its like?
     #[inline]
     pub(crate) fn compare(&mut self, peer: u32, total: u64, announced: bool) {
-        if let Some(class) = select::contested(total) {
+        if let Some(class) = select::compared(total) {
             self.compare_in(class, peer, total, announced);
         }
     }
 
     #[cold]
     fn compare_in(&mut self, class: usize, peer: u32, total: u64, announced: bool) {
-        let mut contest = self.learned(peer).contests[class];
-        let wish = contest.note(announced, clock::ticks(), || {
+        let mut comparison = self.learned(peer).comparisons[class];
+        let wish = comparison.note(announced, clock::ticks(), || {
             // It must be possible to answer.
-            !boot::is_crowded() && self.outbound(peer).is_ok() && self.single_copies_pay_with(peer)
+            !boot::is_oversubscribed() && self.outbound(peer).is_ok() && self.single_copies_pay_with(peer)
         });
-        self.learned(peer).contests[class] = contest;
+        self.learned(peer).comparisons[class] = comparison;
         if let (Some(wish), Some(inbound)) = (wish, self.channels.inbound_mut(peer)) {
             inbound.wish_announced(total, wish);
         }

@@ -13,7 +13,7 @@
 //!                      <-     Finished
 //! ```
 //!
-//! Who could have sent a message at once, and announces it since its receiver wishes that (`contest.rs`), or since some ranks share a
+//! Who could have sent a message at once, and announces it since its receiver wishes that (`comparison.rs`), or since some ranks share a
 //! CPU and some do not (`send.rs`), relies on its being taken as soon as its receiver makes progress. If there is no receive for it, it is fetched into memory of ours, or streams there.
 //!
 //! A sender that computes does not hear that it is clear to send. After a short silence the receiver takes the question
@@ -37,11 +37,11 @@ use crate::matching::unexpected::Unexpected;
 use crate::memory::buffer::Buffer;
 use crate::memory::payload::Payload;
 use crate::ops::Stage;
+use crate::protocol::access::{Access, Pushable};
 use crate::protocol::advertise::{PUSHED_FROM, Silence};
-use crate::protocol::choice::select::{self, Effort, Lessons, Way};
+use crate::protocol::choice::select::{self, Effort, Measurements, Way};
 use crate::protocol::choice::tuning;
 use crate::protocol::mechanism;
-use crate::protocol::reach::{Access, Pushable};
 use crate::protocol::single_copy::SHARED_FROM;
 use crate::types::{ContextId, OpId};
 
@@ -56,7 +56,7 @@ enum Taken {
 
 /// Bytes that we have asked a sender to stream.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Question {
+pub(crate) struct PendingCts {
     op: OpId,
     peer: u32,
     number: u64,
@@ -64,7 +64,7 @@ pub(crate) struct Question {
     silence: Silence,
 }
 
-impl Question {
+impl PendingCts {
     /// Of whom.
     pub fn peer(&self) -> u32 {
         self.peer
@@ -224,19 +224,21 @@ impl Engine {
             }
         } else {
             self.fetched(op, peer, record, 0..expected);
-            if (self.ops[op].effort.is_some() || self.ops[op].began.is_some())
+            // Who waits for a stream was told that it is best.
+            if !matches!(self.ops[op].way, Way::Stream(_))
+                && (self.ops[op].effort.is_some() || self.ops[op].began.is_some())
                 && self.ops[op].buffer.has_layout()
                 && expected >= PUSHED_FROM
                 && self.pull_access(peer, record, expected).is_some()
             {
-                let question = Question {
+                let question = PendingCts {
                     op: self.ops.id(op),
                     peer,
                     number: self.question(),
                     record,
                     silence: self.silence(peer),
                 };
-                self.transfers.questions.push(question);
+                self.transfers.pending_cts.push(question);
             }
         }
     }
@@ -247,13 +249,13 @@ impl Engine {
     }
 
     /// Pull what senders were asked for that do not answer. True: something moved.
-    pub(crate) fn question_on(&mut self) -> bool {
+    pub(crate) fn advance_pending_cts(&mut self) -> bool {
         let mut moved = false;
         let mut at = 0;
-        while at < self.transfers.questions.len() {
-            let mut question = self.transfers.questions[at];
+        while at < self.transfers.pending_cts.len() {
+            let mut question = self.transfers.pending_cts[at];
             let is_due = self.is_silent(question.peer, question.record.total, &mut question.silence);
-            self.transfers.questions[at] = question;
+            self.transfers.pending_cts[at] = question;
             let open = self.ops.find(question.op).filter(|&op| {
                 let begun = !matches!(self.ops[op].stage, Stage::Receiving { received: 0, .. });
                 self.ops[op].to == question.peer && !begun
@@ -261,17 +263,17 @@ impl Engine {
             match open {
                 Some(_) if !is_due => at += 1,
                 Some(op) => {
-                    self.transfers.questions.swap_remove(at);
+                    self.transfers.pending_cts.swap_remove(at);
                     moved |= self.take_back(op, question);
                 }
-                None => drop(self.transfers.questions.swap_remove(at)),
+                None => drop(self.transfers.pending_cts.swap_remove(at)),
             }
         }
         moved
     }
 
     /// False: the sender has begun.
-    fn take_back(&mut self, op: u32, question: Question) -> bool {
+    fn take_back(&mut self, op: u32, question: PendingCts) -> bool {
         let Stage::Receiving { expected, .. } = self.ops[op].stage else {
             return false;
         };
@@ -408,14 +410,14 @@ impl Engine {
         (chosen == way).then_some(taken)
     }
 
-    pub(crate) fn learned(&mut self, peer: u32) -> &mut Lessons {
+    pub(crate) fn learned(&mut self, peer: u32) -> &mut Measurements {
         self.transfers.learned[peer as usize].get_or_insert_default()
     }
 
     /// An announced message of `length` bytes is here, and has come this way.
     pub(crate) fn learn_from_announced(&mut self, peer: u32, effort: Effort, way: Way, length: u64) {
-        let lessons = &mut self.learned(peer).announced;
-        lessons.learn(way, length, length, effort.cost());
+        let measurements = &mut self.learned(peer).announced;
+        measurements.learn(way, length, length, effort.cost());
     }
 
     /// As [`Self::learn_from_announced`], of a message that is scattered at one end: packing says little about copying, so it

@@ -11,7 +11,7 @@ use crate::memory::buffer::Buffer;
 use crate::memory::heap;
 use crate::memory::payload::Payload;
 use crate::ops::Stage;
-use crate::protocol::choice::select::CONTESTED_FROM;
+use crate::protocol::choice::select::COMPARED_FROM;
 use crate::types::{ContextId, Mode, Outcome, Posting};
 use crate::{Result, counters};
 
@@ -56,7 +56,7 @@ impl Engine {
         if !eager || outbound.announce_only() {
             return self.announce(to, message, 0).map(Some);
         }
-        if length >= CONTESTED_FROM {
+        if length >= COMPARED_FROM {
             let wished = outbound.is_to_be_announced(message);
             if wished || length >= self.transfers.announced_from && self.is_rather_announced(to, buffer) {
                 // What cannot be announced, for lack of memory, goes at once.

@@ -15,9 +15,9 @@ use crate::channel::record::{Help, ReadyToSend};
 use crate::engine::Engine;
 use crate::memory::buffer::Buffer;
 use crate::memory::heap;
+use crate::protocol::access::Access;
 use crate::protocol::choice::select::Way;
 use crate::protocol::mechanism::{self, Sides};
-use crate::protocol::reach::Access;
 
 /// Bytes of a single copy between two looks at everything else.
 const SLICE: u64 = 4 << 20;
@@ -171,7 +171,7 @@ impl Engine {
             Sides::Receiver | Sides::Sender => return 0,
         }
         if expected < SHARED_FROM
-            || crate::membership::boot::is_crowded()
+            || crate::membership::boot::is_oversubscribed()
             || self.channels.outbound(peer).is_some_and(is_busy)
         {
             return 0;
@@ -235,7 +235,7 @@ impl Engine {
                     return Step::Waiting;
                 }
                 pull.follows = false;
-                if pull.access.is_some() && crate::membership::boot::is_crowded() {
+                if pull.access.is_some() && crate::membership::boot::is_oversubscribed() {
                     // A claimer that has lost its CPU would stall us: it claims no more.
                     pull.alone = u64::from(descriptor.close())
                         .saturating_mul(pull.chunk)

@@ -3,12 +3,12 @@
 use isthmus_shm::Offset;
 
 use crate::engine::Engine;
+use crate::protocol::access::Permissions;
 use crate::protocol::advertise::{Adverts, Claim};
 use crate::protocol::choice::facts::Facts;
-use crate::protocol::choice::select::Lessons;
+use crate::protocol::choice::select::Measurements;
 use crate::protocol::helped::Helped;
-use crate::protocol::reach::Reach;
-use crate::protocol::rendezvous::Question;
+use crate::protocol::rendezvous::PendingCts;
 use crate::protocol::single_copy::{Pull, Push};
 use crate::protocol::streamed::Streams;
 
@@ -25,16 +25,16 @@ pub(crate) struct Transfers {
     pub(super) adverts: Adverts,
     pub(super) claims: Vec<Claim>,
     /// What we have asked senders to stream.
-    pub(super) questions: Vec<Question>,
+    pub(super) pending_cts: Vec<PendingCts>,
     pub(super) asked: u32,
     /// Pipes and sockets to and from peers.
     pub(super) streams: Streams,
     /// Descriptors of sends that were withdrawn, until their receivers have seen it.
     pub(super) withdrawn: Vec<Offset>,
     /// What is known of each peer's memory.
-    pub(super) reach: Vec<Reach>,
+    pub(super) permissions: Vec<Permissions>,
     /// What large messages from each peer taught us.
-    pub(super) learned: Vec<Option<Box<Lessons>>>,
+    pub(super) learned: Vec<Option<Box<Measurements>>>,
     /// What the choice of a protocol depends on.
     pub(super) facts: Facts,
     /// The longest message that is sent without asking.
@@ -53,11 +53,11 @@ impl Transfers {
             pushes: Vec::new(),
             adverts: Adverts::default(),
             claims: Vec::new(),
-            questions: Vec::new(),
+            pending_cts: Vec::new(),
             asked: 0,
             streams: Streams::default(),
             withdrawn: Vec::new(),
-            reach: vec![Reach::default(); ranks as usize],
+            permissions: vec![Permissions::default(); ranks as usize],
             learned: (0..ranks).map(|_| None).collect(),
             eager_limit: facts.eager_limit() as usize,
             announced_from: facts.announced_from().map_or(usize::MAX, |from| from as usize),
@@ -67,7 +67,7 @@ impl Transfers {
 
     /// The peer has died: nothing is copied from it or to it any more.
     pub fn forget(&mut self, peer: u32) {
-        self.reach[peer as usize] = Reach::NONE;
+        self.permissions[peer as usize] = Permissions::NONE;
         self.streams.forget(peer);
         self.pulls.retain(|pull| pull.peer() != peer);
         self.helped.retain(|helped| {
@@ -79,7 +79,7 @@ impl Transfers {
         });
         self.pushes.retain(|push| push.peer != peer);
         self.claims.retain(|claim| claim.peer() != peer);
-        self.questions.retain(|question| question.peer() != peer);
+        self.pending_cts.retain(|question| question.peer() != peer);
     }
 
     /// What the choice of a protocol depends on.
@@ -115,8 +115,8 @@ impl Engine {
         if !self.transfers.claims.is_empty() {
             moved |= self.claim_on();
         }
-        if !self.transfers.questions.is_empty() {
-            moved |= self.question_on();
+        if !self.transfers.pending_cts.is_empty() {
+            moved |= self.advance_pending_cts();
         }
         if self.transfers.streams.is_busy() {
             moved |= self.stream_on();
@@ -128,7 +128,7 @@ impl Engine {
     pub fn has_transfers_to_advance(&self) -> bool {
         self.has_copies_to_do()
             || !self.transfers.claims.is_empty()
-            || !self.transfers.questions.is_empty()
+            || !self.transfers.pending_cts.is_empty()
             || self.transfers.streams.is_draining()
             || self.transfers.helped.iter().any(Helped::is_over)
     }

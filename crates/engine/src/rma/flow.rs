@@ -11,7 +11,7 @@ use isthmus_transfer::{Direction, Layout, Span, local};
 
 use super::target::Target;
 use crate::types::Peer;
-use crate::{Error, Result, counters, enter, wounds};
+use crate::{Error, Result, counters, enter, fault_events};
 
 /// What is left of an operation. Belongs to the flow that gave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Flow {
     pub unsafe fn put_bytes(&self, target: &Target, at: u64, from: *const u8, length: usize) -> Result<Pending> {
         target.check(at, length as u64)?;
         if let Some(shift) = target.shift()
-            && wounds() == 0
+            && fault_events() == 0
         {
             self.stored.store(true, Ordering::Relaxed);
             let to = with_exposed_provenance_mut(shift.wrapping_add(at as usize));
@@ -81,7 +81,7 @@ impl Flow {
     pub unsafe fn get_bytes(&self, target: &Target, at: u64, into: *mut u8, length: usize) -> Result<Pending> {
         target.check(at, length as u64)?;
         if let Some(shift) = target.shift()
-            && wounds() == 0
+            && fault_events() == 0
         {
             let from = with_exposed_provenance(shift.wrapping_add(at as usize));
             // SAFETY: as in `put_bytes`.
@@ -283,7 +283,7 @@ fn with_address<R>(target: &Target, at: &Layout<'_>, f: impl FnOnce(&Layout<'_>)
 /// The process is known to have failed.
 #[inline]
 pub(super) fn check_alive(peer: Peer) -> Result<()> {
-    if wounds() == 0 {
+    if fault_events() == 0 {
         return Ok(());
     }
     if enter().has_failed(peer) {

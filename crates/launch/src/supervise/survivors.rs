@@ -39,20 +39,25 @@ impl Supervisor<'_> {
         rank.lost = true;
         let turn = rank.left;
         let overview = &self.turns[turn].overview;
-        overview.declare_failed(index as u32, false);
+        let first = self.here.start;
+        overview.declare_failed(first + index as u32, false);
         if self.ranks.iter().filter(|rank| rank.lost && rank.left == turn).count() == 1 {
             let gone = self
                 .ranks
                 .iter()
                 .enumerate()
                 .filter(|(_, rank)| rank.left > turn && !rank.lost);
-            gone.for_each(|(rank, _)| overview.declare_failed(rank as u32, true));
+            gone.for_each(|(rank, _)| overview.declare_failed(first + rank as u32, true));
         }
         true
     }
 
     /// Somebody else is in the job, and everybody who is wants to go on.
     pub(super) fn others_endure(&self, index: usize) -> bool {
+        // The survivors of several nodes cannot agree yet: what they would agree in is memory of one node.
+        if self.uplink.is_some() {
+            return false;
+        }
         let turn = self.ranks[index].left;
         let mut others = 0;
         for (other, rank) in self.ranks.iter().enumerate() {
@@ -60,7 +65,7 @@ impl Supervisor<'_> {
                 _ if other == index || rank.lost => {}
                 Some(lifeline) if lifeline.finalized || lifeline.ended.is_some() => {}
                 Some(_) => {
-                    if rank.left != turn || !self.turns[turn].overview.endures(other as u32) {
+                    if rank.left != turn || !self.turns[turn].overview.endures(self.here.start + other as u32) {
                         return false;
                     }
                     others += 1;
@@ -78,14 +83,18 @@ impl Supervisor<'_> {
         let turn = self.ranks[index].left - 1;
         let same = |rank: &Rank| rank.lost && rank.left == turn;
         if self.ranks.iter().any(same) {
-            self.turns[turn].overview.declare_failed(index as u32, true);
+            self.turns[turn]
+                .overview
+                .declare_failed(self.here.start + index as u32, true);
         }
     }
 
     /// A turn begins without those who were lost in the turns before.
     pub(super) fn tell_of_the_lost(&mut self, turn: usize) {
         for (rank, _) in self.ranks.iter().enumerate().filter(|(_, rank)| rank.lost) {
-            self.turns[turn].overview.declare_failed(rank as u32, false);
+            self.turns[turn]
+                .overview
+                .declare_failed(self.here.start + rank as u32, false);
         }
     }
 }

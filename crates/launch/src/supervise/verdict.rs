@@ -142,7 +142,7 @@ impl Supervisor<'_> {
         let of = |left: bool| {
             let all = self.ranks.iter().enumerate();
             let chosen = all.filter(|(_, rank)| (rank.ended.is_some() && rank.lifeline.is_none()) == left);
-            report::list(chosen.map(|(rank, _)| rank))
+            report::list(chosen.map(|(rank, _)| self.here.start as usize + rank))
         };
         if let (Some(left), Some(there)) = (of(true), of(false)) {
             say(&format!(
@@ -153,7 +153,11 @@ impl Supervisor<'_> {
 
     pub(super) fn name(&self, rank: usize, pid: u32) -> String {
         let program = self.job.commands[self.ranks[rank].command].program.display();
-        format!("rank {rank} (pid {pid}, {program})")
+        format!(
+            "rank {} (pid {pid}, {program}){}",
+            self.here.start as usize + rank,
+            self.on_host()
+        )
     }
 
     /// From here on every process of the job is being ended.
@@ -161,6 +165,7 @@ impl Supervisor<'_> {
         self.verdict.get_or_insert(code);
         if self.ending.is_none() {
             self.ending = Some(Instant::now() + GRACE);
+            self.say_ending(code);
             self.tell_all(libc::SIGTERM);
             // A stopped process does not hear SIGTERM.
             self.tell_all(libc::SIGCONT);

@@ -193,7 +193,7 @@ impl Form for Immediate {
             let before = self.asking.map(|asking| asking.into_running());
             tasks::launch(self.comm, self.recorder.finish(), lane.tag, before)
         };
-        launch().inspect_err(|_| lane.give_up(&mut enter()))
+        launch().inspect_err(|_| lane.fail(&mut enter()))
     }
 
     fn is_for_later(&self) -> bool {
@@ -210,7 +210,7 @@ impl Form for Immediate {
             .ok_or_else(|| fail!(Intern, "a call without a turn was to go on later"))?;
         let task = begin_immediate(turn, self.lane.tag, self.kept.into_inner(), algorithm);
         let request = tasks::launch_task(self.comm, task);
-        request.inspect_err(|_| self.lane.give_up(&mut enter()))
+        request.inspect_err(|_| self.lane.fail(&mut enter()))
     }
 }
 
@@ -255,7 +255,7 @@ impl Form for Persistent {
             algorithm(&self.recorder)?;
             tasks::prepare(self.comm, *self.recorder.finish(), lane.tag)
         };
-        prepare().inspect_err(|_| lane.give_up(&mut enter()))
+        prepare().inspect_err(|_| lane.fail(&mut enter()))
     }
 }
 

@@ -228,7 +228,7 @@ pub fn comm_free(handle: Handle<Comm>) -> Result<()> {
     check::leave(comm, "MPI_Comm_free");
     p2p::forget_comm(comm.context());
     p2p::forget_channels(comm.collective_context());
-    isthmus_engine::enter().forget_all_given_up(comm.collective_context());
+    isthmus_engine::enter().forget_failed_calls(comm.collective_context());
     request::comm_freed(handle.remove("comm")?);
     Ok(())
 }

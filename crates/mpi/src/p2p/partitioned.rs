@@ -11,7 +11,7 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Weak};
 
-use isthmus_engine::{ContextId, Entered, Guarded, Mode, Peer, Posting, enter, wounds};
+use isthmus_engine::{ContextId, Entered, Guarded, Mode, Peer, Posting, enter, fault_events};
 
 use super::staging::{Arriving, Leaving};
 use super::{Incoming, Outgoing, Source, buffered};
@@ -330,7 +330,7 @@ impl Operation for Receiving {
         {
             self.failed = Some(error);
         }
-        if self.arriving.is_none() && wounds() > 0 && inside.has_failed(from) {
+        if self.arriving.is_none() && fault_events() > 0 && inside.has_failed(from) {
             self.failed = Some(liveness::failed(from));
         }
         match &mut self.arriving {

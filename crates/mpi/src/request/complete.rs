@@ -3,7 +3,7 @@
 //! `statuses` is told a status per completed request. Where the call fails with `MPI_ERR_IN_STATUS` each status carries an error
 //! code, and only there.
 
-use isthmus_engine::{Entered, enter, is_crowded};
+use isthmus_engine::{Entered, enter, is_oversubscribed};
 
 use super::finish::{at_index, finish, in_status};
 use super::{Entry, Look, REQUEST_NULL, REQUESTS, Request, Work, look};
@@ -23,7 +23,7 @@ pub fn wait(request: &mut Handle<Request>) -> Result<Status> {
         return finish(&mut inside, request);
     }
     // What a collective waits for shows in shared memory, and is often a store away.
-    if !is_crowded() {
+    if !is_oversubscribed() {
         let looks = (0..LOOKS).find_map(|_| complete(&mut inside, *request).transpose());
         if looks.transpose()?.is_some() {
             return finish(&mut inside, request);

@@ -110,6 +110,13 @@ impl Place {
         place
     }
 
+    /// The same, on that machine of several.
+    #[must_use]
+    pub fn on_machine(mut self, machine: usize) -> Self {
+        self.set(Level::Machine, machine);
+        self
+    }
+
     fn set(&mut self, level: Level, unit: usize) {
         self.0[level as usize] = u16::try_from(unit).ok().filter(|unit| *unit < UNITS);
     }

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 use isthmus_os::clock;
 use isthmus_transfer::copy::{Copying, WAYS, copy, copy_by};
 
-use crate::membership::boot::is_crowded;
+use crate::membership::boot::is_oversubscribed;
 
 /// Shorter copies are not worth a choice.
 const FROM: usize = 1 << 10;
@@ -36,7 +36,7 @@ const FIRST: u32 = 12;
 /// What a reader pays for streaming stores: nanoseconds in all, and per 64 bytes.
 const READER: (u32, u32) = (150, 3);
 
-/// What is known of one size class. Threads may lose each other's lessons; nothing else depends on them.
+/// What is known of one size class. Threads may lose each other's measurements; nothing else depends on them.
 struct Class {
     copies: AtomicU32,
     /// Nanoseconds by the number of the [`Copying`]; 0: not known.
@@ -93,7 +93,7 @@ pub unsafe fn copy_past_caches(from: *const u8, to: *mut u8, length: usize) {
 
 /// How to copy where there is nothing to learn.
 fn usual(from: *const u8, to: *const u8, length: usize) -> Copying {
-    if length >= STRINGS_FROM && is_crowded() && Copying::strings_suit(from, to) {
+    if length >= STRINGS_FROM && is_oversubscribed() && Copying::strings_suit(from, to) {
         return Copying::String;
     }
     Copying::usual()
@@ -135,7 +135,7 @@ unsafe fn copy_long(from: *const u8, to: *mut u8, length: usize) {
 /// Is it worth a try for this copy? (Where ranks take turns, times tell nothing about strings: it was tried.)
 fn is_sensible(way: Copying, from: *const u8, to: *const u8, length: usize) -> bool {
     match way {
-        Copying::String => length >= STRINGS_TRIED_FROM && !is_crowded() && Copying::strings_suit(from, to),
+        Copying::String => length >= STRINGS_TRIED_FROM && !is_oversubscribed() && Copying::strings_suit(from, to),
         other => other.is_sensible(),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Sending asks the facts for its limits ([`Facts::eager_limit`], [`Facts::announced_from`]), receiving for the ways that are open
 //! ([`Facts::leaves_ring_out`]), and `isthmus info --protocols` prints this list. Among the ways that are open a receiver keeps
-//! what it measured to be fastest (`select.rs`, `contest.rs`), since no model knows where two CPUs are and whether a buffer is in a cache.
+//! what it measured to be fastest (`select.rs`, `comparison.rs`), since no model knows where two CPUs are and whether a buffer is in a cache.
 //!
 //! A new protocol is one more value of [`PROTOCOLS`].
 
@@ -82,8 +82,8 @@ pub static PROTOCOLS: &[Protocol] = &[
         how: "at once, in pieces that both sides copy at the same time",
         needs_two_cpus: false,
         applies: |facts, bytes| {
-            let contested = select::contested(bytes).is_some() && facts.single_copies_pay();
-            let taken = if contested { Taken::UnlessSlower } else { Taken::Always };
+            let compared = select::compared(bytes).is_some() && facts.single_copies_pay();
+            let taken = if compared { Taken::UnlessSlower } else { Taken::Always };
             is_eager(facts, bytes).then_some(taken)
         },
         cost: through_ring,
@@ -172,7 +172,7 @@ fn is_eager(facts: &Facts, bytes: u64) -> bool {
 
 /// Could it be announced and copied once: since it is too long to go at once, or since that may be faster?
 fn may_be_single(facts: &Facts, bytes: u64) -> bool {
-    facts.single_copies && (!is_eager(facts, bytes) || select::contested(bytes).is_some() && facts.single_copies_pay())
+    facts.single_copies && (!is_eager(facts, bytes) || select::compared(bytes).is_some() && facts.single_copies_pay())
 }
 
 fn if_named(facts: &Facts, bytes: u64) -> Option<Taken> {

@@ -1,5 +1,5 @@
 //! Single copies between this process and a peer that have told each other where their bytes lie by other means than messages: on
-//! a board. What may be reached, and by what, is known as for messages (`reach.rs`).
+//! a board. What may be reached, and by what, is known as for messages (`access.rs`).
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -79,7 +79,7 @@ pub fn single_copy_price() -> f64 {
 /// Does a single copy by the kernel take less time than two through shared memory? What it replaces is a copy in and a copy out, which
 /// overlap: its price was 1.8 to 2.6 where single copies won, and 5 where they lost (docs/decisions/0028).
 pub fn single_copies_pay() -> bool {
-    single_copy_price() * 100.0 <= tunables::SINGLE_COPY_WORTH.get() as f64
+    single_copy_price() * 100.0 <= tunables::SINGLE_COPY_MAX_COST.get() as f64
 }
 
 impl Engine {
@@ -93,7 +93,7 @@ impl Engine {
 
 impl Entered {
     /// May the memory of a peer be read by single copies? Tried for real, once per peer.
-    pub fn reaches(&mut self, peer: Peer) -> bool {
+    pub fn can_read(&mut self, peer: Peer) -> bool {
         mechanism::is_open(Way::SingleCopy) && self.engine().single_access(peer.0, 0, Direction::Pull).is_some()
     }
 

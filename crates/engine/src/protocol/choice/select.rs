@@ -6,7 +6,7 @@
 //! by each way, then the fastest one, and the others again now and then. It is the receiver's own choice, so nobody
 //! needs to agree (law 4): a sender does as it is told, by the answer to its announcement or by a word beside the ring's
 //! credit. Where single copies are cheap they are what large messages take; and shorter ones, which could go at once, are announced for
-//! their sake where that lets them follow one another sooner (`contest.rs`), or by their sender where ranks share some CPUs (`send.rs`).
+//! their sake where that lets them follow one another sooner (`comparison.rs`), or by their sender where ranks share some CPUs (`send.rs`).
 
 use std::sync::OnceLock;
 
@@ -15,7 +15,7 @@ use isthmus_transfer::copy::{self, Copying};
 use isthmus_transfer::stream::{KINDS, Kind};
 
 use crate::membership::boot;
-use crate::protocol::choice::contest::Contest;
+use crate::protocol::choice::comparison::Comparison;
 
 /// How the bytes of a message get here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl Way {
 pub fn ring_ways() -> impl Iterator<Item = Way> + Clone {
     let usual = Copying::usual();
     let others = [Copying::Vector, Copying::String, Copying::Streaming];
-    let crowded = boot::is_crowded();
+    let crowded = boot::is_oversubscribed();
     let others = others
         .into_iter()
         .filter(move |&way| !crowded && way != usual && way.is_sensible());
@@ -73,7 +73,7 @@ pub fn ring_ways() -> impl Iterator<Item = Way> + Clone {
 
 /// Is a message of `length` bytes stored past the caches? A quarter of the last-level cache: with the buffers of both
 /// sides it is full, so what is stored has left it before somebody reads it, and its lines would have been read for
-/// nothing. Measured in docs/numbers.md.
+/// nothing. Measured in docs/numbers/.
 #[inline]
 pub fn passes_caches(length: u64) -> bool {
     /// No last-level cache is so small, nor worth a look.
@@ -102,7 +102,7 @@ pub struct Effort {
 impl Effort {
     /// One number. The two copy at the same time, so the slower one decides; unless they share CPUs.
     pub fn cost(self) -> u64 {
-        match boot::is_crowded() {
+        match boot::is_oversubscribed() {
             true => self.sender.saturating_add(self.receiver),
             false => self.sender.max(self.receiver),
         }
@@ -160,29 +160,29 @@ struct Class {
 const WISHED: usize = 12;
 /// Size classes whose messages may be announced though they could go at once, if their receiver wishes: from 16 KiB on (a single
 /// copy of less never wins) up to the usual limit of what goes at once, 128 KiB, and what more of its class may.
-const CONTESTED: std::ops::RangeInclusive<usize> = 4..=7;
+const COMPARED: std::ops::RangeInclusive<usize> = 4..=7;
 /// How many these are.
-pub const CONTESTS: usize = *CONTESTED.end() - *CONTESTED.start() + 1;
-const _: () = assert!(2 * WISHED + CONTESTS <= u32::BITS as usize);
+pub const COMPARISONS: usize = *COMPARED.end() - *COMPARED.start() + 1;
+const _: () = assert!(2 * WISHED + COMPARISONS <= u32::BITS as usize);
 /// The shortest of these messages.
-pub const CONTESTED_FROM: usize = 16 << 10;
+pub const COMPARED_FROM: usize = 16 << 10;
 
-/// The number of the contested size class of a message, if it is in one.
+/// The number of the compared size class of a message, if it is in one.
 #[inline]
-pub fn contested(length: u64) -> Option<usize> {
+pub fn compared(length: u64) -> Option<usize> {
     let class = class(length);
-    CONTESTED.contains(&class).then(|| class - CONTESTED.start())
+    COMPARED.contains(&class).then(|| class - COMPARED.start())
 }
 
 /// What was learned of one peer, by messages that it announced and by those that it sent at once.
 #[derive(Debug, Clone, Default)]
-pub struct Lessons {
+pub struct Measurements {
     pub announced: Learned,
     /// Announced, and not in a row at one end.
     pub scattered: Learned,
     pub eager: Learned,
-    /// Of each contested size class.
-    pub contests: [Contest; CONTESTS],
+    /// Of each compared size class.
+    pub comparisons: [Comparison; COMPARISONS],
 }
 
 /// What the receiver wishes for a message of `length` bytes, by the word that it wrote.
@@ -210,12 +210,12 @@ pub fn ring_wishes(wishes: u32) -> u32 {
 
 /// Does the receiver wish a message of `length` bytes to be announced, though it could go at once?
 pub fn is_wished_announced(wishes: u32, length: u64) -> bool {
-    contested(length).is_some_and(|at| wishes >> (2 * WISHED + at) & 1 != 0)
+    compared(length).is_some_and(|at| wishes >> (2 * WISHED + at) & 1 != 0)
 }
 
 /// `wishes` with another answer to [`is_wished_announced`], for `length` bytes.
 pub fn with_announced(wishes: u32, length: u64, announced: bool) -> u32 {
-    match contested(length) {
+    match compared(length) {
         Some(at) => wishes & !(1 << (2 * WISHED + at)) | u32::from(announced) << (2 * WISHED + at),
         None => wishes,
     }

@@ -15,7 +15,7 @@ const ROWS: usize = 3;
 /// Messages after a change that are left out, since they pay for it; what was under way before them is left out, too.
 const SETTLING: u32 = 2;
 /// Messages that come in another way than wished before a comparison is given up: more than are under way.
-const STRANGERS: u32 = 4096;
+const MOST_UNASKED: u32 = 4096;
 /// Messages between two comparisons: the first time and after a change, and at most.
 const REST: [u32; 2] = [1024, 16384];
 /// The other way must be better than this share, in percent.
@@ -23,7 +23,7 @@ const MARGIN: u128 = 95;
 
 /// Between one peer's messages of one size class.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Contest {
+pub(crate) struct Comparison {
     /// When the last message came, in [`isthmus_os::clock::ticks`]; 0: none has.
     last: u64,
     /// The messages of this row so far, and their time.
@@ -32,7 +32,7 @@ pub(crate) struct Contest {
     /// Messages as we wish that are not measured, from now on.
     left_out: u32,
     /// Messages meanwhile that came in the other way: they were under way, or their sender cannot do as we wish.
-    strangers: u32,
+    unasked: u32,
     /// Rows of this comparison so far, and their times: at once, announced.
     rows: usize,
     times: [[u64; ROWS]; 2],
@@ -45,7 +45,7 @@ pub(crate) struct Contest {
     is_over: bool,
 }
 
-impl Contest {
+impl Comparison {
     /// A message came, announced or at once, at `now`. Whether others like it are to be announced from now on; `None`: as before.
     /// Whether announced ones can be fetched by single copies at all, and whether these pay, `can` is asked once.
     #[inline]
@@ -72,8 +72,8 @@ impl Contest {
 
     #[cold]
     fn note_stranger(&mut self) -> Option<bool> {
-        self.strangers = self.strangers.saturating_add(1);
-        let is_hopeless = self.wished != self.better && self.strangers == STRANGERS;
+        self.unasked = self.unasked.saturating_add(1);
+        let is_hopeless = self.wished != self.better && self.unasked == MOST_UNASKED;
         is_hopeless.then(|| self.end_comparison())
     }
 
@@ -85,7 +85,7 @@ impl Contest {
             return None;
         }
         self.times[usize::from(self.wished)][self.rows / 2] = self.took;
-        (self.messages, self.took, self.strangers) = (0, 0, 0);
+        (self.messages, self.took, self.unasked) = (0, 0, 0);
         self.rows += 1;
         if self.rows < 2 * ROWS {
             self.wished = !self.wished;
@@ -110,7 +110,7 @@ impl Contest {
     fn end_comparison(&mut self) -> bool {
         self.rest = (self.rest * 2).clamp(REST[0], REST[1]);
         self.left_out = self.rest;
-        (self.messages, self.took, self.strangers, self.rows) = (0, 0, 0, 0);
+        (self.messages, self.took, self.unasked, self.rows) = (0, 0, 0, 0);
         self.wished = self.better;
         self.wished
     }
@@ -123,12 +123,12 @@ mod tests {
     /// So many messages, which take as long as `took` says, by whether they are announced and how many came before. How many were
     /// announced, and whether the next one is to be.
     fn run(count: u64, can: bool, took: impl Fn(bool, u64) -> u64) -> (u64, bool) {
-        let mut contest = Contest::default();
+        let mut comparison = Comparison::default();
         let (mut now, mut announced, mut wished) = (0, 0, false);
         for number in 0..count {
             now += took(wished, number);
             announced += u64::from(wished);
-            if let Some(wish) = contest.note(wished, now, || can) {
+            if let Some(wish) = comparison.note(wished, now, || can) {
                 wished = wish;
             }
         }
@@ -175,7 +175,7 @@ mod tests {
         // Every so many messages one that goes at once in any case, and takes long.
         for (every, announced, at_once) in [(50, 50, 100), (50, 100, 50), (2, 150, 100)] {
             let better = announced < at_once;
-            let mut contest = Contest::default();
+            let mut comparison = Comparison::default();
             let (mut now, mut wished, mut in_other) = (1, false, 0);
             for number in 0..40_000 {
                 let can = number % every != 0;
@@ -185,7 +185,7 @@ mod tests {
                     (_, true) => announced,
                     (_, false) => at_once,
                 };
-                wished = contest.note(can && wished, now, || true).unwrap_or(wished);
+                wished = comparison.note(can && wished, now, || true).unwrap_or(wished);
             }
             assert!(in_other < 5_000, "{every} {announced} {at_once}: {in_other}");
         }
@@ -200,8 +200,10 @@ mod tests {
 
     #[test]
     fn a_comparison_ends_where_the_sender_cannot_do_as_is_wished() {
-        let mut contest = Contest::default();
-        let wishes: Vec<bool> = (1..5_000).filter_map(|now| contest.note(false, now, || true)).collect();
+        let mut comparison = Comparison::default();
+        let wishes: Vec<bool> = (1..5_000)
+            .filter_map(|now| comparison.note(false, now, || true))
+            .collect();
         assert_eq!(wishes, [true, false]);
     }
 

@@ -162,12 +162,12 @@ pub(crate) enum Next {
 
 /// How long a thread has looked in vain.
 #[derive(Default)]
-pub(crate) struct Patience {
+pub(crate) struct WaitLimits {
     looks: u32,
     since: Option<Duration>,
 }
 
-impl Patience {
+impl WaitLimits {
     /// Something has moved.
     #[inline]
     pub fn renew(&mut self) {
@@ -235,7 +235,7 @@ mod tests {
     }
 
     /// Looks until the CPU is given away.
-    fn looks(patience: &mut Patience, at_work: bool) -> u32 {
+    fn looks(patience: &mut WaitLimits, at_work: bool) -> u32 {
         let mut looks = 1;
         while matches!(patience.lose(true, || at_work), Next::Look) {
             looks += 1;
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn who_shares_a_cpu_gives_it_away_soon_and_later_if_the_awaited_rank_has_one() {
-        let mut patience = Patience::default();
+        let mut patience = WaitLimits::default();
         assert_eq!(looks(&mut patience, false), LOOKS_CROWDED);
         assert_eq!(looks(&mut patience, false), 1, "nothing has come meanwhile");
         assert_eq!(looks(&mut patience, true), LOOKS_AT_WORK - LOOKS_CROWDED);

@@ -78,7 +78,7 @@ impl Access {
 
 /// What is known of one peer's own memory.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Reach {
+pub(crate) struct Permissions {
     probed: Probed,
     /// The machine has refused.
     no_pull: bool,
@@ -93,7 +93,7 @@ enum Probed {
     No,
 }
 
-impl Reach {
+impl Permissions {
     /// Of a peer that is no more.
     pub const NONE: Self = Self {
         probed: Probed::No,
@@ -166,13 +166,13 @@ impl Engine {
 
     /// A buffer at that address of the peer, if its memory may be reached in this direction.
     pub(crate) fn single_access(&mut self, peer: u32, address: u64, direction: Direction) -> Option<Access> {
-        if self.transfers.reach[peer as usize].is_closed(direction) {
+        if self.transfers.permissions[peer as usize].is_closed(direction) {
             return None;
         }
-        if matches!(self.transfers.reach[peer as usize].probed, Probed::NotYet) {
-            self.transfers.reach[peer as usize].probed = self.probe_reach(peer);
+        if matches!(self.transfers.permissions[peer as usize].probed, Probed::NotYet) {
+            self.transfers.permissions[peer as usize].probed = self.probe_access(peer);
         }
-        let Probed::Yes(transfer) = self.transfers.reach[peer as usize].probed else {
+        let Probed::Yes(transfer) = self.transfers.permissions[peer as usize].probed else {
             return None;
         };
         Some(Access {
@@ -183,7 +183,7 @@ impl Engine {
     }
 
     #[cold]
-    fn probe_reach(&self, peer: u32) -> Probed {
+    fn probe_access(&self, peer: u32) -> Probed {
         if tunables::CMA.get() == 0 {
             return Probed::No;
         }
@@ -191,7 +191,7 @@ impl Engine {
         let Some(identity) = self.segment.slot(peer).identity() else {
             return Probed::NotYet;
         };
-        match mechanism::reach(&identity) {
+        match mechanism::probe(&identity) {
             Ok(transfer) => Probed::Yes(transfer),
             Err(refusal) => {
                 report(Direction::Pull, peer, &refusal);
@@ -205,7 +205,7 @@ impl Engine {
         if buffer.row().is_some() || !buffer.has_layout() {
             return Pushable::NO;
         }
-        let reach = &self.transfers.reach[peer as usize];
+        let reach = &self.transfers.permissions[peer as usize];
         match reach.no_push || matches!(reach.probed, Probed::No) {
             true => Pushable(Pushable::INTO_MAPPED),
             false => Pushable(Pushable::INTO_MAPPED | Pushable::BY_SINGLE_COPY),
@@ -222,14 +222,14 @@ impl Engine {
 
     /// Has the machine refused such copies, perhaps since this one began?
     pub(crate) fn is_refused(&self, peer: u32, way: Way, direction: Direction) -> bool {
-        way == Way::SingleCopy && self.transfers.reach[peer as usize].is_closed(direction)
+        way == Way::SingleCopy && self.transfers.permissions[peer as usize].is_closed(direction)
     }
 
     /// A copy has failed, and its transfer goes on without.
     #[cold]
     pub(crate) fn copy_failed(&mut self, peer: u32, way: Way, direction: Direction, stopped: Interrupted) {
         if way == Way::SingleCopy && is_for_good(stopped.cause()) {
-            self.transfers.reach[peer as usize].close(direction);
+            self.transfers.permissions[peer as usize].close(direction);
         }
         report(direction, peer, &Refusal::Os(stopped.error));
     }

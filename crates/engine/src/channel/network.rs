@@ -1,0 +1,291 @@
+//! The channel to ranks on other nodes: the same records, in frames of [`isthmus_fabric`].
+//!
+//! The network stands in for the remote rank. What is written for it goes into a ring in memory, as for a rank of this node; here
+//! that ring is read, and what it holds goes out in frames ([`departures`]). What comes is handed to the same handlers
+//! (`engine/remote.rs`). Descriptors of rendezvous, which a receiver on this node would share with the sender, have a stand-in at the
+//! receiver. So the parts above know of the network only where they would use shared memory otherwise (docs/decisions/0048).
+//!
+//! A sender may have so many bytes under way that the receiver has not handled ([`WINDOW`]); the rest waits in the ring, and beyond
+//! it in the queues that are there for full rings. Credit comes back in the header of every frame.
+
+mod departures;
+pub(crate) mod frame;
+mod watch;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use isthmus_fabric::provider::Wanted;
+use isthmus_fabric::{Destination, Endpoint, Frame};
+use isthmus_shm::ring::Header;
+use isthmus_shm::{Offset, Segment};
+
+use crate::channel::inbound::Inbound;
+use crate::channel::outbound::{self, Outbound};
+use crate::memory::arena::Arena;
+use crate::{Error, Result, tunables};
+use watch::Watch;
+
+/// Data of the ring to a peer on another node: of a frame's size, so that few frames carry what a burst of messages is.
+pub const RING: u64 = 16 << 10;
+/// Longest body of a record that goes into a frame.
+pub const LONGEST: usize = (32 << 10) + 64;
+/// Bytes of records that may be under way to a peer.
+pub const WINDOW: u64 = 512 << 10;
+
+/// The network, as one rank sees it.
+#[derive(Debug)]
+pub(crate) struct Network {
+    pub endpoint: Endpoint,
+    watch: Option<Watch>,
+    /// A part of the job's secret, in every frame.
+    pub job: u64,
+    /// By peer; `None`: on this node, or never talked to.
+    pub links: Vec<Option<Box<Link>>>,
+    /// Peers with which there is a link.
+    pub linked: Vec<u32>,
+    /// Peers that may have something to go that could not.
+    pub waiting: Vec<u32>,
+    /// Stand-ins of peers' descriptors, by their offset: whose, and where it lies there.
+    pub proxies: HashMap<u64, (u32, u64)>,
+    /// Stand-ins that nobody uses any more.
+    pub released: Vec<Offset>,
+    /// What peers were told of our room for unmatched payload.
+    announce_only: bool,
+    pace: Pace,
+}
+
+/// What there is with one peer.
+#[derive(Debug, Default)]
+pub(crate) struct Link {
+    /// Where frames go, once it is known.
+    pub to: Option<Destination>,
+    /// The ring that is written for the peer.
+    pub ring: Option<Inbound>,
+    /// A frame that is filled and could not go.
+    filled: Option<(Frame, usize)>,
+    /// Frames sent, and bytes of records in them.
+    frames_sent: u64,
+    pub sent: u64,
+    /// Bytes of records that the peer has handled, as it says.
+    pub returned: u64,
+    /// Frames that came in their order.
+    pub frames_come: u64,
+    /// Frames that came before their turn.
+    pub ahead: BTreeMap<u64, Vec<u8>>,
+    /// Bytes of records of the peer's that were handled, and of how many it knows.
+    pub handled: u64,
+    pub told: u64,
+    /// The peer must hear from us, also if there is no record for it.
+    pub owes: bool,
+    /// Records that wait for a receive, or for memory: see [`Engine::stays`].
+    pub held: VecDeque<Held>,
+    /// The way there is closed.
+    pub lost: bool,
+}
+
+/// A record that came and is not handled yet.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub header: Header,
+    pub body: Box<[u8]>,
+}
+
+/// How often the network is looked at, beside the node.
+#[derive(Debug)]
+struct Pace {
+    engine: ProgressEngine,
+    /// Rounds of progress since the last look.
+    rounds: u32,
+    /// The network was the last that was heard.
+    heard: bool,
+}
+
+/// The tunable `progress_engine`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ProgressEngine {
+    /// Whichever path was heard last is looked at in every round, the network otherwise in one of [`SELDOM`].
+    Adaptive,
+    /// Node and network take turns.
+    Toggle,
+    /// The network in every round.
+    Always,
+}
+
+/// Rounds in which the node alone is looked at, at most: the bound for a busy node path.
+const SELDOM: u32 = 32;
+
+impl Pace {
+    fn new() -> Self {
+        let engine = match tunables::PROGRESS_ENGINE.get() {
+            Some("toggle") => ProgressEngine::Toggle,
+            Some("always") => ProgressEngine::Always,
+            _ => ProgressEngine::Adaptive,
+        };
+        Self {
+            engine,
+            rounds: 0,
+            heard: false,
+        }
+    }
+
+    /// Is it time to look?
+    #[inline]
+    fn is_due(&mut self) -> bool {
+        self.rounds += 1;
+        let wait = match self.engine {
+            ProgressEngine::Always => 1,
+            ProgressEngine::Toggle => 2,
+            ProgressEngine::Adaptive if self.heard => 1,
+            ProgressEngine::Adaptive => SELDOM,
+        };
+        self.rounds >= wait
+    }
+
+    /// The network was looked at, and something had come or not; the node path had something since or not.
+    fn looked(&mut self, came: bool) {
+        self.rounds = 0;
+        self.heard = came || self.heard;
+    }
+
+    /// Something came from a rank of the node.
+    #[inline]
+    fn heard_node(&mut self) {
+        self.heard = false;
+    }
+}
+
+impl Network {
+    /// Open it, if a rank of the job is on another node. Blocks while libfabric is loaded. `job` is a part of the job's secret.
+    pub fn open(segment: &'static Segment, me: u32, job: u64) -> Result<Option<Box<Self>>> {
+        if segment.nodes() < 2 {
+            return Ok(None);
+        }
+        let wanted = Wanted {
+            provider: tunables::FABRIC.get().map(str::to_owned),
+            interface: std::env::var("ISTHMUS_NODE_ADDRESS")
+                .ok()
+                .and_then(|text| text.parse().ok()),
+        };
+        let endpoint = Endpoint::open(&wanted).map_err(|error| {
+            let host = isthmus_os::host::name();
+            Error::Boot(format!("rank {me} on host {host} cannot open the network: {error}"))
+        })?;
+        let watch = endpoint
+            .descriptor()
+            .and_then(|descriptor| Watch::start(descriptor, segment.slot(me).doorbell()));
+        Ok(Some(Box::new(Self {
+            endpoint,
+            watch,
+            job,
+            links: (0..segment.ranks()).map(|_| None).collect(),
+            linked: Vec::new(),
+            waiting: Vec::new(),
+            proxies: HashMap::new(),
+            released: Vec::new(),
+            announce_only: false,
+            pace: Pace::new(),
+        })))
+    }
+
+    /// What this process is reached by.
+    pub fn name(&self) -> &[u8] {
+        self.endpoint.name()
+    }
+
+    /// The ring that is written for a peer on another node.
+    pub fn connect(&mut self, segment: &Segment, arena: &mut Arena, peer: u32) -> Result<Outbound> {
+        let (outbound, at) = Outbound::connect_remote(segment, arena)?;
+        let memory = outbound::mapped(segment, at, RING).expect("just taken");
+        self.link(peer).ring = Some(Inbound::new(at, memory));
+        Ok(outbound)
+    }
+
+    /// Is it time to look at it? `moved_here`: something has come from a rank of the node.
+    pub fn is_due(&mut self, moved_here: bool) -> bool {
+        if moved_here {
+            self.pace.heard_node();
+        }
+        self.pace.is_due()
+    }
+
+    /// It was looked at, and something had come or not.
+    pub fn looked(&mut self, came: bool) {
+        self.pace.looked(came);
+    }
+
+    pub fn link(&mut self, peer: u32) -> &mut Link {
+        let link = &mut self.links[peer as usize];
+        if link.is_none() {
+            self.linked.push(peer);
+        }
+        link.get_or_insert_default()
+    }
+
+    /// The peer has failed.
+    pub fn forget(&mut self, peer: u32) {
+        self.waiting.retain(|&other| other != peer);
+        if let Some(link) = self.links[peer as usize].as_mut() {
+            link.lost = true;
+            link.held.clear();
+            link.ahead.clear();
+            if let Some((frame, _)) = link.filled.take() {
+                self.endpoint.put_back(frame);
+            }
+        }
+    }
+
+    /// Has everything left this process, as far as anybody can tell?
+    pub fn is_quiet(&self) -> bool {
+        self.waiting.is_empty() && self.endpoint.is_quiet()
+    }
+
+    /// Before a sleep: must we stay awake? If not, the doorbell will ring when something comes.
+    pub fn has_work(&mut self) -> bool {
+        if !self.endpoint.may_sleep() {
+            return true;
+        }
+        // What is armed first is told of what came before.
+        !self.watch.as_ref().is_some_and(Watch::arm)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rounds of progress, each of which hears from the node path, until the network is looked at.
+    fn rounds_until_due(engine: ProgressEngine) -> u32 {
+        let mut pace = Pace {
+            engine,
+            rounds: 0,
+            heard: true,
+        };
+        pace.looked(false);
+        (1..)
+            .find(|_| {
+                pace.heard_node();
+                pace.is_due()
+            })
+            .expect("a bound")
+    }
+
+    #[test]
+    fn a_busy_node_path_does_not_starve_the_network() {
+        let rounds = [ProgressEngine::Adaptive, ProgressEngine::Toggle, ProgressEngine::Always].map(rounds_until_due);
+        assert_eq!(rounds, [SELDOM, 2, 1]);
+    }
+
+    #[test]
+    fn the_path_heard_last_is_looked_at_in_every_round() {
+        let mut pace = Pace {
+            engine: ProgressEngine::Adaptive,
+            rounds: 0,
+            heard: false,
+        };
+        assert!(!pace.is_due());
+        pace.looked(true);
+        assert!(pace.is_due() && pace.is_due());
+        pace.looked(false);
+        assert!(pace.is_due(), "nothing else was heard since");
+    }
+}

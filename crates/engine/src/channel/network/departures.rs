@@ -1,0 +1,200 @@
+//! What leaves for other nodes: the rings that are written for peers there, read into frames.
+
+use std::collections::HashMap;
+
+use isthmus_fabric::{FRAME, Sent};
+use isthmus_shm::ring::Record;
+use isthmus_shm::{Offset, Segment};
+
+use super::frame::{self, Prefix};
+use super::{Link, Network, WINDOW};
+use crate::channel::inbound::Inbound;
+use crate::channel::record::{Body, ClearToSend, Finished, Fixed, Handler, ReadyToSend, Switch};
+
+impl Network {
+    /// Is there something left for this peer?
+    fn has_more(&self, peer: u32) -> bool {
+        self.links[peer as usize].as_ref().is_some_and(|link| {
+            let written = link.ring.as_ref().is_some_and(|ring| ring.ring.is_ready());
+            !link.lost && (link.filled.is_some() || link.owes || written)
+        })
+    }
+
+    /// Send what was written for a peer, as far as it can go now, and remember whether something is left. True: something went.
+    pub fn send(&mut self, segment: &'static Segment, me: u32, peer: u32) -> bool {
+        let went = self.send_now(segment, me, peer);
+        let at = self.waiting.iter().position(|&other| other == peer);
+        match (self.has_more(peer), at) {
+            (true, None) => self.waiting.push(peer),
+            (false, Some(at)) => drop(self.waiting.swap_remove(at)),
+            _ => {}
+        }
+        went
+    }
+
+    /// What could not go before, and what all peers must hear: whether to announce only. True: something went.
+    pub fn send_waiting(&mut self, segment: &'static Segment, me: u32, announce_only: bool) -> bool {
+        if self.announce_only != announce_only {
+            self.announce_only = announce_only;
+            for peer in self.linked.clone() {
+                self.link(peer).owes = true;
+                self.send(segment, me, peer);
+            }
+        }
+        let mut went = false;
+        for peer in self.waiting.clone() {
+            went |= self.send(segment, me, peer);
+        }
+        went
+    }
+
+    fn send_now(&mut self, segment: &'static Segment, me: u32, peer: u32) -> bool {
+        let flags = if self.announce_only { frame::ANNOUNCE_ONLY } else { 0 };
+        let mut went = false;
+        while self.has_more(peer) && self.find(segment, peer) {
+            let Some(link) = self.links[peer as usize].as_mut() else {
+                break;
+            };
+            let (buffer, length) = match link.filled.take() {
+                Some(filled) => filled,
+                None => {
+                    let Some(buffer) = self.endpoint.take() else { break };
+                    let bytes = self.endpoint.bytes(buffer);
+                    let length = link.fill(bytes, segment, &mut self.released, &mut self.proxies);
+                    if length == frame::HEADER && !link.owes {
+                        self.endpoint.put_back(buffer);
+                        break;
+                    }
+                    (buffer, length)
+                }
+            };
+            let prefix = Prefix {
+                source: me,
+                job: self.job,
+                sequence: link.frames_sent,
+                consumed: link.handled,
+                flags,
+            };
+            prefix.write(self.endpoint.bytes(buffer), length);
+            let to = link.to.expect("found above");
+            match self.endpoint.send(buffer, length, to) {
+                Ok(Sent::Going) => {
+                    link.frames_sent += 1;
+                    link.told = link.handled;
+                    link.owes = false;
+                    went = true;
+                }
+                Ok(Sent::Busy) => {
+                    link.filled = Some((buffer, length));
+                    break;
+                }
+                Err(_) => {
+                    // The launcher knows whether the peer is no more; until it says so, nothing can be done.
+                    self.endpoint.put_back(buffer);
+                    link.lost = true;
+                    break;
+                }
+            }
+        }
+        went
+    }
+
+    /// Is it known where the peer is?
+    fn find(&mut self, segment: &Segment, peer: u32) -> bool {
+        let Some(link) = self.links[peer as usize].as_mut() else {
+            return false;
+        };
+        if link.to.is_none() {
+            let name = segment.card(peer).and_then(|card| card.name());
+            link.to = name.and_then(|name| self.endpoint.reach(&name).ok());
+        }
+        link.to.is_some()
+    }
+}
+
+impl Link {
+    /// Move records from the ring into a frame, as far as there is room and credit. Where they end.
+    fn fill(
+        &mut self,
+        frame: &mut [u8],
+        segment: &'static Segment,
+        released: &mut Vec<Offset>,
+        proxies: &mut HashMap<u64, (u32, u64)>,
+    ) -> usize {
+        let mut at = frame::HEADER;
+        let Some(ring) = self.ring.as_mut() else { return at };
+        while let Some(record) = ring.ring.peek() {
+            // SAFETY: `peek` checked that the body lies within the ring; it stays until `release`.
+            let body = unsafe { Body::new(ring.ring.memory().body(record.at), record.header.length) };
+            match Handler::of(record.header) {
+                Some(Handler::Switch) => {
+                    let to = body.split::<Switch>().map(|(to, _)| to);
+                    let announce_only = ring.announces_only();
+                    let switched = to.is_some_and(|to| ring.switch(segment, record, to, announce_only));
+                    assert!(switched, "a ring that this process has made itself");
+                    continue;
+                }
+                // Of memory that the peer does not share.
+                Some(Handler::Help | Handler::Advertised) => {
+                    ring.ring.release(record);
+                    continue;
+                }
+                _ => {}
+            }
+            let needed = frame::footprint(record.header.length);
+            if at + needed > frame.len().min(FRAME) || self.sent + needed as u64 > self.returned + WINDOW {
+                break;
+            }
+            let to = frame::begin(frame, at, record.header);
+            // SAFETY: there is room for the whole body.
+            unsafe { body.copy_to(to.as_mut_ptr(), body.len()) };
+            translate(record, to, released, proxies);
+            take(ring, record);
+            at += needed;
+            self.sent += needed as u64;
+        }
+        at
+    }
+}
+
+/// The record has gone; what it took of the ring can be written at once, since its writer is this process.
+fn take(ring: &mut Inbound, record: Record) {
+    ring.ring.release(record);
+    ring.ring.return_credit();
+}
+
+/// Let the record name what the peer knows.
+fn translate(record: Record, body: &mut [u8], released: &mut Vec<Offset>, proxies: &mut HashMap<u64, (u32, u64)>) {
+    // The answer is the last that needs it.
+    let mut theirs = |own: u64| {
+        let found = proxies.remove(&own);
+        released.extend(found.map(|_| Offset(own)));
+        found.map_or(0, |(_, theirs)| theirs)
+    };
+    match Handler::of(record.header) {
+        Some(Handler::ReadyToSend) => rewrite(body, |record: &mut ReadyToSend| {
+            record.place = 0;
+            record.flags &= ReadyToSend::COULD_GO;
+        }),
+        // The receiver never looks at a descriptor again once it has asked for the whole message, as it does here.
+        Some(Handler::ClearToSend) => rewrite(body, |record: &mut ClearToSend| {
+            record.descriptor = theirs(record.descriptor);
+        }),
+        Some(Handler::Finished) => rewrite(body, |record: &mut Finished| {
+            record.descriptor = theirs(record.descriptor);
+        }),
+        _ => {}
+    }
+}
+
+fn rewrite<T: Fixed>(body: &mut [u8], change: impl FnOnce(&mut T)) {
+    if body.len() >= T::SIZE as usize {
+        let at = body.as_mut_ptr().cast::<T>();
+        // SAFETY: there are as many bytes; any bits make a T.
+        unsafe {
+            let mut fixed = at.read_unaligned();
+            change(&mut fixed);
+            at.write_unaligned(fixed);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What a frame between two nodes holds: a header, and the same records that cross in a ring on one node.
+//!
+//! ```text
+//! magic 4 | source 4 | job 8 | sequence 8 | consumed 8 | flags 4 | length 4      the header
+//! header 8 | body | padding to 8                                                 each record; the header as in a ring
+//! ```
+//! Numbers are in native order: a job does not mix machines of both kinds, and the magic tells.
+
+use isthmus_shm::ring::Header;
+
+/// Bytes of the header.
+pub const HEADER: usize = 40;
+/// Bytes of a record's header.
+const RECORD: usize = 8;
+const MAGIC: u32 = 0x4953_4e31;
+/// The sender has no room for unmatched payload: announce only.
+pub const ANNOUNCE_ONLY: u32 = 1;
+
+/// What a frame says besides its records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Prefix {
+    /// Who sends it, by rank.
+    pub source: u32,
+    /// A part of the job's secret: frames of another job are not for us.
+    pub job: u64,
+    /// Frames that this sender sent to this receiver before.
+    pub sequence: u64,
+    /// Bytes of records of the receiver's that the sender has handled: credit.
+    pub consumed: u64,
+    /// [`ANNOUNCE_ONLY`].
+    pub flags: u32,
+}
+
+impl Prefix {
+    /// Write it before records that end at `length` bytes.
+    pub fn write(&self, frame: &mut [u8], length: usize) {
+        let parts: [&[u8]; 7] = [
+            &MAGIC.to_ne_bytes(),
+            &self.source.to_ne_bytes(),
+            &self.job.to_ne_bytes(),
+            &self.sequence.to_ne_bytes(),
+            &self.consumed.to_ne_bytes(),
+            &self.flags.to_ne_bytes(),
+            &(length as u32).to_ne_bytes(),
+        ];
+        let mut at = 0;
+        for part in parts {
+            frame[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        }
+    }
+
+    /// Read it; `None`: this is no frame.
+    pub fn read(frame: &[u8]) -> Option<Self> {
+        let word = |at: usize| Some(u32::from_ne_bytes(frame.get(at..at + 4)?.try_into().ok()?));
+        let long = |at: usize| Some(u64::from_ne_bytes(frame.get(at..at + 8)?.try_into().ok()?));
+        let whole = word(0)? == MAGIC && word(36)? as usize == frame.len() && frame.len() >= HEADER;
+        whole.then_some(())?;
+        Some(Self {
+            source: word(4)?,
+            job: long(8)?,
+            sequence: long(16)?,
+            consumed: long(24)?,
+            flags: word(32)?,
+        })
+    }
+}
+
+/// Bytes that a record with `body` bytes takes in a frame.
+pub fn footprint(body: u32) -> usize {
+    (RECORD + body as usize).next_multiple_of(8)
+}
+
+/// Write a record's header at `at`; where its body belongs.
+pub fn begin(frame: &mut [u8], at: usize, header: Header) -> &mut [u8] {
+    let word = u64::from(header.handler) | u64::from(header.length) << 8 | u64::from(header.context) << 32;
+    frame[at..at + RECORD].copy_from_slice(&word.to_ne_bytes());
+    &mut frame[at + RECORD..][..header.length as usize]
+}
+
+/// The record at `at`, and where the next one is. `None`: there is none, or it does not fit.
+pub fn record(frame: &[u8], at: usize) -> Option<(Header, &[u8], usize)> {
+    let word = u64::from_ne_bytes(frame.get(at..at + RECORD)?.try_into().ok()?);
+    let header = Header {
+        handler: word as u8,
+        length: (word >> 8) as u32 & 0xff_ffff,
+        context: (word >> 32) as u32,
+    };
+    let body = frame.get(at + RECORD..)?.get(..header.length as usize)?;
+    Some((header, body, at + footprint(header.length)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_survive_the_trip() {
+        let prefix = Prefix {
+            source: 3,
+            job: u64::MAX / 7,
+            sequence: 1 << 40,
+            consumed: 99,
+            flags: ANNOUNCE_ONLY,
+        };
+        let mut frame = [0_u8; 256];
+        let headers = [(1, 13), (5, 0), (7, 40)].map(|(handler, length)| Header {
+            handler,
+            length,
+            context: u32::MAX - u32::from(handler),
+        });
+        let mut at = HEADER;
+        for header in headers {
+            begin(&mut frame, at, header).fill(header.handler);
+            at += footprint(header.length);
+        }
+        prefix.write(&mut frame, at);
+        assert_eq!(Prefix::read(&frame[..at]), Some(prefix));
+        let mut next = HEADER;
+        for expected in headers {
+            let (header, body, after) = record(&frame[..at], next).expect("a record");
+            assert_eq!(header, expected);
+            assert!(body.len() == header.length as usize && body.iter().all(|byte| *byte == header.handler));
+            next = after;
+        }
+        assert_eq!(next, at);
+        assert!(record(&frame[..at], next).is_none(), "there are no more");
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let mut frame = [0_u8; 64];
+        assert_eq!(Prefix::read(&frame), None);
+        let prefix = Prefix {
+            source: 0,
+            job: 0,
+            sequence: 0,
+            consumed: 0,
+            flags: 0,
+        };
+        prefix.write(&mut frame, 64);
+        assert!(Prefix::read(&frame).is_some());
+        for length in 0..64 {
+            assert_eq!(Prefix::read(&frame[..length]), None, "cut to {length}");
+        }
+        begin(
+            &mut frame,
+            HEADER,
+            Header {
+                handler: 1,
+                length: 16,
+                context: 0,
+            },
+        );
+        assert!(record(&frame, HEADER).is_some());
+        frame[HEADER + 2] = 1; // 272 bytes
+        assert!(record(&frame, HEADER).is_none(), "longer than the frame");
+    }
+}

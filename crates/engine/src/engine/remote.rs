@@ -1,0 +1,320 @@
+//! What comes from other nodes: frames, whose records go to the handlers that rings have.
+
+use isthmus_fabric::{Event, Frame};
+use isthmus_shm::Offset;
+use isthmus_shm::ring::Header;
+
+use crate::channel::network::frame::{self, Prefix};
+use crate::channel::network::{Held, Network, WINDOW};
+use crate::channel::record::{Body, ClearToSend, Handler, ReadyToSend};
+use crate::engine::Engine;
+
+/// Frames taken in one round.
+const BURST: usize = 16;
+
+impl Engine {
+    /// Open the way to other nodes, if there are any; what this process is reached by from there. Blocks while libfabric is
+    /// loaded. `job`: a part of the job's secret.
+    pub fn open_network(&mut self, job: u64) -> crate::Result<Option<Vec<u8>>> {
+        let network = Network::open(self.segment, self.me, job)?;
+        let name = network.as_ref().map(|network| network.name().to_vec());
+        self.channels.set_network(network);
+        // Nobody reaches their memory.
+        for peer in 0..self.segment.ranks() {
+            if self.channels.is_remote(peer) {
+                self.transfers.forget(peer);
+            }
+        }
+        Ok(name)
+    }
+
+    /// A round of progress of the network. True: something moved. `moved_here`: something has come from a rank of the node.
+    #[cold]
+    pub fn advance_network(&mut self, moved_here: bool) -> bool {
+        if !self
+            .channels
+            .network_mut()
+            .is_some_and(|network| network.is_due(moved_here))
+        {
+            return false;
+        }
+        let came = self.take_frames() | self.handle_held();
+        let (segment, me, announce_only) = (self.segment, self.me, self.matching.announce_only());
+        let Some(network) = self.channels.network_mut() else {
+            return false;
+        };
+        let went = network.send_waiting(segment, me, announce_only);
+        network.looked(came);
+        let released = std::mem::take(&mut network.released);
+        released.into_iter().for_each(|own| self.memory.arena.give_back(own));
+        came | went
+    }
+
+    /// Take what has come. True: something had.
+    fn take_frames(&mut self) -> bool {
+        let mut came = false;
+        for _ in 0..BURST {
+            let Some(network) = self.channels.network_mut() else {
+                break;
+            };
+            match network.endpoint.poll() {
+                Ok(None) => break,
+                Ok(Some(Event::Received(frame, length))) => {
+                    came = true;
+                    self.take_frame(frame, length);
+                }
+                Ok(Some(Event::Lost(to, _))) => {
+                    for link in network.links.iter_mut().flatten() {
+                        link.lost |= link.to == Some(to);
+                    }
+                }
+                Err(error) => {
+                    let why = format!("isthmus: rank {}: the network has failed: {error}", self.me);
+                    self.abort(1, &why);
+                }
+            }
+        }
+        came
+    }
+
+    fn take_frame(&mut self, frame: Frame, length: usize) {
+        let Some(network) = self.channels.network_mut() else {
+            return;
+        };
+        let bytes = network.endpoint.bytes(frame);
+        let (at, length) = (bytes.as_ptr(), length.min(bytes.len()));
+        // SAFETY: the buffer stays ours, and unchanged, until it is given back below.
+        let bytes = unsafe { std::slice::from_raw_parts(at, length) };
+        let prefix = Prefix::read(bytes).filter(|prefix| {
+            let known = prefix.source < self.segment.ranks() && self.segment.is_elsewhere(prefix.source);
+            known && prefix.job == network.job
+        });
+        // What is no frame of this job is from nobody that we know: anybody can connect to a port.
+        if let Some(prefix) = prefix {
+            let peer = prefix.source;
+            let link = network.link(peer);
+            if link.lost || prefix.sequence < link.frames_come {
+                // Somebody who has failed, or sends what it has sent before.
+            } else if prefix.sequence == link.frames_come {
+                self.handle_frame(prefix, bytes);
+                self.handle_ahead(peer);
+            } else {
+                self.keep_ahead(peer, prefix.sequence, bytes.to_vec());
+            }
+        }
+        if let Some(network) = self.channels.network_mut() {
+            network.endpoint.give_back(frame);
+        }
+    }
+
+    /// A frame came before another that was sent earlier.
+    fn keep_ahead(&mut self, peer: u32, sequence: u64, bytes: Vec<u8>) {
+        let Some(network) = self.channels.network_mut() else {
+            return;
+        };
+        let link = network.link(peer);
+        link.ahead.insert(sequence, bytes);
+        let kept: usize = link.ahead.values().map(Vec::len).sum();
+        if kept as u64 > 4 * WINDOW {
+            self.end_over(peer, "more than it may before we have handled it");
+        }
+    }
+
+    fn handle_ahead(&mut self, peer: u32) {
+        loop {
+            let Some(network) = self.channels.network_mut() else {
+                return;
+            };
+            let link = network.link(peer);
+            let Some(bytes) = link.ahead.remove(&link.frames_come) else {
+                return;
+            };
+            if let Some(prefix) = Prefix::read(&bytes) {
+                self.handle_frame(prefix, &bytes);
+            }
+        }
+    }
+
+    /// A frame in its turn.
+    fn handle_frame(&mut self, prefix: Prefix, bytes: &[u8]) {
+        let peer = prefix.source;
+        let Some(network) = self.channels.network_mut() else {
+            return;
+        };
+        let link = network.link(peer);
+        link.frames_come += 1;
+        if prefix.consumed > link.sent || prefix.consumed < link.returned {
+            self.end_over(peer, "that it has handled what was never sent to it");
+        }
+        let link = self.channels.network_mut().expect("as before").link(peer);
+        link.returned = prefix.consumed;
+        if let Some(ring) = &link.ring {
+            ring.ring.set_announce_only(prefix.flags & frame::ANNOUNCE_ONLY != 0);
+        }
+        if !self.channels.open_remote(&mut self.memory.arena, peer) {
+            self.end_over(peer, "what there is no memory to receive with");
+        }
+        let mut at = frame::HEADER;
+        while at < bytes.len() {
+            let Some((header, body, next)) = frame::record(bytes, at) else {
+                self.end_over(peer, "a record that does not fit its frame");
+            };
+            at = next;
+            let link = self.channels.network_mut().expect("as before").link(peer);
+            // SAFETY: a slice, which lives as long as this round.
+            let here = unsafe { Body::new(body.as_ptr(), header.length) };
+            if !link.held.is_empty() || self.stays(peer, header, here) {
+                let body = body.into();
+                let link = self.channels.network_mut().expect("as before").link(peer);
+                link.held.push_back(Held { header, body });
+                if link.held.iter().map(|held| held.body.len() as u64).sum::<u64>() > 2 * WINDOW {
+                    self.end_over(peer, "more than it may before we have handled it");
+                }
+            } else {
+                self.deliver(peer, header, here);
+            }
+        }
+        self.return_credit(peer);
+    }
+
+    /// Records that were held for their receives. True: some were handled.
+    pub fn handle_held(&mut self) -> bool {
+        let Some(network) = self.channels.network() else {
+            return false;
+        };
+        if network.linked.iter().all(|&peer| network.is_clear(peer)) {
+            return false;
+        }
+        let mut moved = false;
+        for peer in network.linked.clone() {
+            moved |= self.handle_held_of(peer);
+        }
+        moved
+    }
+
+    fn handle_held_of(&mut self, peer: u32) -> bool {
+        let mut moved = false;
+        while let Some(held) = self
+            .channels
+            .network_mut()
+            .and_then(|network| network.link(peer).held.pop_front())
+        {
+            // SAFETY: a slice, which lives as long as this round.
+            let body = unsafe { Body::new(held.body.as_ptr(), held.header.length) };
+            if self.stays(peer, held.header, body) {
+                if let Some(network) = self.channels.network_mut() {
+                    network.link(peer).held.push_front(held);
+                }
+                break;
+            }
+            self.deliver(peer, held.header, body);
+            moved = true;
+        }
+        if moved {
+            self.return_credit(peer);
+        }
+        moved
+    }
+
+    /// Handle whatever has come from a peer that has failed.
+    pub fn take_all_remote(&mut self, peer: u32) {
+        self.take_frames();
+        self.handle_held_of(peer);
+    }
+
+    /// The peer must know what was handled before it runs out of credit.
+    fn return_credit(&mut self, peer: u32) {
+        let Some(network) = self.channels.network_mut() else {
+            return;
+        };
+        let link = network.link(peer);
+        if link.handled - link.told >= WINDOW / 4 {
+            link.owes = true;
+            self.channels.send_remote(peer);
+        }
+    }
+
+    /// Hand a record to its handler.
+    fn deliver(&mut self, peer: u32, header: Header, body: Body) {
+        if let Some(network) = self.channels.network_mut() {
+            network.link(peer).handled += frame::footprint(header.length) as u64;
+        }
+        let handler = Handler::of(header);
+        if let Some(inbound) = self.channels.inbound_mut(peer) {
+            inbound.note(handler, header.length);
+        }
+        let context = crate::types::ContextId(header.context);
+        match handler {
+            Some(Handler::ReadyToSend) => {
+                let Some((mut record, _)) = body.split::<ReadyToSend>() else {
+                    return;
+                };
+                let Ok(own) = self.memory.arena.descriptor(self.segment) else {
+                    self.end_over(peer, "an announcement for which there is no memory");
+                };
+                self.descriptor(own.0).expect("ours").offer();
+                if let Some(network) = self.channels.network_mut() {
+                    network.proxies.insert(own.0, (peer, record.descriptor));
+                }
+                record.descriptor = own.0;
+                record.place = 0;
+                record.flags &= ReadyToSend::COULD_GO;
+                self.on_ready_to_send(peer, context, record);
+            }
+            Some(Handler::ClearToSend) => {
+                let Some((record, _)) = body.split::<ClearToSend>() else {
+                    return;
+                };
+                // What the receiver would have done to our descriptor.
+                let ours = self.offered_to(peer, record.send_op);
+                let ours = ours.and_then(|op| self.ops[op].descriptor);
+                if let Some(descriptor) = ours.filter(|own| own.0 == record.descriptor)
+                    && let Some(descriptor) = self.descriptor(descriptor.0)
+                    && descriptor.take()
+                {
+                    descriptor.ask(record.question);
+                }
+                self.on_clear_to_send(peer, record);
+            }
+            // Of memory that is not shared: none of ours sends them so.
+            Some(
+                Handler::Switch | Handler::Help | Handler::Advertised | Handler::FirstInCell | Handler::MoreInCell,
+            )
+            | None => self.end_over(peer, "a record that makes no sense"),
+            Some(_) => {
+                if self.dispatch(peer, header, body).is_none() {
+                    self.end_over(peer, "a record that makes no sense");
+                }
+            }
+        }
+    }
+
+    /// What this peer sent cannot be true: somebody would wait for it for ever.
+    fn end_over(&self, peer: u32, what: &str) -> ! {
+        let why = format!("isthmus: rank {}: rank {peer}, on another node, sends {what}", self.me);
+        self.abort(1, &why)
+    }
+
+    /// The stand-ins of a failed peer's descriptors are free.
+    pub fn forget_remote(&mut self, peer: u32) {
+        let Some(network) = self.channels.network_mut() else {
+            return;
+        };
+        network.forget(peer);
+        let gone: Vec<u64> = network
+            .proxies
+            .extract_if(|_, (whose, _)| *whose == peer)
+            .map(|(own, _)| own)
+            .collect();
+        for own in gone {
+            self.memory.arena.give_back(Offset(own));
+        }
+    }
+}
+
+impl Network {
+    fn is_clear(&self, peer: u32) -> bool {
+        let link = self.links[peer as usize].as_ref();
+        link.is_none_or(|link| link.held.is_empty())
+    }
+}

@@ -1,0 +1,193 @@
+//! Sender and receiver of each protocol, two engines in one process: what each side does after each record.
+
+use isthmus_shm::Segment;
+
+use crate::engine::Engine;
+use crate::matching::queues::Pattern;
+use crate::membership::control::Nonce;
+use crate::memory::buffer::Buffer;
+use crate::ops::Stage;
+use crate::types::{ContextId, Mode, Outcome, Posting};
+
+const LONG: usize = 1 << 20;
+
+fn pair() -> [Engine; 2] {
+    let fd = crate::membership::job::create(2, Nonce([1; 16])).expect("memory");
+    let segment: &'static Segment = Box::leak(Box::new(Segment::attach(fd, [1; 16]).expect("a job segment")));
+    [0, 1].map(|me| Engine::new(segment, me, true, None))
+}
+
+fn pattern(from: Option<u32>, tag: Option<i32>) -> Pattern {
+    Pattern {
+        context: ContextId(0),
+        from,
+        tag,
+    }
+}
+
+fn receive(engine: &mut Engine, tag: i32, buffer: &mut [u8]) -> u32 {
+    let wanted = pattern(Some(1 - engine.me), Some(tag));
+    // SAFETY: the buffers of these tests live longer than their engines are used.
+    unsafe { engine.receive(wanted, Buffer::target(buffer.as_mut_ptr()), buffer.len()) }.expect("room")
+}
+
+fn send_as(mode: Mode, engine: &mut Engine, tag: i32, data: &[u8]) -> Option<u32> {
+    let posting = Posting {
+        context: ContextId(0),
+        source: engine.me as i32,
+        tag,
+    };
+    // SAFETY: as in `receive`.
+    unsafe { engine.send(mode, 1 - engine.me, posting, Buffer::source(data.as_ptr()), data.len()) }.expect("room")
+}
+
+fn send(engine: &mut Engine, tag: i32, data: &[u8]) -> Option<u32> {
+    send_as(Mode::Standard, engine, tag, data)
+}
+
+fn outcome(engine: &Engine, op: u32) -> Option<Outcome> {
+    (engine.ops[op].stage == Stage::Complete).then(|| engine.ops[op].outcome)
+}
+
+/// Both make progress until nothing moves any more.
+fn settle(engines: &mut [Engine; 2]) {
+    let mut idle = 0;
+    while idle < 200 {
+        let moved = engines
+            .iter_mut()
+            .fold(false, |moved, engine| engine.progress() | moved);
+        idle = if moved { 0 } else { idle + 1 };
+    }
+}
+
+fn bytes(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at * 31 + at / 256) as u8).collect()
+}
+
+#[test]
+fn eager_messages_of_every_length_arrive_posted_or_not() {
+    for length in [0, 1, 8, 511, 512, 2048, 2049, 16 << 10, 128 << 10] {
+        for posted in [true, false] {
+            let mut engines = pair();
+            let (data, mut room) = (bytes(length), vec![0; length]);
+            let early = posted.then(|| receive(&mut engines[0], 5, &mut room));
+            let sent = send(&mut engines[1], 5, &data);
+            settle(&mut engines);
+            let op = early.unwrap_or_else(|| receive(&mut engines[0], 5, &mut room));
+            settle(&mut engines);
+            let outcome = outcome(&engines[0], op).expect("complete");
+            assert_eq!((outcome.arrival.bytes, outcome.arrival.tag), (length as u64, 5));
+            assert!(!outcome.truncated && room == data, "{length} bytes, posted: {posted}");
+            assert!(sent.is_none_or(|op| engines[1].ops[op].stage == Stage::Complete) && engines[1].is_quiet());
+        }
+    }
+}
+
+#[test]
+fn a_rendezvous_completes_at_the_sender_when_all_bytes_are_there() {
+    for posted in [true, false] {
+        let mut engines = pair();
+        let (data, mut room) = (bytes(LONG), vec![0; LONG]);
+        let early = posted.then(|| receive(&mut engines[0], 5, &mut room));
+        let sent = send(&mut engines[1], 5, &data).expect("announced");
+        assert_eq!(engines[1].ops[sent].stage, Stage::Offered);
+        if !posted {
+            settle(&mut engines);
+            assert_eq!(outcome(&engines[1], sent), None, "nobody has taken it");
+        }
+        let op = early.unwrap_or_else(|| receive(&mut engines[0], 5, &mut room));
+        settle(&mut engines);
+        assert!(outcome(&engines[0], op).is_some_and(|outcome| outcome.arrival.bytes == LONG as u64));
+        assert!(outcome(&engines[1], sent).is_some() && room == data, "posted: {posted}");
+    }
+}
+
+#[test]
+fn a_synchronous_send_waits_for_its_receive_however_short() {
+    let mut engines = pair();
+    let mut room = [0; 8];
+    let sent = send_as(Mode::Synchronous, &mut engines[1], 1, &[7; 8]).expect("announced");
+    settle(&mut engines);
+    assert_eq!(outcome(&engines[1], sent), None);
+    let op = receive(&mut engines[0], 1, &mut room);
+    settle(&mut engines);
+    assert!(outcome(&engines[0], op).is_some() && outcome(&engines[1], sent).is_some());
+    assert_eq!(room, [7; 8]);
+}
+
+#[test]
+fn what_does_not_fit_is_cut_off_and_said() {
+    for length in [100, 8 << 10, LONG] {
+        let mut engines = pair();
+        let (data, mut room) = (bytes(length), [vec![0; 64], vec![9; 64]].concat());
+        let op = receive(&mut engines[0], 1, &mut room[..64]);
+        send(&mut engines[1], 1, &data);
+        settle(&mut engines);
+        assert!(outcome(&engines[0], op).expect("complete").truncated);
+        assert!(room[..64] == data[..64] && room[64..] == [9; 64], "{length} bytes");
+        assert!(engines[1].is_quiet());
+    }
+}
+
+#[test]
+fn messages_without_room_wait_in_order() {
+    const MANY: usize = 8000;
+    let mut engines = pair();
+    let data: Vec<_> = (0..MANY).map(|at| [at as u8; 700]).collect();
+    for data in &data {
+        send(&mut engines[1], 1, data);
+    }
+    assert!(!engines[1].is_quiet(), "more than the largest ring holds");
+    for data in &data {
+        let mut room = [0; 700];
+        let op = receive(&mut engines[0], 1, &mut room);
+        settle(&mut engines);
+        assert!(outcome(&engines[0], op).is_some() && room == *data);
+        engines[0].ops.release(op);
+    }
+    assert!(engines[1].is_quiet());
+}
+
+#[test]
+fn a_withdrawn_offer_consumes_no_receive() {
+    let mut engines = pair();
+    let (data, mut room) = (bytes(LONG), vec![0; LONG]);
+    let sent = send(&mut engines[1], 1, &data).expect("announced");
+    assert!(engines[1].cancel(sent) && outcome(&engines[1], sent).is_some_and(|outcome| outcome.cancelled));
+    let second = send(&mut engines[1], 1, &data).expect("announced");
+    settle(&mut engines);
+    let op = receive(&mut engines[0], 1, &mut room);
+    settle(&mut engines);
+    assert!(outcome(&engines[0], op).is_some_and(|outcome| !outcome.cancelled) && room == data);
+    assert!(outcome(&engines[1], second).is_some(), "the second one was received");
+    assert!(!engines[1].cancel(second), "too late");
+}
+
+#[test]
+fn a_cancelled_receive_takes_nothing() {
+    let mut engines = pair();
+    let (mut first, mut second) = ([0; 8], [0; 8]);
+    let op = receive(&mut engines[0], 1, &mut first);
+    assert!(engines[0].cancel(op));
+    send(&mut engines[1], 1, &[3; 8]);
+    settle(&mut engines);
+    let op = receive(&mut engines[0], 1, &mut second);
+    assert!(outcome(&engines[0], op).is_some() && first == [0; 8] && second == [3; 8]);
+}
+
+#[test]
+fn a_matched_probe_takes_the_offer_for_its_own_receive() {
+    let mut engines = pair();
+    let (data, mut room, mut other) = (bytes(LONG), vec![0; LONG], vec![0; LONG]);
+    let sent = send(&mut engines[1], 1, &data).expect("announced");
+    settle(&mut engines);
+    let (message, arrival) = engines[0].matched_probe(pattern(None, None)).expect("it is announced");
+    assert_eq!((arrival.bytes, arrival.tag), (LONG as u64, 1));
+    assert!(!engines[1].cancel(sent), "it is taken");
+    let waiting = receive(&mut engines[0], 1, &mut other);
+    // SAFETY: as in `receive`.
+    let op = unsafe { engines[0].receive_matched(message, Buffer::target(room.as_mut_ptr()), LONG) }.expect("room");
+    settle(&mut engines);
+    assert!(outcome(&engines[0], op).is_some() && room == data);
+    assert_eq!(outcome(&engines[0], waiting), None, "the message was not for this one");
+}

@@ -1,0 +1,530 @@
+//! One endpoint: frames to and from any other endpoint of the job.
+
+use std::ffi::c_void;
+use std::os::fd::{BorrowedFd, RawFd};
+use std::ptr::NonNull;
+
+use crate::abi::{self, Av, AvAttr, Context, Cq, CqAttr, CqEntry, CqErrEntry, Domain, Ep, Fabric, Fid, Mr};
+use crate::library::Library;
+use crate::provider::{Offer, Wanted};
+use crate::{Error, Result};
+
+/// Bytes of the largest frame.
+pub const FRAME: usize = 68 << 10;
+/// Bytes of the longest name of an endpoint that peers are told.
+pub const MAX_NAME: usize = 112;
+/// Frames that may be under way to others.
+const SENDS: usize = 16;
+/// Frames that may have come and not been handled.
+const RECEIVES: usize = 16;
+/// Completions taken at a time.
+const BATCH: usize = 16;
+
+/// Where frames go: an endpoint that was [reached](Endpoint::reach).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Destination(u64);
+
+/// The buffer of a frame, by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame(usize);
+
+/// What became of a frame that was to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sent {
+    /// It goes.
+    Going,
+    /// The provider is busy, connecting perhaps: try again after some progress.
+    Busy,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum Event {
+    /// A frame came: so many bytes of its buffer, which is the caller's until it [gives it back](Endpoint::give_back).
+    Received(Frame, usize),
+    /// A frame could not be delivered: the way to its destination is closed.
+    Lost(Destination, Error),
+}
+
+/// What an operation carries: what the provider needs comes first, so that its address is both.
+#[repr(C)]
+#[derive(Debug)]
+struct Operation {
+    context: Context,
+    index: usize,
+    /// Where it goes; [`abi::ADDR_UNSPEC`]: it is a receive.
+    to: u64,
+}
+
+/// One endpoint, with its buffers. Everything of it is used by one thread at a time.
+#[derive(Debug)]
+pub struct Endpoint {
+    library: &'static Library,
+    offer: Offer,
+    fabric: NonNull<Fabric>,
+    domain: NonNull<Domain>,
+    av: NonNull<Av>,
+    cq: NonNull<Cq>,
+    ep: NonNull<Ep>,
+    inject: usize,
+    wait: Option<RawFd>,
+    name: Vec<u8>,
+    /// First all that come, then all that go.
+    buffers: Box<[u8]>,
+    operations: Box<[Operation]>,
+    /// What the provider wants to know of the buffers.
+    region: Option<NonNull<Mr>>,
+    free: Vec<usize>,
+    /// To be posted, since the provider was busy.
+    unposted: Vec<usize>,
+    /// Completions that were taken and not handed out.
+    taken: Vec<(usize, usize)>,
+}
+
+// SAFETY: libfabric's objects may be used from any thread, by one at a time (`FI_THREAD_DOMAIN`); the engine sees to that.
+unsafe impl Send for Endpoint {}
+
+impl Endpoint {
+    /// Open one. Blocks while libfabric is loaded and looks at its devices, which takes some 10 ms.
+    ///
+    /// # Errors
+    /// If there is no libfabric, or no provider that serves.
+    pub fn open(wanted: &Wanted) -> Result<Self> {
+        let library = Library::open()?;
+        let offer = Offer::find(library, wanted)?;
+        let info = offer.info().as_ptr();
+        // SAFETY: all objects are made in the order that libfabric asks for, out of the information that it gave; each is looked
+        // at only after it was made.
+        unsafe {
+            let mut fabric = std::ptr::null_mut();
+            let code = (library.fabric)((*info).fabric_attr, &raw mut fabric, std::ptr::null_mut());
+            library.check("fi_fabric", code)?;
+            let mut domain = std::ptr::null_mut();
+            let code = ((*(*fabric).ops).domain)(fabric, info, &raw mut domain, std::ptr::null_mut());
+            library.check("fi_domain", code)?;
+            let mut attr: AvAttr = std::mem::zeroed();
+            attr.kind = abi::AV_TABLE;
+            let mut av = std::ptr::null_mut();
+            let code = ((*(*domain).ops).av_open)(domain, &raw mut attr, &raw mut av, std::ptr::null_mut());
+            library.check("fi_av_open", code)?;
+            let (cq, can_wait) = completion_queue(library, domain)?;
+            let mut ep = std::ptr::null_mut();
+            let code = ((*(*domain).ops).endpoint)(domain, info, &raw mut ep, std::ptr::null_mut());
+            library.check("fi_endpoint", code)?;
+            let bind = (*(*ep).fid.ops).bind;
+            library.check("fi_ep_bind", bind(ep.cast(), av.cast(), 0))?;
+            library.check("fi_ep_bind", bind(ep.cast(), cq.cast(), abi::TRANSMIT | abi::RECV))?;
+            let code = ((*(*ep).fid.ops).control)(ep.cast(), abi::ENABLE, std::ptr::null_mut());
+            library.check("fi_enable", code)?;
+            let wait = can_wait.then(|| descriptor_of(cq)).flatten();
+            let mut endpoint = Self {
+                inject: (*(*info).tx_attr).inject_size,
+                library,
+                fabric: NonNull::new_unchecked(fabric),
+                domain: NonNull::new_unchecked(domain),
+                av: NonNull::new_unchecked(av),
+                cq: NonNull::new_unchecked(cq),
+                ep: NonNull::new_unchecked(ep),
+                offer,
+                wait,
+                name: Vec::new(),
+                buffers: vec![0; (RECEIVES + SENDS) * FRAME].into_boxed_slice(),
+                operations: (0..RECEIVES + SENDS)
+                    .map(|index| Operation {
+                        context: Context([std::ptr::null_mut(); 8]),
+                        index,
+                        to: abi::ADDR_UNSPEC,
+                    })
+                    .collect(),
+                region: None,
+                free: (RECEIVES..RECEIVES + SENDS).rev().collect(),
+                unposted: (0..RECEIVES).collect(),
+                taken: Vec::new(),
+            };
+            endpoint.register()?;
+            endpoint.learn_name()?;
+            endpoint.post()?;
+            Ok(endpoint)
+        }
+    }
+
+    /// Tell the provider of the buffers, if it wants to know.
+    fn register(&mut self) -> Result<()> {
+        // SAFETY: the objects live; the buffers do so as long as the region, which is closed with them.
+        unsafe {
+            let mode = (*self.offer.info().as_ref().domain_attr).mr_mode;
+            if mode & abi::MR_LOCAL == 0 {
+                return Ok(());
+            }
+            let mut region = std::ptr::null_mut();
+            let domain = self.domain.as_ptr();
+            let code = ((*(*domain).mr).reg)(
+                domain.cast(),
+                self.buffers.as_ptr().cast(),
+                self.buffers.len(),
+                abi::SEND | abi::RECV,
+                0,
+                0,
+                0,
+                &raw mut region,
+                std::ptr::null_mut(),
+            );
+            self.library.check("fi_mr_reg", code)?;
+            self.region = NonNull::new(region);
+        }
+        Ok(())
+    }
+
+    fn learn_name(&mut self) -> Result<()> {
+        let mut name = [0_u8; MAX_NAME];
+        let mut length = name.len();
+        // SAFETY: the endpoint is enabled; the name has as much room as we say.
+        let code = unsafe {
+            let ep = self.ep.as_ptr();
+            ((*(*ep).cm).getname)(ep.cast(), name.as_mut_ptr().cast(), &raw mut length)
+        };
+        self.library.check("fi_getname", code)?;
+        self.name = name[..length.min(name.len())].to_vec();
+        Ok(())
+    }
+
+    /// What others [reach](Self::reach) this endpoint by.
+    pub fn name(&self) -> &[u8] {
+        &self.name
+    }
+
+    /// The provider.
+    pub fn provider(&self) -> String {
+        self.offer.name()
+    }
+
+    /// The endpoint of that name, which another process has told us. Does not talk to it.
+    ///
+    /// # Errors
+    /// If it is no name of this provider's.
+    pub fn reach(&mut self, name: &[u8]) -> Result<Destination> {
+        let mut padded = [0_u8; MAX_NAME];
+        padded[..name.len().min(MAX_NAME)].copy_from_slice(&name[..name.len().min(MAX_NAME)]);
+        let mut address = abi::ADDR_UNSPEC;
+        // SAFETY: the name has at least as many bytes as a provider's own names.
+        let inserted = unsafe {
+            let av = self.av.as_ptr();
+            ((*(*av).ops).insert)(av, padded.as_ptr().cast(), 1, &raw mut address, 0, std::ptr::null_mut())
+        };
+        match inserted {
+            1 => Ok(Destination(address)),
+            code => Err(self.library.failed("fi_av_insert", (code as isize).min(-1))),
+        }
+    }
+
+    /// A buffer for a frame to send, if one is free.
+    pub fn take(&mut self) -> Option<Frame> {
+        self.free.pop().map(Frame)
+    }
+
+    /// The bytes of a frame that was taken, or that has come.
+    pub fn bytes(&mut self, frame: Frame) -> &mut [u8] {
+        &mut self.buffers[frame.0 * FRAME..][..FRAME]
+    }
+
+    /// The frame is not needed after all.
+    pub fn put_back(&mut self, frame: Frame) {
+        self.free.push(frame.0);
+    }
+
+    /// Send the first `length` bytes of a frame that was [taken](Self::take). When it goes, it is the provider's; else it is still
+    /// the caller's.
+    ///
+    /// # Errors
+    /// If the way there is closed.
+    pub fn send(&mut self, frame: Frame, length: usize, to: Destination) -> Result<Sent> {
+        let Frame(index) = frame;
+        debug_assert!(length <= FRAME && index >= RECEIVES);
+        let inject = length <= self.inject;
+        let operation = &raw mut self.operations[index];
+        // SAFETY: the bytes are the frame's, which stays untouched until its completion; injected ones are copied.
+        let code = unsafe {
+            (*operation).to = to.0;
+            let at = self.buffers.as_ptr().add(index * FRAME).cast::<c_void>();
+            let ep = self.ep.as_ptr();
+            match inject {
+                true => ((*(*ep).msg).inject)(ep, at, length, to.0),
+                false => ((*(*ep).msg).send)(ep, at, length, self.description(), to.0, operation.cast()),
+            }
+        };
+        match code {
+            0 => {
+                if inject {
+                    self.free.push(index);
+                }
+                Ok(Sent::Going)
+            }
+            code if -code == abi::EAGAIN => Ok(Sent::Busy),
+            code => Err(self.library.failed("fi_send", code)),
+        }
+    }
+
+    fn description(&self) -> *mut c_void {
+        self.region
+            // SAFETY: the region lives as long as we.
+            .map_or(std::ptr::null_mut(), |region| unsafe { region.as_ref() }.mem_desc)
+    }
+
+    /// Give the provider the buffers that may be filled.
+    fn post(&mut self) -> Result<()> {
+        while let Some(index) = self.unposted.pop() {
+            let operation = &raw mut self.operations[index];
+            // SAFETY: the buffer is nobody's until its completion.
+            let code = unsafe {
+                let at = self.buffers.as_mut_ptr().add(index * FRAME).cast::<c_void>();
+                let ep = self.ep.as_ptr();
+                ((*(*ep).msg).recv)(ep, at, FRAME, self.description(), abi::ADDR_UNSPEC, operation.cast())
+            };
+            if code != 0 {
+                self.unposted.push(index);
+                return match -code == abi::EAGAIN {
+                    true => Ok(()),
+                    false => Err(self.library.failed("fi_recv", code)),
+                };
+            }
+        }
+        Ok(())
+    }
+
+    /// A frame that came is handled: its buffer may be filled again.
+    pub fn give_back(&mut self, frame: Frame) {
+        debug_assert!(frame.0 < RECEIVES);
+        self.unposted.push(frame.0);
+    }
+
+    /// Let the provider do its work: what has happened next, if anything. Does not block.
+    ///
+    /// # Errors
+    /// If the endpoint itself has failed.
+    pub fn poll(&mut self) -> Result<Option<Event>> {
+        if !self.unposted.is_empty() {
+            self.post()?;
+        }
+        loop {
+            if let Some((index, length)) = self.taken.pop() {
+                if index < RECEIVES {
+                    return Ok(Some(Event::Received(Frame(index), length)));
+                }
+                self.free.push(index);
+                continue;
+            }
+            let empty = CqEntry {
+                context: std::ptr::null_mut(),
+                flags: 0,
+                length: 0,
+            };
+            let mut entries = [empty; BATCH];
+            // SAFETY: the queue's format is that of the entries, of which there are as many as we say.
+            let count = unsafe {
+                let cq = self.cq.as_ptr();
+                ((*(*cq).ops).read)(cq, entries.as_mut_ptr().cast(), BATCH)
+            };
+            match count {
+                1.. => {
+                    let ours = entries[..count as usize].iter().rev();
+                    let done = ours.filter_map(|entry| Some((self.index_of(entry.context)?, entry.length)));
+                    let done: Vec<_> = done.collect();
+                    self.taken.extend(done);
+                }
+                0 => return Ok(None),
+                code if -code == abi::EAGAIN => return Ok(None),
+                code if -code == abi::EAVAIL => {
+                    if let Some(lost) = self.failure()? {
+                        return Ok(Some(lost));
+                    }
+                }
+                code => return Err(self.library.failed("fi_cq_read", code)),
+            }
+        }
+    }
+
+    /// Which operation this is.
+    fn index_of(&self, context: *mut c_void) -> Option<usize> {
+        let at = context.addr().checked_sub(self.operations.as_ptr().addr())?;
+        let index = at / size_of::<Operation>();
+        self.operations.get(index).map(|operation| operation.index)
+    }
+
+    /// An operation has failed.
+    fn failure(&mut self) -> Result<Option<Event>> {
+        // SAFETY: numbers and pointers, for which zero is a value.
+        let mut entry: CqErrEntry = unsafe { std::mem::zeroed() };
+        // SAFETY: the entry is ours to write.
+        let read = unsafe {
+            let cq = self.cq.as_ptr();
+            ((*(*cq).ops).readerr)(cq, &raw mut entry, 0)
+        };
+        if read <= 0 {
+            return match -read == abi::EAGAIN || read == 0 {
+                true => Ok(None),
+                false => Err(self.library.failed("fi_cq_readerr", read)),
+            };
+        }
+        let error = self.library.failed("the network", -(entry.err as isize));
+        match self.index_of(entry.context) {
+            Some(index) if index >= RECEIVES => {
+                self.free.push(index);
+                Ok(Some(Event::Lost(Destination(self.operations[index].to), error)))
+            }
+            // A frame longer than any of ours, or a connection that ended within one.
+            Some(index) => {
+                self.unposted.push(index);
+                Ok(None)
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Is every frame on its way that was sent, as far as the provider tells?
+    pub fn is_quiet(&self) -> bool {
+        self.free.len() == SENDS
+    }
+
+    /// What becomes readable when [`Self::poll`] has something to do; `None`: the provider has nothing of the kind.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        // SAFETY: the queue's, and open as long as it is.
+        self.wait.map(|fd| unsafe { BorrowedFd::borrow_raw(fd) })
+    }
+
+    /// May somebody sleep until the [descriptor](Self::descriptor) is readable? False: there is something to [poll](Self::poll).
+    pub fn may_sleep(&mut self) -> bool {
+        if !self.taken.is_empty() || !self.unposted.is_empty() {
+            return false;
+        }
+        let mut fid: *mut Fid = self.cq.as_ptr().cast();
+        // SAFETY: one object, which lives.
+        unsafe {
+            let fabric = self.fabric.as_ptr();
+            ((*(*fabric).ops).trywait)(fabric, &raw mut fid, 1) == 0
+        }
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        // SAFETY: each object is closed once, those that use others first.
+        unsafe {
+            let close = |fid: *mut Fid| ((*(*fid).ops).close)(fid);
+            close(self.ep.as_ptr().cast());
+            if let Some(region) = self.region {
+                close(region.as_ptr().cast());
+            }
+            close(self.cq.as_ptr().cast());
+            close(self.av.as_ptr().cast());
+            close(self.domain.as_ptr().cast());
+            close(self.fabric.as_ptr().cast());
+        }
+    }
+}
+
+/// A completion queue, and whether one can sleep on it.
+///
+/// # Safety
+/// The domain must live.
+unsafe fn completion_queue(library: &Library, domain: *mut Domain) -> Result<(*mut Cq, bool)> {
+    for wait in [abi::WAIT_FD, abi::WAIT_NONE] {
+        // SAFETY: numbers and pointers, for which zero is a value.
+        let mut attr: CqAttr = unsafe { std::mem::zeroed() };
+        attr.format = abi::CQ_FORMAT_MSG;
+        attr.wait_obj = wait;
+        let mut cq = std::ptr::null_mut();
+        // SAFETY: the caller's promise.
+        let code = unsafe { ((*(*domain).ops).cq_open)(domain, &raw mut attr, &raw mut cq, std::ptr::null_mut()) };
+        if code == 0 {
+            return Ok((cq, wait == abi::WAIT_FD));
+        }
+        if wait == abi::WAIT_NONE {
+            library.check("fi_cq_open", code)?;
+        }
+    }
+    Err(library.failed("fi_cq_open", -1))
+}
+
+/// # Safety
+/// The queue must live, and have a descriptor to wait for.
+unsafe fn descriptor_of(cq: *mut Cq) -> Option<RawFd> {
+    let mut fd: RawFd = -1;
+    // SAFETY: the caller's promise; the answer is one descriptor.
+    let code = unsafe { ((*(*cq).fid.ops).control)(cq.cast(), abi::GETWAIT, (&raw mut fd).cast()) };
+    (code == 0 && fd >= 0).then_some(fd)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// Two endpoints of one process, over the loopback interface, if there is a libfabric here.
+    fn pair() -> Option<(Endpoint, Endpoint)> {
+        let wanted = Wanted {
+            interface: Some([127, 0, 0, 1].into()),
+            ..Wanted::default()
+        };
+        match (Endpoint::open(&wanted), Endpoint::open(&wanted)) {
+            (Ok(one), Ok(other)) => Some((one, other)),
+            (Err(error @ (Error::Missing(_) | Error::NoProvider(_))), _) => {
+                eprintln!("not run: {error}");
+                None
+            }
+            (one, other) => panic!("{:?} {:?}", one.err(), other.err()),
+        }
+    }
+
+    fn send(from: &mut Endpoint, text: &[u8], to: Destination, other: &mut Endpoint) -> Vec<Vec<u8>> {
+        let mut came = Vec::new();
+        let frame = loop {
+            match from.take() {
+                Some(frame) => break frame,
+                None => came.extend(receive(from, other)),
+            }
+        };
+        from.bytes(frame)[..text.len()].copy_from_slice(text);
+        while from.send(frame, text.len(), to).expect("a way") == Sent::Busy {
+            came.extend(receive(from, other));
+        }
+        came
+    }
+
+    fn receive(one: &mut Endpoint, other: &mut Endpoint) -> Vec<Vec<u8>> {
+        let mut came = Vec::new();
+        for endpoint in [one, other] {
+            while let Some(event) = endpoint.poll().expect("a working endpoint") {
+                match event {
+                    Event::Received(frame, length) => {
+                        came.push(endpoint.bytes(frame)[..length].to_vec());
+                        endpoint.give_back(frame);
+                    }
+                    Event::Lost(_, error) => panic!("{error}"),
+                }
+            }
+        }
+        came
+    }
+
+    /// Providers that move long messages by RMA are done with short ones before long ones that were sent earlier.
+    #[test]
+    fn frames_come_whole() {
+        let Some((mut one, mut other)) = pair() else { return };
+        let there = one.reach(other.name()).expect("a name");
+        let text = |at: usize| vec![at as u8; [8, 100, 5000, FRAME][at % 4]];
+        let mut came = Vec::new();
+        for at in 0..100 {
+            came.extend(send(&mut one, &text(at), there, &mut other));
+        }
+        let began = Instant::now();
+        while came.len() < 100 && began.elapsed() < Duration::from_secs(20) {
+            came.extend(receive(&mut one, &mut other));
+        }
+        assert_eq!(came.len(), 100);
+        came.sort_by_key(|bytes| bytes[0]);
+        for (at, bytes) in came.iter().enumerate() {
+            assert!(*bytes == text(at), "frame {at}: {} bytes", bytes.len());
+        }
+    }
+}

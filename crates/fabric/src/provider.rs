@@ -1,0 +1,170 @@
+//! Which provider, and which of its interfaces.
+//!
+//! What is asked for is reliable messages in order (`FI_EP_RDM`, `FI_MSG`, `FI_ORDER_SAS`). Of what libfabric offers, the first in
+//! [`PREFERRED`] is taken, and of its interfaces the one with the address that the launcher reached this node by, else the first
+//! that is no loopback. `FI_PROVIDER` (libfabric's own) limits what it offers, `ISTHMUS_FABRIC` names one.
+
+use std::ffi::{CStr, CString};
+use std::net::IpAddr;
+use std::ptr::NonNull;
+
+use crate::abi::{self, Info};
+use crate::library::Library;
+use crate::{Error, Result};
+
+/// Providers, best first. `tcp` has reliable endpoints of its own from libfabric 1.18 on; before that it needs `ofi_rxm`. Never
+/// `shm`: what shares memory is no matter of the network.
+pub const PREFERRED: [&str; 7] = ["cxi", "efa", "psm3", "verbs;ofi_rxm", "tcp", "tcp;ofi_rxm", "sockets"];
+
+/// What the endpoint is to be on.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// The provider, by its name.
+    pub provider: Option<String>,
+    /// An address of the interface.
+    pub interface: Option<IpAddr>,
+}
+
+/// What libfabric offers, and was chosen. Frees it.
+#[derive(Debug)]
+pub(crate) struct Offer {
+    library: &'static Library,
+    list: NonNull<Info>,
+    chosen: NonNull<Info>,
+}
+
+// SAFETY: plain memory that libfabric allocated and does not touch by itself.
+unsafe impl Send for Offer {}
+
+impl Drop for Offer {
+    fn drop(&mut self) {
+        // SAFETY: from `fi_getinfo`, and not used after this.
+        unsafe { (self.library.freeinfo)(self.list.as_ptr()) };
+    }
+}
+
+impl Offer {
+    /// Ask, and choose. Blocks while the providers look at their devices.
+    pub fn find(library: &'static Library, wanted: &Wanted) -> Result<Self> {
+        let described = wanted.provider.as_deref().unwrap_or("any");
+        let none = || Error::NoProvider(format!("asked for {described}, reliable messages in order"));
+        // SAFETY: null asks for an empty one.
+        let hints = NonNull::new(unsafe { (library.dupinfo)(std::ptr::null()) }).ok_or_else(none)?;
+        // SAFETY: `fi_dupinfo` allocates all parts; the name is freed with it, by free(3).
+        unsafe {
+            let info = &mut *hints.as_ptr();
+            info.caps = abi::CAP_MSG;
+            info.mode = abi::MODE_CONTEXT | abi::MODE_CONTEXT2;
+            (*info.ep_attr).kind = abi::EP_RDM;
+            (*info.tx_attr).msg_order = abi::ORDER_SAS;
+            (*info.rx_attr).msg_order = abi::ORDER_SAS;
+            (*info.domain_attr).threading = abi::THREAD_DOMAIN;
+            (*info.domain_attr).mr_mode =
+                abi::MR_LOCAL | abi::MR_VIRT_ADDR | abi::MR_ALLOCATED | abi::MR_PROV_KEY | abi::MR_ENDPOINT;
+            if let Some(name) = &wanted.provider
+                && let Ok(name) = CString::new(name.as_str())
+            {
+                (*info.fabric_attr).prov_name = libc::strdup(name.as_ptr());
+            }
+        }
+        let mut list = std::ptr::null_mut();
+        // SAFETY: hints are whole, the list is ours to write.
+        let code = unsafe {
+            let code = (library.getinfo)(
+                abi::VERSION,
+                std::ptr::null(),
+                std::ptr::null(),
+                0,
+                hints.as_ptr(),
+                &raw mut list,
+            );
+            (library.freeinfo)(hints.as_ptr());
+            code
+        };
+        let list = NonNull::new(list).filter(|_| code == 0).ok_or_else(none)?;
+        let mut offer = Self {
+            library,
+            list,
+            chosen: list,
+        };
+        let ranked = offer.all().filter_map(|info| {
+            let rank = match &wanted.provider {
+                Some(_) => 0,
+                None => PREFERRED.iter().position(|name| *name == name_of(info))?,
+            };
+            Some(((rank, unfitness(interface(info), wanted.interface)), info))
+        });
+        // The first of equals: libfabric lists the best first.
+        let best = ranked.min_by_key(|(key, _)| *key).map(|(_, info)| info);
+        offer.chosen = best.ok_or_else(none)?;
+        Ok(offer)
+    }
+
+    fn all(&self) -> impl Iterator<Item = NonNull<Info>> {
+        // SAFETY: a list of libfabric's, which lives as long as we.
+        std::iter::successors(Some(self.list), |info| NonNull::new(unsafe { info.as_ref() }.next))
+    }
+
+    /// What was chosen.
+    pub fn info(&self) -> NonNull<Info> {
+        self.chosen
+    }
+
+    /// The name of the provider.
+    pub fn name(&self) -> String {
+        name_of(self.chosen)
+    }
+}
+
+fn name_of(info: NonNull<Info>) -> String {
+    // SAFETY: libfabric's, whole; names are strings or null.
+    unsafe {
+        let name = (*info.as_ref().fabric_attr).prov_name;
+        match name.is_null() {
+            true => String::new(),
+            false => CStr::from_ptr(name).to_string_lossy().into_owned(),
+        }
+    }
+}
+
+/// The address of its interface, where it is one of IP.
+fn interface(info: NonNull<Info>) -> Option<IpAddr> {
+    // SAFETY: libfabric's, whole; the address has as many bytes as it says.
+    unsafe {
+        let info = info.as_ref();
+        let bytes = match info.src_addr.is_null() {
+            true => &[][..],
+            false => std::slice::from_raw_parts(info.src_addr.cast::<u8>(), info.src_addrlen),
+        };
+        match info.addr_format {
+            abi::SOCKADDR_IN => Some(IpAddr::from(<[u8; 4]>::try_from(bytes.get(4..8)?).ok()?)),
+            abi::SOCKADDR_IN6 => Some(IpAddr::from(<[u8; 16]>::try_from(bytes.get(8..24)?).ok()?)),
+            _ => None,
+        }
+    }
+}
+
+/// Of two interfaces, the one with the smaller number serves better.
+fn unfitness(address: Option<IpAddr>, wanted: Option<IpAddr>) -> u32 {
+    match address {
+        Some(address) if Some(address) == wanted => 0,
+        Some(IpAddr::V4(address)) if !address.is_loopback() && !address.is_link_local() => 1,
+        None => 1,
+        Some(IpAddr::V6(address)) if !address.is_loopback() && address.segments()[0] & 0xffc0 != 0xfe80 => 2,
+        Some(address) if !address.is_loopback() => 3,
+        Some(_) => 4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interfaces_that_others_reach_come_first() {
+        let ip = |text: &str| Some(text.parse().expect("an address"));
+        let order = ["10.9.0.2", "192.0.2.1", "fd00::1", "fe80::1", "127.0.0.1"];
+        let unfit = order.map(|text| unfitness(ip(text), ip("10.9.0.2")));
+        assert_eq!(unfit, [0, 1, 2, 3, 4]);
+    }
+}

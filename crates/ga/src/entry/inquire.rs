@@ -1,0 +1,161 @@
+//! What arrays are, and who has what.
+
+use std::ffi::{c_char, c_int};
+
+use super::{entries, find, indexed, list, patch, tell};
+use crate::array;
+use crate::distribution::{Distribution, place_in};
+use crate::error::{Error, Result, fatal};
+use crate::{life, onesided};
+
+/// Is the distribution one in which programs count blocks instead of processes?
+fn is_dealt(array: &array::Array) -> bool {
+    !matches!(array.distribution, Distribution::Regular { .. })
+}
+
+fn grid(array: &array::Array) -> Vec<i64> {
+    match &array.distribution {
+        Distribution::Regular { cuts } => cuts.iter().map(|cuts| cuts.len() as i64).collect(),
+        Distribution::Grid { grid, .. } => grid.clone(),
+        Distribution::Cyclic { .. } => {
+            let mut grid = vec![1; array.rank()];
+            if let Some(last) = grid.last_mut() {
+                *last = array.processes() as i64;
+            }
+            grid
+        }
+    }
+}
+
+indexed! {
+    fn isthmus_ga_NGA_Inquire, isthmus_ga_NGA_Inquire64(
+        handle: c_int, kind: *mut c_int, ndim: *mut c_int, dims: *mut Index,
+    ) {
+        let array = find(handle)?;
+        tell(kind, [array.kind.number().into()]);
+        tell(ndim, [array.rank() as i64]);
+        tell(dims, array.dims.iter().copied())
+    }
+    fn isthmus_ga_NGA_Distribution, isthmus_ga_NGA_Distribution64(
+        handle: c_int, process: c_int, lo: *mut Index, hi: *mut Index,
+    ) {
+        let array = find(handle)?;
+        let found = if is_dealt(&array) {
+            Some(array.block(process.into())?)
+        } else {
+            let size = group_size(&array)?;
+            let process = usize::try_from(process).ok().filter(|process| *process < size);
+            let process = process.ok_or_else(|| Error::argument("iproc is no process of the array"))?;
+            array.blocks_of(process).into_iter().next()
+        };
+        match found {
+            Some(block) => {
+                tell(lo, block.patch.lo);
+                tell(hi, block.patch.hi)
+            }
+            None => {
+                tell(lo, vec![-1; array.rank()]);
+                tell(hi, vec![-2; array.rank()])
+            }
+        }
+    }
+    fn isthmus_ga_NGA_Locate, isthmus_ga_NGA_Locate64(handle: c_int, subscript: *const Index) -> c_int {
+        let array = find(handle)?;
+        let index = list(subscript, array.rank(), "subscript")?;
+        match array.check(&crate::patch::Patch::new(index.clone(), index.clone())) {
+            Err(_) => -1,
+            Ok(()) if is_dealt(&array) => array.blocks(&crate::patch::Patch::new(index.clone(), index))[0].number as c_int,
+            Ok(()) => onesided::locate(&array, &index)?.0 as c_int,
+        }
+    }
+    fn isthmus_ga_NGA_Locate_nnodes, isthmus_ga_NGA_Locate_nnodes64(
+        handle: c_int, lo: *const Index, hi: *const Index,
+    ) -> c_int {
+        let array = find(handle)?;
+        let patch = patch(&array, lo, hi)?;
+        array.check(&patch)?;
+        array.blocks(&patch).len() as c_int
+    }
+    fn isthmus_ga_NGA_Locate_region, isthmus_ga_NGA_Locate_region64(
+        handle: c_int, lo: *const Index, hi: *const Index, map: *mut Index, processes: *mut c_int,
+    ) -> c_int {
+        let array = find(handle)?;
+        let patch = patch(&array, lo, hi)?;
+        array.check(&patch)?;
+        let blocks = array.blocks(&patch);
+        for (n, block) in blocks.iter().enumerate() {
+            tell(map.wrapping_add(2 * n * array.rank()), block.patch.lo.iter().chain(&block.patch.hi).copied());
+            let number = if is_dealt(&array) { block.number } else { block.owner as i64 };
+            tell(processes.wrapping_add(n), [number]);
+        }
+        blocks.len() as c_int
+    }
+}
+
+fn group_size(array: &array::Array) -> Result<usize> {
+    Ok(array.group()?.size())
+}
+
+entries! {
+    fn isthmus_ga_NGA_Locate_num_blocks(handle: c_int, lo: *const c_int, hi: *const c_int) -> c_int {
+        let array = find(handle)?;
+        let patch = patch(&array, lo, hi)?;
+        array.check(&patch)?;
+        if is_dealt(&array) { array.blocks(&patch).len() as c_int } else { -1 }
+    }
+    fn isthmus_ga_GA_Ndim(handle: c_int) -> c_int { find(handle)?.rank() as c_int }
+    fn isthmus_ga_GA_Get_dimension(handle: c_int) -> c_int { find(handle)?.rank() as c_int }
+    fn isthmus_ga_GA_Inquire_name(handle: c_int) -> *const c_char { array::c_name(&find(handle)?.name) }
+    fn isthmus_ga_GA_Inquire_memory() -> usize { life::memory_used() as usize }
+    fn isthmus_ga_GA_Memory_avail() -> usize { life::memory_left() as usize }
+    fn isthmus_ga_GA_Memory_limited() -> c_int { life::is_memory_limited().into() }
+    fn isthmus_ga_GA_Set_memory_limit(limit: usize) { life::set_memory_limit(limit as u64) }
+    fn isthmus_ga_GA_Has_ghosts(handle: c_int) -> c_int { find(handle)?.has_ghosts().into() }
+    fn isthmus_ga_GA_Is_mirrored(handle: c_int) -> c_int { find(handle).map(|_| 0)? }
+    fn isthmus_ga_GA_Uses_proc_grid(handle: c_int) -> c_int {
+        matches!(find(handle)?.distribution, Distribution::Grid { .. }).into()
+    }
+    fn isthmus_ga_GA_Valid_handle(handle: c_int) -> c_int { array::is_valid(handle).into() }
+    fn isthmus_ga_GA_Verify_handle(handle: c_int) -> c_int { array::is_valid(handle).into() }
+    fn isthmus_ga_GA_Nblock(handle: c_int, counts: *mut c_int) {
+        let array = find(handle)?;
+        tell(counts, array.distribution.block_counts(&array.dims))
+    }
+    fn isthmus_ga_GA_Total_blocks(handle: c_int) -> c_int {
+        let array = find(handle)?;
+        if is_dealt(&array) { array.distribution.total(&array.dims) as c_int } else { -1 }
+    }
+    fn isthmus_ga_GA_Get_block_info(handle: c_int, counts: *mut c_int, extents: *mut c_int) {
+        let array = find(handle)?;
+        tell(counts, array.distribution.block_counts(&array.dims));
+        tell(extents, array.distribution.block_extents(&array.dims))
+    }
+    fn isthmus_ga_GA_Get_proc_grid(handle: c_int, dims: *mut c_int) { tell(dims, grid(&*find(handle)?)) }
+    fn isthmus_ga_GA_Get_proc_index(handle: c_int, process: c_int, subscript: *mut c_int) {
+        let place = place_in(&grid(&*find(handle)?), usize::try_from(process).unwrap_or(usize::MAX));
+        tell(subscript, place.ok_or_else(|| Error::argument(format!("iproc={process} is not in the grid")))?)
+    }
+    fn isthmus_ga_NGA_Proc_topology(handle: c_int, process: c_int, coordinates: *mut c_int) {
+        let array = find(handle)?;
+        let place = place_in(&grid(&array), usize::try_from(process).unwrap_or(usize::MAX));
+        tell(coordinates, place.unwrap_or_else(|| vec![-1; array.rank()]))
+    }
+    fn isthmus_ga_GA_Compare_distr(a: c_int, b: c_int) -> c_int {
+        let (a, b) = (find(a)?, find(b)?);
+        let same = a.dims == b.dims
+            && a.distribution == b.distribution
+            && a.plan.group == b.plan.group
+            && a.plan.restricted == b.plan.restricted;
+        (!same).into()
+    }
+    fn isthmus_ga_GA_Get_pgroup(handle: c_int) -> c_int { find(handle)?.plan.group }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn isthmus_ga_GA_Check_handle(handle: c_int, what: *const c_char) {
+    if let Err(error) = find(handle) {
+        // SAFETY: the program's promise.
+        let what = unsafe { super::text(what) };
+        fatal(&what, &error.to_string(), 1);
+    }
+}

@@ -1,0 +1,62 @@
+//! Starting, ending, waiting, mutexes, errors.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use super::{entries, text};
+use crate::{error, life};
+
+entries! {
+    fn isthmus_ga_GA_Initialize() { life::initialize(None)? }
+    fn isthmus_ga_GA_Initialize_args(_argc: *mut c_int, _argv: *mut c_void) { life::initialize(None)? }
+    fn isthmus_ga_GA_Initialize_ltd(limit: usize) {
+        life::initialize(None)?;
+        life::set_memory_limit(limit as u64);
+    }
+    fn isthmus_ga_GA_Initialized() -> c_int { life::is_initialized().into() }
+    fn isthmus_ga_GA_Terminate() { life::terminate()? }
+    fn isthmus_ga_GA_Sync() { life::sync()? }
+    fn isthmus_ga_GA_Mask_sync(first: c_int, last: c_int) { life::mask_sync(first != 0, last != 0) }
+    fn isthmus_ga_GA_Init_fence() { isthmus_armci::life::job().map(drop)? }
+    fn isthmus_ga_GA_Fence() { isthmus_armci::transfer::fence(None)? }
+    fn isthmus_ga_GA_Create_mutexes(number: c_int) -> c_int {
+        life::create_mutexes(number)?;
+        1
+    }
+    fn isthmus_ga_GA_Destroy_mutexes() -> c_int {
+        life::destroy_mutexes()?;
+        1
+    }
+    fn isthmus_ga_GA_Lock(mutex: c_int) { life::lock(mutex)? }
+    fn isthmus_ga_GA_Unlock(mutex: c_int) { life::unlock(mutex)? }
+    fn isthmus_ga_GA_Nodeid() -> c_int { isthmus_armci::life::job()?.me as c_int }
+    fn isthmus_ga_GA_Nnodes() -> c_int { isthmus_armci::life::job()?.processes() as c_int }
+    fn isthmus_ga_GA_Wtime() -> f64 { isthmus_os::clock::now().as_secs_f64() }
+    fn isthmus_ga_GA_Set_debug(flag: c_int) { DEBUG.store(flag, std::sync::atomic::Ordering::Relaxed) }
+    fn isthmus_ga_GA_Get_debug() -> c_int { DEBUG.load(std::sync::atomic::Ordering::Relaxed) }
+    fn isthmus_ga_GA_Uses_fapi() -> c_int { 0 }
+    fn isthmus_ga_GA_Uses_ma() -> c_int { 0 }
+    fn isthmus_ga_GA_Set_error_handler(handler: Option<error::Handler>) { error::set_handler(handler) }
+    // One machine is one node.
+    fn isthmus_ga_GA_Cluster_nnodes() -> c_int { 1 }
+    fn isthmus_ga_GA_Cluster_nodeid() -> c_int { 0 }
+    fn isthmus_ga_GA_Cluster_nprocs(_node: c_int) -> c_int { isthmus_armci::life::job()?.processes() as c_int }
+    fn isthmus_ga_GA_Cluster_procid(_node: c_int, process: c_int) -> c_int { process }
+    fn isthmus_ga_GA_Cluster_proc_nodeid(_process: c_int) -> c_int { 0 }
+}
+
+static DEBUG: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::new(0);
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn isthmus_ga_GA_Error(message: *const c_char, code: c_int) {
+    // SAFETY: the program's promise.
+    let message = unsafe { text(message) };
+    error::fatal("GA_Error", &format!("{message} (code {code})"), code);
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn isthmus_ga_GA_List_nodeid(list: *mut c_int, count: c_int) {
+    for n in 0..count.max(0) {
+        // SAFETY: the program's promise.
+        unsafe { list.add(n as usize).write(n) };
+    }
+}

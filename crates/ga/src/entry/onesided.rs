@@ -1,0 +1,244 @@
+//! Put, get, accumulate, by patches and by elements.
+
+use std::ffi::{c_int, c_long, c_void};
+
+use super::{Number, entries, find, indexed, list, patch};
+use crate::array::Array;
+use crate::error::{Error, Result};
+use crate::onesided::{self, Buffer, Way};
+
+/// The handle of an operation that is over.
+const OVER: c_long = 0;
+
+/// The buffer of a call.
+///
+/// # Safety
+/// `ld` must have a number for each dimension but the slowest.
+unsafe fn buffer<I: Number>(
+    array: &Array,
+    patch: &crate::patch::Patch,
+    at: *mut c_void,
+    ld: *const I,
+) -> Result<Buffer> {
+    // SAFETY: the caller's promise.
+    let ld = unsafe { list(ld, array.rank() - 1, "ld") }?;
+    Buffer::new(at.cast(), &ld, patch)
+}
+
+/// # Safety
+/// As the header says.
+unsafe fn transfer<I: Number>(
+    handle: c_int,
+    lo: *const I,
+    hi: *const I,
+    at: *mut c_void,
+    ld: *const I,
+    way: Way,
+) -> Result<()> {
+    let array = find(handle)?;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let patch = patch(&array, lo, hi)?;
+        array.check(&patch)?;
+        onesided::transfer(&array, &patch, &buffer(&array, &patch, at, ld)?, way)
+    }
+}
+
+/// # Safety
+/// As the header says.
+unsafe fn periodic<I: Number>(
+    handle: c_int,
+    lo: *const I,
+    hi: *const I,
+    at: *mut c_void,
+    ld: *const I,
+    way: Way,
+) -> Result<()> {
+    let array = find(handle)?;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let patch = patch(&array, lo, hi)?;
+        onesided::periodic(&array, &patch, &buffer(&array, &patch, at, ld)?, way)
+    }
+}
+
+/// # Safety
+/// As the header says.
+unsafe fn strided<I: Number>(
+    handle: c_int,
+    (lo, hi, skip): (*const I, *const I, *const I),
+    at: *mut c_void,
+    ld: *const I,
+    way: Way,
+) -> Result<()> {
+    let array = find(handle)?;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let patch = patch(&array, lo, hi)?;
+        array.check(&patch)?;
+        let skip = list(skip, array.rank(), "skip")?;
+        if let Some(d) = skip.iter().position(|step| *step < 1) {
+            return Err(Error::argument(format!("skip[{d}]={} must be positive", skip[d])));
+        }
+        // What the buffer holds is denser than the patch.
+        let mut dense = patch.clone();
+        for (d, step) in skip.iter().enumerate() {
+            dense.hi[d] = dense.lo[d] + (patch.hi[d] - patch.lo[d]) / step;
+        }
+        let buffer = buffer(&array, &dense, at, ld)?;
+        onesided::transfer_strided(&array, &patch, &skip, &buffer, way)
+    }
+}
+
+/// The operation is over when its call comes back.
+///
+/// # Safety
+/// The handle must be good, or null.
+unsafe fn over(handle: *mut c_long) {
+    if !handle.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { handle.write(OVER) };
+    }
+}
+
+/// Indexes in an array of pointers to them.
+///
+/// # Safety
+/// There must be `count` pointers, each to a number for each dimension.
+unsafe fn pointed<I: Number>(array: &Array, at: *const *const I, count: i64) -> Result<Vec<Vec<i64>>> {
+    let count = counted(count)?;
+    if count > 0 && at.is_null() {
+        return Err(Error::argument("subsarray is null"));
+    }
+    // SAFETY: the caller's promise.
+    (0..count)
+        .map(|n| unsafe { list(at.add(n).read(), array.rank(), "subsarray") })
+        .collect()
+}
+
+/// Indexes one behind the other.
+///
+/// # Safety
+/// There must be `count` times as many numbers as dimensions.
+unsafe fn flat<I: Number>(array: &Array, at: *const I, count: i64) -> Result<Vec<Vec<i64>>> {
+    let rank = array.rank();
+    let count = counted(count)?;
+    // SAFETY: the caller's promise.
+    let all = unsafe { list(at, count * rank, "subsarray") }?;
+    Ok(all.chunks_exact(rank).map(<[i64]>::to_vec).collect())
+}
+
+fn counted(count: i64) -> Result<usize> {
+    usize::try_from(count).map_err(|_| Error::argument(format!("n={count} is negative")))
+}
+
+/// # Safety
+/// As the header says.
+unsafe fn elements(array: &Array, values: *mut c_void, indexes: Vec<Vec<i64>>, way: Way) -> Result<()> {
+    if !indexes.is_empty() && values.is_null() {
+        return Err(Error::argument("v is null"));
+    }
+    // SAFETY: the caller's promise.
+    unsafe { onesided::elements(array, values.cast(), indexes.into_iter(), way) }
+}
+
+indexed! {
+    fn isthmus_ga_NGA_Put, isthmus_ga_NGA_Put64(
+        handle: c_int, lo: *const Index, hi: *const Index, at: *mut c_void, ld: *const Index,
+    ) { transfer(handle, lo, hi, at, ld, Way::Put)? }
+    fn isthmus_ga_NGA_Get, isthmus_ga_NGA_Get64(
+        handle: c_int, lo: *const Index, hi: *const Index, at: *mut c_void, ld: *const Index,
+    ) { transfer(handle, lo, hi, at, ld, Way::Get)? }
+    fn isthmus_ga_NGA_Acc, isthmus_ga_NGA_Acc64(
+        handle: c_int, lo: *const Index, hi: *const Index, at: *mut c_void, ld: *const Index, alpha: *const c_void,
+    ) { transfer(handle, lo, hi, at, ld, Way::Accumulate(alpha.cast()))? }
+    fn isthmus_ga_NGA_NbPut, isthmus_ga_NGA_NbPut64(
+        handle: c_int, lo: *const Index, hi: *const Index, at: *mut c_void, ld: *const Index, request: *mut c_long,
+    ) {
+        transfer(handle, lo, hi, at, ld, Way::Put)?;
+        over(request)
+    }
+    fn isthmus_ga_NGA_NbGet, isthmus_ga_NGA_NbGet64(
+        handle: c_int, lo: *const Index, hi: *const Index, at: *mut c_void, ld: *const Index, request: *mut c_long,
+    ) {
+        transfer(handle, lo, hi, at, ld, Way::Get)?;
+        over(request)
+    }
+    fn isthmus_ga_NGA_NbAcc, isthmus_ga_NGA_NbAcc64(
+        handle: c_int, lo: *const Index, hi: *const Index, at: *mut c_void, ld: *const Index, alpha: *const c_void,
+        request: *mut c_long,
+    ) {
+        transfer(handle, lo, hi, at, ld, Way::Accumulate(alpha.cast()))?;
+        over(request)
+    }
+    fn isthmus_ga_NGA_Periodic_put, isthmus_ga_NGA_Periodic_put64(
+        handle: c_int, lo: *const Index, hi: *const Index, at: *mut c_void, ld: *const Index,
+    ) { periodic(handle, lo, hi, at, ld, Way::Put)? }
+    fn isthmus_ga_NGA_Periodic_get, isthmus_ga_NGA_Periodic_get64(
+        handle: c_int, lo: *const Index, hi: *const Index, at: *mut c_void, ld: *const Index,
+    ) { periodic(handle, lo, hi, at, ld, Way::Get)? }
+    fn isthmus_ga_NGA_Periodic_acc, isthmus_ga_NGA_Periodic_acc64(
+        handle: c_int, lo: *const Index, hi: *const Index, at: *mut c_void, ld: *const Index, alpha: *const c_void,
+    ) { periodic(handle, lo, hi, at, ld, Way::Accumulate(alpha.cast()))? }
+    fn isthmus_ga_NGA_Strided_put, isthmus_ga_NGA_Strided_put64(
+        handle: c_int, lo: *const Index, hi: *const Index, skip: *const Index, at: *mut c_void, ld: *const Index,
+    ) { strided(handle, (lo, hi, skip), at, ld, Way::Put)? }
+    fn isthmus_ga_NGA_Strided_get, isthmus_ga_NGA_Strided_get64(
+        handle: c_int, lo: *const Index, hi: *const Index, skip: *const Index, at: *mut c_void, ld: *const Index,
+    ) { strided(handle, (lo, hi, skip), at, ld, Way::Get)? }
+    fn isthmus_ga_NGA_Strided_acc, isthmus_ga_NGA_Strided_acc64(
+        handle: c_int, lo: *const Index, hi: *const Index, skip: *const Index, at: *mut c_void, ld: *const Index,
+        alpha: *const c_void,
+    ) { strided(handle, (lo, hi, skip), at, ld, Way::Accumulate(alpha.cast()))? }
+    fn isthmus_ga_NGA_Scatter, isthmus_ga_NGA_Scatter64(
+        handle: c_int, values: *mut c_void, at: *const *const Index, count: Index,
+    ) {
+        let array = find(handle)?;
+        elements(&array, values, pointed(&array, at, count.wide())?, Way::Put)?
+    }
+    fn isthmus_ga_NGA_Gather, isthmus_ga_NGA_Gather64(
+        handle: c_int, values: *mut c_void, at: *const *const Index, count: Index,
+    ) {
+        let array = find(handle)?;
+        elements(&array, values, pointed(&array, at, count.wide())?, Way::Get)?
+    }
+    fn isthmus_ga_NGA_Scatter_acc, isthmus_ga_NGA_Scatter_acc64(
+        handle: c_int, values: *mut c_void, at: *const *const Index, count: Index, alpha: *const c_void,
+    ) {
+        let array = find(handle)?;
+        elements(&array, values, pointed(&array, at, count.wide())?, Way::Accumulate(alpha.cast()))?
+    }
+    fn isthmus_ga_NGA_Scatter_flat, isthmus_ga_NGA_Scatter_flat64(
+        handle: c_int, values: *mut c_void, at: *const Index, count: Index,
+    ) {
+        let array = find(handle)?;
+        elements(&array, values, flat(&array, at, count.wide())?, Way::Put)?
+    }
+    fn isthmus_ga_NGA_Gather_flat, isthmus_ga_NGA_Gather_flat64(
+        handle: c_int, values: *mut c_void, at: *const Index, count: Index,
+    ) {
+        let array = find(handle)?;
+        elements(&array, values, flat(&array, at, count.wide())?, Way::Get)?
+    }
+    fn isthmus_ga_NGA_Scatter_acc_flat, isthmus_ga_NGA_Scatter_acc_flat64(
+        handle: c_int, values: *mut c_void, at: *const Index, count: Index, alpha: *const c_void,
+    ) {
+        let array = find(handle)?;
+        elements(&array, values, flat(&array, at, count.wide())?, Way::Accumulate(alpha.cast()))?
+    }
+    fn isthmus_ga_NGA_Read_inc, isthmus_ga_NGA_Read_inc64(handle: c_int, subscript: *const Index, by: c_long) -> c_long {
+        let array = find(handle)?;
+        onesided::read_inc(&array, &list(subscript, array.rank(), "subscript")?, by)?
+    }
+}
+
+entries! {
+    fn isthmus_ga_NGA_NbWait(request: *mut c_long) { over(request) }
+    // 0: it is over.
+    fn isthmus_ga_NGA_NbTest(request: *mut c_long) -> c_int {
+        over(request);
+        0
+    }
+    fn isthmus_ga_NGA_Alloc_gatscat_buf(_count: c_int) {}
+    fn isthmus_ga_NGA_Free_gatscat_buf() {}
+}

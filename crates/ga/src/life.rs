@@ -1,0 +1,202 @@
+//! Starting, ending, waiting for each other, and the limit of memory.
+
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use isthmus_armci::group::{self, Group};
+use isthmus_armci::life as armci;
+use isthmus_armci::mutex;
+use isthmus_engine::Peer;
+
+use crate::array;
+use crate::error::{Error, Result};
+
+static INITIALIZED: AtomicBool = AtomicBool::new(false);
+static MUTEXES: AtomicI32 = AtomicI32::new(-1);
+
+/// `GA_Initialize`: among all processes of the job, or those of a communicator, which are told. Collective. Blocks.
+///
+/// # Errors
+/// As for ARMCI.
+pub fn initialize(members: Option<Vec<Peer>>) -> Result<()> {
+    if INITIALIZED.swap(true, Ordering::AcqRel) {
+        return Ok(());
+    }
+    armci::init(members).inspect_err(|_| INITIALIZED.store(false, Ordering::Release))?;
+    Ok(())
+}
+
+/// `GA_Terminate`: destroys what is left. Collective. Blocks.
+///
+/// # Errors
+/// A process has failed.
+pub fn terminate() -> Result<()> {
+    if !INITIALIZED.swap(false, Ordering::AcqRel) {
+        return Ok(());
+    }
+    group::set_default(group::WORLD)?;
+    for (handle, _) in array::all() {
+        if let Some(array) = array::remove(handle)? {
+            give_back_memory(array.own_bytes());
+        }
+    }
+    MUTEXES.store(-1, Ordering::Relaxed);
+    // Gives back all memory that is left.
+    armci::finalize()?;
+    Ok(())
+}
+
+/// Between the two?
+pub fn is_initialized() -> bool {
+    INITIALIZED.load(Ordering::Acquire)
+}
+
+/// A group by the number that programs know: -1 is the world, too.
+///
+/// # Errors
+/// There is none.
+pub fn group(number: i32) -> Result<Arc<Group>> {
+    Ok(group::find(group_number(number))?)
+}
+
+/// See [`group()`].
+pub fn group_number(number: i32) -> i32 {
+    if number == -1 { group::WORLD } else { number }
+}
+
+/// Wait for all of the default group; what was put before is there. Blocks.
+///
+/// # Errors
+/// A process has failed.
+pub fn sync() -> Result<()> {
+    sync_group(&*group::default()?)
+}
+
+/// Wait for all of a group. Blocks.
+///
+/// # Errors
+/// A process has failed, or the caller is not a member.
+pub fn sync_group(group: &Group) -> Result<()> {
+    std::sync::atomic::fence(Ordering::SeqCst);
+    group.link()?.barrier()?;
+    Ok(())
+}
+
+/// Whether the next collective operation waits for all at its beginning, and at its end (`GA_Mask_sync`).
+static WAITS: Mutex<(bool, bool)> = Mutex::new((true, true));
+
+/// Set it, for one operation.
+pub fn mask_sync(first: bool, last: bool) {
+    *WAITS.lock().unwrap_or_else(PoisonError::into_inner) = (first, last);
+}
+
+/// Do something collectively: all of the group wait for each other before and after, unless that is masked.
+///
+/// # Errors
+/// What `work` says, or a process has failed.
+pub fn collectively<R>(group: &Group, work: impl FnOnce() -> Result<R>) -> Result<R> {
+    let (first, last) = std::mem::replace(&mut *WAITS.lock().unwrap_or_else(PoisonError::into_inner), (true, true));
+    if first {
+        sync_group(group)?;
+    }
+    let answer = work()?;
+    if last {
+        sync_group(group)?;
+    }
+    Ok(answer)
+}
+
+/// Bytes that arrays of this process may have; `u64::MAX`: as many as there are.
+static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
+static USED: AtomicU64 = AtomicU64::new(0);
+
+/// `GA_Set_memory_limit`.
+pub fn set_memory_limit(bytes: u64) {
+    LIMIT.store(bytes, Ordering::Relaxed);
+}
+
+/// Is there one?
+pub fn is_memory_limited() -> bool {
+    LIMIT.load(Ordering::Relaxed) != u64::MAX
+}
+
+/// Bytes that arrays of this process have.
+pub fn memory_used() -> u64 {
+    USED.load(Ordering::Relaxed)
+}
+
+/// Bytes that they may still get.
+pub fn memory_left() -> u64 {
+    let left = LIMIT.load(Ordering::Relaxed).saturating_sub(memory_used());
+    left.min(isthmus_os::memory::available())
+}
+
+/// Count bytes of an array.
+///
+/// # Errors
+/// They are beyond the limit.
+pub fn take_memory(bytes: u64) -> Result<()> {
+    let before = USED.fetch_add(bytes, Ordering::Relaxed);
+    if before.saturating_add(bytes) > LIMIT.load(Ordering::Relaxed) {
+        USED.fetch_sub(bytes, Ordering::Relaxed);
+        return Err(Error::argument(format!("{bytes} bytes are beyond the memory limit")));
+    }
+    Ok(())
+}
+
+/// They are free again.
+pub fn give_back_memory(bytes: u64) {
+    USED.fetch_sub(bytes, Ordering::Relaxed);
+}
+
+/// `GA_Create_mutexes`: so many, dealt out among the processes. Collective.
+///
+/// # Errors
+/// There are some already, or the number is negative.
+pub fn create_mutexes(count: i32) -> Result<()> {
+    let processes = armci::job()?.processes() as i32;
+    if count < 0 {
+        return Err(Error::argument(format!("number={count} is negative")));
+    }
+    mutex::create((count + processes - 1) / processes)?;
+    MUTEXES.store(count, Ordering::Relaxed);
+    Ok(())
+}
+
+/// `GA_Destroy_mutexes`. Collective.
+///
+/// # Errors
+/// There are none.
+pub fn destroy_mutexes() -> Result<()> {
+    mutex::destroy()?;
+    MUTEXES.store(-1, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Which mutex of which process.
+fn mutex_at(number: i32) -> Result<(i32, i32)> {
+    let count = MUTEXES.load(Ordering::Relaxed);
+    if !(0..count.max(0)).contains(&number) {
+        return Err(Error::argument(format!("mutex={number}, there are {}", count.max(0))));
+    }
+    let processes = armci::job()?.processes() as i32;
+    Ok((number / processes, number % processes))
+}
+
+/// Lock a mutex. Blocks.
+///
+/// # Errors
+/// There is no such mutex, or the caller has it.
+pub fn lock(number: i32) -> Result<()> {
+    let (mutex, process) = mutex_at(number)?;
+    Ok(mutex::lock(mutex, process)?)
+}
+
+/// Unlock it.
+///
+/// # Errors
+/// There is no such mutex, or the caller has it not.
+pub fn unlock(number: i32) -> Result<()> {
+    let (mutex, process) = mutex_at(number)?;
+    Ok(mutex::unlock(mutex, process)?)
+}

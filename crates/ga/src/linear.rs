@@ -1,0 +1,280 @@
+//! Matrix products, systems of equations, eigenvalues; collective. A product is made by everybody for the blocks that it has. What LAPACK
+//! does is done by the first process, on the whole matrix.
+
+use isthmus_armci::reduction::{Operator, all_reduce};
+
+use crate::array::Array;
+use crate::blas::{self, Matrix};
+use crate::element::Element;
+use crate::error::{Error, Result};
+use crate::kind::{Generic, Kind, dispatch};
+use crate::life::collectively;
+use crate::local::{Part, map, scalar};
+use crate::onesided::{fetch, store};
+use crate::patch::Patch;
+
+/// Columns of the first matrix that are multiplied at a time: bounds the memory for what is fetched.
+const STEP: i64 = 512;
+
+/// A factor of a product: a matrix, or a patch that is one, and whether it is transposed.
+pub type Factor<'a> = (Part<'a>, bool);
+
+struct DoMultiply<'a> {
+    a: Factor<'a>,
+    b: Factor<'a>,
+    c: Part<'a>,
+    alpha: *const u8,
+    beta: *const u8,
+}
+
+/// The two dimensions of a patch that are more than one long, or the last ones.
+fn sides(patch: &Patch) -> Result<[usize; 2]> {
+    let extents = patch.extents();
+    let rank = extents.len();
+    if rank < 2 {
+        return Err(Error::argument("a vector is no matrix"));
+    }
+    let mut long: Vec<usize> = (0..rank).filter(|d| extents[*d] > 1).collect();
+    for d in (0..rank).rev() {
+        if long.len() < 2 && !long.contains(&d) {
+            long.push(d);
+        }
+    }
+    long.sort_unstable();
+    match long.as_slice() {
+        [rows, columns] => Ok([*rows, *columns]),
+        _ => Err(Error::argument("a patch with more than two dimensions is no matrix")),
+    }
+}
+
+/// Elements `rows` x `columns` of a factor, counted within it after it was transposed; as fetched, and how to read it.
+fn fetch_factor<T: Element>(factor: Factor<'_>, rows: [i64; 2], columns: [i64; 2]) -> Result<(Vec<T>, usize, bool)> {
+    let ((array, patch), is_transposed) = factor;
+    let [row, column] = sides(patch)?;
+    let (first, second) = if is_transposed {
+        (columns, rows)
+    } else {
+        (rows, columns)
+    };
+    let mut wanted = patch.clone();
+    (wanted.lo[row], wanted.hi[row]) = (patch.lo[row] + first[0], patch.lo[row] + first[1]);
+    (wanted.lo[column], wanted.hi[column]) = (patch.lo[column] + second[0], patch.lo[column] + second[1]);
+    let leading = (second[1] - second[0] + 1) as usize;
+    Ok((fetch(array, &wanted)?, leading, is_transposed))
+}
+
+impl Generic for DoMultiply<'_> {
+    type Output = ();
+
+    fn call<T: Element>(self) -> Result<()> {
+        // SAFETY: `multiply`'s caller vouches for the scalars.
+        let (alpha, beta) = unsafe { (scalar::<T>(self.alpha, "alpha")?, scalar::<T>(self.beta, "beta")?) };
+        let (array, patch) = self.c;
+        let extents = |factor: Factor<'_>| -> Result<[i64; 2]> {
+            let ((array, patch), is_transposed) = factor;
+            array.check(patch)?;
+            let [row, column] = sides(patch)?;
+            let extents = patch.extents();
+            let (rows, columns) = (extents[row], extents[column]);
+            Ok(if is_transposed {
+                [columns, rows]
+            } else {
+                [rows, columns]
+            })
+        };
+        let ([m, k], [k2, n], [m2, n2]) = (extents(self.a)?, extents(self.b)?, extents((self.c, false))?);
+        if k != k2 || m != m2 || n != n2 {
+            return Err(Error::argument(format!(
+                "matrices of {m} x {k} and {k2} x {n} do not make one of {m2} x {n2}"
+            )));
+        }
+        for other in [self.a.0.0, self.b.0.0] {
+            if other.kind != array.kind {
+                return Err(Error::argument("the matrices have elements of different types"));
+            }
+        }
+        let [row, column] = sides(patch)?;
+        for block in array.own_blocks(patch) {
+            map(array, &block.patch, |element: T| match beta == T::ZERO {
+                true => T::ZERO,
+                false => beta.mul(element),
+            })?;
+            let along = |d: usize| [block.patch.lo[d] - patch.lo[d], block.patch.hi[d] - patch.lo[d]];
+            let (rows, columns) = (along(row), along(column));
+            if block.strides[column] != 1 {
+                return Err(Error::unsupported("a product whose columns are not the last dimension"));
+            }
+            let [height, width] = [rows, columns].map(|[lo, hi]| (hi - lo + 1) as usize);
+            for begin in (0..k).step_by(STEP as usize) {
+                let inner = [begin, (begin + STEP).min(k) - 1];
+                let depth = (inner[1] - inner[0] + 1) as usize;
+                let (a, a_leading, a_transposed) = fetch_factor::<T>(self.a, rows, inner)?;
+                let (b, b_leading, b_transposed) = fetch_factor::<T>(self.b, inner, columns)?;
+                let factor = |values: &Vec<T>, leading, is_transposed| Matrix {
+                    at: values.as_ptr(),
+                    leading,
+                    is_transposed,
+                };
+                // SAFETY: the factors have as many elements, and the block lies in our own part.
+                unsafe {
+                    blas::multiply(
+                        [height, width, depth],
+                        alpha,
+                        factor(&a, a_leading, a_transposed),
+                        factor(&b, b_leading, b_transposed),
+                        array.own_part().cast::<T>().offset(block.offset as isize),
+                        block.strides[row] as usize,
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `c = alpha * a * b + beta * c`, for matrices and patches that are matrices. Collective.
+///
+/// # Errors
+/// Extents that do not fit, different types.
+///
+/// # Safety
+/// The scalars must be good for one element.
+pub unsafe fn multiply(alpha: *const u8, a: Factor<'_>, b: Factor<'_>, beta: *const u8, c: Part<'_>) -> Result<()> {
+    collectively(&*c.0.group()?, || {
+        dispatch(c.0.kind, DoMultiply { a, b, c, alpha, beta })
+    })
+}
+
+fn square(array: &Array) -> Result<usize> {
+    match array.dims.as_slice() {
+        [rows, columns] if rows == columns => Ok(*rows as usize),
+        _ => Err(Error::argument(format!("array '{}' is no square matrix", array.name))),
+    }
+}
+
+fn turned<T: Copy>(values: &[T], rows: usize, columns: usize) -> Vec<T> {
+    (0..columns)
+        .flat_map(|column| (0..rows).map(move |row| values[row * columns + column]))
+        .collect()
+}
+
+/// Let the first process of the array's group do something, and all hear whether it went well.
+fn first_does(array: &Array, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    let group = array.group()?;
+    collectively(&group, || {
+        let outcome = if group.me() == Some(0) { work() } else { Ok(()) };
+        let mut failed = i32::from(outcome.is_err()).to_ne_bytes();
+        all_reduce(&group.link()?, &mut failed, Kind::Int.of_reduction()?, Operator::Max)?;
+        outcome?;
+        match i32::from_ne_bytes(failed) {
+            0 => Ok(()),
+            _ => Err(Error::argument("the first process could not do it; it says why")),
+        }
+    })
+}
+
+struct DoSolve<'a> {
+    a: &'a Array,
+    b: &'a Array,
+    is_transposed: bool,
+    is_positive: bool,
+}
+
+impl Generic for DoSolve<'_> {
+    type Output = ();
+
+    fn call<T: Element>(self) -> Result<()> {
+        let rows = square(self.a)?;
+        let columns = match self.b.dims.as_slice() {
+            [length] if *length as usize == rows => 1,
+            [length, columns] if *length as usize == rows => *columns as usize,
+            _ => {
+                return Err(Error::argument(format!(
+                    "array '{}' must have {rows} rows, as '{}' has",
+                    self.b.name, self.a.name
+                )));
+            }
+        };
+        if self.a.kind != self.b.kind {
+            return Err(Error::argument("the arrays have elements of different types"));
+        }
+        let values: Vec<T> = fetch(self.a, &self.a.whole())?;
+        // By rows is the transpose by columns.
+        let mut matrix = if self.is_transposed {
+            values
+        } else {
+            turned(&values, rows, rows)
+        };
+        let mut right = turned(&fetch::<T>(self.b, &self.b.whole())?, rows, columns);
+        blas::solve(rows, columns, &mut matrix, &mut right, self.is_positive)?;
+        store(self.b, &self.b.whole(), &turned(&right, columns, rows))
+    }
+}
+
+/// `GA_Solve`, `GA_Lu_solve`, `GA_Llt_solve`: `b` becomes `x` of `a x = b`. Collective.
+///
+/// # Errors
+/// Extents that do not fit, a singular matrix, no LAPACK.
+pub fn solve(a: &Array, b: &Array, is_transposed: bool, is_positive: bool) -> Result<()> {
+    let work = DoSolve {
+        a,
+        b,
+        is_transposed,
+        is_positive,
+    };
+    first_does(b, || dispatch(a.kind, work))
+}
+
+struct DoInvert<'a>(&'a Array);
+
+impl Generic for DoInvert<'_> {
+    type Output = ();
+
+    fn call<T: Element>(self) -> Result<()> {
+        let rows = square(self.0)?;
+        let mut values: Vec<T> = fetch(self.0, &self.0.whole())?;
+        values = turned(&values, rows, rows);
+        blas::invert(rows, &mut values)?;
+        // The lower triangle by columns; the rest is its mirror.
+        for column in 0..rows {
+            for row in column + 1..rows {
+                values[row * rows + column] = values[column * rows + row].conjugate();
+            }
+        }
+        store(self.0, &self.0.whole(), &turned(&values, rows, rows))
+    }
+}
+
+/// `GA_Spd_invert`: a symmetric positive definite matrix becomes its inverse. Collective.
+///
+/// # Errors
+/// It is none, or there is no LAPACK.
+pub fn invert(a: &Array) -> Result<()> {
+    first_does(a, || dispatch(a.kind, DoInvert(a)))
+}
+
+/// `GA_Diag` and its kin: eigenvalues of a symmetric matrix, ascending, and its eigenvectors as the columns of `vectors`; with a metric
+/// of the generalized problem. Collective; all get the values.
+///
+/// # Errors
+/// The arrays are no square matrices of doubles of one size, or there is no LAPACK.
+pub fn eigen(a: &Array, metric: Option<&Array>, vectors: &Array) -> Result<Vec<f64>> {
+    let rows = square(a)?;
+    for array in [a, vectors].into_iter().chain(metric) {
+        if square(array)? != rows || array.kind != Kind::Double {
+            return Err(Error::argument(format!(
+                "array '{}' must be a matrix of {rows} x {rows} doubles",
+                array.name
+            )));
+        }
+    }
+    let mut values = vec![0.0_f64; rows];
+    first_does(a, || {
+        let mut matrix: Vec<f64> = fetch(a, &a.whole())?;
+        let mut metric = metric.map(|metric| fetch::<f64>(metric, &metric.whole())).transpose()?;
+        values = blas::eigen(rows, &mut matrix, metric.as_deref_mut())?;
+        store(vectors, &vectors.whole(), &turned(&matrix, rows, rows))
+    })?;
+    a.group()?.link()?.broadcast(crate::local::as_bytes(&mut values), 0)?;
+    Ok(values)
+}

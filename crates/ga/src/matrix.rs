@@ -1,0 +1,264 @@
+//! Copies, transposes, and operations on rows, columns and diagonals of matrices; collective.
+
+use crate::array::Array;
+use crate::element::Element;
+use crate::error::{Error, Result};
+use crate::kind::{Generic, dispatch};
+use crate::life::collectively;
+use crate::local::{Part, combine, for_each_row, scalar};
+use crate::onesided::{Buffer, Way, fetch, store, transfer};
+use crate::patch::Patch;
+
+/// `GA_Copy`, `NGA_Copy_patch`: `to` becomes `from`, perhaps transposed (dimensions in the other order). Collective over the group of
+/// `to`.
+///
+/// # Errors
+/// Patches that do not match, different types.
+pub fn copy(from: Part<'_>, to: Part<'_>, transpose: bool) -> Result<()> {
+    collectively(&*to.0.group()?, || {
+        from.0.check(from.1)?;
+        to.0.check(to.1)?;
+        to.0.check_like(to.1, from.0, from.1)?;
+        if transpose {
+            return dispatch(to.0.kind, DoTranspose(from, to));
+        }
+        if from.1.extents() != to.1.extents() {
+            return dispatch(to.0.kind, DoReshape(from, to));
+        }
+        // Everybody fetches what it has of the destination, straight to where it belongs.
+        let width = to.0.kind.bytes();
+        for block in to.0.own_blocks(to.1) {
+            let buffer = Buffer {
+                at: to.0.own_part().wrapping_add(block.offset as usize * width),
+                strides: block.strides.clone(),
+            };
+            let source = block.patch.moved(&to.1.lo, &from.1.lo);
+            // SAFETY: the block lies in our own part.
+            unsafe { transfer(from.0, &source, &buffer, Way::Get)? };
+        }
+        Ok(())
+    })
+}
+
+struct DoReshape<'a>(Part<'a>, Part<'a>);
+
+impl Generic for DoReshape<'_> {
+    type Output = ();
+
+    fn call<T: Element>(self) -> Result<()> {
+        combine(self.1, [self.0], |[value]: [T; 1]| value)
+    }
+}
+
+struct DoTranspose<'a>(Part<'a>, Part<'a>);
+
+impl Generic for DoTranspose<'_> {
+    type Output = ();
+
+    fn call<T: Element>(self) -> Result<()> {
+        let (from, to) = (self.0, self.1);
+        let turned: Vec<i64> = from.1.extents().into_iter().rev().collect();
+        if turned != to.1.extents() {
+            return Err(Error::argument("the patches do not match when one is transposed"));
+        }
+        let origin = vec![0; to.0.rank()];
+        for block in to.0.own_blocks(to.1) {
+            let piece = block.patch.moved(&to.1.lo, &origin);
+            let source = piece.transposed().moved(&origin, &from.1.lo);
+            let values: Vec<T> = fetch(from.0, &source)?;
+            let steps = crate::patch::strides(&source.extents());
+            let turned = block.patch.indexes().map(|index| {
+                let back: Vec<i64> = (0..index.len())
+                    .map(|d| index[index.len() - 1 - d] - to.1.lo[index.len() - 1 - d] + from.1.lo[d])
+                    .collect();
+                values[crate::patch::offset(&back, &source.lo, &steps) as usize]
+            });
+            store(to.0, &block.patch, &turned.collect::<Vec<T>>())?;
+        }
+        Ok(())
+    }
+}
+
+fn matrix(array: &Array) -> Result<(i64, i64)> {
+    match array.dims.as_slice() {
+        [rows, columns] => Ok((*rows, *columns)),
+        _ => Err(Error::argument(format!("array '{}' is no matrix", array.name))),
+    }
+}
+
+struct DoSymmetrize<'a>(&'a Array);
+
+impl Generic for DoSymmetrize<'_> {
+    type Output = ();
+
+    fn call<T: Element>(self) -> Result<()> {
+        let array = self.0;
+        let group = array.group()?;
+        let half = T::from_real(0.5);
+        let mut results = Vec::new();
+        for block in array.own_blocks(&array.whole()) {
+            let ours: Vec<T> = fetch(array, &block.patch)?;
+            let theirs: Vec<T> = fetch(array, &block.patch.transposed())?;
+            let extents = block.patch.extents();
+            let (height, width) = (extents[0] as usize, extents[1] as usize);
+            let mean = |at: usize| {
+                let sum = ours[at].add(theirs[at % width * height + at / width]);
+                // Half of an integer would be lost.
+                match T::KIND {
+                    crate::kind::Kind::Int | crate::kind::Kind::Long | crate::kind::Kind::LongLong => {
+                        sum.div(T::from_real(2.0))
+                    }
+                    _ => sum.mul(half),
+                }
+            };
+            results.push((block.patch, (0..ours.len()).map(mean).collect::<Vec<T>>()));
+        }
+        // Nobody writes before everybody has read.
+        crate::life::sync_group(&group)?;
+        for (patch, values) in results {
+            store(array, &patch, &values)?;
+        }
+        Ok(())
+    }
+}
+
+/// `GA_Symmetrize`: a square matrix becomes the mean of itself and its transpose. Collective.
+///
+/// # Errors
+/// It is no square matrix.
+pub fn symmetrize(array: &Array) -> Result<()> {
+    let (rows, columns) = matrix(array)?;
+    if rows != columns {
+        return Err(Error::argument(format!("array '{}' is not square", array.name)));
+    }
+    collectively(&*array.group()?, || dispatch(array.kind, DoSymmetrize(array)))
+}
+
+/// Operations on the diagonal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Diagonal {
+    /// This one is added.
+    Shift(*const u8),
+    /// It becomes 0.
+    Zero,
+}
+
+/// What is done with rows, columns or a diagonal and a vector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ByVector {
+    /// The diagonal becomes the vector.
+    SetDiagonal,
+    /// The vector is added to the diagonal.
+    AddDiagonal,
+    /// The vector becomes the diagonal.
+    GetDiagonal,
+    /// Each row is multiplied by its element.
+    ScaleRows,
+    /// Each column is.
+    ScaleColumns,
+}
+
+struct DoDiagonal<'a>(&'a Array, Diagonal);
+
+impl Generic for DoDiagonal<'_> {
+    type Output = ();
+
+    fn call<T: Element>(self) -> Result<()> {
+        let by = match self.1 {
+            // SAFETY: `diagonal`'s caller vouches for the scalar.
+            Diagonal::Shift(at) => Some(unsafe { scalar::<T>(at, "c") }?),
+            Diagonal::Zero => None,
+        };
+        for_each_row(self.0, &self.0.whole(), |first, row: &mut [T]| {
+            if let Some(element) = on_diagonal(first, row) {
+                *element = by.map_or(T::ZERO, |by| element.add(by));
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The element of a row that is on the diagonal.
+fn on_diagonal<'a, T>(first: &[i64], row: &'a mut [T]) -> Option<&'a mut T> {
+    let at = usize::try_from(first[0] - first[1]).ok()?;
+    row.get_mut(at)
+}
+
+/// `GA_Shift_diagonal`, `GA_Zero_diagonal`. Collective.
+///
+/// # Errors
+/// It is no matrix.
+///
+/// # Safety
+/// A scalar must be good for one element.
+pub unsafe fn diagonal(array: &Array, operation: Diagonal) -> Result<()> {
+    matrix(array)?;
+    collectively(&*array.group()?, || dispatch(array.kind, DoDiagonal(array, operation)))
+}
+
+struct DoByVector<'a>(&'a Array, &'a Array, ByVector);
+
+impl Generic for DoByVector<'_> {
+    type Output = ();
+
+    fn call<T: Element>(self) -> Result<()> {
+        let Self(array, vector, operation) = self;
+        let whole = Patch::new([0], [vector.dims[0] - 1]);
+        if operation == ByVector::GetDiagonal {
+            return for_each_row(vector, &whole, |first, row: &mut [T]| {
+                for (at, element) in (first[0]..).zip(row) {
+                    *element = fetch::<T>(array, &Patch::new([at, at], [at, at]))?[0];
+                }
+                Ok(())
+            });
+        }
+        let values: Vec<T> = fetch(vector, &whole)?;
+        for_each_row(array, &array.whole(), |first, row: &mut [T]| {
+            match operation {
+                ByVector::SetDiagonal | ByVector::AddDiagonal => {
+                    if let Some(element) = on_diagonal(first, row) {
+                        let value = values[first[0] as usize];
+                        *element = match operation {
+                            ByVector::SetDiagonal => value,
+                            _ => element.add(value),
+                        };
+                    }
+                }
+                ByVector::ScaleRows => {
+                    let by = values[first[0] as usize];
+                    row.iter_mut().for_each(|element| *element = element.mul(by));
+                }
+                ByVector::ScaleColumns => {
+                    let by = &values[first[1] as usize..];
+                    row.iter_mut()
+                        .zip(by)
+                        .for_each(|(element, by)| *element = element.mul(*by));
+                }
+                ByVector::GetDiagonal => {}
+            }
+            Ok(())
+        })
+    }
+}
+
+/// `GA_Set_diagonal` and its kin. Collective.
+///
+/// # Errors
+/// It is no matrix, or the vector's length or type is another.
+pub fn by_vector(array: &Array, vector: &Array, operation: ByVector) -> Result<()> {
+    let (rows, columns) = matrix(array)?;
+    let needed = match operation {
+        ByVector::ScaleRows => rows,
+        ByVector::ScaleColumns => columns,
+        _ => rows.min(columns),
+    };
+    if vector.rank() != 1 || vector.dims[0] != needed || vector.kind != array.kind {
+        return Err(Error::argument(format!(
+            "array '{}' must be a vector of {needed} elements of the type of '{}'",
+            vector.name, array.name
+        )));
+    }
+    collectively(&*array.group()?, || {
+        dispatch(array.kind, DoByVector(array, vector, operation))
+    })
+}

@@ -1,0 +1,288 @@
+//! Put, get, accumulate and their kin: copies between a buffer and the blocks that a patch touches.
+
+use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
+
+use isthmus_armci::accumulate::{self, Sum};
+use isthmus_armci::life::job;
+use isthmus_armci::section::Section;
+use isthmus_armci::transfer::copy_section;
+
+use crate::array::Array;
+use crate::error::{Error, Result};
+use crate::kind::Kind;
+use crate::patch::Patch;
+
+/// What is done with a patch.
+#[derive(Debug, Clone, Copy)]
+pub enum Way {
+    /// From the buffer to the array.
+    Put,
+    /// From the array to the buffer.
+    Get,
+    /// Added to the array, after each element of the buffer was multiplied with this one.
+    Accumulate(*const u8),
+}
+
+/// A buffer of the program: where the first element is, and the distance between neighbours in each dimension, in elements.
+#[derive(Debug, Clone)]
+pub struct Buffer {
+    /// First element.
+    pub at: *mut u8,
+    /// By dimension.
+    pub strides: Vec<i64>,
+}
+
+impl Buffer {
+    /// As C programs tell it: `ld[d]` is the extent of dimension `d + 1` in the buffer.
+    ///
+    /// # Errors
+    /// It is null, or an extent is less than the patch's.
+    pub fn new(at: *mut u8, ld: &[i64], patch: &Patch) -> Result<Self> {
+        if at.is_null() {
+            return Err(Error::argument("buf is null"));
+        }
+        let extents = patch.extents();
+        let mut strides = vec![1; extents.len()];
+        for d in (0..extents.len().saturating_sub(1)).rev() {
+            if ld[d] < extents[d + 1] {
+                return Err(Error::argument(format!(
+                    "ld[{d}]={} is less than the patch's extent of dimension {}, {}",
+                    ld[d],
+                    d + 1,
+                    extents[d + 1]
+                )));
+            }
+            strides[d] = strides[d + 1] * ld[d];
+        }
+        Ok(Self { at, strides })
+    }
+
+    /// Without gaps.
+    pub fn dense(at: *mut u8, patch: &Patch) -> Self {
+        Self {
+            at,
+            strides: crate::patch::strides(&patch.extents()),
+        }
+    }
+}
+
+/// Move a patch, which may be checked already. Does not wait for anybody.
+///
+/// # Errors
+/// The patch is not within the array; elements that cannot be added.
+///
+/// # Safety
+/// The buffer must be good for the patch.
+pub unsafe fn transfer(array: &Array, patch: &Patch, buffer: &Buffer, way: Way) -> Result<()> {
+    array.check(patch)?;
+    // SAFETY: the caller's promise.
+    unsafe { transfer_every(array, patch, buffer, way, None) }
+}
+
+/// As [`transfer`], of every `skip`-th element in each dimension; the buffer has these one after the other.
+///
+/// # Errors
+/// As for [`transfer`]; a step that is not positive.
+///
+/// # Safety
+/// As for [`transfer`].
+pub unsafe fn transfer_strided(array: &Array, patch: &Patch, skip: &[i64], buffer: &Buffer, way: Way) -> Result<()> {
+    array.check(patch)?;
+    if let Some(d) = skip.iter().position(|step| *step < 1) {
+        return Err(Error::argument(format!("skip[{d}]={} must be positive", skip[d])));
+    }
+    // SAFETY: the caller's promise.
+    unsafe { transfer_every(array, patch, buffer, way, Some(skip)) }
+}
+
+/// # Safety
+/// As for [`transfer`].
+unsafe fn transfer_every(array: &Array, patch: &Patch, buffer: &Buffer, way: Way, skip: Option<&[i64]>) -> Result<()> {
+    let width = array.kind.bytes() as i64;
+    let rank = array.rank();
+    for block in array.blocks(patch) {
+        // The first element of the block that is meant, how many there are, and which of the buffer it is.
+        let mut first = block.patch.lo.clone();
+        let mut counts = vec![0; rank];
+        let mut place = 0;
+        for d in 0..rank {
+            let step = skip.map_or(1, |skip| skip[d]);
+            let before = (first[d] - patch.lo[d] + step - 1) / step;
+            first[d] = patch.lo[d] + before * step;
+            counts[d] = (block.patch.hi[d] - first[d] + step) / step;
+            place += before * buffer.strides[d];
+        }
+        if counts.iter().any(|count| *count < 1) {
+            continue;
+        }
+        let there = array
+            .part(block.owner)
+            .wrapping_offset((block.place(&first) * width) as isize);
+        let here = buffer.at.wrapping_offset((place * width) as isize);
+        let stride = |d: usize| {
+            let step = skip.map_or(1, |skip| skip[d]);
+            (buffer.strides[d] * width, block.strides[d] * step * width)
+        };
+        let is_row = stride(rank - 1) == (width, width);
+        let (row, inner) = match is_row {
+            true => (counts[rank - 1] * width, rank - 1),
+            false => (width, rank),
+        };
+        let is_get = matches!(way, Way::Get);
+        let levels = (0..inner).rev().map(|d| {
+            let (here, there) = stride(d);
+            let (from, to) = if is_get { (there, here) } else { (here, there) };
+            (counts[d] as u64, from, to)
+        });
+        let section = Section::of(row as u64, levels);
+        let (here, there) = (here.expose_provenance() as u64, there.expose_provenance() as u64);
+        // SAFETY: the block lies within its owner's part, which is mapped; the buffer is the caller's promise.
+        unsafe {
+            match way {
+                Way::Put => copy_section(&section, here, there),
+                Way::Get => copy_section(&section, there, here),
+                Way::Accumulate(scale) => {
+                    if scale.is_null() {
+                        return Err(Error::argument("alpha is null"));
+                    }
+                    let kind = array.kind.of_accumulate()?;
+                    let sum = Sum { kind, scale };
+                    accumulate::add_section(job()?, sum, &section, here, there, array.absolute(block.owner));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The elements of a patch, one after the other.
+///
+/// # Errors
+/// As for [`transfer`].
+pub fn fetch<T: Copy>(array: &Array, patch: &Patch) -> Result<Vec<T>> {
+    debug_assert_eq!(size_of::<T>(), array.kind.bytes());
+    let count = patch.count() as usize;
+    let mut values = Vec::<T>::with_capacity(count);
+    let buffer = Buffer::dense(values.as_mut_ptr().cast(), patch);
+    // SAFETY: there is room for all of them, and all are written.
+    unsafe {
+        transfer(array, patch, &buffer, Way::Get)?;
+        values.set_len(count);
+    }
+    Ok(values)
+}
+
+/// Put elements, one after the other, into a patch.
+///
+/// # Errors
+/// As for [`transfer`].
+pub fn store<T: Copy>(array: &Array, patch: &Patch, values: &[T]) -> Result<()> {
+    debug_assert_eq!(size_of::<T>(), array.kind.bytes());
+    assert_eq!(values.len() as i64, patch.count(), "as many as the patch has");
+    let buffer = Buffer::dense(values.as_ptr().cast_mut().cast(), patch);
+    // SAFETY: a put only reads the buffer, which has all of them.
+    unsafe { transfer(array, patch, &buffer, Way::Put) }
+}
+
+/// A patch that may lie beyond the edges: what is beyond one comes in at the other (`NGA_Periodic_put` and its kin).
+///
+/// # Errors
+/// As for [`transfer`]; a patch that is longer than the array.
+///
+/// # Safety
+/// As for [`transfer`].
+pub unsafe fn periodic(array: &Array, patch: &Patch, buffer: &Buffer, way: Way) -> Result<()> {
+    let rank = array.rank();
+    // In each dimension the pieces of 0..dim that the patch is made of: beginning in the patch, beginning in the array, length.
+    let mut pieces: Vec<Vec<(i64, i64, i64)>> = Vec::with_capacity(rank);
+    for d in 0..rank {
+        let (dim, length) = (array.dims[d], patch.hi[d] - patch.lo[d] + 1);
+        if length < 1 || length > dim {
+            return Err(Error::argument(format!(
+                "array '{}': the patch has {length} elements in dimension {d}, the array {dim}",
+                array.name
+            )));
+        }
+        let begin = patch.lo[d].rem_euclid(dim);
+        let first = length.min(dim - begin);
+        let mut cut = vec![(0, begin, first)];
+        if first < length {
+            cut.push((first, 0, length - first));
+        }
+        pieces.push(cut);
+    }
+    let choices = Patch::new(
+        vec![0; rank],
+        pieces.iter().map(|cut| cut.len() as i64 - 1).collect::<Vec<_>>(),
+    );
+    for choice in choices.indexes() {
+        let piece = |d: usize| pieces[d][choice[d] as usize];
+        let lo: Vec<i64> = (0..rank).map(|d| piece(d).1).collect();
+        let hi: Vec<i64> = (0..rank).map(|d| piece(d).1 + piece(d).2 - 1).collect();
+        let place: i64 = (0..rank).map(|d| piece(d).0 * buffer.strides[d]).sum();
+        let at = buffer.at.wrapping_offset((place * array.kind.bytes() as i64) as isize);
+        let part = Buffer {
+            at,
+            strides: buffer.strides.clone(),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { transfer(array, &Patch { lo, hi }, &part, way)? };
+    }
+    Ok(())
+}
+
+/// One element at each of these indexes: `values` has them in the same order.
+///
+/// # Errors
+/// As for [`transfer`].
+///
+/// # Safety
+/// `values` must be good for as many elements.
+pub unsafe fn elements(
+    array: &Array,
+    values: *mut u8,
+    indexes: impl Iterator<Item = Vec<i64>> + Clone,
+    way: Way,
+) -> Result<()> {
+    // Nothing is touched if one of them is wrong.
+    for index in indexes.clone() {
+        array.check(&Patch::new(index.clone(), index))?;
+    }
+    for (at, index) in indexes.enumerate() {
+        let patch = Patch::new(index.clone(), index);
+        let buffer = Buffer::dense(values.wrapping_add(at * array.kind.bytes()), &patch);
+        // SAFETY: the caller's promise.
+        unsafe { transfer_every(array, &patch, &buffer, way, None)? };
+    }
+    Ok(())
+}
+
+/// Where an element lies, as mapped here, and whose it is.
+///
+/// # Errors
+/// It is not in the array.
+pub fn locate(array: &Array, index: &[i64]) -> Result<(usize, *mut u8)> {
+    let patch = Patch::new(index, index);
+    array.check(&patch)?;
+    let block = &array.blocks(&patch)[0];
+    let place = (block.offset * array.kind.bytes() as i64) as isize;
+    Ok((block.owner, array.part(block.owner).wrapping_offset(place)))
+}
+
+/// `NGA_Read_inc`: add to an integer, and answer what it was. Atomic.
+///
+/// # Errors
+/// It is not in the array, or the array has no integers.
+pub fn read_inc(array: &Array, index: &[i64], by: i64) -> Result<i64> {
+    let (_, at) = locate(array, index)?;
+    // SAFETY: an aligned element in memory that is mapped, of this type.
+    unsafe {
+        match array.kind {
+            Kind::Int => Ok(i64::from(
+                AtomicI32::from_ptr(at.cast()).fetch_add(by as i32, Ordering::SeqCst),
+            )),
+            Kind::Long | Kind::LongLong => Ok(AtomicI64::from_ptr(at.cast()).fetch_add(by, Ordering::SeqCst)),
+            _ => Err(Error::argument(format!("array '{}' has no integers", array.name))),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! What comes to one number: dot products, norms, the largest and smallest element; collective.
+
+use isthmus_armci::reduction::{Operator, all_reduce};
+
+use crate::array::Array;
+use crate::element::{Complex, Element};
+use crate::error::{Error, Result};
+use crate::kind::{Generic, Kind, dispatch};
+use crate::life::collectively;
+use crate::local::{Part, as_bytes, fold, operand};
+use crate::onesided::fetch;
+
+struct DoDot<'a>(Part<'a>, bool, Part<'a>, bool);
+
+/// Of a type, in the first bytes.
+type Scalar = [u8; 16];
+
+impl Generic for DoDot<'_> {
+    type Output = Scalar;
+
+    fn call<T: Element>(self) -> Result<Scalar> {
+        let Self(a, transpose_a, b, transpose_b) = self;
+        a.0.check(a.1)?;
+        b.0.check(b.1)?;
+        a.0.check_like(a.1, b.0, b.1)?;
+        let mut sum = [T::ZERO];
+        for block in a.0.own_blocks(a.1) {
+            let ours: Vec<T> = fetch(a.0, &block.patch)?;
+            let theirs: Vec<T> = if transpose_a == transpose_b {
+                operand(&block.patch, a.1, b.0, b.1)?
+            } else {
+                transposed_operand(&block.patch, a, b)?
+            };
+            for (x, y) in ours.into_iter().zip(theirs) {
+                sum[0] = sum[0].add(x.mul(y));
+            }
+        }
+        all_reduce(
+            &a.0.group()?.link()?,
+            as_bytes(&mut sum),
+            T::KIND.of_reduction()?,
+            Operator::Sum,
+        )?;
+        let mut scalar = [0; 16];
+        scalar[..size_of::<T>()].copy_from_slice(as_bytes(&mut sum));
+        Ok(scalar)
+    }
+}
+
+/// The elements of `b` at the places of a piece of `a`, row and column exchanged.
+fn transposed_operand<T: Element>(piece: &crate::patch::Patch, a: Part<'_>, b: Part<'_>) -> Result<Vec<T>> {
+    if a.0.rank() != 2 || b.0.rank() != 2 {
+        return Err(Error::argument("only matrices can be transposed"));
+    }
+    let (rows, columns) = (a.1.extents()[0], a.1.extents()[1]);
+    if b.1.extents() != [columns, rows] {
+        return Err(Error::argument("the patches do not match when one is transposed"));
+    }
+    let its = piece.moved(&a.1.lo, &[0, 0]).transposed().moved(&[0, 0], &b.1.lo);
+    let values: Vec<T> = fetch(b.0, &its)?;
+    let (height, width) = (its.extents()[0] as usize, its.extents()[1] as usize);
+    let mut turned = Vec::with_capacity(values.len());
+    for column in 0..width {
+        turned.extend((0..height).map(|row| values[row * width + column]));
+    }
+    Ok(turned)
+}
+
+/// `GA_?dot`, `NGA_?dot_patch`: the sum of products, not conjugated, in the first bytes of the answer. Collective.
+///
+/// # Errors
+/// Patches that do not match, arrays of another type than `kind`.
+pub fn dot(kind: &[Kind], a: Part<'_>, transpose_a: bool, b: Part<'_>, transpose_b: bool) -> Result<Scalar> {
+    if !kind.contains(&a.0.kind) {
+        return Err(Error::argument(format!(
+            "array '{}' has elements of type {:?}, this is for {:?}",
+            a.0.name, a.0.kind, kind
+        )));
+    }
+    collectively(&*a.0.group()?, || {
+        dispatch(a.0.kind, DoDot(a, transpose_a, b, transpose_b))
+    })
+}
+
+/// What a norm adds up, and what it takes the largest of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Norm {
+    /// The largest sum of absolute values of a column.
+    One,
+    /// Of a row.
+    Infinity,
+}
+
+struct DoNorm<'a>(&'a Array, Norm);
+
+impl Generic for DoNorm<'_> {
+    type Output = f64;
+
+    fn call<T: Element>(self) -> Result<f64> {
+        let Self(array, norm) = self;
+        // A vector is a column.
+        let (rows, columns) = match array.dims.as_slice() {
+            [rows] => (*rows, 1),
+            [rows, columns] => (*rows, *columns),
+            _ => {
+                return Err(Error::argument(format!(
+                    "array '{}' is no vector or matrix",
+                    array.name
+                )));
+            }
+        };
+        let length = if norm == Norm::One { columns } else { rows };
+        let mut sums = fold(
+            array,
+            &array.whole(),
+            vec![0.0_f64; length as usize],
+            |mut sums, index, element: T| {
+                let at = match norm {
+                    Norm::One => index.get(1).copied().unwrap_or(0),
+                    Norm::Infinity => index[0],
+                };
+                sums[at as usize] += magnitude(element);
+                sums
+            },
+        )?;
+        all_reduce(
+            &array.group()?.link()?,
+            as_bytes(&mut sums),
+            Kind::Double.of_reduction()?,
+            Operator::Sum,
+        )?;
+        Ok(sums.into_iter().fold(0.0, f64::max))
+    }
+}
+
+/// The absolute value, as a real number.
+pub fn magnitude<T: Element>(element: T) -> f64 {
+    match T::KIND {
+        Kind::Complex | Kind::DoubleComplex => element.order().sqrt(),
+        _ => element.order().abs(),
+    }
+}
+
+/// `GA_Norm1`, `GA_Norm_infinity`. Collective.
+///
+/// # Errors
+/// The array has more than two dimensions.
+pub fn norm(array: &Array, norm: Norm) -> Result<f64> {
+    collectively(&*array.group()?, || dispatch(array.kind, DoNorm(array, norm)))
+}
+
+/// What the first bytes of an answer of [`dot`] are.
+pub fn real<T: Element>(scalar: &Scalar) -> T {
+    // SAFETY: 16 bytes hold an element of any type, and any bytes are one.
+    unsafe { scalar.as_ptr().cast::<T>().read_unaligned() }
+}
+
+/// As a C function answers it.
+pub type DoubleComplex = Complex<f64>;
+
+struct DoSelect<'a>(&'a Array, Operator);
+
+impl Generic for DoSelect<'_> {
+    type Output = (Scalar, Vec<i64>);
+
+    fn call<T: Element>(self) -> Result<Self::Output> {
+        let Self(array, operator) = self;
+        let better = |new: T, old: T| match operator {
+            Operator::Max => new.larger(old) == new && new != old,
+            _ => new.smaller(old) == new && new != old,
+        };
+        let best = fold(
+            array,
+            &array.whole(),
+            None,
+            |best: Option<(T, Vec<i64>)>, index, element: T| match best {
+                Some((old, at)) if !better(element, old) => Some((old, at)),
+                _ => Some((element, index.to_vec())),
+            },
+        )?;
+        // Everybody's best, with the index of each; whoever has none says so.
+        let width = size_of::<T>();
+        let mut mine = vec![0_u8; width + 8 * array.rank() + 1];
+        if let Some((element, index)) = &best {
+            mine[..width].copy_from_slice(as_bytes(&mut [*element]));
+            for (d, at) in index.iter().enumerate() {
+                mine[width + 8 * d..][..8].copy_from_slice(&at.to_ne_bytes());
+            }
+            mine[width + 8 * array.rank()] = 1;
+        }
+        let all = array.group()?.link()?.all_gather(&mine)?;
+        let mut chosen: Option<(T, Vec<i64>)> = None;
+        for told in all.chunks_exact(mine.len()).filter(|told| told[mine.len() - 1] == 1) {
+            // SAFETY: as many bytes as an element has.
+            let element = unsafe { told.as_ptr().cast::<T>().read_unaligned() };
+            let index = (0..array.rank())
+                .map(|d| i64::from_ne_bytes(told[width + 8 * d..][..8].try_into().unwrap_or_default()))
+                .collect::<Vec<_>>();
+            // Of equal ones the first in the array, whoever has it.
+            let is_better = chosen
+                .as_ref()
+                .is_none_or(|(old, at)| better(element, *old) || (element == *old && index < *at));
+            if is_better {
+                chosen = Some((element, index));
+            }
+        }
+        let (element, index) = chosen.ok_or_else(|| Error::argument("the array has no elements"))?;
+        let mut scalar = [0; 16];
+        scalar[..width].copy_from_slice(as_bytes(&mut [element]));
+        Ok((scalar, index))
+    }
+}
+
+/// `NGA_Select_elem`: the largest or smallest element, of complex ones by absolute value, and where the first such one is. Collective.
+///
+/// # Errors
+/// Another operator than `max` and `min`.
+pub fn select(array: &Array, operator: &str) -> Result<(Scalar, Vec<i64>)> {
+    let operator = match Operator::of(operator)? {
+        operator @ (Operator::Max | Operator::Min) => operator,
+        _ => return Err(Error::argument(format!("op=\"{operator}\" must be \"max\" or \"min\""))),
+    };
+    collectively(&*array.group()?, || dispatch(array.kind, DoSelect(array, operator)))
+}

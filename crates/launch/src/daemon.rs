@@ -1,0 +1,138 @@
+//! The part of a job that runs on another node: `mpiexec` itself, started there by the one that the user started.
+//!
+//! It reads a secret from its standard input, connects back to whom it was told, proves by the secret who it is, and is told what to
+//! run. From then on it does what `mpiexec` does on one node, and says what concerns the others. When the connection ends, so does
+//! its part of the job.
+
+use std::io::Read;
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use crate::failure::{Failure, Result};
+use crate::supervise::{self, Uplink};
+use crate::wire::{Connection, SECRET, ToHead, ToNode};
+
+/// How long one address is tried.
+const CONNECT: Duration = Duration::from_secs(5);
+/// How long `mpiexec` may take to answer.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// Whom to connect to, and as what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// Addresses of the machine that `mpiexec` runs on.
+    pub addresses: Vec<IpAddr>,
+    /// Where it listens.
+    pub port: u16,
+    /// Which node this is.
+    pub node: u32,
+}
+
+impl Call {
+    /// As an argument: `NODE@PORT@ADDRESS,ADDRESS`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('@');
+        let (node, port) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        let addresses = parts.next()?.split(',').map(|address| address.parse().ok());
+        Some(Self {
+            addresses: addresses.collect::<Option<_>>()?,
+            port,
+            node,
+        })
+    }
+}
+
+impl std::fmt::Display for Call {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let addresses: Vec<_> = self.addresses.iter().map(IpAddr::to_string).collect();
+        write!(f, "{}@{}@{}", self.node, self.port, addresses.join(","))
+    }
+}
+
+/// Run this node's part of the job; the answer is the exit code. Blocks until every process of it has gone.
+pub fn run(call: &Call) -> Result<u8> {
+    let secret = read_secret()?;
+    let mut connection = connect(call)?;
+    let hello = ToHead::Hello {
+        secret,
+        node: call.node,
+        version: env!("CARGO_PKG_VERSION").into(),
+    };
+    connection.send(&hello);
+    let mut part = None;
+    let mut uplink = Uplink::over(connection);
+    let began = Instant::now();
+    while part.is_none() {
+        for message in uplink.receive(ANSWER.saturating_sub(began.elapsed())) {
+            match message {
+                ToNode::Run(given) => part = Some(given),
+                ToNode::Card(card) => uplink.cards.push(card),
+                ToNode::End(code) => return Ok(code),
+                ToNode::Signal(_) => {}
+            }
+        }
+        if part.is_none() && (uplink.is_closed() || began.elapsed() >= ANSWER) {
+            return Err(failed("the mpiexec that started this node's daemon does not answer"));
+        }
+    }
+    let part = part.expect("the loop ends with one");
+    std::env::set_current_dir(&part.directory).map_err(|error| {
+        let directory = part.directory.to_string_lossy();
+        failed(&format!("cannot enter the directory {directory}: {error}"))
+    })?;
+    supervise::run_part(*part, uplink)
+}
+
+/// Said by the daemon, with the host, since the user sees it beside what other nodes say.
+fn failed(what: &str) -> Failure {
+    Failure {
+        message: format!("host {}: {what}", isthmus_os::host::name()),
+        code: 1,
+    }
+}
+
+/// 32 hexadecimal digits and a line feed. Not a byte more is taken: the rest is for rank 0.
+fn read_secret() -> Result<[u8; SECRET]> {
+    let mut line = [0; 2 * SECRET + 1];
+    // Not through the buffer that `stdin()` has.
+    let mut input = std::io::BufReader::with_capacity(1, isthmus_os::stdio::input());
+    let read = input.read_exact(&mut line).ok();
+    let text = read.and_then(|()| std::str::from_utf8(&line[..2 * SECRET]).ok());
+    let nonce = text.and_then(isthmus_engine::control::Nonce::parse);
+    nonce
+        .map(|nonce| nonce.0)
+        .ok_or_else(|| failed("the launcher does not pass standard input on, by which a daemon gets its secret"))
+}
+
+fn connect(call: &Call) -> Result<Connection> {
+    let mut last = String::from("no address was given");
+    for &address in &call.addresses {
+        let connected =
+            TcpStream::connect_timeout(&SocketAddr::new(address, call.port), CONNECT).and_then(Connection::over);
+        match connected {
+            Ok(connection) => return Ok(connection),
+            Err(error) => last = format!("{address} port {}: {error}", call.port),
+        }
+    }
+    Err(failed(&format!(
+        "cannot connect back to mpiexec ({last}): is there a firewall between, which must let the nodes connect to each other?"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_arguments() {
+        let call = Call {
+            addresses: vec!["10.0.0.1".parse().expect("one"), "fd00::1".parse().expect("one")],
+            port: 4711,
+            node: 3,
+        };
+        assert_eq!(Call::parse(&call.to_string()), Some(call));
+        for wrong in ["", "1@2", "1@2@x", "a@2@::1"] {
+            assert_eq!(Call::parse(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,462 @@
+//! A job on several nodes, seen from where the user started it: a daemon on each node ([`crate::daemon`]), which connects back.
+//!
+//! Output and standard input travel by the descriptors of the launcher that started the daemon (`ssh` passes them on), all else
+//! over the connections: what to run, how ranks are reached, the end of the job. A daemon whose connection ends takes its ranks with
+//! it, and one that is lost ends the job.
+
+use std::io::Write;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use isthmus_os::signal::Signals;
+use isthmus_os::{network, poll, random};
+
+use crate::daemon::Call;
+use crate::failure::{Failure, Result, say};
+use crate::nodes::{self, Node};
+use crate::options::Job;
+use crate::wire::{Card, Connection, Part, SECRET, ToHead, ToNode};
+
+/// How long a daemon may take to connect.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long daemons have to end their parts once the job ends, and then their launchers to end themselves.
+const GRACE: Duration = Duration::from_secs(5);
+/// How often the launchers are looked at.
+const LOOK: Duration = Duration::from_millis(50);
+/// Two signals closer together are one wish.
+const SAME_WISH: Duration = Duration::from_millis(200);
+/// Exit code when `--timeout` ends the job, as `timeout(1)` has it.
+const TIMED_OUT: u8 = 124;
+
+const TAKEN: [i32; 6] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTERM,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+];
+
+/// Run the job on these nodes; the answer is the exit code. Blocks until nothing of it is left, as far as the daemons say.
+pub fn run(job: Job, nodes: Vec<Node>) -> Result<u8> {
+    let signals = Signals::take_over(&TAKEN).map_err(|error| Failure::machine("take over signals", error))?;
+    let any = SocketAddr::new(IpAddr::from([0_u16; 8]), 0);
+    let listener = TcpListener::bind(any)
+        .or_else(|_| TcpListener::bind(SocketAddr::new(IpAddr::from([0_u8; 4]), 0)))
+        .map_err(|error| Failure::machine("listen to the nodes", error))?;
+    let port = listener
+        .local_addr()
+        .map_err(|error| Failure::machine("listen to the nodes", error))?
+        .port();
+    listener
+        .set_nonblocking(true)
+        .map_err(|error| Failure::machine("listen to the nodes", error))?;
+    let (mut nonce, mut secret) = ([0; 16], [0; SECRET]);
+    for bytes in [&mut nonce, &mut secret] {
+        random::fill(bytes).map_err(|error| Failure::machine("make the job's nonce", error))?;
+    }
+    let deadline = job.timeout.map(|limit| Instant::now() + limit);
+    let mut head = Head {
+        job,
+        nonce,
+        secret,
+        signals,
+        listener,
+        port,
+        strangers: Vec::new(),
+        nodes: Vec::new(),
+        cards: Vec::new(),
+        verdict: None,
+        ending: None,
+        told: None,
+        deadline,
+    };
+    for (index, node) in nodes.into_iter().enumerate() {
+        match head.start(index as u32, &node) {
+            Ok((launcher, input)) => head.nodes.push(Running {
+                node,
+                launcher,
+                input,
+                connection: None,
+                started: Instant::now(),
+                done: false,
+                gone: false,
+            }),
+            Err(failure) => {
+                head.end(1);
+                head.watch()?;
+                return Err(failure);
+            }
+        }
+    }
+    head.pass_input_on();
+    head.watch()?;
+    Ok(head.verdict.unwrap_or(0))
+}
+
+struct Head {
+    job: Job,
+    nonce: [u8; 16],
+    secret: [u8; SECRET],
+    signals: Signals,
+    listener: TcpListener,
+    port: u16,
+    /// Who have connected and not said who they are.
+    strangers: Vec<Connection>,
+    nodes: Vec<Running>,
+    /// All that are known.
+    cards: Vec<Card>,
+    verdict: Option<u8>,
+    /// The job is being ended; when we stop waiting for the daemons.
+    ending: Option<Instant>,
+    told: Option<Instant>,
+    deadline: Option<Instant>,
+}
+
+struct Running {
+    node: Node,
+    launcher: Child,
+    /// As long as it is open, `mpiexec` lives.
+    input: Option<ChildStdin>,
+    connection: Option<Connection>,
+    started: Instant,
+    /// It has said that nothing of the job is left there.
+    done: bool,
+    /// The launcher has ended.
+    gone: bool,
+}
+
+enum Source {
+    Signals,
+    Listener,
+    Stranger,
+    Node(usize),
+}
+
+impl Head {
+    /// Start the daemon of a node.
+    fn start(&self, index: u32, node: &Node) -> Result<(Child, Option<ChildStdin>)> {
+        let host = &node.host;
+        let failed = |what: &dyn std::fmt::Display| Failure {
+            message: format!("host {host}: {what}"),
+            code: 1,
+        };
+        let own = std::env::current_exe().map_err(|error| failed(&error))?;
+        let call = Call {
+            addresses: network::addresses(),
+            port: self.port,
+            node: index,
+        };
+        let wanted = self.job.hosts.launcher.as_deref();
+        let mut command = match wanted {
+            None if nodes::is_here(host) => daemon(&own, &call),
+            None | Some("ssh") => {
+                let mut command = Command::new("ssh");
+                command.args(["-T", "-o", "BatchMode=yes", host, "exec"]);
+                command.arg(quoted(&own)).arg("--daemon").arg(call.to_string());
+                command
+            }
+            Some(launcher) => {
+                let mut words = launcher.split_whitespace();
+                let mut command = Command::new(words.next().unwrap_or("ssh"));
+                command
+                    .args(words)
+                    .arg(host)
+                    .arg(&own)
+                    .arg("--daemon")
+                    .arg(call.to_string());
+                command
+            }
+        };
+        let mask = self.signals.mask_before();
+        command.stdin(Stdio::piped()).process_group(0);
+        isthmus_os::child::with_signals(&mut command, mask);
+        let mut launcher = command.spawn().map_err(|error| {
+            let program = command.get_program().to_string_lossy().into_owned();
+            failed(&format!(
+                "cannot start {program}: {error}: install it, or name another launcher (--launcher COMMAND)"
+            ))
+        })?;
+        let mut input = launcher.stdin.take();
+        let line = format!("{}\n", isthmus_engine::control::Nonce(self.secret));
+        if let Some(input) = &mut input {
+            // One that has ended already is noticed below.
+            let _ = input.write_all(line.as_bytes());
+        }
+        Ok((launcher, input))
+    }
+
+    /// What we read from standard input is for rank 0.
+    fn pass_input_on(&mut self) {
+        let first = self.nodes.iter_mut().find(|running| running.node.ranks.contains(&0));
+        if let Some(mut input) = first.and_then(|running| running.input.take()) {
+            std::thread::spawn(move || {
+                // Whoever reads no more is not written to.
+                let _ = std::io::copy(&mut std::io::stdin().lock(), &mut input);
+            });
+        }
+    }
+
+    fn watch(&mut self) -> Result<()> {
+        loop {
+            self.attend_launchers();
+            self.attend_clock();
+            if self.nodes.iter().all(|running| running.gone) {
+                return Ok(());
+            }
+            for source in self.wait()? {
+                match source {
+                    Source::Signals => self.attend_signals(),
+                    Source::Listener => self.attend_listener(),
+                    Source::Stranger => {}
+                    Source::Node(index) => self.attend_node(index),
+                }
+            }
+            self.attend_strangers();
+        }
+    }
+
+    fn wait(&mut self) -> Result<Vec<Source>> {
+        let mut descriptors: Vec<BorrowedFd<'_>> = vec![self.signals.as_fd(), self.listener.as_fd()];
+        let mut sources = vec![Source::Signals, Source::Listener];
+        for stranger in &self.strangers {
+            descriptors.push(stranger.as_fd());
+            sources.push(Source::Stranger);
+        }
+        for (index, running) in self.nodes.iter().enumerate() {
+            if let Some(connection) = running.connection.as_ref().filter(|connection| !connection.is_closed()) {
+                descriptors.push(connection.as_fd());
+                sources.push(Source::Node(index));
+            }
+        }
+        let ready =
+            poll::readable(&descriptors, Some(LOOK)).map_err(|error| Failure::machine("wait for the nodes", error))?;
+        let ready: Vec<_> = sources.into_iter().zip(ready).filter(|(_, ready)| *ready).collect();
+        Ok(ready.into_iter().map(|(source, _)| source).collect())
+    }
+
+    fn attend_listener(&mut self) {
+        while let Ok((stream, _)) = self.listener.accept() {
+            let connection = stream.set_nonblocking(false).and_then(|()| Connection::over(stream));
+            self.strangers.extend(connection);
+        }
+    }
+
+    /// Who has connected says who it is, or goes.
+    fn attend_strangers(&mut self) {
+        for mut stranger in std::mem::take(&mut self.strangers) {
+            let ready = poll::readable(&[stranger.as_fd()], Some(Duration::ZERO)) == Ok(vec![true]);
+            if !ready {
+                self.strangers.push(stranger);
+                continue;
+            }
+            let said = stranger.receive::<ToHead>();
+            match said.into_iter().next() {
+                Some(ToHead::Hello { secret, node, version }) if secret == self.secret => {
+                    self.welcome(node as usize, &version, stranger);
+                }
+                None if !stranger.is_closed() => self.strangers.push(stranger),
+                _ => {}
+            }
+        }
+    }
+
+    fn welcome(&mut self, index: usize, version: &str, mut connection: Connection) {
+        let Some(running) = self.nodes.get(index).filter(|running| running.connection.is_none()) else {
+            return;
+        };
+        let own = env!("CARGO_PKG_VERSION");
+        if version != own {
+            say(&format!(
+                "host {}: its mpiexec is of version {version}, this one of {own}: install the same on all nodes",
+                running.node.host
+            ));
+            connection.send(&ToNode::End(1));
+            return self.end(1);
+        }
+        if let Some(code) = self.ending.and(self.verdict) {
+            connection.send(&ToNode::End(code));
+        } else {
+            let part = self.part(index);
+            connection.send(&ToNode::Run(Box::new(part)));
+            for card in &self.cards {
+                connection.send(&ToNode::Card(card.clone()));
+            }
+        }
+        self.nodes[index].connection = Some(connection);
+    }
+
+    fn part(&self, index: usize) -> Part {
+        let of = self.nodes.iter().zip(0_u16..);
+        let of = of.flat_map(|(running, node)| running.node.ranks.clone().map(move |_| node));
+        // What belongs to the login on this machine, and not to the job.
+        let own = |name: &std::ffi::OsStr| {
+            let name = name.to_string_lossy();
+            name.starts_with("SSH_") || ["HOSTNAME", "DISPLAY", "TMPDIR", "XDG_RUNTIME_DIR"].contains(&&*name)
+        };
+        Part {
+            nonce: self.nonce,
+            node: index as u16,
+            of: of.collect(),
+            job: Job {
+                commands: self.job.commands.clone(),
+                tag_output: self.job.tag_output,
+                bind: self.job.bind,
+                ..Job::default()
+            },
+            environment: std::env::vars_os().filter(|(name, _)| !own(name)).collect(),
+            directory: std::env::current_dir().map(Into::into).unwrap_or_default(),
+        }
+    }
+
+    fn attend_node(&mut self, index: usize) {
+        let Some(connection) = self.nodes[index].connection.as_mut() else {
+            return;
+        };
+        let said = connection.receive::<ToHead>();
+        let is_closed = connection.is_closed();
+        for message in said {
+            match message {
+                ToHead::Card(card) => {
+                    let others = self.nodes.iter_mut().enumerate().filter(|(other, _)| *other != index);
+                    for connection in others.filter_map(|(_, running)| running.connection.as_mut()) {
+                        connection.send(&ToNode::Card(card.clone()));
+                    }
+                    self.cards.push(card);
+                }
+                ToHead::Ending(code) => self.end(code),
+                ToHead::Done(code) => {
+                    self.nodes[index].done = true;
+                    if code != 0 {
+                        self.verdict.get_or_insert(code);
+                    }
+                }
+                ToHead::Hello { .. } => {}
+            }
+        }
+        if is_closed && !self.nodes[index].done {
+            self.nodes[index].done = true;
+            if self.ending.is_none() {
+                say(&format!(
+                    "host {}: its daemon, or the network to it, is gone; ending the job",
+                    self.nodes[index].node.host
+                ));
+            }
+            self.end(1);
+        }
+    }
+
+    /// Launchers that have ended, and daemons that do not come.
+    fn attend_launchers(&mut self) {
+        let mut failed = None;
+        for running in &mut self.nodes {
+            if running.gone {
+                continue;
+            }
+            let status = running.launcher.try_wait().ok().flatten();
+            if let Some(status) = status {
+                running.gone = true;
+                if running.connection.is_none() && self.ending.is_none() {
+                    let host = &running.node.host;
+                    failed = Some(format!(
+                        "host {host}: its launcher ended ({status}) before a daemon was there: can this user log in there without a \
+                         password, and does {} exist there?",
+                        std::env::current_exe().unwrap_or_default().display()
+                    ));
+                }
+            } else if running.connection.is_none() && self.ending.is_none() && running.started.elapsed() > PATIENCE {
+                failed = Some(format!(
+                    "host {}: no daemon has connected back in {} s: is there a firewall between?",
+                    running.node.host,
+                    PATIENCE.as_secs()
+                ));
+            }
+        }
+        if let Some(why) = failed {
+            say(&why);
+            self.end(1);
+        }
+    }
+
+    fn attend_clock(&mut self) {
+        let now = Instant::now();
+        if let Some(limit) = self.ending {
+            if now >= limit {
+                for running in self.nodes.iter_mut().filter(|running| !running.gone) {
+                    // It has ended its part, or cannot be reached.
+                    let _ = running.launcher.kill();
+                }
+            }
+        } else if self.deadline.is_some_and(|deadline| now >= deadline) {
+            let limit = self.job.timeout.unwrap_or_default().as_secs_f64();
+            say(&format!("the job has not ended within {limit} s; ending it"));
+            self.end(TIMED_OUT);
+        }
+    }
+
+    fn attend_signals(&mut self) {
+        while let Ok(Some(arrived)) = self.signals.next() {
+            let signal = arrived.signal;
+            let ends = ![libc::SIGUSR1, libc::SIGUSR2].contains(&signal);
+            match self.told {
+                Some(told) if ends && told.elapsed() < SAME_WISH => {}
+                Some(_) if ends => {
+                    say("ending the job");
+                    self.end(128 + signal as u8);
+                }
+                _ => {
+                    self.tell_all(&ToNode::Signal(signal));
+                    if ends {
+                        self.told = Some(Instant::now());
+                    }
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, code: u8) {
+        self.verdict.get_or_insert(code);
+        if self.ending.is_none() {
+            self.ending = Some(Instant::now() + GRACE);
+            self.tell_all(&ToNode::End(code));
+            for running in &mut self.nodes {
+                // One that has not connected yet ends when this does.
+                running.input = None;
+                if running.connection.is_none() {
+                    let _ = running.launcher.kill(); // It may have ended.
+                }
+            }
+        }
+    }
+
+    fn tell_all(&mut self, message: &ToNode) {
+        for connection in self.nodes.iter_mut().filter_map(|running| running.connection.as_mut()) {
+            connection.send(message);
+        }
+    }
+}
+
+fn daemon(own: &Path, call: &Call) -> Command {
+    let mut command = Command::new(own);
+    command.arg("--daemon").arg(call.to_string());
+    command
+}
+
+/// For the shell that `ssh` hands its arguments to.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_for_the_shell() {
+        assert_eq!(quoted(Path::new("/a b/c'd")), r"'/a b/c'\''d'");
+    }
+}

@@ -1,0 +1,406 @@
+//! What `mpiexec` and its daemons on other nodes tell each other: messages over TCP, each after its length.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use crate::options::{Bind, Command, Job};
+
+/// Bytes of the secret that a daemon proves itself by.
+pub const SECRET: usize = 16;
+/// No message is longer.
+const LONGEST: usize = 64 << 20;
+
+/// What a daemon tells `mpiexec`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToHead {
+    /// First: it runs on that node, and is of this version.
+    Hello {
+        /// What it was told by the way that it was started.
+        secret: [u8; SECRET],
+        /// Which node.
+        node: u32,
+        /// Of the program.
+        version: String,
+    },
+    /// A rank there is reached so.
+    Card(Card),
+    /// The job is being ended there, with this exit code.
+    Ending(u8),
+    /// Nothing of the job is left there; the exit code, 0 if all went well.
+    Done(u8),
+}
+
+/// What `mpiexec` tells a daemon.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ToNode {
+    /// What to run.
+    Run(Box<Part>),
+    /// A rank on another node is reached so.
+    Card(Card),
+    /// End the job.
+    End(u8),
+    /// Pass this signal on.
+    Signal(i32),
+}
+
+/// How a rank is reached over the network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Card {
+    /// Of which programs that ran one after the other.
+    pub turn: u32,
+    /// Whose.
+    pub rank: u32,
+    /// Its name there.
+    pub name: Vec<u8>,
+}
+
+/// The part of a job that runs on one node.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The job's secret.
+    pub nonce: [u8; 16],
+    /// Which node.
+    pub node: u16,
+    /// The node of each rank.
+    pub of: Vec<u16>,
+    /// What all nodes run.
+    pub job: Job,
+    /// The environment of `mpiexec`.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Its directory.
+    pub directory: OsString,
+}
+
+#[derive(Default)]
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn number(&mut self, number: u64) -> &mut Self {
+        self.0.extend(number.to_le_bytes());
+        self
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.number(bytes.len() as u64).0.extend(bytes);
+        self
+    }
+
+    fn text(&mut self, text: &OsStr) -> &mut Self {
+        self.bytes(text.as_bytes())
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn number<T: TryFrom<u64>>(&mut self) -> Option<T> {
+        let (number, rest) = self.0.split_first_chunk::<8>()?;
+        self.0 = rest;
+        u64::from_le_bytes(*number).try_into().ok()
+    }
+
+    fn bytes(&mut self) -> Option<Vec<u8>> {
+        let length = self.number::<usize>()?;
+        let (bytes, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(bytes.to_vec())
+    }
+
+    fn text(&mut self) -> Option<OsString> {
+        Some(OsString::from_vec(self.bytes()?))
+    }
+
+    fn pairs(&mut self) -> Option<Vec<(OsString, OsString)>> {
+        let count = self.number::<usize>()?;
+        (0..count).map(|_| Some((self.text()?, self.text()?))).collect()
+    }
+}
+
+fn write_pairs(writer: &mut Writer, pairs: &[(OsString, OsString)]) {
+    writer.number(pairs.len() as u64);
+    for (name, value) in pairs {
+        writer.text(name).text(value);
+    }
+}
+
+fn write_card(writer: &mut Writer, card: &Card) {
+    writer
+        .number(card.turn.into())
+        .number(card.rank.into())
+        .bytes(&card.name);
+}
+
+fn read_card(reader: &mut Reader<'_>) -> Option<Card> {
+    Some(Card {
+        turn: reader.number()?,
+        rank: reader.number()?,
+        name: reader.bytes()?,
+    })
+}
+
+/// What crosses.
+pub trait Message: Sized {
+    /// As bytes.
+    fn encode(&self) -> Vec<u8>;
+    /// From bytes; `None`: they are no message.
+    fn decode(bytes: &[u8]) -> Option<Self>;
+}
+
+impl Message for ToHead {
+    fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        match self {
+            Self::Hello { secret, node, version } => {
+                writer.number(1).bytes(secret).number((*node).into());
+                writer.bytes(version.as_bytes());
+            }
+            Self::Card(card) => write_card(writer.number(2), card),
+            Self::Ending(code) => drop(writer.number(3).number((*code).into())),
+            Self::Done(code) => drop(writer.number(4).number((*code).into())),
+        }
+        writer.0
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut reader = Reader(bytes);
+        let message = match reader.number::<u32>()? {
+            1 => Self::Hello {
+                secret: reader.bytes()?.try_into().ok()?,
+                node: reader.number()?,
+                version: String::from_utf8(reader.bytes()?).ok()?,
+            },
+            2 => Self::Card(read_card(&mut reader)?),
+            3 => Self::Ending(reader.number()?),
+            4 => Self::Done(reader.number()?),
+            _ => return None,
+        };
+        reader.0.is_empty().then_some(message)
+    }
+}
+
+impl Message for ToNode {
+    fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        match self {
+            Self::Run(part) => write_part(writer.number(1), part),
+            Self::Card(card) => write_card(writer.number(2), card),
+            Self::End(code) => drop(writer.number(3).number((*code).into())),
+            Self::Signal(signal) => drop(writer.number(4).number(*signal as u64)),
+        }
+        writer.0
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut reader = Reader(bytes);
+        let message = match reader.number::<u32>()? {
+            1 => Self::Run(Box::new(read_part(&mut reader)?)),
+            2 => Self::Card(read_card(&mut reader)?),
+            3 => Self::End(reader.number()?),
+            4 => Self::Signal(reader.number()?),
+            _ => return None,
+        };
+        reader.0.is_empty().then_some(message)
+    }
+}
+
+fn write_part(writer: &mut Writer, part: &Part) {
+    writer.bytes(&part.nonce).number(part.node.into());
+    writer.number(part.of.len() as u64);
+    for node in &part.of {
+        writer.number((*node).into());
+    }
+    write_pairs(writer, &part.environment);
+    writer.text(&part.directory);
+    let job = &part.job;
+    writer.number(job.tag_output.into());
+    writer.number((job.bind == Bind::Core).into());
+    writer.number(job.commands.len() as u64);
+    for command in &job.commands {
+        writer.number(command.ranks.into()).text(&command.program);
+        writer.number(command.arguments.len() as u64);
+        for argument in &command.arguments {
+            writer.text(argument);
+        }
+        write_pairs(writer, &command.environment);
+        let directory = command.directory.as_ref();
+        writer.text(directory.map_or(OsStr::new(""), |directory| directory.as_os_str()));
+    }
+}
+
+fn read_part(reader: &mut Reader<'_>) -> Option<Part> {
+    let nonce = reader.bytes()?.try_into().ok()?;
+    let node = reader.number()?;
+    let count = reader.number::<usize>()?;
+    let of = (0..count).map(|_| reader.number()).collect::<Option<_>>()?;
+    let environment = reader.pairs()?;
+    let directory = reader.text()?;
+    let mut job = Job {
+        tag_output: reader.number::<u8>()? != 0,
+        bind: match reader.number::<u8>()? {
+            0 => Bind::None,
+            _ => Bind::Core,
+        },
+        ..Job::default()
+    };
+    for _ in 0..reader.number::<usize>()? {
+        let (ranks, program) = (reader.number()?, reader.text()?);
+        let count = reader.number::<usize>()?;
+        let arguments = (0..count).map(|_| reader.text()).collect::<Option<_>>()?;
+        let environment = reader.pairs()?;
+        let directory = reader.text()?;
+        job.commands.push(Command {
+            ranks,
+            program,
+            arguments,
+            environment,
+            directory: (!directory.is_empty()).then(|| directory.into()),
+        });
+    }
+    Some(Part {
+        nonce,
+        node,
+        of,
+        job,
+        environment,
+        directory,
+    })
+}
+
+/// One connection, with what has come of a message.
+#[derive(Debug)]
+pub struct Connection {
+    stream: TcpStream,
+    come: Vec<u8>,
+    /// The other side has closed it, or sent nonsense.
+    closed: bool,
+}
+
+impl Connection {
+    /// Over this stream.
+    pub fn over(stream: TcpStream) -> std::io::Result<Self> {
+        stream.set_nodelay(true)?;
+        isthmus_os::socket::keep_alive(stream.as_fd());
+        Ok(Self {
+            stream,
+            come: Vec::new(),
+            closed: false,
+        })
+    }
+
+    /// Send one message. Blocks while the network is full. False: the other side is gone.
+    pub fn send(&mut self, message: &impl Message) -> bool {
+        let bytes = message.encode();
+        let mut packet = (bytes.len() as u64).to_le_bytes().to_vec();
+        packet.extend(bytes);
+        self.closed |= self.stream.write_all(&packet).is_err();
+        !self.closed
+    }
+
+    /// What has come: call it when the descriptor is readable. Blocks until something comes, once.
+    pub fn receive<M: Message>(&mut self) -> Vec<M> {
+        let mut buffer = vec![0; 64 << 10];
+        match self.stream.read(&mut buffer) {
+            Ok(0) => self.closed = true,
+            Ok(length) => self.come.extend(&buffer[..length]),
+            Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
+            Err(_) => self.closed = true,
+        }
+        let mut messages = Vec::new();
+        while let Some((length, rest)) = self.come.split_first_chunk::<8>() {
+            let length = u64::from_le_bytes(*length) as usize;
+            let message = rest.get(..length).and_then(M::decode);
+            if length > LONGEST || rest.len() >= length && message.is_none() {
+                self.closed = true;
+                self.come.clear();
+                break;
+            }
+            let Some(message) = message else { break };
+            messages.push(message);
+            self.come.drain(..8 + length);
+        }
+        messages
+    }
+
+    /// Is the other side gone?
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// The address by which this side is reached.
+    pub fn own_address(&self) -> Option<std::net::IpAddr> {
+        self.stream.local_addr().ok().map(|address| address.ip())
+    }
+
+    /// The descriptor to wait for.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part() -> Part {
+        let job = Job {
+            commands: vec![Command {
+                ranks: 3,
+                program: "a".into(),
+                arguments: vec!["x y".into(), "".into()],
+                environment: vec![("A".into(), "b=c".into())],
+                directory: Some("/tmp".into()),
+            }],
+            tag_output: true,
+            ..Job::default()
+        };
+        Part {
+            nonce: [7; 16],
+            node: 1,
+            of: vec![0, 0, 1],
+            job,
+            environment: vec![("PATH".into(), "/bin".into())],
+            directory: "/".into(),
+        }
+    }
+
+    #[test]
+    fn messages_survive_the_trip() {
+        let card = Card {
+            turn: 0,
+            rank: 3,
+            name: vec![1, 2, 0],
+        };
+        for message in [
+            ToHead::Hello {
+                secret: [9; SECRET],
+                node: 1,
+                version: "0.1".into(),
+            },
+            ToHead::Card(card.clone()),
+            ToHead::Ending(3),
+            ToHead::Done(0),
+        ] {
+            assert_eq!(ToHead::decode(&message.encode()), Some(message));
+        }
+        for message in [
+            ToNode::Run(Box::new(part())),
+            ToNode::Card(card),
+            ToNode::End(137),
+            ToNode::Signal(10),
+        ] {
+            assert_eq!(ToNode::decode(&message.encode()), Some(message));
+        }
+    }
+
+    #[test]
+    fn garbage_is_refused() {
+        assert_eq!(ToHead::decode(&[1]), None);
+        let whole = ToNode::Run(Box::new(part())).encode();
+        for length in 0..whole.len() {
+            assert_eq!(ToNode::decode(&whole[..length]), None, "cut to {length}");
+        }
+    }
+}
