@@ -7,6 +7,7 @@ mod constants;
 mod entry;
 mod fuzz;
 mod header;
+mod openshmem;
 mod rust;
 mod standard;
 mod trampoline;
@@ -39,6 +40,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
         .context("xtask/ is in the workspace")?;
     let standard = Standard::read(root)?;
     let mut files = generate(&standard)?;
+    files.extend(openshmem::generate(root)?);
     for (model, what) in MODELS {
         let list = root.join("standard").join(model).with_extension("txt");
         let list = std::fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;

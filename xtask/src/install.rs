@@ -39,13 +39,24 @@ pub fn into(prefix: &Path) -> Result<()> {
     let bin = folder(prefix, "bin")?;
     copy(&built.join("mpiexec"), &bin.join("mpiexec"))?;
     copy(&built.join("isthmus"), &bin.join("isthmus"))?;
-    write(&bin.join("mpicc"), &wrapper("C", "CC", "-cc", "cc", "gcc"), 0o755)?;
-    write(&bin.join("mpicxx"), &wrapper("C++", "CXX", "-cxx", "c++", "g++"), 0o755)?;
+    for (name, api, [language, variable, flag, compiler, package]) in [
+        ("mpicc", &MPI, C),
+        ("mpicxx", &MPI, CXX),
+        ("oshcc", &OPENSHMEM, C),
+        ("oshcxx", &OPENSHMEM, CXX),
+    ] {
+        let text = wrapper(api, language, variable, flag, compiler, package);
+        write(&bin.join(name), &text, 0o755)?;
+    }
     for (link, to) in [
         ("mpirun", "mpiexec"),
         ("mpicc_abi", "mpicc"),
         ("mpicxx_abi", "mpicxx"),
         ("mpic++", "mpicxx"),
+        ("oshc++", "oshcxx"),
+        ("oshCC", "oshcxx"),
+        ("oshrun", "mpiexec"),
+        ("shmemrun", "mpiexec"),
     ] {
         point(&bin.join(link), to)?;
     }
@@ -64,6 +75,7 @@ pub fn into(prefix: &Path) -> Result<()> {
     for (package, template) in [
         ("armci.pc", include_str!("../templates/armci.pc")),
         ("ga.pc", include_str!("../templates/ga.pc")),
+        ("oshmem.pc", include_str!("../templates/oshmem.pc")),
     ] {
         write(&pkgconfig.join(package), &versioned(template), 0o644)?;
     }
@@ -74,8 +86,34 @@ pub fn into(prefix: &Path) -> Result<()> {
     Ok(())
 }
 
-fn wrapper(language: &str, variable: &str, flag: &str, compiler: &str, package: &str) -> String {
+/// What a wrapper compiles for: its name, what is said of it beside, and what links it.
+struct Api {
+    name: &'static str,
+    against: &'static str,
+    libraries: &'static str,
+}
+
+const MPI: Api = Api {
+    name: "MPI",
+    against: ", against the standard ABI",
+    libraries: "-lmpi_abi",
+};
+/// Programs that use MPI too need nothing else.
+const OPENSHMEM: Api = Api {
+    name: "OpenSHMEM",
+    against: "",
+    libraries: "-loshmem -Wl,--push-state,--as-needed -lmpi_abi -Wl,--pop-state",
+};
+
+/// Language, variable, option, compiler, package.
+const C: [&str; 5] = ["C", "CC", "-cc", "cc", "gcc"];
+const CXX: [&str; 5] = ["C++", "CXX", "-cxx", "c++", "g++"];
+
+fn wrapper(api: &Api, language: &str, variable: &str, flag: &str, compiler: &str, package: &str) -> String {
     versioned(include_str!("../templates/mpicc.sh"))
+        .replace("@API@", api.name)
+        .replace("@AGAINST@", api.against)
+        .replace("@LIBRARIES@", api.libraries)
         .replace("@LANGUAGE@", language)
         .replace("@VARIABLE@", variable)
         .replace("@FLAG@", flag)

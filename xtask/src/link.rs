@@ -15,9 +15,10 @@ use crate::process::root;
 const ENGINE: &str = "libisthmus.so.0";
 
 /// A library that programs link: its name, its source, and names under which it is found too.
-const TRAMPOLINES: [(&str, &str, &[&str]); 4] = [
+const TRAMPOLINES: [(&str, &str, &[&str]); 5] = [
     ("libmpi_abi.so.1", "mpi_abi", &["libmpi_abi.so"]),
     ("libmpi.so.12", "mpi", &["libmpi.so", "libmpich.so.12", "libmpich.so"]),
+    ("liboshmem.so.0", "oshmem", &["liboshmem.so", "libsma.so"]),
     ("libarmci.so.0", "armci", &["libarmci.so"]),
     ("libga.so.0", "ga", &["libga.so"]),
 ];

@@ -1,6 +1,7 @@
 //! `test`: everything that must pass, one line per step, and one closing line that counts.
 
 mod kmod;
+mod network;
 mod outside;
 mod suite;
 
@@ -63,6 +64,7 @@ const PARTS: &[Part] = &[
     sources("units", units),
     sources("loom", loom),
     installed("ranks", ranks),
+    installed("network", |suite, around| network::run(suite, &around.prefix)),
     installed("mpi4py", |suite, around| {
         mpi4py::run(suite, &around.prefix, around.full)
     }),

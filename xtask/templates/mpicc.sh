@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compiles and links MPI programs in @LANGUAGE@ with Isthmus @VERSION@, against the standard ABI.
+# Compiles and links @API@ programs in @LANGUAGE@ with Isthmus @VERSION@@AGAINST@.
 # The prefix is found from this file's own place, through symbolic links too, so it may be moved.
 
 name=$(basename -- "$0")
@@ -19,7 +19,7 @@ usage: $name [options of $name] [options and files for $compiler]
   -compile-info   the same, as compile steps need it
   -link-info      the same, as link steps need it
   @FLAG@=COMPILER   use this compiler; so does ISTHMUS_@VARIABLE@ (or MPICH_@VARIABLE@, OMPI_@VARIABLE@) in the environment
-  -nativelinking  link without MPI
+  -nativelinking  link without @API@
   -echo           show what is run
   -v              print the version of Isthmus, and run $compiler -v
 END
@@ -54,7 +54,7 @@ done
 
 set -- "$@" "-I$prefix/include"
 if [ $linking = yes ] && [ $native = no ]; then
-    set -- "$@" "-L$prefix/lib" -Wl,-rpath "-Wl,$prefix/lib" -Wl,--enable-new-dtags -lmpi_abi
+    set -- "$@" "-L$prefix/lib" -Wl,-rpath "-Wl,$prefix/lib" -Wl,--enable-new-dtags @LIBRARIES@
 fi
 if [ $show = yes ]; then
     echo "$compiler" "$@"

@@ -8,6 +8,9 @@
 //! Most entries are generated from `standard/` (`generated`); those that no rule covers are in `irregular`.
 #![allow(unsafe_code)] // C calls these functions, with pointers; each site argues its case.
 
+// Its entries are exported from the same library.
+use isthmus_shmem as _;
+
 mod abi;
 mod argument;
 mod armci;

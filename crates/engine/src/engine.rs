@@ -22,6 +22,7 @@ use crate::memory::Memory;
 use crate::memory::arena;
 use crate::ops::Ops;
 use crate::protocol::transfers::Transfers;
+use crate::rma::Serving;
 use crate::tunables;
 
 use arrivals::{Deferred, PATIENCE};
@@ -41,6 +42,9 @@ pub(crate) struct Engine {
     deferred: Deferred,
     /// Rounds of progress in a row that moved nothing, roughly.
     fruitless: u16,
+    /// Calls of one-sided operations that are being served, and how many were made.
+    pub serving: Vec<Serving>,
+    calls: u32,
     /// Scratch of `flush`.
     done: Vec<u32>,
 }
@@ -59,6 +63,8 @@ impl Engine {
             awaited: me,
             deferred: Deferred::default(),
             fruitless: 0,
+            serving: Vec::new(),
+            calls: 0,
             done: Vec::new(),
         }
     }
@@ -88,6 +94,9 @@ impl Engine {
             moved |= self.flush();
         }
         moved |= self.advance_transfers();
+        if self.matching.has_calls() || !self.serving.is_empty() {
+            moved |= self.serve();
+        }
         self.deferred.patient = false;
         if self.deferred.seen {
             moved |= self.take_deferred(moved);
@@ -99,6 +108,12 @@ impl Engine {
             }
         }
         moved
+    }
+
+    /// A number for the next call of a one-sided operation: no other one that is under way has it.
+    pub fn next_call(&mut self) -> i32 {
+        self.calls = self.calls.wrapping_add(1);
+        (self.calls & 0x3fff_ffff) as i32
     }
 
     /// What we show to the others.
@@ -135,6 +150,7 @@ impl Engine {
     /// Is there a record to take, or a doorbell bit? Takes nothing.
     pub fn has_work(&mut self) -> bool {
         self.channels.has_record()
+            || self.matching.has_calls()
             || self
                 .segment
                 .bitmap(self.me)

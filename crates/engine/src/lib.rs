@@ -34,7 +34,7 @@ pub use membership::consensus::{Agreed, Consensus};
 pub use membership::{control, job};
 pub use memory::board::{Board, INLINE, MOST_MEMBERS, MOST_STEPS, Posted, Step};
 pub use memory::buffer::Scattered;
-pub use memory::heap;
+pub use memory::{heap, symmetric};
 pub use progress::background::Background;
 pub use progress::wait_limits;
 pub use protocol::choice::protocols;
@@ -46,7 +46,7 @@ pub use membership::failures::fault_events;
 pub use membership::place::{declared, hardware, here};
 pub use memory::staging::{LONGEST, Staged, copy_for_others, copy_from_others, copy_past_caches};
 pub use progress::gate::{Entered, Guarded, allow_threads, allows_threads, enter};
-pub use progress::wait::{ring, wait_until};
+pub use progress::wait::{Watch, ring, wait_until};
 pub use protocol::choice::remote::{Remote, single_copies_pay, single_copy_price};
 pub use protocol::choice::select::passes_caches;
 pub use types::{Arrival, ContextId, MessageId, Mode, OpId, Outcome, Peer, Posting, World};
@@ -345,6 +345,12 @@ impl Entered {
     #[inline]
     pub fn notice(&mut self) {
         self.engine().ops.news = true;
+    }
+
+    /// The doorbells of all ranks, to be rung from outside.
+    pub fn bells(&mut self) -> symmetric::Bells {
+        let engine = self.engine();
+        symmetric::Bells::new(engine.segment, engine.channels.fence_needed())
     }
 
     /// `count` neighbouring numbers that no other process of the job gets, ever: the first. They begin at 0.

@@ -13,6 +13,7 @@ pub mod heap;
 pub(crate) mod payload;
 pub(crate) mod spare;
 pub(crate) mod staging;
+pub mod symmetric;
 
 use arena::Arena;
 use spare::Spare;

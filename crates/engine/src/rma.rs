@@ -29,6 +29,7 @@ mod kernels;
 mod locks;
 mod notify;
 mod region;
+mod service;
 mod shared;
 mod target;
 
@@ -40,10 +41,11 @@ use crate::membership::boot;
 use crate::memory::heap;
 use crate::{Error, Result};
 
-pub use combine::{Class, Combine, Kernel, Operator, register_kernel};
+pub use combine::{Class, Combine, Kernel, Operator, provide_kernels, register_kernel};
 pub use flow::{Flow, Pending};
 pub use notify::{notify, published, wait_for, wake};
-pub use region::{Atomicity, Region, RegionKey, register, register_as};
+pub use region::{Atomicity, Region, RegionKey, deregister, register, register_as};
+pub(crate) use service::Serving;
 pub use shared::{give_shared, shared_at, take_shared};
 pub use target::Target;
 

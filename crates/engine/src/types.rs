@@ -4,6 +4,13 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ContextId(pub u32);
 
+impl ContextId {
+    /// The message space of one-sided operations that ask for the target's help. Communicators never get so far.
+    pub(crate) const CALLS: Self = Self(u32::MAX - 1);
+    /// That of its answers.
+    pub(crate) const ANSWERS: Self = Self(u32::MAX - 3);
+}
+
 /// A dense local index of a process we can talk to. The processes of our own job come first, by rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Peer(pub u32);

@@ -86,6 +86,8 @@ pub(crate) fn join(wanted: i32) -> Result<i32> {
         isthmus_engine::join()?;
         static TELL_ENV: Once = Once::new();
         TELL_ENV.call_once(info::publish_env);
+        // SAFETY: the kernels are those of the predefined operations, by number.
+        unsafe { isthmus_engine::rma::provide_kernels(1, crate::win::kernel_of) };
     }
     life.users += 1;
     Ok(if isthmus_engine::allows_threads() {

@@ -117,3 +117,52 @@ impl Drop for Mapping {
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.length) };
     }
 }
+
+/// Keep `length` bytes of addresses from `address` on for the caller, without memory and without access. False: they are not all
+/// free here, or the kernel does not want it.
+pub fn reserve_addresses(address: NonNull<u8>, length: usize) -> bool {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+    // SAFETY: with this flag a mapping replaces nothing that exists.
+    let got = unsafe { libc::mmap(address.as_ptr().cast(), length, libc::PROT_NONE, flags, -1, 0) };
+    if got == libc::MAP_FAILED {
+        return false;
+    }
+    if got.cast() == address.as_ptr() {
+        return true;
+    }
+    // Kernels before 4.17 take the address as a hint.
+    // SAFETY: the mapping is new and ours.
+    unsafe { libc::munmap(got, length) };
+    false
+}
+
+/// Give back what [`reserve_addresses`] kept.
+///
+/// # Safety
+/// The range must have been kept by the caller, and nobody may use it.
+pub unsafe fn release_addresses(address: NonNull<u8>, length: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { libc::munmap(address.as_ptr().cast(), length) };
+}
+
+/// Map part of `fd`, readable and writable, at `address`, in place of whatever is there.
+///
+/// # Safety
+/// What is there now must be the caller's, and nobody may need it.
+pub unsafe fn shared_at(fd: &OwnedFd, offset: u64, length: usize, address: NonNull<u8>) -> Result<()> {
+    // SAFETY: the caller's promise.
+    let got = unsafe {
+        libc::mmap(
+            address.as_ptr().cast(),
+            length,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED | libc::MAP_NORESERVE | libc::MAP_FIXED,
+            fd.as_raw_fd(),
+            offset as libc::off_t,
+        )
+    };
+    if got == libc::MAP_FAILED {
+        return Err(Error::last("mmap"));
+    }
+    Ok(())
+}

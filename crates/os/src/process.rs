@@ -30,6 +30,26 @@ pub fn on_fork_in_child(hook: extern "C" fn()) {
     unsafe { libc::pthread_atfork(None, None, Some(hook)) };
 }
 
+/// Call these around every `fork`: in the parent before it, in the parent after it, and in the child.
+pub fn on_fork(before: extern "C" fn(), parent: extern "C" fn(), child: extern "C" fn()) {
+    // SAFETY: the hooks are plain functions that live for ever.
+    unsafe { libc::pthread_atfork(Some(before), Some(parent), Some(child)) };
+}
+
+/// Call `hook` with the exit code when the process exits normally (`on_exit(3)`).
+pub fn on_exit(hook: extern "C" fn(i32)) {
+    unsafe extern "C" {
+        fn on_exit(hook: extern "C" fn(libc::c_int, *mut libc::c_void), argument: *mut libc::c_void) -> libc::c_int;
+    }
+    extern "C" fn call(code: libc::c_int, hook: *mut libc::c_void) {
+        // SAFETY: it is the function that was given to `on_exit`.
+        let hook = unsafe { std::mem::transmute::<*mut libc::c_void, extern "C" fn(i32)>(hook) };
+        hook(code);
+    }
+    // SAFETY: both functions live for ever.
+    unsafe { on_exit(call, hook as *mut libc::c_void) };
+}
+
 /// From now on writing to a pipe that nobody reads any more ends this process, quietly, as it does every tool that prints.
 /// Rust programs begin with an error instead.
 pub fn end_with_broken_pipes() {

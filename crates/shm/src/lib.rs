@@ -9,6 +9,7 @@ pub mod advert;
 pub mod agreement;
 pub mod card;
 pub mod descriptor;
+pub mod directory;
 pub mod doorbell;
 pub mod post;
 pub mod registry;

@@ -16,8 +16,8 @@
 //!
 //! # Fields
 //! The header is written by the launcher before anybody maps the segment, but for `next` and `numbers`, which anybody adds
-//! to, `limit`, which anybody lowers while joining, and the heads of the lists of [`crate::revocation`] and
-//! [`crate::agreement`]. The failures and their number are written by the launcher only. An inbox word `[r][s]` is written
+//! to, `limit`, which anybody lowers while joining, and the heads of the lists of [`crate::revocation`],
+//! [`crate::agreement`] and [`crate::directory`]. The failures and their number are written by the launcher only. An inbox word `[r][s]` is written
 //! by `s` only, but that `r` takes letters out.
 //!
 //! # Ordering
@@ -102,6 +102,8 @@ struct Header {
     agreements: AtomicU64,
     /// First number that nobody has taken.
     numbers: AtomicU64,
+    /// Offset of the latest entry of the directory, 0 while there is none.
+    directory: AtomicU64,
 }
 
 /// A mapped job segment.
@@ -216,6 +218,7 @@ pub fn create_on(ranks: u32, nonce: [u8; 16], nodes: Option<&Nodes>) -> Result<O
         revocations: AtomicU64::new(0),
         agreements: AtomicU64::new(0),
         numbers: AtomicU64::new(0),
+        directory: AtomicU64::new(0),
     };
     // SAFETY: the first page is reserved and mapped, nobody else has the descriptor yet.
     unsafe { mapping.base().cast::<Header>().write(header) };
@@ -368,6 +371,12 @@ impl Segment {
         self.ranks
     }
 
+    /// Bytes of addresses that there are, taken or not.
+    pub fn limit(&self) -> u64 {
+        // SYNC: segment-limit
+        self.header().limit.load(Ordering::SeqCst)
+    }
+
     /// Nodes that the ranks are on.
     pub fn nodes(&self) -> u32 {
         u32::from(self.nodes).max(1)
@@ -505,6 +514,11 @@ impl Segment {
         &self.header().revocations
     }
 
+    /// Where the directory begins.
+    pub(crate) fn directory(&self) -> &AtomicU64 {
+        &self.header().directory
+    }
+
     /// Where the list of agreements begins.
     pub(crate) fn agreements(&self) -> &AtomicU64 {
         &self.header().agreements
@@ -552,6 +566,19 @@ impl Segment {
     /// machine does not want it.
     pub fn unback(&self, at: Offset, length: u64) -> bool {
         memfd::punch(&self.fd, at.0, length).is_ok()
+    }
+
+    /// Map whole pages that were taken a second time, at `address`, in place of whatever is there. Fails where the kernel refuses.
+    ///
+    /// # Safety
+    /// What is at `address` now must be the caller's, and nobody may need it.
+    pub unsafe fn map_at(&self, at: Offset, length: u64, address: NonNull<u8>) -> Result<(), Error> {
+        if self.range(at.0, length).is_none() {
+            return Err(Error::Foreign);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { isthmus_os::mmap::shared_at(&self.fd, at.0, length as usize, address) }?;
+        Ok(())
     }
 
     /// These pages are a user's: they are in core dumps, and children share them, which is not so for the rest.

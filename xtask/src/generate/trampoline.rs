@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use super::standard::{Library, Standard};
 
-const JUMP: &str = "\
+/// How a processor jumps to a function of another library.
+pub const JUMP: &str = "\
 #if defined(__x86_64__)
 .macro jump target
     jmp *\\target@GOTPCREL(%rip)
@@ -111,7 +112,7 @@ ignored_statuses:
     .skip 20
 ";
 
-const END: &str = "
+pub const END: &str = "
     .section .note.GNU-stack, \"\", %progbits
 ";
 

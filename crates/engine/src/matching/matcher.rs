@@ -4,7 +4,7 @@ use crate::channel::inbound::Incoming;
 use crate::matching::queues::{Key, Pattern, PostedQueue, UnexpectedQueue};
 use crate::matching::unexpected::{Unexpected, UnexpectedStream};
 use crate::ops::Ops;
-use crate::types::{MessageId, OpId};
+use crate::types::{ContextId, MessageId, OpId};
 
 /// Everything that waits for its counterpart.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub(crate) struct Matching {
     announce_only: bool,
     /// Senders do not know that yet.
     changed: bool,
+    /// Calls for one-sided operations have come.
+    calls: bool,
 }
 
 impl Matching {
@@ -38,6 +40,7 @@ impl Matching {
             limit,
             announce_only: false,
             changed: false,
+            calls: false,
         }
     }
 
@@ -73,7 +76,19 @@ impl Matching {
     /// Keep a message until its receive comes; where.
     pub fn keep(&mut self, key: Key, message: Unexpected) -> u32 {
         self.account(self.kept.saturating_add(message.weight()));
+        self.calls |= key.context == ContextId::CALLS;
         self.unexpected.push(key, message)
+    }
+
+    /// Have calls for one-sided operations come, since they were taken last?
+    #[inline]
+    pub fn has_calls(&self) -> bool {
+        self.calls
+    }
+
+    /// All that have come are taken.
+    pub fn calls_taken(&mut self) {
+        self.calls = false;
     }
 
     /// The first unexpected message that a receive would take.

@@ -7,7 +7,7 @@
 //!
 //! Here stands how a thread waits that is the only one inside MPI; how several do, in [`crate::progress::waiters`].
 
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::time::Duration;
 
 use crate::membership::boot;
@@ -17,7 +17,44 @@ use crate::progress::waiters;
 use crate::{Entered, Peer, Result, allows_threads, counters, enter};
 
 /// A sleep is never longer: a waker that died between two instructions must not hang us, nor a launcher that is gone.
-pub(crate) const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+/// As long as somebody watches memory: the first sleep of a watch, and the longest, in microseconds.
+const WATCHING_SLEEPS: [u64; 2] = [200, 5000];
+
+/// How many watch memory.
+static WATCHES: AtomicU32 = AtomicU32::new(0);
+/// How long the next sleep of those may be.
+static NEXT_SLEEP: AtomicU64 = AtomicU64::new(WATCHING_SLEEPS[0]);
+
+/// As long as there is one, waits look at memory that others may change without ringing the doorbell (a plain store): their sleeps are
+/// short at first, and grow to 5 ms.
+#[derive(Debug)]
+pub struct Watch(());
+
+impl Watch {
+    /// From now on.
+    pub fn begin() -> Self {
+        WATCHES.fetch_add(1, Ordering::Relaxed);
+        NEXT_SLEEP.store(WATCHING_SLEEPS[0], Ordering::Relaxed);
+        Self(())
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        WATCHES.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// How long the sleep that begins now may be.
+pub(crate) fn longest_sleep() -> Duration {
+    if WATCHES.load(Ordering::Relaxed) == 0 {
+        return LONGEST_SLEEP;
+    }
+    let now = NEXT_SLEEP.load(Ordering::Relaxed);
+    NEXT_SLEEP.store((now * 2).min(WATCHING_SLEEPS[1]), Ordering::Relaxed);
+    Duration::from_micros(now)
+}
 
 /// As long as the first one where the kernel refuses membarrier: a sender that does not know yet that it must fence may miss
 /// that we sleep.
@@ -141,7 +178,7 @@ fn sleep<T>(inside: &mut Entered, ready: &mut dyn FnMut(&mut Entered) -> Option<
         return value;
     }
     counters::SLEEPS.add(1);
-    let limit = if ordered { LONGEST_SLEEP } else { SHORT_SLEEP };
+    let limit = if ordered { longest_sleep() } else { SHORT_SLEEP };
     let slept = inside.outside(|| doorbell.sleep(limit));
     if let Some(took) = slept.woken_after {
         learn_wake(took);

@@ -20,7 +20,7 @@ use isthmus_shm::Doorbell;
 
 use crate::membership::boot;
 use crate::progress::gate;
-use crate::progress::wait::{LONGEST_SLEEP, SHORT_SLEEP};
+use crate::progress::wait::{SHORT_SLEEP, longest_sleep};
 use crate::progress::wait_limits::{Habits, Next, WaitLimits, give_way};
 use crate::{Entered, Guarded, counters};
 
@@ -274,7 +274,11 @@ fn rest(inside: &mut Entered, look: Look<'_>) -> bool {
     let waiters = WAITERS.get(inside);
     let taken = waiters.resting.iter().fold(0, |bits, other| bits | other.bit);
     let bit = 1 << (!taken).trailing_zeros().min(u32::BITS - 1);
-    let limit = if waiters.unordered { SHORT_SLEEP } else { LONGEST_SLEEP };
+    let limit = if waiters.unordered {
+        SHORT_SLEEP
+    } else {
+        longest_sleep()
+    };
     let done = AtomicBool::new(false);
     let address = NonNull::from(&done);
     // SAFETY: only the lifetime changes, and the entry is gone when this returns.

@@ -264,6 +264,10 @@ impl Engine {
     }
 
     fn withdraw_offer(&mut self, op: u32) -> bool {
+        // Its receiver decides by a descriptor of its own.
+        if self.channels.is_remote(self.ops[op].to) {
+            return false;
+        }
         let Some(Offset(descriptor)) = self.ops[op].descriptor else {
             return false;
         };

@@ -10,7 +10,7 @@ use super::flow::{Flow, Pending, check_alive};
 use super::locks::SPAN;
 use super::region::Atomicity;
 use super::target::Target;
-use super::{atomic, home, locks};
+use super::{atomic, home, locks, service};
 use crate::{Error, Result, counters};
 
 const WIDEST_BYTES: usize = WIDEST as usize;
@@ -112,6 +112,11 @@ impl Flow {
             unsafe { atomic::compare_swap(with_exposed_provenance_mut(address), width, compare, swap, result) };
             return Ok(Pending::DONE);
         }
+        if target.needs_calls() {
+            // SAFETY: as above.
+            unsafe { service::compares(target, at, width, compare, swap, result) }?;
+            return Ok(Pending::DONE);
+        }
         let address = locks::address(target.base(), at)?;
         let length = width as usize;
         let _held = target.locks.hold(home()?, address);
@@ -151,6 +156,11 @@ impl Flow {
         target.check_layout(at)?;
         check_alive(target.peer())?;
         self.stores();
+        if target.needs_calls() {
+            // SAFETY: the caller's promise.
+            unsafe { service::accumulates(target, at, from, result, &combine, 0..length) }?;
+            return Ok(Pending::DONE);
+        }
         let mut there = at.cursor(0);
         let (mut operands, mut results) = (from.map(|from| from.cursor(0)), result.map(|result| result.cursor(0)));
         let mut left = length / width;
@@ -233,11 +243,21 @@ unsafe fn under_locks(
         // Elements that begin under the same lock.
         let count = left.min(((SPAN - address % SPAN) as usize).div_ceil(width));
         let bytes = count * width;
-        {
+        let done = {
             let _held = target.locks.hold(home, address);
             // SAFETY: the caller's promise.
-            unsafe { held(target, at, operand, result, count, combine) }?;
+            unsafe { held(target, at, operand, result, count, combine) }
+        };
+        if let Err(Error::Unreachable { .. }) = done {
+            // Refused: the rest by calls.
+            let bytes = (left * width) as u64;
+            let there = Layout::contiguous(at, bytes);
+            let from = (combine.operator != Operator::NoOp).then(|| Layout::local(operand, bytes));
+            let into = (!result.is_null()).then(|| Layout::local(result, bytes));
+            // SAFETY: the caller's promise.
+            return unsafe { service::accumulates(target, &there, from.as_ref(), into.as_ref(), combine, 0..bytes) };
         }
+        done?;
         left -= count;
         at += bytes as u64;
         operand = operand.wrapping_add(bytes);

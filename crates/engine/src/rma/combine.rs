@@ -80,6 +80,34 @@ pub unsafe fn register_kernel(number: u32, kernel: Kernel) {
     registered.get_or_insert_default().insert(number, kernel);
 }
 
+/// Who finds the kernels of a model, by the highest byte of their numbers.
+static PROVIDERS: RwLock<Vec<(u8, fn(u32) -> Option<Kernel>)>> = RwLock::new(Vec::new());
+
+/// From now on numbers whose highest byte is `owner` stand for what `find` says, in this process. As for [`register_kernel`], for models
+/// with many kernels.
+///
+/// # Safety
+/// What the kernels say that they do is done.
+pub unsafe fn provide_kernels(owner: u8, find: fn(u32) -> Option<Kernel>) {
+    let mut providers = PROVIDERS.write().unwrap_or_else(PoisonError::into_inner);
+    providers.retain(|(other, _)| *other != owner);
+    providers.push((owner, find));
+}
+
+/// The kernel that a number stands for here, if it is none of the engine's own.
+pub(super) fn find_kernel(number: u32) -> Option<Kernel> {
+    if number < FIRST_REGISTERED {
+        return None;
+    }
+    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    if let Some(kernel) = registered.as_ref().and_then(|registered| registered.get(&number)) {
+        return Some(*kernel);
+    }
+    let providers = PROVIDERS.read().unwrap_or_else(PoisonError::into_inner);
+    let (_, find) = providers.iter().find(|(owner, _)| u32::from(*owner) == number >> 24)?;
+    find(number)
+}
+
 impl Combine {
     /// One of the usual operators on numbers of 1, 2, 4 or 8 bytes (floating point: 4 or 8; complex: 8 or 16), or replace or no-op on
     /// elements of up to 64 bytes. `None`: there is none such.

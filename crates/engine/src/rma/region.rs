@@ -1,6 +1,8 @@
 //! Memory that a process exposes, and the key by which others find it.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use isthmus_shm::Place;
 
@@ -116,6 +118,7 @@ impl RegionKey {
             return bad("its atomicity is not one of ordinary memory");
         }
         Ok(Parsed {
+            id: self.id,
             base: self.base,
             length: self.length,
             direct: (direct != 0 || is_own).then_some(direct),
@@ -128,6 +131,7 @@ impl RegionKey {
 
 /// What a good key says.
 pub(super) struct Parsed {
+    pub id: u32,
     pub base: u64,
     pub length: u64,
     /// Address of byte 0 here, if it can be loaded and stored here.
@@ -171,18 +175,38 @@ pub fn register_as(base: *mut u8, length: u64, atomicity: Atomicity) -> Result<R
         true => Atomicity::Locked,
         false => atomicity,
     };
-    Ok(Region {
-        key: RegionKey {
-            magic: MAGIC,
-            owner: home.me,
-            base,
-            length,
-            place,
-            locks: locks::own()?.0,
-            atomicity: atomicity as u32,
-            id: IDS.fetch_add(1, Ordering::Relaxed),
-        },
-    })
+    let key = RegionKey {
+        magic: MAGIC,
+        owner: home.me,
+        base,
+        length,
+        place,
+        locks: locks::own()?.0,
+        atomicity: atomicity as u32,
+        id: IDS.fetch_add(1, Ordering::Relaxed),
+    };
+    if place == 0 {
+        // Calls may come for it.
+        own_keys().insert(key.id, key);
+    }
+    Ok(Region { key })
+}
+
+/// Regions of ordinary memory of this process, by number.
+static OWN: Mutex<BTreeMap<u32, RegionKey>> = Mutex::new(BTreeMap::new());
+
+fn own_keys() -> MutexGuard<'static, BTreeMap<u32, RegionKey>> {
+    OWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The region of this process that has this number, if its memory is ordinary.
+pub(super) fn own_key(id: u32) -> Option<RegionKey> {
+    own_keys().get(&id).copied()
+}
+
+/// Expose a region of this process no more: as [`Region::deregister`], for those who have kept its key only.
+pub fn deregister(key: RegionKey) {
+    own_keys().remove(&key.id);
 }
 
 impl Region {
@@ -192,5 +216,7 @@ impl Region {
     }
 
     /// Expose it no more. Who accesses it nevertheless does harm to whatever lies there then.
-    pub fn deregister(self) {}
+    pub fn deregister(self) {
+        deregister(self.key);
+    }
 }

@@ -16,6 +16,7 @@ use crate::{Error, Result, enter};
 #[derive(Debug)]
 pub struct Target {
     peer: Peer,
+    id: u32,
     /// Address of byte 0 in the owner.
     base: u64,
     length: u64,
@@ -34,9 +35,16 @@ impl Target {
     /// The region that `key` names, which must be one of `peer`. Does not block, and reaches nothing yet.
     ///
     /// # Errors
-    /// The key makes no sense: see [`Error::BadKey`].
+    /// The key makes no sense ([`Error::BadKey`]), or its owner is on another node ([`Error::Unreachable`]).
     pub fn attach(peer: Peer, key: RegionKey) -> Result<Self> {
+        if super::home()?.segment.is_elsewhere(peer.0) {
+            return Err(Error::Unreachable {
+                peer: peer.0,
+                why: "it is on another node, and one-sided communication between nodes is not there yet".into(),
+            });
+        }
         let Parsed {
+            id,
             base,
             length,
             direct,
@@ -46,6 +54,7 @@ impl Target {
         } = key.parse(peer)?;
         Ok(Self {
             peer,
+            id,
             base,
             length,
             direct: direct.unwrap_or(0),
@@ -62,6 +71,17 @@ impl Target {
     #[inline]
     pub fn peer(&self) -> Peer {
         self.peer
+    }
+
+    /// The region's number in its owner.
+    pub(super) fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Can its bytes be reached by nothing but calls?
+    #[inline]
+    pub(super) fn needs_calls(&self) -> bool {
+        !self.is_direct && (self.transfer(Direction::Pull).is_none() || self.transfer(Direction::Push).is_none())
     }
 
     /// Its bytes.

@@ -1,5 +1,7 @@
 //! Puts and gets (MPI-5.0 §12.3).
 
+#![allow(clippy::too_many_arguments)] // As the standard has them.
+
 use std::ffi::c_void;
 
 use isthmus_engine::layout::Layout;

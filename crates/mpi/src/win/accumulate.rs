@@ -1,12 +1,12 @@
 //! Accumulates, fetch-and-op, compare-and-swap (MPI-5.0 §12.3.4 - §12.3.6). Atomic for each element.
 
-use std::ffi::c_void;
+#![allow(clippy::too_many_arguments)] // As the standard has them.
 
-use isthmus_engine::rma::Combine;
+use std::ffi::c_void;
 
 use super::Win;
 use super::access::{Local, Remote, bytes, over};
-use super::operation::{combine, with_elements};
+use super::operation::{check_predefined_op, combine, with_elements};
 use crate::constants::PROC_NULL;
 use crate::datatype::{Datatype, Family};
 use crate::error::{Error, Result};
@@ -34,13 +34,7 @@ fn check_signature(local: Local<'_>, remote: Remote<'_>) -> Result<()> {
 }
 
 /// `local`: `None` for what fetches only. `result`: where what was there before goes.
-fn run(
-    local: Option<Local<'_>>,
-    result: Option<Local<'_>>,
-    remote: Remote<'_>,
-    combine: Combine,
-    win: &Win,
-) -> Result<()> {
+fn run(local: Option<Local<'_>>, result: Option<Local<'_>>, remote: Remote<'_>, op: &Op, win: &Win) -> Result<()> {
     let other = local.or(result);
     let Some(other) = other else { return Ok(()) };
     let bytes = bytes((other.count, other.datatype), (remote.count, remote.datatype))?;
@@ -52,9 +46,11 @@ fn run(
     }
     let target = win.member("target_rank", remote.rank)?;
     win.admit(target)?;
+    // Of no elements nothing is done, whatever that would be.
     if bytes == 0 {
         return Ok(());
     }
+    let combine = combine(op, remote.datatype)?;
     win.at(target, remote.disp, remote.datatype, remote.count, |target, at| {
         let one = remote.count == 1
             && i64::from(combine.width()) == bytes
@@ -113,7 +109,7 @@ pub unsafe fn accumulate(
     op: &Op,
     win: &Win,
 ) -> Result<()> {
-    let combine = combine(op, target_datatype)?;
+    check_predefined_op(op)?;
     let local = Local::check("origin_addr", origin_addr, origin_count, origin_datatype)?;
     let remote = Remote {
         rank: target_rank,
@@ -121,7 +117,7 @@ pub unsafe fn accumulate(
         count: target_count,
         datatype: target_datatype,
     };
-    run(Some(local), None, remote, combine, win)
+    run(Some(local), None, remote, op, win)
 }
 
 /// `MPI_Get_accumulate`. For `MPI_NO_OP` the origin's arguments mean nothing.
@@ -142,7 +138,7 @@ pub unsafe fn get_accumulate(
     op: &Op,
     win: &Win,
 ) -> Result<()> {
-    let combine = combine(op, target_datatype)?;
+    check_predefined_op(op)?;
     result_datatype.check_apart("result_addr", result_count)?;
     let result = Local::check("result_addr", result_addr, result_count, result_datatype)?;
     let local = match op.which() {
@@ -164,7 +160,7 @@ pub unsafe fn get_accumulate(
         count: target_count,
         datatype: target_datatype,
     };
-    run(local, Some(result), remote, combine, win)
+    run(local, Some(result), remote, op, win)
 }
 
 fn check_predefined(datatype: &Datatype) -> Result<()> {
@@ -188,7 +184,7 @@ pub unsafe fn fetch_and_op(
     win: &Win,
 ) -> Result<()> {
     check_predefined(datatype)?;
-    let combine = combine(op, datatype)?;
+    check_predefined_op(op)?;
     let result = Local::check("result_addr", result_addr, 1, datatype)?;
     let local = match op.which() {
         Some(Predefined::NoOp) => None,
@@ -200,7 +196,7 @@ pub unsafe fn fetch_and_op(
         count: 1,
         datatype,
     };
-    run(local, Some(result), remote, combine, win)
+    run(local, Some(result), remote, op, win)
 }
 
 /// `MPI_Compare_and_swap`: one integer, logical or byte.

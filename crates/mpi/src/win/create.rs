@@ -295,6 +295,7 @@ pub fn win_free(handle: Handle<Win>) -> Result<()> {
         if let Memory::Ours(base) = win.memory {
             heap::free(base);
         }
+        rma::deregister(win.own.part.key());
         control::retire(win.own, win.size);
     }
     Ok(())

@@ -72,8 +72,10 @@ pub fn win_detach(win: &Win, base: *const c_void) -> Result<()> {
             "base={base:p} is not the beginning of memory that is attached"
         ));
     };
-    own.entries.remove(at);
-    own.show(win)
+    let gone = own.entries.remove(at);
+    own.show(win)?;
+    rma::deregister(gone);
+    Ok(())
 }
 
 impl Directory {

@@ -74,6 +74,19 @@ fn has_hole(named: &Named) -> bool {
     width_of_pair(named) != named.elements.iter().map(|element| element.size()).sum()
 }
 
+/// Accumulates take predefined operations only.
+#[inline]
+pub(super) fn check_predefined_op(op: &Op) -> Result<()> {
+    if op.which().is_some() {
+        return Ok(());
+    }
+    Err(fail!(
+        Op,
+        "op is {}, and accumulates take predefined ones only",
+        op.label()
+    ))
+}
+
 /// What `op` does to the elements of `datatype`.
 #[inline]
 pub(super) fn combine(op: &Op, datatype: &Datatype) -> Result<Combine> {

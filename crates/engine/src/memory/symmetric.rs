@@ -1,0 +1,164 @@
+//! What models with a symmetric heap stand on: memory of the job that all ranks find by name, pieces of the segment that a
+//! process maps again where it likes, and ringing peers without entering the engine.
+//!
+//! A piece is the process's own. Peers reach it by its place in the segment, which they all map, so that whatever a process keeps in it
+//! is a load or store away for everybody.
+
+use std::ptr::NonNull;
+
+use isthmus_os::mmap;
+use isthmus_shm::{Offset, Segment, directory, doorbell};
+
+use crate::memory::heap;
+use crate::types::Peer;
+use crate::{Error, Result, counters};
+
+const PAGE: u64 = 4096;
+
+fn segment() -> Result<&'static Segment> {
+    heap::segment().ok_or_else(|| Error::Boot("no memory is shared with peers".into()))
+}
+
+/// The `length` bytes that all ranks of the job call `key`; zero when they are named first. They last as long as the job.
+///
+/// # Errors
+/// There is no memory, or others took the name for another length.
+pub fn named(key: u64, length: u64) -> Result<NonNull<u8>> {
+    directory::named(segment()?, key, length)?
+        .ok_or_else(|| Error::NoMemory(format!("ranks disagree about the length of what they call {key:#x}")))
+}
+
+/// A number that no other process of the job gets, ever, and that is not 0.
+pub fn unique_number() -> Result<u64> {
+    Ok(segment()?.take_numbers(1) + 1)
+}
+
+/// Addresses in the segment, taken by this process for good.
+#[derive(Debug, Clone, Copy)]
+pub struct Piece {
+    segment: &'static Segment,
+    at: u64,
+    length: u64,
+}
+
+impl Piece {
+    /// Take addresses for `length` bytes, with hardly any memory behind them: it comes as they are touched, or by
+    /// [`Self::back`].
+    ///
+    /// # Errors
+    /// The segment has no more.
+    pub fn take(length: u64) -> Result<Self> {
+        let segment = segment()?;
+        let length = length.next_multiple_of(PAGE);
+        let Offset(at) = segment.take(length)?;
+        segment.lend(Offset(at), length);
+        Ok(Self { segment, at, length })
+    }
+
+    /// Where everybody finds it.
+    pub fn place(&self) -> u64 {
+        self.at
+    }
+
+    /// Bytes.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Where it is in this process without mapping it again.
+    pub fn address(&self) -> NonNull<u8> {
+        let within = self.segment.range(self.at, self.length);
+        within.expect("it was taken")
+    }
+
+    /// Map it at `address` too, in place of whatever is there.
+    ///
+    /// # Safety
+    /// What is there now must be the caller's, and nobody may need it.
+    pub unsafe fn map_at(&self, address: NonNull<u8>) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.segment.map_at(Offset(self.at), self.length, address) }?;
+        Ok(())
+    }
+
+    /// Put memory behind part of it, in whole pages, so that touching it cannot fail.
+    ///
+    /// # Errors
+    /// The machine, or the cgroup, has no more.
+    pub fn back(&self, from: u64, length: u64) -> Result<()> {
+        let first = from / PAGE * PAGE;
+        let end = (from + length).next_multiple_of(PAGE).min(self.length);
+        if first < end {
+            self.segment.back(Offset(self.at + first), end - first)?;
+        }
+        Ok(())
+    }
+
+    /// Give memory back: whole pages within part of it, which read as zeros then.
+    pub fn unback(&self, from: u64, length: u64) {
+        let first = from.next_multiple_of(PAGE);
+        let end = (from + length) / PAGE * PAGE;
+        if first < end {
+            // If the kernel does not want it, it stays.
+            self.segment.unback(Offset(self.at + first), end - first);
+        }
+    }
+}
+
+/// `length` bytes of a peer's piece, as it told us; `None`: there is no such memory.
+pub fn at(place: u64, length: u64) -> Option<NonNull<u8>> {
+    segment().ok()?.range(place, length)
+}
+
+/// Keep addresses for the caller, without access. False: they are not all free in this process.
+pub fn reserve_addresses(address: NonNull<u8>, length: u64) -> bool {
+    mmap::reserve_addresses(address, length as usize)
+}
+
+/// Give back what [`reserve_addresses`] kept.
+///
+/// # Safety
+/// The caller kept it, and nobody uses it.
+pub unsafe fn release_addresses(address: NonNull<u8>, length: u64) {
+    // SAFETY: the caller's promise.
+    unsafe { mmap::release_addresses(address, length as usize) };
+}
+
+/// The doorbells of all ranks, from outside the engine.
+#[derive(Debug, Clone, Copy)]
+pub struct Bells {
+    segment: &'static Segment,
+    fence_needed: bool,
+}
+
+impl Bells {
+    pub(crate) fn new(segment: &'static Segment, fence_needed: bool) -> Self {
+        Self { segment, fence_needed }
+    }
+
+    /// Between writing something and looking whether somebody waits for it.
+    #[inline(always)]
+    pub fn order(&self) {
+        doorbell::order(self.fence_needed);
+    }
+
+    /// Wake `peer` if it sleeps. After [`Self::order`]. Does not block.
+    #[inline]
+    pub fn ring(&self, peer: Peer) {
+        let bell = self.segment.slot(peer.0).doorbell();
+        if bell.ring() {
+            counters::WAKES.add_anywhere(1);
+            bell.wake();
+        }
+    }
+}
+
+/// Nodes that the ranks of the job are on. Those of others map no memory of ours.
+pub fn nodes() -> u32 {
+    segment().map_or(1, Segment::nodes)
+}
+
+/// Bytes of addresses that the job has for everything.
+pub fn limit() -> u64 {
+    segment().map_or(0, Segment::limit)
+}

@@ -1,0 +1,454 @@
+//! One-sided operations by messages, where the kernel refuses single copies: the target's progress serves them.
+//!
+//! A *call* is a message in a space of its own: what to do, where, and the origin's bytes. Whoever makes progress at the target receives
+//! calls like any message, does what they ask by the same functions that the target uses on its own memory, under the same locks, and
+//! answers. The origin waits for the answer, so an operation is over when its function comes back, as it is by other means.
+//!
+//! # Safety
+//! A call comes from a peer: region, offsets, lengths and the kernel's number are checked before anything is touched.
+
+use std::ops::Range;
+
+use isthmus_transfer::{Layout, Span, local};
+
+use super::combine::{Class, Combine, Operator, find_kernel};
+use super::flow::Flow;
+use super::region;
+use super::target::Target;
+use crate::engine::Engine;
+use crate::matching::queues::Pattern;
+use crate::memory::buffer::Buffer;
+use crate::ops::Stage;
+use crate::types::{ContextId, Mode, OpId, Peer, Posting};
+use crate::{Entered, Error, Result, counters, enter};
+
+const CALLS: ContextId = ContextId::CALLS;
+const ANSWERS: ContextId = ContextId::ANSWERS;
+
+/// Bytes of data in one call, at most: a multiple of every width of elements.
+const PIECE: u64 = 64 * 9 * 5 * 7 * 11 * 13;
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum What {
+    Put = 1,
+    Get = 2,
+    Accumulate = 3,
+    GetAccumulate = 4,
+    CompareSwap = 5,
+}
+
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct Header {
+    what: u32,
+    region: u32,
+    class: u32,
+    operator: u32,
+    width: u32,
+    number: u32,
+    spans: u64,
+    /// Bytes of the region that are meant.
+    bytes: u64,
+}
+
+const HEADER: usize = size_of::<Header>();
+const SPAN: usize = size_of::<Span>();
+
+/// A call that is being received, or an answer that is on its way.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    op: u32,
+    from: u32,
+    tag: i32,
+    bytes: Vec<u8>,
+    is_answer: bool,
+}
+
+impl Engine {
+    /// Take the calls that have come, and do what those ask that are here. True: something moved.
+    #[cold]
+    pub(crate) fn serve(&mut self) -> bool {
+        let before = self.serving.len();
+        let anybody = Pattern {
+            context: CALLS,
+            from: None,
+            tag: None,
+        };
+        while let Some((message, arrival)) = self.matched_probe(anybody) {
+            let mut bytes = vec![0u8; arrival.bytes as usize];
+            let room = Buffer::target(bytes.as_mut_ptr());
+            // SAFETY: the bytes stay where they are until the receive is over: `serving` keeps them.
+            let Ok(op) = (unsafe { self.receive_matched(message, room, bytes.len()) }) else {
+                continue;
+            };
+            self.serving.push(Serving {
+                op,
+                from: arrival.source as u32,
+                tag: arrival.tag,
+                bytes,
+                is_answer: false,
+            });
+        }
+        self.matching.calls_taken();
+        let mut moved = self.serving.len() != before;
+        let mut at = 0;
+        while at < self.serving.len() {
+            let op = self.serving[at].op;
+            if self.ops[op].stage != Stage::Complete {
+                at += 1;
+                continue;
+            }
+            moved = true;
+            let outcome = self.ops[op].outcome;
+            self.ops.release(op);
+            let Serving {
+                from,
+                tag,
+                bytes,
+                is_answer,
+                ..
+            } = self.serving.swap_remove(at);
+            if !is_answer && !outcome.peer_failed && from < self.segment.ranks() {
+                counters::RMA_SERVED.add(1);
+                self.answer_call(from, tag, execute(&bytes));
+            }
+        }
+        moved
+    }
+
+    fn answer_call(&mut self, to: u32, tag: i32, answer: Option<Vec<u8>>) {
+        let mut bytes = vec![u8::from(answer.is_some())];
+        bytes.extend(answer.unwrap_or_default());
+        let posting = Posting {
+            context: ANSWERS,
+            source: self.me as i32,
+            tag,
+        };
+        let (from, length) = (Buffer::source(bytes.as_ptr()), bytes.len());
+        // SAFETY: as above.
+        if let Ok(Some(op)) = unsafe { self.send(Mode::Standard, to, posting, from, length) } {
+            self.serving.push(Serving {
+                op,
+                from: to,
+                tag,
+                bytes,
+                is_answer: true,
+            });
+        }
+    }
+}
+
+/// Do what a call asks; `None`: it makes no sense.
+fn execute(call: &[u8]) -> Option<Vec<u8>> {
+    let (header, rest) = call.split_at_checked(HEADER)?;
+    // SAFETY: as many bytes; any bits are numbers.
+    let header = unsafe { header.as_ptr().cast::<Header>().read_unaligned() };
+    let spans = usize::try_from(header.spans).ok()?;
+    let (listed, data) = rest.split_at_checked(spans.checked_mul(SPAN)?)?;
+    let spans: Vec<Span> = (0..spans)
+        // SAFETY: as above.
+        .map(|index| unsafe { listed.as_ptr().cast::<Span>().add(index).read_unaligned() })
+        .collect();
+    let at = Layout::Spans(&spans);
+    let bytes = at.length();
+    let target = Target::attach(Peer(super::home().ok()?.me), region::own_key(header.region)?).ok()?;
+    let enough = |wanted: u64| (data.len() as u64 == wanted).then_some(());
+    (bytes == header.bytes && bytes <= 16 * PIECE).then_some(())?;
+    let flow = Flow::new();
+    let mut result = vec![0u8; bytes as usize];
+    let into = Layout::local(result.as_mut_ptr(), bytes);
+    let from = Layout::local(data.as_ptr(), bytes);
+    // SAFETY: lengths were compared, and the functions check offsets against the region, which is ours.
+    let done = unsafe {
+        match header.what {
+            what if what == What::Put as u32 => {
+                enough(bytes)?;
+                result.clear();
+                flow.put(&target, &at, &from)
+            }
+            what if what == What::Get as u32 => flow.get(&target, &at, &into),
+            what if what == What::Accumulate as u32 => {
+                enough(bytes)?;
+                let done = flow.accumulate(&target, &at, &from, combine(header)?);
+                result.clear();
+                done
+            }
+            what if what == What::GetAccumulate as u32 => {
+                enough(bytes)?;
+                flow.get_accumulate(&target, &at, &from, &into, combine(header)?)
+            }
+            what if what == What::CompareSwap as u32 => {
+                enough(2 * bytes)?;
+                let first = spans.first()?;
+                (u64::from(header.width) == bytes).then_some(())?;
+                let swap = data.as_ptr().add(bytes as usize);
+                flow.compare_swap(
+                    &target,
+                    first.address,
+                    header.width,
+                    data.as_ptr(),
+                    swap,
+                    result.as_mut_ptr(),
+                )
+            }
+            _ => return None,
+        }
+    };
+    done.ok().map(|_| result)
+}
+
+fn combine(header: Header) -> Option<Combine> {
+    let class = match header.class {
+        0 => Class::Signed,
+        1 => Class::Unsigned,
+        2 => Class::Float,
+        3 => Class::Complex,
+        _ => Class::Opaque,
+    };
+    let operator = match header.operator {
+        0 => Operator::Replace,
+        1 => Operator::NoOp,
+        2 => Operator::Sum,
+        3 => Operator::Product,
+        4 => Operator::Minimum,
+        5 => Operator::Maximum,
+        6 => Operator::And,
+        7 => Operator::Or,
+        8 => Operator::Xor,
+        _ => Operator::Other,
+    };
+    match find_kernel(header.number) {
+        // SAFETY: the kernel is the number's.
+        Some(kernel) => unsafe { Combine::with(class, header.width, operator, header.number, kernel) },
+        None => Combine::of(class, header.width, operator),
+    }
+}
+
+/// Move the bytes `range` of both layouts by calls.
+///
+/// # Safety
+/// `here` must be readable for a put, and writable for a get.
+pub(super) unsafe fn moves(
+    target: &Target,
+    what: What,
+    at: &Layout<'_>,
+    here: &Layout<'_>,
+    range: Range<u64>,
+) -> Result<()> {
+    let mut done = range.start;
+    while done < range.end {
+        let end = range.end.min(done + PIECE);
+        let mut data = vec![0u8; (end - done) as usize];
+        let packed = Layout::local(data.as_mut_ptr(), end - done);
+        let spans = spans_of(at, done..end);
+        let (mut own, mut copy) = (here.cursor(done), packed.cursor(0));
+        // SAFETY: the caller vouches for `here`; the copy is ours.
+        unsafe {
+            match what {
+                What::Put => {
+                    local::copy_on(&mut own, &mut copy, end - done);
+                    call(target, what, &spans, None, 0, &data)?;
+                }
+                _ => {
+                    let came = call(target, what, &spans, None, 0, &[])?;
+                    if came.len() as u64 != end - done {
+                        return Err(refused(target));
+                    }
+                    let came = Layout::local(came.as_ptr(), end - done);
+                    local::copy_on(&mut came.cursor(0), &mut own, end - done);
+                }
+            }
+        }
+        done = end;
+    }
+    Ok(())
+}
+
+/// Combine the elements `range` (in bytes) of the layouts by calls.
+///
+/// # Safety
+/// `from` must be readable, unless it is none, and `result` writable.
+pub(super) unsafe fn accumulates(
+    target: &Target,
+    at: &Layout<'_>,
+    from: Option<&Layout<'_>>,
+    result: Option<&Layout<'_>>,
+    combine: &Combine,
+    range: Range<u64>,
+) -> Result<()> {
+    let what = match result {
+        Some(_) => What::GetAccumulate,
+        None => What::Accumulate,
+    };
+    let piece = PIECE / u64::from(combine.width) * u64::from(combine.width);
+    let mut done = range.start;
+    while done < range.end {
+        let end = range.end.min(done + piece);
+        let mut data = vec![0u8; (end - done) as usize];
+        let packed = Layout::local(data.as_mut_ptr(), end - done);
+        if let Some(from) = from {
+            // SAFETY: the caller vouches for `from`; the copy is ours.
+            unsafe { local::copy_on(&mut from.cursor(done), &mut packed.cursor(0), end - done) };
+        }
+        let came = call(
+            target,
+            what,
+            &spans_of(at, done..end),
+            Some(combine),
+            combine.width,
+            &data,
+        )?;
+        if let Some(result) = result {
+            if came.len() as u64 != end - done {
+                return Err(refused(target));
+            }
+            let came = Layout::local(came.as_ptr(), end - done);
+            // SAFETY: the caller vouches for `result`.
+            unsafe { local::copy_on(&mut came.cursor(0), &mut result.cursor(done), end - done) };
+        }
+        done = end;
+    }
+    Ok(())
+}
+
+/// Compare and swap an element by a call.
+///
+/// # Safety
+/// `compare` and `swap` must be readable, and `result` writable, for `width` bytes.
+pub(super) unsafe fn compares(
+    target: &Target,
+    at: u64,
+    width: u32,
+    compare: *const u8,
+    swap: *const u8,
+    result: *mut u8,
+) -> Result<()> {
+    let length = width as usize;
+    let mut data = Vec::with_capacity(2 * length);
+    // SAFETY: the caller's promise.
+    unsafe {
+        data.extend_from_slice(std::slice::from_raw_parts(compare, length));
+        data.extend_from_slice(std::slice::from_raw_parts(swap, length));
+    }
+    let spans = [Span {
+        address: at,
+        length: u64::from(width),
+    }];
+    let came = call(target, What::CompareSwap, &spans, None, width, &data)?;
+    if came.len() != length {
+        return Err(refused(target));
+    }
+    if !result.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { result.copy_from_nonoverlapping(came.as_ptr(), length) };
+    }
+    Ok(())
+}
+
+/// Where the bytes `range` of a layout lie.
+fn spans_of(at: &Layout<'_>, range: Range<u64>) -> Vec<Span> {
+    let mut cursor = at.cursor(range.start);
+    let mut left = range.end - range.start;
+    let mut spans = Vec::new();
+    while left > 0 {
+        let Span { address, length } = cursor.block();
+        let length = length.min(left);
+        if length == 0 {
+            break;
+        }
+        spans.push(Span { address, length });
+        cursor.advance(length);
+        left -= length;
+    }
+    spans
+}
+
+#[cold]
+fn refused(target: &Target) -> Error {
+    Error::BadKey {
+        peer: target.peer().0,
+        why: "it has no such region any more, or refuses the operation",
+    }
+}
+
+/// Ask the target, and wait for its answer. Blocks, and makes progress.
+fn call(
+    target: &Target,
+    what: What,
+    spans: &[Span],
+    combine: Option<&Combine>,
+    width: u32,
+    data: &[u8],
+) -> Result<Vec<u8>> {
+    let bytes = spans.iter().map(|span| span.length).sum();
+    let header = Header {
+        what: what as u32,
+        region: target.id(),
+        class: combine.map_or(0, |combine| combine.class as u32),
+        operator: combine.map_or(0, |combine| combine.operator as u32),
+        width,
+        number: combine.map_or(0, |combine| combine.number),
+        spans: spans.len() as u64,
+        bytes,
+    };
+    let mut message = Vec::with_capacity(HEADER + spans.len() * SPAN + data.len());
+    // SAFETY: plain numbers without holes, read as bytes.
+    unsafe {
+        message.extend_from_slice(std::slice::from_raw_parts((&raw const header).cast::<u8>(), HEADER));
+        message.extend_from_slice(std::slice::from_raw_parts(
+            spans.as_ptr().cast::<u8>(),
+            spans.len() * SPAN,
+        ));
+    }
+    message.extend_from_slice(data);
+    let mut answer = vec![0u8; 1 + bytes as usize];
+    let mut inside = enter();
+    let posting = Posting {
+        context: CALLS,
+        source: super::home()?.me as i32,
+        tag: inside.engine().next_call(),
+    };
+    counters::RMA_CALLS.add(1);
+    // SAFETY: both buffers live until both operations are over, which `settle` waits for.
+    let (receive, send) = unsafe {
+        let receive = inside.receive(
+            Some(target.peer()),
+            ANSWERS,
+            Some(posting.tag),
+            answer.as_mut_ptr(),
+            answer.len(),
+        )?;
+        let send = inside.send(Mode::Standard, target.peer(), posting, message.as_ptr(), message.len());
+        (receive, send)
+    };
+    let send = match send {
+        Ok(send) => send,
+        Err(error) => {
+            inside.cancel(receive);
+            let _ = settle(&mut inside, receive);
+            return Err(error);
+        }
+    };
+    let sent = send.map_or(Ok(true), |send| {
+        settle(&mut inside, send).map(|outcome| outcome.is_some())
+    })?;
+    let came = settle(&mut inside, receive)?;
+    drop(inside);
+    match came {
+        Some(length) if sent && length > 0 && answer[0] == 1 => {
+            answer.truncate(length as usize);
+            answer.remove(0);
+            Ok(answer)
+        }
+        Some(_) if sent => Err(refused(target)),
+        _ => Err(Error::PeerFailed { peer: target.peer().0 }),
+    }
+}
+
+/// Wait until an operation is over: the bytes that it moved; `None`: its peer has failed.
+fn settle(inside: &mut Entered, op: OpId) -> Result<Option<u64>> {
+    let outcome = inside.wait(|inside| inside.take(op))?;
+    Ok((!outcome.peer_failed).then_some(outcome.arrival.bytes))
+}

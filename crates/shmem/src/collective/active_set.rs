@@ -1,0 +1,171 @@
+//! Collectives on active sets (deprecated): each set of PEs that ever meets has memory of its own, found by its triplet; what the
+//! program passes as `pSync` is checked and left as it is.
+
+use std::collections::HashMap;
+use std::ffi::{c_int, c_long};
+use std::sync::{Mutex, PoisonError};
+
+use super::{Group, alltoall, barrier, broadcast, collect, reduce};
+use crate::board::Board;
+use crate::call::Call;
+use crate::job::job;
+use crate::numbers::{Element, Operation};
+
+/// In keys of memory: an active set's.
+const OF_SET: u64 = 0x53 << 56;
+
+/// Sets that this PE has met in, by triplet. They stay.
+static SETS: Mutex<Option<HashMap<(c_int, c_int, c_int), &'static Board>>> = Mutex::new(None);
+
+fn group(call: Call, start: c_int, log_stride: c_int, size: c_int, p_sync: *const c_long) -> Group<'static> {
+    let job = job(call);
+    let last = i64::from(start)
+        + (i64::from(size) - 1).saturating_mul(1_i64.checked_shl(log_stride.cast_unsigned()).unwrap_or(i64::MAX));
+    if start < 0 || !(0..31).contains(&log_stride) || size < 1 || last >= i64::from(job.size) {
+        call.refuse(format!(
+            "PE_start={start}, logPE_stride={log_stride}, PE_size={size}: there are {} PEs",
+            job.size
+        ));
+    }
+    job.remote(call, "pSync", p_sync.addr(), size_of::<c_long>(), job.me);
+    let mut sets = SETS.lock().unwrap_or_else(PoisonError::into_inner);
+    let board = sets
+        .get_or_insert_default()
+        .entry((start, log_stride, size))
+        .or_insert_with(|| {
+            let pe = |index: c_int| (start + (index << log_stride)).cast_unsigned();
+            let members: Box<[u32]> = (0..size).map(pe).collect();
+            let Some(me) = members.iter().position(|&member| member == job.me) else {
+                call.refuse(format!(
+                    "PE_start={start}, logPE_stride={log_stride}, PE_size={size}: this PE is not in that set"
+                ));
+            };
+            let key = OF_SET | (start as u64) << 32 | (log_stride as u64) << 24 | size as u64;
+            match Board::named(key, members, me, 0) {
+                Ok(board) => Box::leak(Box::new(board)),
+                Err(error) => call.refuse(error),
+            }
+        });
+    Group { job, call, board }
+}
+
+/// `shmem_barrier`. Blocks.
+///
+/// # Safety
+/// None is needed.
+pub unsafe fn barrier_set(call: Call, start: c_int, log_stride: c_int, size: c_int, p_sync: *mut c_long) {
+    barrier::of_set(group(call, start, log_stride, size, p_sync), true);
+}
+
+/// `shmem_sync`. Blocks.
+///
+/// # Safety
+/// None is needed.
+pub unsafe fn sync_set(call: Call, start: c_int, log_stride: c_int, size: c_int, p_sync: *mut c_long) {
+    barrier::of_set(group(call, start, log_stride, size, p_sync), false);
+}
+
+/// `shmem_broadcast32`, `shmem_broadcast64`: the root's `dest` stays as it is. Blocks.
+///
+/// # Safety
+/// As for [`broadcast::broadcast`].
+pub unsafe fn broadcast_set<T: Element>(
+    call: Call,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    root: c_int,
+    start: c_int,
+    log_stride: c_int,
+    size: c_int,
+    p_sync: *mut c_long,
+) {
+    let group = group(call, start, log_stride, size, p_sync);
+    // SAFETY: the caller's promise.
+    unsafe { broadcast::run(group, dest, source, nelems, root, false) };
+}
+
+macro_rules! collects {
+    ($($(#[$doc:meta])* $name:ident, |$nelems:ident| $agreed:expr;)*) => { $(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// As for [`collect::collect`].
+        #[allow(clippy::too_many_arguments)] // As the specification has them.
+        pub unsafe fn $name<T: Element>(call: Call, dest: *mut T, source: *const T, nelems: usize, start: c_int, log_stride: c_int, size: c_int, p_sync: *mut c_long) {
+            let $nelems = nelems;
+            // SAFETY: the caller's promise.
+            unsafe { collect::run(group(call, start, log_stride, size, p_sync), dest, source, nelems, $agreed) };
+        }
+    )* };
+}
+
+collects! {
+    /// `shmem_collect32`, `shmem_collect64`. Blocks.
+    collect_set, |_nelems| ("", 0);
+    /// `shmem_fcollect32`, `shmem_fcollect64`. Blocks.
+    fcollect_set, |nelems| ("nelems", nelems as u64);
+}
+
+/// `shmem_alltoall32`, `shmem_alltoall64`. Blocks.
+///
+/// # Safety
+/// As for [`alltoall::alltoall`].
+pub unsafe fn alltoall_set<T: Element>(
+    call: Call,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    start: c_int,
+    log_stride: c_int,
+    size: c_int,
+    p_sync: *mut c_long,
+) {
+    let group = group(call, start, log_stride, size, p_sync);
+    // SAFETY: the caller's promise.
+    unsafe { alltoall::run(group, dest, source, (1, 1), nelems) };
+}
+
+/// `shmem_alltoalls32`, `shmem_alltoalls64`. Blocks.
+///
+/// # Safety
+/// As for [`alltoall::alltoalls`].
+pub unsafe fn alltoalls_set<T: Element>(
+    call: Call,
+    dest: *mut T,
+    source: *const T,
+    dst: isize,
+    sst: isize,
+    nelems: usize,
+    start: c_int,
+    log_stride: c_int,
+    size: c_int,
+    p_sync: *mut c_long,
+) {
+    let group = group(call, start, log_stride, size, p_sync);
+    // SAFETY: the caller's promise.
+    unsafe { alltoall::run(group, dest, source, (dst, sst), nelems) };
+}
+
+/// `shmem_int_sum_to_all` and its siblings; `pWrk` is not needed. Blocks.
+///
+/// # Safety
+/// As for [`reduce::reduce`].
+pub unsafe fn reduce_set<T: Element, O: Operation<T>>(
+    call: Call,
+    dest: *mut T,
+    source: *const T,
+    nreduce: c_int,
+    start: c_int,
+    log_stride: c_int,
+    size: c_int,
+    _p_wrk: *mut T,
+    p_sync: *mut c_long,
+) {
+    let Ok(count) = usize::try_from(nreduce) else {
+        call.refuse(format!("nreduce={nreduce} is negative"));
+    };
+    let group = group(call, start, log_stride, size, p_sync);
+    // SAFETY: the caller's promise.
+    unsafe { reduce::run::<T, O>(group, dest, source, count) };
+}

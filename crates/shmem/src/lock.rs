@@ -1,0 +1,88 @@
+//! Locks (OpenSHMEM 1.6, "Distributed Locking Routines").
+//!
+//! Of the `long` that all PEs have, one PE's is the lock: whose follows from its address, so that locks are spread. In it stand the
+//! holder's PE, counted from 1, in the lower half, and how many PEs wait, in the upper one. Who waits sleeps as one that watches memory;
+//! who releases a lock that somebody waits for rings everybody who watches.
+
+use std::ffi::{c_int, c_long};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::call::Call;
+use crate::job::{Job, job};
+use crate::order;
+use crate::wait;
+
+const HOLDER: u64 = u32::MAX as u64;
+const WAITER: u64 = 1 << 32;
+
+fn word(job: &Job, call: Call, lock: *mut c_long) -> &'static AtomicU64 {
+    if !lock.is_aligned() {
+        call.refuse(format!("lock={lock:p} is not a multiple of 8"));
+    }
+    let home = (lock.addr() / 64) as u32 % job.size;
+    let at = job.remote(call, "lock", lock.addr(), size_of::<c_long>(), home);
+    // SAFETY: symmetric memory, aligned, which lasts as long as the job.
+    unsafe { &*std::ptr::with_exposed_provenance::<AtomicU64>(at) }
+}
+
+/// Take it, if nobody has it.
+fn take(word: &AtomicU64, me: u64) -> bool {
+    let free = |now: u64| (now & HOLDER == 0).then_some(now | me);
+    word.fetch_update(Ordering::AcqRel, Ordering::Acquire, free).is_ok()
+}
+
+/// `shmem_set_lock`. Blocks until the lock is ours.
+///
+/// # Safety
+/// `lock` must be 0 on all PEs at first, and be used by these routines alone.
+pub unsafe fn set_lock(call: Call, lock: *mut c_long) {
+    let job = job(call);
+    let word = word(job, call, lock);
+    let me = u64::from(job.me) + 1;
+    if take(word, me) {
+        return;
+    }
+    if word.load(Ordering::Acquire) & HOLDER == me && !isthmus_engine::allows_threads() {
+        call.refuse(format!(
+            "lock={lock:p} is held by this PE already: it would wait for itself"
+        ));
+    }
+    word.fetch_add(WAITER, Ordering::AcqRel);
+    wait::until(job, call, || take(word, me).then_some(()));
+    word.fetch_sub(WAITER, Ordering::AcqRel);
+}
+
+/// `shmem_test_lock`: 0: it is ours now; 1: somebody has it.
+///
+/// # Safety
+/// As for [`set_lock`].
+pub unsafe fn test_lock(call: Call, lock: *mut c_long) -> c_int {
+    let job = job(call);
+    let taken = take(word(job, call, lock), u64::from(job.me) + 1);
+    if !taken {
+        wait::in_vain();
+    }
+    c_int::from(!taken)
+}
+
+/// `shmem_clear_lock`: what we did under it is seen by whoever takes it next.
+///
+/// # Safety
+/// As for [`set_lock`].
+pub unsafe fn clear_lock(call: Call, lock: *mut c_long) {
+    let job = job(call);
+    let word = word(job, call, lock);
+    let me = u64::from(job.me) + 1;
+    order::complete();
+    let now = word.load(Ordering::Acquire);
+    if now & HOLDER != me {
+        let holder = match now & HOLDER {
+            0 => "nobody".to_owned(),
+            other => format!("PE {}", other - 1),
+        };
+        call.refuse(format!("lock={lock:p} is not held by this PE, but by {holder}"));
+    }
+    if word.fetch_and(!HOLDER, Ordering::AcqRel) & !HOLDER != 0 {
+        job.tell_everyone();
+    }
+}

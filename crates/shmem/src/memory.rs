@@ -1,0 +1,7 @@
+//! Symmetric memory: the heap, static data, and where a peer's copy of an object is.
+
+pub mod heap;
+pub mod routines;
+pub mod size;
+pub mod statics;
+pub mod symmetric;

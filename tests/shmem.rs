@@ -1,0 +1,158 @@
+//! OpenSHMEM: every program of `tests/shmem` whose first line says `// ranks: 1 2 4`, on so many PEs each, and bad input.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use isthmus_tests::{Run, command, folder, full, scratch};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+/// What is done wrong, on how many PEs, what the line must say, and the exit code.
+const BAD: [(&str, &str, &[&str]); 16] = [
+    ("pe", "2", &["shmem_int_p", "pe=2"]),
+    ("negative", "2", &["shmem_int_get", "pe=-1"]),
+    ("address", "2", &["shmem_int_put", "dest=0x", "symmetric"]),
+    ("beyond", "2", &["shmem_putmem", "dest=0x", "beyond symmetric memory"]),
+    ("team", "3", &["shmem_team_sync", "team="]),
+    ("context", "1", &["shmem_ctx_quiet", "ctx="]),
+    ("size", "2", &["shmem_malloc", "size=100", "size=1100"]),
+    ("count", "3", &["shmem_int_sum_reduce", "nreduce=1", "nreduce=0"]),
+    ("routine", "2", &["another routine"]),
+    ("free", "1", &["shmem_free", "ptr=0x"]),
+    ("twice", "2", &["shmem_free", "ptr=0x"]),
+    ("align", "1", &["shmem_align", "alignment=24"]),
+    ("misaligned", "1", &["shmem_int_atomic_inc", "dest=0x"]),
+    ("comparison", "1", &["shmem_int_wait_until", "cmp=17"]),
+    ("unlock", "2", &["shmem_clear_lock", "nobody"]),
+    ("late", "1", &["shmem_int_p", "shmem_finalize"]),
+];
+
+fn main() -> ExitCode {
+    let mut trials = Vec::new();
+    let mut sources: Vec<PathBuf> = std::fs::read_dir(folder().join("shmem"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
+    sources.sort();
+    for source in sources {
+        let text = std::fs::read_to_string(&source).unwrap_or_default();
+        let Some(ranks) = text.lines().next().and_then(|line| line.strip_prefix("// ranks:")) else {
+            continue;
+        };
+        let name = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        for ranks in ranks.split_whitespace() {
+            let (name, ranks) = (name.clone(), ranks.to_owned());
+            trials.push(Trial::test(format!("{name} on {ranks}"), move || {
+                said(run(&name, &ranks, "", &[]))
+            }));
+        }
+    }
+    for (what, ranks, parts) in BAD {
+        trials.push(Trial::test(format!("bad {what}"), move || {
+            said(bad(what, ranks, parts))
+        }));
+    }
+    trials.push(Trial::test("mpi first", || said(run("both.c", "4", "first", &[]))));
+    trials.push(Trial::test("without single copies", || {
+        said(run(
+            "basics.c",
+            "4",
+            "",
+            &[("ISTHMUS_CMA", "0"), ("ISTHMUS_MECHANISM", "ring")],
+        ))
+    }));
+    trials.push(Trial::test("bad heap size", || said(bad_size())));
+    trials.push(Trial::test("a full heap", || said(run("bad.c", "2", "full", &[]))));
+    trials.push(Trial::test("the end by one", || said(end("exit", "4", 7))));
+    trials.push(Trial::test("a dead PE", || said(end("dead", "4", 134))));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn said(result: Result<()>) -> Result<(), Failed> {
+    result.map_err(|error| format!("{error:#}").into())
+}
+
+/// A program of `tests/shmem`, compiled by our oshcc or oshcxx, once per run of the tests.
+fn compile(name: &str) -> Result<PathBuf> {
+    static COMPILED: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    let compiled = compiled.get_or_insert_default();
+    if let Some(program) = compiled.get(name) {
+        return Ok(program.clone());
+    }
+    let source = folder().join("shmem").join(name);
+    let program = scratch("shmem")?.join(name.replace('.', "_"));
+    let (compiler, standard) = match name.ends_with(".cpp") {
+        true => ("oshcxx", "-std=c++17"),
+        false => ("oshcc", "-std=gnu11"),
+    };
+    let output = Command::new(command(compiler))
+        .args([standard, "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"])
+        .arg(&program)
+        .arg(&source)
+        .arg("-lm")
+        .output()
+        .with_context(|| format!("cannot run {compiler}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.success(),
+        "{} does not compile:\n{said}",
+        source.display()
+    );
+    compiled.insert(name.to_owned(), program.clone());
+    Ok(program)
+}
+
+fn launch(name: &str, ranks: &str, argument: &str, variables: &[(&str, &str)]) -> Result<Run> {
+    let program = compile(name)?;
+    let run = Run::program(command("oshrun"))
+        .words("-n")
+        .words(ranks)
+        .arg(program)
+        .words(argument);
+    let run = variables.iter().fold(run, |run, (name, value)| run.env(name, value));
+    Ok(run.limit(Duration::from_secs(if full() { 600 } else { 90 })))
+}
+
+fn run(name: &str, ranks: &str, argument: &str, variables: &[(&str, &str)]) -> Result<()> {
+    launch(name, ranks, argument, variables)?.succeed().map(drop)
+}
+
+fn bad(what: &str, ranks: &str, parts: &[&str]) -> Result<()> {
+    let finished = launch("bad.c", ranks, what, &[])?.finish()?;
+    ensure!(finished.code != Some(0), "it went well\n{}", finished.err);
+    let line = finished
+        .err
+        .lines()
+        .find(|line| parts.iter().all(|part| line.contains(part)));
+    ensure!(line.is_some(), "no line says {parts:?}:\n{}", finished.err);
+    Ok(())
+}
+
+fn bad_size() -> Result<()> {
+    let finished = launch("bad.c", "2", "", &[("SHMEM_SYMMETRIC_SIZE", "nonsense")])?.finish()?;
+    ensure!(finished.code != Some(0), "it went well");
+    ensure!(
+        finished.err.contains("SHMEM_SYMMETRIC_SIZE=nonsense"),
+        "it says:\n{}",
+        finished.err
+    );
+    Ok(())
+}
+
+fn end(what: &str, ranks: &str, code: i32) -> Result<()> {
+    let finished = launch("bad.c", ranks, what, &[])?.finish()?;
+    ensure!(
+        finished.code == Some(code),
+        "exit code {:?}, {}",
+        finished.code,
+        finished.err
+    );
+    ensure!(!finished.err.is_empty(), "it says nothing");
+    Ok(())
+}

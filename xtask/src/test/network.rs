@@ -1,0 +1,242 @@
+//! Jobs on several nodes: network namespaces joined by a bridge, each with IPC, PID and mount namespaces of its own, so that
+//! nothing but the network joins them. As root; without the right it says what was not run.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::suite::Suite;
+use crate::process::{quiet, root, target};
+
+/// For one program.
+const RUN: Duration = Duration::from_secs(120);
+/// For what must be gone.
+const SOON: Duration = Duration::from_secs(15);
+
+/// Programs of `tests/programs` for 2 ranks, one on each of 2 nodes.
+const PAIRS: &[&str] = &["requests", "derived", "truncation"];
+
+/// Others, on 2 nodes with 2 ranks each.
+const PROGRAMS: &[&str] = &[
+    "point_to_point",
+    "wildcards",
+    "probe",
+    "unexpected",
+    "flood",
+    "persistent",
+    "collectives",
+    "nonblocking_collectives",
+    "persistent_collectives",
+    "reductions",
+    "user_operation",
+    "neighbors",
+    "intercommunicators",
+];
+
+/// What enters a node.
+const LAUNCHER: &str = "#!/bin/sh
+# The host is the name of a network namespace.
+host=$1
+shift
+exec ip netns exec \"$host\" unshare --ipc --mount --pid --fork --kill-child --mount-proc \"$@\"
+";
+
+/// All of it.
+pub fn run(suite: &mut Suite, prefix: &Path) {
+    let nodes = match Nodes::make(2) {
+        Ok(nodes) => nodes,
+        Err(error) => {
+            println!("network: not run, since namespaces cannot be made here (it takes root and iproute2): {error:#}");
+            return;
+        }
+    };
+    let job = Job { prefix, nodes: &nodes };
+    for (programs, ranks) in [(PAIRS, 1), (PROGRAMS, 2)] {
+        for name in programs {
+            suite.step(&format!("{name} on 2 nodes x {ranks}"), || job.program(name, ranks));
+        }
+    }
+    suite.step("a rank that is killed ends the job on all nodes", || job.dead_rank());
+    suite.step("a daemon that is killed ends the job on all nodes", || {
+        job.dead_daemon()
+    });
+    suite.step("nothing is left on any node after kill -9 of mpiexec", || {
+        job.dead_mpiexec()
+    });
+}
+
+/// The nodes; they go when this is dropped.
+struct Nodes {
+    names: Vec<String>,
+    bridge: String,
+    launcher: PathBuf,
+}
+
+impl Nodes {
+    fn make(count: u32) -> Result<Self> {
+        let id = std::process::id() % 10_000;
+        let folder = target().join("test/network");
+        std::fs::create_dir_all(&folder).context("cannot make a folder")?;
+        let launcher = folder.join("enter");
+        std::fs::write(&launcher, LAUNCHER).context("cannot write the launcher")?;
+        std::fs::set_permissions(&launcher, std::fs::Permissions::from_mode(0o755)).context("chmod")?;
+        let mut nodes = Self {
+            names: Vec::new(),
+            bridge: format!("isth{id}"),
+            launcher,
+        };
+        let bridge = nodes.bridge.clone();
+        ip(&format!("link add {bridge} type bridge"))?;
+        ip(&format!("addr add 10.91.0.254/24 dev {bridge}"))?;
+        ip(&format!("link set {bridge} up"))?;
+        for node in 1..=count {
+            let name = format!("isth{id}-{node}");
+            let port = format!("iv{id}p{node}");
+            ip(&format!("netns add {name}"))?;
+            nodes.names.push(name.clone());
+            ip(&format!("link add {port} type veth peer name eth0 netns {name}"))?;
+            ip(&format!("link set {port} master {bridge} up"))?;
+            ip(&format!("-n {name} addr add 10.91.0.{node}/24 dev eth0"))?;
+            ip(&format!("-n {name} link set eth0 up"))?;
+            ip(&format!("-n {name} link set lo up"))?;
+        }
+        Ok(nodes)
+    }
+
+    /// Processes that run there, each with its command line.
+    fn processes(&self) -> Vec<(u32, String)> {
+        let of = |name: &String| {
+            let output = Command::new("ip").args(["netns", "pids", name]).output();
+            let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+            let pids = text.unwrap_or_default();
+            let pids = pids.split_whitespace().filter_map(|pid| pid.parse().ok());
+            pids.collect::<Vec<u32>>()
+        };
+        let all = self.names.iter().flat_map(of);
+        all.map(|pid| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            (pid, String::from_utf8_lossy(&line).replace('\0', " "))
+        })
+        .collect()
+    }
+
+    /// Wait until nothing runs there any more.
+    fn emptied(&self) -> Result<()> {
+        wait("something is left on the nodes", || self.processes().is_empty())
+            .with_context(|| format!("{:?}", self.processes()))
+    }
+}
+
+impl Drop for Nodes {
+    fn drop(&mut self) {
+        // What cannot be taken down stays; nobody could do more about it.
+        for name in &self.names {
+            let _ = ip(&format!("netns del {name}"));
+        }
+        let _ = ip(&format!("link del {}", self.bridge));
+    }
+}
+
+fn ip(line: &str) -> Result<()> {
+    quiet(Command::new("ip").args(line.split_whitespace()), SOON).map(drop)
+}
+
+fn wait(what: &str, mut is_so: impl FnMut() -> bool) -> Result<()> {
+    let begun = Instant::now();
+    while !is_so() {
+        ensure!(begun.elapsed() < SOON, "{what} after {} s", SOON.as_secs());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}
+
+struct Job<'a> {
+    prefix: &'a Path,
+    nodes: &'a Nodes,
+}
+
+impl Job<'_> {
+    fn mpiexec(&self, ranks: usize) -> Command {
+        let mut command = Command::new(self.prefix.join("bin/mpiexec"));
+        let hosts: Vec<String> = self.nodes.names.iter().map(|name| format!("{name}:{ranks}")).collect();
+        let all = (ranks * hosts.len()).to_string();
+        command.args(["--timeout", "100", "--host", &hosts.join(","), "-n", &all]);
+        command.arg("--launcher").arg(&self.nodes.launcher);
+        command
+    }
+
+    fn program(&self, name: &str, ranks: usize) -> Result<()> {
+        let source = root().join("tests/programs").join(format!("{name}.c"));
+        let program = target().join("test/network").join(name);
+        let mut compile = Command::new(self.prefix.join("bin/mpicc"));
+        quiet(
+            compile
+                .args(["-O1", "-pthread", "-o"])
+                .arg(&program)
+                .arg(source)
+                .arg("-lm"),
+            RUN,
+        )?;
+        quiet(self.mpiexec(ranks).arg(program), RUN)?;
+        self.nodes.emptied()
+    }
+
+    /// Ranks that wait for each other for ever, but that one does something else first.
+    fn waiting(&self, rank: u32, does: &str) -> Result<Child> {
+        let script = format!("test $ISTHMUS_RANK = {rank} && {does}; sleep 1000");
+        let child = self
+            .mpiexec(2)
+            .args(["sh", "-c", &script])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        child.context("cannot start mpiexec")
+    }
+
+    fn ends_with(&self, mut mpiexec: Child, code: i32) -> Result<()> {
+        let mut status = None;
+        wait("mpiexec has not ended", || {
+            status = mpiexec.try_wait().ok().flatten();
+            status.is_some()
+        })
+        .inspect_err(|_| drop(mpiexec.kill()))?;
+        let ended = status.and_then(|status| status.code());
+        ensure!(ended == Some(code), "mpiexec ended with {ended:?}, not with {code}");
+        self.nodes.emptied()
+    }
+
+    fn dead_rank(&self) -> Result<()> {
+        self.ends_with(self.waiting(3, "kill -9 $$")?, 137)
+    }
+
+    fn sleepers(&self) -> usize {
+        let all = self.nodes.processes();
+        all.iter().filter(|(_, line)| line.starts_with("sleep 1000")).count()
+    }
+
+    fn dead_daemon(&self) -> Result<()> {
+        let mpiexec = self.waiting(9, "true")?;
+        wait("the ranks are not there", || self.sleepers() == 4)?;
+        let all = self.nodes.processes();
+        let Some((pid, _)) = all
+            .iter()
+            .rfind(|(_, line)| line.contains("--daemon") && !line.contains("unshare"))
+        else {
+            bail!("no daemon: {all:?}");
+        };
+        quiet(Command::new("kill").args(["-9", &pid.to_string()]), SOON)?;
+        self.ends_with(mpiexec, 1)
+    }
+
+    fn dead_mpiexec(&self) -> Result<()> {
+        let mut mpiexec = self.waiting(9, "true")?;
+        wait("the ranks are not there", || self.sleepers() == 4)?;
+        mpiexec.kill().context("cannot kill mpiexec")?;
+        mpiexec.wait().context("cannot wait for mpiexec")?;
+        self.nodes.emptied()
+    }
+}
