@@ -177,16 +177,6 @@ pub fn description(signal: i32) -> String {
     text.to_string_lossy().into_owned()
 }
 
-/// The calling thread gets no signals from now on, but those of its own faults.
-pub fn block_all() {
-    // SAFETY: an all-zero set is a valid out parameter of sigfillset, and the calls touch nothing else.
-    unsafe {
-        let mut all: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -79,7 +79,7 @@ fn start() -> Result<mpsc::Sender<Job>, Error> {
     let (sender, jobs) = mpsc::channel::<Job>();
     let work = move || {
         // They are for the program's threads.
-        signal::block_all();
+        let _ = signal::block_all();
         jobs.into_iter().for_each(|job| job());
     };
     std::thread::Builder::new()
