@@ -4576,7 +4576,6 @@ static inline size_t shmem_test_some_vector(unsigned long * ivars, size_t nelems
 static inline size_t shmem_test_some_vector(unsigned long long * ivars, size_t nelems, size_t * indices, const int * status, int cmp, const unsigned long long * cmp_values) { return shmem_ulonglong_test_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
 static inline void shmem_wait_until(short * ivar, int cmp, short cmp_value) { shmem_short_wait_until(ivar, cmp, cmp_value); }
 static inline void shmem_wait_until(int * ivar, int cmp, int cmp_value) { shmem_int_wait_until(ivar, cmp, cmp_value); }
-static inline void shmem_wait_until(long * ivar, int cmp, long cmp_value) { shmem_long_wait_until(ivar, cmp, cmp_value); }
 static inline void shmem_wait_until(long long * ivar, int cmp, long long cmp_value) { shmem_longlong_wait_until(ivar, cmp, cmp_value); }
 static inline void shmem_wait_until(unsigned short * ivar, int cmp, unsigned short cmp_value) { shmem_ushort_wait_until(ivar, cmp, cmp_value); }
 static inline void shmem_wait_until(unsigned int * ivar, int cmp, unsigned int cmp_value) { shmem_uint_wait_until(ivar, cmp, cmp_value); }

@@ -297,7 +297,8 @@ fn timeout() -> Result<()> {
         .arg(compile("act")?)
         .words("all hang")
         .finish()?;
-    assert_eq!((run.code, own_lines(&run).len()), (Some(124), 1), "{}", run.err);
+    // What has happened, and what each rank waited for.
+    assert_eq!((run.code, own_lines(&run).len()), (Some(124), 3), "{}", run.err);
     assert!(run.took < Duration::from_secs(2), "{:?}", run.took);
     assert_eq!(Run::mpiexec("--timeout 30 -n 2 true").finish()?.code, Some(0));
     Ok(())
@@ -604,6 +605,223 @@ fn a_session_alone_has_no_world() -> Result<()> {
         run.err.contains("needs MPI_Init; a session has no MPI_COMM_WORLD"),
         "{}",
         run.err
+    );
+    Ok(())
+}
+
+#[test]
+fn who_waits_for_whom() -> Result<()> {
+    let program = compile("stuck")?;
+    let in_recv = "rank 0 (pid ";
+    let told = |err: &str, count: usize| {
+        let waits = |line: &&str| line.contains(in_recv) && line.contains("has waited in MPI_Recv for");
+        let message = "a message with tag 7 from rank 2 on MPI_COMM_WORLD";
+        assert!(
+            err.lines().filter(waits).filter(|line| line.contains(message)).count() == count,
+            "{err}"
+        );
+        let barriers = err
+            .lines()
+            .filter(|line| line.contains("has waited in MPI_Barrier for"));
+        assert!(barriers.count() >= count, "{err}");
+    };
+    let run = Run::mpiexec("-n 3 --timeout 1.5").arg(&program).finish()?;
+    assert_eq!(run.code, Some(124), "{}", run.err);
+    told(&run.err, 1);
+    // Everybody waits.
+    let run = Run::mpiexec("-n 3 --report-hang 0.5 --timeout 3")
+        .arg(&program)
+        .finish()?;
+    told(&run.err, 2);
+    assert!(run.err.contains("every rank has waited for"), "{}", run.err);
+    // One does not: it is asked.
+    let running = Run::mpiexec("-n 3 --report-hang 0.5 --timeout 3")
+        .arg(&program)
+        .arg("compute")
+        .start()?;
+    std::thread::sleep(Duration::from_millis(1200));
+    signal(running.pid(), "USR1");
+    let run = running.finish()?;
+    told(&run.err, 2);
+    let computes = |line: &&str| line.contains("rank 2 (pid ") && line.contains("does not wait in MPI");
+    assert_eq!(run.err.lines().filter(computes).count(), 2, "{}", run.err);
+    assert!(!run.err.contains("every rank has waited"), "{}", run.err);
+    Ok(())
+}
+
+#[test]
+fn deaths_in_the_first_moments_are_survived_by_those_who_want_to() -> Result<()> {
+    let run = Run::mpiexec("-n 3").arg(compile("early_death")?).finish()?;
+    assert_eq!(
+        run.out.lines().filter(|line| *line == "survived").count(),
+        2,
+        "{}{}",
+        run.out,
+        run.err
+    );
+    assert_eq!(run.code, Some(137), "{}", run.err);
+    // Whoever asks for it is never ended.
+    let run = Run::mpiexec("-disable-auto-cleanup -n 2 sh -c")
+        .arg("if [ $ISTHMUS_RANK = 0 ]; then exit 3; fi; sleep 0.7; echo here")
+        .finish()?;
+    assert_eq!((run.code, run.out.as_str()), (Some(3), "here\n"), "{}", run.err);
+    Ok(())
+}
+
+#[test]
+fn ranks_per_node_are_started_without_a_number() -> Result<()> {
+    for options in ["-ppn 3", "-N 3", "-npernode 3", "--map-by ppr:3:node", "-ppn 8 -n 3"] {
+        let run = Run::mpiexec(options).words("echo here").succeed()?;
+        assert_eq!((run.out.lines().count(), run.err.as_str()), (3, ""), "{options}");
+    }
+    Ok(())
+}
+
+#[test]
+fn what_does_nothing_here_is_said_once() -> Result<()> {
+    for options in ["--map-by socket", "--rankfile where", "-nooversubscribe"] {
+        let run = Run::mpiexec("-n 3").words(options).words("true").succeed()?;
+        assert_eq!(run.err.lines().count(), 1, "{options}: {}", run.err);
+        assert!(run.err.contains("does nothing here"), "{options}: {}", run.err);
+    }
+    Ok(())
+}
+
+#[test]
+fn misspelt_options_and_variables_have_near_names() -> Result<()> {
+    let run = Run::mpiexec("--timeuot 3 true").finish()?;
+    assert!(run.err.contains("did you mean -timeout?"), "{}", run.err);
+    let run = Run::mpiexec("--set eager_limt=4K true").finish()?;
+    assert!(run.err.contains("did you mean eager_limit?"), "{}", run.err);
+    let run = Run::mpiexec("--set eager_limit=many true").finish()?;
+    assert_eq!(run.code, Some(2), "{}", run.err);
+    let run = Run::mpiexec("-n 3 true").env("ISTHMUS_EAGER_LIMT", "4K").succeed()?;
+    assert_eq!(
+        run.err.matches("did you mean ISTHMUS_EAGER_LIMIT?").count(),
+        1,
+        "{}",
+        run.err
+    );
+    // What all ranks would say one says.
+    let run = Run::mpiexec("-n 3")
+        .arg(compile("self_messages")?)
+        .env("ISTHMUS_EAGER_LIMIT", "many")
+        .succeed()?;
+    assert_eq!(run.err.matches("is not a number").count(), 1, "{}", run.err);
+    Ok(())
+}
+
+#[test]
+fn output_goes_where_it_is_told_to() -> Result<()> {
+    let folder = scratch("outputs")?;
+    let names = folder.join("out.%r").display().to_string();
+    Run::mpiexec("-n 2 -outfile-pattern")
+        .arg(&names)
+        .words("sh -c")
+        .arg("echo I am $ISTHMUS_RANK")
+        .succeed()?;
+    assert_eq!(std::fs::read_to_string(folder.join("out.1"))?, "I am 1\n");
+    let name = folder.join("both").display().to_string();
+    Run::mpiexec("-n 2 --output-filename")
+        .arg(name)
+        .words("sh -c")
+        .arg("echo to err >&2")
+        .succeed()?;
+    assert_eq!(std::fs::read_to_string(folder.join("both.0.err"))?, "to err\n");
+    let run = Run::mpiexec("-n 2 -l --timestamp-output echo here").succeed()?;
+    for line in run.out.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let is_tagged =
+            matches!(words[..], [rank, time, "here"] if rank.starts_with('[') && time.parse::<f64>().is_ok());
+        assert!(is_tagged, "{line}");
+    }
+    // Full: said, and a failure.
+    let run = Run::program("sh")
+        .arg("-c")
+        .arg(format!("{} -l -n 2 echo here >/dev/full", command("mpiexec").display()))
+        .finish()?;
+    assert!(
+        run.code == Some(1) && run.err.contains("cannot be written"),
+        "{:?} {}",
+        run.code,
+        run.err
+    );
+    Ok(())
+}
+
+#[test]
+fn input_environment_and_files_of_arguments() -> Result<()> {
+    let run = Run::mpiexec("-n 2 -l --stdin 1 cat").input("for one\n").succeed()?;
+    assert_eq!(run.out, "[1] for one\n");
+    assert_eq!(
+        Run::mpiexec("-n 2 --stdin none cat")
+            .input("for nobody\n")
+            .succeed()?
+            .out,
+        ""
+    );
+    let run = Run::mpiexec("-n 1 -genvnone -genv A b /usr/bin/env")
+        .env("SECRET", "1")
+        .succeed()?;
+    assert!(run.out.contains("A=b\n") && !run.out.contains("SECRET"), "{}", run.out);
+    let run = Run::mpiexec("-n 1 -genvlist SECRET,PATH /usr/bin/env")
+        .env("SECRET", "1")
+        .env("OTHER", "1")
+        .succeed()?;
+    assert!(
+        run.out.contains("SECRET=1\n") && !run.out.contains("OTHER"),
+        "{}",
+        run.out
+    );
+    let file = scratch("arguments")?.join("file");
+    std::fs::write(&file, "# two commands\n-n 1 echo 'one word'\n-n 2 echo b\n")?;
+    let run = Run::mpiexec("-configfile").arg(file).succeed()?;
+    assert_eq!(sorted(&run.out), ["b", "b", "one word"]);
+    Ok(())
+}
+
+#[test]
+fn ranks_are_bound_as_wished() -> Result<()> {
+    for what in ["core", "core:2", "hwthread", "l2", "l3", "numa", "socket"] {
+        let run = Run::mpiexec("-n 2 --report-bindings -bind-to")
+            .words(what)
+            .words("true")
+            .succeed()?;
+        let told = run.err.lines().filter(|line| line.contains("may use CPUs"));
+        assert_eq!(told.count(), 2, "{what}: {}", run.err);
+    }
+    let run = Run::mpiexec("-bind-to nowhere true").finish()?;
+    assert_eq!(run.code, Some(2), "{}", run.err);
+    Ok(())
+}
+
+#[test]
+fn a_debugger_for_each_rank() -> Result<()> {
+    let folder = scratch("debugger")?;
+    let xterm = folder.join("xterm");
+    std::fs::write(
+        &xterm,
+        "#!/bin/sh\necho \"$@\"\nwhile [ \"$1\" != --args ]; do shift; done\nshift\nexec \"$@\"\n",
+    )?;
+    std::fs::set_permissions(&xterm, std::fs::Permissions::from_mode(0o755))?;
+    let path = format!("{}:/usr/bin:/bin", folder.display());
+    let run = Run::mpiexec("-n 2 -gdb")
+        .arg(compile("commands")?)
+        .env("PATH", path)
+        .env("DISPLAY", ":0")
+        .env("TMUX", "");
+    let run = run.succeed()?;
+    assert_eq!(
+        run.out.lines().filter(|line| line.contains("-e gdb -q --args")).count(),
+        2,
+        "{}",
+        run.out
+    );
+    assert_eq!(
+        run.out.lines().filter(|line| line.contains("of 2")).count(),
+        2,
+        "{}",
+        run.out
     );
     Ok(())
 }

@@ -72,6 +72,18 @@ pub fn into(prefix: &Path) -> Result<()> {
         0o644,
     )?;
     point(&pkgconfig.join("mpi.pc"), "isthmus.pc")?;
+    let documents = folder(prefix, "share/doc/isthmus")?;
+    for name in ["unfinished.md", "debugging.md", "profiling.md"] {
+        copy(&root().join("docs").join(name), &documents.join(name))?;
+    }
+    let manual = printed(&built.join("mpiexec"), "--print-manual")?;
+    let pages = folder(prefix, "share/man/man1")?;
+    write(&pages.join("mpiexec.1"), &manual, 0o644)?;
+    point(&pages.join("mpirun.1"), "mpiexec.1")?;
+    let completion = printed(&built.join("mpiexec"), "--print-completion")?;
+    let completions = folder(prefix, "share/bash-completion/completions")?;
+    write(&completions.join("mpiexec"), &completion, 0o644)?;
+    point(&completions.join("mpirun"), "mpiexec")?;
     for (package, template) in [
         ("armci.pc", include_str!("../templates/armci.pc")),
         ("ga.pc", include_str!("../templates/ga.pc")),
@@ -84,6 +96,15 @@ pub fn into(prefix: &Path) -> Result<()> {
         copy(&source, &bench.join(source.file_name().context("a file has a name")?))?;
     }
     Ok(())
+}
+
+/// What a program that was just built prints.
+fn printed(program: &Path, option: &str) -> Result<String> {
+    let output = std::process::Command::new(program)
+        .arg(option)
+        .output()
+        .with_context(|| format!("cannot run {}", program.display()))?;
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 /// What a wrapper compiles for: its name, what is said of it beside, and what links it.

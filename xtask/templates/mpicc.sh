@@ -18,6 +18,7 @@ usage: $name [options of $name] [options and files for $compiler]
   -show           print the command instead of running it
   -compile-info   the same, as compile steps need it
   -link-info      the same, as link steps need it
+  --showme        as -show; --showme:compile and --showme:link: the options alone
   @FLAG@=COMPILER   use this compiler; so does ISTHMUS_@VARIABLE@ (or MPICH_@VARIABLE@, OMPI_@VARIABLE@) in the environment
   -nativelinking  link without @API@
   -echo           show what is run
@@ -38,7 +39,15 @@ for argument in "$@"; do
     shift
     case $argument in
         -c | -S | -E | -M | -MM) linking=no ;;
-        -show | -compile-info | -compile_info | -link-info | -link_info) show=yes; continue ;;
+        -show | --show | -compile-info | -compile_info | -link-info | -link_info) show=yes; continue ;;
+        --showme | -showme) show=yes; continue ;;
+        --showme:compile | -showme:compile) echo "-I$prefix/include"; exit 0 ;;
+        --showme:link | -showme:link)
+            echo "-L$prefix/lib -Wl,-rpath -Wl,$prefix/lib -Wl,--enable-new-dtags @LIBRARIES@"
+            exit 0
+            ;;
+        --showme:version | -showme:version) echo "$name for Isthmus version @VERSION@"; exit 0 ;;
+        --showme:* | -showme:*) fail "${argument}: compile, link and version are known" ;;
         @FLAG@=*) compiler=${argument#*=}; continue ;;
         -nativelinking) native=yes; continue ;;
         -mpi-abi | -mpi_abi) continue ;;

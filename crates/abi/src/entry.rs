@@ -40,7 +40,10 @@ pub fn any_time<A: Abi>(name: &'static str, scope: Scope, body: impl FnOnce() ->
 /// What the C function returns for a procedure that is not implemented.
 #[cold]
 pub fn unsupported<A: Abi>(name: &'static str, scope: Scope) -> c_int {
-    let error = fail!(UnsupportedOperation, "not implemented yet (docs/unfinished.md)");
+    let error = fail!(
+        UnsupportedOperation,
+        "not implemented yet (share/doc/isthmus/unfinished.md in the installation lists what is not)"
+    );
     enter::<A>(name, scope, || Err(error))
 }
 

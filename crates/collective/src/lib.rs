@@ -1,4 +1,38 @@
-//! Collective operations on teams of processes.
+//! Collective operations on teams of processes: links, algorithms and their selection, schedules, shared memory. No MPI objects.
+//!
+//! A [`Team`] is a list of the engine's peers, the calling process's rank among them, and a context id that they agreed on. It is
+//! all that a model of programming needs: OpenSHMEM teams, ARMCI groups and Global Arrays call its methods (`calls`), MPI runs the
+//! same algorithms in its forms of calls (blocking, by a request, persistent).
+//!
+//! ```no_run
+//! use isthmus_collective::{Members, Team};
+//! use isthmus_datatype::Predefined;
+//! use isthmus_engine::{ContextId, Peer, boot, world};
+//!
+//! // Without `mpiexec` a process is a job of one.
+//! boot().expect("the job");
+//! let everyone = Members::first(world().size);
+//! let rank = world().rank as usize;
+//! // A number that the model keeps for its world; an even one, which nothing else uses.
+//! let team = Team::new(everyone, rank, ContextId(0xffff_fff0));
+//! let mut sum = [0.0];
+//! team.allreduce(&[1.0], &mut sum, Predefined::Sum).expect("all take part");
+//! assert_eq!(sum[0], f64::from(world().size));
+//!
+//! // A team of some of them: all of those agree on a new context.
+//! let context = team.new_context().expect("there are numbers left");
+//! let alone = Team::new(Members::from_peers(vec![Peer(world().rank)]), 0, context);
+//! alone.barrier().expect("nobody to wait for");
+//! ```
+//!
+//! | folder | what |
+//! |---|---|
+//! | `team`, `failure`, `members`, `calls` | who takes part, what is known of failures, blocking calls for other models |
+//! | `link`, `elements`, `operand`, `root`, `layout`, `part` | what an algorithm sees |
+//! | `shared` | boards: memory that the ranks of a node share, and calls through it |
+//! | `schedule`, `task`, `polling` | calls that go on later |
+//! | `select` | which algorithm it is: lists, users' rules, explanations |
+//! | `allgather` ... `scatter` | a file for each algorithm |
 #![allow(unsafe_code)] // User buffers and what others share; each site argues its case.
 
 pub mod allgather;
@@ -6,6 +40,7 @@ pub mod allreduce;
 pub mod alltoall;
 pub mod barrier;
 pub mod bcast;
+mod calls;
 pub mod elements;
 pub mod failure;
 pub mod gather;
@@ -25,6 +60,7 @@ pub mod select;
 mod shared;
 mod task;
 mod team;
+mod value;
 
 use isthmus_datatype::{error, fail};
 
@@ -38,6 +74,7 @@ pub use shared::Access;
 pub use shared::immediate::{Kept, Turn, begin as begin_immediate};
 pub use task::{Look, Task};
 pub use team::Team;
+pub use value::Value;
 
 #[cfg(test)]
 mod tests;

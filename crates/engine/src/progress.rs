@@ -5,6 +5,7 @@
 //!
 //! Offers: [`gate`] (enter), [`wait`] and [`waiters`] (wait until something has happened), [`background`].
 
+pub(crate) mod awaited;
 pub(crate) mod background;
 pub(crate) mod gate;
 pub(crate) mod wait;

@@ -34,7 +34,9 @@ impl Tunable {
     pub fn value(&self) -> (u64, Origin) {
         *self.value.get_or_init(|| {
             let given = self.given();
-            if let Err(text) = &given {
+            if let Err(text) = &given
+                && speaks_for_job()
+            {
                 isthmus_os::process::say(&format!(
                     "isthmus: {}={text} is not a number (of {}); using {}",
                     self.variable(),
@@ -134,6 +136,71 @@ fn by_old_name(name: &str) -> Option<String> {
     Some(text)
 }
 
+/// What all ranks would say alike one of them says: the first, or a process without others.
+pub fn speaks_for_job() -> bool {
+    std::env::var("ISTHMUS_RANK").map_or(true, |rank| rank == "0")
+}
+
+/// Variables that the library and its launcher use among themselves, or read elsewhere than in the tables.
+const OTHERS: &[&str] = &[
+    "ISTHMUS_JOB",
+    "ISTHMUS_RANK",
+    "ISTHMUS_SIZE",
+    "ISTHMUS_APPNUM",
+    "ISTHMUS_NODE_ADDRESS",
+    "ISTHMUS_PREFIX",
+    "ISTHMUS_WRAPPER",
+    "ISTHMUS_CC",
+    "ISTHMUS_CXX",
+    "ISTHMUS_FC",
+];
+
+/// Variables of tunables.
+fn variables() -> impl Iterator<Item = String> {
+    let numbers = TABLE.iter().map(|tunable| tunable.variable());
+    numbers.chain(TEXTS.iter().map(|tunable| tunable.variable()))
+}
+
+/// A variable of the environment that begins as ours do, is none, and resembles one: a sentence about it. What is wrong with values
+/// is said where they are used.
+pub fn objection(name: &str) -> Option<String> {
+    if !name.starts_with("ISTHMUS_") || OTHERS.contains(&name) || name.starts_with("ISTHMUS_TEST") {
+        return None;
+    }
+    let all: Vec<String> = variables().collect();
+    let is_old = RENAMED.iter().any(|(old, _)| variable(old) == name);
+    if is_old || all.iter().any(|known| known == name) {
+        return None;
+    }
+    // A name that resembles none may be somebody else's.
+    let near = nearest(name, all.iter().map(String::as_str))?;
+    Some(format!(
+        "{name} means nothing here; did you mean {near}? (isthmus info lists all)"
+    ))
+}
+
+/// The name that differs least, if that is little.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let by_distance = known.map(|other| (distance(name, other), other)).min()?;
+    (by_distance.0 <= 1 + name.len() / 5).then_some(by_distance.1)
+}
+
+/// Characters to insert, delete or change (Levenshtein 1966).
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in other.iter().enumerate() {
+            let changed = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[other.len()]
+}
+
 fn variable(name: &str) -> String {
     format!("ISTHMUS_{}", name.to_ascii_uppercase())
 }
@@ -159,9 +226,14 @@ texts! {
     FAULT = "fault", "What is to go wrong, for tests: rules such as push:EPERM, cma.pull:EFAULT:after=7 or memory:ENOMEM:after=9 (isthmus_transfer::fault).";
 }
 
-/// A number that may carry `K`, `M` or `G` (powers of 1024).
+/// A number that may carry `K`, `M` or `G` (powers of 1024); `yes`, `on` and `true` are 1, their opposites 0.
 pub fn parse(text: &str) -> Option<u64> {
     let text = text.trim();
+    match text.to_ascii_lowercase().as_str() {
+        "yes" | "on" | "true" => return Some(1),
+        "no" | "off" | "false" => return Some(0),
+        _ => {}
+    }
     let (digits, factor) = match text.char_indices().last()? {
         (at, 'k' | 'K') => (&text[..at], 1 << 10),
         (at, 'm' | 'M') => (&text[..at], 1 << 20),
@@ -217,8 +289,25 @@ mod tests {
         assert_eq!(parse("12"), Some(12));
         assert_eq!(parse(" 4K "), Some(4096));
         assert_eq!(parse("2g"), Some(2 << 30));
+        assert_eq!([parse("yes"), parse("On"), parse("TRUE")], [Some(1); 3]);
+        assert_eq!([parse("no"), parse("off"), parse("False")], [Some(0); 3]);
         assert_eq!(parse("99999999999999999G"), None);
         assert_eq!(parse("many"), None);
         assert_eq!(parse(""), None);
+    }
+
+    #[test]
+    fn misspelt_names_are_told() {
+        let said = objection("ISTHMUS_EAGER_LIMT").unwrap_or_default();
+        assert!(said.contains("did you mean ISTHMUS_EAGER_LIMIT?"), "{said}");
+        for name in [
+            "ISTHMUS_EAGER_LIMIT",
+            "ISTHMUS_JOB",
+            "ISTHMUS_CHECK",
+            "ISTHMUS_NOTHING_LIKE_IT",
+            "HOME",
+        ] {
+            assert_eq!(objection(name), None);
+        }
     }
 }

@@ -28,6 +28,19 @@ pub fn is_descendant(mut pid: u32) -> bool {
     false
 }
 
+/// Does this process catch or ignore the signal? True where the kernel does not tell.
+pub fn takes(pid: u32, signal: i32) -> bool {
+    let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else {
+        return true;
+    };
+    let mask = |field: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(field))?;
+        u64::from_str_radix(line.trim(), 16).ok()
+    };
+    let taken = mask("SigCgt:").unwrap_or(u64::MAX) | mask("SigIgn:").unwrap_or(0);
+    taken >> (signal - 1) & 1 == 1
+}
+
 fn below(root: u32, children: &HashMap<u32, Vec<u32>>, strangers: &HashSet<u32>) -> Vec<u32> {
     let mut found = Vec::new();
     let mut open = vec![root];

@@ -8,6 +8,7 @@
 use std::process::ExitCode;
 
 mod daemon;
+mod debugger;
 pub mod failure;
 mod family;
 mod head;
@@ -28,7 +29,11 @@ use options::Request;
 pub fn main() -> ExitCode {
     let outcome = options::parse(std::env::args_os().skip(1)).and_then(|request| match request {
         Request::Help => {
-            print!("{}", options::HELP);
+            print!("{}", options::table::help());
+            Ok(0)
+        }
+        Request::Show(text) => {
+            print!("{text}");
             Ok(0)
         }
         Request::Version => {
@@ -36,10 +41,19 @@ pub fn main() -> ExitCode {
             Ok(0)
         }
         Request::Daemon(call) => daemon::run(&call),
-        Request::Run(job) if job.hosts.is_elsewhere() => {
-            nodes::assign(&job.hosts, &job.commands).and_then(|nodes| head::run(job, nodes))
+        Request::Run(job) => {
+            let own = std::env::vars_os().filter_map(|(name, _)| isthmus_engine::tunables::objection(name.to_str()?));
+            job.notes
+                .iter()
+                .cloned()
+                .chain(own)
+                .for_each(|note| failure::say(&note));
+            if job.hosts.is_elsewhere() {
+                nodes::assign(&job.hosts, &job.commands).and_then(|nodes| head::run(job, nodes))
+            } else {
+                supervise::run(&job)
+            }
         }
-        Request::Run(job) => supervise::run(&job),
     });
     ExitCode::from(outcome.unwrap_or_else(|failure| {
         failure::say(&failure.message);

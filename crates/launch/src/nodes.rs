@@ -51,6 +51,14 @@ impl Wanted {
         Ok(())
     }
 
+    /// How many hosts are named, each once.
+    pub fn count(&self) -> usize {
+        let mut names: Vec<&str> = self.hosts.iter().map(|host| host.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.len()
+    }
+
     /// Must anything run on another machine?
     pub fn is_elsewhere(&self) -> bool {
         self.launcher.is_some() && self.hosts.len() > 1 || self.hosts.iter().any(|host| !is_here(&host.name))

@@ -5,14 +5,21 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::daemon::Call;
+use isthmus_engine::tunables;
+
 use crate::failure::{Failure, Result};
 use crate::nodes;
+
+pub mod table;
+mod words;
 
 /// What `mpiexec` was asked to do.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Print [`HELP`].
+    /// Print [`table::help`].
     Help,
+    /// Print this: the manual, or completion for a shell.
+    Show(String),
     /// Print the version.
     Version,
     /// Run a job.
@@ -22,7 +29,7 @@ pub enum Request {
 }
 
 /// A job: one or more commands whose ranks share a world.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Job {
     /// In the order of their ranks; never empty.
     pub commands: Vec<Command>,
@@ -32,8 +39,92 @@ pub struct Job {
     pub timeout: Option<Duration>,
     /// Where ranks may run.
     pub bind: Bind,
+    /// Say which CPUs each rank may use.
+    pub report_bindings: bool,
+    /// Mark each line of output with the seconds since the job began.
+    pub timestamp_output: bool,
+    /// Files for the ranks' standard output and standard error.
+    pub output_files: [Option<Pattern>; 2],
+    /// The rank that gets our standard input; `None`: nobody does.
+    pub stdin: Option<u32>,
+    /// The only variables of our environment that ranks get; `None`: all.
+    pub inherit: Option<Vec<OsString>>,
+    /// Run each rank in a debugger of its own.
+    pub debugger: bool,
+    /// Others are never ended when a rank fails.
+    pub never_end_others: bool,
+    /// Say who waits for whom when everybody has waited for so long.
+    pub report_hang: Option<Duration>,
     /// The machines that are named.
     pub hosts: nodes::Wanted,
+    /// What to tell the user before the job runs: options that do less here than elsewhere.
+    pub notes: Vec<String>,
+}
+
+impl Default for Job {
+    fn default() -> Self {
+        Self {
+            commands: Vec::new(),
+            tag_output: false,
+            timeout: None,
+            bind: Bind::None,
+            report_bindings: false,
+            timestamp_output: false,
+            output_files: [None, None],
+            stdin: Some(0),
+            inherit: None,
+            debugger: false,
+            never_end_others: false,
+            report_hang: Some(HANG),
+            hosts: nodes::Wanted::default(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+impl Job {
+    /// Does output come through us?
+    pub fn pipes_output(&self) -> bool {
+        self.tag_output || self.timestamp_output
+    }
+}
+
+/// When everybody has waited for so long, it is said who waits for whom.
+const HANG: Duration = Duration::from_secs(60);
+
+/// The name of a file per rank: `%r` is the rank, `%h` the host, `%%` a percent sign.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern(String);
+
+impl Pattern {
+    fn parse(option: &str, text: &str) -> Result<Self> {
+        let mut rest = text.chars();
+        while let Some(character) = rest.next() {
+            if character == '%' && !matches!(rest.next(), Some('r' | 'h' | '%')) {
+                return Err(Failure::usage(format!(
+                    "-{option} {text}: only %r (rank), %h (host) and %% are known"
+                )));
+            }
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// The name for a rank.
+    pub fn name(&self, rank: u32) -> PathBuf {
+        let mut name = String::new();
+        let mut rest = self.0.chars();
+        while let Some(character) = rest.next() {
+            match character {
+                '%' => match rest.next() {
+                    Some('r') => name.push_str(&rank.to_string()),
+                    Some('h') => name.push_str(&isthmus_os::host::name()),
+                    other => name.extend(other),
+                },
+                other => name.push(other),
+            }
+        }
+        name.into()
+    }
 }
 
 /// One command of the job (`MPI_APPNUM` is its index).
@@ -57,59 +148,59 @@ pub enum Bind {
     /// The kernel places ranks.
     #[default]
     None,
-    /// Each rank on a core of its own, going round when there are more ranks than cores.
-    Core,
+    /// Each rank on so many cores of its own, going round when there are more ranks than cores.
+    Cores(u32),
+    /// Each on a hyper-thread.
+    Hwthread,
+    /// Each on all CPUs that share a cache of this level.
+    Cache(u32),
+    /// Each on a NUMA node.
+    Numa,
+    /// Each on a package, that is, a socket.
+    Package,
 }
 
-/// The answer to `--help`.
-pub const HELP: &str = "\
-usage: mpiexec [-n RANKS] [options] PROGRAM [arguments] [: [-n RANKS] [options] PROGRAM [arguments]]...
+impl Bind {
+    /// As a number, for other nodes.
+    pub fn code(self) -> u64 {
+        match self {
+            Self::None => 0,
+            Self::Hwthread => 1,
+            Self::Numa => 2,
+            Self::Package => 3,
+            Self::Cache(level) => 4 | u64::from(level) << 8,
+            Self::Cores(count) => 5 | u64::from(count) << 8,
+        }
+    }
 
-  -n, -np RANKS          ranks to start (default 1); more than there are cores is fine
-  -env NAME VALUE        set an environment variable for this command
-  -genv NAME VALUE       set it for all commands
-  -x NAME[=VALUE]        as -env; without a value, pass it on (all variables are)
-  --set NAME=VALUE       set a tunable for all commands (see: isthmus info)
-  -memory-alloc-kinds LIST
-                         kinds of memory that the program asks support for (MPI-5.0 11.4.3)
-  --wdir DIR             run this command in DIR
-  --bind-to none|core    leave placement to the kernel (default), or give each rank a core
-  -l, --tag-output       start each line of output with its rank: [3] ...
-  --timeout SECONDS      end the job after this time (exit code 124)
-  --host A:2,B:2         hosts to run on, with how many ranks each; --hostfile FILE: a line each (A:2 or A slots=2)
-  -ppn RANKS             ranks per host
-  --launcher COMMAND     what starts a program on a host, as ssh does: COMMAND HOST PROGRAM arguments... (default ssh)
-  --version, --help
+    /// From [`Self::code`].
+    pub fn from_code(code: u64) -> Self {
+        let number = (code >> 8) as u32;
+        match code & 0xff {
+            1 => Self::Hwthread,
+            2 => Self::Numa,
+            3 => Self::Package,
+            4 => Self::Cache(number),
+            5 => Self::Cores(number.max(1)),
+            _ => Self::None,
+        }
+    }
 
-Standard input goes to rank 0. The exit code is that of the first rank that failed (128 + signal if one was killed).
-When a rank dies, the others are ended. Options of other launchers that mean nothing here (--oversubscribe,
---allow-run-as-root, --mca A B, --map-by X, ...) are accepted.
-";
-
-/// Options of other launchers that change nothing here, and how many values they take.
-const ACCEPTED: &[(&str, usize)] = &[
-    ("oversubscribe", 0),
-    ("nooversubscribe", 0),
-    ("allow-run-as-root", 0),
-    ("report-bindings", 0),
-    ("use-hwthread-cpus", 0),
-    ("genvall", 0),
-    ("envall", 0),
-    ("q", 0),
-    ("quiet", 0),
-    ("v", 0),
-    ("verbose", 0),
-    ("map-by", 1),
-    ("rank-by", 1),
-    ("genvlist", 1),
-    ("envlist", 1),
-    ("rmk", 1),
-    ("iface", 1),
-    ("mca", 2),
-    ("gmca", 2),
-    ("prtemca", 2),
-    ("pmixmca", 2),
-];
+    /// As users write it. The words of MPICH and Open MPI.
+    fn parse(text: &str) -> Option<Self> {
+        Some(match text.to_ascii_lowercase().as_str() {
+            "none" | "board" | "machine" | "user" => Self::None,
+            "core" => Self::Cores(1),
+            "hwthread" | "hwt" | "pu" => Self::Hwthread,
+            "l1" | "l1cache" => Self::Cache(1),
+            "l2" | "l2cache" => Self::Cache(2),
+            "l3" | "l3cache" | "cache" => Self::Cache(3),
+            "numa" | "numanode" => Self::Numa,
+            "socket" | "package" => Self::Package,
+            other => Self::Cores(other.strip_prefix("core:")?.parse().ok().filter(|cores| *cores > 0)?),
+        })
+    }
+}
 
 /// The limit of MPI's `int` ranks, and of sense.
 const MOST_RANKS: u32 = isthmus_engine::job::MAX_RANKS;
@@ -121,13 +212,33 @@ pub fn parse(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result
         attached: None,
         job: Job::default(),
         everywhere: Vec::new(),
+        per_node: None,
+        counted: Vec::new(),
     };
     if let Some(request) = parser.commands()? {
         return Ok(request);
     }
     let Parser {
-        mut job, everywhere, ..
+        mut job,
+        everywhere,
+        per_node,
+        counted,
+        ..
     } = parser;
+    // So many ranks on each node.
+    if let Some(per_node) = per_node {
+        let nodes = job.hosts.count().max(1) as u32;
+        for (command, _) in job.commands.iter_mut().zip(counted).filter(|(_, counted)| !counted) {
+            command.ranks = per_node.saturating_mul(nodes);
+        }
+    }
+    let all = everywhere
+        .iter()
+        .chain(job.commands.iter().flat_map(|command| &command.environment));
+    let objections: Vec<String> = all
+        .filter_map(|(name, _)| tunables::objection(name.to_str()?))
+        .collect();
+    job.notes.extend(objections);
     // What is set for one command comes later, so it wins over what is set for all.
     for command in &mut job.commands {
         command.environment = everywhere
@@ -153,6 +264,10 @@ struct Parser {
     job: Job,
     /// Environment for all commands.
     everywhere: Vec<(OsString, OsString)>,
+    /// Ranks per node, if that was said.
+    per_node: Option<u32>,
+    /// Of each command: was its number of ranks said?
+    counted: Vec<bool>,
 }
 
 impl Parser {
@@ -163,6 +278,7 @@ impl Parser {
                 ranks: 1,
                 ..Command::default()
             };
+            self.counted.push(false);
             match self.options(&mut command)? {
                 Some(Found::Program(program)) => command.program = program,
                 Some(Found::Request(request)) => return Ok(Some(request)),
@@ -210,8 +326,25 @@ impl Parser {
     fn option(&mut self, name: &str, command: &mut Command) -> Result<Option<Request>> {
         match name {
             "help" | "h" | "?" => return Ok(Some(Request::Help)),
+            "print-manual" => return Ok(Some(Request::Show(table::manual()))),
+            "print-completion" => return Ok(Some(Request::Show(table::completion()))),
             "version" | "V" | "info" => return Ok(Some(Request::Version)),
-            "n" | "np" | "c" => command.ranks = self.number(name)?,
+            "n" | "np" | "c" => {
+                command.ranks = self.number(name)?;
+                self.counted.pop();
+                self.counted.push(true);
+            }
+            "ppn" | "perhost" | "npernode" | "N" => {
+                self.per_node = Some(self.number(name)?);
+                self.job.hosts.per_host = self.per_node;
+            }
+            "map-by" | "rank-by" => self.placement(name)?,
+            "configfile" => {
+                let path = self.text(name)?;
+                let words = words::of_file(&path)?;
+                let rest = std::mem::take(&mut self.arguments);
+                self.arguments = words.into_iter().chain(rest).collect::<Vec<_>>().into_iter();
+            }
             "env" => command.environment.push(self.pair(name)?),
             "genv" => {
                 let pair = self.pair(name)?;
@@ -229,7 +362,12 @@ impl Parser {
                 let Some((tunable, value)) = text.split_once('=') else {
                     return Err(Failure::usage(format!("--set {text}: write NAME=VALUE")));
                 };
-                self.everywhere.push((tunable_variable(tunable)?.into(), value.into()));
+                let variable = tunable_variable(tunable)?;
+                let number = tunables::TABLE.iter().find(|row| row.variable() == variable);
+                if let Some(row) = number.filter(|_| tunables::parse(value).is_none()) {
+                    return Err(Failure::usage(format!("--set {text}: not a number (of {})", row.unit)));
+                }
+                self.everywhere.push((variable.into(), value.into()));
             }
             "memory-alloc-kinds" | "memory-allocation-kinds" => {
                 let variable = isthmus_engine::tunables::MEMORY_ALLOC_KINDS.variable();
@@ -237,27 +375,56 @@ impl Parser {
                 self.everywhere.push((variable.into(), kinds));
             }
             "wdir" | "wd" => command.directory = Some(self.value(name)?.into()),
-            "bind-to" => {
+            "bind-to" | "binding" | "bind" => {
                 let text = self.text(name)?;
-                self.job.bind = match text.as_str() {
-                    "none" => Bind::None,
-                    "core" => Bind::Core,
-                    other => {
-                        return Err(Failure::usage(format!(
-                            "--bind-to {other}: only none and core are known"
-                        )));
-                    }
-                };
+                self.job.bind = Bind::parse(&text).ok_or_else(|| {
+                    Failure::usage(format!(
+                        "--bind-to {text}: none, core, core:N, hwthread, l1, l2, l3, numa and socket are known"
+                    ))
+                })?;
             }
             "bind-to-none" => self.job.bind = Bind::None,
-            "bind-to-core" => self.job.bind = Bind::Core,
+            "bind-to-core" => self.job.bind = Bind::Cores(1),
+            "bind-to-socket" => self.job.bind = Bind::Package,
+            "report-bindings" => self.job.report_bindings = true,
             "l" | "tag-output" | "prepend-rank" => self.job.tag_output = true,
+            "timestamp-output" => self.job.timestamp_output = true,
+            "outfile-pattern" | "outfile" => self.job.output_files[0] = Some(self.pattern(name)?),
+            "errfile-pattern" | "errfile" => self.job.output_files[1] = Some(self.pattern(name)?),
+            "output-filename" => {
+                let text = self.text(name)?.replace('%', "%%");
+                for (file, ending) in self.job.output_files.iter_mut().zip(["out", "err"]) {
+                    *file = Some(Pattern(format!("{text}.%r.{ending}")));
+                }
+            }
+            "stdin" | "s" => {
+                let text = self.text(name)?;
+                self.job.stdin = match text.as_str() {
+                    "none" => None,
+                    rank => Some(rank.parse().map_err(|_| {
+                        Failure::usage(format!(
+                            "--stdin {text}: a rank or none; input cannot go to several ranks"
+                        ))
+                    })?),
+                };
+            }
+            "genvnone" | "envnone" => self.job.inherit = Some(Vec::new()),
+            "genvlist" | "envlist" => {
+                let list = self.text(name)?;
+                self.job.inherit = Some(list.split(',').map(OsString::from).collect());
+            }
+            "gdb" => self.job.debugger = true,
+            "disable-auto-cleanup" => self.job.never_end_others = true,
+            "report-hang" => {
+                let text = self.text(name)?;
+                self.job.report_hang = match text.as_str() {
+                    "0" | "never" => None,
+                    _ => Some(seconds(name, &text)?),
+                };
+            }
             "timeout" => {
                 let text = self.text(name)?;
-                let seconds = text.parse::<f64>().ok();
-                let limit = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-                let wrong = || Failure::usage(format!("--timeout {text}: not a number of seconds"));
-                self.job.timeout = Some(limit.filter(|limit| !limit.is_zero()).ok_or_else(wrong)?);
+                self.job.timeout = Some(seconds(name, &text)?);
             }
             "host" | "hosts" | "H" => {
                 let list = self.text(name)?;
@@ -267,7 +434,6 @@ impl Parser {
                 let path = self.text(name)?;
                 self.job.hosts.add_file(&path)?;
             }
-            "ppn" | "perhost" | "npernode" | "N" => self.job.hosts.per_host = Some(self.number(name)?),
             "launcher" | "bootstrap" => {
                 let launcher = self.text(name)?;
                 self.job.hosts.launcher = Some(launcher).filter(|launcher| launcher != "fork");
@@ -279,15 +445,50 @@ impl Parser {
                 return Ok(Some(Request::Daemon(call.ok_or_else(wrong)?)));
             }
             other => {
-                let known = ACCEPTED.iter().find(|(accepted, _)| *accepted == other);
-                let &(_, values) =
-                    known.ok_or_else(|| Failure::usage(format!("unknown option -{other}; see mpiexec --help")))?;
+                let known = table::ACCEPTED.iter().find(|accepted| accepted.name == other);
+                let accepted = known.ok_or_else(|| unknown(other))?;
+                let values = accepted.values;
+                if let Some(note) = accepted.note {
+                    self.job.notes.push(format!("-{other} does nothing here: {note}"));
+                }
                 for _ in 0..values {
                     self.value(name)?;
                 }
             }
         }
         Ok(None)
+    }
+
+    /// How ranks are distributed: there is one node, so only their number per node means anything.
+    fn placement(&mut self, name: &str) -> Result<()> {
+        let text = self.text(name)?;
+        if let Some(per) = text.strip_prefix("ppr:") {
+            let per_node = per
+                .split_once(':')
+                .filter(|(_, unit)| unit.split(':').next() == Some("node"));
+            let number = per_node.and_then(|(number, _)| number.parse().ok());
+            let wrong = || {
+                Failure::usage(format!(
+                    "-{name} {text}: only ppr:N:node is known, N ranks on each node"
+                ))
+            };
+            self.per_node = Some(
+                number
+                    .filter(|number| (1..=MOST_RANKS).contains(number))
+                    .ok_or_else(wrong)?,
+            );
+            self.job.hosts.per_host = self.per_node;
+            return Ok(());
+        }
+        self.job.notes.push(format!(
+            "-{name} {text} does nothing here: ranks go to nodes in their order; --bind-to says which CPUs they get"
+        ));
+        Ok(())
+    }
+
+    fn pattern(&mut self, option: &str) -> Result<Pattern> {
+        let text = self.text(option)?;
+        Pattern::parse(option, &text)
     }
 
     fn value(&mut self, option: &str) -> Result<OsString> {
@@ -324,6 +525,19 @@ impl Parser {
     }
 }
 
+fn seconds(option: &str, text: &str) -> Result<Duration> {
+    let seconds = text.parse::<f64>().ok();
+    let limit = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let wrong = || Failure::usage(format!("--{option} {text}: not a number of seconds"));
+    limit.filter(|limit| !limit.is_zero()).ok_or_else(wrong)
+}
+
+fn unknown(option: &str) -> Failure {
+    let near = tunables::nearest(option, table::names());
+    let cure = near.map_or_else(String::new, |near| format!("; did you mean -{near}?"));
+    Failure::usage(format!("unknown option -{option}{cure} (see mpiexec --help)"))
+}
+
 enum Found {
     Program(OsString),
     Request(Request),
@@ -353,8 +567,10 @@ fn tunable_variable(name: &str) -> Result<String> {
         Some((_, variable)) => Ok(variable.clone()),
         None => {
             let known: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+            let near = tunables::nearest(&wanted, known.iter().copied());
+            let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
             Err(Failure::usage(format!(
-                "--set {name}: no such tunable; there are: {}",
+                "--set {name}: no such tunable{near}; there are: {}",
                 known.join(", ")
             )))
         }
@@ -411,7 +627,7 @@ mod tests {
     fn forms_of_options() {
         let job = job("--np=2 -bind-to core -l --timeout=1.5 -x A=1=2 -x HOME --set eager-limit=4K a");
         assert_eq!(job.commands[0].ranks, 2);
-        assert_eq!(job.bind, Bind::Core);
+        assert_eq!(job.bind, Bind::Cores(1));
         assert!(job.tag_output);
         assert_eq!(job.timeout, Some(Duration::from_millis(1500)));
         let environment = [("ISTHMUS_EAGER_LIMIT".into(), "4K".into()), ("A".into(), "1=2".into())];

@@ -1,7 +1,11 @@
-//! `--tag-output`: each line of a rank's output, whole and marked `[rank] `.
+//! `--tag-output` and `--timestamp-output`: each line of a rank's output, whole and marked `[rank] ` or with the time.
 
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use crate::options::Job;
 
 /// Longer lines are cut into pieces of this size, so that a rank cannot make us hold any amount.
 const LONGEST_LINE: usize = 1 << 20;
@@ -24,28 +28,34 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// Pass on what `rank` writes into the other end of `from`.
-    pub fn new(rank: usize, from: OwnedFd, to: Stream) -> Self {
+    /// Pass on what a rank writes into the other end of `from`.
+    pub fn new(tag: Tag, from: OwnedFd, to: Stream) -> Self {
         let from = from.into();
-        let lines = Lines::new(rank);
+        let lines = Lines::new(tag);
         Self { from, to, lines }
     }
 
-    /// Pass on what there is, after a poll found something. `false`: the other end is closed, and all is passed on.
-    pub fn pass_on(&mut self) -> bool {
+    /// Pass on what there is, after a poll found something. `Ok(false)`: the other end is closed, and all is passed on.
+    ///
+    /// # Errors
+    /// If it could not be written, for another reason than that nobody reads it any more.
+    pub fn pass_on(&mut self) -> std::io::Result<bool> {
         let mut buffer = [0; 64 << 10];
         let (ready, open) = match std::io::Read::read(&mut self.from, &mut buffer) {
             Ok(0) | Err(_) => (self.lines.finish(), false),
             Ok(length) => (self.lines.add(&buffer[..length]), true),
         };
         // A reader that has gone away (`| head`) is no reason to stop draining the ranks.
-        let _ = match self.to {
+        let written = match self.to {
             Stream::Out => std::io::stdout()
                 .write_all(&ready)
                 .and_then(|()| std::io::stdout().flush()),
             Stream::Err => std::io::stderr().write_all(&ready),
         };
-        open
+        match written {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error),
+            _ => Ok(open),
+        }
     }
 }
 
@@ -55,16 +65,40 @@ impl AsFd for Pipe {
     }
 }
 
+/// What each line of a rank begins with.
+#[derive(Debug, Clone)]
+pub struct Tag {
+    rank: Option<usize>,
+    since: Option<Instant>,
+}
+
+impl Tag {
+    /// As the job wants it.
+    pub fn of(job: &Job, rank: usize) -> Self {
+        static BEGAN: OnceLock<Instant> = OnceLock::new();
+        let began = *BEGAN.get_or_init(Instant::now);
+        Self {
+            rank: job.tag_output.then_some(rank),
+            since: job.timestamp_output.then_some(began),
+        }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let rank = self.rank.map_or_else(String::new, |rank| format!("[{rank}] "));
+        let time = self.since.map(|since| format!("{:.6} ", since.elapsed().as_secs_f64()));
+        format!("{rank}{}", time.unwrap_or_default()).into_bytes()
+    }
+}
+
 /// Cuts a stream of bytes into tagged lines.
 #[derive(Debug)]
 struct Lines {
-    tag: Vec<u8>,
+    tag: Tag,
     begun: Vec<u8>,
 }
 
 impl Lines {
-    fn new(rank: usize) -> Self {
-        let tag = format!("[{rank}] ").into_bytes();
+    fn new(tag: Tag) -> Self {
         let begun = Vec::new();
         Self { tag, begun }
     }
@@ -86,7 +120,7 @@ impl Lines {
         if self.begun.is_empty() {
             return Vec::new();
         }
-        let mut line = self.tag.clone();
+        let mut line = self.tag.bytes();
         line.append(&mut self.begun);
         if !line.ends_with(b"\n") {
             line.push(b'\n');
@@ -99,9 +133,16 @@ impl Lines {
 mod tests {
     use super::*;
 
+    fn of(rank: usize) -> Lines {
+        Lines::new(Tag {
+            rank: Some(rank),
+            since: None,
+        })
+    }
+
     #[test]
     fn lines_come_whole() {
-        let mut lines = Lines::new(3);
+        let mut lines = of(3);
         assert_eq!(lines.add(b"one\ntw"), b"[3] one\n");
         assert_eq!(lines.add(b""), b"");
         assert_eq!(lines.add(b"o\n\nthree"), b"[3] two\n[3] \n");
@@ -111,7 +152,7 @@ mod tests {
 
     #[test]
     fn endless_lines_are_cut() {
-        let mut lines = Lines::new(0);
+        let mut lines = of(0);
         let passed = lines.add(&vec![b'x'; LONGEST_LINE + 1]);
         assert!(passed.len() > LONGEST_LINE && lines.begun.len() < LONGEST_LINE);
     }

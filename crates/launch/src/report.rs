@@ -32,10 +32,9 @@ pub fn describe(status: ExitStatus, stage: Stage) -> String {
     }
 }
 
-/// `rank 3`, `ranks 0, 2-5`; `None` if there is none. In increasing order.
-pub fn list(ranks: impl Iterator<Item = usize>) -> Option<String> {
-    let ranks: Vec<usize> = ranks.collect();
-    let runs: Vec<String> = ranks
+/// `0, 2-5`. In increasing order.
+pub fn ranges(numbers: &[usize]) -> String {
+    let runs: Vec<String> = numbers
         .chunk_by(|one, next| one + 1 == *next)
         .map(|run| match run {
             [one] => one.to_string(),
@@ -43,8 +42,14 @@ pub fn list(ranks: impl Iterator<Item = usize>) -> Option<String> {
             [] => String::new(),
         })
         .collect();
+    runs.join(", ")
+}
+
+/// `rank 3`, `ranks 0, 2-5`; `None` if there is none. In increasing order.
+pub fn list(ranks: impl Iterator<Item = usize>) -> Option<String> {
+    let ranks: Vec<usize> = ranks.collect();
     let word = if ranks.len() == 1 { "rank" } else { "ranks" };
-    (!ranks.is_empty()).then(|| format!("{word} {}", runs.join(", ")))
+    (!ranks.is_empty()).then(|| format!("{word} {}", ranges(&ranks)))
 }
 
 /// As shells have it: the code itself, or 128 + the signal. Never 0: this is for failures.

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)] // The code between fork and exec.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
 use std::net::IpAddr;
 use std::ops::Range;
@@ -14,10 +15,12 @@ use isthmus_engine::control::Nonce;
 use isthmus_os::signal::Mask;
 use isthmus_os::{child, cpu, topology};
 
-use crate::failure::{Failure, Result};
-use crate::options::{Bind, Job};
-use crate::output::{Pipe, Stream};
+use crate::debugger;
+use crate::failure::{Failure, Result, say};
+use crate::options::{Bind, Job, Pattern};
+use crate::output::{Pipe, Stream, Tag};
 use crate::program::Program;
+use crate::report;
 
 /// A rank that runs.
 #[derive(Debug)]
@@ -54,10 +57,7 @@ impl<'a> Starter<'a> {
         address: Option<IpAddr>,
         signals: Mask,
     ) -> Self {
-        let cores = match job.bind {
-            Bind::None => Vec::new(),
-            Bind::Core => topology::cores(cpu::affinity()),
-        };
+        let cores = units(job.bind);
         let library_path = library_path(
             std::env::current_exe().ok().as_deref(),
             std::env::var_os("LD_LIBRARY_PATH"),
@@ -77,8 +77,17 @@ impl<'a> Starter<'a> {
     /// Start `rank`, which runs the command with index `application`.
     pub fn start(&self, rank: u32, application: usize, program: &Program) -> Result<Started> {
         let command = &self.job.commands[application];
-        let mut process = Process::new(&program.path);
-        process.arg0(&command.program).args(&command.arguments);
+        let mut process = if self.job.debugger {
+            debugger::around(rank, &program.path, &command.arguments)?
+        } else {
+            let mut process = Process::new(&program.path);
+            process.arg0(&command.program).args(&command.arguments);
+            process
+        };
+        if let Some(names) = &self.job.inherit {
+            process.env_clear();
+            process.envs(names.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        }
         process
             .env("ISTHMUS_JOB", self.nonce.to_string())
             .env("ISTHMUS_RANK", rank.to_string())
@@ -97,11 +106,24 @@ impl<'a> Starter<'a> {
         if let Some(directory) = &command.directory {
             process.current_dir(directory);
         }
-        if rank > 0 {
-            process.stdin(Stdio::null());
+        if self.job.stdin != Some(rank) {
+            let nothing = File::open("/dev/null").map_err(|error| {
+                Failure::machine(
+                    "open /dev/null, which ranks without input read",
+                    format!("{error} (in a chroot: mount a /dev)"),
+                )
+            })?;
+            process.stdin(nothing);
         }
-        if self.job.tag_output {
+        if self.job.pipes_output() {
             process.stdout(Stdio::piped()).stderr(Stdio::piped());
+        }
+        let [output, errors] = &self.job.output_files;
+        if let Some(pattern) = output {
+            process.stdout(file_for(pattern, rank)?);
+        }
+        if let Some(pattern) = errors {
+            process.stderr(file_for(pattern, rank)?);
         }
         let launcher = std::process::id();
         let cpus = self
@@ -109,6 +131,12 @@ impl<'a> Starter<'a> {
             .get((rank - self.here.start) as usize % self.cores.len().max(1))
             .cloned()
             .unwrap_or_default();
+        if self.job.report_bindings {
+            let all = cpu::affinity();
+            let shown = if cpus.is_empty() { &all } else { &cpus };
+            let shown = report::ranges(shown);
+            say(&format!("rank {rank} may use CPUs {shown}"));
+        }
         let signals = self.signals;
         // SAFETY: between fork and exec the closure makes system calls only; it neither allocates nor locks.
         unsafe {
@@ -128,10 +156,59 @@ impl<'a> Starter<'a> {
         Ok(Started {
             pid: started.id(),
             pipes: pipes
-                .map(|(pipe, stream)| Pipe::new(rank as usize, pipe, stream))
+                .map(|(pipe, stream)| Pipe::new(Tag::of(self.job, rank as usize), pipe, stream))
                 .collect(),
         })
     }
+}
+
+/// The CPUs of each place that ranks get in turn; none if they are not bound.
+fn units(bind: Bind) -> Vec<Vec<usize>> {
+    let own = cpu::affinity();
+    let by = |place: &dyn Fn(usize) -> Vec<usize>| {
+        let mut units: Vec<Vec<usize>> = Vec::new();
+        for &cpu in &own {
+            if units.iter().any(|unit| unit.contains(&cpu)) {
+                continue;
+            }
+            let mut unit: Vec<usize> = place(cpu).into_iter().filter(|cpu| own.contains(cpu)).collect();
+            // A machine that does not tell is one place.
+            if unit.is_empty() {
+                unit.clone_from(&own);
+            }
+            units.push(unit);
+        }
+        units
+    };
+    match bind {
+        Bind::None => Vec::new(),
+        Bind::Cores(count) => {
+            let cores = topology::cores(own.iter().copied());
+            cores.chunks(count as usize).map(<[_]>::concat).collect()
+        }
+        Bind::Hwthread => own.iter().map(|cpu| vec![*cpu]).collect(),
+        Bind::Cache(level) => by(&|cpu| {
+            let caches = topology::caches(cpu);
+            let cache = caches
+                .into_iter()
+                .find(|cache| cache.level == level && cache.kind != "Instruction");
+            cache.map(|cache| cache.shared_by).unwrap_or_default()
+        }),
+        Bind::Numa => {
+            let nodes = topology::nodes();
+            by(&|cpu| {
+                let node = nodes.iter().find(|node| node.cpus.contains(&cpu));
+                node.map(|node| node.cpus.clone()).unwrap_or_default()
+            })
+        }
+        Bind::Package => by(&topology::package),
+    }
+}
+
+/// Where a rank's output goes.
+fn file_for(pattern: &Pattern, rank: u32) -> Result<File> {
+    let name = pattern.name(rank);
+    File::create(&name).map_err(|error| Failure::usage(format!("cannot write {}: {error}", name.display())))
 }
 
 fn refused(path: &Path, error: &io::Error) -> Failure {

@@ -1,5 +1,6 @@
 //! Staying with the ranks of a job from start to end: one loop that waits for signals, lifelines and pipes.
 
+mod hangs;
 mod signals;
 mod survivors;
 mod uplink;
@@ -30,6 +31,8 @@ pub use uplink::Uplink;
 
 /// How long ranks have between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(250);
+/// A rank that came so short a time ago may be about to say that it wants to go on when others fail.
+const SETTLING: Duration = Duration::from_millis(400);
 /// How long we wait to learn how a process ended whose connection has closed.
 const LEARN: Duration = Duration::from_millis(100);
 /// While ranks are being killed: how often we look whether they started others meanwhile.
@@ -77,7 +80,7 @@ fn supervise(job: &Job, nonce: Nonce, here: Range<u32>, nodes: Option<Nodes>, up
     let programs = job.commands.iter().map(program::find).collect::<Result<Vec<_>>>()?;
     let size = job.commands.iter().map(|command| command.ranks).sum();
     // Per rank a connection and a pidfd, perhaps two pipes.
-    let wanted = 64 + here.len() as u64 * if job.tag_output { 4 } else { 2 };
+    let wanted = 64 + here.len() as u64 * if job.pipes_output() { 4 } else { 2 };
     limits::allow_open_files(wanted).map_err(|limit| {
         let cure = format!("{size} ranks need {wanted} open files: raise the hard limit of {limit} (ulimit -Hn)");
         Failure::machine("start so many ranks", cure)
@@ -108,6 +111,8 @@ fn supervise(job: &Job, nonce: Nonce, here: Range<u32>, nodes: Option<Nodes>, up
         told: None,
         ending: None,
         deadline: job.timeout.map(|limit| Instant::now() + limit),
+        next_look: job.report_hang.map(|limit| Instant::now() + limit),
+        unwritten: false,
     };
     supervisor.tell_of_cards(0);
     let outcome = supervisor.start(&programs);
@@ -168,6 +173,10 @@ struct Supervisor<'a> {
     /// The job is being ended; what lives at this time is killed.
     ending: Option<Instant>,
     deadline: Option<Instant>,
+    /// When to look whether everybody waits.
+    next_look: Option<Instant>,
+    /// Output could not be written.
+    unwritten: bool,
 }
 
 struct Rank {
@@ -182,6 +191,8 @@ struct Rank {
     left: usize,
     /// It has failed, and the others go on without it.
     lost: bool,
+    /// When the program that is in the job now joined it, or the rank was started.
+    came: Instant,
 }
 
 struct Told {
@@ -220,6 +231,7 @@ impl Supervisor<'_> {
                     lifeline: None,
                     left: 0,
                     lost: false,
+                    came: Instant::now(),
                 });
             }
         }
@@ -291,10 +303,12 @@ impl Supervisor<'_> {
             .collect();
         // From the back, so that the indexes before a closed pipe stay true.
         for &source in ready.iter().rev() {
-            if let Source::Pipe(index) = source
-                && !self.pipes[index].pass_on()
-            {
-                self.pipes.remove(index);
+            if let Source::Pipe(index) = source {
+                match self.pipes[index].pass_on() {
+                    Ok(true) => {}
+                    Ok(false) => drop(self.pipes.remove(index)),
+                    Err(error) => self.say_unwritten(&error),
+                }
             }
         }
         Ok(ready)
@@ -322,7 +336,7 @@ impl Supervisor<'_> {
             .iter()
             .filter_map(|rank| rank.lifeline.as_ref()?.ended.map(learned))
             .min();
-        [self.deadline, self.closed_until, reminder, learning]
+        [self.deadline, self.closed_until, reminder, learning, self.next_look]
             .into_iter()
             .flatten()
             .min()
@@ -396,6 +410,7 @@ impl Supervisor<'_> {
             self.tell_of_the_lost(turn);
             self.tell_of_cards(turn);
         }
+        self.ranks[rank].came = Instant::now();
         self.ranks[rank].lifeline = Some(visitor.welcome(self.size, &self.turns[turn].segment));
     }
 
@@ -445,10 +460,14 @@ impl Supervisor<'_> {
                 told.signal
             ));
         }
+        if self.next_look.is_some_and(|at| now >= at) {
+            self.look_for_hang();
+        }
         if self.ending.is_none() && self.deadline.is_some_and(|deadline| now >= deadline) {
             let limit = self.job.timeout.unwrap_or_default().as_secs_f64();
             say(&format!("the job has not ended within {limit} s; ending it"));
             self.say_who_left();
+            self.say_who_waits();
             self.end(TIMED_OUT);
         }
     }

@@ -216,7 +216,7 @@ fn write_part(writer: &mut Writer, part: &Part) {
     writer.text(&part.directory);
     let job = &part.job;
     writer.number(job.tag_output.into());
-    writer.number((job.bind == Bind::Core).into());
+    writer.number(job.bind.code());
     writer.number(job.commands.len() as u64);
     for command in &job.commands {
         writer.number(command.ranks.into()).text(&command.program);
@@ -239,10 +239,7 @@ fn read_part(reader: &mut Reader<'_>) -> Option<Part> {
     let directory = reader.text()?;
     let mut job = Job {
         tag_output: reader.number::<u8>()? != 0,
-        bind: match reader.number::<u8>()? {
-            0 => Bind::None,
-            _ => Bind::Core,
-        },
+        bind: Bind::from_code(reader.number()?),
         ..Job::default()
     };
     for _ in 0..reader.number::<usize>()? {

@@ -3,6 +3,7 @@
 //! Every function is a thin, checked cover of one kernel service. Failures keep the call's name and `errno`.
 #![allow(unsafe_code)] // This crate is where the system calls are made.
 
+pub mod callers;
 pub mod cgroup;
 pub mod child;
 pub mod clock;

@@ -64,6 +64,13 @@ pub fn cores(cpus: impl IntoIterator<Item = usize>) -> Vec<Vec<usize>> {
     cores.into_values().collect()
 }
 
+/// The CPUs of the package (socket) that `cpu` is in; none if the machine does not tell.
+pub fn package(cpu: usize) -> Vec<usize> {
+    let topology = Path::new(CPUS).join(format!("cpu{cpu}/topology"));
+    let told = ["package_cpus_list", "core_siblings_list"].map(|name| list(&topology.join(name)));
+    told.into_iter().flatten().next().unwrap_or_default()
+}
+
 /// The caches above the first CPU that this process may use, nearest first.
 pub fn own_caches() -> Vec<Cache> {
     caches(crate::cpu::affinity().first().copied().unwrap_or(0))

@@ -4,7 +4,8 @@
 //! Identity on lines of its own (written once, while joining), then the doorbell on lines of its own.
 //!
 //! # Fields
-//! Everything but the doorbell is written by the owner; the identity before it publishes `state`, `endures` at any time.
+//! Everything but the doorbell is written by the owner; the identity before it publishes `state`, `endures` at any time, what it
+//! awaits only once it has waited for long.
 //!
 //! # Ordering
 //! `state` is claimed by compare-and-swap and published by a release store; read the rest only after an acquire load
@@ -34,8 +35,36 @@ pub struct Slot {
     identity_ends: u32,
     /// Nonzero: the rank has given its CPU away, and has not got it back. On a line of its own: it changes often.
     away: AtomicU32,
+    /// What it has waited for, for long: [`Awaits`]. 0: nothing.
+    awaits: AtomicU32,
+    since: AtomicU64,
+    call: [AtomicU64; CALL / 8],
+    peer: AtomicU32,
+    tag: AtomicU32,
+    context: AtomicU32,
     doorbell: Doorbell,
 }
+
+/// Bytes of a procedure's name.
+const CALL: usize = 32;
+
+/// What a rank waits for, for people who ask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Awaits {
+    /// The procedure that it called, without `MPI_`; empty if that is not known.
+    pub call: String,
+    /// When the waiting began, in milliseconds of `CLOCK_MONOTONIC`.
+    pub since: u64,
+    /// The operation that is under way: (whether it is a receive, the other process if it is one in particular, tag if any in
+    /// particular, message space).
+    pub operation: Option<(bool, Option<u32>, Option<i32>, u32)>,
+}
+
+const WAITS: u32 = 1;
+const SENDS: u32 = 2;
+const RECEIVES: u32 = 3;
+/// Anybody; any tag.
+const ANY: u32 = u32::MAX;
 
 /// Who a rank says it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,6 +144,56 @@ impl Slot {
     #[inline]
     pub fn is_at_work(&self) -> bool {
         self.away.load(Ordering::Relaxed) == 0 && !self.doorbell.is_armed()
+    }
+
+    /// Show what we have waited for, for long, or that we wait no more. By the owner.
+    pub fn show_awaited(&self, awaits: Option<&Awaits>) {
+        self.awaits.store(0, Ordering::Relaxed);
+        let Some(awaits) = awaits else { return };
+        let mut name = [0; CALL];
+        let length = awaits.call.len().min(CALL);
+        name[..length].copy_from_slice(&awaits.call.as_bytes()[..length]);
+        for (word, bytes) in self.call.iter().zip(name.as_chunks::<8>().0) {
+            word.store(u64::from_le_bytes(*bytes), Ordering::Relaxed);
+        }
+        self.since.store(awaits.since, Ordering::Relaxed);
+        let kind = match awaits.operation {
+            None => WAITS,
+            Some((receives, peer, tag, context)) => {
+                self.peer.store(peer.unwrap_or(ANY), Ordering::Relaxed);
+                self.tag.store(tag.map_or(ANY, |tag| tag as u32), Ordering::Relaxed);
+                self.context.store(context, Ordering::Relaxed);
+                if receives { RECEIVES } else { SENDS }
+            }
+        };
+        // SYNC: slot-awaits
+        self.awaits.store(kind, Ordering::Release);
+    }
+
+    /// What the rank has waited for, for long. It may go on while we look: then the answer may mix two.
+    pub fn awaited(&self) -> Option<Awaits> {
+        // SYNC: slot-awaits
+        let kind = self.awaits.load(Ordering::Acquire);
+        let mut name = Vec::with_capacity(CALL);
+        for word in &self.call {
+            name.extend(word.load(Ordering::Relaxed).to_le_bytes());
+        }
+        name.retain(u8::is_ascii_graphic);
+        let any = |word: &AtomicU32| Some(word.load(Ordering::Relaxed)).filter(|word| *word != ANY);
+        let operation = || {
+            let tag = any(&self.tag).map(|tag| tag as i32);
+            (
+                kind == RECEIVES,
+                any(&self.peer),
+                tag,
+                self.context.load(Ordering::Relaxed),
+            )
+        };
+        (WAITS..=RECEIVES).contains(&kind).then(|| Awaits {
+            call: String::from_utf8_lossy(&name).into_owned(),
+            since: self.since.load(Ordering::Relaxed),
+            operation: (kind != WAITS).then(operation),
+        })
     }
 
     /// Its doorbell.

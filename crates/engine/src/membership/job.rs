@@ -6,6 +6,7 @@ use isthmus_shm::segment::Failure;
 use isthmus_shm::{Segment, segment};
 
 pub use isthmus_shm::segment::{MAX_RANKS, Nodes};
+pub use isthmus_shm::slot::Awaits;
 
 use crate::membership::control::Nonce;
 
@@ -32,6 +33,11 @@ impl Overview {
     /// Does this rank want to go on when others fail?
     pub fn endures(&self, rank: u32) -> bool {
         self.0.slot(rank).endures()
+    }
+
+    /// What a rank has waited for, for long.
+    pub fn awaited(&self, rank: u32) -> Option<Awaits> {
+        self.0.slot(rank).awaited()
     }
 
     /// A rank has said how it is reached from other nodes: tell those of this one.

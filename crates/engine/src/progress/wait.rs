@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use crate::membership::boot;
 use crate::memory::heap;
+use crate::progress::awaited::Showing;
 use crate::progress::wait_limits::{Next, WaitLimits, give_way, learn_wake};
 use crate::progress::waiters;
 use crate::{Entered, Peer, Result, allows_threads, counters, enter};
@@ -135,6 +136,7 @@ fn wait_patiently<T: Send>(
     }
     let crowded = boot::is_oversubscribed();
     let mut patience = WaitLimits::default();
+    let mut showing = Showing::default();
     let mut rounds = 0_u32;
     loop {
         let mut moved = inside.engine().progress();
@@ -147,6 +149,7 @@ fn wait_patiently<T: Send>(
         if (moved || due)
             && let Some(value) = ready(inside)
         {
+            showing.end(inside);
             return value;
         }
         if moved {
@@ -157,7 +160,9 @@ fn wait_patiently<T: Send>(
             Next::Look => std::hint::spin_loop(),
             Next::Yield => give_way(inside.engine().slot()),
             Next::Sleep => {
+                showing.note(inside);
                 if let Some(value) = sleep(inside, ready) {
+                    showing.end(inside);
                     return value;
                 }
             }

@@ -19,6 +19,7 @@ use isthmus_os::{clock, cpu};
 use isthmus_shm::Doorbell;
 
 use crate::membership::boot;
+use crate::progress::awaited::Showing;
 use crate::progress::gate;
 use crate::progress::wait::{SHORT_SLEEP, longest_sleep};
 use crate::progress::wait_limits::{Habits, Next, WaitLimits, give_way};
@@ -180,14 +181,17 @@ fn bell(inside: &mut Entered) -> &'static Doorbell {
 #[inline(never)]
 pub(crate) fn wait(inside: &mut Entered, look: Look<'_>) {
     let mut patience = WaitLimits::default();
+    let mut showing = Showing::default();
     loop {
         if !WAITERS.get(inside).polling && poll(inside, look, &mut patience) {
-            return;
+            break;
         }
+        showing.note(inside);
         if rest(inside, look) {
-            return;
+            break;
         }
     }
+    showing.end(inside);
 }
 
 /// Poll, until what `look` looks for has come (true), patience is at its end, or somebody else polls.

@@ -7,6 +7,7 @@ use isthmus_os::signal::{self, Arrived};
 
 use super::{Rank, Supervisor, Told};
 use crate::failure::{Failure, Result, say};
+use crate::family;
 
 /// Two signals closer together are one wish (`timeout` sends to the process and to its group).
 const SAME_WISH: Duration = Duration::from_millis(200);
@@ -65,6 +66,9 @@ impl Supervisor<'_> {
         let Arrived { signal, from_kernel } = arrived;
         match signal {
             libc::SIGUSR1 | libc::SIGUSR2 => {
+                if signal == libc::SIGUSR1 {
+                    self.say_who_waits();
+                }
                 // Not to wrappers: they would die of it.
                 for rank in self
                     .ranks
@@ -72,6 +76,10 @@ impl Supervisor<'_> {
                     .filter(|rank| rank.ended.is_none() || rank.lifeline.is_some())
                 {
                     let target = rank.lifeline.as_ref().map_or(rank.pid, |lifeline| lifeline.pid);
+                    // Whoever asks mpiexec does not want to end a program that knows nothing of it.
+                    if signal == libc::SIGUSR1 && !family::takes(target, signal) {
+                        continue;
+                    }
                     let _ = signal::send(target, signal); // It may end at any moment.
                 }
             }

@@ -2,7 +2,7 @@
 
 use isthmus_os::signal;
 
-use super::{LEARN, Rank, Supervisor};
+use super::{LEARN, Rank, SETTLING, Supervisor};
 use crate::lifeline::Lifeline;
 
 impl Supervisor<'_> {
@@ -15,8 +15,12 @@ impl Supervisor<'_> {
     /// The connection of a rank has ended without a goodbye. If the others want to go on, declare it failed as soon as its
     /// process is no more. False: not yet.
     pub(super) fn let_others_go_on(&mut self, index: usize) -> bool {
-        if self.ranks[index].lost || !self.others_endure(index) {
+        if self.ranks[index].lost {
             return true;
+        }
+        if !self.others_endure(index) {
+            // Those who have just come may be about to say that they want to.
+            return !self.may_come_to_endure(index);
         }
         let rank = &mut self.ranks[index];
         let reaped = rank.ended.is_some();
@@ -52,8 +56,26 @@ impl Supervisor<'_> {
         true
     }
 
+    /// Everybody else who does not want to go on when others fail has come a moment ago: it may be in its first calls.
+    fn may_come_to_endure(&self, index: usize) -> bool {
+        let turn = self.ranks[index].left;
+        let mut others =
+            self.ranks.iter().enumerate().filter(|(other, rank)| {
+                *other != index && !rank.lost && (rank.ended.is_none() || rank.lifeline.is_some())
+            });
+        let mut somebody = false;
+        let all = others.all(|(other, rank)| {
+            somebody = true;
+            let is_inside = rank.lifeline.is_some() && rank.left == turn;
+            is_inside && self.turns[turn].overview.endures(self.here.start + other as u32)
+                || rank.came.elapsed() < SETTLING
+        });
+        somebody && all
+    }
+
     /// Somebody else is in the job, and everybody who is wants to go on.
     pub(super) fn others_endure(&self, index: usize) -> bool {
+        let never = self.job.never_end_others;
         // The survivors of several nodes cannot agree yet: what they would agree in is memory of one node.
         if self.uplink.is_some() {
             return false;
@@ -65,13 +87,15 @@ impl Supervisor<'_> {
                 _ if other == index || rank.lost => {}
                 Some(lifeline) if lifeline.finalized || lifeline.ended.is_some() => {}
                 Some(_) => {
-                    if rank.left != turn || !self.turns[turn].overview.endures(self.here.start + other as u32) {
+                    if !(never
+                        || rank.left == turn && self.turns[turn].overview.endures(self.here.start + other as u32))
+                    {
                         return false;
                     }
                     others += 1;
                 }
                 // It has not come yet, and may fail before it can say what it wants.
-                None if rank.ended.is_none() && rank.left <= turn => return false,
+                None if !never && rank.ended.is_none() && rank.left <= turn => return false,
                 None => {}
             }
         }

@@ -92,6 +92,13 @@ impl Supervisor<'_> {
             ));
             self.verdict.get_or_insert(code);
             self.ranks[rank].lifeline = None;
+        } else if self.job.never_end_others {
+            say(&format!(
+                "{name} {how}; the others go on, as -disable-auto-cleanup says"
+            ));
+            self.verdict.get_or_insert(code);
+            self.ranks[rank].lost = true;
+            self.ranks[rank].lifeline = None;
         } else {
             say(&format!("{name} {how}; ending the job"));
             self.end(code);

@@ -233,6 +233,10 @@ fn overloads(table: &Table, text: &mut String) {
             continue;
         }
         for function in functions_of_distinct_types(routine) {
+            // The deprecated C function of that name takes a long.
+            if generic == "shmem_wait_until" && function.of.is_some_and(|of| of.c == "long") {
+                continue;
+            }
             let c = |parameter: &Parameter| {
                 function
                     .c(&parameter.c)

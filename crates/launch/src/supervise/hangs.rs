@@ -1,0 +1,155 @@
+//! Who waits for whom: what ranks show in their slots, and what the kernel says of the others.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use isthmus_engine::job::Awaits;
+use isthmus_os::clock;
+
+use super::Supervisor;
+use crate::failure::say;
+
+/// No more ranks are told of one by one.
+const MOST_LINES: usize = 64;
+
+/// What is known of a rank that has not ended.
+enum Doing {
+    Waits(Awaits),
+    /// By SIGSTOP, or by a debugger.
+    Stopped,
+    /// Computing, or waiting for something that is not MPI's.
+    Other,
+}
+
+impl Supervisor<'_> {
+    /// One line for each rank that has not ended.
+    pub(super) fn say_who_waits(&self) {
+        let mut left = MOST_LINES;
+        for index in 0..self.ranks.len() {
+            let Some((pid, doing)) = self.doing(index) else {
+                continue;
+            };
+            if left == 0 {
+                say(&format!("... and more: {MOST_LINES} ranks are told of at most"));
+                return;
+            }
+            left -= 1;
+            say(&format!("{} {}", self.name(index, pid), describe(&doing)));
+        }
+    }
+
+    /// Everybody has waited for long: then it is said, once.
+    pub(super) fn look_for_hang(&mut self) {
+        let Some(limit) = self.job.report_hang else {
+            self.next_look = None;
+            return;
+        };
+        let now = clock::now();
+        // The one who has waited least.
+        let mut least = Duration::MAX;
+        let (mut waiting, mut others) = (0, 0);
+        for index in 0..self.ranks.len() {
+            match self.doing(index) {
+                Some((_, Doing::Waits(awaits))) => {
+                    least = least.min(now.saturating_sub(Duration::from_millis(awaits.since)));
+                    waiting += 1;
+                }
+                Some((_, Doing::Other)) => others += 1,
+                Some((_, Doing::Stopped)) | None => {}
+            }
+        }
+        if waiting > 0 && others == 0 && least >= limit {
+            let seconds = least.as_secs_f64();
+            say(&format!(
+                "every rank has waited for {seconds:.0} s or more; do they wait for one another?"
+            ));
+            self.say_who_left();
+            self.say_who_waits();
+            self.next_look = None;
+            return;
+        }
+        let rest = if waiting > 0 && others == 0 {
+            limit.saturating_sub(least)
+        } else {
+            limit
+        };
+        self.next_look = Some(Instant::now() + rest.max(Duration::from_millis(100)));
+    }
+
+    /// What a rank that has not ended does, and its process.
+    fn doing(&self, index: usize) -> Option<(u32, Doing)> {
+        let rank = &self.ranks[index];
+        if rank.lost || rank.ended.is_some() && rank.lifeline.is_none() {
+            return None;
+        }
+        let pid = rank.lifeline.as_ref().map_or(rank.pid, |lifeline| lifeline.pid);
+        if is_stopped(pid) {
+            return Some((pid, Doing::Stopped));
+        }
+        let is_inside = rank.lifeline.as_ref().is_some_and(|lifeline| !lifeline.finalized);
+        let awaits = is_inside.then(|| {
+            self.turns
+                .get(rank.left)?
+                .overview
+                .awaited(self.here.start + index as u32)
+        });
+        Some((pid, awaits.flatten().map_or(Doing::Other, Doing::Waits)))
+    }
+
+    /// Output that cannot be written is lost: it is said once, and is a failure.
+    pub(super) fn say_unwritten(&mut self, error: &io::Error) {
+        if !self.unwritten {
+            self.unwritten = true;
+            say(&format!("the ranks' output cannot be written: {error}; it is lost"));
+            self.verdict.get_or_insert(1);
+        }
+    }
+}
+
+fn describe(doing: &Doing) -> String {
+    match doing {
+        Doing::Stopped => "is stopped; SIGCONT lets it go on".to_owned(),
+        Doing::Other => {
+            "does not wait in MPI: it computes, or waits for something else (gdb -p, or perf top -p, tells)".to_owned()
+        }
+        Doing::Waits(awaits) => {
+            let call = match awaits.call.as_str() {
+                "" => String::new(),
+                name => format!(" in MPI_{name}"),
+            };
+            let now = clock::now();
+            let seconds = now.saturating_sub(Duration::from_millis(awaits.since)).as_secs_f64();
+            format!("has waited{call} for {seconds:.1} s{}", operation(awaits))
+        }
+    }
+}
+
+fn operation(awaits: &Awaits) -> String {
+    let Some((receives, peer, tag, context)) = awaits.operation else {
+        return String::new();
+    };
+    let peer = peer.map_or("any rank".to_owned(), |peer| format!("rank {peer}"));
+    // MPI_COMM_WORLD and MPI_COMM_SELF have the first numbers, each one for messages and one for collectives.
+    let space = match context / 2 {
+        0 => "MPI_COMM_WORLD".to_owned(),
+        1 => "MPI_COMM_SELF".to_owned(),
+        number => format!("communicator {number}"),
+    };
+    let message = match (context % 2, tag) {
+        (1, _) => "its part of a collective".to_owned(),
+        (_, Some(tag)) => format!("a message with tag {tag}"),
+        (_, None) => "a message with any tag".to_owned(),
+    };
+    if receives {
+        format!(": {message} from {peer} on {space}")
+    } else {
+        format!(": {peer} to receive {message} on {space}")
+    }
+}
+
+/// `pid (name) state ...`; the name may hold anything.
+fn is_stopped(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
+    matches!(state, Some('T' | 't'))
+}
