@@ -53,7 +53,7 @@ fn is_wanted(bytes: u64) -> bool {
     match tunables::HELPER.get() {
         0 => false,
         // Each rank with a CPU of its own has another one for its helper.
-        1 => bytes >= from && !boot::is_crowded_by(2),
+        1 => bytes >= from && !boot::is_oversubscribed_by(2),
         _ => bytes >= from,
     }
 }
