@@ -70,6 +70,7 @@ const HOUSES: &[House] = &[House {
         ("protocol::choice::remote", "engine"),
         ("protocol::choice::remote", "progress"),
         ("protocol::choice::remote", "protocol"),
+        ("protocol::helped", "engine"),
         ("protocol::payloads", "engine"),
         ("protocol::access", "engine"),
         ("protocol::receive", "engine"),

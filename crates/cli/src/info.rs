@@ -6,7 +6,7 @@ use anyhow::Result;
 use isthmus_engine::wait_limits::{self, Habits};
 use isthmus_engine::{counters, protocols, single_copies_pay, single_copy_price, tunables};
 use isthmus_os::{cgroup, cma_probe, cpu, membarrier, memfd, memory, topology, yama};
-use isthmus_transfer::vmsplice;
+use isthmus_transfer::{helper, vmsplice};
 use serde::Serialize;
 
 use crate::show;
@@ -153,6 +153,10 @@ pub fn protocols() -> ExitCode {
         "messages go at once up to half of a ring; with at most three to two CPUs, and cheap copies, those of 32K and less."
     );
     println!("ISTHMUS_MECHANISM forces one; cma_read, cma_write and cma_both say which side copies.");
+    println!(
+        "DMAmin, half of the last cache by those who share it, is {} here: from there on a helper thread copies, if asked to (ISTHMUS_HELPER=1).",
+        show::bytes(helper::dma_min())
+    );
     match vmsplice::is_a_copy() {
         Some(false) => println!("vmsplice attaches pages here: one copy."),
         Some(true) => println!("vmsplice copies on this kernel: two copies, as writev."),

@@ -88,6 +88,7 @@ table! {
     UNEXPECTED = "unexpected", "Messages that arrived before their receive was posted.";
     CMA_BYTES = "cma_bytes", "Bytes copied by process_vm_readv.";
     KMOD_BYTES = "kmod_bytes", "Bytes copied by our kernel module.";
+    HELPED = "helped", "Messages that the helper thread copied.";
     VMSPLICE_BYTES = "vmsplice_bytes", "Bytes that came here as pages attached to a pipe.";
     WRITEV_BYTES = "writev_bytes", "Bytes that came here through a pipe by two copies.";
     LOOPBACK_BYTES = "loopback_bytes", "Bytes that came here through a socket of this host.";

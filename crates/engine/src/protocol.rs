@@ -9,6 +9,7 @@
 pub(crate) mod access;
 pub(crate) mod advertise;
 pub(crate) mod choice;
+pub(crate) mod helped;
 pub(crate) mod mechanism;
 pub(crate) mod orders;
 mod payloads;

@@ -220,6 +220,7 @@ texts! {
     THREAD_LEVEL = "thread_level", "The thread level to grant, whatever the program asks for: single, funneled, serialized or multiple.";
     MEMORY_ALLOC_KINDS = "memory_alloc_kinds", "Kinds of memory that the program asks support for, as system,mpi:alloc_mem (mpiexec -memory-alloc-kinds).";
     MECHANISM = "mechanism", "How large messages travel where they can: ring, cma (cma_read, cma_write or cma_both say which side copies), kmod, mapped, vmsplice, writev or loopback; not set: what is learned to be fastest.";
+    TUNING = "tuning", "A file of `isthmus tune --mechanisms`: which mechanism large messages take, by size; not set: ~/.config/isthmus/tuning, if it is there; none: no file.";
     HUGE_PAGES = "huge_pages", "Huge pages for memory that peers map, 2M and more at a time: auto (as the machine's settings say), thp (made at once, whatever they say), hugetlb (as thp: the pool is not used yet) or off.";
     COLLECTIVES = "collectives", "Algorithms to use, the same on all ranks, as allreduce:ring,bcast@64K-:binomial, or @FILE with such rules (isthmus info --collectives).";
     FAULT = "fault", "What is to go wrong, for tests: rules such as push:EPERM, cma.pull:EFAULT:after=7 or memory:ENOMEM:after=9 (isthmus_transfer::fault).";
@@ -258,6 +259,8 @@ table! {
     SINGLE_COPY_MAX_COST = "single_copy_max_cost", 350, "percent", "What a copy by the kernel may take, in percent of one of ours, to be preferred where half of the CPUs or more are not shared: 0 never is.";
     XPMEM = "xpmem", 0, "0/1", "Map peers' memory by /dev/xpmem, and leave process_vm_readv to those that have none. Not tried on machines that have it.";
     KMOD = "kmod", 1, "0/1/2", "Copy by our kernel module where it is loaded (/dev/isthmus), and leave process_vm_readv to those that have none; 2: with one mapping per 4 KiB page, to compare.";
+    HELPER = "helper", 0, "0/1/2", "A helper thread makes long single copies while the rank computes: 1 where there are two CPUs for each rank, 2 always.";
+    HELPER_FROM = "helper_from", 0, "bytes", "The shortest message that the helper thread copies; 0: DMAmin, half of the last cache by those who share it.";
     ADVERTISE = "advertise", 1, "0/1", "Tell senders where large receives lie that are posted and not waited for, so that they can write there.";
     PEER_SILENCE_US = "peer_silence_us", 10, "us", "Silence of a peer after which a large message is copied without it, at most; from 2 us on, more for longer messages.";
     RING = "ring", 0, "bytes", "Data of the ring that a streaming pair leases, rounded up to a power of two from 4K to 4M; 0: twice the second-level cache, half of it where the last one is far and each rank has a CPU.";

@@ -14,6 +14,7 @@ pub mod attached;
 pub mod cma;
 pub mod copy;
 pub mod fault;
+pub mod helper;
 pub mod kmod;
 pub mod layout;
 pub mod local;

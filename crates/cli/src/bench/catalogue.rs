@@ -427,6 +427,7 @@ pub(super) fn by_size(name: &str, title: &str, program: &'static str) -> Experim
         floor: Floor::None,
         targets: vec![],
         model: None,
+        ways: vec![],
     }
 }
 

@@ -35,7 +35,21 @@ pub struct Experiment {
     pub targets: Vec<Target>,
     /// What it needs that only Isthmus has; then the other libraries are left out.
     pub model: Option<Model>,
+    /// If there are some: the run with the same index is made in this way, by Isthmus, and is the group with that index.
+    pub ways: Vec<Way>,
 }
+
+/// How Isthmus is told to do something in a way that it would perhaps not choose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Way {
+    /// Of the line in a plot.
+    pub name: &'static str,
+    /// Its environment.
+    pub environment: &'static [(&'static str, &'static str)],
+}
+
+/// Nothing that other libraries have not, but something that they cannot be told.
+pub const ISTHMUS: Model = Model { flags: &[] };
 
 /// A programming model beside MPI, as the C programs are compiled for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,8 +149,9 @@ pub struct Reading {
 }
 
 impl Experiment {
-    /// The numbers in the output of one launch.
-    pub fn read(&self, output: &Finished, run: &Run) -> Vec<Reading> {
+    /// The numbers in the output of one launch of the run with this index.
+    pub fn read(&self, output: &Finished, index: usize) -> Vec<Reading> {
+        let run = &self.runs[index];
         let field = match self.value {
             Value::Field(field) => field,
             Value::Command => {
@@ -153,6 +168,7 @@ impl Experiment {
         let lines = output.results(self.result);
         let readings = lines.filter_map(|line| {
             let group = match self.groups.names.as_slice() {
+                _ if !self.ways.is_empty() => index,
                 [] => 0,
                 names => {
                     let name = line.word(self.groups.field)?;

@@ -34,6 +34,7 @@ impl fmt::Display for Name {
 }
 
 /// One library, ready to run.
+#[derive(Clone)]
 pub struct Library {
     /// Which.
     pub name: Name,

@@ -3,6 +3,10 @@
 //!
 //! A paper is one file beside this one, and a line in [`Name`].
 
+mod cma;
+mod limic;
+mod mechanisms;
+mod nemesis;
 mod rma;
 
 use std::fmt::Write;
@@ -22,6 +26,12 @@ use super::table::Table;
 pub enum Name {
     /// Remote memory operations on Linux clusters (ARMCI, MPI-2 one-sided, Global Arrays)
     Rma,
+    /// Intra-node communication with Cross Memory Attach
+    Cma,
+    /// Large messages with vmsplice and KNEM (MPICH2-Nemesis)
+    Nemesis,
+    /// Kernel-assisted MPI with huge pages (LiMIC2)
+    Limic,
 }
 
 impl Name {
@@ -29,6 +39,9 @@ impl Name {
     pub fn paper(self) -> Paper {
         match self {
             Name::Rma => rma::paper(),
+            Name::Cma => cma::paper(),
+            Name::Nemesis => nemesis::paper(),
+            Name::Limic => limic::paper(),
         }
     }
 }

@@ -189,15 +189,21 @@ fn one_launch(
     let mut failures = 0;
     while !contender.given_up.contains(&index) && (!cells.is_empty() || run.cells.is_empty()) {
         let library = contender.library;
+        let told = experiment.ways.get(index).map(|way| {
+            let told = library.clone();
+            way.environment
+                .iter()
+                .fold(told, |told, (name, value)| told.with(name, value))
+        });
         let (done, failure) = match workshop.run(
-            library,
+            told.as_ref().unwrap_or(library),
             run.ranks,
             experiment.program,
             experiment.model,
             &arguments(experiment, run, &cells),
         ) {
             Ok(finished) => {
-                let readings = experiment.read(&finished, run);
+                let readings = experiment.read(&finished, index);
                 contender.column.version = finished.library().map(str::to_owned);
                 for reading in &readings {
                     contender.column.values.set(reading.cell, round, reading.value);

@@ -5,6 +5,8 @@
 //! on so many ranks as the user says. Nothing is claimed for other numbers of ranks: a rule is for the number that was
 //! measured.
 
+mod mechanisms;
+
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,6 +35,10 @@ pub struct Arguments {
     /// Write the rules to FILE, for ISTHMUS_COLLECTIVES=@FILE; else they are printed
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Measure the mechanisms of large messages between two ranks instead, with buffers untouched and rewritten, for ISTHMUS_TUNING=FILE or
+    /// ~/.config/isthmus/tuning
+    #[arg(long, conflicts_with_all = ["ranks", "of"])]
+    mechanisms: bool,
     /// Measure few sizes, once and briefly, only to see that it works
     #[arg(long)]
     quick: bool,
@@ -70,6 +76,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     interrupt::take_note();
     let prefix = Prefix::own()?;
     let workshop = Workshop::new(&prefix, &super::cpus())?;
+    if arguments.mechanisms {
+        let text = mechanisms::run(&prefix, &workshop, arguments.quick)?;
+        return output(arguments, text);
+    }
     let effort = if arguments.quick { &QUICK } else { &THOROUGH };
     let model = topology::model().unwrap_or_else(|| "an unknown processor".to_owned());
     let mut text = format!(
@@ -88,6 +98,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             text += &rules(collective, ranks, sizes_of(collective, effort), &times);
         }
     }
+    output(arguments, text)
+}
+
+fn output(arguments: &Arguments, text: String) -> Result<ExitCode> {
     match &arguments.output {
         None => print!("{text}"),
         Some(file) => fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?,

@@ -8,3 +8,4 @@ pub mod facts;
 pub mod protocols;
 pub(crate) mod remote;
 pub(crate) mod select;
+pub(crate) mod tuning;

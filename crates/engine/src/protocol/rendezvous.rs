@@ -40,6 +40,7 @@ use crate::ops::Stage;
 use crate::protocol::access::{Access, Pushable};
 use crate::protocol::advertise::{PUSHED_FROM, Silence};
 use crate::protocol::choice::select::{self, Effort, Measurements, Way};
+use crate::protocol::choice::tuning;
 use crate::protocol::mechanism;
 use crate::protocol::single_copy::SHARED_FROM;
 use crate::types::{ContextId, OpId};
@@ -223,7 +224,9 @@ impl Engine {
             }
         } else {
             self.fetched(op, peer, record, 0..expected);
-            if (self.ops[op].effort.is_some() || self.ops[op].began.is_some())
+            // Who waits for a stream was told that it is best.
+            if !matches!(self.ops[op].way, Way::Stream(_))
+                && (self.ops[op].effort.is_some() || self.ops[op].began.is_some())
                 && self.ops[op].buffer.has_layout()
                 && expected >= PUSHED_FROM
                 && self.pull_access(peer, record, expected).is_some()
@@ -352,12 +355,19 @@ impl Engine {
         let single = self.single_access(peer, record.address, Direction::Pull).filter(open);
         let needed = mapped.is_none() && single.is_none();
         let pays = single.is_some() && self.transfers.facts.leaves_ring_out();
-        let needed = needed && self.streams_from(peer).next().is_none();
-        let ring = select::ring_ways().filter(|&way| needed || !pays && mechanism::is_open(way));
-        let streams = self.streams_from(peer);
+        let preferred = tuning::preferred(length);
+        let needed = needed && self.streams_from(peer, preferred).next().is_none();
+        let by_ring = needed || preferred == Some("ring");
+        let ring = select::ring_ways().filter(|&way| by_ring || !pays && mechanism::is_open(way));
+        let streams = self.streams_from(peer, preferred);
         let accesses = mapped.into_iter().chain(single);
         let ways = accesses.clone().map(|access| access.way).chain(streams).chain(ring);
-        let way = self.learned(peer).announced.choose(length, ways);
+        let wanted = ways.clone().filter(|way| preferred == Some(way.mechanism()));
+        let lessons = &mut self.learned(peer).announced;
+        let way = match wanted.clone().next() {
+            Some(_) => lessons.choose(length, wanted),
+            None => lessons.choose(length, ways),
+        };
         self.ops[op].way = way;
         let access = accesses.into_iter().find(|access| access.way == way)?;
         Some(match mechanism::may_pull(way) {
@@ -372,7 +382,7 @@ impl Engine {
         let told = record.address != 0 || Pushable(record.flags).by(Way::Mapped);
         if told
             && buffer.has_layout()
-            && let Some(way) = self.streams_from(peer).next()
+            && let Some(way) = self.streams_from(peer, None).next()
         {
             self.ops[op].way = way;
             return None;

@@ -99,6 +99,9 @@ impl Engine {
 
     /// Pull the first `expected` bytes of an announced message into the receive `op`.
     pub(crate) fn start_pull(&mut self, access: Access, op: u32, peer: u32, record: ReadyToSend, expected: u64) {
+        if self.start_helped(access, op, peer, record, expected) {
+            return;
+        }
         let chunk = self.share(op, peer, record, expected);
         self.transfers.pulls.push(Pull {
             access: Some(access),

@@ -143,10 +143,10 @@ fn letterbox_name(secret: [u64; 2], rank: u32) -> String {
 impl Engine {
     // ---- the receiver ----
 
-    /// The streams that a message from this peer may come by: the one that the user names.
-    pub(crate) fn streams_from(&self, peer: u32) -> impl Iterator<Item = Way> + Clone + use<> {
+    /// The streams that a message from this peer may come by: the one that the user names, or that was measured to be best.
+    pub(crate) fn streams_from(&self, peer: u32, preferred: Option<&str>) -> impl Iterator<Item = Way> + Clone + use<> {
         let wanted = |kind: &Kind| {
-            mechanism::is_forced(Way::Stream(*kind))
+            (mechanism::is_forced(Way::Stream(*kind)) || preferred == Some(kind.name()))
                 && !self.transfers.streams.closed_from.contains(&(peer, number(*kind)))
         };
         Kind::ALL.into_iter().find(wanted).into_iter().map(Way::Stream)

@@ -7,6 +7,7 @@ use crate::protocol::access::Permissions;
 use crate::protocol::advertise::{Adverts, Claim};
 use crate::protocol::choice::facts::Facts;
 use crate::protocol::choice::select::Measurements;
+use crate::protocol::helped::Helped;
 use crate::protocol::rendezvous::PendingCts;
 use crate::protocol::single_copy::{Pull, Push};
 use crate::protocol::streamed::Streams;
@@ -16,6 +17,8 @@ use crate::protocol::streamed::Streams;
 pub(crate) struct Transfers {
     /// Single copies that are under way.
     pub(super) pulls: Vec<Pull>,
+    /// Those that the helper thread makes.
+    pub(super) helped: Vec<Helped>,
     /// Help that receivers asked for.
     pub(super) pushes: Vec<Push>,
     /// Receives that we have advertised, and peers' receives that we may claim.
@@ -46,6 +49,7 @@ impl Transfers {
         let facts = Facts::gather(ranks, true);
         Self {
             pulls: Vec::new(),
+            helped: Vec::new(),
             pushes: Vec::new(),
             adverts: Adverts::default(),
             claims: Vec::new(),
@@ -66,6 +70,13 @@ impl Transfers {
         self.permissions[peer as usize] = Permissions::NONE;
         self.streams.forget(peer);
         self.pulls.retain(|pull| pull.peer() != peer);
+        self.helped.retain(|helped| {
+            // Its receive is about to be failed, and the buffer to be the user's again.
+            if helped.peer() == peer {
+                helped.await_end();
+            }
+            helped.peer() != peer
+        });
         self.pushes.retain(|push| push.peer != peer);
         self.claims.retain(|claim| claim.peer() != peer);
         self.pending_cts.retain(|question| question.peer() != peer);
@@ -94,6 +105,9 @@ impl Engine {
     pub fn advance_transfers(&mut self) -> bool {
         let pulled = !self.transfers.pulls.is_empty() && self.pull_on();
         let mut moved = pulled;
+        if !self.transfers.helped.is_empty() {
+            moved |= self.helped_on();
+        }
         // Who has something of its own to copy does not help.
         if !self.transfers.pushes.is_empty() {
             moved |= self.push_on(pulled);
@@ -116,5 +130,6 @@ impl Engine {
             || !self.transfers.claims.is_empty()
             || !self.transfers.pending_cts.is_empty()
             || self.transfers.streams.is_draining()
+            || self.transfers.helped.iter().any(Helped::is_over)
     }
 }

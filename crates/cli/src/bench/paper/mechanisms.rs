@@ -1,0 +1,72 @@
+//! What the papers about mechanisms have in common: the same program, told to use one mechanism after the other.
+
+use crate::bench::catalogue::by_size;
+use crate::bench::experiment::{Experiment, Groups, ISTHMUS, Run, Way};
+use crate::bench::quantity::Quantity;
+use crate::bench::size;
+
+const fn way(name: &'static str, environment: &'static [(&'static str, &'static str)]) -> Way {
+    Way { name, environment }
+}
+
+/// What Isthmus chooses.
+pub const CHOSEN: Way = way("chosen", &[]);
+/// Two copies through shared memory.
+pub const RING: Way = way("ring", &[("ISTHMUS_MECHANISM", "ring")]);
+/// The receiver reads.
+pub const CMA_READ: Way = way("cma_read", &[("ISTHMUS_MECHANISM", "cma_read")]);
+/// The sender writes.
+pub const CMA_WRITE: Way = way("cma_write", &[("ISTHMUS_MECHANISM", "cma_write")]);
+/// Both, from the two ends.
+pub const CMA_BOTH: Way = way("cma_both", &[("ISTHMUS_MECHANISM", "cma_both")]);
+/// Pages attached to a pipe.
+pub const VMSPLICE: Way = way("vmsplice", &[("ISTHMUS_MECHANISM", "vmsplice")]);
+/// Two copies through a pipe.
+pub const WRITEV: Way = way("writev", &[("ISTHMUS_MECHANISM", "writev")]);
+/// A socket of this host.
+pub const LOOPBACK: Way = way("loopback", &[("ISTHMUS_MECHANISM", "loopback")]);
+/// The program's memory in pages of 4 KiB, and in huge ones where it can be.
+pub const SMALL_PAGES: Way = way("pages of 4 KiB", &[("GLIBC_TUNABLES", "glibc.malloc.hugetlb=0")]);
+/// As [`SMALL_PAGES`].
+pub const HUGE_PAGES: Way = way("huge pages", &[("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")]);
+
+/// One program by each of these ways. `kind` is put before the sizes where the program does several things.
+pub fn by_way(
+    name: &str,
+    program: &'static str,
+    quantity: Quantity,
+    ways: &[Way],
+    (ranks, kind, sizes): (u32, &str, &str),
+) -> Experiment {
+    let prefix = if kind.is_empty() || kind.starts_with("--") {
+        String::new()
+    } else {
+        format!("{kind}:")
+    };
+    let options: Vec<String> = kind.starts_with("--").then(|| kind.to_owned()).into_iter().collect();
+    let cells: Vec<String> = size::list(sizes)
+        .iter()
+        .map(|size| format!("{prefix}{}", size.0))
+        .collect();
+    Experiment {
+        quantity,
+        runs: ways
+            .iter()
+            .map(|_| Run {
+                ranks,
+                options: options.clone(),
+                cells: cells.clone(),
+            })
+            .collect(),
+        groups: Groups {
+            heading: "mechanism",
+            field: "",
+            names: ways.iter().map(|way| way.name.to_owned()).collect(),
+        },
+        seconds: 1.0,
+        launches: 3,
+        model: Some(ISTHMUS),
+        ways: ways.to_vec(),
+        ..by_size(name, name, program)
+    }
+}

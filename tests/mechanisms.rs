@@ -1,0 +1,107 @@
+//! Mechanisms of large messages that are asked for by name: the helper thread, what `isthmus tune` measured, huge pages.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use isthmus_tests::{Finished, Run, compile};
+
+/// A program of two ranks with these settings; each rank tells of every copy.
+fn with(program: &str, settings: &[(&str, &str)]) -> Result<Finished> {
+    let run = Run::mpiexec("-n 2").arg(compile(program)?).env("ISTHMUS_TRACE", "1");
+    let run = settings.iter().fold(run, |run, (name, value)| run.env(name, value));
+    run.limit(Duration::from_secs(120)).succeed()
+}
+
+fn is_trace(line: &str) -> bool {
+    line.contains(" bytes took ")
+}
+
+/// The helper thread copies every long message whole, also where copies fail, and the bytes are right.
+#[test]
+fn a_helper_thread_copies() -> Result<()> {
+    let helper = [
+        ("ISTHMUS_HELPER", "2"),
+        ("ISTHMUS_HELPER_FROM", "256K"),
+        ("ISTHMUS_MECHANISM", "cma_read"),
+    ];
+    for program in ["large_messages", "point_to_point"] {
+        let run = with(program, &helper)?;
+        ensure!(run.err.lines().all(is_trace), "{program}: {}", run.err);
+        ensure!(run.err.contains(": cma Pull"), "{program}: nothing was pulled");
+    }
+    for fault in [
+        "pull:EPERM:after=5",
+        "pull:EFAULT:at=70000:after=4:times=2",
+        "pull:ESRCH:at=1:after=9:rank=0",
+    ] {
+        let mut settings = helper.to_vec();
+        settings.push(("ISTHMUS_FAULT", fault));
+        let run = with("large_messages", &settings)?;
+        ensure!(run.err.contains("injected fault"), "{fault}: nothing was injected");
+    }
+    Ok(())
+}
+
+/// Who is killed while a helper copies ends the job, and nobody hangs.
+#[test]
+fn a_helper_outlives_nobody() -> Result<()> {
+    let run = Run::mpiexec("-n 2")
+        .arg(compile("large_messages")?)
+        .env("ISTHMUS_HELPER", "2")
+        .env("ISTHMUS_HELPER_FROM", "64K")
+        .env("ISTHMUS_FAULT", "pull:KILL:after=20:at=1000:rank=1")
+        .limit(Duration::from_secs(60))
+        .finish()?;
+    ensure!(run.code != Some(0) && run.err.contains("signal 9"), "{}", run.err);
+    Ok(())
+}
+
+/// What was measured is done, size by size; what makes no sense is told of once, and ignored.
+#[test]
+fn a_tuning_file_is_followed() -> Result<()> {
+    let file = std::env::temp_dir().join(format!("isthmus-tuning-{}", std::process::id()));
+    std::fs::write(
+        &file,
+        "# made by hand\nlarge 0-1M vmsplice\nlarge 1048577- cma # beyond\nlarge some pigeons\n",
+    )?;
+    let name = file.display().to_string();
+    let run = with(
+        "large_messages",
+        &[("ISTHMUS_TUNING", &name), ("ISTHMUS_ADVERTISE", "0")],
+    );
+    std::fs::remove_file(&file)?;
+    let run = run?;
+    ensure!(
+        run.err.contains(": vmsplice Push") && run.err.contains(": cma Pull"),
+        "{}",
+        run.err
+    );
+    let said: Vec<&str> = run.err.lines().filter(|line| !is_trace(line)).collect();
+    ensure!(
+        !said.is_empty() && said.len() <= 2 && said.iter().all(|line| line.contains("large some pigeons")),
+        "{said:?}"
+    );
+    let missing = with("large_messages", &[("ISTHMUS_TUNING", "/nowhere/at all")])?;
+    ensure!(
+        missing.err.contains("ISTHMUS_TUNING=/nowhere/at all"),
+        "{}",
+        missing.err
+    );
+    Ok(())
+}
+
+/// Huge pages by every policy: the same program, and at most one line.
+#[test]
+fn every_policy_of_huge_pages() -> Result<()> {
+    for policy in ["auto", "thp", "hugetlb", "off", "none of these"] {
+        let run = with("shared_buffers", &[("ISTHMUS_HUGE_PAGES", policy)])?;
+        let said: Vec<&str> = run.err.lines().filter(|line| !is_trace(line)).collect();
+        let limit = if ["auto", "off"].contains(&policy) { 0 } else { 4 };
+        ensure!(said.len() <= limit, "{policy}: {said:?}");
+        ensure!(
+            (policy != "none of these") || said.iter().all(|line| line.contains("using auto")),
+            "{said:?}"
+        );
+    }
+    Ok(())
+}
