@@ -41,7 +41,7 @@ use crate::membership::boot;
 use crate::memory::heap;
 use crate::{Error, Result};
 
-pub use combine::{Class, Combine, Kernel, Operator, provide_kernels, register_kernel};
+pub use combine::{Class, Combine, Kernel, Operator, Provider, provide_kernels, register_kernel};
 pub use flow::{Flow, Pending};
 pub use notify::{notify, published, wait_for, wake};
 pub use region::{Atomicity, Region, RegionKey, deregister, register, register_as};

@@ -281,7 +281,7 @@ impl Parser {
             self.counted.push(false);
             match self.options(&mut command)? {
                 Some(Found::Program(program)) => command.program = program,
-                Some(Found::Request(request)) => return Ok(Some(request)),
+                Some(Found::Request(request)) => return Ok(Some(*request)),
                 None => return Err(Failure::usage("no program to run; see mpiexec --help")),
             }
             let mut more = false;
@@ -314,7 +314,7 @@ impl Parser {
             };
             self.attached = value;
             if let Some(request) = self.option(&name, command)? {
-                return Ok(Some(Found::Request(request)));
+                return Ok(Some(Found::Request(Box::new(request))));
             }
             if self.attached.is_some() {
                 return Err(Failure::usage(format!("the option {name} takes no value of this form")));
@@ -540,7 +540,7 @@ fn unknown(option: &str) -> Failure {
 
 enum Found {
     Program(OsString),
-    Request(Request),
+    Request(Box<Request>),
 }
 
 /// The name behind one or two dashes, if this is an option. What is not UTF-8 is a program.

@@ -81,14 +81,17 @@ pub unsafe fn register_kernel(number: u32, kernel: Kernel) {
 }
 
 /// Who finds the kernels of a model, by the highest byte of their numbers.
-static PROVIDERS: RwLock<Vec<(u8, fn(u32) -> Option<Kernel>)>> = RwLock::new(Vec::new());
+static PROVIDERS: RwLock<Vec<(u8, Provider)>> = RwLock::new(Vec::new());
+
+/// Finds a kernel by its number.
+pub type Provider = fn(u32) -> Option<Kernel>;
 
 /// From now on numbers whose highest byte is `owner` stand for what `find` says, in this process. As for [`register_kernel`], for models
 /// with many kernels.
 ///
 /// # Safety
 /// What the kernels say that they do is done.
-pub unsafe fn provide_kernels(owner: u8, find: fn(u32) -> Option<Kernel>) {
+pub unsafe fn provide_kernels(owner: u8, find: Provider) {
     let mut providers = PROVIDERS.write().unwrap_or_else(PoisonError::into_inner);
     providers.retain(|(other, _)| *other != owner);
     providers.push((owner, find));

@@ -14,8 +14,11 @@ use crate::numbers::{Element, Operation};
 /// In keys of memory: an active set's.
 const OF_SET: u64 = 0x53 << 56;
 
+/// First PE, logarithm of the stride, and size of an active set.
+type Triplet = (c_int, c_int, c_int);
+
 /// Sets that this PE has met in, by triplet. They stay.
-static SETS: Mutex<Option<HashMap<(c_int, c_int, c_int), &'static Board>>> = Mutex::new(None);
+static SETS: Mutex<Option<HashMap<Triplet, &'static Board>>> = Mutex::new(None);
 
 fn group(call: Call, start: c_int, log_stride: c_int, size: c_int, p_sync: *const c_long) -> Group<'static> {
     let job = job(call);

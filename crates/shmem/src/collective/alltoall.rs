@@ -69,8 +69,8 @@ pub(super) unsafe fn run<T: Element>(
     let length = span(sst);
     let name = group.name("source", source, length);
     let is_short = length.saturating_mul(size_of::<T>()) <= SHORT;
-    // SAFETY: the caller's promise.
     let data = if is_short {
+        // SAFETY: the caller's promise.
         unsafe { bytes(source, length) }
     } else {
         &[]

@@ -53,8 +53,8 @@ pub(super) unsafe fn run<T: Element>(
     let name = group.name("source", source, nelems);
     // Of what is long the others need the name.
     let is_short = |count: usize| count.saturating_mul(size_of::<T>()) <= SHORT;
-    // SAFETY: the caller's promise.
     let data = if is_short(nelems) {
+        // SAFETY: the caller's promise.
         unsafe { bytes(source, nelems) }
     } else {
         &[]

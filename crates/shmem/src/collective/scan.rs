@@ -27,8 +27,8 @@ where
     group.name("dest", dest.cast_const(), nelems);
     let from = group.name("source", source, nelems);
     let is_short = nelems.saturating_mul(size_of::<T>()) <= SHORT;
-    // SAFETY: the caller's promise.
     let data = if is_short {
+        // SAFETY: the caller's promise.
         unsafe { bytes(source, nelems) }
     } else {
         &[]
