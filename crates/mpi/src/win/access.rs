@@ -174,9 +174,11 @@ pub unsafe fn get(
 }
 
 /// The request of an operation, which was over when its call ended.
-pub(super) fn over(win: &Win, start: impl FnOnce() -> Result<()>) -> Result<Handle<Request>> {
+pub(super) fn over(win: &Win, target: i32, start: impl FnOnce() -> Result<()>) -> Result<Handle<Request>> {
     match win.epochs.mode() {
         Mode::Lock | Mode::LockAll => start()?,
+        // A lock of nobody is none.
+        _ if target == PROC_NULL => start()?,
         _ => {
             return Err(fail!(
                 RmaSync,
@@ -203,7 +205,7 @@ pub unsafe fn rput(
     win: &Win,
 ) -> Result<Handle<Request>> {
     // SAFETY: the caller's promise.
-    over(win, || unsafe {
+    over(win, target_rank, || unsafe {
         put(
             origin_addr,
             origin_count,
@@ -232,7 +234,7 @@ pub unsafe fn rget(
     win: &Win,
 ) -> Result<Handle<Request>> {
     // SAFETY: the caller's promise.
-    over(win, || unsafe {
+    over(win, target_rank, || unsafe {
         get(
             origin_addr,
             origin_count,

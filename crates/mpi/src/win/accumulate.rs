@@ -271,7 +271,7 @@ pub unsafe fn raccumulate(
     win: &Win,
 ) -> Result<Handle<Request>> {
     // SAFETY: the caller's promise.
-    over(win, || unsafe {
+    over(win, target_rank, || unsafe {
         accumulate(
             origin_addr,
             origin_count,
@@ -305,7 +305,7 @@ pub unsafe fn rget_accumulate(
     win: &Win,
 ) -> Result<Handle<Request>> {
     // SAFETY: the caller's promise.
-    over(win, || unsafe {
+    over(win, target_rank, || unsafe {
         get_accumulate(
             origin_addr,
             origin_count,
