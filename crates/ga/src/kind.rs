@@ -31,7 +31,7 @@ pub const FIRST_REGISTERED: i32 = 2000;
 
 impl Kind {
     /// By the numbers of `macdecls.h`; those of Fortran's types stand for the C types of the same bytes. Registered types are found by
-    /// [`crate::registered::find`].
+    /// [`crate::registered::bytes`].
     ///
     /// # Errors
     /// There is none of that number.

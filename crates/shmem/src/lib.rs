@@ -1,11 +1,11 @@
 //! OpenSHMEM 1.6: symmetric memory that every PE of the node maps, and what works on it.
 //!
 //! Life of a put: `shmem_int_put` is a trampoline in `liboshmem.so` that jumps to its entry here (`generated`, one line a function),
-//! which calls the generic [`routines`] with the function's name. The target's address is that of the symmetric object plus what the
-//! PE's memory is displaced by ([`memory::symmetric`]); the rest is a copy, a store or one instruction of the CPU. Nothing enters the
+//! which calls the generic `routines` with the function's name. The target's address is that of the symmetric object plus what the
+//! PE's memory is displaced by (`memory/symmetric.rs`); the rest is a copy, a store or one instruction of the CPU. Nothing enters the
 //! engine but waits.
 //!
-//! Where the PEs meet ([`board`]), each has cells in memory that all find by name: collectives are flags in these and loads from
+//! Where the PEs meet (`board.rs`), each has cells in memory that all find by name: collectives are flags in these and loads from
 //! the others' memory.
 #![allow(unsafe_code)] // C calls these functions with pointers, and all memory is shared; each site argues its case.
 #![allow(clippy::too_many_arguments)] // As the specification has them.

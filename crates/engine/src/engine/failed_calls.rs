@@ -119,7 +119,7 @@ impl Entered {
         self.engine().fail_call(context, tag, members);
     }
 
-    /// Has a member of its group given this call up? Whoever asks has seen [`crate::wounds`].
+    /// Has a member of its group given this call up? Whoever asks has seen [`crate::fault_events`].
     #[inline]
     pub fn has_call_failed(&mut self, context: ContextId, tag: i32) -> bool {
         self.engine().membership.failed_calls.contains(context, tag)

@@ -64,7 +64,7 @@ pub fn state() -> State {
     }
 }
 
-/// Has this process booted, and not [left](leave) since? Not in a child made by `fork`.
+/// Has this process booted, and not left since? Not in a child made by `fork`.
 #[inline(always)]
 pub fn is_in_use() -> bool {
     STATE.load(Ordering::Relaxed) == INSIDE

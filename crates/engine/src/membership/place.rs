@@ -64,14 +64,14 @@ pub(crate) fn learn_nodes(segment: &Segment) {
     }
 }
 
-/// Where the calling process may run at this moment: it may be bound elsewhere between two calls. Only after [`crate::membership::boot`].
+/// Where the calling process may run at this moment: it may be bound elsewhere between two calls. Only after [`crate::boot`].
 pub fn here() -> Place {
     let world = boot::world().expect("MPI procedures check that the engine has booted");
     of_rank(world.rank)
 }
 
 /// The kinds of hardware that are known of, with whether the calling process may only run in one unit of it at this moment.
-/// Only after [`crate::membership::boot`].
+/// Only after [`crate::boot`].
 pub fn hardware() -> Vec<(Level, bool)> {
     let place = here();
     let cpus = cpu::affinity();

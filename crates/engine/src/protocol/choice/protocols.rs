@@ -1,7 +1,7 @@
 //! The protocols, as a list of values: when each applies, and what a message between two idle ranks should cost by it.
 //!
-//! Sending asks the facts for its limits ([`Facts::eager_limit`], [`Facts::announced_from`]), receiving for the ways that are open
-//! ([`Facts::leaves_ring_out`]), and `isthmus info --protocols` prints this list. Among the ways that are open a receiver keeps
+//! Sending asks the facts for its limits (`Facts::eager_limit`, `Facts::announced_from`), receiving for the ways that are open
+//! (`Facts::leaves_ring_out`), and `isthmus info --protocols` prints this list. Among the ways that are open a receiver keeps
 //! what it measured to be fastest (`select.rs`, `comparison.rs`), since no model knows where two CPUs are and whether a buffer is in a cache.
 //!
 //! A new protocol is one more value of [`PROTOCOLS`].
