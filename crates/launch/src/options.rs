@@ -676,7 +676,7 @@ mod tests {
             "--timeout x a",
             "-env A",
             "-l=3 a",
-            "--bind-to socket a",
+            "--bind-to nonsense a",
         ] {
             refused(line);
         }
