@@ -389,7 +389,7 @@ fn a_host_that_cannot_be_reached() -> Result<()> {
         let lines = own_lines(&run);
         assert_eq!(run.code, Some(1), "{}", run.err);
         assert!(
-            lines.len() == 1 && lines[0].contains("elsewhere.example") && lines[0].contains(cure),
+            lines.len() == 1 && lines[0].contains("here.example") && lines[0].contains(cure),
             "{}",
             run.err
         );

@@ -13,10 +13,10 @@ static double element(int of, int i) {
     return (of + i) % 3 == 0 ? small * 1e17 : (of + i) % 3 == 1 ? -small * 1e9 : small;
 }
 
-/* Of all of them, the last two first. */
+/* Of all of them, from the first to the last. */
 static double fold(const double *parts, int number) {
-    double sum = parts[number - 1];
-    for (int i = number - 2; i >= 0; i--) sum = parts[i] + sum;
+    double sum = parts[0];
+    for (int i = 1; i < number; i++) sum = sum + parts[i];
     return sum;
 }
 
