@@ -3,23 +3,35 @@
 #define CHECK_H
 
 #include <mpi.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int rank, size;
 
-#define CHECK(condition, ...)                                                                              \
-    do {                                                                                                   \
-        if (!(condition)) {                                                                                \
-            flockfile(stderr);                                                                             \
-            fprintf(stderr, "%s:%d: rank %d of %d: not so: %s (", __FILE__, __LINE__, rank, size, #condition); \
-            fprintf(stderr, __VA_ARGS__);                                                                  \
-            fprintf(stderr, ")\n");                                                                        \
-            funlockfile(stderr);                                                                           \
-            MPI_Abort(MPI_COMM_WORLD, 1);                                                                  \
-            _Exit(1);                                                                                      \
-        }                                                                                                  \
+/* One write a report, so that those of several ranks do not mix. */
+__attribute__((unused, format(printf, 1, 2))) static void report_and_abort(const char *format, ...) {
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (length >= (int)sizeof text) {
+        length = sizeof text - 1;
+        text[length - 1] = '\n';
+    }
+    if (write(STDERR_FILENO, text, (size_t)length) < 0) perror("write");
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    _Exit(1);
+}
+
+#define CHECK(condition, format, ...)                                                                          \
+    do {                                                                                                       \
+        if (!(condition))                                                                                      \
+            report_and_abort("%s:%d: rank %d of %d: not so: %s (" format ")\n", __FILE__, __LINE__, rank, size, \
+                             #condition __VA_OPT__(, ) __VA_ARGS__);                                           \
     } while (0)
 
 /* The call succeeds. */
