@@ -108,7 +108,16 @@ fn compile(name: &str) -> Result<PathBuf> {
         false => ("oshcc", "-std=gnu11"),
     };
     let output = Command::new(command(compiler))
-        .args([standard, if name.starts_with("every") { "-O0" } else { "-O1" }, "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"])
+        .args([
+            standard,
+            if name.starts_with("every") { "-O0" } else { "-O1" },
+            "-g",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-pthread",
+            "-o",
+        ])
         .arg(&program)
         .arg(&source)
         .arg("-lm")
@@ -129,7 +138,13 @@ fn is_accepted(file: &str, standard: &str) -> Result<()> {
     let compiler = if file.ends_with(".cpp") { "oshcxx" } else { "oshcc" };
     let output = Command::new(command(compiler))
         .arg(format!("-std={standard}"))
-        .args(["-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-D_POSIX_C_SOURCE=200809L"])
+        .args([
+            "-fsyntax-only",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-D_POSIX_C_SOURCE=200809L",
+        ])
         .arg(folder().join("shmem").join(file))
         .output()
         .with_context(|| format!("cannot run {compiler}"))?;

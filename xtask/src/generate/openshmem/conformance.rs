@@ -43,7 +43,10 @@ fn element(function: &Function<'_>) -> String {
         bits => format!("uint{bits}_t"),
     };
     if let Some(of) = function.of {
-        return of.c.replace("double _Complex", "COMPLEXD").replace("float _Complex", "COMPLEXF");
+        return of
+            .c
+            .replace("double _Complex", "COMPLEXD")
+            .replace("float _Complex", "COMPLEXF");
     }
     if let Some(bits) = function.size {
         return of_bits(&bits.to_string());
