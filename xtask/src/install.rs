@@ -104,6 +104,15 @@ pub fn into(prefix: &Path) -> Result<()> {
     ] {
         write(&pkgconfig.join(package), &versioned(template), 0o644)?;
     }
+    let module = folder(prefix, "lib/python/isthmus/ga")?;
+    for source in files(&root().join("python/isthmus/ga"))? {
+        copy(&source, &module.join(source.file_name().context("a file has a name")?))?;
+    }
+    write(
+        &bin.join("ga-config"),
+        &versioned(include_str!("../templates/ga-config.sh")),
+        0o755,
+    )?;
     let bench = folder(prefix, "share/isthmus/bench")?;
     for source in files(&root().join("bench"))? {
         copy(&source, &bench.join(source.file_name().context("a file has a name")?))?;
