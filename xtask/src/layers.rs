@@ -32,7 +32,8 @@ const LAYERS: &[&[&str]] = &[
 const HOUSES: &[House] = &[House {
     sources: "crates/engine/src",
     order: &[
-        &["error", "types", "counters", "tunables", "warning"],
+        &["error", "types", "counters", "tunables"],
+        &["warning"],
         &["memory"],
         &["membership"],
         &["channel"],
