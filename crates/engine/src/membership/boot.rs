@@ -200,7 +200,7 @@ fn refuse_other_launchers() -> Result<()> {
 fn ask(invitation: &Invitation) -> Result<Option<Place>> {
     let failed = |what: &str, error: &dyn std::fmt::Display| {
         Error::Boot(format!(
-            "{what}: {error} (is the mpiexec that set ISTHMUS_JOB still running, on this machine?)"
+            "{what}: {error} (is the mpiexec that set ISTHMUS_JOB still running, on this machine, in this network namespace?)"
         ))
     };
     let lifeline =
@@ -231,6 +231,10 @@ fn ask(invitation: &Invitation) -> Result<Option<Place>> {
                 }))
             }
             (Some(ToRank::Refused), _) => Ok(None),
+            // The kernel drops a descriptor for which there is no room.
+            (Some(ToRank::Welcome { .. }), None) => Err(Error::Boot(
+                "the job's memory could not be opened: too many open files; raise the limit (ulimit -n)".into(),
+            )),
             _ => Err(Error::Boot(
                 "mpiexec's answer makes no sense: is it of the same version as the library?".into(),
             )),
