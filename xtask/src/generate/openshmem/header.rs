@@ -306,7 +306,8 @@ fn c_complex(table: &Table, text: &mut String) {
         let mut passed: Vec<String> = Vec::new();
         for parameter in &function.routine.parameters {
             let (c, name) = (function.c(&parameter.c), &parameter.name);
-            let spelled = |double: &str, float: &str| c.replace("double _Complex", double).replace("float _Complex", float);
+            let spelled =
+                |double: &str, float: &str| c.replace("double _Complex", double).replace("float _Complex", float);
             let ours = spelled("isthmus_shmem_c_complexd", "isthmus_shmem_c_complexf");
             let theirs = spelled("ISTHMUS_SHMEM_COMPLEXD", "ISTHMUS_SHMEM_COMPLEXF");
             declared.push(format!("{ours} {name}"));

@@ -47,7 +47,14 @@ fn build(environment: &Environment, prefix: &Path) -> Result<()> {
     environment.install("needs", &[NUMPY, "cffi"], &[])?;
     // A wheel that pip built before is not what this oshcc makes.
     let package = format!("shmem4py=={VERSION}");
-    let fresh = ["--force-reinstall", "--no-deps", "--no-cache-dir", "--no-binary", "shmem4py", &package];
+    let fresh = [
+        "--force-reinstall",
+        "--no-deps",
+        "--no-cache-dir",
+        "--no-binary",
+        "shmem4py",
+        &package,
+    ];
     let variables = [("OSHCC", oshcc.as_str()), ("CFLAGS", "-O0"), ("SHMEM_H", &digest)];
     environment.install("shmem4py", &fresh, &variables)
 }
