@@ -121,7 +121,8 @@ impl Guests {
         let Guest::Inside(lifeline) = &mut self.ranks[rank] else {
             return None;
         };
-        if let Some(Abort { code, message }) = lifeline.attend() {
+        // The launcher would end all of them anyway.
+        if let Some(Abort { code, message, .. }) = lifeline.attend() {
             let pid = lifeline.pid;
             match message.trim_end() {
                 "" => say(&format!(
