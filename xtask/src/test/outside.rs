@@ -9,12 +9,14 @@ use std::time::Duration;
 
 use crate::process::target;
 
+pub mod arrays;
 pub mod cmake;
 pub mod imb;
 pub mod mpi4py;
 pub mod mpich;
 mod python;
 pub mod rsmpi;
+pub mod shmem4py;
 
 const INSTALL: Duration = Duration::from_secs(900);
 const RUN: Duration = Duration::from_secs(120);
