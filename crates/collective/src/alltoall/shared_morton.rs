@@ -75,9 +75,12 @@ struct Pair {
     to: usize,
 }
 
+/// The blocks that each rank sorts.
+type Pieces = &'static [Vec<Pair>];
+
 /// The blocks that each rank sorts, by receiver: all but the diagonal, shared out along Morton's curve.
-fn pieces(size: usize) -> &'static [Vec<Pair>] {
-    static PIECES: Mutex<Option<HashMap<usize, &'static [Vec<Pair>]>>> = Mutex::new(None);
+fn pieces(size: usize) -> Pieces {
+    static PIECES: Mutex<Option<HashMap<usize, Pieces>>> = Mutex::new(None);
     let mut pieces = PIECES.lock().unwrap_or_else(PoisonError::into_inner);
     let known = pieces.get_or_insert_default();
     known.entry(size).or_insert_with(|| cut(size).leak())
