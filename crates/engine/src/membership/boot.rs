@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, O
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
-use isthmus_os::{membarrier, process, random, socket};
+use isthmus_os::{checker, membarrier, process, random, socket};
 use isthmus_shm::Segment;
 use isthmus_shm::slot::Identity;
 
@@ -15,11 +15,12 @@ use crate::membership::control::{self, Nonce, ToLauncher, ToRank};
 use crate::membership::cpus::Cpus;
 use crate::membership::job;
 use crate::membership::place;
+use crate::membership::pmi;
 use crate::memory::heap;
 use crate::progress::gate;
 use crate::protocol::mechanism;
-use crate::types::World;
-use crate::{ENGINE, Error, Result, enter};
+use crate::types::{Peer, World};
+use crate::{ENGINE, Error, Result, enter, warning};
 
 /// Life of the engine in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,11 +141,13 @@ pub fn boot() -> Result<()> {
     settle(place)
 }
 
-/// What the launcher put into our environment.
+/// What the launcher put into our environment, or told us.
 struct Invitation {
     nonce: Nonce,
     rank: u32,
     appnum: i32,
+    /// Another launcher than our `mpiexec` has started us.
+    by_other: bool,
 }
 
 /// A place in a job.
@@ -158,8 +161,17 @@ struct Place {
 
 fn invitation() -> Result<Option<Invitation>> {
     let Ok(job) = std::env::var("ISTHMUS_JOB") else {
-        refuse_other_launchers()?;
-        return Ok(None);
+        let Some(invited) = by_pmi() else {
+            refuse_other_launchers()?;
+            return Ok(None);
+        };
+        let place = pmi::join(&invited)?;
+        return Ok(place.map(|place| Invitation {
+            nonce: place.nonce,
+            rank: place.rank,
+            appnum: place.appnum as i32,
+            by_other: true,
+        }));
     };
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
     let nonce = Nonce::parse(&job).ok_or_else(|| Error::Boot("ISTHMUS_JOB is not a job's nonce".into()))?;
@@ -168,7 +180,12 @@ fn invitation() -> Result<Option<Invitation>> {
         nonce,
         rank,
         appnum: number("ISTHMUS_APPNUM").unwrap_or(0) as i32,
+        by_other: false,
     }))
+}
+
+fn by_pmi() -> Option<pmi::Invited> {
+    pmi::invited(|name| std::env::var(name).ok())
 }
 
 /// Ranks of the job that this process is in, or will be in once it has booted. `None`: booting would fail.
@@ -177,6 +194,9 @@ pub fn expected_size() -> Option<u32> {
         return Some(world.size);
     }
     if std::env::var_os("ISTHMUS_JOB").is_none() {
+        if let Some(invited) = by_pmi() {
+            return Some(invited.size);
+        }
         return refuse_other_launchers().is_ok().then_some(1);
     }
     std::env::var("ISTHMUS_SIZE").ok()?.parse().ok()
@@ -188,8 +208,12 @@ fn refuse_other_launchers() -> Result<()> {
         if let Ok(size) = std::env::var(name)
             && size.parse::<u32>().is_ok_and(|size| size > 1)
         {
+            let cure = match name {
+                "SLURM_STEP_NUM_TASKS" => "say srun --mpi=pmi2, or use Isthmus's own mpiexec",
+                _ => "use Isthmus's own mpiexec, or a launcher that speaks PMI-1 (PMI_FD)",
+            };
             return Err(Error::Boot(format!(
-                "started by another launcher ({name}={size}), which Isthmus cannot join yet; use Isthmus's own mpiexec"
+                "another launcher started {size} processes ({name}) and does not tell how to join them: {cure}"
             )));
         }
     }
@@ -198,11 +222,11 @@ fn refuse_other_launchers() -> Result<()> {
 
 /// Ask the launcher for our place. `None`: somebody else has it, typically a parent whose environment we inherited.
 fn ask(invitation: &Invitation) -> Result<Option<Place>> {
-    let failed = |what: &str, error: &dyn std::fmt::Display| {
-        Error::Boot(format!(
-            "{what}: {error} (is the mpiexec that set ISTHMUS_JOB still running, on this machine?)"
-        ))
+    let hint = match invitation.by_other {
+        false => "is the mpiexec that set ISTHMUS_JOB still running, on this machine?",
+        true => "are all ranks on one machine? For several use Isthmus's own mpiexec --host",
     };
+    let failed = |what: &str, error: &dyn std::fmt::Display| Error::Boot(format!("{what}: {error} ({hint})"));
     let lifeline =
         socket::connect(&invitation.nonce.socket_name()).map_err(|error| failed("no answer from mpiexec", &error))?;
     let hello = ToLauncher::Hello {
@@ -227,7 +251,12 @@ fn ask(invitation: &Invitation) -> Result<Option<Place>> {
                     nonce: invitation.nonce,
                     lifeline: Some(lifeline),
                     world,
-                    launcher_pid: Some(launcher_pid),
+                    // Peers are looked for below it.
+                    launcher_pid: Some(if invitation.by_other {
+                        process::parent()
+                    } else {
+                        launcher_pid
+                    }),
                 }))
             }
             (Some(ToRank::Refused), _) => Ok(None),
@@ -279,6 +308,7 @@ fn settle(place: Place) -> Result<()> {
         )));
     }
     segment.keep_from_children();
+    warning::open(segment.said());
     place::learn_nodes(segment);
     let slot = segment.slot(world.rank);
     if !slot.claim() {
@@ -295,12 +325,14 @@ fn settle(place: Place) -> Result<()> {
     for (cell, value) in SECRET.iter().zip(secret) {
         cell.store(value, Ordering::Relaxed);
     }
+    // What peers write into our memory is done in no system call of ours: a checker would take it for never written.
+    let checked = checker::is_present();
     slot.publish(Identity {
         pid: process::id(),
         nonce: secret,
-        nonce_address: SECRET.as_ptr() as u64,
+        nonce_address: if checked { 0 } else { SECRET.as_ptr() as u64 },
         place: place::of_rank(world.rank).bits(),
-        access: mechanism::exposed(nonce.0),
+        access: if checked { [0; 2] } else { mechanism::exposed(nonce.0) },
     });
     RANKS.store(segment.ranks_here(), Ordering::Relaxed);
     CPUS.store(segment.cpus(), Ordering::Relaxed);
@@ -409,15 +441,22 @@ fn lifeline() -> Option<ManuallyDrop<OwnedFd>> {
 /// End the job with `code`; `message`, if not empty, is one line for the user. Does not return; waits up to 2 s for the
 /// launcher to end us. Whatever other threads do, and wherever the calling one is.
 pub fn abort(code: i32, message: &str) -> ! {
-    end_job(lifeline().as_deref(), code, message)
+    end_job(lifeline().as_deref(), code, &[], message)
 }
 
-pub(crate) fn end_job(lifeline: Option<&OwnedFd>, code: i32, message: &str) -> ! {
+/// As [`abort`], of these members of the job only, where its launcher can do that: the calling process must be one of them.
+pub fn abort_members(code: i32, members: &[Peer], message: &str) -> ! {
+    let members: Vec<u32> = members.iter().map(|member| member.0).collect();
+    end_job(lifeline().as_deref(), code, &members, message)
+}
+
+pub(crate) fn end_job(lifeline: Option<&OwnedFd>, code: i32, members: &[u32], message: &str) -> ! {
     // What the program has printed belongs to its user, and the launcher may end us before we can say it.
     process::flush_streams();
     let told = lifeline.is_some_and(|lifeline| {
         let packet = ToLauncher::Abort {
             code,
+            members: members.to_vec(),
             message: message.to_owned(),
         }
         .encode();
