@@ -172,7 +172,9 @@ impl Sparse {
     pub unsafe fn add(&self, row: i64, column: i64, value: *const u8) -> Result<()> {
         self.check(row, column)?;
         if self.stored.get().is_some() {
-            return Err(Error::argument("the sparse array is assembled: no element can be added"));
+            return Err(Error::argument(
+                "the sparse array is assembled: no element can be added",
+            ));
         }
         if value.is_null() {
             return Err(Error::argument("val is null"));

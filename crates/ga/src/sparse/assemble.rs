@@ -43,9 +43,7 @@ pub fn assemble(matrix: &Sparse) -> Result<()> {
         return Err(Error::argument("the sparse array is assembled already"));
     }
     let gathered = std::mem::take(&mut *matrix.gathered.lock().unwrap_or_else(PoisonError::into_inner));
-    collectively(&*matrix.group()?, || {
-        dispatch(matrix.kind, Assemble(matrix, gathered))
-    })
+    collectively(&*matrix.group()?, || dispatch(matrix.kind, Assemble(matrix, gathered)))
 }
 
 /// Bring entries to the processes that have their rows. Collective.

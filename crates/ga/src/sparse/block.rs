@@ -167,7 +167,9 @@ impl Sparse {
     /// Our own piece of a range of columns.
     pub(super) fn own<T: Element>(&self, block: usize) -> Result<Option<Own<'_, T>>> {
         debug_assert_eq!(size_of::<T>(), self.kind.bytes());
-        let Some(at) = self.pointers(block)? else { return Ok(None) };
+        let Some(at) = self.pointers(block)? else {
+            return Ok(None);
+        };
         let (first, rows) = self.own_rows();
         let count = self.count(self.me, block)? as usize;
         // SAFETY: `lay_out` gave all three so much room, aligned to lines. Indexes do not change any more, and of values only their owner

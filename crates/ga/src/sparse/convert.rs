@@ -68,7 +68,9 @@ impl Generic for ToDense<'_> {
         let (first, _) = matrix.own_rows();
         let base = dense.own_part().cast::<T>();
         for block in 0..matrix.processes() {
-            let Some(mut own) = matrix.own::<T>(block)? else { continue };
+            let Some(mut own) = matrix.own::<T>(block)? else {
+                continue;
+            };
             own.for_each(|row, column, element| {
                 let place = (row - first) * matrix.columns + column;
                 // SAFETY: both are cut alike, so that our rows are our part of the array, which others touch after this call.
@@ -96,7 +98,9 @@ impl Generic for Duplicate<'_> {
     fn call<T: Element>(self) -> Result<Sparse> {
         let mut entries = Vec::new();
         for block in 0..self.0.processes() {
-            let Some(mut own) = self.0.own::<T>(block)? else { continue };
+            let Some(mut own) = self.0.own::<T>(block)? else {
+                continue;
+            };
             own.for_each(|row, column, element| entries.push((row, column, *element)));
         }
         of_own_rows(self.0, self.0.columns, entries)

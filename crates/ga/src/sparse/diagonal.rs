@@ -34,7 +34,9 @@ impl Generic for DoChange<'_> {
         // SAFETY: `change`'s caller vouches for scalars.
         let value = |at| unsafe { scalar::<T>(at, "the scalar") };
         for block in 0..matrix.processes() {
-            let Some(mut own) = matrix.own::<T>(block)? else { continue };
+            let Some(mut own) = matrix.own::<T>(block)? else {
+                continue;
+            };
             match change {
                 Change::Scale(at) => {
                     let factor = value(at)?;
@@ -102,7 +104,9 @@ impl Generic for DoLine<'_> {
         let (first, rows) = matrix.own_rows();
         let mut values = vec![T::ZERO; rows];
         for block in 0..matrix.processes() {
-            let Some(mut own) = matrix.own::<T>(block)? else { continue };
+            let Some(mut own) = matrix.own::<T>(block)? else {
+                continue;
+            };
             own.for_each(|row, column, element| {
                 let is_meant = match line {
                     Line::Diagonal => row == column,

@@ -89,7 +89,9 @@ impl Generic for BySparse<'_> {
         let mut used = Vec::new();
         for block in 0..a.processes() {
             // The columns of this range are the rows of that process.
-            let Some(own) = a.fetch::<T>(a.me(), block)? else { continue };
+            let Some(own) = a.fetch::<T>(a.me(), block)? else {
+                continue;
+            };
             let (lo, _) = a.columns_of(block)?;
             let mut pieces = Vec::new();
             for other in 0..b.processes() {
@@ -192,7 +194,9 @@ impl Generic for DenseBy<'_> {
             let left: Vec<T> = fetch(a, &Patch::new([first, lo], [last, hi]))?;
             let inner = (hi - lo + 1) as usize;
             for block in 0..b.processes() {
-                let Some(piece) = b.fetch::<T>(process, block)? else { continue };
+                let Some(piece) = b.fetch::<T>(process, block)? else {
+                    continue;
+                };
                 for (sums, left) in sums.chunks_exact_mut(width as usize).zip(left.chunks_exact(inner)) {
                     for (row, left) in left.iter().enumerate() {
                         for (column, right) in piece.row(row) {

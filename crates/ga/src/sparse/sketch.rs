@@ -35,9 +35,7 @@ impl Generic for DoSketch<'_> {
         let (first, rows) = matrix.own_rows();
         let labels: Vec<i32> = (0..rows).map(|_| (height as f64 * random()) as i32).collect();
         let minus = T::ZERO.sub(T::ONE);
-        let weights: Vec<T> = (0..rows)
-            .map(|_| if random() < 0.5 { minus } else { T::ONE })
-            .collect();
+        let weights: Vec<T> = (0..rows).map(|_| if random() < 0.5 { minus } else { T::ONE }).collect();
         let mut plan = Plan::new();
         plan.set_data(vec![height, matrix.columns], matrix.kind)?;
         plan.group = matrix.group;
@@ -49,7 +47,9 @@ impl Generic for DoSketch<'_> {
         put_rows(&made.labels, first, &labels)?;
         put_rows(&made.weights, first, &weights)?;
         for block in 0..matrix.processes() {
-            let Some(piece) = matrix.fetch::<T>(matrix.me(), block)? else { continue };
+            let Some(piece) = matrix.fetch::<T>(matrix.me(), block)? else {
+                continue;
+            };
             let (lo, hi) = matrix.columns_of(block)?;
             let mut by_label: Vec<usize> = (0..rows).collect();
             by_label.sort_by_key(|row| labels[*row]);
