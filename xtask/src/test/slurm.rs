@@ -111,7 +111,7 @@ impl Cluster {
     /// Key and configuration; where the latter is.
     fn configure(&self) -> Result<PathBuf> {
         use std::os::unix::fs::PermissionsExt;
-        let host = quiet(&mut Command::new("hostname").arg("-s"), RUN)?;
+        let host = quiet(Command::new("hostname").arg("-s"), RUN)?;
         let folder = self.folder.display();
         // Nothing but random bytes that nobody else reads.
         let key = self.folder.join("key");
