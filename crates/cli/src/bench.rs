@@ -24,6 +24,7 @@ mod record;
 mod report;
 mod samples;
 mod series;
+mod shmem;
 mod size;
 mod table;
 mod target;
@@ -182,6 +183,8 @@ enum What {
     Memory,
     /// MPI_Barrier of 2, 4 and 8 ranks
     Barrier,
+    /// OpenSHMEM: puts, gets, atomics, signals, collectives and random updates, beside the CPU and MPI
+    Shmem,
 }
 
 #[derive(Args)]
@@ -221,6 +224,7 @@ impl What {
             What::Blocked => return vec![catalogue::blocked(), catalogue::wake()],
             What::Memory => catalogue::memory(),
             What::Barrier => catalogue::barrier(),
+            What::Shmem => return shmem::shmem(),
         };
         vec![one]
     }
@@ -248,6 +252,7 @@ fn everything() -> Vec<Experiment> {
         catalogue::blocked(),
         catalogue::wake(),
     ]);
+    all.extend(shmem::shmem());
     all
 }
 
