@@ -104,7 +104,14 @@ pub unsafe fn transfer_strided(array: &Array, patch: &Patch, skip: &[i64], buffe
 /// # Safety
 /// As for [`transfer`].
 #[inline]
-pub unsafe fn transfer_within(array: &Array, lo: &[i64], hi: &[i64], at: *mut u8, ld: &[i64], way: Way) -> Result<bool> {
+pub unsafe fn transfer_within(
+    array: &Array,
+    lo: &[i64],
+    hi: &[i64],
+    at: *mut u8,
+    ld: &[i64],
+    way: Way,
+) -> Result<bool> {
     let Some(block) = array.block_around(lo, hi) else {
         return Ok(false);
     };

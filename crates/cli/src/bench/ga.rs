@@ -66,7 +66,9 @@ fn ghosts(ranks: u32) -> Experiment {
         launches: 3,
         ..by_size(
             &format!("ga-ghosts-{ranks}"),
-            &format!("GA_Update_ghosts of {ranks} processes, by points of each in a dimension, beside MPI_Sendrecv with datatypes"),
+            &format!(
+                "GA_Update_ghosts of {ranks} processes, by points of each in a dimension, beside MPI_Sendrecv with datatypes"
+            ),
             "ga_ghosts",
         )
     }
