@@ -20,7 +20,6 @@ use std::sync::Arc;
 use isthmus_shm::{Offset, Segment};
 
 use crate::channel::ring_size;
-use crate::membership::boot::is_oversubscribed;
 use crate::memory::arena::Arena;
 use crate::memory::board::{Board, Step};
 use crate::{Entered, Result, tunables};
@@ -153,7 +152,7 @@ impl Staging {
                 });
             }
         }
-        let slots = match is_oversubscribed() {
+        let slots = match publish::ranks_take_turns() {
             true => SLOTS_OVERSUBSCRIBED,
             false => SLOTS,
         };
