@@ -14,6 +14,7 @@ use crate::prefix::Prefix;
 
 mod catalogue;
 mod experiment;
+mod ga;
 mod library;
 mod paper;
 mod peers;
@@ -185,6 +186,8 @@ enum What {
     Barrier,
     /// OpenSHMEM: puts, gets, atomics, signals, collectives and random updates, beside the CPU and MPI
     Shmem,
+    /// Global Arrays: patches, ghost cells, counters, synchronisation, beside ARMCI, MPI and the CPU
+    Ga,
 }
 
 #[derive(Args)]
@@ -225,6 +228,7 @@ impl What {
             What::Memory => catalogue::memory(),
             What::Barrier => catalogue::barrier(),
             What::Shmem => return shmem::shmem(),
+            What::Ga => return ga::ga(),
         };
         vec![one]
     }
@@ -253,6 +257,7 @@ fn everything() -> Vec<Experiment> {
         catalogue::wake(),
     ]);
     all.extend(shmem::shmem());
+    all.extend(ga::ga());
     all
 }
 

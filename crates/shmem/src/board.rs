@@ -5,7 +5,7 @@
 //! ```text
 //! step      u64         the meeting it is for, counted from 1; 0: none yet
 //! terms     3 x u64     what members must agree about: the routine, a value, and a root
-//! payload   224 bytes   what the member has for the others
+//! payload   1248 bytes   what the member has for the others
 //! ```
 //!
 //! # Ordering
@@ -28,7 +28,7 @@ use crate::call::Call;
 use crate::job::Job;
 
 /// Bytes that a member can show the others at a meeting.
-pub const INLINE: usize = 224;
+pub const INLINE: usize = 1248;
 /// So many meetings a member may be ahead of others that it does not wait for.
 const DEPTH: usize = 8;
 /// Looks before a member waits as everybody does, if each has a CPU.
@@ -41,7 +41,7 @@ struct Cell {
     payload: [AtomicU64; INLINE / 8],
 }
 
-const _: () = assert!(size_of::<Cell>() == 256);
+const _: () = assert!(size_of::<Cell>() == 1280);
 
 /// Bytes of memory for `members`.
 pub fn bytes_for(members: usize) -> u64 {

@@ -1,5 +1,5 @@
-//! Reductions. Short ones: everybody shows its elements, and combines all. Long ones: each member combines a part, from where the
-//! elements lie, into its own result; then everybody copies the other parts. Elements are combined in the order of the team, so the
+//! Reductions. Short ones: everybody shows its elements, and combines all. Middling ones: everybody combines all from where they lie. Long
+//! ones: each member combines a part, from where the elements lie, into its own result; then everybody copies the other parts. Elements are combined in the order of the team, so the
 //! result is the same everywhere and each time.
 
 use std::ffi::c_int;
@@ -12,6 +12,8 @@ use crate::numbers::{Element, Operation};
 use crate::rma::copy_bytes;
 use crate::team::TeamHandle;
 
+/// Up to so many bytes a meeting costs more than combining what others combine too.
+const MIDDLING: usize = 8192;
 /// Bytes that are combined at a time: they stay in the first cache.
 const AT_A_TIME: usize = 8192;
 
@@ -60,7 +62,19 @@ pub(super) unsafe fn run<T: Element, O: Operation<T>>(group: Group<'_>, dest: *m
         let place = |member: usize| group.array_of(member, meeting.word(member, word), count);
         (0..group.size()).map(place).collect()
     };
-    let (sources, results) = (places(0), places(1));
+    let sources = places(0);
+    if count.saturating_mul(size_of::<T>()) <= MIDDLING {
+        // `dest` may be a source that others still read.
+        let mut result: Vec<MaybeUninit<T>> = Vec::with_capacity(count);
+        // SAFETY: all sources were checked; the result has room, and is written before it is copied.
+        unsafe {
+            combine_range::<T, O>(&sources, result.as_mut_ptr().cast(), 0..count);
+            group.meet(agreed, &[], &[]);
+            std::ptr::copy_nonoverlapping(result.as_ptr().cast::<u8>(), dest.cast(), count * size_of::<T>());
+        }
+        return;
+    }
+    let results = places(1);
     let part = |member: usize| count * member / group.size()..count * (member + 1) / group.size();
     // SAFETY: all arrays were checked; nobody else writes to our part of our result or reads it as a source.
     unsafe { combine_range::<T, O>(&sources, dest, part(group.me())) };
