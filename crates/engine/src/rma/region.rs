@@ -10,7 +10,7 @@ use super::home;
 use super::locks::{self, Locks};
 use crate::memory::heap::{self, REGISTRY};
 use crate::types::Peer;
-use crate::{Error, Result};
+use crate::{Error, Result, enter};
 
 /// How accumulates on a region are made atomic. The same for all who access it: it is part of the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -188,6 +188,7 @@ pub fn register_as(base: *mut u8, length: u64, atomicity: Atomicity) -> Result<R
     if place == 0 {
         // Calls may come for it.
         own_keys().insert(key.id, key);
+        ORDINARY.fetch_add(1, Ordering::Relaxed);
     }
     Ok(Region { key })
 }
@@ -206,7 +207,33 @@ pub(super) fn own_key(id: u32) -> Option<RegionKey> {
 
 /// Expose a region of this process no more: as [`Region::deregister`], for those who have kept its key only.
 pub fn deregister(key: RegionKey) {
-    own_keys().remove(&key.id);
+    if own_keys().remove(&key.id).is_some() {
+        ORDINARY.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// How many regions of ordinary memory this process has.
+static ORDINARY: AtomicU32 = AtomicU32::new(0);
+
+/// A share of these calls makes progress, so that calls that others make on this process's ordinary memory are served, whatever else it
+/// does with its own. For the synchronisation of models that does not enter the engine otherwise. Does not block.
+#[inline]
+pub fn serve_others() {
+    if ORDINARY.load(Ordering::Relaxed) != 0 {
+        serve_now_and_then();
+    }
+}
+
+#[inline(never)]
+fn serve_now_and_then() {
+    /// One of so many makes progress.
+    const SHARE: u32 = 16;
+    static TURNS: AtomicU32 = AtomicU32::new(0);
+    let turn = TURNS.load(Ordering::Relaxed).wrapping_add(1);
+    TURNS.store(turn, Ordering::Relaxed);
+    if turn.is_multiple_of(SHARE) {
+        enter().poll();
+    }
 }
 
 impl Region {

@@ -58,6 +58,7 @@ pub fn win_unlock(rank: i32, win: &Win) -> Result<()> {
     win.flow.flush_all()?;
     win.release(target, how);
     win.epochs.unlocked(target);
+    rma::serve_others();
     Ok(())
 }
 
@@ -99,6 +100,7 @@ pub fn win_unlock_all(win: &Win) -> Result<()> {
     win.flow.flush_all()?;
     (0..win.size).for_each(|target| win.let_go(target));
     win.epochs.set_mode(Mode::None);
+    rma::serve_others();
     Ok(())
 }
 
@@ -109,6 +111,7 @@ pub fn win_flush(rank: i32, win: &Win) -> Result<()> {
         return Ok(());
     }
     win.admit_passive(win.member("rank", rank)?)?;
+    rma::serve_others();
     Ok(win.flow.flush_all()?)
 }
 
@@ -116,6 +119,7 @@ pub fn win_flush(rank: i32, win: &Win) -> Result<()> {
 #[inline]
 pub fn win_flush_all(win: &Win) -> Result<()> {
     check_locked(win, "MPI_Win_flush_all")?;
+    rma::serve_others();
     Ok(win.flow.flush_all()?)
 }
 
@@ -125,12 +129,14 @@ pub fn win_flush_local(rank: i32, win: &Win) -> Result<()> {
     if rank == PROC_NULL {
         return Ok(());
     }
+    rma::serve_others();
     win.admit_passive(win.member("rank", rank)?)
 }
 
 /// `MPI_Win_flush_local_all`.
 #[inline]
 pub fn win_flush_local_all(win: &Win) -> Result<()> {
+    rma::serve_others();
     check_locked(win, "MPI_Win_flush_local_all")
 }
 
@@ -145,6 +151,7 @@ fn check_locked(win: &Win, what: &str) -> Result<()> {
 /// `MPI_Win_sync`: the one copy that there is of the window is in order.
 pub fn win_sync(_win: &Win) -> Result<()> {
     fence(Ordering::SeqCst);
+    rma::serve_others();
     Ok(())
 }
 
