@@ -15,6 +15,7 @@ use crate::prefix::Prefix;
 mod catalogue;
 mod experiment;
 mod library;
+mod one_sided;
 mod paper;
 mod peers;
 mod plot;
@@ -173,6 +174,8 @@ enum What {
     Memory,
     /// MPI_Barrier of 2, 4 and 8 ranks
     Barrier,
+    /// Windows: puts, gets, accumulates, sections, a target that computes, contended elements, synchronisation; ARMCI beside them
+    Rma(Sizes),
 }
 
 #[derive(Args)]
@@ -212,6 +215,7 @@ impl What {
             What::Blocked => return vec![catalogue::blocked(), catalogue::wake()],
             What::Memory => catalogue::memory(),
             What::Barrier => catalogue::barrier(),
+            What::Rma(sizes) => return one_sided::experiments(&sizes.sizes),
         };
         vec![one]
     }
@@ -239,6 +243,7 @@ fn everything() -> Vec<Experiment> {
         catalogue::blocked(),
         catalogue::wake(),
     ]);
+    all.extend(one_sided::experiments(&[]));
     all
 }
 
