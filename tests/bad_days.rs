@@ -50,6 +50,7 @@ fn main() -> ExitCode {
         test!(memory_of_the_job_is_refused_in_the_middle_of_collectives),
         test!(one_who_does_not_go_on_ends_the_job),
         test!(a_flood_stays_within_a_small_budget),
+        test!(a_checker_is_content_and_small, may_check),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -101,6 +102,15 @@ fn may_change_user() -> Result<(), &'static str> {
         .unwrap_or(false)
         .then_some(())
         .ok_or("changing the user needs root")
+}
+
+/// As [`may_mount`], of valgrind.
+fn may_check() -> Result<(), &'static str> {
+    let found = Run::program("valgrind").words("--version").finish();
+    found
+        .is_ok_and(|run| run.code == Some(0))
+        .then_some(())
+        .ok_or("there is no valgrind")
 }
 
 /// CPUs that this process may use.
@@ -802,4 +812,35 @@ fn a_flood_stays_within_a_small_budget() -> Result<()> {
         .arg(compile("flood")?)
         .arg("2");
     run.limit(Duration::from_secs(90)).succeed().map(drop)
+}
+
+/// valgrind looks for pointers in all memory that a process can read: that is what the job uses, not what it may come to use. What
+/// others send is written where it can see that, and what the library keeps is in the installed list.
+fn a_checker_is_content_and_small() -> Result<()> {
+    const MOST: u64 = 256 << 20;
+    let program = compile("checked")?;
+    let list = prefix().join("share/isthmus/valgrind.supp");
+    let checked = |run: Run| {
+        run.arg("--error-exitcode=9")
+            .arg(format!("--suppressions={}", list.display()))
+            .words("--leak-check=full --show-leak-kinds=all --errors-for-leak-kinds=all")
+            .arg(&program)
+            .limit(Duration::from_secs(120))
+    };
+    let alone = checked(Run::program("valgrind")).start()?;
+    let memory = |pid: u32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("RssShmem:"));
+        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        kib.map(|kib| kib << 10)
+    };
+    let mut most = 0;
+    while let Some(now) = memory(alone.pid()) {
+        most = most.max(now);
+        ensure!(most < MOST, "{most} bytes of shared memory");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let run = alone.finish()?;
+    ensure!(run.code == Some(0) && most > 0, "{:?} {most}: {}", run.code, run.err);
+    checked(Run::mpiexec("-n 3 valgrind")).succeed().map(drop)
 }

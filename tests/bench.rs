@@ -141,6 +141,59 @@ fn results_are_written_as_json_and_as_a_page() -> Result<()> {
     Ok(())
 }
 
+/// Targets are for those who work on the library; a page that cannot be written is said before anything is measured; nothing is
+/// installed that nobody asked for.
+#[test]
+fn what_is_asked_for_is_shown() -> Result<()> {
+    let bench = |words: &str| Run::program(command("isthmus")).words("bench").words(words);
+    let measure = "pingpong --sizes 8 --quick";
+    let run = bench(measure).succeed()?;
+    ensure!(!run.out.contains("target: "), "{}", run.out);
+    let run = bench(measure).words("--targets").succeed()?;
+    ensure!(run.out.contains("target: "), "{}", run.out);
+    for option in ["--html", "--json"] {
+        let run = bench("pingpong").words(option).arg("/no/such/folder/file").finish()?;
+        ensure!(run.code == Some(1) && run.out.is_empty(), "{option}: {}", run.out);
+        ensure!(
+            run.err.contains("cannot write /no/such/folder/file"),
+            "{option}: {}",
+            run.err
+        );
+    }
+    let folder = scratch("no-peers")?;
+    let run = bench("launch --only mpich --peers").arg(&folder).finish()?;
+    ensure!(
+        run.code == Some(1) && run.err.contains("--install-peers"),
+        "{}",
+        run.err
+    );
+    ensure!(std::fs::read_dir(&folder)?.next().is_none(), "something was made");
+    Ok(())
+}
+
+/// The manual and the completion of both commands know their options, and bash takes what is meant for it.
+#[test]
+fn manuals_and_completions_are_installed() -> Result<()> {
+    let share = isthmus_tests::prefix().join("share");
+    for (name, option) in [("isthmus", "install-peers"), ("mpiexec", "report-hang")] {
+        let manual = std::fs::read_to_string(share.join(format!("man/man1/{name}.1")))?;
+        ensure!(manual.contains(&option.replace('-', "\\-")), "{manual}");
+        let completion = share.join("bash-completion/completions").join(name);
+        let script = format!(
+            "source {}; COMP_WORDS=({name} bench --{}); COMP_CWORD=2; _isthmus{}; echo ${{COMPREPLY[@]}}",
+            completion.display(),
+            &option[..9],
+            if name == "isthmus" { "" } else { "_mpiexec" }
+        );
+        let run = Run::program("bash").arg("-c").arg(script).succeed()?;
+        ensure!(run.out.trim() == format!("--{option}"), "{}{}", run.out, run.err);
+    }
+    for name in ["unfinished.md", "debugging.md", "profiling.md"] {
+        ensure!(share.join("doc/isthmus").join(name).exists(), "{name}");
+    }
+    Ok(())
+}
+
 #[test]
 fn wrong_cells_are_refused() -> Result<()> {
     for words in ["strided --of 4d", "pingpong --sizes many", "collectives --of brodcast"] {

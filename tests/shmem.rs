@@ -30,6 +30,17 @@ const BAD: [(&str, &str, &[&str]); 16] = [
     ("late", "1", &["shmem_int_p", "shmem_finalize"]),
 ];
 
+/// The program that calls every routine, in the standards that `shmem.h` must do with.
+const STANDARDS: [(&str, &str); 7] = [
+    ("every_routine.c", "c99"),
+    ("every_routine.c", "c11"),
+    ("every_routine.c", "c17"),
+    ("every_generic.c", "c11"),
+    ("every_generic.c", "c17"),
+    ("every_overload.cpp", "c++17"),
+    ("every_overload.cpp", "c++20"),
+];
+
 fn main() -> ExitCode {
     let mut trials = Vec::new();
     let mut sources: Vec<PathBuf> = std::fs::read_dir(folder().join("shmem"))
@@ -66,6 +77,11 @@ fn main() -> ExitCode {
             &[("ISTHMUS_CMA", "0"), ("ISTHMUS_MECHANISM", "ring")],
         ))
     }));
+    for (file, standard) in STANDARDS {
+        trials.push(Trial::test(format!("{file} as {standard}"), move || {
+            said(is_accepted(file, standard))
+        }));
+    }
     trials.push(Trial::test("bad heap size", || said(bad_size())));
     trials.push(Trial::test("a full heap", || said(run("bad.c", "2", "full", &[]))));
     trials.push(Trial::test("the end by one", || said(end("exit", "4", 7))));
@@ -92,7 +108,16 @@ fn compile(name: &str) -> Result<PathBuf> {
         false => ("oshcc", "-std=gnu11"),
     };
     let output = Command::new(command(compiler))
-        .args([standard, "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"])
+        .args([
+            standard,
+            if name.starts_with("every") { "-O0" } else { "-O1" },
+            "-g",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-pthread",
+            "-o",
+        ])
         .arg(&program)
         .arg(&source)
         .arg("-lm")
@@ -106,6 +131,29 @@ fn compile(name: &str) -> Result<PathBuf> {
     );
     compiled.insert(name.to_owned(), program.clone());
     Ok(program)
+}
+
+/// Does the compiler take it, without a warning?
+fn is_accepted(file: &str, standard: &str) -> Result<()> {
+    let compiler = if file.ends_with(".cpp") { "oshcxx" } else { "oshcc" };
+    let output = Command::new(command(compiler))
+        .arg(format!("-std={standard}"))
+        .args([
+            "-fsyntax-only",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-D_POSIX_C_SOURCE=200809L",
+        ])
+        .arg(folder().join("shmem").join(file))
+        .output()
+        .with_context(|| format!("cannot run {compiler}"))?;
+    ensure!(
+        output.status.success(),
+        "it says:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(())
 }
 
 fn launch(name: &str, ranks: &str, argument: &str, variables: &[(&str, &str)]) -> Result<Run> {

@@ -225,6 +225,12 @@ static void handles(void)
     int g = NGA_Create_config(C_INT, 1, (int[]){100}, "half", NULL, color);
     GA_Fill(g, &(int){me % 2 + 1});
     CHECK(GA_Idot(g, g) == 100 * (me % 2 + 1) * (me % 2 + 1) && members == (size + 1 - me % 2) / 2);
+    // Who is not in the group has nothing of it.
+    if (members < size) {
+        int lo, hi;
+        NGA_Distribution(g, size - 1, &lo, &hi);
+        CHECK(hi < lo);
+    }
     GA_Destroy(g);
     GA_Pgroup_destroy(color);
     Integer memory, at;
@@ -232,16 +238,53 @@ static void handles(void)
     CHECK(NGA_Create64(C_DBL, 2, (int64_t[]){1L << 30, 1L << 30}, "huge", NULL) == 0);
 }
 
+/* Planes of three dimensions, in which columns of the product are not neighbours in memory. */
+static void planes(void)
+{
+    enum { M = 5, K = 7, N = 6 };
+    int left[3] = {M, 2, K}, right[3] = {2, K, N}, made[3] = {M, N, 2};
+    int a = NGA_Create(C_DBL, 3, left, "left", NULL), b = NGA_Create(C_DBL, 3, right, "right", NULL);
+    int c = NGA_Create(C_DBL, 3, made, "made", NULL);
+    double x[M][K], y[K][N], z[M][N], one = 1, zero = 0;
+    int alo[3] = {0, 1, 0}, ahi[3] = {M - 1, 1, K - 1}, blo[3] = {1, 0, 0}, bhi[3] = {1, K - 1, N - 1};
+    int clo[3] = {0, 0, 1}, chi[3] = {M - 1, N - 1, 1};
+    for (int i = 0; i < M; i++)
+        for (int k = 0; k < K; k++) x[i][k] = i - k;
+    for (int k = 0; k < K; k++)
+        for (int j = 0; j < N; j++) y[k][j] = k * j + 1;
+    if (me == 0) {
+        ga_nbhdl_t handle;
+        NGA_NbPut(a, alo, ahi, x, (int[]){1, K}, &handle);
+        CHECK(NGA_NbTest(&handle));
+        NGA_Put(b, blo, bhi, y, (int[]){K, N});
+    }
+    GA_Sync();
+    NGA_Matmul_patch('n', 'n', &one, &zero, a, alo, ahi, b, blo, bhi, c, clo, chi);
+    NGA_Get(c, clo, chi, z, (int[]){N, 1});
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {
+            double sum = 0;
+            for (int k = 0; k < K; k++) sum += x[i][k] * y[k][j];
+            CHECK(z[i][j] == sum);
+        }
+    GA_Sync();
+    GA_Destroy(a);
+    GA_Destroy(b);
+    GA_Destroy(c);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     GA_Initialize();
+    CHECK(GA_Initialize_comm(MPI_COMM_WORLD) == 1);
     CHECK(MA_init(C_DBL, 1000, 1000));
     me = GA_Nodeid();
     size = GA_Nnodes();
     patches();
     whole();
     matrices();
+    planes();
     ghosts();
     handles();
     GA_Terminate();

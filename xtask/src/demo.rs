@@ -43,7 +43,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     title("Ping-pong between two ranks, beside the floor of this machine");
     let mut bench = Command::new(bin.join("isthmus"));
     bench.args(["bench", "pingpong", "--sizes", SIZES]);
-    println!("{}", table(&quiet(&mut bench, LIMIT)?));
+    println!("{}", quiet(&mut bench, LIMIT)?);
 
     title("What next");
     println!("the picture:            {}", picture.display());
@@ -57,7 +57,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     );
     println!("what this machine has:  {}/isthmus doctor", bin.display());
     println!(
-        "beside other libraries: {}/isthmus bench pingpong --peers DIR",
+        "beside other libraries: {}/isthmus bench pingpong --peers DIR --install-peers",
         bin.display()
     );
     Ok(())
@@ -65,21 +65,4 @@ pub fn run(arguments: &[String]) -> Result<()> {
 
 fn title(text: &str) {
     println!("\n== {text}");
-}
-
-/// What a newcomer wants to know of a benchmark: its table. Targets are for those who work on it.
-fn table(output: &str) -> String {
-    let lines = output.lines().filter(|line| !line.starts_with("target: "));
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_demo_does_not_end_with_a_target() {
-        let output = "bytes  isthmus  line\n8      0.11     0.05\ntarget: all: MISSED\n";
-        assert_eq!(table(output), "bytes  isthmus  line\n8      0.11     0.05");
-    }
 }

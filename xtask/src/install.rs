@@ -80,10 +80,23 @@ pub fn into(prefix: &Path) -> Result<()> {
     let pages = folder(prefix, "share/man/man1")?;
     write(&pages.join("mpiexec.1"), &manual, 0o644)?;
     point(&pages.join("mpirun.1"), "mpiexec.1")?;
+    write(
+        &pages.join("isthmus.1"),
+        &printed(&built.join("isthmus"), "print manual")?,
+        0o644,
+    )?;
     let completion = printed(&built.join("mpiexec"), "--print-completion")?;
     let completions = folder(prefix, "share/bash-completion/completions")?;
     write(&completions.join("mpiexec"), &completion, 0o644)?;
     point(&completions.join("mpirun"), "mpiexec")?;
+    let completion = printed(&built.join("isthmus"), "print completion")?;
+    write(&completions.join("isthmus"), &completion, 0o644)?;
+    let valgrind = folder(prefix, "share/isthmus")?;
+    write(
+        &valgrind.join("valgrind.supp"),
+        include_str!("../templates/valgrind.supp"),
+        0o644,
+    )?;
     for (package, template) in [
         ("armci.pc", include_str!("../templates/armci.pc")),
         ("ga.pc", include_str!("../templates/ga.pc")),
@@ -91,6 +104,15 @@ pub fn into(prefix: &Path) -> Result<()> {
     ] {
         write(&pkgconfig.join(package), &versioned(template), 0o644)?;
     }
+    let module = folder(prefix, "lib/python/isthmus/ga")?;
+    for source in files(&root().join("python/isthmus/ga"))? {
+        copy(&source, &module.join(source.file_name().context("a file has a name")?))?;
+    }
+    write(
+        &bin.join("ga-config"),
+        &versioned(include_str!("../templates/ga-config.sh")),
+        0o755,
+    )?;
     let bench = folder(prefix, "share/isthmus/bench")?;
     for source in files(&root().join("bench"))? {
         copy(&source, &bench.join(source.file_name().context("a file has a name")?))?;
@@ -99,9 +121,9 @@ pub fn into(prefix: &Path) -> Result<()> {
 }
 
 /// What a program that was just built prints.
-fn printed(program: &Path, option: &str) -> Result<String> {
+fn printed(program: &Path, arguments: &str) -> Result<String> {
     let output = std::process::Command::new(program)
-        .arg(option)
+        .args(arguments.split_whitespace())
         .output()
         .with_context(|| format!("cannot run {}", program.display()))?;
     Ok(String::from_utf8(output.stdout)?)

@@ -33,6 +33,7 @@ const HOUSES: &[House] = &[House {
     sources: "crates/engine/src",
     order: &[
         &["error", "types", "counters", "tunables"],
+        &["warning"],
         &["memory"],
         &["membership"],
         &["channel"],

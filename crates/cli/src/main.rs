@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
 mod algorithms;
 mod bench;
 mod doctor;
 mod info;
+mod manual;
 mod prefix;
 mod show;
 
@@ -46,6 +47,18 @@ enum Command {
     Bench(bench::Arguments),
     /// Measure each algorithm of each collective on this machine, and make rules of what is faster than the choice
     Tune(bench::tune::Arguments),
+    /// Print the manual of this command, or its completion for bash
+    #[command(hide = true)]
+    Print {
+        /// What
+        what: Printed,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Printed {
+    Manual,
+    Completion,
 }
 
 fn main() -> ExitCode {
@@ -61,6 +74,17 @@ fn main() -> ExitCode {
         Command::Doctor { json } => doctor::run(json),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Tune(arguments) => bench::tune::run(&arguments),
+        Command::Print { what } => {
+            let command = Arguments::command();
+            print!(
+                "{}",
+                match what {
+                    Printed::Manual => manual::manual(&command),
+                    Printed::Completion => manual::completion(&command),
+                }
+            );
+            Ok(ExitCode::SUCCESS)
+        }
     };
     match outcome {
         Ok(code) => code,

@@ -97,7 +97,10 @@ impl Team {
     pub fn wait_until<T: Send>(&self, mut ready: impl FnMut(&mut Entered) -> Option<T> + Send) -> Result<T> {
         wait_until(|inside| match ready(inside) {
             Some(value) => Some(Ok(value)),
-            None => self.check_whole(inside).err().map(Err),
+            None => {
+                inside.meet(self.context());
+                self.check_whole(inside).err().map(Err)
+            }
         })?
     }
 

@@ -24,6 +24,7 @@ use crate::ops::Ops;
 use crate::protocol::transfers::Transfers;
 use crate::rma::Serving;
 use crate::tunables;
+use crate::types::ContextId;
 
 use arrivals::{Deferred, PATIENCE};
 
@@ -39,6 +40,9 @@ pub(crate) struct Engine {
     pub transfers: Transfers,
     /// Who will probably be heard next: whom we heard last, or wait for; ourselves: nobody.
     awaited: u32,
+    /// What the wait that is under way is for, if that is no message: the collective's message space, and the member that is awaited.
+    /// For people who ask.
+    pub(crate) meeting: (Option<ContextId>, Option<u32>),
     deferred: Deferred,
     /// Rounds of progress in a row that moved nothing, roughly.
     fruitless: u16,
@@ -61,6 +65,7 @@ impl Engine {
             matching: Matching::new(tunables::UNEXPECTED_LIMIT.get()),
             transfers: Transfers::new(segment.ranks()),
             awaited: me,
+            meeting: (None, None),
             deferred: Deferred::default(),
             fruitless: 0,
             serving: Vec::new(),
@@ -124,6 +129,7 @@ impl Engine {
     /// Who will probably be heard next is this one, until somebody else is heard.
     pub fn await_peer(&mut self, peer: u32) {
         self.awaited = peer;
+        self.meeting.1 = Some(peer);
     }
 
     /// Where ranks take turns: has the one that will probably be heard next got a CPU, as far as it knows itself? Not asked where some
@@ -144,7 +150,7 @@ impl Engine {
 
     /// End the job: see [`crate::abort`].
     pub fn abort(&self, code: i32, message: &str) -> ! {
-        boot::end_job(self.membership.lifeline(), code, message)
+        boot::end_job(self.membership.lifeline(), code, &[], message)
     }
 
     /// Is there a record to take, or a doorbell bit? Takes nothing.

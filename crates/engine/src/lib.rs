@@ -23,13 +23,16 @@ mod protocol;
 pub mod rma;
 pub mod tunables;
 mod types;
+pub mod warning;
 
 use engine::Engine;
 use matching::queues::Pattern;
 use memory::buffer::Buffer;
 use ops::Owner;
 
-pub use membership::boot::{State, abort, boot, expected_size, is_in_use, is_oversubscribed, join, part, state};
+pub use membership::boot::{
+    State, abort, abort_members, boot, expected_size, is_in_use, is_oversubscribed, join, part, state,
+};
 pub use membership::consensus::{Agreed, Consensus};
 pub use membership::{control, job};
 pub use memory::board::{Board, INLINE, MOST_MEMBERS, MOST_STEPS, Posted, Step};

@@ -128,11 +128,13 @@ pub const RENAMED: &[(&str, &str)] = &[
 fn by_old_name(name: &str) -> Option<String> {
     let (old, _) = RENAMED.iter().find(|(_, new)| *new == name)?;
     let text = std::env::var(variable(old)).ok()?;
-    isthmus_os::process::say(&format!(
-        "isthmus: {} is called {} now; the old name is read in this release only",
-        variable(old),
-        variable(name)
-    ));
+    if speaks_for_job() {
+        isthmus_os::process::say(&format!(
+            "isthmus: {} is called {} now; the old name is read in this release only",
+            variable(old),
+            variable(name)
+        ));
+    }
     Some(text)
 }
 

@@ -153,15 +153,17 @@ pub unsafe fn multiply<T: Element>(
         }
         return;
     }
+    // Rows of the second factor are read one after the other, many times.
+    // SAFETY: the caller's promise.
+    let rows: Vec<T> = (0..k * n).map(|at| unsafe { b.element(at / n, at % n) }).collect();
     for row in 0..m {
-        for inner in 0..k {
+        // SAFETY: the caller's promise; rows of the product do not overlap.
+        let sums = unsafe { std::slice::from_raw_parts_mut(c.add(row * leading), n) };
+        for (inner, values) in rows.chunks_exact(n.max(1)).enumerate() {
             // SAFETY: the caller's promise.
-            unsafe {
-                let factor = alpha.mul(a.element(row, inner));
-                for column in 0..n {
-                    let to = c.add(row * leading + column);
-                    to.write(to.read().add(factor.mul(b.element(inner, column))));
-                }
+            let factor = unsafe { alpha.mul(a.element(row, inner)) };
+            for (sum, value) in sums.iter_mut().zip(values) {
+                *sum = sum.add(factor.mul(*value));
             }
         }
     }

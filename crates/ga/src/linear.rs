@@ -101,10 +101,16 @@ impl Generic for DoMultiply<'_> {
             })?;
             let along = |d: usize| [block.patch.lo[d] - patch.lo[d], block.patch.hi[d] - patch.lo[d]];
             let (rows, columns) = (along(row), along(column));
-            if block.strides[column] != 1 {
-                return Err(Error::unsupported("a product whose columns are not the last dimension"));
-            }
             let [height, width] = [rows, columns].map(|[lo, hi]| (hi - lo + 1) as usize);
+            // SAFETY: the block lies in our own part.
+            let ours = unsafe { array.own_part().cast::<T>().offset(block.offset as isize) };
+            // Rows with gaps are made elsewhere.
+            let is_dense = block.strides[column] == 1;
+            let mut beside = vec![T::ZERO; if is_dense { 0 } else { height * width }];
+            let (to, leading) = match is_dense {
+                true => (ours, block.strides[row] as usize),
+                false => (beside.as_mut_ptr(), width),
+            };
             for begin in (0..k).step_by(STEP as usize) {
                 let inner = [begin, (begin + STEP).min(k) - 1];
                 let depth = (inner[1] - inner[0] + 1) as usize;
@@ -115,17 +121,22 @@ impl Generic for DoMultiply<'_> {
                     leading,
                     is_transposed,
                 };
-                // SAFETY: the factors have as many elements, and the block lies in our own part.
+                // SAFETY: the factors have as many elements, and what the product is added to, too.
                 unsafe {
                     blas::multiply(
                         [height, width, depth],
                         alpha,
                         factor(&a, a_leading, a_transposed),
                         factor(&b, b_leading, b_transposed),
-                        array.own_part().cast::<T>().offset(block.offset as isize),
-                        block.strides[row] as usize,
+                        to,
+                        leading,
                     );
                 }
+            }
+            for (at, product) in beside.into_iter().enumerate() {
+                let place = at / width * block.strides[row] as usize + at % width * block.strides[column] as usize;
+                // SAFETY: as above.
+                unsafe { ours.add(place).write(ours.add(place).read().add(product)) };
             }
         }
         Ok(())

@@ -7,13 +7,24 @@ use std::collections::{HashMap, HashSet};
 
 /// The descendants of this process except `strangers` and theirs. One walk over `/proc`.
 pub fn descendants(strangers: &HashSet<u32>) -> Vec<u32> {
+    below(std::process::id(), &children(), strangers)
+}
+
+fn children() -> HashMap<u32, Vec<u32>> {
     let mut children = HashMap::<u32, Vec<u32>>::new();
     for pid in processes() {
         if let Some(parent) = parent(pid) {
             children.entry(parent).or_default().push(pid);
         }
     }
-    below(std::process::id(), &children, strangers)
+    children
+}
+
+/// A process and all below it. One walk over `/proc`.
+pub fn tree(root: u32) -> Vec<u32> {
+    let mut found = below(root, &children(), &HashSet::new());
+    found.push(root);
+    found
 }
 
 /// Is `pid` one of them?

@@ -133,6 +133,8 @@ pub struct Lifeline {
 pub struct Abort {
     /// Exit code of the job.
     pub code: i32,
+    /// Only these ranks are to end; empty: all.
+    pub members: Vec<u32>,
     /// One line for the user, or empty.
     pub message: String,
 }
@@ -150,7 +152,9 @@ impl Lifeline {
                 None => break,
                 Some(Some(ToLauncher::Finalized)) => self.finalized = true,
                 Some(Some(ToLauncher::Resumed)) => self.finalized = false,
-                Some(Some(ToLauncher::Abort { code, message })) => return Some(Abort { code, message }),
+                Some(Some(ToLauncher::Abort { code, members, message })) => {
+                    return Some(Abort { code, members, message });
+                }
                 Some(Some(ToLauncher::Card { name })) => self.card = Some(name),
                 Some(Some(ToLauncher::Hello { .. })) => {}
                 Some(None) => {
@@ -228,9 +232,9 @@ mod tests {
         /// Whatever a rank says before it dies arrives as it was, up to the longest packet.
         #[test]
         fn aborts_arrive(code in any::<i32>(), message in "[ -~]{0,1200}") {
-            let said = ToLauncher::Abort { code, message: message.clone() };
+            let said = ToLauncher::Abort { code, members: vec![1], message: message.clone() };
             match ToLauncher::decode(&said.encode()) {
-                Some(ToLauncher::Abort { code: heard, message: text }) => {
+                Some(ToLauncher::Abort { code: heard, message: text, .. }) => {
                     prop_assert_eq!(heard, code);
                     prop_assert!(message.starts_with(&text) && (text == message || text.len() > 900));
                 }

@@ -1,6 +1,7 @@
 //! Staying with the ranks of a job from start to end: one loop that waits for signals, lifelines and pipes.
 
 mod hangs;
+mod members;
 mod signals;
 mod survivors;
 mod uplink;
@@ -31,8 +32,11 @@ pub use uplink::Uplink;
 
 /// How long ranks have between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(250);
-/// A rank that came so short a time ago may be about to say that it wants to go on when others fail.
-const SETTLING: Duration = Duration::from_millis(400);
+/// Who is in the job when another fails, and has not said that it wants to go on, has so long to end the call that it is in and
+/// say so; as long after it has come, if that was later.
+const SETTLING: Duration = Duration::from_millis(1500);
+/// Who has not called `MPI_Init` is waited for so long after its start, if another fails meanwhile.
+const COMING: Duration = Duration::from_secs(10);
 /// How long we wait to learn how a process ended whose connection has closed.
 const LEARN: Duration = Duration::from_millis(100);
 /// While ranks are being killed: how often we look whether they started others meanwhile.
@@ -110,9 +114,11 @@ fn supervise(job: &Job, nonce: Nonce, here: Range<u32>, nodes: Option<Nodes>, up
         verdict: None,
         told: None,
         ending: None,
+        thinning: None,
         deadline: job.timeout.map(|limit| Instant::now() + limit),
         next_look: job.report_hang.map(|limit| Instant::now() + limit),
         unwritten: false,
+        refused: false,
     };
     supervisor.tell_of_cards(0);
     let outcome = supervisor.start(&programs);
@@ -172,11 +178,15 @@ struct Supervisor<'a> {
     told: Option<Told>,
     /// The job is being ended; what lives at this time is killed.
     ending: Option<Instant>,
+    /// Some ranks are being ended: those that live at this time are killed.
+    thinning: Option<Instant>,
     deadline: Option<Instant>,
     /// When to look whether everybody waits.
     next_look: Option<Instant>,
     /// Output could not be written.
     unwritten: bool,
+    /// A rank has ended the job rather than go on without one that failed.
+    refused: bool,
 }
 
 struct Rank {
@@ -191,6 +201,10 @@ struct Rank {
     left: usize,
     /// It has failed, and the others go on without it.
     lost: bool,
+    /// The others have been told that it is no more.
+    declared: bool,
+    /// It ends as a member of what `MPI_Abort` was called for.
+    aborted: bool,
     /// When the program that is in the job now joined it, or the rank was started.
     came: Instant,
 }
@@ -231,6 +245,8 @@ impl Supervisor<'_> {
                     lifeline: None,
                     left: 0,
                     lost: false,
+                    declared: false,
+                    aborted: false,
                     came: Instant::now(),
                 });
             }
@@ -336,10 +352,17 @@ impl Supervisor<'_> {
             .iter()
             .filter_map(|rank| rank.lifeline.as_ref()?.ended.map(learned))
             .min();
-        [self.deadline, self.closed_until, reminder, learning, self.next_look]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            self.deadline,
+            self.closed_until,
+            reminder,
+            learning,
+            self.next_look,
+            self.thinning,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// Every rank has ended, and whatever it left.
@@ -439,6 +462,9 @@ impl Supervisor<'_> {
                 self.tell_all(libc::SIGKILL);
             }
             return;
+        }
+        if self.thinning.is_some_and(|at| now >= at) {
+            self.thin_out();
         }
         for rank in 0..self.ranks.len() {
             if self.ranks[rank]

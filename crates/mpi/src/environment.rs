@@ -7,6 +7,7 @@ pub mod memory;
 use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::thread::ThreadId;
 
+use isthmus_engine::warning::{Warning, warn};
 use isthmus_engine::{Peer, State, World, tunables, wait_until};
 
 use crate::comm::{self, Comm};
@@ -151,13 +152,11 @@ fn level_in_force(wanted: i32) -> i32 {
         return wanted;
     };
     thread_level(&format!("MPI_THREAD_{}", name.to_ascii_uppercase())).unwrap_or_else(|| {
-        static SAY_IT: Once = Once::new();
-        SAY_IT.call_once(|| {
-            let variable = tunables::THREAD_LEVEL.variable();
-            isthmus_os::process::say(&format!(
-                "isthmus: {variable}={name} is not single, funneled, serialized or multiple; ignoring it"
-            ));
-        });
+        let variable = tunables::THREAD_LEVEL.variable();
+        warn(
+            Warning::ThreadLevel,
+            &format!("isthmus: {variable}={name} is not single, funneled, serialized or multiple; ignoring it"),
+        );
         wanted
     })
 }
@@ -233,11 +232,21 @@ pub fn is_thread_main() -> Result<bool> {
     main_thread().map(|(thread, _)| thread == std::thread::current().id())
 }
 
-/// `MPI_Abort`: ends the job; `errorcode` becomes its exit code. Does not return.
-pub fn abort(_comm: &Comm, errorcode: i32) -> Result<()> {
+/// `MPI_Abort`: ends the processes of `comm`, both groups of an intercommunicator, where the launcher can, else the job;
+/// `errorcode` becomes the job's exit code. Does not return.
+pub fn abort(comm: &Comm, errorcode: i32) -> Result<()> {
     let rank = me().map_or(0, |me| me.0);
-    let message = format!("isthmus: rank {rank}: MPI_Abort: errorcode={errorcode}, the job ends");
-    isthmus_engine::abort(errorcode, &message)
+    let mut members: Vec<Peer> = comm.group.members().iter().collect();
+    members.extend(comm.remote_group().into_iter().flat_map(|group| group.members().iter()));
+    members.sort_unstable();
+    members.dedup();
+    let all = isthmus_engine::expected_size().unwrap_or(1);
+    let begin = format!("isthmus: rank {rank}: MPI_Abort: errorcode={errorcode}");
+    if members.len() >= all as usize {
+        isthmus_engine::abort(errorcode, &format!("{begin}, the job ends"));
+    }
+    let line = format!("{begin}, the members of {} end", comm.label());
+    isthmus_engine::abort_members(errorcode, &members, &line)
 }
 
 /// `MPI_Get_version` (`version`, `subversion`).

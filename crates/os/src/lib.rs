@@ -5,6 +5,7 @@
 
 pub mod callers;
 pub mod cgroup;
+pub mod checker;
 pub mod child;
 pub mod clock;
 pub mod cma_probe;

@@ -89,6 +89,18 @@ impl Mapping {
         }
     }
 
+    /// Let whole pages of it be accessible, or not. False: the kernel does not want it.
+    pub fn open(&self, offset: usize, length: usize, open: bool) -> bool {
+        assert!(offset.checked_add(length).is_some_and(|end| end <= self.length));
+        let rights = if open {
+            libc::PROT_READ | libc::PROT_WRITE
+        } else {
+            libc::PROT_NONE
+        };
+        // SAFETY: the range is within ours; that nobody uses what is closed is the caller's business, and a fault if not.
+        unsafe { libc::mprotect(self.base.as_ptr().add(offset).cast(), length, rights) == 0 }
+    }
+
     /// First byte.
     pub fn base(&self) -> NonNull<u8> {
         self.base

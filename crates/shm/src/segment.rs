@@ -33,17 +33,21 @@ use std::ptr::NonNull;
 
 use isthmus_os::error::errno;
 use isthmus_os::mmap::Mapping;
-use isthmus_os::{cpu, huge, limits, memfd, memory};
+use isthmus_os::{checker, cpu, huge, limits, memfd, memory};
 
 use crate::card::Card;
 use crate::slot::Slot;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 const MAGIC: u64 = 0x5355_4d48_5453_4901; // "\x01ISTHMUS"
-const LAYOUT_VERSION: u32 = 8;
+const LAYOUT_VERSION: u32 = 9;
 const PAGE: u64 = 4096;
 /// Address space a job may grow into; only what is reserved costs memory.
 const LIMITS: [u64; 4] = [64 << 30, 16 << 30, 2 << 30, 256 << 20];
+/// As much where a checker runs, which keeps a book of every page that is mapped.
+const LIMIT_OF_CHECKED: u64 = 2 << 30;
+/// So much more than is taken is made accessible at a time where a checker runs.
+const STEP_OF_CHECKED: u64 = 256 << 10;
 /// Ask how much memory is left before taking this much or more at once.
 const CAREFUL_FROM: u64 = 256 << 10;
 /// Ranks in one job on one node.
@@ -104,6 +108,8 @@ struct Header {
     numbers: AtomicU64,
     /// Offset of the latest entry of the directory, 0 while there is none.
     directory: AtomicU64,
+    /// A bit for each warning that somebody has given.
+    said: AtomicU64,
 }
 
 /// A mapped job segment.
@@ -119,6 +125,9 @@ pub struct Segment {
     arena: u64,
     /// Bytes asked for since somebody last looked how many are left.
     unseen: AtomicU64,
+    /// Bytes that this process can access: all, but where a checker runs, which would read the rest in search of pointers, and
+    /// so make a page of each hole.
+    open: AtomicU64,
 }
 
 /// Of an entry in the list of failures.
@@ -219,6 +228,7 @@ pub fn create_on(ranks: u32, nonce: [u8; 16], nodes: Option<&Nodes>) -> Result<O
         agreements: AtomicU64::new(0),
         numbers: AtomicU64::new(0),
         directory: AtomicU64::new(0),
+        said: AtomicU64::new(0),
     };
     // SAFETY: the first page is reserved and mapped, nobody else has the descriptor yet.
     unsafe { mapping.base().cast::<Header>().write(header) };
@@ -328,9 +338,16 @@ impl Segment {
     /// (`ulimit -v`) makes everybody use less.
     pub fn attach(fd: OwnedFd, nonce: [u8; 16]) -> Result<Self, Error> {
         let facts = inspect(&fd, nonce)?;
-        let most = largest_mapping(&fd, facts.limit)?;
+        let checked = checker::is_present();
+        let most = match checked {
+            true => facts.limit.min(LIMIT_OF_CHECKED),
+            false => largest_mapping(&fd, facts.limit)?,
+        };
         let mapping = Mapping::shared_near(&fd, most as usize, usual_base(nonce))?;
         let segment = Self::map(mapping, fd, &facts);
+        if checked {
+            segment.close();
+        }
         segment.mapping.keep_from_core_dumps();
         let header = segment.header();
         // SYNC: segment-limit
@@ -355,6 +372,7 @@ impl Segment {
 
     fn map(mapping: Mapping, fd: OwnedFd, facts: &Facts) -> Self {
         Self {
+            open: AtomicU64::new(mapping.len() as u64),
             mapping,
             fd,
             ranks: facts.ranks,
@@ -364,6 +382,25 @@ impl Segment {
             arena: arena(facts.ranks, facts.nodes),
             unseen: AtomicU64::new(0),
         }
+    }
+
+    /// Only what has been taken can be accessed from now on; [`Self::available`] makes it more. Before anybody uses it.
+    fn close(&self) {
+        let arena = self.arena;
+        let rest = self.mapping.len() as u64 - arena;
+        if self.mapping.open(arena as usize, rest as usize, false) {
+            self.open.store(arena, Ordering::Relaxed);
+        }
+    }
+
+    /// The first `end` bytes are asked for: how many can be accessed now.
+    #[cold]
+    fn open_up_to(&self, end: u64) -> u64 {
+        let end = end.next_multiple_of(STEP_OF_CHECKED).min(self.mapping.len() as u64);
+        if self.mapping.open(0, end as usize, true) {
+            self.open.fetch_max(end, Ordering::Relaxed);
+        }
+        self.open.load(Ordering::Relaxed)
     }
 
     /// Ranks of the job. Those on other nodes have slots here, which stay empty.
@@ -514,6 +551,11 @@ impl Segment {
         &self.header().revocations
     }
 
+    /// A bit for each warning that somebody has given.
+    pub fn said(&self) -> &AtomicU64 {
+        &self.header().said
+    }
+
     /// Where the directory begins.
     pub(crate) fn directory(&self) -> &AtomicU64 {
         &self.header().directory
@@ -661,7 +703,10 @@ impl Segment {
     /// Bytes that were taken from `offset` on; `None`: it is not within what can be taken.
     pub fn available(&self, offset: u64) -> Option<u64> {
         let next = self.header().next.load(Ordering::Relaxed);
-        let taken = next.min(self.mapping.len() as u64);
+        let mut taken = next.min(self.mapping.len() as u64);
+        if taken > self.open.load(Ordering::Relaxed) {
+            taken = taken.min(self.open_up_to(taken));
+        }
         taken.checked_sub(offset).filter(|_| offset >= self.arena)
     }
 
@@ -709,6 +754,30 @@ mod tests {
             a.at(offset, 1).expect("ours").write(7);
             assert_eq!(b.at(offset, 1).expect("the same").read(), 7);
         }
+    }
+
+    #[test]
+    fn only_what_is_taken_is_open_where_a_checker_runs() {
+        let accessible = |segment: &Segment| {
+            let base = format!("{:x}-", segment.base().addr());
+            let maps = std::fs::read_to_string("/proc/self/maps").expect("maps");
+            let line = maps
+                .lines()
+                .find(|line| line.starts_with(&base))
+                .expect("the mapping")
+                .to_owned();
+            let end = line[base.len()..].split(' ').next().expect("its end");
+            u64::from_str_radix(end, 16).expect("an address") - segment.base().addr().get() as u64
+        };
+        let fd = create(2, [7; 16]).expect("memfd");
+        let segment = Segment::attach(fd, [7; 16]).expect("attach");
+        segment.close();
+        assert_eq!(accessible(&segment), segment.arena);
+        let at = segment.allocate(5 << 20).expect("memory");
+        let first = segment.at(at, 5 << 20).expect("taken");
+        // SAFETY: taken, and nobody else's.
+        unsafe { first.add((5 << 20) - 1).write(7) };
+        assert!((5 << 20..6 << 20).contains(&accessible(&segment)));
     }
 
     #[test]

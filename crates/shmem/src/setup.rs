@@ -156,14 +156,11 @@ extern "C" fn at_exit(code: i32) {
 /// None is needed.
 pub unsafe fn global_exit(call: Call, status: c_int) {
     let job = job(call);
-    let line = match status {
-        0 => String::new(),
-        _ => format!(
-            "isthmus: PE {}: shmem_global_exit: status={status}, the job ends",
-            job.me
-        ),
-    };
-    abort(status, &line)
+    let me = job.me;
+    abort(
+        status,
+        &format!("isthmus: PE {me}: shmem_global_exit: status={status}, the job ends"),
+    )
 }
 
 /// `shmem_query_thread`

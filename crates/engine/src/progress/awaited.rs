@@ -70,6 +70,11 @@ fn show(inside: &mut Entered, began: Duration) {
         Stage::Receiving { .. } => (true, Some(op.to), op.tag, op.context.0),
         _ => (false, Some(op.to), op.tag, op.context.0),
     });
+    // Where nothing of ours is under way, a collective that goes through shared memory may be.
+    let operation = operation.or_else(|| {
+        let (context, peer) = engine.meeting;
+        context.map(|context| (true, peer, None, context.0 | 1))
+    });
     let since = began.as_millis() as u64;
     engine.slot().show_awaited(Some(&Awaits { call, since, operation }));
 }

@@ -15,7 +15,7 @@ use crate::memory::heap;
 use crate::progress::awaited::Showing;
 use crate::progress::wait_limits::{Next, WaitLimits, give_way, learn_wake};
 use crate::progress::waiters;
-use crate::{Entered, Peer, Result, allows_threads, counters, enter};
+use crate::{ContextId, Entered, Peer, Result, allows_threads, counters, enter};
 
 /// A sleep is never longer: a waker that died between two instructions must not hang us, nor a launcher that is gone.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
@@ -81,6 +81,11 @@ pub fn ring(peer: Peer) {
 }
 
 impl Entered {
+    /// The wait that is under way is for what is no message, in a collective call of this message space: for people who ask.
+    pub fn meet(&mut self, context: ContextId) {
+        self.engine().meeting.0 = Some(context);
+    }
+
     /// Make progress until `ready` answers. Lets other threads in meanwhile, which may call `ready` for us: it must not
     /// leave the engine, nor call user code; what is under way in the background may. Blocks.
     #[inline]
@@ -134,6 +139,7 @@ fn wait_patiently<T: Send>(
         });
         return value.expect("the wait ends when there is a value");
     }
+    inside.engine().meeting = (None, None);
     let crowded = boot::is_oversubscribed();
     let mut patience = WaitLimits::default();
     let mut showing = Showing::default();

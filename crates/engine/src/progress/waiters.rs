@@ -181,6 +181,7 @@ fn bell(inside: &mut Entered) -> &'static Doorbell {
 #[inline(never)]
 pub(crate) fn wait(inside: &mut Entered, look: Look<'_>) {
     let mut patience = WaitLimits::default();
+    inside.engine().meeting = (None, None);
     let mut showing = Showing::default();
     loop {
         if !WAITERS.get(inside).polling && poll(inside, look, &mut patience) {

@@ -5,7 +5,6 @@
 //! buffers, or a kernel without memory, only the transfer that met it.
 
 use std::ops::Range;
-use std::sync::Once;
 
 use isthmus_os::{Error as OsError, errno};
 use isthmus_shm::Place;
@@ -20,6 +19,7 @@ use crate::memory::heap::{self, REGISTRY};
 use crate::protocol::choice::select::Way;
 use crate::protocol::mechanism;
 use crate::tunables;
+use crate::warning::{Warning, warn};
 
 /// How one side reaches the other's buffer.
 #[derive(Debug, Clone, Copy)]
@@ -191,6 +191,10 @@ impl Engine {
         let Some(identity) = self.segment.slot(peer).identity() else {
             return Probed::NotYet;
         };
+        // A checker runs it, which would not see what we write there.
+        if identity.nonce_address == 0 {
+            return Probed::No;
+        }
         match mechanism::probe(&identity) {
             Ok(transfer) => Probed::Yes(transfer),
             Err(refusal) => {
@@ -243,10 +247,8 @@ fn is_for_good(cause: Cause) -> bool {
     }
 }
 
-/// One line, once per process, of what stops all copies, and one of what stops single ones: cause and cure.
+/// One line, once per job, of what stops all copies, and one of what stops single ones: cause and cure.
 fn report(direction: Direction, peer: u32, refusal: &Refusal) {
-    static FOR_GOOD: Once = Once::new();
-    static THIS_TIME: Once = Once::new();
     let cause = match refusal {
         Refusal::Os(error) => Interrupted { done: 0, error: *error }.cause(),
         Refusal::Stranger(_) => Cause::Refused,
@@ -258,27 +260,37 @@ fn report(direction: Direction, peer: u32, refusal: &Refusal) {
     match cause {
         // The peer has died. The launcher reports that.
         Cause::Gone => {}
-        Cause::Refused => FOR_GOOD.call_once(|| {
+        Cause::Refused => {
             let cure = match refusal {
-                Refusal::Os(OsError { errno: errno::ENOSYS, .. }) => "the kernel or a seccomp filter lacks process_vm_readv",
-                Refusal::Os(_) => "allow it (same user, Yama ptrace_scope 0 or 1, no seccomp filter on process_vm_readv)",
+                Refusal::Os(OsError {
+                    errno: errno::ENOSYS, ..
+                }) => "the kernel or a seccomp filter lacks process_vm_readv",
+                Refusal::Os(_) => {
+                    "allow it (same user, Yama ptrace_scope 0 or 1, no seccomp filter on process_vm_readv)"
+                }
                 Refusal::Stranger(_) => "start the ranks in one pid namespace",
             };
-            isthmus_os::process::say(&format!(
-                "isthmus: cannot {what} the memory of rank {peer} ({refusal}); large messages take two copies instead of one. \
+            warn(
+                Warning::NoSingleCopies,
+                &format!(
+                    "isthmus: cannot {what} the memory of rank {peer} ({refusal}); large messages take two copies instead of one. \
                  Cure: {cure}; or silence this with ISTHMUS_CMA=0."
-            ));
-        }),
-        Cause::Hole | Cause::Misused | Cause::Failed => THIS_TIME.call_once(|| {
+                ),
+            );
+        }
+        Cause::Hole | Cause::Misused | Cause::Failed => {
             let cure = match cause {
                 Cause::Hole => "a buffer of ordinary memory, whole and mapped, unlike that of a device",
                 _ => "more memory for the kernel, if it is that; see `isthmus doctor`",
             };
-            isthmus_os::process::say(&format!(
-                "isthmus: cannot {what} memory of rank {peer} this time ({refusal}); the rest of the message takes two copies. \
+            warn(
+                Warning::CopyFailed,
+                &format!(
+                    "isthmus: cannot {what} memory of rank {peer} this time ({refusal}); the rest of the message takes two copies. \
                  Cure: {cure}; or silence this with ISTHMUS_CMA=0."
-            ));
-        }),
+                ),
+            );
+        }
     }
 }
 

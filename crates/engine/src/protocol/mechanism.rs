@@ -19,6 +19,7 @@ use crate::membership::boot;
 use crate::memory::heap::REGISTRY;
 use crate::protocol::choice::select::Way;
 use crate::tunables;
+use crate::warning::{Warning, warn};
 
 /// Any mechanism, for as long as the process lives. Each call leaks a little memory: once per peer.
 pub(crate) fn keep(transfer: impl Transfer + 'static) -> &'static dyn Transfer {
@@ -110,9 +111,12 @@ fn expose(job: [u8; 16]) -> Option<Exposure> {
                 errno::EPROTO => "load the module of this version",
                 _ => "see `dmesg`",
             };
-            process::say(&format!(
-                "isthmus: the kernel module is not used ({error}); cross memory attach is. Cure: {cure}; or ISTHMUS_KMOD=0."
-            ));
+            warn(
+                Warning::NoModule,
+                &format!(
+                    "isthmus: the kernel module is not used ({error}); cross memory attach is. Cure: {cure}; or ISTHMUS_KMOD=0."
+                ),
+            );
             None
         }
     }
@@ -126,7 +130,7 @@ fn xpmem() -> Option<Exposure> {
     let device = Device::open(xpmem::DEVICE).and_then(|device| device.expose().map(|id| (device, id)));
     device
         .map(|(device, id)| Exposure::Xpmem(device, id))
-        .map_err(|error| process::say(&format!("isthmus: no XPMEM: {error}")))
+        .map_err(|error| warn(Warning::NoXpmem, &format!("isthmus: no XPMEM: {error}")))
         .ok()
 }
 
@@ -155,7 +159,10 @@ pub(crate) fn plan() -> Option<&'static Plan> {
 fn read_plan() -> Option<Plan> {
     let rules = tunables::FAULT.get().unwrap_or_default();
     let plan = Plan::parse(rules).unwrap_or_else(|unclear| {
-        process::say(&format!("isthmus: {}: {unclear}", tunables::FAULT.variable()));
+        warn(
+            Warning::Fault,
+            &format!("isthmus: {}: {unclear}", tunables::FAULT.variable()),
+        );
         Plan::default()
     });
     let plan = plan.of_rank(boot::world().map_or(0, |world| world.rank));
@@ -237,10 +244,13 @@ fn forced() -> Option<&'static Choice> {
         let known = CHOICES.iter().find(|choice| choice.name == text);
         if known.is_none() {
             let names = CHOICES.map(|choice| choice.name).join(", ");
-            process::say(&format!(
-                "isthmus: {}={text} is none of {names}; ignored",
-                tunables::MECHANISM.variable()
-            ));
+            warn(
+                Warning::Mechanism,
+                &format!(
+                    "isthmus: {}={text} is none of {names}; ignored",
+                    tunables::MECHANISM.variable()
+                ),
+            );
         }
         known
     })

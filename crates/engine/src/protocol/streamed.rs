@@ -13,9 +13,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
-use std::sync::Once;
 
-use isthmus_os::{Error, clock, process, socket};
+use isthmus_os::{Error, clock, socket};
 use isthmus_transfer::Cause;
 use isthmus_transfer::copy::Copying;
 use isthmus_transfer::stream::{Drain, Feed, Kind, PIECE};
@@ -29,6 +28,7 @@ use crate::ops::Stage;
 use crate::protocol::choice::select::Way;
 use crate::protocol::mechanism;
 use crate::types::OpId;
+use crate::warning::{Warning, warn};
 
 /// Records that say what was fed, and that wait for room at most.
 const MAX_TOLD: usize = 8;
@@ -538,20 +538,20 @@ fn report_failure(kind: Kind, peer: u32, what: &str, stopped: Interrupted) {
 
 /// One line, once per process: cause and cure.
 fn report(kind: Kind, peer: u32, what: &str, error: &Error) {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let cure = match kind {
-            Kind::Vmsplice | Kind::Writev => {
-                "free descriptors and pipe pages (ulimit -n, /proc/sys/fs/pipe-user-pages-soft)"
-            }
-            Kind::Loopback => "a loopback device that is up in this network namespace",
-        };
-        let name = kind.name();
-        process::say(&format!(
+    let cure = match kind {
+        Kind::Vmsplice | Kind::Writev => {
+            "free descriptors and pipe pages (ulimit -n, /proc/sys/fs/pipe-user-pages-soft)"
+        }
+        Kind::Loopback => "a loopback device that is up in this network namespace",
+    };
+    let name = kind.name();
+    warn(
+        Warning::NoStream,
+        &format!(
             "isthmus: cannot {what} rank {peer} by {name} ({error}); large messages take the ring instead. \
              Cure: {cure}; or another ISTHMUS_MECHANISM."
-        ));
-    });
+        ),
+    );
 }
 
 #[cfg(test)]

@@ -43,10 +43,12 @@ indexed! {
         let found = if is_dealt(&array) {
             Some(array.block(process.into())?)
         } else {
-            let size = group_size(&array)?;
-            let process = usize::try_from(process).ok().filter(|process| *process < size);
-            let process = process.ok_or_else(|| Error::argument("iproc is no process of the array"))?;
-            array.blocks_of(process).into_iter().next()
+            // A process that is not in the array's group has nothing.
+            let process = isthmus_armci::life::job()?.process(process)?;
+            match process < group_size(&array)? {
+                true => array.blocks_of(process).into_iter().next(),
+                false => None,
+            }
         };
         match found {
             Some(block) => {

@@ -234,10 +234,10 @@ indexed! {
 
 entries! {
     fn isthmus_ga_NGA_NbWait(request: *mut c_long) { over(request) }
-    // 0: it is over.
+    // 1: it is over.
     fn isthmus_ga_NGA_NbTest(request: *mut c_long) -> c_int {
         over(request);
-        0
+        1
     }
     fn isthmus_ga_NGA_Alloc_gatscat_buf(_count: c_int) {}
     fn isthmus_ga_NGA_Free_gatscat_buf() {}

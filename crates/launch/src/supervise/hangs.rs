@@ -47,7 +47,7 @@ impl Supervisor<'_> {
         let now = clock::now();
         // The one who has waited least.
         let mut least = Duration::MAX;
-        let (mut waiting, mut others) = (0, 0);
+        let (mut waiting, mut stopped, mut others) = (0, 0, 0);
         for index in 0..self.ranks.len() {
             match self.doing(index) {
                 Some((_, Doing::Waits(awaits))) => {
@@ -55,14 +55,18 @@ impl Supervisor<'_> {
                     waiting += 1;
                 }
                 Some((_, Doing::Other)) => others += 1,
-                Some((_, Doing::Stopped)) | None => {}
+                Some((_, Doing::Stopped)) => stopped += 1,
+                None => {}
             }
         }
         if waiting > 0 && others == 0 && least >= limit {
             let seconds = least.as_secs_f64();
-            say(&format!(
-                "every rank has waited for {seconds:.0} s or more; do they wait for one another?"
-            ));
+            say(&match stopped {
+                0 => format!("every rank has waited for {seconds:.0} s or more; do they wait for one another?"),
+                _ => format!(
+                    "every rank that is not stopped has waited for {seconds:.0} s or more; do they wait for one that is?"
+                ),
+            });
             self.say_who_left();
             self.say_who_waits();
             self.next_look = None;
@@ -136,7 +140,10 @@ fn operation(awaits: &Awaits) -> String {
         number => format!("communicator {number}"),
     };
     let message = match (context % 2, tag) {
-        (1, _) => "its part of a collective".to_owned(),
+        (1, _) if awaits.operation.is_some_and(|(_, peer, ..)| peer.is_none()) => {
+            return format!(": for others to do their part of the collective on {space}");
+        }
+        (1, _) => "its part of the collective".to_owned(),
         (_, Some(tag)) => format!("a message with tag {tag}"),
         (_, None) => "a message with any tag".to_owned(),
     };

@@ -2,7 +2,7 @@
 
 use isthmus_os::signal;
 
-use super::{LEARN, Rank, SETTLING, Supervisor};
+use super::{COMING, LEARN, Rank, SETTLING, Supervisor, Turn};
 use crate::lifeline::Lifeline;
 
 impl Supervisor<'_> {
@@ -12,65 +12,100 @@ impl Supervisor<'_> {
         Some((rank, rank.lifeline.as_ref()?))
     }
 
-    /// The connection of a rank has ended without a goodbye. If the others want to go on, declare it failed as soon as its
-    /// process is no more. False: not yet.
+    /// The connection of a rank has ended without a goodbye. Once its process is no more the others are told, if they want to
+    /// go on, or may still say so. False: it is not decided yet.
     pub(super) fn let_others_go_on(&mut self, index: usize) -> bool {
         if self.ranks[index].lost {
             return true;
         }
-        if !self.others_endure(index) {
-            // Those who have just come may be about to say that they want to.
-            return !self.may_come_to_endure(index);
-        }
-        let rank = &mut self.ranks[index];
-        let reaped = rank.ended.is_some();
-        let Some(lifeline) = &mut rank.lifeline else {
+        let endured = self.others_endure(index);
+        if !endured && !self.may_come_to_endure(index) {
             return true;
-        };
-        let is_ours = lifeline.pid == rank.pid;
-        let waited = lifeline.ended.is_some_and(|since| since.elapsed() >= LEARN);
-        let gone = lifeline.is_gone() || is_ours && reaped;
-        if !gone {
-            if !waited {
-                return false;
-            }
-            // It has closed its connection and lives on. Those who are told that it is dead will use its memory.
-            let _ = signal::send(lifeline.pid, libc::SIGKILL); // It may end at any moment.
-            if lifeline.can_tell() {
-                return false;
-            }
         }
-        rank.lost = true;
-        let turn = rank.left;
-        let overview = &self.turns[turn].overview;
-        let first = self.here.start;
-        overview.declare_failed(first + index as u32, false);
-        if self.ranks.iter().filter(|rank| rank.lost && rank.left == turn).count() == 1 {
-            let gone = self
-                .ranks
-                .iter()
-                .enumerate()
-                .filter(|(_, rank)| rank.left > turn && !rank.lost);
-            gone.for_each(|(rank, _)| overview.declare_failed(first + rank as u32, true));
+        if !self.is_no_more(index) {
+            return false;
         }
-        true
+        // Those who have not said what they want hear of it too: a call that needs the dead rank fails, and asks the error handler.
+        self.declare(index);
+        self.ranks[index].lost |= endured;
+        endured
     }
 
-    /// Everybody else who does not want to go on when others fail has come a moment ago: it may be in its first calls.
-    fn may_come_to_endure(&self, index: usize) -> bool {
+    /// Has the process of a rank whose connection has ended gone? One that lives on is killed.
+    pub(super) fn is_no_more(&self, index: usize) -> bool {
+        let Some((rank, lifeline)) = self.of(index) else {
+            return true;
+        };
+        if lifeline.is_gone() || lifeline.pid == rank.pid && rank.ended.is_some() {
+            return true;
+        }
+        if lifeline.ended.is_none_or(|since| since.elapsed() < LEARN) {
+            return false;
+        }
+        // It has closed its connection and lives on. Those who are told that it is dead will use its memory.
+        let _ = signal::send(lifeline.pid, libc::SIGKILL); // It may end at any moment.
+        !lifeline.can_tell()
+    }
+
+    /// Tell the others that a rank is no more, once. Where it is the first, those who have left count as gone from now on.
+    pub(super) fn declare(&mut self, index: usize) {
+        if std::mem::replace(&mut self.ranks[index].declared, true) {
+            return;
+        }
         let turn = self.ranks[index].left;
-        let mut others =
-            self.ranks.iter().enumerate().filter(|(other, rank)| {
-                *other != index && !rank.lost && (rank.ended.is_none() || rank.lifeline.is_some())
-            });
-        let mut somebody = false;
-        let all = others.all(|(other, rank)| {
-            somebody = true;
-            let is_inside = rank.lifeline.is_some() && rank.left == turn;
-            is_inside && self.turns[turn].overview.endures(self.here.start + other as u32)
-                || rank.came.elapsed() < SETTLING
-        });
-        somebody && all
+        // Where it belongs to a turn that has not begun, that will be told as it begins.
+        let Some(Turn { overview, .. }) = self.turns.get(turn) else {
+            return;
+        };
+        let first = self.here.start;
+        overview.declare_failed(first + index as u32, false);
+        let same = |rank: &&Rank| rank.declared && rank.left == turn;
+        if self.ranks.iter().filter(same).count() == 1 {
+            let gone = self.ranks.iter().enumerate();
+            let gone = gone.filter(|(_, rank)| rank.left > turn && !rank.declared);
+            gone.for_each(|(rank, _)| overview.declare_failed(first + rank as u32, true));
+        }
+    }
+
+    /// Everybody else who has not said that they want to go on may be about to: who is on the way to its first call gets the time
+    /// to come; who is inside may end the call that it is in, and say it then. A call that needs the dead rank fails, and ends
+    /// the job if that is what its error handler does; where everybody waits no call will end.
+    fn may_come_to_endure(&self, index: usize) -> bool {
+        if self.refused || self.uplink.is_some() {
+            return false;
+        }
+        let Some(death) = self.of(index).and_then(|(_, lifeline)| lifeline.ended) else {
+            return false;
+        };
+        let turn = self.ranks[index].left;
+        let is_there = |rank: &Rank| match &rank.lifeline {
+            Some(lifeline) => lifeline.ended.is_none(),
+            None => rank.ended.is_none(),
+        };
+        let others = || {
+            let all = self.ranks.iter().enumerate();
+            all.filter(|(other, rank)| *other != index && !rank.lost && !rank.aborted && is_there(rank))
+        };
+        let may_say = |(other, rank): (usize, &Rank)| match rank.lifeline {
+            None => rank.came.elapsed() < COMING,
+            Some(_) => self.endures(other, turn) || death.max(rank.came).elapsed() < SETTLING,
+        };
+        let stuck = death.elapsed() >= LEARN && others().all(|(other, rank)| self.waits(other, rank));
+        !stuck && others().all(may_say)
+    }
+
+    /// Is a rank in a call in which it has waited for long?
+    fn waits(&self, index: usize, rank: &Rank) -> bool {
+        let turn = self.turns.get(rank.left).filter(|_| rank.lifeline.is_some());
+        turn.is_some_and(|turn| turn.overview.awaited(self.here.start + index as u32).is_some())
+    }
+
+    /// Has a rank said, in this turn, that it wants to go on?
+    fn endures(&self, index: usize, turn: usize) -> bool {
+        let rank = &self.ranks[index];
+        rank.lifeline.is_some()
+            && rank.left == turn
+            && self.turns[turn].overview.endures(self.here.start + index as u32)
     }
 
     /// Somebody else is in the job, and everybody who is wants to go on.
@@ -84,16 +119,10 @@ impl Supervisor<'_> {
         let mut others = 0;
         for (other, rank) in self.ranks.iter().enumerate() {
             match &rank.lifeline {
-                _ if other == index || rank.lost => {}
+                _ if other == index || rank.lost || rank.aborted => {}
                 Some(lifeline) if lifeline.finalized || lifeline.ended.is_some() => {}
-                Some(_) => {
-                    if !(never
-                        || rank.left == turn && self.turns[turn].overview.endures(self.here.start + other as u32))
-                    {
-                        return false;
-                    }
-                    others += 1;
-                }
+                Some(_) if !never && !self.endures(other, turn) => return false,
+                Some(_) => others += 1,
                 // It has not come yet, and may fail before it can say what it wants.
                 None if !never && rank.ended.is_none() && rank.left <= turn => return false,
                 None => {}
@@ -105,7 +134,7 @@ impl Supervisor<'_> {
     /// A rank has left in peace. Where others have failed, nobody waited for it, and somebody may still wait for it.
     pub(super) fn part_from(&mut self, index: usize) {
         let turn = self.ranks[index].left - 1;
-        let same = |rank: &Rank| rank.lost && rank.left == turn;
+        let same = |rank: &Rank| rank.declared && rank.left == turn;
         if self.ranks.iter().any(same) {
             self.turns[turn]
                 .overview
@@ -115,7 +144,7 @@ impl Supervisor<'_> {
 
     /// A turn begins without those who were lost in the turns before.
     pub(super) fn tell_of_the_lost(&mut self, turn: usize) {
-        for (rank, _) in self.ranks.iter().enumerate().filter(|(_, rank)| rank.lost) {
+        for (rank, _) in self.ranks.iter().enumerate().filter(|(_, rank)| rank.declared) {
             self.turns[turn]
                 .overview
                 .declare_failed(self.here.start + rank as u32, false);

@@ -8,7 +8,7 @@ use isthmus_os::signal;
 use super::{GRACE, LEARN, Supervisor};
 use crate::failure::{say, say_as_it_is};
 use crate::family;
-use crate::lifeline::Abort;
+use crate::lifeline::{Abort, Lifeline};
 use crate::program::Program;
 use crate::report::{self, Stage};
 
@@ -20,6 +20,9 @@ impl Supervisor<'_> {
         };
         if rank.lost && rank.lifeline.is_none() {
             return;
+        }
+        if rank.aborted {
+            return self.part_from_aborted(index);
         }
         if let Some(lifeline) = &mut rank.lifeline {
             let is_ours = lifeline.pid == rank.pid;
@@ -114,13 +117,13 @@ impl Supervisor<'_> {
     pub(super) fn abort(&mut self, rank: usize, abort: &Abort) {
         // An abort may be the echo of a death that we are still asking about.
         let dead = self.ranks.iter().position(|rank| {
-            rank.lifeline
-                .as_ref()
-                .is_some_and(|lifeline| lifeline.ended.is_some() && !lifeline.finalized)
+            let ended = |lifeline: &Lifeline| lifeline.ended.is_some() && !lifeline.finalized;
+            !rank.aborted && rank.lifeline.as_ref().is_some_and(ended)
         });
         if let Some(dead) = dead {
+            self.refused = !self.others_endure(dead);
             self.consider(dead);
-            if !self.ranks[dead].lost && !self.others_endure(dead) {
+            if !self.ranks[dead].lost && self.refused {
                 return;
             }
         }
@@ -141,7 +144,11 @@ impl Supervisor<'_> {
             }
             message => say_as_it_is(message),
         }
-        self.end(isthmus_engine::control::exit_code(abort.code));
+        let code = isthmus_engine::control::exit_code(abort.code);
+        match self.end_members(&abort.members, code) {
+            true => {}
+            false => self.end(code),
+        }
     }
 
     /// A job hangs where somebody waits for a rank that has left, and nothing else says so.

@@ -6,9 +6,8 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use isthmus_os::process;
-
 use crate::tunables;
+use crate::warning::{Warning, warn};
 
 /// Names that a file may use.
 const MECHANISMS: [&str; 6] = ["ring", "cma", "mapped", "vmsplice", "writev", "loopback"];
@@ -43,14 +42,20 @@ fn read() -> Vec<Rule> {
     };
     match std::fs::read_to_string(&file) {
         Ok(text) => parse(&text, |line| {
-            process::say(&format!(
-                "isthmus: {}: \"{line}\" is not large FROM-TO MECHANISM, with one of {}; ignored",
-                file.display(),
-                MECHANISMS.join(", ")
-            ));
+            warn(
+                Warning::Tuning,
+                &format!(
+                    "isthmus: {}: \"{line}\" is not large FROM-TO MECHANISM, with one of {}; ignored",
+                    file.display(),
+                    MECHANISMS.join(", ")
+                ),
+            );
         }),
         Err(error) if is_named => {
-            process::say(&format!("isthmus: ISTHMUS_TUNING={}: {error}; ignored", file.display()));
+            warn(
+                Warning::Tuning,
+                &format!("isthmus: ISTHMUS_TUNING={}: {error}; ignored", file.display()),
+            );
             Vec::new()
         }
         Err(_) => Vec::new(),
