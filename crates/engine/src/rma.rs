@@ -44,8 +44,9 @@ use crate::{Error, Result};
 pub use combine::{Class, Combine, Kernel, Operator, Provider, provide_kernels, register_kernel};
 pub use flow::{Flow, Pending};
 pub use notify::{notify, published, wait_for, wake};
-pub use region::{Atomicity, Region, RegionKey, deregister, register, register_as, serve_others};
+pub use region::{Atomicity, Region, RegionKey, deregister, register, register_as};
 pub(crate) use service::Serving;
+pub use service::serve_others;
 pub use shared::{give_shared, shared_at, take_shared};
 pub use target::Target;
 

@@ -10,7 +10,7 @@ use super::home;
 use super::locks::{self, Locks};
 use crate::memory::heap::{self, REGISTRY};
 use crate::types::Peer;
-use crate::{Error, Result, enter};
+use crate::{Error, Result};
 
 /// How accumulates on a region are made atomic. The same for all who access it: it is part of the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -215,25 +215,10 @@ pub fn deregister(key: RegionKey) {
 /// How many regions of ordinary memory this process has.
 static ORDINARY: AtomicU32 = AtomicU32::new(0);
 
-/// A share of these calls makes progress, so that calls that others make on this process's ordinary memory are served, whatever else it
-/// does with its own. For the synchronisation of models that does not enter the engine otherwise. Does not block.
+/// Has this process regions that others may have to ask it for?
 #[inline]
-pub fn serve_others() {
-    if ORDINARY.load(Ordering::Relaxed) != 0 {
-        serve_now_and_then();
-    }
-}
-
-#[inline(never)]
-fn serve_now_and_then() {
-    /// One of so many makes progress.
-    const SHARE: u32 = 16;
-    static TURNS: AtomicU32 = AtomicU32::new(0);
-    let turn = TURNS.load(Ordering::Relaxed).wrapping_add(1);
-    TURNS.store(turn, Ordering::Relaxed);
-    if turn.is_multiple_of(SHARE) {
-        enter().poll();
-    }
+pub(super) fn has_ordinary() -> bool {
+    ORDINARY.load(Ordering::Relaxed) != 0
 }
 
 impl Region {
