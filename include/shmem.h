@@ -65,6 +65,28 @@ typedef struct {
 #define SHMEM_ALLTOALLS_SYNC_SIZE 8
 #define SHMEM_REDUCE_MIN_WRKDATA_SIZE 8
 
+/* shmem4py asks by these names what a library has that it does not know. */
+#define PySHMEM_HAVE_shmem_malloc_with_hints 1
+#define PySHMEM_HAVE_shmem_team_t 1
+#define PySHMEM_HAVE_SHMEM_CTX_INVALID 1
+#define PySHMEM_HAVE_shmem_amo_nbi 1
+#define PySHMEM_HAVE_shmem_put_signal 1
+#define PySHMEM_HAVE_shmem_signal_fetch 1
+#define PySHMEM_HAVE_shmem_signal_wait_until 1
+#define PySHMEM_HAVE_shmem_broadcast 1
+#define PySHMEM_HAVE_shmem_collect 1
+#define PySHMEM_HAVE_shmem_fcollect 1
+#define PySHMEM_HAVE_shmem_alltoall 1
+#define PySHMEM_HAVE_shmem_alltoalls 1
+#define PySHMEM_HAVE_shmem_broadcastmem 1
+#define PySHMEM_HAVE_shmem_collectmem 1
+#define PySHMEM_HAVE_shmem_fcollectmem 1
+#define PySHMEM_HAVE_shmem_alltoallmem 1
+#define PySHMEM_HAVE_shmem_alltoallsmem 1
+#define PySHMEM_HAVE_shmem_reduce 1
+#define PySHMEM_HAVE_shmem_wait_test_many 1
+#define PySHMEM_HAVE_shmem_pcontrol 1
+
 /* Deprecated names of constants. */
 #define _SHMEM_MAJOR_VERSION SHMEM_MAJOR_VERSION
 #define _SHMEM_MINOR_VERSION SHMEM_MINOR_VERSION
@@ -1732,9 +1754,11 @@ void shmem_uint32_wait_until(uint32_t *ivar, int cmp, uint32_t cmp_value);
 void shmem_uint64_wait_until(uint64_t *ivar, int cmp, uint64_t cmp_value);
 void shmem_size_wait_until(size_t *ivar, int cmp, size_t cmp_value);
 void shmem_ptrdiff_wait_until(ptrdiff_t *ivar, int cmp, ptrdiff_t cmp_value);
+void shmem_short_wait_until_all(short *ivars, size_t nelems, const int *status, int cmp, short cmp_value);
 void shmem_int_wait_until_all(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value);
 void shmem_long_wait_until_all(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value);
 void shmem_longlong_wait_until_all(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value);
+void shmem_ushort_wait_until_all(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short cmp_value);
 void shmem_uint_wait_until_all(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value);
 void shmem_ulong_wait_until_all(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value);
 void shmem_ulonglong_wait_until_all(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value);
@@ -1744,9 +1768,11 @@ void shmem_uint32_wait_until_all(uint32_t *ivars, size_t nelems, const int *stat
 void shmem_uint64_wait_until_all(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t cmp_value);
 void shmem_size_wait_until_all(size_t *ivars, size_t nelems, const int *status, int cmp, size_t cmp_value);
 void shmem_ptrdiff_wait_until_all(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t cmp_value);
+size_t shmem_short_wait_until_any(short *ivars, size_t nelems, const int *status, int cmp, short cmp_value);
 size_t shmem_int_wait_until_any(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value);
 size_t shmem_long_wait_until_any(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value);
 size_t shmem_longlong_wait_until_any(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value);
+size_t shmem_ushort_wait_until_any(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short cmp_value);
 size_t shmem_uint_wait_until_any(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value);
 size_t shmem_ulong_wait_until_any(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value);
 size_t shmem_ulonglong_wait_until_any(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value);
@@ -1756,9 +1782,11 @@ size_t shmem_uint32_wait_until_any(uint32_t *ivars, size_t nelems, const int *st
 size_t shmem_uint64_wait_until_any(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t cmp_value);
 size_t shmem_size_wait_until_any(size_t *ivars, size_t nelems, const int *status, int cmp, size_t cmp_value);
 size_t shmem_ptrdiff_wait_until_any(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t cmp_value);
+size_t shmem_short_wait_until_some(short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, short cmp_value);
 size_t shmem_int_wait_until_some(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value);
 size_t shmem_long_wait_until_some(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value);
 size_t shmem_longlong_wait_until_some(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value);
+size_t shmem_ushort_wait_until_some(unsigned short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned short cmp_value);
 size_t shmem_uint_wait_until_some(unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned int cmp_value);
 size_t shmem_ulong_wait_until_some(unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long cmp_value);
 size_t shmem_ulonglong_wait_until_some(unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long long cmp_value);
@@ -1768,9 +1796,11 @@ size_t shmem_uint32_wait_until_some(uint32_t *ivars, size_t nelems, size_t *indi
 size_t shmem_uint64_wait_until_some(uint64_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, uint64_t cmp_value);
 size_t shmem_size_wait_until_some(size_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, size_t cmp_value);
 size_t shmem_ptrdiff_wait_until_some(ptrdiff_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, ptrdiff_t cmp_value);
+void shmem_short_wait_until_all_vector(short *ivars, size_t nelems, const int *status, int cmp, const short *cmp_values);
 void shmem_int_wait_until_all_vector(int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values);
 void shmem_long_wait_until_all_vector(long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values);
 void shmem_longlong_wait_until_all_vector(long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values);
+void shmem_ushort_wait_until_all_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values);
 void shmem_uint_wait_until_all_vector(unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values);
 void shmem_ulong_wait_until_all_vector(unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values);
 void shmem_ulonglong_wait_until_all_vector(unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values);
@@ -1780,9 +1810,11 @@ void shmem_uint32_wait_until_all_vector(uint32_t *ivars, size_t nelems, const in
 void shmem_uint64_wait_until_all_vector(uint64_t *ivars, size_t nelems, const int *status, int cmp, const uint64_t *cmp_values);
 void shmem_size_wait_until_all_vector(size_t *ivars, size_t nelems, const int *status, int cmp, const size_t *cmp_values);
 void shmem_ptrdiff_wait_until_all_vector(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, const ptrdiff_t *cmp_values);
+size_t shmem_short_wait_until_any_vector(short *ivars, size_t nelems, const int *status, int cmp, const short *cmp_values);
 size_t shmem_int_wait_until_any_vector(int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values);
 size_t shmem_long_wait_until_any_vector(long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values);
 size_t shmem_longlong_wait_until_any_vector(long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values);
+size_t shmem_ushort_wait_until_any_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values);
 size_t shmem_uint_wait_until_any_vector(unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values);
 size_t shmem_ulong_wait_until_any_vector(unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values);
 size_t shmem_ulonglong_wait_until_any_vector(unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values);
@@ -1792,9 +1824,11 @@ size_t shmem_uint32_wait_until_any_vector(uint32_t *ivars, size_t nelems, const 
 size_t shmem_uint64_wait_until_any_vector(uint64_t *ivars, size_t nelems, const int *status, int cmp, const uint64_t *cmp_values);
 size_t shmem_size_wait_until_any_vector(size_t *ivars, size_t nelems, const int *status, int cmp, const size_t *cmp_values);
 size_t shmem_ptrdiff_wait_until_any_vector(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, const ptrdiff_t *cmp_values);
+size_t shmem_short_wait_until_some_vector(short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const short *cmp_values);
 size_t shmem_int_wait_until_some_vector(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const int *cmp_values);
 size_t shmem_long_wait_until_some_vector(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long *cmp_values);
 size_t shmem_longlong_wait_until_some_vector(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long long *cmp_values);
+size_t shmem_ushort_wait_until_some_vector(unsigned short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned short *cmp_values);
 size_t shmem_uint_wait_until_some_vector(unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned int *cmp_values);
 size_t shmem_ulong_wait_until_some_vector(unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long *cmp_values);
 size_t shmem_ulonglong_wait_until_some_vector(unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long long *cmp_values);
@@ -1818,9 +1852,11 @@ int shmem_uint32_test(uint32_t *ivar, int cmp, uint32_t cmp_value);
 int shmem_uint64_test(uint64_t *ivar, int cmp, uint64_t cmp_value);
 int shmem_size_test(size_t *ivar, int cmp, size_t cmp_value);
 int shmem_ptrdiff_test(ptrdiff_t *ivar, int cmp, ptrdiff_t cmp_value);
+int shmem_short_test_all(short *ivars, size_t nelems, const int *status, int cmp, short cmp_value);
 int shmem_int_test_all(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value);
 int shmem_long_test_all(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value);
 int shmem_longlong_test_all(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value);
+int shmem_ushort_test_all(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short cmp_value);
 int shmem_uint_test_all(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value);
 int shmem_ulong_test_all(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value);
 int shmem_ulonglong_test_all(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value);
@@ -1830,9 +1866,11 @@ int shmem_uint32_test_all(uint32_t *ivars, size_t nelems, const int *status, int
 int shmem_uint64_test_all(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t cmp_value);
 int shmem_size_test_all(size_t *ivars, size_t nelems, const int *status, int cmp, size_t cmp_value);
 int shmem_ptrdiff_test_all(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t cmp_value);
+size_t shmem_short_test_any(short *ivars, size_t nelems, const int *status, int cmp, short cmp_value);
 size_t shmem_int_test_any(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value);
 size_t shmem_long_test_any(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value);
 size_t shmem_longlong_test_any(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value);
+size_t shmem_ushort_test_any(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short cmp_value);
 size_t shmem_uint_test_any(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value);
 size_t shmem_ulong_test_any(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value);
 size_t shmem_ulonglong_test_any(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value);
@@ -1842,9 +1880,11 @@ size_t shmem_uint32_test_any(uint32_t *ivars, size_t nelems, const int *status, 
 size_t shmem_uint64_test_any(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t cmp_value);
 size_t shmem_size_test_any(size_t *ivars, size_t nelems, const int *status, int cmp, size_t cmp_value);
 size_t shmem_ptrdiff_test_any(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t cmp_value);
+size_t shmem_short_test_some(short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, short cmp_value);
 size_t shmem_int_test_some(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value);
 size_t shmem_long_test_some(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value);
 size_t shmem_longlong_test_some(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value);
+size_t shmem_ushort_test_some(unsigned short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned short cmp_value);
 size_t shmem_uint_test_some(unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned int cmp_value);
 size_t shmem_ulong_test_some(unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long cmp_value);
 size_t shmem_ulonglong_test_some(unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long long cmp_value);
@@ -1854,9 +1894,11 @@ size_t shmem_uint32_test_some(uint32_t *ivars, size_t nelems, size_t *indices, c
 size_t shmem_uint64_test_some(uint64_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, uint64_t cmp_value);
 size_t shmem_size_test_some(size_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, size_t cmp_value);
 size_t shmem_ptrdiff_test_some(ptrdiff_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, ptrdiff_t cmp_value);
+int shmem_short_test_all_vector(short *ivars, size_t nelems, const int *status, int cmp, const short *cmp_values);
 int shmem_int_test_all_vector(int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values);
 int shmem_long_test_all_vector(long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values);
 int shmem_longlong_test_all_vector(long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values);
+int shmem_ushort_test_all_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values);
 int shmem_uint_test_all_vector(unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values);
 int shmem_ulong_test_all_vector(unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values);
 int shmem_ulonglong_test_all_vector(unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values);
@@ -1866,9 +1908,11 @@ int shmem_uint32_test_all_vector(uint32_t *ivars, size_t nelems, const int *stat
 int shmem_uint64_test_all_vector(uint64_t *ivars, size_t nelems, const int *status, int cmp, const uint64_t *cmp_values);
 int shmem_size_test_all_vector(size_t *ivars, size_t nelems, const int *status, int cmp, const size_t *cmp_values);
 int shmem_ptrdiff_test_all_vector(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, const ptrdiff_t *cmp_values);
+size_t shmem_short_test_any_vector(short *ivars, size_t nelems, const int *status, int cmp, const short *cmp_values);
 size_t shmem_int_test_any_vector(int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values);
 size_t shmem_long_test_any_vector(long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values);
 size_t shmem_longlong_test_any_vector(long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values);
+size_t shmem_ushort_test_any_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values);
 size_t shmem_uint_test_any_vector(unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values);
 size_t shmem_ulong_test_any_vector(unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values);
 size_t shmem_ulonglong_test_any_vector(unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values);
@@ -1878,9 +1922,11 @@ size_t shmem_uint32_test_any_vector(uint32_t *ivars, size_t nelems, const int *s
 size_t shmem_uint64_test_any_vector(uint64_t *ivars, size_t nelems, const int *status, int cmp, const uint64_t *cmp_values);
 size_t shmem_size_test_any_vector(size_t *ivars, size_t nelems, const int *status, int cmp, const size_t *cmp_values);
 size_t shmem_ptrdiff_test_any_vector(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, const ptrdiff_t *cmp_values);
+size_t shmem_short_test_some_vector(short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const short *cmp_values);
 size_t shmem_int_test_some_vector(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const int *cmp_values);
 size_t shmem_long_test_some_vector(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long *cmp_values);
 size_t shmem_longlong_test_some_vector(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long long *cmp_values);
+size_t shmem_ushort_test_some_vector(unsigned short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned short *cmp_values);
 size_t shmem_uint_test_some_vector(unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned int *cmp_values);
 size_t shmem_ulong_test_some_vector(unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long *cmp_values);
 size_t shmem_ulonglong_test_some_vector(unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long long *cmp_values);
@@ -3534,9 +3580,11 @@ void pshmem_uint32_wait_until(uint32_t *ivar, int cmp, uint32_t cmp_value);
 void pshmem_uint64_wait_until(uint64_t *ivar, int cmp, uint64_t cmp_value);
 void pshmem_size_wait_until(size_t *ivar, int cmp, size_t cmp_value);
 void pshmem_ptrdiff_wait_until(ptrdiff_t *ivar, int cmp, ptrdiff_t cmp_value);
+void pshmem_short_wait_until_all(short *ivars, size_t nelems, const int *status, int cmp, short cmp_value);
 void pshmem_int_wait_until_all(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value);
 void pshmem_long_wait_until_all(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value);
 void pshmem_longlong_wait_until_all(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value);
+void pshmem_ushort_wait_until_all(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short cmp_value);
 void pshmem_uint_wait_until_all(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value);
 void pshmem_ulong_wait_until_all(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value);
 void pshmem_ulonglong_wait_until_all(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value);
@@ -3546,9 +3594,11 @@ void pshmem_uint32_wait_until_all(uint32_t *ivars, size_t nelems, const int *sta
 void pshmem_uint64_wait_until_all(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t cmp_value);
 void pshmem_size_wait_until_all(size_t *ivars, size_t nelems, const int *status, int cmp, size_t cmp_value);
 void pshmem_ptrdiff_wait_until_all(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t cmp_value);
+size_t pshmem_short_wait_until_any(short *ivars, size_t nelems, const int *status, int cmp, short cmp_value);
 size_t pshmem_int_wait_until_any(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value);
 size_t pshmem_long_wait_until_any(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value);
 size_t pshmem_longlong_wait_until_any(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value);
+size_t pshmem_ushort_wait_until_any(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short cmp_value);
 size_t pshmem_uint_wait_until_any(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value);
 size_t pshmem_ulong_wait_until_any(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value);
 size_t pshmem_ulonglong_wait_until_any(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value);
@@ -3558,9 +3608,11 @@ size_t pshmem_uint32_wait_until_any(uint32_t *ivars, size_t nelems, const int *s
 size_t pshmem_uint64_wait_until_any(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t cmp_value);
 size_t pshmem_size_wait_until_any(size_t *ivars, size_t nelems, const int *status, int cmp, size_t cmp_value);
 size_t pshmem_ptrdiff_wait_until_any(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t cmp_value);
+size_t pshmem_short_wait_until_some(short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, short cmp_value);
 size_t pshmem_int_wait_until_some(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value);
 size_t pshmem_long_wait_until_some(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value);
 size_t pshmem_longlong_wait_until_some(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value);
+size_t pshmem_ushort_wait_until_some(unsigned short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned short cmp_value);
 size_t pshmem_uint_wait_until_some(unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned int cmp_value);
 size_t pshmem_ulong_wait_until_some(unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long cmp_value);
 size_t pshmem_ulonglong_wait_until_some(unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long long cmp_value);
@@ -3570,9 +3622,11 @@ size_t pshmem_uint32_wait_until_some(uint32_t *ivars, size_t nelems, size_t *ind
 size_t pshmem_uint64_wait_until_some(uint64_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, uint64_t cmp_value);
 size_t pshmem_size_wait_until_some(size_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, size_t cmp_value);
 size_t pshmem_ptrdiff_wait_until_some(ptrdiff_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, ptrdiff_t cmp_value);
+void pshmem_short_wait_until_all_vector(short *ivars, size_t nelems, const int *status, int cmp, const short *cmp_values);
 void pshmem_int_wait_until_all_vector(int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values);
 void pshmem_long_wait_until_all_vector(long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values);
 void pshmem_longlong_wait_until_all_vector(long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values);
+void pshmem_ushort_wait_until_all_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values);
 void pshmem_uint_wait_until_all_vector(unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values);
 void pshmem_ulong_wait_until_all_vector(unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values);
 void pshmem_ulonglong_wait_until_all_vector(unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values);
@@ -3582,9 +3636,11 @@ void pshmem_uint32_wait_until_all_vector(uint32_t *ivars, size_t nelems, const i
 void pshmem_uint64_wait_until_all_vector(uint64_t *ivars, size_t nelems, const int *status, int cmp, const uint64_t *cmp_values);
 void pshmem_size_wait_until_all_vector(size_t *ivars, size_t nelems, const int *status, int cmp, const size_t *cmp_values);
 void pshmem_ptrdiff_wait_until_all_vector(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, const ptrdiff_t *cmp_values);
+size_t pshmem_short_wait_until_any_vector(short *ivars, size_t nelems, const int *status, int cmp, const short *cmp_values);
 size_t pshmem_int_wait_until_any_vector(int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values);
 size_t pshmem_long_wait_until_any_vector(long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values);
 size_t pshmem_longlong_wait_until_any_vector(long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values);
+size_t pshmem_ushort_wait_until_any_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values);
 size_t pshmem_uint_wait_until_any_vector(unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values);
 size_t pshmem_ulong_wait_until_any_vector(unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values);
 size_t pshmem_ulonglong_wait_until_any_vector(unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values);
@@ -3594,9 +3650,11 @@ size_t pshmem_uint32_wait_until_any_vector(uint32_t *ivars, size_t nelems, const
 size_t pshmem_uint64_wait_until_any_vector(uint64_t *ivars, size_t nelems, const int *status, int cmp, const uint64_t *cmp_values);
 size_t pshmem_size_wait_until_any_vector(size_t *ivars, size_t nelems, const int *status, int cmp, const size_t *cmp_values);
 size_t pshmem_ptrdiff_wait_until_any_vector(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, const ptrdiff_t *cmp_values);
+size_t pshmem_short_wait_until_some_vector(short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const short *cmp_values);
 size_t pshmem_int_wait_until_some_vector(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const int *cmp_values);
 size_t pshmem_long_wait_until_some_vector(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long *cmp_values);
 size_t pshmem_longlong_wait_until_some_vector(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long long *cmp_values);
+size_t pshmem_ushort_wait_until_some_vector(unsigned short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned short *cmp_values);
 size_t pshmem_uint_wait_until_some_vector(unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned int *cmp_values);
 size_t pshmem_ulong_wait_until_some_vector(unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long *cmp_values);
 size_t pshmem_ulonglong_wait_until_some_vector(unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long long *cmp_values);
@@ -3620,9 +3678,11 @@ int pshmem_uint32_test(uint32_t *ivar, int cmp, uint32_t cmp_value);
 int pshmem_uint64_test(uint64_t *ivar, int cmp, uint64_t cmp_value);
 int pshmem_size_test(size_t *ivar, int cmp, size_t cmp_value);
 int pshmem_ptrdiff_test(ptrdiff_t *ivar, int cmp, ptrdiff_t cmp_value);
+int pshmem_short_test_all(short *ivars, size_t nelems, const int *status, int cmp, short cmp_value);
 int pshmem_int_test_all(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value);
 int pshmem_long_test_all(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value);
 int pshmem_longlong_test_all(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value);
+int pshmem_ushort_test_all(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short cmp_value);
 int pshmem_uint_test_all(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value);
 int pshmem_ulong_test_all(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value);
 int pshmem_ulonglong_test_all(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value);
@@ -3632,9 +3692,11 @@ int pshmem_uint32_test_all(uint32_t *ivars, size_t nelems, const int *status, in
 int pshmem_uint64_test_all(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t cmp_value);
 int pshmem_size_test_all(size_t *ivars, size_t nelems, const int *status, int cmp, size_t cmp_value);
 int pshmem_ptrdiff_test_all(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t cmp_value);
+size_t pshmem_short_test_any(short *ivars, size_t nelems, const int *status, int cmp, short cmp_value);
 size_t pshmem_int_test_any(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value);
 size_t pshmem_long_test_any(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value);
 size_t pshmem_longlong_test_any(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value);
+size_t pshmem_ushort_test_any(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short cmp_value);
 size_t pshmem_uint_test_any(unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value);
 size_t pshmem_ulong_test_any(unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value);
 size_t pshmem_ulonglong_test_any(unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value);
@@ -3644,9 +3706,11 @@ size_t pshmem_uint32_test_any(uint32_t *ivars, size_t nelems, const int *status,
 size_t pshmem_uint64_test_any(uint64_t *ivars, size_t nelems, const int *status, int cmp, uint64_t cmp_value);
 size_t pshmem_size_test_any(size_t *ivars, size_t nelems, const int *status, int cmp, size_t cmp_value);
 size_t pshmem_ptrdiff_test_any(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t cmp_value);
+size_t pshmem_short_test_some(short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, short cmp_value);
 size_t pshmem_int_test_some(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value);
 size_t pshmem_long_test_some(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value);
 size_t pshmem_longlong_test_some(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value);
+size_t pshmem_ushort_test_some(unsigned short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned short cmp_value);
 size_t pshmem_uint_test_some(unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned int cmp_value);
 size_t pshmem_ulong_test_some(unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long cmp_value);
 size_t pshmem_ulonglong_test_some(unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long long cmp_value);
@@ -3656,9 +3720,11 @@ size_t pshmem_uint32_test_some(uint32_t *ivars, size_t nelems, size_t *indices, 
 size_t pshmem_uint64_test_some(uint64_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, uint64_t cmp_value);
 size_t pshmem_size_test_some(size_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, size_t cmp_value);
 size_t pshmem_ptrdiff_test_some(ptrdiff_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, ptrdiff_t cmp_value);
+int pshmem_short_test_all_vector(short *ivars, size_t nelems, const int *status, int cmp, const short *cmp_values);
 int pshmem_int_test_all_vector(int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values);
 int pshmem_long_test_all_vector(long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values);
 int pshmem_longlong_test_all_vector(long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values);
+int pshmem_ushort_test_all_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values);
 int pshmem_uint_test_all_vector(unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values);
 int pshmem_ulong_test_all_vector(unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values);
 int pshmem_ulonglong_test_all_vector(unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values);
@@ -3668,9 +3734,11 @@ int pshmem_uint32_test_all_vector(uint32_t *ivars, size_t nelems, const int *sta
 int pshmem_uint64_test_all_vector(uint64_t *ivars, size_t nelems, const int *status, int cmp, const uint64_t *cmp_values);
 int pshmem_size_test_all_vector(size_t *ivars, size_t nelems, const int *status, int cmp, const size_t *cmp_values);
 int pshmem_ptrdiff_test_all_vector(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, const ptrdiff_t *cmp_values);
+size_t pshmem_short_test_any_vector(short *ivars, size_t nelems, const int *status, int cmp, const short *cmp_values);
 size_t pshmem_int_test_any_vector(int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values);
 size_t pshmem_long_test_any_vector(long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values);
 size_t pshmem_longlong_test_any_vector(long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values);
+size_t pshmem_ushort_test_any_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values);
 size_t pshmem_uint_test_any_vector(unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values);
 size_t pshmem_ulong_test_any_vector(unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values);
 size_t pshmem_ulonglong_test_any_vector(unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values);
@@ -3680,9 +3748,11 @@ size_t pshmem_uint32_test_any_vector(uint32_t *ivars, size_t nelems, const int *
 size_t pshmem_uint64_test_any_vector(uint64_t *ivars, size_t nelems, const int *status, int cmp, const uint64_t *cmp_values);
 size_t pshmem_size_test_any_vector(size_t *ivars, size_t nelems, const int *status, int cmp, const size_t *cmp_values);
 size_t pshmem_ptrdiff_test_any_vector(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, const ptrdiff_t *cmp_values);
+size_t pshmem_short_test_some_vector(short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const short *cmp_values);
 size_t pshmem_int_test_some_vector(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const int *cmp_values);
 size_t pshmem_long_test_some_vector(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long *cmp_values);
 size_t pshmem_longlong_test_some_vector(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long long *cmp_values);
+size_t pshmem_ushort_test_some_vector(unsigned short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned short *cmp_values);
 size_t pshmem_uint_test_some_vector(unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned int *cmp_values);
 size_t pshmem_ulong_test_some_vector(unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long *cmp_values);
 size_t pshmem_ulonglong_test_some_vector(unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long long *cmp_values);
@@ -4538,39 +4608,51 @@ static inline int shmem_test(unsigned short * ivar, int cmp, unsigned short cmp_
 static inline int shmem_test(unsigned int * ivar, int cmp, unsigned int cmp_value) { return shmem_uint_test(ivar, cmp, cmp_value); }
 static inline int shmem_test(unsigned long * ivar, int cmp, unsigned long cmp_value) { return shmem_ulong_test(ivar, cmp, cmp_value); }
 static inline int shmem_test(unsigned long long * ivar, int cmp, unsigned long long cmp_value) { return shmem_ulonglong_test(ivar, cmp, cmp_value); }
+static inline int shmem_test_all(short * ivars, size_t nelems, const int * status, int cmp, short cmp_value) { return shmem_short_test_all(ivars, nelems, status, cmp, cmp_value); }
 static inline int shmem_test_all(int * ivars, size_t nelems, const int * status, int cmp, int cmp_value) { return shmem_int_test_all(ivars, nelems, status, cmp, cmp_value); }
 static inline int shmem_test_all(long * ivars, size_t nelems, const int * status, int cmp, long cmp_value) { return shmem_long_test_all(ivars, nelems, status, cmp, cmp_value); }
 static inline int shmem_test_all(long long * ivars, size_t nelems, const int * status, int cmp, long long cmp_value) { return shmem_longlong_test_all(ivars, nelems, status, cmp, cmp_value); }
+static inline int shmem_test_all(unsigned short * ivars, size_t nelems, const int * status, int cmp, unsigned short cmp_value) { return shmem_ushort_test_all(ivars, nelems, status, cmp, cmp_value); }
 static inline int shmem_test_all(unsigned int * ivars, size_t nelems, const int * status, int cmp, unsigned int cmp_value) { return shmem_uint_test_all(ivars, nelems, status, cmp, cmp_value); }
 static inline int shmem_test_all(unsigned long * ivars, size_t nelems, const int * status, int cmp, unsigned long cmp_value) { return shmem_ulong_test_all(ivars, nelems, status, cmp, cmp_value); }
 static inline int shmem_test_all(unsigned long long * ivars, size_t nelems, const int * status, int cmp, unsigned long long cmp_value) { return shmem_ulonglong_test_all(ivars, nelems, status, cmp, cmp_value); }
+static inline int shmem_test_all_vector(short * ivars, size_t nelems, const int * status, int cmp, const short * cmp_values) { return shmem_short_test_all_vector(ivars, nelems, status, cmp, cmp_values); }
 static inline int shmem_test_all_vector(int * ivars, size_t nelems, const int * status, int cmp, const int * cmp_values) { return shmem_int_test_all_vector(ivars, nelems, status, cmp, cmp_values); }
 static inline int shmem_test_all_vector(long * ivars, size_t nelems, const int * status, int cmp, const long * cmp_values) { return shmem_long_test_all_vector(ivars, nelems, status, cmp, cmp_values); }
 static inline int shmem_test_all_vector(long long * ivars, size_t nelems, const int * status, int cmp, const long long * cmp_values) { return shmem_longlong_test_all_vector(ivars, nelems, status, cmp, cmp_values); }
+static inline int shmem_test_all_vector(unsigned short * ivars, size_t nelems, const int * status, int cmp, const unsigned short * cmp_values) { return shmem_ushort_test_all_vector(ivars, nelems, status, cmp, cmp_values); }
 static inline int shmem_test_all_vector(unsigned int * ivars, size_t nelems, const int * status, int cmp, const unsigned int * cmp_values) { return shmem_uint_test_all_vector(ivars, nelems, status, cmp, cmp_values); }
 static inline int shmem_test_all_vector(unsigned long * ivars, size_t nelems, const int * status, int cmp, const unsigned long * cmp_values) { return shmem_ulong_test_all_vector(ivars, nelems, status, cmp, cmp_values); }
 static inline int shmem_test_all_vector(unsigned long long * ivars, size_t nelems, const int * status, int cmp, const unsigned long long * cmp_values) { return shmem_ulonglong_test_all_vector(ivars, nelems, status, cmp, cmp_values); }
+static inline size_t shmem_test_any(short * ivars, size_t nelems, const int * status, int cmp, short cmp_value) { return shmem_short_test_any(ivars, nelems, status, cmp, cmp_value); }
 static inline size_t shmem_test_any(int * ivars, size_t nelems, const int * status, int cmp, int cmp_value) { return shmem_int_test_any(ivars, nelems, status, cmp, cmp_value); }
 static inline size_t shmem_test_any(long * ivars, size_t nelems, const int * status, int cmp, long cmp_value) { return shmem_long_test_any(ivars, nelems, status, cmp, cmp_value); }
 static inline size_t shmem_test_any(long long * ivars, size_t nelems, const int * status, int cmp, long long cmp_value) { return shmem_longlong_test_any(ivars, nelems, status, cmp, cmp_value); }
+static inline size_t shmem_test_any(unsigned short * ivars, size_t nelems, const int * status, int cmp, unsigned short cmp_value) { return shmem_ushort_test_any(ivars, nelems, status, cmp, cmp_value); }
 static inline size_t shmem_test_any(unsigned int * ivars, size_t nelems, const int * status, int cmp, unsigned int cmp_value) { return shmem_uint_test_any(ivars, nelems, status, cmp, cmp_value); }
 static inline size_t shmem_test_any(unsigned long * ivars, size_t nelems, const int * status, int cmp, unsigned long cmp_value) { return shmem_ulong_test_any(ivars, nelems, status, cmp, cmp_value); }
 static inline size_t shmem_test_any(unsigned long long * ivars, size_t nelems, const int * status, int cmp, unsigned long long cmp_value) { return shmem_ulonglong_test_any(ivars, nelems, status, cmp, cmp_value); }
+static inline size_t shmem_test_any_vector(short * ivars, size_t nelems, const int * status, int cmp, const short * cmp_values) { return shmem_short_test_any_vector(ivars, nelems, status, cmp, cmp_values); }
 static inline size_t shmem_test_any_vector(int * ivars, size_t nelems, const int * status, int cmp, const int * cmp_values) { return shmem_int_test_any_vector(ivars, nelems, status, cmp, cmp_values); }
 static inline size_t shmem_test_any_vector(long * ivars, size_t nelems, const int * status, int cmp, const long * cmp_values) { return shmem_long_test_any_vector(ivars, nelems, status, cmp, cmp_values); }
 static inline size_t shmem_test_any_vector(long long * ivars, size_t nelems, const int * status, int cmp, const long long * cmp_values) { return shmem_longlong_test_any_vector(ivars, nelems, status, cmp, cmp_values); }
+static inline size_t shmem_test_any_vector(unsigned short * ivars, size_t nelems, const int * status, int cmp, const unsigned short * cmp_values) { return shmem_ushort_test_any_vector(ivars, nelems, status, cmp, cmp_values); }
 static inline size_t shmem_test_any_vector(unsigned int * ivars, size_t nelems, const int * status, int cmp, const unsigned int * cmp_values) { return shmem_uint_test_any_vector(ivars, nelems, status, cmp, cmp_values); }
 static inline size_t shmem_test_any_vector(unsigned long * ivars, size_t nelems, const int * status, int cmp, const unsigned long * cmp_values) { return shmem_ulong_test_any_vector(ivars, nelems, status, cmp, cmp_values); }
 static inline size_t shmem_test_any_vector(unsigned long long * ivars, size_t nelems, const int * status, int cmp, const unsigned long long * cmp_values) { return shmem_ulonglong_test_any_vector(ivars, nelems, status, cmp, cmp_values); }
+static inline size_t shmem_test_some(short * ivars, size_t nelems, size_t * indices, const int * status, int cmp, short cmp_value) { return shmem_short_test_some(ivars, nelems, indices, status, cmp, cmp_value); }
 static inline size_t shmem_test_some(int * ivars, size_t nelems, size_t * indices, const int * status, int cmp, int cmp_value) { return shmem_int_test_some(ivars, nelems, indices, status, cmp, cmp_value); }
 static inline size_t shmem_test_some(long * ivars, size_t nelems, size_t * indices, const int * status, int cmp, long cmp_value) { return shmem_long_test_some(ivars, nelems, indices, status, cmp, cmp_value); }
 static inline size_t shmem_test_some(long long * ivars, size_t nelems, size_t * indices, const int * status, int cmp, long long cmp_value) { return shmem_longlong_test_some(ivars, nelems, indices, status, cmp, cmp_value); }
+static inline size_t shmem_test_some(unsigned short * ivars, size_t nelems, size_t * indices, const int * status, int cmp, unsigned short cmp_value) { return shmem_ushort_test_some(ivars, nelems, indices, status, cmp, cmp_value); }
 static inline size_t shmem_test_some(unsigned int * ivars, size_t nelems, size_t * indices, const int * status, int cmp, unsigned int cmp_value) { return shmem_uint_test_some(ivars, nelems, indices, status, cmp, cmp_value); }
 static inline size_t shmem_test_some(unsigned long * ivars, size_t nelems, size_t * indices, const int * status, int cmp, unsigned long cmp_value) { return shmem_ulong_test_some(ivars, nelems, indices, status, cmp, cmp_value); }
 static inline size_t shmem_test_some(unsigned long long * ivars, size_t nelems, size_t * indices, const int * status, int cmp, unsigned long long cmp_value) { return shmem_ulonglong_test_some(ivars, nelems, indices, status, cmp, cmp_value); }
+static inline size_t shmem_test_some_vector(short * ivars, size_t nelems, size_t * indices, const int * status, int cmp, const short * cmp_values) { return shmem_short_test_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
 static inline size_t shmem_test_some_vector(int * ivars, size_t nelems, size_t * indices, const int * status, int cmp, const int * cmp_values) { return shmem_int_test_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
 static inline size_t shmem_test_some_vector(long * ivars, size_t nelems, size_t * indices, const int * status, int cmp, const long * cmp_values) { return shmem_long_test_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
 static inline size_t shmem_test_some_vector(long long * ivars, size_t nelems, size_t * indices, const int * status, int cmp, const long long * cmp_values) { return shmem_longlong_test_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
+static inline size_t shmem_test_some_vector(unsigned short * ivars, size_t nelems, size_t * indices, const int * status, int cmp, const unsigned short * cmp_values) { return shmem_ushort_test_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
 static inline size_t shmem_test_some_vector(unsigned int * ivars, size_t nelems, size_t * indices, const int * status, int cmp, const unsigned int * cmp_values) { return shmem_uint_test_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
 static inline size_t shmem_test_some_vector(unsigned long * ivars, size_t nelems, size_t * indices, const int * status, int cmp, const unsigned long * cmp_values) { return shmem_ulong_test_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
 static inline size_t shmem_test_some_vector(unsigned long long * ivars, size_t nelems, size_t * indices, const int * status, int cmp, const unsigned long long * cmp_values) { return shmem_ulonglong_test_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
@@ -4581,39 +4663,51 @@ static inline void shmem_wait_until(unsigned short * ivar, int cmp, unsigned sho
 static inline void shmem_wait_until(unsigned int * ivar, int cmp, unsigned int cmp_value) { shmem_uint_wait_until(ivar, cmp, cmp_value); }
 static inline void shmem_wait_until(unsigned long * ivar, int cmp, unsigned long cmp_value) { shmem_ulong_wait_until(ivar, cmp, cmp_value); }
 static inline void shmem_wait_until(unsigned long long * ivar, int cmp, unsigned long long cmp_value) { shmem_ulonglong_wait_until(ivar, cmp, cmp_value); }
+static inline void shmem_wait_until_all(short * ivars, size_t nelems, const int * status, int cmp, short cmp_value) { shmem_short_wait_until_all(ivars, nelems, status, cmp, cmp_value); }
 static inline void shmem_wait_until_all(int * ivars, size_t nelems, const int * status, int cmp, int cmp_value) { shmem_int_wait_until_all(ivars, nelems, status, cmp, cmp_value); }
 static inline void shmem_wait_until_all(long * ivars, size_t nelems, const int * status, int cmp, long cmp_value) { shmem_long_wait_until_all(ivars, nelems, status, cmp, cmp_value); }
 static inline void shmem_wait_until_all(long long * ivars, size_t nelems, const int * status, int cmp, long long cmp_value) { shmem_longlong_wait_until_all(ivars, nelems, status, cmp, cmp_value); }
+static inline void shmem_wait_until_all(unsigned short * ivars, size_t nelems, const int * status, int cmp, unsigned short cmp_value) { shmem_ushort_wait_until_all(ivars, nelems, status, cmp, cmp_value); }
 static inline void shmem_wait_until_all(unsigned int * ivars, size_t nelems, const int * status, int cmp, unsigned int cmp_value) { shmem_uint_wait_until_all(ivars, nelems, status, cmp, cmp_value); }
 static inline void shmem_wait_until_all(unsigned long * ivars, size_t nelems, const int * status, int cmp, unsigned long cmp_value) { shmem_ulong_wait_until_all(ivars, nelems, status, cmp, cmp_value); }
 static inline void shmem_wait_until_all(unsigned long long * ivars, size_t nelems, const int * status, int cmp, unsigned long long cmp_value) { shmem_ulonglong_wait_until_all(ivars, nelems, status, cmp, cmp_value); }
+static inline void shmem_wait_until_all_vector(short * ivars, size_t nelems, const int * status, int cmp, const short * cmp_values) { shmem_short_wait_until_all_vector(ivars, nelems, status, cmp, cmp_values); }
 static inline void shmem_wait_until_all_vector(int * ivars, size_t nelems, const int * status, int cmp, const int * cmp_values) { shmem_int_wait_until_all_vector(ivars, nelems, status, cmp, cmp_values); }
 static inline void shmem_wait_until_all_vector(long * ivars, size_t nelems, const int * status, int cmp, const long * cmp_values) { shmem_long_wait_until_all_vector(ivars, nelems, status, cmp, cmp_values); }
 static inline void shmem_wait_until_all_vector(long long * ivars, size_t nelems, const int * status, int cmp, const long long * cmp_values) { shmem_longlong_wait_until_all_vector(ivars, nelems, status, cmp, cmp_values); }
+static inline void shmem_wait_until_all_vector(unsigned short * ivars, size_t nelems, const int * status, int cmp, const unsigned short * cmp_values) { shmem_ushort_wait_until_all_vector(ivars, nelems, status, cmp, cmp_values); }
 static inline void shmem_wait_until_all_vector(unsigned int * ivars, size_t nelems, const int * status, int cmp, const unsigned int * cmp_values) { shmem_uint_wait_until_all_vector(ivars, nelems, status, cmp, cmp_values); }
 static inline void shmem_wait_until_all_vector(unsigned long * ivars, size_t nelems, const int * status, int cmp, const unsigned long * cmp_values) { shmem_ulong_wait_until_all_vector(ivars, nelems, status, cmp, cmp_values); }
 static inline void shmem_wait_until_all_vector(unsigned long long * ivars, size_t nelems, const int * status, int cmp, const unsigned long long * cmp_values) { shmem_ulonglong_wait_until_all_vector(ivars, nelems, status, cmp, cmp_values); }
+static inline size_t shmem_wait_until_any(short * ivars, size_t nelems, const int * status, int cmp, short cmp_value) { return shmem_short_wait_until_any(ivars, nelems, status, cmp, cmp_value); }
 static inline size_t shmem_wait_until_any(int * ivars, size_t nelems, const int * status, int cmp, int cmp_value) { return shmem_int_wait_until_any(ivars, nelems, status, cmp, cmp_value); }
 static inline size_t shmem_wait_until_any(long * ivars, size_t nelems, const int * status, int cmp, long cmp_value) { return shmem_long_wait_until_any(ivars, nelems, status, cmp, cmp_value); }
 static inline size_t shmem_wait_until_any(long long * ivars, size_t nelems, const int * status, int cmp, long long cmp_value) { return shmem_longlong_wait_until_any(ivars, nelems, status, cmp, cmp_value); }
+static inline size_t shmem_wait_until_any(unsigned short * ivars, size_t nelems, const int * status, int cmp, unsigned short cmp_value) { return shmem_ushort_wait_until_any(ivars, nelems, status, cmp, cmp_value); }
 static inline size_t shmem_wait_until_any(unsigned int * ivars, size_t nelems, const int * status, int cmp, unsigned int cmp_value) { return shmem_uint_wait_until_any(ivars, nelems, status, cmp, cmp_value); }
 static inline size_t shmem_wait_until_any(unsigned long * ivars, size_t nelems, const int * status, int cmp, unsigned long cmp_value) { return shmem_ulong_wait_until_any(ivars, nelems, status, cmp, cmp_value); }
 static inline size_t shmem_wait_until_any(unsigned long long * ivars, size_t nelems, const int * status, int cmp, unsigned long long cmp_value) { return shmem_ulonglong_wait_until_any(ivars, nelems, status, cmp, cmp_value); }
+static inline size_t shmem_wait_until_any_vector(short * ivars, size_t nelems, const int * status, int cmp, const short * cmp_values) { return shmem_short_wait_until_any_vector(ivars, nelems, status, cmp, cmp_values); }
 static inline size_t shmem_wait_until_any_vector(int * ivars, size_t nelems, const int * status, int cmp, const int * cmp_values) { return shmem_int_wait_until_any_vector(ivars, nelems, status, cmp, cmp_values); }
 static inline size_t shmem_wait_until_any_vector(long * ivars, size_t nelems, const int * status, int cmp, const long * cmp_values) { return shmem_long_wait_until_any_vector(ivars, nelems, status, cmp, cmp_values); }
 static inline size_t shmem_wait_until_any_vector(long long * ivars, size_t nelems, const int * status, int cmp, const long long * cmp_values) { return shmem_longlong_wait_until_any_vector(ivars, nelems, status, cmp, cmp_values); }
+static inline size_t shmem_wait_until_any_vector(unsigned short * ivars, size_t nelems, const int * status, int cmp, const unsigned short * cmp_values) { return shmem_ushort_wait_until_any_vector(ivars, nelems, status, cmp, cmp_values); }
 static inline size_t shmem_wait_until_any_vector(unsigned int * ivars, size_t nelems, const int * status, int cmp, const unsigned int * cmp_values) { return shmem_uint_wait_until_any_vector(ivars, nelems, status, cmp, cmp_values); }
 static inline size_t shmem_wait_until_any_vector(unsigned long * ivars, size_t nelems, const int * status, int cmp, const unsigned long * cmp_values) { return shmem_ulong_wait_until_any_vector(ivars, nelems, status, cmp, cmp_values); }
 static inline size_t shmem_wait_until_any_vector(unsigned long long * ivars, size_t nelems, const int * status, int cmp, const unsigned long long * cmp_values) { return shmem_ulonglong_wait_until_any_vector(ivars, nelems, status, cmp, cmp_values); }
+static inline size_t shmem_wait_until_some(short * ivars, size_t nelems, size_t * indices, const int * status, int cmp, short cmp_value) { return shmem_short_wait_until_some(ivars, nelems, indices, status, cmp, cmp_value); }
 static inline size_t shmem_wait_until_some(int * ivars, size_t nelems, size_t * indices, const int * status, int cmp, int cmp_value) { return shmem_int_wait_until_some(ivars, nelems, indices, status, cmp, cmp_value); }
 static inline size_t shmem_wait_until_some(long * ivars, size_t nelems, size_t * indices, const int * status, int cmp, long cmp_value) { return shmem_long_wait_until_some(ivars, nelems, indices, status, cmp, cmp_value); }
 static inline size_t shmem_wait_until_some(long long * ivars, size_t nelems, size_t * indices, const int * status, int cmp, long long cmp_value) { return shmem_longlong_wait_until_some(ivars, nelems, indices, status, cmp, cmp_value); }
+static inline size_t shmem_wait_until_some(unsigned short * ivars, size_t nelems, size_t * indices, const int * status, int cmp, unsigned short cmp_value) { return shmem_ushort_wait_until_some(ivars, nelems, indices, status, cmp, cmp_value); }
 static inline size_t shmem_wait_until_some(unsigned int * ivars, size_t nelems, size_t * indices, const int * status, int cmp, unsigned int cmp_value) { return shmem_uint_wait_until_some(ivars, nelems, indices, status, cmp, cmp_value); }
 static inline size_t shmem_wait_until_some(unsigned long * ivars, size_t nelems, size_t * indices, const int * status, int cmp, unsigned long cmp_value) { return shmem_ulong_wait_until_some(ivars, nelems, indices, status, cmp, cmp_value); }
 static inline size_t shmem_wait_until_some(unsigned long long * ivars, size_t nelems, size_t * indices, const int * status, int cmp, unsigned long long cmp_value) { return shmem_ulonglong_wait_until_some(ivars, nelems, indices, status, cmp, cmp_value); }
+static inline size_t shmem_wait_until_some_vector(short * ivars, size_t nelems, size_t * indices, const int * status, int cmp, const short * cmp_values) { return shmem_short_wait_until_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
 static inline size_t shmem_wait_until_some_vector(int * ivars, size_t nelems, size_t * indices, const int * status, int cmp, const int * cmp_values) { return shmem_int_wait_until_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
 static inline size_t shmem_wait_until_some_vector(long * ivars, size_t nelems, size_t * indices, const int * status, int cmp, const long * cmp_values) { return shmem_long_wait_until_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
 static inline size_t shmem_wait_until_some_vector(long long * ivars, size_t nelems, size_t * indices, const int * status, int cmp, const long long * cmp_values) { return shmem_longlong_wait_until_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
+static inline size_t shmem_wait_until_some_vector(unsigned short * ivars, size_t nelems, size_t * indices, const int * status, int cmp, const unsigned short * cmp_values) { return shmem_ushort_wait_until_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
 static inline size_t shmem_wait_until_some_vector(unsigned int * ivars, size_t nelems, size_t * indices, const int * status, int cmp, const unsigned int * cmp_values) { return shmem_uint_wait_until_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
 static inline size_t shmem_wait_until_some_vector(unsigned long * ivars, size_t nelems, size_t * indices, const int * status, int cmp, const unsigned long * cmp_values) { return shmem_ulong_wait_until_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
 static inline size_t shmem_wait_until_some_vector(unsigned long long * ivars, size_t nelems, size_t * indices, const int * status, int cmp, const unsigned long long * cmp_values) { return shmem_ulonglong_wait_until_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
@@ -4626,6 +4720,30 @@ static inline int shmem_xor_reduce(shmem_team_t team, int8_t * dest, const int8_
 static inline int shmem_xor_reduce(shmem_team_t team, int16_t * dest, const int16_t * source, size_t nreduce) { return shmem_int16_xor_reduce(team, dest, source, nreduce); }
 static inline int shmem_xor_reduce(shmem_team_t team, int32_t * dest, const int32_t * source, size_t nreduce) { return shmem_int32_xor_reduce(team, dest, source, nreduce); }
 static inline int shmem_xor_reduce(shmem_team_t team, int64_t * dest, const int64_t * source, size_t nreduce) { return shmem_int64_xor_reduce(team, dest, source, nreduce); }
+#if defined(__GNUC__)
+__extension__ typedef double _Complex isthmus_shmem_c_complexd;
+__extension__ typedef float _Complex isthmus_shmem_c_complexf;
+static inline int shmem_complexd_sum_reduce(shmem_team_t team, isthmus_shmem_c_complexd * dest, const isthmus_shmem_c_complexd * source, size_t nreduce) { return shmem_complexd_sum_reduce(team, reinterpret_cast<ISTHMUS_SHMEM_COMPLEXD *>(dest), reinterpret_cast<const ISTHMUS_SHMEM_COMPLEXD *>(source), nreduce); }
+static inline int shmem_sum_reduce(shmem_team_t team, isthmus_shmem_c_complexd * dest, const isthmus_shmem_c_complexd * source, size_t nreduce) { return shmem_complexd_sum_reduce(team, reinterpret_cast<ISTHMUS_SHMEM_COMPLEXD *>(dest), reinterpret_cast<const ISTHMUS_SHMEM_COMPLEXD *>(source), nreduce); }
+static inline int shmem_complexf_sum_reduce(shmem_team_t team, isthmus_shmem_c_complexf * dest, const isthmus_shmem_c_complexf * source, size_t nreduce) { return shmem_complexf_sum_reduce(team, reinterpret_cast<ISTHMUS_SHMEM_COMPLEXF *>(dest), reinterpret_cast<const ISTHMUS_SHMEM_COMPLEXF *>(source), nreduce); }
+static inline int shmem_sum_reduce(shmem_team_t team, isthmus_shmem_c_complexf * dest, const isthmus_shmem_c_complexf * source, size_t nreduce) { return shmem_complexf_sum_reduce(team, reinterpret_cast<ISTHMUS_SHMEM_COMPLEXF *>(dest), reinterpret_cast<const ISTHMUS_SHMEM_COMPLEXF *>(source), nreduce); }
+static inline int shmem_complexd_prod_reduce(shmem_team_t team, isthmus_shmem_c_complexd * dest, const isthmus_shmem_c_complexd * source, size_t nreduce) { return shmem_complexd_prod_reduce(team, reinterpret_cast<ISTHMUS_SHMEM_COMPLEXD *>(dest), reinterpret_cast<const ISTHMUS_SHMEM_COMPLEXD *>(source), nreduce); }
+static inline int shmem_prod_reduce(shmem_team_t team, isthmus_shmem_c_complexd * dest, const isthmus_shmem_c_complexd * source, size_t nreduce) { return shmem_complexd_prod_reduce(team, reinterpret_cast<ISTHMUS_SHMEM_COMPLEXD *>(dest), reinterpret_cast<const ISTHMUS_SHMEM_COMPLEXD *>(source), nreduce); }
+static inline int shmem_complexf_prod_reduce(shmem_team_t team, isthmus_shmem_c_complexf * dest, const isthmus_shmem_c_complexf * source, size_t nreduce) { return shmem_complexf_prod_reduce(team, reinterpret_cast<ISTHMUS_SHMEM_COMPLEXF *>(dest), reinterpret_cast<const ISTHMUS_SHMEM_COMPLEXF *>(source), nreduce); }
+static inline int shmem_prod_reduce(shmem_team_t team, isthmus_shmem_c_complexf * dest, const isthmus_shmem_c_complexf * source, size_t nreduce) { return shmem_complexf_prod_reduce(team, reinterpret_cast<ISTHMUS_SHMEM_COMPLEXF *>(dest), reinterpret_cast<const ISTHMUS_SHMEM_COMPLEXF *>(source), nreduce); }
+static inline int shmem_complexd_sum_inscan(shmem_team_t team, isthmus_shmem_c_complexd * dest, const isthmus_shmem_c_complexd * source, size_t nelems) { return shmem_complexd_sum_inscan(team, reinterpret_cast<ISTHMUS_SHMEM_COMPLEXD *>(dest), reinterpret_cast<const ISTHMUS_SHMEM_COMPLEXD *>(source), nelems); }
+static inline int shmem_sum_inscan(shmem_team_t team, isthmus_shmem_c_complexd * dest, const isthmus_shmem_c_complexd * source, size_t nelems) { return shmem_complexd_sum_inscan(team, reinterpret_cast<ISTHMUS_SHMEM_COMPLEXD *>(dest), reinterpret_cast<const ISTHMUS_SHMEM_COMPLEXD *>(source), nelems); }
+static inline int shmem_complexf_sum_inscan(shmem_team_t team, isthmus_shmem_c_complexf * dest, const isthmus_shmem_c_complexf * source, size_t nelems) { return shmem_complexf_sum_inscan(team, reinterpret_cast<ISTHMUS_SHMEM_COMPLEXF *>(dest), reinterpret_cast<const ISTHMUS_SHMEM_COMPLEXF *>(source), nelems); }
+static inline int shmem_sum_inscan(shmem_team_t team, isthmus_shmem_c_complexf * dest, const isthmus_shmem_c_complexf * source, size_t nelems) { return shmem_complexf_sum_inscan(team, reinterpret_cast<ISTHMUS_SHMEM_COMPLEXF *>(dest), reinterpret_cast<const ISTHMUS_SHMEM_COMPLEXF *>(source), nelems); }
+static inline int shmem_complexd_sum_exscan(shmem_team_t team, isthmus_shmem_c_complexd * dest, const isthmus_shmem_c_complexd * source, size_t nelems) { return shmem_complexd_sum_exscan(team, reinterpret_cast<ISTHMUS_SHMEM_COMPLEXD *>(dest), reinterpret_cast<const ISTHMUS_SHMEM_COMPLEXD *>(source), nelems); }
+static inline int shmem_sum_exscan(shmem_team_t team, isthmus_shmem_c_complexd * dest, const isthmus_shmem_c_complexd * source, size_t nelems) { return shmem_complexd_sum_exscan(team, reinterpret_cast<ISTHMUS_SHMEM_COMPLEXD *>(dest), reinterpret_cast<const ISTHMUS_SHMEM_COMPLEXD *>(source), nelems); }
+static inline int shmem_complexf_sum_exscan(shmem_team_t team, isthmus_shmem_c_complexf * dest, const isthmus_shmem_c_complexf * source, size_t nelems) { return shmem_complexf_sum_exscan(team, reinterpret_cast<ISTHMUS_SHMEM_COMPLEXF *>(dest), reinterpret_cast<const ISTHMUS_SHMEM_COMPLEXF *>(source), nelems); }
+static inline int shmem_sum_exscan(shmem_team_t team, isthmus_shmem_c_complexf * dest, const isthmus_shmem_c_complexf * source, size_t nelems) { return shmem_complexf_sum_exscan(team, reinterpret_cast<ISTHMUS_SHMEM_COMPLEXF *>(dest), reinterpret_cast<const ISTHMUS_SHMEM_COMPLEXF *>(source), nelems); }
+static inline void shmem_complexd_sum_to_all(isthmus_shmem_c_complexd * dest, const isthmus_shmem_c_complexd * source, int nreduce, int PE_start, int logPE_stride, int PE_size, isthmus_shmem_c_complexd * pWrk, long * pSync) { return shmem_complexd_sum_to_all(reinterpret_cast<ISTHMUS_SHMEM_COMPLEXD *>(dest), reinterpret_cast<const ISTHMUS_SHMEM_COMPLEXD *>(source), nreduce, PE_start, logPE_stride, PE_size, reinterpret_cast<ISTHMUS_SHMEM_COMPLEXD *>(pWrk), pSync); }
+static inline void shmem_complexf_sum_to_all(isthmus_shmem_c_complexf * dest, const isthmus_shmem_c_complexf * source, int nreduce, int PE_start, int logPE_stride, int PE_size, isthmus_shmem_c_complexf * pWrk, long * pSync) { return shmem_complexf_sum_to_all(reinterpret_cast<ISTHMUS_SHMEM_COMPLEXF *>(dest), reinterpret_cast<const ISTHMUS_SHMEM_COMPLEXF *>(source), nreduce, PE_start, logPE_stride, PE_size, reinterpret_cast<ISTHMUS_SHMEM_COMPLEXF *>(pWrk), pSync); }
+static inline void shmem_complexd_prod_to_all(isthmus_shmem_c_complexd * dest, const isthmus_shmem_c_complexd * source, int nreduce, int PE_start, int logPE_stride, int PE_size, isthmus_shmem_c_complexd * pWrk, long * pSync) { return shmem_complexd_prod_to_all(reinterpret_cast<ISTHMUS_SHMEM_COMPLEXD *>(dest), reinterpret_cast<const ISTHMUS_SHMEM_COMPLEXD *>(source), nreduce, PE_start, logPE_stride, PE_size, reinterpret_cast<ISTHMUS_SHMEM_COMPLEXD *>(pWrk), pSync); }
+static inline void shmem_complexf_prod_to_all(isthmus_shmem_c_complexf * dest, const isthmus_shmem_c_complexf * source, int nreduce, int PE_start, int logPE_stride, int PE_size, isthmus_shmem_c_complexf * pWrk, long * pSync) { return shmem_complexf_prod_to_all(reinterpret_cast<ISTHMUS_SHMEM_COMPLEXF *>(dest), reinterpret_cast<const ISTHMUS_SHMEM_COMPLEXF *>(source), nreduce, PE_start, logPE_stride, PE_size, reinterpret_cast<ISTHMUS_SHMEM_COMPLEXF *>(pWrk), pSync); }
+#endif
 static inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }
 static inline void shmem_signal_set(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) { shmem_ctx_signal_set(ctx, sig_addr, signal, pe); }
 static inline void shmem_signal_add(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) { shmem_ctx_signal_add(ctx, sig_addr, signal, pe); }
@@ -4692,19 +4810,19 @@ void isthmus_shmem_has_no_routine_for_this_type(void);
 #define shmem_sum_reduce(...) _Generic((ISTHMUS_SHMEM_SECOND(__VA_ARGS__, 0, 0)), char *: shmem_char_sum_reduce, signed char *: shmem_schar_sum_reduce, short *: shmem_short_sum_reduce, int *: shmem_int_sum_reduce, long *: shmem_long_sum_reduce, long long *: shmem_longlong_sum_reduce, unsigned char *: shmem_uchar_sum_reduce, unsigned short *: shmem_ushort_sum_reduce, unsigned int *: shmem_uint_sum_reduce, unsigned long *: shmem_ulong_sum_reduce, unsigned long long *: shmem_ulonglong_sum_reduce, float *: shmem_float_sum_reduce, double *: shmem_double_sum_reduce, long double *: shmem_longdouble_sum_reduce, double _Complex *: shmem_complexd_sum_reduce, float _Complex *: shmem_complexf_sum_reduce)(__VA_ARGS__)
 #define shmem_swap(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), float *: shmem_float_swap, double *: shmem_double_swap, int *: shmem_int_swap, long *: shmem_long_swap, long long *: shmem_longlong_swap)(__VA_ARGS__)
 #define shmem_test(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), short *: shmem_short_test, volatile short *: shmem_short_test, int *: shmem_int_test, volatile int *: shmem_int_test, long *: shmem_long_test, volatile long *: shmem_long_test, long long *: shmem_longlong_test, volatile long long *: shmem_longlong_test, unsigned short *: shmem_ushort_test, volatile unsigned short *: shmem_ushort_test, unsigned int *: shmem_uint_test, volatile unsigned int *: shmem_uint_test, unsigned long *: shmem_ulong_test, volatile unsigned long *: shmem_ulong_test, unsigned long long *: shmem_ulonglong_test, volatile unsigned long long *: shmem_ulonglong_test)(__VA_ARGS__)
-#define shmem_test_all(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), int *: shmem_int_test_all, volatile int *: shmem_int_test_all, long *: shmem_long_test_all, volatile long *: shmem_long_test_all, long long *: shmem_longlong_test_all, volatile long long *: shmem_longlong_test_all, unsigned int *: shmem_uint_test_all, volatile unsigned int *: shmem_uint_test_all, unsigned long *: shmem_ulong_test_all, volatile unsigned long *: shmem_ulong_test_all, unsigned long long *: shmem_ulonglong_test_all, volatile unsigned long long *: shmem_ulonglong_test_all)(__VA_ARGS__)
-#define shmem_test_all_vector(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), int *: shmem_int_test_all_vector, volatile int *: shmem_int_test_all_vector, long *: shmem_long_test_all_vector, volatile long *: shmem_long_test_all_vector, long long *: shmem_longlong_test_all_vector, volatile long long *: shmem_longlong_test_all_vector, unsigned int *: shmem_uint_test_all_vector, volatile unsigned int *: shmem_uint_test_all_vector, unsigned long *: shmem_ulong_test_all_vector, volatile unsigned long *: shmem_ulong_test_all_vector, unsigned long long *: shmem_ulonglong_test_all_vector, volatile unsigned long long *: shmem_ulonglong_test_all_vector)(__VA_ARGS__)
-#define shmem_test_any(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), int *: shmem_int_test_any, volatile int *: shmem_int_test_any, long *: shmem_long_test_any, volatile long *: shmem_long_test_any, long long *: shmem_longlong_test_any, volatile long long *: shmem_longlong_test_any, unsigned int *: shmem_uint_test_any, volatile unsigned int *: shmem_uint_test_any, unsigned long *: shmem_ulong_test_any, volatile unsigned long *: shmem_ulong_test_any, unsigned long long *: shmem_ulonglong_test_any, volatile unsigned long long *: shmem_ulonglong_test_any)(__VA_ARGS__)
-#define shmem_test_any_vector(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), int *: shmem_int_test_any_vector, volatile int *: shmem_int_test_any_vector, long *: shmem_long_test_any_vector, volatile long *: shmem_long_test_any_vector, long long *: shmem_longlong_test_any_vector, volatile long long *: shmem_longlong_test_any_vector, unsigned int *: shmem_uint_test_any_vector, volatile unsigned int *: shmem_uint_test_any_vector, unsigned long *: shmem_ulong_test_any_vector, volatile unsigned long *: shmem_ulong_test_any_vector, unsigned long long *: shmem_ulonglong_test_any_vector, volatile unsigned long long *: shmem_ulonglong_test_any_vector)(__VA_ARGS__)
-#define shmem_test_some(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), int *: shmem_int_test_some, volatile int *: shmem_int_test_some, long *: shmem_long_test_some, volatile long *: shmem_long_test_some, long long *: shmem_longlong_test_some, volatile long long *: shmem_longlong_test_some, unsigned int *: shmem_uint_test_some, volatile unsigned int *: shmem_uint_test_some, unsigned long *: shmem_ulong_test_some, volatile unsigned long *: shmem_ulong_test_some, unsigned long long *: shmem_ulonglong_test_some, volatile unsigned long long *: shmem_ulonglong_test_some)(__VA_ARGS__)
-#define shmem_test_some_vector(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), int *: shmem_int_test_some_vector, volatile int *: shmem_int_test_some_vector, long *: shmem_long_test_some_vector, volatile long *: shmem_long_test_some_vector, long long *: shmem_longlong_test_some_vector, volatile long long *: shmem_longlong_test_some_vector, unsigned int *: shmem_uint_test_some_vector, volatile unsigned int *: shmem_uint_test_some_vector, unsigned long *: shmem_ulong_test_some_vector, volatile unsigned long *: shmem_ulong_test_some_vector, unsigned long long *: shmem_ulonglong_test_some_vector, volatile unsigned long long *: shmem_ulonglong_test_some_vector)(__VA_ARGS__)
+#define shmem_test_all(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), short *: shmem_short_test_all, volatile short *: shmem_short_test_all, int *: shmem_int_test_all, volatile int *: shmem_int_test_all, long *: shmem_long_test_all, volatile long *: shmem_long_test_all, long long *: shmem_longlong_test_all, volatile long long *: shmem_longlong_test_all, unsigned short *: shmem_ushort_test_all, volatile unsigned short *: shmem_ushort_test_all, unsigned int *: shmem_uint_test_all, volatile unsigned int *: shmem_uint_test_all, unsigned long *: shmem_ulong_test_all, volatile unsigned long *: shmem_ulong_test_all, unsigned long long *: shmem_ulonglong_test_all, volatile unsigned long long *: shmem_ulonglong_test_all)(__VA_ARGS__)
+#define shmem_test_all_vector(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), short *: shmem_short_test_all_vector, volatile short *: shmem_short_test_all_vector, int *: shmem_int_test_all_vector, volatile int *: shmem_int_test_all_vector, long *: shmem_long_test_all_vector, volatile long *: shmem_long_test_all_vector, long long *: shmem_longlong_test_all_vector, volatile long long *: shmem_longlong_test_all_vector, unsigned short *: shmem_ushort_test_all_vector, volatile unsigned short *: shmem_ushort_test_all_vector, unsigned int *: shmem_uint_test_all_vector, volatile unsigned int *: shmem_uint_test_all_vector, unsigned long *: shmem_ulong_test_all_vector, volatile unsigned long *: shmem_ulong_test_all_vector, unsigned long long *: shmem_ulonglong_test_all_vector, volatile unsigned long long *: shmem_ulonglong_test_all_vector)(__VA_ARGS__)
+#define shmem_test_any(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), short *: shmem_short_test_any, volatile short *: shmem_short_test_any, int *: shmem_int_test_any, volatile int *: shmem_int_test_any, long *: shmem_long_test_any, volatile long *: shmem_long_test_any, long long *: shmem_longlong_test_any, volatile long long *: shmem_longlong_test_any, unsigned short *: shmem_ushort_test_any, volatile unsigned short *: shmem_ushort_test_any, unsigned int *: shmem_uint_test_any, volatile unsigned int *: shmem_uint_test_any, unsigned long *: shmem_ulong_test_any, volatile unsigned long *: shmem_ulong_test_any, unsigned long long *: shmem_ulonglong_test_any, volatile unsigned long long *: shmem_ulonglong_test_any)(__VA_ARGS__)
+#define shmem_test_any_vector(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), short *: shmem_short_test_any_vector, volatile short *: shmem_short_test_any_vector, int *: shmem_int_test_any_vector, volatile int *: shmem_int_test_any_vector, long *: shmem_long_test_any_vector, volatile long *: shmem_long_test_any_vector, long long *: shmem_longlong_test_any_vector, volatile long long *: shmem_longlong_test_any_vector, unsigned short *: shmem_ushort_test_any_vector, volatile unsigned short *: shmem_ushort_test_any_vector, unsigned int *: shmem_uint_test_any_vector, volatile unsigned int *: shmem_uint_test_any_vector, unsigned long *: shmem_ulong_test_any_vector, volatile unsigned long *: shmem_ulong_test_any_vector, unsigned long long *: shmem_ulonglong_test_any_vector, volatile unsigned long long *: shmem_ulonglong_test_any_vector)(__VA_ARGS__)
+#define shmem_test_some(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), short *: shmem_short_test_some, volatile short *: shmem_short_test_some, int *: shmem_int_test_some, volatile int *: shmem_int_test_some, long *: shmem_long_test_some, volatile long *: shmem_long_test_some, long long *: shmem_longlong_test_some, volatile long long *: shmem_longlong_test_some, unsigned short *: shmem_ushort_test_some, volatile unsigned short *: shmem_ushort_test_some, unsigned int *: shmem_uint_test_some, volatile unsigned int *: shmem_uint_test_some, unsigned long *: shmem_ulong_test_some, volatile unsigned long *: shmem_ulong_test_some, unsigned long long *: shmem_ulonglong_test_some, volatile unsigned long long *: shmem_ulonglong_test_some)(__VA_ARGS__)
+#define shmem_test_some_vector(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), short *: shmem_short_test_some_vector, volatile short *: shmem_short_test_some_vector, int *: shmem_int_test_some_vector, volatile int *: shmem_int_test_some_vector, long *: shmem_long_test_some_vector, volatile long *: shmem_long_test_some_vector, long long *: shmem_longlong_test_some_vector, volatile long long *: shmem_longlong_test_some_vector, unsigned short *: shmem_ushort_test_some_vector, volatile unsigned short *: shmem_ushort_test_some_vector, unsigned int *: shmem_uint_test_some_vector, volatile unsigned int *: shmem_uint_test_some_vector, unsigned long *: shmem_ulong_test_some_vector, volatile unsigned long *: shmem_ulong_test_some_vector, unsigned long long *: shmem_ulonglong_test_some_vector, volatile unsigned long long *: shmem_ulonglong_test_some_vector)(__VA_ARGS__)
 #define shmem_wait_until(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), short *: shmem_short_wait_until, volatile short *: shmem_short_wait_until, int *: shmem_int_wait_until, volatile int *: shmem_int_wait_until, long *: shmem_long_wait_until, volatile long *: shmem_long_wait_until, long long *: shmem_longlong_wait_until, volatile long long *: shmem_longlong_wait_until, unsigned short *: shmem_ushort_wait_until, volatile unsigned short *: shmem_ushort_wait_until, unsigned int *: shmem_uint_wait_until, volatile unsigned int *: shmem_uint_wait_until, unsigned long *: shmem_ulong_wait_until, volatile unsigned long *: shmem_ulong_wait_until, unsigned long long *: shmem_ulonglong_wait_until, volatile unsigned long long *: shmem_ulonglong_wait_until)(__VA_ARGS__)
-#define shmem_wait_until_all(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), int *: shmem_int_wait_until_all, volatile int *: shmem_int_wait_until_all, long *: shmem_long_wait_until_all, volatile long *: shmem_long_wait_until_all, long long *: shmem_longlong_wait_until_all, volatile long long *: shmem_longlong_wait_until_all, unsigned int *: shmem_uint_wait_until_all, volatile unsigned int *: shmem_uint_wait_until_all, unsigned long *: shmem_ulong_wait_until_all, volatile unsigned long *: shmem_ulong_wait_until_all, unsigned long long *: shmem_ulonglong_wait_until_all, volatile unsigned long long *: shmem_ulonglong_wait_until_all)(__VA_ARGS__)
-#define shmem_wait_until_all_vector(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), int *: shmem_int_wait_until_all_vector, volatile int *: shmem_int_wait_until_all_vector, long *: shmem_long_wait_until_all_vector, volatile long *: shmem_long_wait_until_all_vector, long long *: shmem_longlong_wait_until_all_vector, volatile long long *: shmem_longlong_wait_until_all_vector, unsigned int *: shmem_uint_wait_until_all_vector, volatile unsigned int *: shmem_uint_wait_until_all_vector, unsigned long *: shmem_ulong_wait_until_all_vector, volatile unsigned long *: shmem_ulong_wait_until_all_vector, unsigned long long *: shmem_ulonglong_wait_until_all_vector, volatile unsigned long long *: shmem_ulonglong_wait_until_all_vector)(__VA_ARGS__)
-#define shmem_wait_until_any(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), int *: shmem_int_wait_until_any, volatile int *: shmem_int_wait_until_any, long *: shmem_long_wait_until_any, volatile long *: shmem_long_wait_until_any, long long *: shmem_longlong_wait_until_any, volatile long long *: shmem_longlong_wait_until_any, unsigned int *: shmem_uint_wait_until_any, volatile unsigned int *: shmem_uint_wait_until_any, unsigned long *: shmem_ulong_wait_until_any, volatile unsigned long *: shmem_ulong_wait_until_any, unsigned long long *: shmem_ulonglong_wait_until_any, volatile unsigned long long *: shmem_ulonglong_wait_until_any)(__VA_ARGS__)
-#define shmem_wait_until_any_vector(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), int *: shmem_int_wait_until_any_vector, volatile int *: shmem_int_wait_until_any_vector, long *: shmem_long_wait_until_any_vector, volatile long *: shmem_long_wait_until_any_vector, long long *: shmem_longlong_wait_until_any_vector, volatile long long *: shmem_longlong_wait_until_any_vector, unsigned int *: shmem_uint_wait_until_any_vector, volatile unsigned int *: shmem_uint_wait_until_any_vector, unsigned long *: shmem_ulong_wait_until_any_vector, volatile unsigned long *: shmem_ulong_wait_until_any_vector, unsigned long long *: shmem_ulonglong_wait_until_any_vector, volatile unsigned long long *: shmem_ulonglong_wait_until_any_vector)(__VA_ARGS__)
-#define shmem_wait_until_some(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), int *: shmem_int_wait_until_some, volatile int *: shmem_int_wait_until_some, long *: shmem_long_wait_until_some, volatile long *: shmem_long_wait_until_some, long long *: shmem_longlong_wait_until_some, volatile long long *: shmem_longlong_wait_until_some, unsigned int *: shmem_uint_wait_until_some, volatile unsigned int *: shmem_uint_wait_until_some, unsigned long *: shmem_ulong_wait_until_some, volatile unsigned long *: shmem_ulong_wait_until_some, unsigned long long *: shmem_ulonglong_wait_until_some, volatile unsigned long long *: shmem_ulonglong_wait_until_some)(__VA_ARGS__)
-#define shmem_wait_until_some_vector(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), int *: shmem_int_wait_until_some_vector, volatile int *: shmem_int_wait_until_some_vector, long *: shmem_long_wait_until_some_vector, volatile long *: shmem_long_wait_until_some_vector, long long *: shmem_longlong_wait_until_some_vector, volatile long long *: shmem_longlong_wait_until_some_vector, unsigned int *: shmem_uint_wait_until_some_vector, volatile unsigned int *: shmem_uint_wait_until_some_vector, unsigned long *: shmem_ulong_wait_until_some_vector, volatile unsigned long *: shmem_ulong_wait_until_some_vector, unsigned long long *: shmem_ulonglong_wait_until_some_vector, volatile unsigned long long *: shmem_ulonglong_wait_until_some_vector)(__VA_ARGS__)
+#define shmem_wait_until_all(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), short *: shmem_short_wait_until_all, volatile short *: shmem_short_wait_until_all, int *: shmem_int_wait_until_all, volatile int *: shmem_int_wait_until_all, long *: shmem_long_wait_until_all, volatile long *: shmem_long_wait_until_all, long long *: shmem_longlong_wait_until_all, volatile long long *: shmem_longlong_wait_until_all, unsigned short *: shmem_ushort_wait_until_all, volatile unsigned short *: shmem_ushort_wait_until_all, unsigned int *: shmem_uint_wait_until_all, volatile unsigned int *: shmem_uint_wait_until_all, unsigned long *: shmem_ulong_wait_until_all, volatile unsigned long *: shmem_ulong_wait_until_all, unsigned long long *: shmem_ulonglong_wait_until_all, volatile unsigned long long *: shmem_ulonglong_wait_until_all)(__VA_ARGS__)
+#define shmem_wait_until_all_vector(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), short *: shmem_short_wait_until_all_vector, volatile short *: shmem_short_wait_until_all_vector, int *: shmem_int_wait_until_all_vector, volatile int *: shmem_int_wait_until_all_vector, long *: shmem_long_wait_until_all_vector, volatile long *: shmem_long_wait_until_all_vector, long long *: shmem_longlong_wait_until_all_vector, volatile long long *: shmem_longlong_wait_until_all_vector, unsigned short *: shmem_ushort_wait_until_all_vector, volatile unsigned short *: shmem_ushort_wait_until_all_vector, unsigned int *: shmem_uint_wait_until_all_vector, volatile unsigned int *: shmem_uint_wait_until_all_vector, unsigned long *: shmem_ulong_wait_until_all_vector, volatile unsigned long *: shmem_ulong_wait_until_all_vector, unsigned long long *: shmem_ulonglong_wait_until_all_vector, volatile unsigned long long *: shmem_ulonglong_wait_until_all_vector)(__VA_ARGS__)
+#define shmem_wait_until_any(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), short *: shmem_short_wait_until_any, volatile short *: shmem_short_wait_until_any, int *: shmem_int_wait_until_any, volatile int *: shmem_int_wait_until_any, long *: shmem_long_wait_until_any, volatile long *: shmem_long_wait_until_any, long long *: shmem_longlong_wait_until_any, volatile long long *: shmem_longlong_wait_until_any, unsigned short *: shmem_ushort_wait_until_any, volatile unsigned short *: shmem_ushort_wait_until_any, unsigned int *: shmem_uint_wait_until_any, volatile unsigned int *: shmem_uint_wait_until_any, unsigned long *: shmem_ulong_wait_until_any, volatile unsigned long *: shmem_ulong_wait_until_any, unsigned long long *: shmem_ulonglong_wait_until_any, volatile unsigned long long *: shmem_ulonglong_wait_until_any)(__VA_ARGS__)
+#define shmem_wait_until_any_vector(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), short *: shmem_short_wait_until_any_vector, volatile short *: shmem_short_wait_until_any_vector, int *: shmem_int_wait_until_any_vector, volatile int *: shmem_int_wait_until_any_vector, long *: shmem_long_wait_until_any_vector, volatile long *: shmem_long_wait_until_any_vector, long long *: shmem_longlong_wait_until_any_vector, volatile long long *: shmem_longlong_wait_until_any_vector, unsigned short *: shmem_ushort_wait_until_any_vector, volatile unsigned short *: shmem_ushort_wait_until_any_vector, unsigned int *: shmem_uint_wait_until_any_vector, volatile unsigned int *: shmem_uint_wait_until_any_vector, unsigned long *: shmem_ulong_wait_until_any_vector, volatile unsigned long *: shmem_ulong_wait_until_any_vector, unsigned long long *: shmem_ulonglong_wait_until_any_vector, volatile unsigned long long *: shmem_ulonglong_wait_until_any_vector)(__VA_ARGS__)
+#define shmem_wait_until_some(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), short *: shmem_short_wait_until_some, volatile short *: shmem_short_wait_until_some, int *: shmem_int_wait_until_some, volatile int *: shmem_int_wait_until_some, long *: shmem_long_wait_until_some, volatile long *: shmem_long_wait_until_some, long long *: shmem_longlong_wait_until_some, volatile long long *: shmem_longlong_wait_until_some, unsigned short *: shmem_ushort_wait_until_some, volatile unsigned short *: shmem_ushort_wait_until_some, unsigned int *: shmem_uint_wait_until_some, volatile unsigned int *: shmem_uint_wait_until_some, unsigned long *: shmem_ulong_wait_until_some, volatile unsigned long *: shmem_ulong_wait_until_some, unsigned long long *: shmem_ulonglong_wait_until_some, volatile unsigned long long *: shmem_ulonglong_wait_until_some)(__VA_ARGS__)
+#define shmem_wait_until_some_vector(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), short *: shmem_short_wait_until_some_vector, volatile short *: shmem_short_wait_until_some_vector, int *: shmem_int_wait_until_some_vector, volatile int *: shmem_int_wait_until_some_vector, long *: shmem_long_wait_until_some_vector, volatile long *: shmem_long_wait_until_some_vector, long long *: shmem_longlong_wait_until_some_vector, volatile long long *: shmem_longlong_wait_until_some_vector, unsigned short *: shmem_ushort_wait_until_some_vector, volatile unsigned short *: shmem_ushort_wait_until_some_vector, unsigned int *: shmem_uint_wait_until_some_vector, volatile unsigned int *: shmem_uint_wait_until_some_vector, unsigned long *: shmem_ulong_wait_until_some_vector, volatile unsigned long *: shmem_ulong_wait_until_some_vector, unsigned long long *: shmem_ulonglong_wait_until_some_vector, volatile unsigned long long *: shmem_ulonglong_wait_until_some_vector)(__VA_ARGS__)
 #define shmem_xor_reduce(...) _Generic((ISTHMUS_SHMEM_SECOND(__VA_ARGS__, 0, 0)), unsigned char *: shmem_uchar_xor_reduce, unsigned short *: shmem_ushort_xor_reduce, unsigned int *: shmem_uint_xor_reduce, unsigned long *: shmem_ulong_xor_reduce, unsigned long long *: shmem_ulonglong_xor_reduce, int8_t *: shmem_int8_xor_reduce, int16_t *: shmem_int16_xor_reduce, int32_t *: shmem_int32_xor_reduce, int64_t *: shmem_int64_xor_reduce)(__VA_ARGS__)
 #define shmem_sync(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), shmem_team_t: shmem_team_sync, default: shmem_sync)(__VA_ARGS__)
 #define shmem_signal_set(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), shmem_ctx_t: shmem_ctx_signal_set, default: shmem_signal_set)(__VA_ARGS__)

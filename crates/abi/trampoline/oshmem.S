@@ -1645,9 +1645,11 @@ p\name:
     entry shmem_uint64_wait_until
     entry shmem_size_wait_until
     entry shmem_ptrdiff_wait_until
+    entry shmem_short_wait_until_all
     entry shmem_int_wait_until_all
     entry shmem_long_wait_until_all
     entry shmem_longlong_wait_until_all
+    entry shmem_ushort_wait_until_all
     entry shmem_uint_wait_until_all
     entry shmem_ulong_wait_until_all
     entry shmem_ulonglong_wait_until_all
@@ -1657,9 +1659,11 @@ p\name:
     entry shmem_uint64_wait_until_all
     entry shmem_size_wait_until_all
     entry shmem_ptrdiff_wait_until_all
+    entry shmem_short_wait_until_any
     entry shmem_int_wait_until_any
     entry shmem_long_wait_until_any
     entry shmem_longlong_wait_until_any
+    entry shmem_ushort_wait_until_any
     entry shmem_uint_wait_until_any
     entry shmem_ulong_wait_until_any
     entry shmem_ulonglong_wait_until_any
@@ -1669,9 +1673,11 @@ p\name:
     entry shmem_uint64_wait_until_any
     entry shmem_size_wait_until_any
     entry shmem_ptrdiff_wait_until_any
+    entry shmem_short_wait_until_some
     entry shmem_int_wait_until_some
     entry shmem_long_wait_until_some
     entry shmem_longlong_wait_until_some
+    entry shmem_ushort_wait_until_some
     entry shmem_uint_wait_until_some
     entry shmem_ulong_wait_until_some
     entry shmem_ulonglong_wait_until_some
@@ -1681,9 +1687,11 @@ p\name:
     entry shmem_uint64_wait_until_some
     entry shmem_size_wait_until_some
     entry shmem_ptrdiff_wait_until_some
+    entry shmem_short_wait_until_all_vector
     entry shmem_int_wait_until_all_vector
     entry shmem_long_wait_until_all_vector
     entry shmem_longlong_wait_until_all_vector
+    entry shmem_ushort_wait_until_all_vector
     entry shmem_uint_wait_until_all_vector
     entry shmem_ulong_wait_until_all_vector
     entry shmem_ulonglong_wait_until_all_vector
@@ -1693,9 +1701,11 @@ p\name:
     entry shmem_uint64_wait_until_all_vector
     entry shmem_size_wait_until_all_vector
     entry shmem_ptrdiff_wait_until_all_vector
+    entry shmem_short_wait_until_any_vector
     entry shmem_int_wait_until_any_vector
     entry shmem_long_wait_until_any_vector
     entry shmem_longlong_wait_until_any_vector
+    entry shmem_ushort_wait_until_any_vector
     entry shmem_uint_wait_until_any_vector
     entry shmem_ulong_wait_until_any_vector
     entry shmem_ulonglong_wait_until_any_vector
@@ -1705,9 +1715,11 @@ p\name:
     entry shmem_uint64_wait_until_any_vector
     entry shmem_size_wait_until_any_vector
     entry shmem_ptrdiff_wait_until_any_vector
+    entry shmem_short_wait_until_some_vector
     entry shmem_int_wait_until_some_vector
     entry shmem_long_wait_until_some_vector
     entry shmem_longlong_wait_until_some_vector
+    entry shmem_ushort_wait_until_some_vector
     entry shmem_uint_wait_until_some_vector
     entry shmem_ulong_wait_until_some_vector
     entry shmem_ulonglong_wait_until_some_vector
@@ -1731,9 +1743,11 @@ p\name:
     entry shmem_uint64_test
     entry shmem_size_test
     entry shmem_ptrdiff_test
+    entry shmem_short_test_all
     entry shmem_int_test_all
     entry shmem_long_test_all
     entry shmem_longlong_test_all
+    entry shmem_ushort_test_all
     entry shmem_uint_test_all
     entry shmem_ulong_test_all
     entry shmem_ulonglong_test_all
@@ -1743,9 +1757,11 @@ p\name:
     entry shmem_uint64_test_all
     entry shmem_size_test_all
     entry shmem_ptrdiff_test_all
+    entry shmem_short_test_any
     entry shmem_int_test_any
     entry shmem_long_test_any
     entry shmem_longlong_test_any
+    entry shmem_ushort_test_any
     entry shmem_uint_test_any
     entry shmem_ulong_test_any
     entry shmem_ulonglong_test_any
@@ -1755,9 +1771,11 @@ p\name:
     entry shmem_uint64_test_any
     entry shmem_size_test_any
     entry shmem_ptrdiff_test_any
+    entry shmem_short_test_some
     entry shmem_int_test_some
     entry shmem_long_test_some
     entry shmem_longlong_test_some
+    entry shmem_ushort_test_some
     entry shmem_uint_test_some
     entry shmem_ulong_test_some
     entry shmem_ulonglong_test_some
@@ -1767,9 +1785,11 @@ p\name:
     entry shmem_uint64_test_some
     entry shmem_size_test_some
     entry shmem_ptrdiff_test_some
+    entry shmem_short_test_all_vector
     entry shmem_int_test_all_vector
     entry shmem_long_test_all_vector
     entry shmem_longlong_test_all_vector
+    entry shmem_ushort_test_all_vector
     entry shmem_uint_test_all_vector
     entry shmem_ulong_test_all_vector
     entry shmem_ulonglong_test_all_vector
@@ -1779,9 +1799,11 @@ p\name:
     entry shmem_uint64_test_all_vector
     entry shmem_size_test_all_vector
     entry shmem_ptrdiff_test_all_vector
+    entry shmem_short_test_any_vector
     entry shmem_int_test_any_vector
     entry shmem_long_test_any_vector
     entry shmem_longlong_test_any_vector
+    entry shmem_ushort_test_any_vector
     entry shmem_uint_test_any_vector
     entry shmem_ulong_test_any_vector
     entry shmem_ulonglong_test_any_vector
@@ -1791,9 +1813,11 @@ p\name:
     entry shmem_uint64_test_any_vector
     entry shmem_size_test_any_vector
     entry shmem_ptrdiff_test_any_vector
+    entry shmem_short_test_some_vector
     entry shmem_int_test_some_vector
     entry shmem_long_test_some_vector
     entry shmem_longlong_test_some_vector
+    entry shmem_ushort_test_some_vector
     entry shmem_uint_test_some_vector
     entry shmem_ulong_test_some_vector
     entry shmem_ulonglong_test_some_vector

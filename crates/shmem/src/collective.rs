@@ -58,11 +58,12 @@ impl<'a> Group<'a> {
         self.board.meet(self.job, terms, words, data)
     }
 
-    /// What everybody calls this array of ours. One that is not symmetric ends the job.
+    /// What everybody calls this array of ours; one of no elements may lie anywhere. One that is not symmetric ends the job.
     fn name<T>(&self, argument: &str, array: *const T, count: usize) -> u64 {
         let length = count.saturating_mul(size_of::<T>());
         match self.job.ranges.name(array.addr(), length) {
             Some(name) => name,
+            None if length == 0 => 0,
             None => self
                 .job
                 .ranges

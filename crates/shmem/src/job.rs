@@ -311,7 +311,17 @@ impl Job {
     pub fn remote(&self, call: Call, name: &str, address: usize, length: usize, pe: u32) -> usize {
         match self.ranges.find(address, length, pe) {
             Some(address) => address,
-            None => self.ranges.refuse(call, name, address, length, pe),
+            None => self.nothing_or_refuse(call, name, address, length, pe),
+        }
+    }
+
+    /// No bytes may lie anywhere: they are not touched.
+    #[cold]
+    #[inline(never)]
+    fn nothing_or_refuse(&self, call: Call, name: &str, address: usize, length: usize, pe: u32) -> usize {
+        match length {
+            0 => address,
+            _ => self.ranges.refuse(call, name, address, length, pe),
         }
     }
 }

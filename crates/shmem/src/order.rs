@@ -1,5 +1,5 @@
 //! Order and completion (OpenSHMEM 1.6, "Memory Ordering Routines"). Operations are stores and copies that are done when their routine returns: what is
-//! left is to keep later ones behind them, and to let others see them.
+//! left is to keep later ones behind them, and to let others see them. On `SHMEM_CTX_INVALID` they do nothing.
 
 use std::ffi::c_int;
 use std::sync::atomic::{Ordering, fence as barrier};
@@ -20,6 +20,9 @@ pub fn complete() {
 /// None is needed.
 #[inline]
 pub unsafe fn fence(call: Call, ctx: ContextHandle) {
+    if ctx == ContextHandle::INVALID {
+        return;
+    }
     ctx.check(call);
     let _ = job(call);
     barrier(Ordering::AcqRel);
@@ -31,6 +34,9 @@ pub unsafe fn fence(call: Call, ctx: ContextHandle) {
 /// None is needed.
 #[inline]
 pub unsafe fn quiet(call: Call, ctx: ContextHandle) {
+    if ctx == ContextHandle::INVALID {
+        return;
+    }
     ctx.check(call);
     let _ = job(call);
     complete();
@@ -41,6 +47,9 @@ pub unsafe fn quiet(call: Call, ctx: ContextHandle) {
 /// # Safety
 /// `target_pes` must have `npes` elements.
 pub unsafe fn pe_quiet(call: Call, ctx: ContextHandle, target_pes: *const c_int, npes: usize) {
+    if ctx == ContextHandle::INVALID {
+        return;
+    }
     let job = job(call);
     for index in 0..npes {
         // SAFETY: the caller's promise.

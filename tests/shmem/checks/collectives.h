@@ -156,6 +156,7 @@ static int combined(char operation, int first, int stride, int size, int i)
             MUST(function(TEAM, into, (type *) source, (size_t) count) == 0);                       \
             EXPECT(type, into, count, combined(operation, MEMBER(0), which + 1, SIZE_OF_TEAM, i));  \
             EXPECT(type, into + count, 1, GUARD);                                                   \
+            MUST(function(TEAM, (type *) NULL, (type *) NULL, 0) == 0);                             \
             shmem_barrier_all();                                                                    \
         }                                                                                           \
     }

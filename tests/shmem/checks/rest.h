@@ -217,7 +217,11 @@ static void serves(void *block, size_t size, size_t alignment, int pes)
         OVER();                                                                                     \
     }
 #define CHECK_fence(function, type, c) ORDERS(shmem_fence(); shmem_ctx_fence(ctx))
-#define CHECK_quiet(function, type, c) ORDERS(shmem_quiet(); shmem_ctx_quiet(ctx))
+#define CHECK_quiet(function, type, c)                                                              \
+    ORDERS(shmem_quiet(); shmem_ctx_quiet(ctx));                                                    \
+    shmem_ctx_fence(SHMEM_CTX_INVALID);                                                             \
+    shmem_ctx_quiet(SHMEM_CTX_INVALID);                                                             \
+    shmem_ctx_pe_quiet(SHMEM_CTX_INVALID, &right, 1)
 #define CHECK_pe_quiet(function, type, c) \
     ORDERS(shmem_pe_quiet(&right, 1); shmem_ctx_pe_quiet(ctx, &right, 1))
 

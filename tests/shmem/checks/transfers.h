@@ -14,6 +14,7 @@
         EXPECT(type, dest, 1, GUARD);                                                               \
         EXPECT(type, (type *) dest + 1, count, OF_PE(left));                                        \
         EXPECT(type, (type *) dest + 1 + count, 1, GUARD);                                          \
+        c(function, (type *) NULL, (const type *) NULL, 0, right);                                  \
     }
 #define CHECK_put_nbi CHECK_put
 #define CHECK_putmem CHECK_put
@@ -29,6 +30,7 @@
         EXPECT(type, local, 1, GUARD);                                                              \
         EXPECT(type, (type *) local + 1, count, OF_PE(right));                                      \
         EXPECT(type, (type *) local + 1 + count, 1, GUARD);                                         \
+        c(function, (type *) NULL, (const type *) NULL, 0, right);                                  \
     }
 #define CHECK_get_nbi CHECK_get
 #define CHECK_getmem CHECK_get

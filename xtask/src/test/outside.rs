@@ -16,6 +16,7 @@ pub mod mpi4py;
 pub mod mpich;
 mod python;
 pub mod rsmpi;
+pub mod shmem4py;
 
 const INSTALL: Duration = Duration::from_secs(900);
 const RUN: Duration = Duration::from_secs(120);

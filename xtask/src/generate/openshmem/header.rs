@@ -72,6 +72,28 @@ typedef struct {
 #define SHMEM_ALLTOALLS_SYNC_SIZE 8
 #define SHMEM_REDUCE_MIN_WRKDATA_SIZE 8
 
+/* shmem4py asks by these names what a library has that it does not know. */
+#define PySHMEM_HAVE_shmem_malloc_with_hints 1
+#define PySHMEM_HAVE_shmem_team_t 1
+#define PySHMEM_HAVE_SHMEM_CTX_INVALID 1
+#define PySHMEM_HAVE_shmem_amo_nbi 1
+#define PySHMEM_HAVE_shmem_put_signal 1
+#define PySHMEM_HAVE_shmem_signal_fetch 1
+#define PySHMEM_HAVE_shmem_signal_wait_until 1
+#define PySHMEM_HAVE_shmem_broadcast 1
+#define PySHMEM_HAVE_shmem_collect 1
+#define PySHMEM_HAVE_shmem_fcollect 1
+#define PySHMEM_HAVE_shmem_alltoall 1
+#define PySHMEM_HAVE_shmem_alltoalls 1
+#define PySHMEM_HAVE_shmem_broadcastmem 1
+#define PySHMEM_HAVE_shmem_collectmem 1
+#define PySHMEM_HAVE_shmem_fcollectmem 1
+#define PySHMEM_HAVE_shmem_alltoallmem 1
+#define PySHMEM_HAVE_shmem_alltoallsmem 1
+#define PySHMEM_HAVE_shmem_reduce 1
+#define PySHMEM_HAVE_shmem_wait_test_many 1
+#define PySHMEM_HAVE_shmem_pcontrol 1
+
 /* Deprecated names of constants. */
 #define _SHMEM_MAJOR_VERSION SHMEM_MAJOR_VERSION
 #define _SHMEM_MINOR_VERSION SHMEM_MINOR_VERSION
@@ -119,6 +141,13 @@ static inline void shmem_signal_set(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_
 static inline void shmem_signal_add(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) { shmem_ctx_signal_add(ctx, sig_addr, signal, pe); }
 ";
 
+/// In C++ too `_Complex` is a type, where the compiler has it: no header's, so it is spelled by names of ours.
+const C_COMPLEX: &str = "\
+#if defined(__GNUC__)
+__extension__ typedef double _Complex isthmus_shmem_c_complexd;
+__extension__ typedef float _Complex isthmus_shmem_c_complexf;
+";
+
 pub fn render(table: &Table) -> String {
     let mut text = TOP.replace("@VERSION@", env!("CARGO_PKG_VERSION"));
     for profiling in [false, true] {
@@ -151,6 +180,7 @@ pub fn render(table: &Table) -> String {
     }
     text.push_str("\n#if defined(__cplusplus)\n}\n\n/* One name for all types. */\n");
     overloads(table, &mut text);
+    c_complex(table, &mut text);
     text.push_str(CPP_SPECIAL);
     text.push_str(
         "\n#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L && !defined(ISTHMUS_SHMEM_NO_GENERIC)\n\n\
@@ -265,4 +295,36 @@ fn overloads(table: &Table, text: &mut String) {
             );
         }
     }
+}
+
+/// Overloads for pointers to C's `_Complex`, by a routine's own name and by the one for all types.
+fn c_complex(table: &Table, text: &mut String) {
+    text.push_str(C_COMPLEX);
+    let complex = |function: &Function<'_>| function.of.is_some_and(|of| of.c.ends_with("_Complex"));
+    for function in table.functions().filter(complex) {
+        let mut declared: Vec<String> = Vec::new();
+        let mut passed: Vec<String> = Vec::new();
+        for parameter in &function.routine.parameters {
+            let (c, name) = (function.c(&parameter.c), &parameter.name);
+            let spelled =
+                |double: &str, float: &str| c.replace("double _Complex", double).replace("float _Complex", float);
+            let ours = spelled("isthmus_shmem_c_complexd", "isthmus_shmem_c_complexf");
+            let theirs = spelled("ISTHMUS_SHMEM_COMPLEXD", "ISTHMUS_SHMEM_COMPLEXF");
+            declared.push(format!("{ours} {name}"));
+            passed.push(match ours == theirs {
+                true => name.clone(),
+                false => format!("reinterpret_cast<{theirs}>({name})"),
+            });
+        }
+        let (declared, passed) = (declared.join(", "), passed.join(", "));
+        for name in std::iter::once(&function.name).chain(&function.routine.generic) {
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "static inline {} {name}({declared}) {{ return {}({passed}); }}",
+                function.routine.returns, function.name
+            );
+        }
+    }
+    text.push_str("#endif\n");
 }
