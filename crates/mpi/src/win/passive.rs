@@ -56,6 +56,7 @@ pub fn win_unlock(rank: i32, win: &Win) -> Result<()> {
         return Err(not_locked(win, target));
     }
     win.flow.flush_all()?;
+    win.forget_own(std::iter::once(target));
     win.release(target, how);
     win.epochs.unlocked(target);
     rma::serve_others();
@@ -98,6 +99,7 @@ pub fn win_unlock_all(win: &Win) -> Result<()> {
         ));
     }
     win.flow.flush_all()?;
+    win.forget_own(0..win.size);
     (0..win.size).for_each(|target| win.let_go(target));
     win.epochs.set_mode(Mode::None);
     rma::serve_others();
@@ -110,9 +112,12 @@ pub fn win_flush(rank: i32, win: &Win) -> Result<()> {
     if rank == PROC_NULL {
         return Ok(());
     }
-    win.admit_passive(win.member("rank", rank)?)?;
+    let target = win.member("rank", rank)?;
+    win.admit_passive(target)?;
     rma::serve_others();
-    Ok(win.flow.flush_all()?)
+    win.flow.flush_all()?;
+    win.forget_own(std::iter::once(target));
+    Ok(())
 }
 
 /// `MPI_Win_flush_all`.
@@ -120,7 +125,9 @@ pub fn win_flush(rank: i32, win: &Win) -> Result<()> {
 pub fn win_flush_all(win: &Win) -> Result<()> {
     check_locked(win, "MPI_Win_flush_all")?;
     rma::serve_others();
-    Ok(win.flow.flush_all()?)
+    win.flow.flush_all()?;
+    win.forget_own(0..win.size);
+    Ok(())
 }
 
 /// `MPI_Win_flush_local`: buffers of what was started to one target may be used again; they may as soon as a call returns.
