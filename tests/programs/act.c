@@ -23,6 +23,8 @@ int main(int argc, char **argv) {
         return number;
     }
     begin(&argc, &argv);
+    // Other launchers say it otherwise.
+    chosen = argc > 1 && (strcmp(argv[1], "all") == 0 || atoi(argv[1]) == rank);
     printf("joined as %d\n", rank);
     fflush(stdout);
     if (strncmp(action, "late=", 5) == 0 || strncmp(action, "hold=", 5) == 0) {

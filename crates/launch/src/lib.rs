@@ -3,7 +3,7 @@
 //! The way of a job: [`options`] makes a [`Job`](options::Job) of the command line, `program` looks at each program
 //! before anything runs, `start` starts the ranks, and `supervise` stays with them in one loop over signals,
 //! lifelines (`lifeline`) and, where lines are to be tagged, pipes (`output`). Ending a job means ending every
-//! descendant (`family`).
+//! descendant (`family`). Of ranks that another launcher has started, `guests` keeps the memory.
 
 use std::process::ExitCode;
 
@@ -11,6 +11,7 @@ mod daemon;
 mod debugger;
 pub mod failure;
 mod family;
+mod guests;
 mod head;
 mod hosts;
 mod lifeline;
@@ -41,6 +42,7 @@ pub fn main() -> ExitCode {
             Ok(0)
         }
         Request::Daemon(call) => daemon::run(&call),
+        Request::Guests(ranks) => guests::run(ranks),
         Request::Run(job) => {
             let own = std::env::vars_os().filter_map(|(name, _)| isthmus_engine::tunables::objection(name.to_str()?));
             job.notes

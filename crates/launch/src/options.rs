@@ -26,6 +26,8 @@ pub enum Request {
     Run(Job),
     /// Run the part of a job that is this node's.
     Daemon(Call),
+    /// Keep the job of so many ranks that another launcher has started.
+    Guests(u32),
 }
 
 /// A job: one or more commands whose ranks share a world.
@@ -444,6 +446,15 @@ impl Parser {
                 let wrong = || Failure::usage(format!("--daemon {text}: this is for mpiexec's own use"));
                 return Ok(Some(Request::Daemon(call.ok_or_else(wrong)?)));
             }
+            "guests" => {
+                let text = self.text(name)?;
+                let ranks = text
+                    .parse()
+                    .ok()
+                    .filter(|ranks| (1..=isthmus_engine::job::MAX_RANKS).contains(ranks));
+                let wrong = || Failure::usage(format!("--guests {text}: this is for the library's own use"));
+                return Ok(Some(Request::Guests(ranks.ok_or_else(wrong)?)));
+            }
             other => {
                 let known = table::ACCEPTED.iter().find(|accepted| accepted.name == other);
                 let accepted = known.ok_or_else(|| unknown(other))?;
@@ -688,6 +699,7 @@ mod tests {
         assert!(named.contains("eager_limit") && named.contains("topology"));
         assert!(refused("-n 1 -host far:x a").contains("far"));
         assert!(refused("-n 1 --daemon nonsense").contains("own use"));
+        assert!(refused("--guests 0").contains("own use"));
         assert!(refused("-n 60000 a : -n 60000 a").contains("ranks"));
     }
 

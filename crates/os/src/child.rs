@@ -53,6 +53,24 @@ pub fn with_signals(command: &mut Command, mask: Mask) {
     }
 }
 
+/// Let the program run as nobody's child, in a session of its own: what signals our group or waits for our children does not meet it.
+/// What is spawned has ended at once; the program has its descriptors.
+pub fn apart(command: &mut Command) {
+    // SAFETY: between fork and exec the closure makes system calls only; it neither allocates nor locks.
+    unsafe {
+        command.pre_exec(|| {
+            if libc::setsid() == -1 {
+                return Err(io::Error::last_os_error());
+            }
+            match libc::fork() {
+                -1 => Err(io::Error::last_os_error()),
+                0 => Ok(()),
+                _ => libc::_exit(0),
+            }
+        });
+    }
+}
+
 /// Take note of one child that has ended. Does not block.
 pub fn reap() -> Reaped {
     let mut status = 0;

@@ -12,6 +12,44 @@ pub fn allow_tracing_by(pid: u32) {
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::c_ulong::from(pid), 0, 0, 0) };
 }
 
+/// The parent of this process.
+pub fn parent() -> u32 {
+    std::os::unix::process::parent_id()
+}
+
+/// The file that this code was loaded from: a library, or the program. `None` if the loader does not tell.
+pub fn own_file() -> Option<std::path::PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    // SAFETY: an all-zero Dl_info is a valid out parameter.
+    let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
+    let address = own_file as fn() -> Option<std::path::PathBuf> as *const libc::c_void;
+    // SAFETY: any address may be asked for, and there is room for the answer.
+    let known = unsafe { libc::dladdr(address, &raw mut found) } != 0;
+    if !known || found.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: the name ends with a zero and stays as long as the file is loaded, which it is: we run from it.
+    let name = unsafe { std::ffi::CStr::from_ptr(found.dli_fname) };
+    std::fs::canonicalize(std::ffi::OsStr::from_bytes(name.to_bytes())).ok()
+}
+
+/// A descriptor that was handed to this process by number, as launchers do in its environment. `None` if it is no socket: then the
+/// number is somebody else's. From now on it is closed where programs are started.
+pub fn inherited_socket(number: i32) -> Option<std::os::fd::OwnedFd> {
+    use std::os::fd::FromRawFd;
+    // SAFETY: an all-zero stat is a valid out parameter; any number may be asked about.
+    let is_socket = unsafe {
+        let mut about: libc::stat = std::mem::zeroed();
+        libc::fstat(number, &raw mut about) == 0 && about.st_mode & libc::S_IFMT == libc::S_IFSOCK
+    };
+    // SAFETY: fcntl with integer arguments on an open descriptor.
+    if !is_socket || unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } == -1 {
+        return None;
+    }
+    // SAFETY: it is open, and whoever handed it over did so for the caller.
+    Some(unsafe { std::os::fd::OwnedFd::from_raw_fd(number) })
+}
+
 /// A number of the calling thread that no other live thread has. Never 0.
 #[inline]
 pub fn thread() -> usize {

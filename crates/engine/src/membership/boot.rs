@@ -15,6 +15,7 @@ use crate::membership::control::{self, Nonce, ToLauncher, ToRank};
 use crate::membership::cpus::Cpus;
 use crate::membership::job;
 use crate::membership::place;
+use crate::membership::pmi;
 use crate::memory::heap;
 use crate::progress::gate;
 use crate::protocol::mechanism;
@@ -140,11 +141,13 @@ pub fn boot() -> Result<()> {
     settle(place)
 }
 
-/// What the launcher put into our environment.
+/// What the launcher put into our environment, or told us.
 struct Invitation {
     nonce: Nonce,
     rank: u32,
     appnum: i32,
+    /// Another launcher than our `mpiexec` has started us.
+    by_other: bool,
 }
 
 /// A place in a job.
@@ -158,8 +161,17 @@ struct Place {
 
 fn invitation() -> Result<Option<Invitation>> {
     let Ok(job) = std::env::var("ISTHMUS_JOB") else {
-        refuse_other_launchers()?;
-        return Ok(None);
+        let Some(invited) = by_pmi() else {
+            refuse_other_launchers()?;
+            return Ok(None);
+        };
+        let place = pmi::join(&invited)?;
+        return Ok(place.map(|place| Invitation {
+            nonce: place.nonce,
+            rank: place.rank,
+            appnum: place.appnum as i32,
+            by_other: true,
+        }));
     };
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
     let nonce = Nonce::parse(&job).ok_or_else(|| Error::Boot("ISTHMUS_JOB is not a job's nonce".into()))?;
@@ -168,7 +180,12 @@ fn invitation() -> Result<Option<Invitation>> {
         nonce,
         rank,
         appnum: number("ISTHMUS_APPNUM").unwrap_or(0) as i32,
+        by_other: false,
     }))
+}
+
+fn by_pmi() -> Option<pmi::Invited> {
+    pmi::invited(|name| std::env::var(name).ok())
 }
 
 /// Ranks of the job that this process is in, or will be in once it has booted. `None`: booting would fail.
@@ -177,6 +194,9 @@ pub fn expected_size() -> Option<u32> {
         return Some(world.size);
     }
     if std::env::var_os("ISTHMUS_JOB").is_none() {
+        if let Some(invited) = by_pmi() {
+            return Some(invited.size);
+        }
         return refuse_other_launchers().is_ok().then_some(1);
     }
     std::env::var("ISTHMUS_SIZE").ok()?.parse().ok()
@@ -188,8 +208,12 @@ fn refuse_other_launchers() -> Result<()> {
         if let Ok(size) = std::env::var(name)
             && size.parse::<u32>().is_ok_and(|size| size > 1)
         {
+            let cure = match name {
+                "SLURM_STEP_NUM_TASKS" => "say srun --mpi=pmi2, or use Isthmus's own mpiexec",
+                _ => "use Isthmus's own mpiexec, or a launcher that speaks PMI-1 (PMI_FD)",
+            };
             return Err(Error::Boot(format!(
-                "started by another launcher ({name}={size}), which Isthmus cannot join yet; use Isthmus's own mpiexec"
+                "another launcher started {size} processes ({name}) and does not tell how to join them: {cure}"
             )));
         }
     }
@@ -198,11 +222,11 @@ fn refuse_other_launchers() -> Result<()> {
 
 /// Ask the launcher for our place. `None`: somebody else has it, typically a parent whose environment we inherited.
 fn ask(invitation: &Invitation) -> Result<Option<Place>> {
-    let failed = |what: &str, error: &dyn std::fmt::Display| {
-        Error::Boot(format!(
-            "{what}: {error} (is the mpiexec that set ISTHMUS_JOB still running, on this machine?)"
-        ))
+    let hint = match invitation.by_other {
+        false => "is the mpiexec that set ISTHMUS_JOB still running, on this machine?",
+        true => "are all ranks on one machine? For several use Isthmus's own mpiexec --host",
     };
+    let failed = |what: &str, error: &dyn std::fmt::Display| Error::Boot(format!("{what}: {error} ({hint})"));
     let lifeline =
         socket::connect(&invitation.nonce.socket_name()).map_err(|error| failed("no answer from mpiexec", &error))?;
     let hello = ToLauncher::Hello {
@@ -227,7 +251,12 @@ fn ask(invitation: &Invitation) -> Result<Option<Place>> {
                     nonce: invitation.nonce,
                     lifeline: Some(lifeline),
                     world,
-                    launcher_pid: Some(launcher_pid),
+                    // Peers are looked for below it.
+                    launcher_pid: Some(if invitation.by_other {
+                        process::parent()
+                    } else {
+                        launcher_pid
+                    }),
                 }))
             }
             (Some(ToRank::Refused), _) => Ok(None),

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use anyhow::ensure;
+
 use super::super::suite::Suite;
 use super::python::Environment;
 use super::{RUN, mpiexec};
@@ -36,4 +38,38 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
             quiet(mpiexec(prefix, 4).arg(&program), RUN).map(drop)
         })
     });
+    suite.step("the same programs started by MPICH's own launcher (PMI-1)", || {
+        PROGRAMS
+            .iter()
+            .try_for_each(|name| quiet(&mut hydra(&environment, prefix, name, &[]), RUN).map(drop))
+    });
+    suite.step("aborts and deaths under MPICH's own launcher", || {
+        let act = environment.folder.join("act");
+        let mut compile = Command::new(prefix.join("bin/mpicc"));
+        compile.arg("-o").arg(&act).arg(root().join("tests/programs/act.c"));
+        quiet(&mut compile, RUN)?;
+        // Which code the job ends with is the launcher's choice.
+        for (act, said) in [
+            (["1", "abort=7"], "MPI_Abort"),
+            (["1", "exit=3"], "ended without calling MPI_Finalize"),
+            (["1", "exit=0"], "ended without calling MPI_Finalize"),
+        ] {
+            let output = hydra(&environment, prefix, "act", &act).output()?;
+            let text = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+            ensure!(
+                !output.status.success() && text.contains(said),
+                "{act:?}: {}: {text}",
+                output.status
+            );
+        }
+        Ok(())
+    });
+}
+
+/// A program on 4 ranks by the launcher of the wheel, which finds our library.
+fn hydra(environment: &Environment, prefix: &Path, name: &str, arguments: &[&str]) -> Command {
+    let mut run = Command::new(environment.program("mpiexec"));
+    run.args(["-n", "4"]).arg(environment.folder.join(name)).args(arguments);
+    run.env("LD_LIBRARY_PATH", prefix.join("lib"));
+    run
 }

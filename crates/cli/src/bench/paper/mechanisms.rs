@@ -9,22 +9,25 @@ const fn way(name: &'static str, environment: &'static [(&'static str, &'static 
     Way { name, environment }
 }
 
+/// Longer messages are announced, and go by the mechanism that is named.
+const EAGER: (&str, &str) = ("ISTHMUS_EAGER_LIMIT", "8192");
+
 /// What Isthmus chooses.
 pub const CHOSEN: Way = way("chosen", &[]);
 /// Two copies through shared memory.
-pub const RING: Way = way("ring", &[("ISTHMUS_MECHANISM", "ring")]);
+pub const RING: Way = way("ring", &[("ISTHMUS_MECHANISM", "ring"), EAGER]);
 /// The receiver reads.
-pub const CMA_READ: Way = way("cma_read", &[("ISTHMUS_MECHANISM", "cma_read")]);
+pub const CMA_READ: Way = way("cma_read", &[("ISTHMUS_MECHANISM", "cma_read"), EAGER]);
 /// The sender writes.
-pub const CMA_WRITE: Way = way("cma_write", &[("ISTHMUS_MECHANISM", "cma_write")]);
+pub const CMA_WRITE: Way = way("cma_write", &[("ISTHMUS_MECHANISM", "cma_write"), EAGER]);
 /// Both, from the two ends.
-pub const CMA_BOTH: Way = way("cma_both", &[("ISTHMUS_MECHANISM", "cma_both")]);
+pub const CMA_BOTH: Way = way("cma_both", &[("ISTHMUS_MECHANISM", "cma_both"), EAGER]);
 /// Pages attached to a pipe.
-pub const VMSPLICE: Way = way("vmsplice", &[("ISTHMUS_MECHANISM", "vmsplice")]);
+pub const VMSPLICE: Way = way("vmsplice", &[("ISTHMUS_MECHANISM", "vmsplice"), EAGER]);
 /// Two copies through a pipe.
-pub const WRITEV: Way = way("writev", &[("ISTHMUS_MECHANISM", "writev")]);
+pub const WRITEV: Way = way("writev", &[("ISTHMUS_MECHANISM", "writev"), EAGER]);
 /// A socket of this host.
-pub const LOOPBACK: Way = way("loopback", &[("ISTHMUS_MECHANISM", "loopback")]);
+pub const LOOPBACK: Way = way("loopback", &[("ISTHMUS_MECHANISM", "loopback"), EAGER]);
 /// The program's memory in pages of 4 KiB, and in huge ones where it can be.
 pub const SMALL_PAGES: Way = way("pages of 4 KiB", &[("GLIBC_TUNABLES", "glibc.malloc.hugetlb=0")]);
 /// As [`SMALL_PAGES`].

@@ -1,0 +1,199 @@
+//! The ranks that another launcher has started (PMI-1): `mpiexec --guests RANKS` hands out the job's memory, and watches over them.
+//!
+//! Rank 0 starts it, as nobody's child, and reads the job's nonce from its standard output. It cannot start or reap the ranks, so it
+//! knows them by their connections alone. It ends with the last of them; when it ends before, they do.
+
+use std::io::Write;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use isthmus_engine::control::Nonce;
+use isthmus_engine::job::{self, Overview};
+use isthmus_os::{limits, poll, random, signal};
+
+use crate::failure::{Failure, Result, say, say_as_it_is};
+use crate::lifeline::{Abort, Asks, Door, Full, Lifeline, Visitor};
+
+/// How long ranks may take to join after the last one was here.
+const EMPTY: Duration = Duration::from_secs(60);
+/// How long ranks have between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_millis(250);
+/// How often we look at what has no descriptor to wait for.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Make a job of so many ranks, say its nonce, and stay with them; the answer is the exit code. Blocks until all have gone.
+pub fn run(ranks: u32) -> Result<u8> {
+    let mut nonce = Nonce([0; 16]);
+    random::fill(&mut nonce.0).map_err(|error| Failure::machine("make the job's nonce", error))?;
+    let wanted = 64 + u64::from(ranks) * 2;
+    limits::allow_open_files(wanted)
+        .map_err(|limit| Failure::machine("keep so many ranks", format!("the hard limit of open files is {limit}")))?;
+    let failed = |error| Failure::machine("make the job's shared memory", error);
+    let segment = job::create(ranks, nonce).map_err(failed)?;
+    let mut guests = Guests {
+        door: Door::open(nonce, ranks)?,
+        overview: Overview::of(&segment, nonce).map_err(failed)?,
+        visitors: Vec::new(),
+        ranks: (0..ranks).map(|_| Guest::Awaited).collect(),
+        empty_since: Instant::now(),
+    };
+    let mut output = std::io::stdout();
+    writeln!(output, "{nonce}")
+        .and_then(|()| output.flush())
+        .map_err(|error| Failure::machine("tell rank 0 of the job", error))?;
+    loop {
+        guests.wait()?;
+        guests.attend_visitors(&segment);
+        for rank in 0..guests.ranks.len() {
+            if let Some(code) = guests.attend(rank) {
+                return Ok(code);
+            }
+        }
+        if guests.are_over() {
+            return Ok(0);
+        }
+    }
+}
+
+enum Guest {
+    /// It has not joined yet.
+    Awaited,
+    Inside(Lifeline),
+    /// It has finalized and gone.
+    Left,
+    /// It has died, and the others go on.
+    Lost,
+}
+
+struct Guests {
+    door: Door,
+    overview: Overview,
+    visitors: Vec<Visitor>,
+    ranks: Vec<Guest>,
+    /// Since when nobody was inside.
+    empty_since: Instant,
+}
+
+impl Guests {
+    fn wait(&self) -> Result<()> {
+        let mut descriptors: Vec<BorrowedFd<'_>> = vec![self.door.as_fd()];
+        descriptors.extend(self.visitors.iter().map(Visitor::as_fd));
+        descriptors.extend(self.inside().flat_map(|(_, lifeline)| lifeline.descriptors()));
+        // A death is not told of by a descriptor on old kernels, nor is time that has passed.
+        let is_settled = self.inside().all(|(_, lifeline)| lifeline.ended.is_none()) && self.inside().next().is_some();
+        let limit = (!is_settled).then_some(LOOK);
+        poll::readable(&descriptors, limit).map_err(|error| Failure::machine("wait for the ranks", error))?;
+        Ok(())
+    }
+
+    fn inside(&self) -> impl Iterator<Item = (usize, &Lifeline)> {
+        let ranks = self.ranks.iter().enumerate();
+        ranks.filter_map(|(rank, guest)| match guest {
+            Guest::Inside(lifeline) => Some((rank, lifeline)),
+            _ => None,
+        })
+    }
+
+    fn attend_visitors(&mut self, segment: &OwnedFd) {
+        loop {
+            match self.door.visitor() {
+                Ok(None) => break,
+                Ok(Some(visitor)) => self.visitors.push(visitor),
+                Err(Full) if !self.visitors.is_empty() => self.visitors.remove(0).refuse(),
+                Err(Full) => break,
+            }
+        }
+        let size = self.ranks.len() as u32;
+        for visitor in std::mem::take(&mut self.visitors) {
+            match self.door.listen(&visitor) {
+                None => self.visitors.push(visitor),
+                Some(Asks::ToJoin(rank)) if matches!(self.ranks[rank as usize], Guest::Awaited) => {
+                    self.ranks[rank as usize] = Guest::Inside(visitor.welcome(size, segment));
+                }
+                // A child that has inherited a rank's environment is a job of its own.
+                Some(_) => visitor.refuse(),
+            }
+        }
+    }
+
+    /// Hear what a rank says. The exit code, if that ends the job.
+    fn attend(&mut self, rank: usize) -> Option<u8> {
+        let Guest::Inside(lifeline) = &mut self.ranks[rank] else {
+            return None;
+        };
+        // The launcher would end all of them anyway.
+        if let Some(Abort { code, message, .. }) = lifeline.attend() {
+            let pid = lifeline.pid;
+            match message.trim_end() {
+                "" => say(&format!(
+                    "rank {rank} (pid {pid}) called MPI_Abort with code {code}; ending the job"
+                )),
+                message => say_as_it_is(message),
+            }
+            // It ends by itself when it is let go, with its own code.
+            self.ranks[rank] = Guest::Lost;
+            return Some(self.end(isthmus_engine::control::exit_code(code)));
+        }
+        lifeline.ended?;
+        self.empty_since = Instant::now();
+        if lifeline.finalized {
+            self.ranks[rank] = Guest::Left;
+            if self.ranks.iter().any(|other| matches!(other, Guest::Lost)) {
+                self.overview.declare_failed(rank as u32, true);
+            }
+            return None;
+        }
+        let pid = lifeline.pid;
+        if self.do_others_go_on(rank) {
+            // Those who are told that it is dead will use its memory.
+            let _ = signal::send(pid, signal::KILL); // It may have ended.
+            self.ranks[rank] = Guest::Lost;
+            self.overview.declare_failed(rank as u32, false);
+            say(&format!(
+                "rank {rank} (pid {pid}) ended without calling MPI_Finalize; the others go on, since their error handlers return"
+            ));
+            return None;
+        }
+        say(&format!(
+            "rank {rank} (pid {pid}) ended without calling MPI_Finalize; ending the job"
+        ));
+        Some(self.end(1))
+    }
+
+    /// Somebody else is inside, and all who are, or will be, want to go on when others fail.
+    fn do_others_go_on(&self, failed: usize) -> bool {
+        let mut others = self.ranks.iter().enumerate().filter(|(rank, _)| *rank != failed);
+        let all = others.all(|(rank, guest)| match guest {
+            Guest::Inside(lifeline) if !lifeline.finalized => self.overview.endures(rank as u32),
+            Guest::Awaited => false,
+            _ => true,
+        });
+        all && self
+            .inside()
+            .any(|(rank, lifeline)| rank != failed && !lifeline.finalized)
+    }
+
+    fn are_over(&self) -> bool {
+        let is_awaited = self.ranks.iter().any(|guest| matches!(guest, Guest::Awaited));
+        self.inside().next().is_none() && (!is_awaited || self.empty_since.elapsed() > EMPTY)
+    }
+
+    /// End every rank that is inside.
+    fn end(&mut self, code: u8) -> u8 {
+        for kill in [libc::SIGTERM, signal::KILL] {
+            for (_, lifeline) in self.inside() {
+                let _ = signal::send(lifeline.pid, kill); // It may end at any moment.
+            }
+            let began = Instant::now();
+            while self.inside().any(|(_, lifeline)| lifeline.ended.is_none()) && began.elapsed() < GRACE {
+                std::thread::sleep(Duration::from_millis(5));
+                for guest in &mut self.ranks {
+                    if let Guest::Inside(lifeline) = guest {
+                        let _ = lifeline.attend();
+                    }
+                }
+            }
+        }
+        code
+    }
+}
