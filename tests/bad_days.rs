@@ -582,7 +582,8 @@ fn killed_in_the_middle_of_a_collective() -> Result<()> {
     let before = traces();
     let program = compile("bad_collectives")?;
     let seeds = if full() { 24 } else { 4 };
-    for (seed, ranks) in (1..=seeds).flat_map(|seed| [(seed, 3), (seed, 4), (seed, 8)]) {
+    let few = (1..=seeds).flat_map(|seed| [(seed, 3), (seed, 4), (seed, 8)]);
+    for (seed, ranks) in few.chain([(1, 34)]) {
         let run = Run::mpiexec("-n").arg(ranks.to_string()).arg(&program);
         let run = run
             .words(&format!("killed {seed}"))
@@ -756,30 +757,31 @@ fn stopped_and_starved_in_the_middle_of_a_collective() -> Result<()> {
 fn memory_of_the_job_is_refused_in_the_middle_of_collectives() -> Result<()> {
     let program = compile("bad_collectives")?;
     let most = if full() { 24 } else { 8 };
-    for after in 0..most {
-        for (which, ranks) in [(":times=3", 4), (":times=2:rank=1", 3), (":times=1", 5), ("", 4)] {
-            for topology in ["1x8", "2x1x2x2"] {
-                let run = Run::mpiexec("-n").arg(ranks.to_string()).arg(&program);
-                let run = run
-                    .words(&format!("denied {after}"))
-                    .env("ISTHMUS_FAULT", format!("memory:ENOMEM:after={after}{which}"))
-                    .env("ISTHMUS_TOPOLOGY", topology);
-                let run = run.limit(Duration::from_secs(60)).finish()?;
-                let survivors = run.out.lines().filter(|line| *line == "survived").count();
-                let what = format!(
-                    "after {after}{which} on {ranks}: {:?}\n{}{}",
-                    run.code, run.out, run.err
-                );
-                // The end of MPI, and whoever has nothing to answer with, cannot do without.
-                // Who wants errors returned gets MPI_ERR_NO_MEM from MPI_Finalize (docs/decisions/0052).
-                let refused = ["out of memory for communication", "(code 39)"];
-                let ended = run.code != Some(0) && refused.iter().any(|said| run.err.contains(said));
-                ensure!(ended || run.code == Some(0) && survivors == ranks, "{what}");
-                ensure!(
-                    !ended || which.is_empty() || run.err.contains("cannot answer"),
-                    "{what}"
-                );
-            }
+    let few = (0..most)
+        .flat_map(|after| [(":times=3", 4), (":times=2:rank=1", 3), (":times=1", 5), ("", 4)].map(|one| (after, one)));
+    for (after, (which, ranks)) in few.chain([(2, (":times=1", 34))]) {
+        let topologies = ["1x8", "2x1x2x2"];
+        for topology in &topologies[..if ranks > 8 { 1 } else { 2 }] {
+            let run = Run::mpiexec("-n").arg(ranks.to_string()).arg(&program);
+            let run = run
+                .words(&format!("denied {after}"))
+                .env("ISTHMUS_FAULT", format!("memory:ENOMEM:after={after}{which}"))
+                .env("ISTHMUS_TOPOLOGY", topology);
+            let run = run.limit(Duration::from_secs(60)).finish()?;
+            let survivors = run.out.lines().filter(|line| *line == "survived").count();
+            let what = format!(
+                "after {after}{which} on {ranks}: {:?}\n{}{}",
+                run.code, run.out, run.err
+            );
+            // The end of MPI, and whoever has nothing to answer with, cannot do without.
+            // Who wants errors returned gets MPI_ERR_NO_MEM from MPI_Finalize (docs/decisions/0052).
+            let refused = ["out of memory for communication", "(code 39)"];
+            let ended = run.code != Some(0) && refused.iter().any(|said| run.err.contains(said));
+            ensure!(ended || run.code == Some(0) && survivors == ranks, "{what}");
+            ensure!(
+                !ended || which.is_empty() || run.err.contains("cannot answer"),
+                "{what}"
+            );
         }
     }
     Ok(())

@@ -222,3 +222,9 @@ fn a_reader_may_leave() -> Result<()> {
     );
     Ok(())
 }
+
+#[test]
+fn shmem() -> Result<()> {
+    shows("shmem", "shmem-rma", 10)?;
+    shows("shmem", "shmem-collectives-4", 5)
+}

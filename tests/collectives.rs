@@ -252,12 +252,18 @@ fn collectives_are_right_however_they_travel() -> Result<()> {
     Ok(())
 }
 
-/// Communicators too large for boards, beside some that are not, on one node and on several.
+/// Communicators of more ranks than a word has bits, on one node and on several.
 #[test]
 fn collectives_of_many_ranks_are_right() -> Result<()> {
     let program = compile("random_collectives")?;
     let (seeds, batches) = if full() { (6, "60") } else { (1, "10") };
-    for (ranks, topology) in [("33", "1x64"), ("40", "2x20"), ("40", "2x1x2x10"), ("40", "3x1x1x14")] {
+    for (ranks, topology) in [
+        ("33", "1x64"),
+        ("64", "1x64"),
+        ("40", "2x20"),
+        ("40", "2x1x2x10"),
+        ("40", "3x1x1x14"),
+    ] {
         for seed in 1..=seeds {
             let run = Run::mpiexec("-n").words(ranks).arg(&program);
             let run = run
@@ -265,6 +271,21 @@ fn collectives_of_many_ranks_are_right() -> Result<()> {
                 .env("ISTHMUS_TOPOLOGY", topology);
             run.limit(Duration::from_secs(120)).succeed()?;
         }
+    }
+    Ok(())
+}
+
+/// Every algorithm on more ranks than 32, which are in several units of the machine.
+#[test]
+fn every_algorithm_is_right_on_many_ranks() -> Result<()> {
+    let program = compile("random_collectives")?;
+    for (number, wish) in wishes()?.iter().enumerate() {
+        let run = Run::mpiexec("-n 34")
+            .arg(&program)
+            .words(&number.to_string())
+            .words("4");
+        let run = run.env("ISTHMUS_COLLECTIVES", wish).env("ISTHMUS_TOPOLOGY", "4x9");
+        run.limit(Duration::from_secs(120)).succeed()?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use isthmus_tests::{Run, command, folder, full, scratch};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// What is done wrong, on how many PEs, what the line must say, and the exit code.
-const BAD: [(&str, &str, &[&str]); 16] = [
+const BAD: [(&str, &str, &[&str]); 17] = [
     ("pe", "2", &["shmem_int_p", "pe=2"]),
     ("negative", "2", &["shmem_int_get", "pe=-1"]),
     ("address", "2", &["shmem_int_put", "dest=0x", "symmetric"]),
@@ -20,6 +20,7 @@ const BAD: [(&str, &str, &[&str]); 16] = [
     ("context", "1", &["shmem_ctx_quiet", "ctx="]),
     ("size", "2", &["shmem_malloc", "size=100", "size=1100"]),
     ("count", "3", &["shmem_int_sum_reduce", "nreduce=1", "nreduce=0"]),
+    ("root", "2", &["shmem_int_broadcast", "PE_root=0", "PE_root=1"]),
     ("routine", "2", &["another routine"]),
     ("free", "1", &["shmem_free", "ptr=0x"]),
     ("twice", "2", &["shmem_free", "ptr=0x"]),
@@ -69,6 +70,12 @@ fn main() -> ExitCode {
         }));
     }
     trials.push(Trial::test("mpi first", || said(run("both.c", "4", "first", &[]))));
+    for pes in ["1", "2", "4"] {
+        trials.push(Trial::test(
+            format!("histories of several threads on {pes}"),
+            move || said(run("histories.c", pes, "threads", &[])),
+        ));
+    }
     trials.push(Trial::test("without single copies", || {
         said(run(
             "basics.c",

@@ -1,5 +1,5 @@
 // ranks: 2 3 5 8
-// more ranks: 4 13 17
+// more ranks: 4 13 17 33
 /* Non-blocking collectives: more under way than there is room for, completed in any order, of all sizes, among blocking ones;
    on several communicators in another order on each rank; calls that fail on one rank; calls that go on while a rank computes; and arrays of
    counts that are gone before a call is over. */

@@ -1,4 +1,4 @@
-// ranks: 2 4
+// ranks: 2 4 34
 /* One rank's arguments are refused in a collective: the others get an error, or have what they need, and nobody waits for ever;
    the next call is right. By messages and on a board, in every form. */
 #include "check.h"
@@ -13,10 +13,11 @@ enum form { BLOCKING, IMMEDIATE, PERSISTENT, FORMS };
 
 /* The class of the first error. */
 static int attempt(enum kind kind, enum form form, int count, MPI_Datatype type, MPI_Comm comm) {
-    static int send[64], recv[64];
+    enum { MOST = 8 * 64 };
+    static int send[MOST], recv[MOST];
     MPI_Request request = MPI_REQUEST_NULL;
     int code = MPI_SUCCESS, class = MPI_SUCCESS;
-    for (int i = 0; i < 64; i++) send[i] = rank + i, recv[i] = -1;
+    for (int i = 0; i < MOST; i++) send[i] = rank + i, recv[i] = -1;
     switch (kind) {
     case SCATTER: code = CALL(Scatter, scatter, send, count, type, recv, count, type, 0, comm); break;
     case GATHER: code = CALL(Gather, gather, send, count, type, recv, count, type, 0, comm); break;

@@ -1,5 +1,5 @@
-// ranks: 2 3 5 8
-// more ranks: 4 7 13 17
+// ranks: 2 3 5 8 33
+// more ranks: 4 7 13 17 64
 /* Reductions of numbers that do not add up exactly give the same bits in a communicator's first calls and in later ones, in
    every form of a call, in place or not, and whoever the root is: those of a loop over the ranks. What they are goes into a number that rank 0 prints. */
 #include "check.h"

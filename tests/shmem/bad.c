@@ -30,6 +30,12 @@ int main(int argc, char **argv)
     }
     CASE("size") shmem_malloc(100 + me * 1000);
     CASE("count") shmem_int_sum_reduce(SHMEM_TEAM_WORLD, &object, &object, me ? 0 : 1);
+    CASE("root") {
+        /* Each thinks that it is the root, and waits for nobody. */
+        for (int i = 0; i < 3; i++)
+            shmem_int_broadcast(SHMEM_TEAM_WORLD, &object, &object, 1, me);
+        shmem_barrier_all();
+    }
     CASE("routine") {
         if (me)
             shmem_barrier_all();

@@ -56,7 +56,7 @@ fn text(ranks: u64, cpus: u64, cheap_copies: bool, all: &[Explained]) -> String 
         text += "  there are\n";
         text += &show::columns(&algorithms.collect::<Vec<_>>(), 2);
     }
-    text += "\nA board is shared memory: calls on up to 32 ranks of one node have one from the third on, but for persistent ones. p: ranks, n: bytes.\n";
+    text += "\nA board is shared memory: calls on up to 1024 ranks of one node have one from the third on, but for persistent ones. p: ranks, n: bytes.\n";
     text += "ISTHMUS_COLLECTIVES=allreduce:sliced,bcast[3-8]@64K-:binomial? (or mpiexec --set collectives=...) wants others; with a\n";
     text += "question mark only where they can be. @FILE reads such rules from a file.\n";
     text

@@ -25,6 +25,7 @@ mod record;
 mod report;
 mod samples;
 mod series;
+mod shmem;
 mod size;
 mod table;
 mod target;
@@ -185,6 +186,8 @@ enum What {
     Barrier,
     /// Windows: puts, gets, accumulates, sections, a target that computes, contended elements, synchronisation; ARMCI beside them
     Rma(Sizes),
+    /// OpenSHMEM: puts, gets, atomics, signals, collectives and random updates, beside the CPU and MPI
+    Shmem,
 }
 
 #[derive(Args)]
@@ -225,6 +228,7 @@ impl What {
             What::Memory => catalogue::memory(),
             What::Barrier => catalogue::barrier(),
             What::Rma(sizes) => return one_sided::experiments(&sizes.sizes),
+            What::Shmem => return shmem::shmem(),
         };
         vec![one]
     }
@@ -253,6 +257,7 @@ fn everything() -> Vec<Experiment> {
         catalogue::wake(),
     ]);
     all.extend(one_sided::experiments(&[]));
+    all.extend(shmem::shmem());
     all
 }
 

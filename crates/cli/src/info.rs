@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use isthmus_engine::symmetric::size;
 use isthmus_engine::wait_limits::{self, Habits};
 use isthmus_engine::{counters, protocols, single_copies_pay, single_copy_price, tunables};
 use isthmus_os::{cgroup, cma_probe, cpu, membarrier, memfd, memory, topology, yama};
@@ -68,6 +69,8 @@ struct Machine {
     numa_nodes: Vec<Node>,
     memory_available: u64,
     memory_limit: Option<u64>,
+    /// Bytes per PE of OpenSHMEM; or what is wrong with what the environment says.
+    symmetric_heap: Result<u64, String>,
     transparent_huge_pages: Option<String>,
 }
 
@@ -282,6 +285,9 @@ fn machine() -> Machine {
             .collect(),
         memory_available: memory::available(),
         memory_limit: cgroup::memory().map(|memory| memory.limit),
+        symmetric_heap: size::wanted()
+            .map(|(bytes, _)| bytes)
+            .map_err(|(name, text)| format!("{name}={text} is not a size")),
         transparent_huge_pages: topology::transparent_huge_pages(),
     }
 }
@@ -369,6 +375,13 @@ fn machine_rows(machine: &Machine) -> Vec<Vec<String>> {
     rows.push(row(
         "memory limit",
         machine.memory_limit.map_or("none".to_owned(), show::memory),
+    ));
+    rows.push(row(
+        "symmetric heap",
+        match &machine.symmetric_heap {
+            Ok(bytes) => format!("{} per PE of OpenSHMEM (SHMEM_SYMMETRIC_SIZE)", show::memory(*bytes)),
+            Err(what) => what.clone(),
+        },
     ));
     rows.push(row(
         "huge pages",

@@ -3,6 +3,7 @@
 mod direct;
 pub(crate) mod halving;
 mod inter;
+mod linear;
 mod nodes;
 mod recursive_doubling;
 pub(crate) mod ring;
@@ -50,6 +51,7 @@ pub async unsafe fn run(
             Allreduce::Halving => halving::run(link, operand, input, output, count),
             Allreduce::Ring => ring::run(link, operand, input, output, count),
             Allreduce::Direct => direct::run(link, operand, input, output, count),
+            Allreduce::Linear => linear::run(link, operand, input, output, count),
             Allreduce::Sliced => sliced::run(link, operand, input, output, count),
             Allreduce::RecursiveDoubling => recursive_doubling::run(link, operand, input, output, count),
         }

@@ -47,7 +47,8 @@ pub async unsafe fn run(link: &impl Link, elements: Elements<'_>, root: usize) -
             Bcast::Shared => return shared::run(link.board(), elements, root).await,
             Bcast::SharedDirect => return shared_direct::run(link.board(), elements, root).await,
             Bcast::SharedTree => return shared_tree::run(link.board(), link.map(), elements, root).await,
-            Bcast::Binomial | Bcast::ScatterAllgather | Bcast::Tree => {}
+            Bcast::Binomial => return by_tree(link, elements, root),
+            Bcast::ScatterAllgather | Bcast::Tree => {}
         }
         let is_root = link.rank() == root;
         let packed = if is_root {
@@ -57,13 +58,29 @@ pub async unsafe fn run(link: &impl Link, elements: Elements<'_>, root: usize) -
         }?;
         match choice {
             Bcast::ScatterAllgather => scatter_allgather::run(link, packed.data, packed.len, root)?,
-            Bcast::Tree => tree::run(link, link.map(), packed.data, packed.len, root)?,
-            _ if is_root => binomial::send(link, packed.data, packed.len, root)?,
-            _ => binomial::receive(link, packed.data, packed.len, root)?,
+            _ => tree::run(link, link.map(), packed.data, packed.len, root)?,
         }
         if !is_root {
             packed.settle(link, elements);
         }
+    }
+    Ok(())
+}
+
+/// The same by the binomial tree, whatever rules say.
+///
+/// # Safety
+/// The elements must be readable at the root, and writable elsewhere.
+pub(crate) unsafe fn by_tree(link: &impl Link, elements: Elements<'_>, root: usize) -> Result<()> {
+    // SAFETY: the caller's promise; nothing writes to the root's elements.
+    unsafe {
+        if link.rank() == root {
+            let packed = Packed::of(link, elements)?;
+            return binomial::send(link, packed.data, packed.len, root);
+        }
+        let packed = Packed::room(link, elements)?;
+        binomial::receive(link, packed.data, packed.len, root)?;
+        packed.settle(link, elements);
     }
     Ok(())
 }

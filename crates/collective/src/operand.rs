@@ -151,7 +151,8 @@ impl<'a> Operand<'a> {
         let case = Case::on(link, bytes, offers);
         let calls_user = matches!(self.reduction, Reduction::Custom(_));
         let is_apart = calls_user && link.shared().is_some_and(Access::is_of_request);
-        let missing = Traits::BOARD.when(!self.crosses_small() || is_apart) | Traits::SINGLE_COPIES.when(calls_user);
+        let missing =
+            Traits::BOARD.when(!self.crosses_small(link.size()) || is_apart) | Traits::SINGLE_COPIES.when(calls_user);
         Case {
             offers: case.offers.without(missing),
             ..case

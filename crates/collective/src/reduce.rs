@@ -3,7 +3,7 @@
 pub(crate) mod binomial;
 mod halving;
 pub(crate) mod inter;
-mod linear;
+pub(crate) mod linear;
 mod nodes;
 mod ring;
 mod shared;

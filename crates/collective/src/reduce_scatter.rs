@@ -3,6 +3,7 @@
 pub(crate) mod direct;
 mod halving;
 mod inter;
+mod linear;
 mod nodes;
 mod pairwise;
 mod shared;
@@ -43,6 +44,7 @@ pub async unsafe fn run(
             ReduceScatter::SharedDirect => shared_direct::run(link.board(), operand, input, output, block).await,
             ReduceScatter::Halving => halving::run(link, operand, input, output, block),
             ReduceScatter::Pairwise => pairwise::run(link, operand, input, output, block),
+            ReduceScatter::Linear => linear::run(link, operand, input, output, block),
             ReduceScatter::Direct => direct::run(link, operand, input, output, block),
         }
     }

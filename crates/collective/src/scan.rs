@@ -1,5 +1,6 @@
 //! `MPI_Scan` and `MPI_Exscan` (MPI-5.0 §6.11).
 
+mod chain;
 mod direct;
 mod nodes;
 mod recursive_doubling;
@@ -39,6 +40,7 @@ pub async unsafe fn run(
         match choose(&case)? {
             Scan::Nodes => nodes::run(link, link.map(), operand, input, output, count, inclusive),
             Scan::Shared => shared::run(link.board(), operand, input, output, count, inclusive).await,
+            Scan::Chain => chain::run(link, operand, input, output, count, inclusive),
             Scan::Direct => direct::run(link, operand, input, output, count, inclusive),
             Scan::RecursiveDoubling => recursive_doubling::run(link, operand, input, output, count, inclusive),
         }

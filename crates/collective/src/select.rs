@@ -27,7 +27,7 @@ pub use table::{
     Scan, Scatter, Scatterv,
 };
 
-/// Up to so many ranks reductions combine in the order of ranks, from the first to the last, with or without a board. The
+/// Up to so many ranks inexact reductions combine in the order of ranks, from the first to the last, with or without a board. The
 /// most that a board has.
 pub const MOST_IN_RANK_ORDER: usize = crate::shared::MOST_RANKS;
 
@@ -38,7 +38,8 @@ pub struct Traits(u16);
 impl Traits {
     /// Nothing.
     pub const NONE: Self = Self(0);
-    /// A board: after the first calls, in no persistent one, on up to 32 ranks of one node; elements of up to 4 KiB; no user's
+    /// A board: after the first calls, in no persistent one, on up to 1024 ranks of one node; elements of up to 4 KiB, less
+    /// from 65 ranks on; no user's
     /// operation in a non-blocking call.
     pub const BOARD: Self = Self(1);
     /// Elements without gaps.

@@ -21,6 +21,7 @@ mod exchange;
 pub mod fold;
 mod founding;
 pub mod immediate;
+mod lenders;
 mod lending;
 pub mod personal;
 pub mod slices;
@@ -30,10 +31,11 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use isthmus_engine::{Board, Step, enter, fault_events, is_oversubscribed, wait_until};
+use isthmus_engine::{Board, LONGEST, Step, enter, fault_events, is_oversubscribed, wait_until};
 
 use founding::Founding;
 use immediate::Immediates;
+use lenders::Lenders;
 use lending::Loan;
 
 use crate::error::{Error, Result};
@@ -45,13 +47,20 @@ use crate::team::Team;
 
 /// Calls by messages before there is a board.
 const WARM_UP: u32 = 3;
-/// Beyond it, looking at everybody's posts costs more than a logarithm of messages.
-pub const MOST_RANKS: usize = 32;
+/// Ranks that a board is for.
+pub const MOST_RANKS: usize = isthmus_engine::MOST_MEMBERS;
 /// Bytes of a long contribution that cross in one step where nothing is gained by shorter ones. The longest piece of staged
 /// memory has room for them and what stands before them.
 pub const LONG: usize = 256 << 10;
 /// Elements of more bytes are not combined in shared memory.
-pub const LARGEST_ELEMENT: usize = 4 << 10;
+const LARGEST_ELEMENT: usize = 4 << 10;
+
+/// The same among so many ranks: where each gets a part of a post, there is room for an element in it.
+pub fn largest_element(ranks: usize) -> usize {
+    // A part has an entry in a table before it, begins at a line, and the last one may have one element more.
+    const BESIDES: usize = 80;
+    LARGEST_ELEMENT.min(LONGEST / ranks.max(1) - BESIDES)
+}
 
 /// Shared control of one communicator.
 #[derive(Debug, Default)]
@@ -147,8 +156,8 @@ pub struct Access<'a> {
     floods: Cell<bool>,
     /// Memory of the user that is lent.
     lent: Cell<Option<Loan>>,
-    /// Who has lent us some: a bit for each rank.
-    lenders: Cell<u32>,
+    /// Who has lent us some.
+    lenders: Lenders,
     /// The first one. Boxed, since calls are handed about, and have none.
     fault: Cell<Option<Box<Error>>>,
 }
@@ -225,7 +234,7 @@ impl<'a> Access<'a> {
             whose,
             floods: Cell::new(false),
             lent: Cell::new(None),
-            lenders: Cell::new(0),
+            lenders: Lenders::default(),
             fault: Cell::new(None),
         }
     }

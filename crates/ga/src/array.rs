@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::kind::Kind;
 use crate::life;
 use crate::patch::{MOST_DIMENSIONS, Patch};
+use crate::sparse::Sparse;
 
 /// What an array is to be, before it has memory (`GA_Create_handle` and its setters).
 #[derive(Debug, Clone)]
@@ -390,6 +391,7 @@ impl Array {
 enum Entry {
     Planned(Plan),
     Ready(Arc<Array>),
+    Sparse(Arc<Sparse>),
 }
 
 #[derive(Debug, Default)]
@@ -462,7 +464,62 @@ pub fn find(handle: i32) -> Result<Arc<Array>> {
         Entry::Planned(_) => Err(Error::argument(format!(
             "array {handle} has no memory yet: call GA_Allocate first"
         ))),
+        Entry::Sparse(_) => Err(Error::argument(format!("array {handle} is sparse"))),
     }
+}
+
+/// The handle of a new sparse array.
+///
+/// # Errors
+/// There are too many.
+pub fn add_sparse(matrix: Sparse) -> Result<i32> {
+    keep(Entry::Sparse(Arc::new(matrix)))
+}
+
+/// The sparse array of a handle.
+///
+/// # Errors
+/// It has none.
+pub fn find_sparse(handle: i32) -> Result<Arc<Sparse>> {
+    match entry(handle)? {
+        Entry::Sparse(matrix) => Ok(matrix),
+        _ => Err(Error::argument(format!("array {handle} is not sparse"))),
+    }
+}
+
+/// Forget the handle of a sparse array.
+///
+/// # Errors
+/// It has none.
+pub fn remove_sparse(handle: i32) -> Result<Arc<Sparse>> {
+    let found = find_sparse(handle)?;
+    forget(handle);
+    Ok(found)
+}
+
+/// Free the place of a handle, and make the handle invalid.
+fn forget(handle: i32) {
+    if let Some((place, _)) = place_of(handle) {
+        let mut slots = SLOTS.write().unwrap_or_else(PoisonError::into_inner);
+        slots[place].entry = None;
+        slots[place].generation = (slots[place].generation + 1) % GENERATIONS;
+    }
+}
+
+/// Forget all handles, at the end. Bytes of memory that their arrays had.
+pub fn forget_all() -> u64 {
+    let mut slots = SLOTS.write().unwrap_or_else(PoisonError::into_inner);
+    let mut bytes = 0;
+    for slot in slots.iter_mut() {
+        bytes += match slot.entry.take() {
+            Some(Entry::Ready(array)) => array.own_bytes(),
+            Some(Entry::Sparse(matrix)) => matrix.own_bytes(),
+            Some(Entry::Planned(_)) => 0,
+            None => continue,
+        };
+        slot.generation = (slot.generation + 1) % GENERATIONS;
+    }
+    bytes
 }
 
 /// Change the plan of a handle.
@@ -479,6 +536,7 @@ pub fn change_plan<R>(handle: i32, change: impl FnOnce(&mut Plan) -> Result<R>) 
             "array '{}' has its memory already: this must be set before GA_Allocate",
             array.name
         ))),
+        Some(Entry::Sparse(_)) => Err(Error::argument(format!("array {handle} is sparse"))),
         None => Err(Error::Handle(handle)),
     }
 }
@@ -512,15 +570,17 @@ pub fn plan(handle: i32) -> Result<Plan> {
 /// # Errors
 /// There is no such handle.
 pub fn remove(handle: i32) -> Result<Option<Arc<Array>>> {
-    let found = entry(handle)?;
-    let (place, _) = place_of(handle).ok_or(Error::Handle(handle))?;
-    let mut slots = SLOTS.write().unwrap_or_else(PoisonError::into_inner);
-    slots[place].entry = None;
-    slots[place].generation = (slots[place].generation + 1) % GENERATIONS;
-    Ok(match found {
+    let found = match entry(handle)? {
         Entry::Ready(array) => Some(array),
         Entry::Planned(_) => None,
-    })
+        Entry::Sparse(_) => {
+            return Err(Error::argument(format!(
+                "array {handle} is sparse: call NGA_Sprs_array_destroy"
+            )));
+        }
+    };
+    forget(handle);
+    Ok(found)
 }
 
 /// Does the handle stand for anything?

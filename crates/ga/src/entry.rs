@@ -15,6 +15,7 @@ mod linear;
 mod memory;
 mod onesided;
 mod print;
+mod sparse;
 mod unsupported;
 
 use std::borrow::Cow;

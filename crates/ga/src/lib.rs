@@ -11,6 +11,7 @@
 //! | `onesided.rs` | put, get, accumulate, strided, periodic, by element |
 //! | `local.rs` | work on the own part; `elementwise.rs`, `matrix.rs`, `reduce.rs`, `scan.rs` are made of it |
 //! | `ghosts.rs` | margins |
+//! | `sparse.rs` | sparse matrices |
 //! | `linear.rs`, `blas.rs` | matrix products, systems of equations, eigenvalues |
 //! | `entry.rs` | the C functions |
 //!
@@ -39,5 +40,6 @@ pub mod print;
 pub mod reduce;
 pub mod registered;
 pub mod scan;
+pub mod sparse;
 
 pub use error::{Error, Result};

@@ -35,11 +35,7 @@ pub fn terminate() -> Result<()> {
         return Ok(());
     }
     group::set_default(group::WORLD)?;
-    for (handle, _) in array::all() {
-        if let Some(array) = array::remove(handle)? {
-            give_back_memory(array.own_bytes());
-        }
-    }
+    give_back_memory(array::forget_all());
     MUTEXES.store(-1, Ordering::Relaxed);
     // Gives back all memory that is left.
     armci::finalize()?;

@@ -1,25 +1,26 @@
 //! Where the PEs of a team meet: cells in memory of the job that all its members find by name.
 //!
 //! # Layout
-//! Two cells per member, used in turn:
+//! [`DEPTH`] cells per member, used in turn:
 //! ```text
 //! step      u64         the meeting it is for, counted from 1; 0: none yet
-//! terms     2 x u64     what members must agree about: the routine, and a value
-//! payload   232 bytes   what the member has for the others
+//! terms     3 x u64     what members must agree about: the routine, a value, and a root
+//! payload   224 bytes   what the member has for the others
 //! ```
 //!
 //! # Ordering
-//! A member fills its cell and publishes it by a release store of the step; then it waits until all others have published
-//! theirs. It may write a cell again two meetings later: then everyone has come to the meeting between, and so has read what the
-//! cell held.
+//! A member fills its cell and publishes it by a release store of the step; then it waits until those it needs something from have
+//! published theirs: all others, or one, or none ([`Whom`]). A cell is written again [`DEPTH`] meetings later, and not before everyone has
+//! come to the meeting behind the one that it was for: whoever comes to a meeting has read what it wanted at those before.
 //!
 //! # Safety
 //! What a member wrote is data: whoever reads a place out of a payload checks it. A member that dies is missed by all, and the job
 //! ends. Memory of a team that is no more serves another one; steps go on where they were, so a member that is late to look whether all
-//! have come to the last meeting still sees that they have.
+//! have come to the last meeting, at which nobody looks at terms ([`Board::part`]), still sees that they have.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use isthmus_engine::{Peer, is_oversubscribed, symmetric, wait_until};
 
@@ -27,14 +28,16 @@ use crate::call::Call;
 use crate::job::Job;
 
 /// Bytes that a member can show the others at a meeting.
-pub const INLINE: usize = 232;
+pub const INLINE: usize = 224;
+/// So many meetings a member may be ahead of others that it does not wait for.
+const DEPTH: usize = 8;
 /// Looks before a member waits as everybody does, if each has a CPU.
 const LOOKS: u32 = 200;
 
 #[repr(C, align(128))]
 struct Cell {
     step: AtomicU64,
-    terms: [AtomicU64; 2],
+    terms: [AtomicU64; 3],
     payload: [AtomicU64; INLINE / 8],
 }
 
@@ -42,7 +45,7 @@ const _: () = assert!(size_of::<Cell>() == 256);
 
 /// Bytes of memory for `members`.
 pub fn bytes_for(members: usize) -> u64 {
-    (members * 2 * size_of::<Cell>()) as u64
+    (members * DEPTH * size_of::<Cell>()) as u64
 }
 
 /// What all members of a meeting must pass alike.
@@ -52,6 +55,37 @@ pub struct Terms {
     pub call: Call,
     /// An argument's name, and its value.
     pub argument: (&'static str, u64),
+    /// The root, where there is one.
+    pub root: Option<usize>,
+}
+
+impl Terms {
+    /// Of a routine without a root.
+    pub fn new(call: Call, argument: (&'static str, u64)) -> Self {
+        let root = None;
+        Self { call, argument, root }
+    }
+
+    fn numbers(self) -> [u64; 3] {
+        // No team is so large.
+        [
+            self.call.hash(),
+            self.argument.1,
+            self.root.map_or(u64::MAX, |root| root as u64),
+        ]
+    }
+}
+
+/// Whom a member waits for at a meeting, and whose terms it compares with its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whom {
+    /// All others.
+    All,
+    /// One.
+    One(usize),
+    /// Nobody: it is there for others. `compares`: with those that have come until its own next meeting, so that of two members that
+    /// both wait for nobody the later one finds out.
+    Nobody { compares: bool },
 }
 
 /// The cells, as one member sees them.
@@ -62,6 +96,11 @@ pub struct Board {
     me: usize,
     /// Meetings so far.
     step: AtomicU64,
+    /// To this meeting all are known to have come.
+    all_came: AtomicU64,
+    /// A meeting whose terms are still to be compared.
+    uncompared: Mutex<Option<(u64, Terms)>>,
+    has_uncompared: AtomicBool,
 }
 
 // SAFETY: the memory is atomics that last as long as the job.
@@ -84,6 +123,9 @@ impl Board {
             members,
             me,
             step: AtomicU64::new(step),
+            all_came: AtomicU64::new(step.saturating_sub(DEPTH as u64)),
+            uncompared: Mutex::new(None),
+            has_uncompared: AtomicBool::new(false),
         }
     }
 
@@ -117,18 +159,60 @@ impl Board {
     fn cell(&self, member: usize, step: u64) -> &Cell {
         debug_assert!(member < self.members.len());
         // SAFETY: whoever made the board vouched for the memory of all members' cells; cells are atomics.
-        unsafe { self.base.cast::<Cell>().add(member * 2 + (step % 2) as usize).as_ref() }
+        unsafe {
+            self.base
+                .cast::<Cell>()
+                .add(member * DEPTH + step as usize % DEPTH)
+                .as_ref()
+        }
     }
 
     /// Come, show some words and bytes behind them (at most [`INLINE`] bytes together), and wait until everybody has come. Blocks. PEs that
     /// do not agree about the terms end the job.
     pub fn meet(&self, job: &Job, terms: Terms, words: &[u64], data: &[u8]) -> Meeting<'_> {
+        self.meet_some(job, terms, words, data, Whom::All)
+    }
+
+    /// As [`meet`](Self::meet), but wait for these only. Blocks.
+    pub fn meet_some(&self, job: &Job, terms: Terms, words: &[u64], data: &[u8], whom: Whom) -> Meeting<'_> {
+        let step = self.come(job, terms, words, data);
+        match whom {
+            Whom::All => {
+                self.await_all(terms.call, step);
+                (0..self.members.len()).for_each(|member| self.check(member, step, terms));
+            }
+            Whom::One(member) => {
+                self.await_one(terms.call, member, step);
+                self.check(member, step, terms);
+            }
+            Whom::Nobody { compares } => {
+                if compares {
+                    *self.uncompared.lock().unwrap_or_else(PoisonError::into_inner) = Some((step, terms));
+                    self.has_uncompared.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+        Meeting { board: self, step }
+    }
+
+    /// The last meeting: others may write these cells as soon as we have left. Blocks.
+    pub fn part(&self, job: &Job, terms: Terms) {
+        let step = self.come(job, terms, &[], &[]);
+        self.await_all(terms.call, step);
+    }
+
+    /// Fill our next cell and publish it: the step. Blocks while somebody may still read what it held.
+    fn come(&self, job: &Job, terms: Terms, words: &[u64], data: &[u8]) -> u64 {
         let step = self.step.load(Ordering::Relaxed) + 1;
         self.step.store(step, Ordering::Relaxed);
-        let hash = terms.call.hash();
+        self.await_room(terms.call, step);
+        if self.has_uncompared.load(Ordering::Relaxed) {
+            self.compare_late();
+        }
         let mine = self.cell(self.me, step);
-        mine.terms[0].store(hash, Ordering::Relaxed);
-        mine.terms[1].store(terms.argument.1, Ordering::Relaxed);
+        for (term, number) in mine.terms.iter().zip(terms.numbers()) {
+            term.store(number, Ordering::Relaxed);
+        }
         assert!(words.len() * 8 + data.len() <= INLINE);
         for (cell, &word) in mine.payload.iter().zip(words) {
             cell.store(word, Ordering::Relaxed);
@@ -146,26 +230,58 @@ impl Board {
                 job.bells.ring(Peer(pe));
             }
         }
-        self.await_all(terms.call, step);
-        let meeting = Meeting { board: self, step };
-        for member in 0..self.members.len() {
-            self.check(member, step, hash, terms);
+        step
+    }
+
+    /// Compare the terms of the meeting before this one, where we waited for nobody. Nobody writes those cells until we publish the next.
+    #[cold]
+    fn compare_late(&self) {
+        self.has_uncompared.store(false, Ordering::Relaxed);
+        let late = self.uncompared.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((step, terms)) = late {
+            let came = (0..self.members.len()).filter(|&member| self.has_come(member, step));
+            came.for_each(|member| self.check(member, step, terms));
         }
-        meeting
+    }
+
+    fn has_come(&self, member: usize, step: u64) -> bool {
+        // SYNC: board
+        self.cell(member, step).step.load(Ordering::Acquire) >= step
+    }
+
+    /// All have come to the meeting behind the one whose cell `step` writes again.
+    #[inline]
+    fn await_room(&self, call: Call, step: u64) {
+        let needed = (step + 1).saturating_sub(DEPTH as u64);
+        if needed <= self.all_came.load(Ordering::Relaxed) {
+            return;
+        }
+        // Mostly they are further than they must be: then this is not asked again soon.
+        let latest = step - 1;
+        if (0..self.members.len()).all(|member| self.has_come(member, latest)) {
+            self.all_came.store(latest, Ordering::Relaxed);
+        } else {
+            self.await_all(call, needed);
+        }
     }
 
     fn await_all(&self, call: Call, step: u64) {
         let mut next = 0;
-        let mut look = || {
-            while next < self.members.len() {
-                // SYNC: board
-                if self.cell(next, step).step.load(Ordering::Acquire) < step {
-                    return false;
-                }
+        self.await_what(call, || {
+            while next < self.members.len() && self.has_come(next, step) {
                 next += 1;
             }
-            true
-        };
+            next == self.members.len()
+        });
+        self.all_came.store(step, Ordering::Relaxed);
+    }
+
+    fn await_one(&self, call: Call, member: usize, step: u64) {
+        self.await_what(call, || self.has_come(member, step));
+    }
+
+    #[inline(always)]
+    fn await_what(&self, call: Call, mut look: impl FnMut() -> bool + Send) {
         let looks = if is_oversubscribed() { 1 } else { LOOKS };
         for _ in 0..looks {
             if look() {
@@ -178,28 +294,41 @@ impl Board {
         }
     }
 
-    fn check(&self, member: usize, step: u64, hash: u64, terms: Terms) {
+    #[inline]
+    fn check(&self, member: usize, step: u64, terms: Terms) {
         let theirs = self.cell(member, step);
-        let agreed = theirs.terms[0].load(Ordering::Relaxed) == hash
-            && theirs.terms[1].load(Ordering::Relaxed) == terms.argument.1;
+        let numbers = terms.numbers();
+        let agreed = theirs
+            .terms
+            .iter()
+            .zip(numbers)
+            .all(|(term, number)| term.load(Ordering::Relaxed) == number);
         if !agreed && theirs.step.load(Ordering::Relaxed) == step {
-            self.disagree(member, step, hash, terms);
+            self.disagree(member, step, terms);
         }
     }
 
     #[cold]
-    fn disagree(&self, member: usize, step: u64, hash: u64, terms: Terms) -> ! {
+    fn disagree(&self, member: usize, step: u64, terms: Terms) -> ! {
         let theirs = self.cell(member, step);
+        let theirs = [0, 1, 2].map(|index| theirs.terms[index].load(Ordering::Relaxed));
         let pe = self.members[member];
         let (name, value) = terms.argument;
-        if theirs.terms[0].load(Ordering::Relaxed) != hash {
+        let numbers = terms.numbers();
+        if theirs[0] != numbers[0] {
             terms.call.refuse(format!(
                 "PE {pe} calls another routine at the same time; all PEs of a team must call the same"
             ));
         }
-        let other = theirs.terms[1].load(Ordering::Relaxed);
+        if theirs[2] != numbers[2] {
+            terms.call.refuse(format!(
+                "PE_root={} here and PE_root={} on PE {pe}: all PEs must pass the same",
+                numbers[2], theirs[2]
+            ));
+        }
         terms.call.refuse(format!(
-            "{name}={value} here and {name}={other} on PE {pe}: all PEs must pass the same"
+            "{name}={value} here and {name}={} on PE {pe}: all PEs must pass the same",
+            theirs[1]
         ))
     }
 }

@@ -11,7 +11,7 @@ pub mod scan;
 
 use std::ffi::c_int;
 
-use crate::board::{Board, INLINE, Meeting, Terms};
+use crate::board::{Board, INLINE, Meeting, Terms, Whom};
 use crate::call::Call;
 use crate::job::{Job, job};
 use crate::numbers::Element;
@@ -51,11 +51,24 @@ impl<'a> Group<'a> {
 
     /// Meet: all must pass the same value of an argument.
     fn meet(&self, argument: (&'static str, u64), words: &[u64], data: &[u8]) -> Meeting<'a> {
-        let terms = Terms {
-            call: self.call,
-            argument,
-        };
+        let terms = Terms::new(self.call, argument);
         self.board.meet(self.job, terms, words, data)
+    }
+
+    /// As [`meet`](Self::meet), but with a root, and wait for these only.
+    fn meet_some(
+        &self,
+        argument: (&'static str, u64),
+        root: usize,
+        words: &[u64],
+        data: &[u8],
+        whom: Whom,
+    ) -> Meeting<'a> {
+        let terms = Terms {
+            root: Some(root),
+            ..Terms::new(self.call, argument)
+        };
+        self.board.meet_some(self.job, terms, words, data, whom)
     }
 
     /// What everybody calls this array of ours; one of no elements may lie anywhere. One that is not symmetric ends the job.

@@ -4,13 +4,12 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use isthmus_engine::symmetric::{self, Bells, Piece};
+use isthmus_engine::symmetric::{self, Bells, Piece, size};
 use isthmus_engine::{Peer, enter, world};
 
 use crate::board::{self, Board, Meeting, Terms};
 use crate::call::Call;
 use crate::memory::heap::Heap;
-use crate::memory::size;
 use crate::memory::statics::{self, Moved};
 use crate::memory::symmetric::{Range, Ranges};
 
@@ -174,20 +173,14 @@ impl Job {
                 self.size
             ));
         }
-        let terms = Terms {
-            call,
-            argument: ("SHMEM_SYMMETRIC_SIZE", length),
-        };
+        let terms = Terms::new(call, ("SHMEM_SYMMETRIC_SIZE", length));
         self.world.meet(self, terms, &[], &[]);
         length
     }
 
     /// The same free addresses in all processes.
     fn agree_on_address(&self, call: Call, piece: Piece) -> usize {
-        let terms = Terms {
-            call,
-            argument: ("attempt", 0),
-        };
+        let terms = Terms::new(call, ("attempt", 0));
         for attempt in 0..ADDRESSES {
             let address = FIRST_ADDRESS + attempt * BETWEEN_ADDRESSES;
             let at = NonNull::new(std::ptr::with_exposed_provenance_mut(address)).expect("not zero");
@@ -229,10 +222,7 @@ impl Job {
             count: count as u64,
         };
         let words = [card.heap, card.statics, card.count];
-        let terms = Terms {
-            call,
-            argument: ("table", 0),
-        };
+        let terms = Terms::new(call, ("table", 0));
         let meeting = self.world.meet(self, terms, &words, &[]);
         let cards: Vec<Card> = (0..self.world.size()).map(|member| card_of(meeting, member)).collect();
         let address = |place: u64, length: u64| symmetric::at(place, length).map(|at| at.as_ptr().expose_provenance());

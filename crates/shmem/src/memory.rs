@@ -2,6 +2,5 @@
 
 pub mod heap;
 pub mod routines;
-pub mod size;
 pub mod statics;
 pub mod symmetric;

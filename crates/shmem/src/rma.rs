@@ -8,21 +8,14 @@ use crate::context::ContextHandle;
 use crate::job::{Job, job};
 use crate::numbers::Element;
 
-/// From here on a copy is made with the instructions that suit its size.
-const LONG: usize = 256;
-
+/// By the C library's `memmove`, which knows what suits the processor at each length.
+///
 /// # Safety
 /// Both must be good for that many bytes; they may overlap.
 #[inline(always)]
 pub unsafe fn copy_bytes(from: *const u8, to: *mut u8, length: usize) {
     // SAFETY: the caller's promise.
-    unsafe {
-        if length < LONG || (from.addr() < to.addr() + length && to.addr() < from.addr() + length) {
-            std::ptr::copy(from, to, length);
-        } else {
-            isthmus_engine::copy(from, to, length);
-        }
-    }
+    unsafe { std::ptr::copy(from, to, length) };
 }
 
 /// Bytes of so many elements. Too many to be counted are too many for any object.

@@ -113,10 +113,7 @@ fn grant(requested: c_int) -> c_int {
 }
 
 fn meet(call: Call, job: &Job) {
-    let terms = Terms {
-        call,
-        argument: ("", 0),
-    };
+    let terms = Terms::new(call, ("", 0));
     job.world.meet(job, terms, &[], &[]);
 }
 

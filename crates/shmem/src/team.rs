@@ -335,7 +335,7 @@ fn split(
     };
     let (key, step) = memory.unwrap_or_default();
     let words = [u64::from(memory.is_some()), key, step];
-    let terms = Terms { call, argument };
+    let terms = Terms::new(call, argument);
     let meeting = parent.board(job).meet(job, terms, &words, &[]);
     if !(0..parent.size()).all(|member| meeting.word(member, 0) == 1) {
         return Err(());
@@ -395,13 +395,10 @@ pub unsafe fn team_destroy(call: Call, team: TeamHandle) {
     let job = job(call);
     let found = team.find(call);
     order::complete();
-    let terms = Terms {
-        call,
-        argument: ("", 0),
-    };
+    let terms = Terms::new(call, ("", 0));
     // After the second meeting nobody needs what was shown at the first, and nobody shows anything at the second.
     found.board(job).meet(job, terms, &[], &[]);
-    found.board(job).meet(job, terms, &[], &[]);
+    found.board(job).part(job, terms);
     context::close_of(team);
     if let Some(team) = TEAMS.remove(team.0)
         && let (0, Some(board)) = (team.me, &team.board)

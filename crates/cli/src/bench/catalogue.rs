@@ -432,7 +432,7 @@ pub(super) fn by_size(name: &str, title: &str, program: &'static str) -> Experim
 }
 
 /// A row per number of ranks.
-fn by_ranks(name: &'static str, title: &str, unit: &'static str, value: Value) -> Experiment {
+pub(super) fn by_ranks(name: &'static str, title: &str, unit: &'static str, value: Value) -> Experiment {
     Experiment {
         quantity: Quantity::Cost(unit),
         rows: Rows {
@@ -446,7 +446,7 @@ fn by_ranks(name: &'static str, title: &str, unit: &'static str, value: Value) -
 }
 
 /// A launch of a program that has no cells.
-fn alone(ranks: u32, options: &[&str]) -> Run {
+pub(super) fn alone(ranks: u32, options: &[&str]) -> Run {
     Run {
         ranks,
         options: options.iter().map(|option| (*option).to_owned()).collect(),

@@ -63,6 +63,9 @@ pub const ARMCI: Model = Model {
     flags: &["-DWITH_ARMCI", "-larmci"],
 };
 
+/// OpenSHMEM.
+pub const SHMEM: Model = Model { flags: &["-loshmem"] };
+
 /// The groups of an experiment's rows.
 #[derive(Default)]
 pub struct Groups {

@@ -7,14 +7,15 @@
 //! sqrt(p) blocks in a row, rather than p - 1 posts of one block: for blocks shorter than a line on many ranks.
 //! Preconditions: a board; blocks of one length.
 
-use std::sync::OnceLock;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 
 use isthmus_twice::twice;
 
 use crate::elements::{self, Elements};
 use crate::error::Result;
 use crate::link::{Link, mismatched};
-use crate::shared::{Access, MOST_RANKS};
+use crate::shared::Access;
 
 /// # Safety
 /// What `from` says must be readable, what `to` says writable.
@@ -74,10 +75,15 @@ struct Pair {
     to: usize,
 }
 
+/// The blocks that each rank sorts.
+type Pieces = &'static [Vec<Pair>];
+
 /// The blocks that each rank sorts, by receiver: all but the diagonal, shared out along Morton's curve.
-fn pieces(size: usize) -> &'static [Vec<Pair>] {
-    static PIECES: [OnceLock<Vec<Vec<Pair>>>; MOST_RANKS + 1] = [const { OnceLock::new() }; MOST_RANKS + 1];
-    PIECES[size].get_or_init(|| cut(size))
+fn pieces(size: usize) -> Pieces {
+    static PIECES: Mutex<Option<HashMap<usize, Pieces>>> = Mutex::new(None);
+    let mut pieces = PIECES.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = pieces.get_or_insert_default();
+    known.entry(size).or_insert_with(|| cut(size).leak())
 }
 
 fn cut(size: usize) -> Vec<Vec<Pair>> {
@@ -110,7 +116,7 @@ mod tests {
 
     #[test]
     fn each_block_is_sorted_once_and_pieces_are_square() {
-        for size in 1..=MOST_RANKS {
+        for size in (1..=40).chain([64, 100]) {
             let pieces = pieces(size);
             assert_eq!(pieces.len(), size);
             assert!(pieces.iter().all(|piece| piece.len() == size - 1));

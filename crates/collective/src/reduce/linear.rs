@@ -10,6 +10,8 @@ use crate::operand::Operand;
 
 /// Bytes of each rank that come at once: this bounds the memory for contributions, and keeps them in the cache.
 const SEGMENT: i64 = 256 << 10;
+/// The same of all ranks.
+const AREA: i64 = 8 << 20;
 
 /// `output` matters at the root, and may be `input`.
 ///
@@ -24,7 +26,7 @@ pub unsafe fn run(
     root: usize,
 ) -> Result<()> {
     let (rank, size) = (link.rank(), link.size());
-    let at_once = operand.in_bytes(SEGMENT).min(count);
+    let at_once = operand.in_bytes(SEGMENT.min(AREA / size as i64)).min(count);
     let area = match rank == root {
         true => Some(operand.scratch(link, at_once.saturating_mul(size as i64))?),
         false => None,

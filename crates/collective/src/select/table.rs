@@ -11,6 +11,10 @@ const ANY: Range = Range::ALL;
 const NO_MORE: Traits = Traits::NONE;
 /// Numbers of ranks for which reductions keep to the order of ranks, inexact as they may be.
 const IN_RANK_ORDER: Range = Range(0, MOST_IN_RANK_ORDER as u64);
+/// Numbers of ranks of which each may send to each other at a time: more have so many rings that their memory counts.
+const FEW: Range = up_to(32);
+/// The same for long messages, of which there are few in a call.
+const NOT_MANY: Range = up_to(128);
 
 /// Blocks up to this length are shown by the root in few steps; beyond, with more ranks than CPUs, each step costs it more switches
 /// than a ring to each rank does (docs/numbers/).
@@ -309,6 +313,8 @@ collectives! {
         SharedTwoLevel(from(4), from(16 << 10), Traits::EXACT.and(Traits::IDLE_CPUS)), "what a unit has combined crosses its border, and nothing else";
         SharedDirect(up_to(2), Range(12 << 10, 64 << 10), CHEAP_AND_IDLE), "one copy rather than two";
         Shared(ANY, ANY, NO_MORE), "only the root waits";
+        Linear(FEW, ANY, NO_MORE), "the same result as with a board";
+        Halving(ANY, from(64 << 10), Traits::EXACT), "each element is combined once, all at the same time";
         Linear(IN_RANK_ORDER, ANY, NO_MORE), "the same result as with a board";
         Halving(ANY, from(64 << 10), NO_MORE), "each element is combined once, all at the same time";
         Binomial(ANY, ANY, NO_MORE), "the root alone would take too long";
@@ -328,6 +334,8 @@ collectives! {
             "n combined at each rank, in its unit first; n from each unit to each other; three steps", "XHC, EuroMPI/USA 2022; acoll of Open MPI";
         Direct = "direct", Traits::NONE, Ranks,
             "p - 1 messages of n a rank, one round; p - 1 operations on n", "the flat form, by messages";
+        Linear = "linear", Traits::NONE, Ranks,
+            "p - 1 messages of n at the first rank, which combines all, and log p rounds of n", "the flat form, by messages";
         Sliced = "sliced", Traits::ELEMENT_EACH, Ranks,
             "two rounds of p - 1 messages of n / p; n combined at each rank", "acoll of Open MPI; Rabenseifner 2004";
         RecursiveDoubling = "recursive_doubling", Traits::NONE, Rounds,
@@ -341,12 +349,18 @@ collectives! {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
         SharedTwoLevel(from(4), from(16 << 10), Traits::EXACT.and(Traits::IDLE_CPUS)), "what a unit has combined crosses its border, and nothing else";
         SharedSliced(from(3), from(8193), NO_MORE), "bytes are what takes the time, and each is combined once";
+        SharedSliced(from(33), from(1025), NO_MORE), "bytes are what takes the time, and each is combined once";
+        SharedSliced(from(129), from(257), NO_MORE), "bytes are what takes the time, and each is combined once";
         SharedDirect(up_to(2), Range(16 << 10, 256 << 10), CHEAP_AND_IDLE), "one copy rather than two";
         SharedFlat(ANY, ANY, NO_MORE), "each rank is scheduled once";
         RecursiveDoubling(up_to(2), up_to(16 << 10), NO_MORE), "one round, and two operands have one order";
-        Direct(IN_RANK_ORDER, up_to(1 << 10), NO_MORE), "one round";
-        Sliced(IN_RANK_ORDER, ANY, NO_MORE), "each element is combined once, all at the same time";
-        Direct(IN_RANK_ORDER, ANY, NO_MORE), "the same result as with a board";
+        Direct(FEW, up_to(1 << 10), NO_MORE), "one round";
+        Sliced(FEW, ANY, NO_MORE), "each element is combined once, all at the same time";
+        Direct(FEW, ANY, NO_MORE), "the same result as with a board";
+        RecursiveDoubling(IN_RANK_ORDER, up_to((16 << 10) - 1), Traits::EXACT), "fewest rounds";
+        Halving(IN_RANK_ORDER, Range(16 << 10, 256 << 10), Traits::EXACT), "each element is combined once, in few rounds";
+        Sliced(NOT_MANY, from(16 << 10), NO_MORE), "each element is combined once, all at the same time";
+        Linear(IN_RANK_ORDER, ANY, NO_MORE), "the same result as with a board, in few messages";
         Halving(ANY, Range(16 << 10, 256 << 10), NO_MORE), "each element is combined once, in few rounds";
         Sliced(ANY, from(256 << 10), NO_MORE), "each element is combined once, all at the same time";
         RecursiveDoubling(ANY, ANY, NO_MORE), "fewest rounds";
@@ -366,13 +380,18 @@ collectives! {
             "log p rounds, n in all; n combined at each rank", "Thakur, Rabenseifner, Gropp 2005";
         Pairwise = "pairwise", Traits::COMMUTATIVE, Rounds,
             "p - 1 rounds of n / p, memory for one block", "Thakur, Rabenseifner, Gropp 2005";
+        Linear = "linear", Traits::NONE, Ranks,
+            "p - 1 messages of n at the first rank, which combines all and sends p - 1 of n / p", "the flat form, by messages";
     }
     choose {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
         SharedDirect(up_to(2), from(48 << 10), CHEAP_AND_IDLE), "one copy rather than two";
         SharedDirect(Range(3, 4), from(384 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         Shared(ANY, ANY, NO_MORE), "each rank is scheduled once";
-        Direct(IN_RANK_ORDER, ANY, NO_MORE), "the same result as with a board";
+        Direct(FEW, ANY, NO_MORE), "the same result as with a board";
+        Halving(IN_RANK_ORDER, up_to(64 << 10), Traits::EXACT), "fewest rounds";
+        Direct(NOT_MANY, from(64 << 10), NO_MORE), "each byte crosses once, all at the same time";
+        Linear(IN_RANK_ORDER, ANY, NO_MORE), "the same result as with a board, in few messages";
         Halving(ANY, up_to(64 << 10), NO_MORE), "fewest rounds";
         Direct(ANY, ANY, NO_MORE), "each byte crosses once, all at the same time";
     }
@@ -387,11 +406,14 @@ collectives! {
             "a message of n to each later rank, one round; up to p - 1 operations on n", "the flat form, by messages";
         RecursiveDoubling = "recursive_doubling", Traits::NONE, Rounds,
             "log p rounds of n, two operations each", "Thakur, Rabenseifner, Gropp 2005";
+        Chain = "chain", Traits::NONE, Ranks,
+            "p - 1 rounds of n in a row, one message and one operation at each rank", "the definition, MPI-5.0 §6.11";
     }
     choose {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
         Shared(ANY, ANY, NO_MORE), "nobody waits for a later rank";
-        Direct(IN_RANK_ORDER, ANY, NO_MORE), "the same result as with a board";
+        Direct(FEW, ANY, NO_MORE), "the same result as with a board";
+        Chain(IN_RANK_ORDER, ANY, NO_MORE), "the same result as with a board, in few messages";
         RecursiveDoubling(ANY, ANY, NO_MORE), "fewest rounds";
     }
 }

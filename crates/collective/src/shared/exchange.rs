@@ -3,7 +3,7 @@
 use isthmus_engine::{INLINE, LONGEST, Posted, Step};
 use isthmus_twice::twice;
 
-use super::{Access, LARGEST_ELEMENT, LONG};
+use super::{Access, LONG};
 use crate::elements::Elements;
 use crate::error::{Error, Result};
 use crate::fail;
@@ -261,6 +261,5 @@ pub(super) fn is_not_there(member: usize) -> Error {
 
 #[inline]
 fn elements_in(bytes: usize, operand: &Operand<'_>) -> i64 {
-    debug_assert!(operand.crossing(1) <= LARGEST_ELEMENT);
     (bytes / operand.crossing(1).max(1)).max(1) as i64
 }

@@ -4,7 +4,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::{Access, LARGEST_ELEMENT, MOST_RANKS};
+use super::{Access, largest_element};
 use crate::elements::Elements;
 use crate::error::Result;
 use crate::link::Link;
@@ -33,13 +33,42 @@ pub unsafe fn fold(
     count: i64,
 ) -> Result<()> {
     let me = access.rank();
-    let mut parts = [own; MOST_RANKS];
-    for (rank, part) in parts.iter_mut().enumerate().take(ranks).filter(|(rank, _)| *rank != me) {
-        *part = at(rank)?;
+    let mut places = Places::new();
+    let parts = places.of(ranks);
+    for (rank, part) in parts.iter_mut().enumerate() {
+        *part = if rank == me { own } else { at(rank)? };
     }
     let own = (me < ranks).then_some(me);
     // SAFETY: the caller's promise.
-    unsafe { fold_parts(access, operand, &parts[..ranks], own, output, count) }
+    unsafe { fold_parts(access, operand, parts, own, output, count) }
+}
+
+/// Contributions whose places are on the stack.
+const FEW: usize = 64;
+
+/// Where contributions lie.
+pub(super) struct Places {
+    few: [*const u8; FEW],
+    many: Vec<*const u8>,
+}
+
+impl Places {
+    pub fn new() -> Self {
+        Self {
+            few: [std::ptr::null(); FEW],
+            many: Vec::new(),
+        }
+    }
+
+    /// For so many.
+    #[inline]
+    pub fn of(&mut self, number: usize) -> &mut [*const u8] {
+        if number <= FEW {
+            return &mut self.few[..number];
+        }
+        self.many.resize(number, std::ptr::null());
+        &mut self.many
+    }
 }
 
 /// The same where all are known. The one at `own` is in memory of our own.
@@ -139,10 +168,10 @@ pub fn overlap(left: *const u8, right: *const u8, length: usize) -> bool {
 }
 
 impl Operand<'_> {
-    /// Can these elements be combined in shared memory?
+    /// Can these elements be combined in memory that so many ranks share?
     #[inline]
-    pub fn crosses_small(&self) -> bool {
-        self.crossing(1) <= LARGEST_ELEMENT
+    pub fn crosses_small(&self, ranks: usize) -> bool {
+        self.crossing(1) <= largest_element(ranks)
     }
 
     /// Bytes of `count` elements as they cross.

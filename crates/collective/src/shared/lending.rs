@@ -71,14 +71,14 @@ impl Access<'_> {
     /// What a rank has lent is about to be read.
     #[inline]
     pub(super) fn borrow(&self, lender: usize) {
-        self.lenders.set(self.lenders.get() | 1 << lender);
+        self.lenders.add(lender, self.board.members());
     }
 
     /// All is read, and what we have lent was read by all, as soon as that is so. No step comes after this.
     #[twice]
     #[inline]
     pub async fn settle(&self) -> Result<()> {
-        if self.lenders.get() != 0 {
+        if !self.lenders.is_empty() {
             self.check_lenders().await?;
         }
         match self.lent.get() {
@@ -89,10 +89,12 @@ impl Access<'_> {
 
     #[twice]
     async fn check_lenders(&self) -> Result<()> {
-        let lenders = self.lenders.replace(0);
         let call = Step::first_of(self.call);
-        let mut members = (0..self.board.members()).filter(|member| lenders & 1 << member != 0);
-        match members.find(|&member| self.board.has_withdrawn(member, call)) {
+        let withdrawn = self
+            .lenders
+            .take()
+            .find(|&member| self.board.has_withdrawn(member, call));
+        match withdrawn {
             None => Ok(()),
             Some(member) => Err(self.why_left(member).await),
         }

@@ -1,5 +1,5 @@
 //! A post with a part for each other rank: the parts by rank, without one's own. If they are not of one length, a table of
-//! their lengths stands before them, and each begins on a multiple of eight. Where they are lent, the post is a table that
+//! their places and lengths stands before them, and each begins on a multiple of eight. Where they are lent, the post is a table that
 //! says where each lies.
 
 use isthmus_engine::{LONGEST, Posted, Step};
@@ -10,15 +10,15 @@ use super::exchange::{Draft, LENT_FROM, is_not_there};
 use crate::error::Result;
 use crate::fail;
 
-/// What an entry of the table takes.
-const ENTRY: usize = size_of::<u32>();
+/// What the table says of a part: where it begins in the post, and its length.
+type Entry = [u32; 2];
 
 /// A part that is lent: where it lies in the segment, and its length.
 type Loan = [u64; 2];
 
 /// Bytes before the parts.
 fn table(size: usize) -> usize {
-    ((size - 1) * ENTRY).next_multiple_of(8)
+    (size - 1) * size_of::<Entry>()
 }
 
 /// The place of `rank` among the parts that `me` posts.
@@ -131,9 +131,9 @@ impl Access<'_> {
         let length = parts.length;
         let mut at = table(self.board.members());
         for rank in self.others() {
-            let entry = draft.data.wrapping_add(index(rank, me) * ENTRY).cast::<u32>();
+            let entry = draft.data.cast::<Entry>().wrapping_add(index(rank, me));
             // SAFETY: the draft has room for table and parts; drafts are aligned to 8 bytes.
-            unsafe { entry.write(length(rank) as u32) };
+            unsafe { entry.write([at as u32, length(rank) as u32]) };
             write(rank, draft.data.wrapping_add(at));
             at += length(rank).next_multiple_of(8);
         }
@@ -162,18 +162,14 @@ impl Access<'_> {
                 ..posted
             });
         }
-        let mut at = table(size);
-        let mut length = 0;
-        for part in 0..=index {
-            at += usize::next_multiple_of(length, 8);
-            if posted.length < at {
-                break;
-            }
-            // SAFETY: within the table, which lies within the post; posts are aligned to 8 bytes.
-            length = unsafe { posted.data.add(part * ENTRY).cast::<u32>().read_volatile() } as usize;
+        let nonsense = || fail!(Intern, "what rank {from} shares makes no sense");
+        if posted.length < table(size) {
+            return Err(nonsense());
         }
+        // SAFETY: within the table, which lies within the post; posts are aligned to 8 bytes.
+        let [at, length] = unsafe { posted.data.cast::<Entry>().add(index).read_volatile() }.map(|word| word as usize);
         if at.saturating_add(length) > posted.length {
-            return Err(fail!(Intern, "what rank {from} shares makes no sense"));
+            return Err(nonsense());
         }
         Ok(Posted {
             data: posted.data.wrapping_add(at),

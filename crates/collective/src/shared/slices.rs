@@ -58,7 +58,7 @@ mod tests {
                 count,
                 number,
             };
-            for ranks in 1..=32 {
+            for ranks in (1..=33).chain([64, 100]) {
                 let mut next = slices.first;
                 for place in 0..ranks {
                     let share = slices.share(place, ranks);

@@ -5,10 +5,10 @@ use std::ops::Range;
 use isthmus_engine::Step;
 use isthmus_twice::twice;
 
+use super::Access;
 use super::exchange::Draft;
-use super::fold::fold_parts;
+use super::fold::{Places, fold_parts};
 use super::slices::{Slices, length};
-use super::{Access, MOST_RANKS};
 use crate::error::Result;
 use crate::layout::Layout;
 use crate::link::Link;
@@ -159,7 +159,9 @@ impl Access<'_> {
         to: *mut u8,
     ) -> Result<()> {
         let own = workers.share_of(self.rank(), slices);
-        let mut parts = [operand.at(input, own.start).cast_const(); MOST_RANKS];
+        let mut places = Places::new();
+        let parts = places.of(workers.count());
+        parts[workers.place(self.rank())] = operand.at(input, own.start);
         for other in workers.others(self.rank()) {
             // All but its own share.
             let theirs = workers.share_of(other, slices);
@@ -168,7 +170,6 @@ impl Access<'_> {
             let missing = if theirs.start < own.start { length(&theirs) } else { 0 };
             parts[workers.place(other)] = shown.wrapping_add(operand.crossing(own.start - slices.first - missing));
         }
-        let parts = &parts[..workers.count()];
         // SAFETY: the caller's promise.
         unsafe { fold_parts(self, operand, parts, Some(workers.place(self.rank())), to, length(&own)) }
     }
@@ -208,7 +209,9 @@ impl Access<'_> {
             if elements.is_empty() {
                 continue;
             }
-            let mut parts = [std::ptr::null(); MOST_RANKS];
+            let mut places = Places::new();
+            // One's own may stand behind all.
+            let parts = places.of(partials.units.clone().count() + 1);
             let (mut number, mut own_place) = (0, None);
             for workers in partials.units.clone() {
                 let owner = workers.owner(slice, partials.slices);

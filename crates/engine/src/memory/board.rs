@@ -39,6 +39,8 @@ const LONG_CALLS: u64 = 4;
 const DEPTH: u64 = 4;
 /// Bytes of one member's part.
 const MEMBER: usize = LINE * (1 + CALLS + LONG_CALLS * DEPTH) as usize;
+/// Members in one word of those that have failed.
+const BITS: usize = u64::BITS as usize;
 /// Bits of a step's index in its call.
 const INDEX_BITS: u32 = 20;
 
@@ -121,12 +123,12 @@ pub struct Board {
     me: usize,
     /// What everyone is known to have finished.
     all_finished: AtomicU64,
-    /// Members that have failed: nobody waits for them.
-    dead: AtomicU64,
+    /// Members that have failed: nobody waits for them. A bit for each.
+    dead: Box<[AtomicU64]>,
 }
 
-/// Members that a board can have.
-pub const MOST_MEMBERS: usize = 64;
+/// Members that a board can have. Its memory is 6.1 KiB for each of them.
+pub const MOST_MEMBERS: usize = 1024;
 
 // SAFETY: the memory is atomics in the job segment, which stays mapped until the process exits; payloads are handed from
 // writer to readers by their marks.
@@ -191,7 +193,7 @@ impl Board {
             members: members.iter().map(|peer| peer.0).collect(),
             me,
             all_finished: AtomicU64::new(0),
-            dead: AtomicU64::new(0),
+            dead: (0..members.len().div_ceil(BITS)).map(|_| AtomicU64::new(0)).collect(),
         })
     }
 
@@ -256,8 +258,8 @@ impl Board {
     #[cold]
     fn look_round(&self) -> u64 {
         let finished = |member| self.progress(member).finished();
-        let gone = self.dead.load(Ordering::Relaxed) | 1 << self.me;
-        let others = (0..self.members.len()).filter(|&member| gone & 1 << member == 0);
+        let is_dead = |member: usize| self.dead[member / BITS].load(Ordering::Relaxed) >> (member % BITS) & 1 != 0;
+        let others = (0..self.members.len()).filter(|&member| member != self.me && !is_dead(member));
         let all = others.map(finished).min().unwrap_or(u64::MAX);
         self.all_finished.fetch_max(all, Ordering::Relaxed);
         all
@@ -266,9 +268,9 @@ impl Board {
     /// From now on wait for no member that has failed.
     #[cold]
     pub(crate) fn bury(&self, has_failed: impl Fn(u32) -> bool) {
-        let dead = (0..self.members.len()).filter(|&member| has_failed(self.members[member]));
-        self.dead
-            .fetch_or(dead.fold(0, |bits, member| bits | 1 << member), Ordering::Relaxed);
+        for member in (0..self.members.len()).filter(|&member| has_failed(self.members[member])) {
+            self.dead[member / BITS].fetch_or(1 << (member % BITS), Ordering::Relaxed);
+        }
     }
 
     /// Everyone has come to `step`, as its posts show, and so has finished all calls before.

@@ -4,6 +4,8 @@
 //! A piece is the process's own. Peers reach it by its place in the segment, which they all map, so that whatever a process keeps in it
 //! is a load or store away for everybody.
 
+pub mod size;
+
 use std::ptr::NonNull;
 
 use isthmus_os::mmap;

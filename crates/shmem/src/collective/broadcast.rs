@@ -1,8 +1,10 @@
-//! Broadcast: the root shows what is short; what is long the others copy from where it lies.
+//! Broadcast: the root shows what is short, and goes on; what is long the others copy from where it lies, and the root waits until they have.
+//! Nobody else waits for anybody but the root.
 
 use std::ffi::c_int;
 
 use super::{Group, SHORT, bytes};
+use crate::board::Whom;
 use crate::call::Call;
 use crate::numbers::Element;
 use crate::rma::copy_bytes;
@@ -45,33 +47,31 @@ pub(super) unsafe fn run<T: Element>(
     }
     let name = group.name("source", source, nelems);
     let agreed = ("nelems", nelems as u64);
+    let whom = match is_root {
+        true => Whom::Nobody { compares: true },
+        false => Whom::One(root),
+    };
     if length <= SHORT {
         // SAFETY: the caller's promise.
         let data = if is_root { unsafe { bytes(source, nelems) } } else { &[] };
-        let meeting = group.meet(agreed, &[root as u64], data);
-        check_root(group, meeting.word(root, 0), root);
+        let meeting = group.meet_some(agreed, root, &[], data, whom);
         if wants {
             // SAFETY: the root has shown as many bytes; dest was checked.
-            unsafe { copy_bytes(meeting.data(root, 1), dest.cast(), length) };
+            unsafe { copy_bytes(meeting.data(root, 0), dest.cast(), length) };
         }
         return;
     }
-    let meeting = group.meet(agreed, &[root as u64, name], &[]);
-    check_root(group, meeting.word(root, 0), root);
+    let meeting = group.meet_some(agreed, root, &[name], &[], whom);
     if wants {
-        let from = group.array_of::<T>(root, meeting.word(root, 1), nelems);
+        let from = group.array_of::<T>(root, meeting.word(root, 0), nelems);
         if from != dest.cast_const() {
             // SAFETY: both were checked; the root leaves its array alone until the end.
             unsafe { copy_bytes(from.cast(), dest.cast(), length) };
         }
     }
-    group.meet(agreed, &[], &[]);
-}
-
-fn check_root(group: Group<'_>, theirs: u64, root: usize) {
-    if theirs != root as u64 {
-        group.call.refuse(format!(
-            "PE_root={root} here and PE_root={theirs} on that PE: all PEs must pass the same"
-        ));
-    }
+    let whom = match is_root {
+        true => Whom::All,
+        false => Whom::Nobody { compares: false },
+    };
+    group.meet_some(agreed, root, &[], &[], whom);
 }

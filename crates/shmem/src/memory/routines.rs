@@ -157,6 +157,6 @@ fn allocate(call: Call, size: usize, alignment: usize, zeroed: bool) -> *mut c_v
 
 /// Meet all PEs, which make the same request. Did it go well everywhere?
 fn meet(job: &Job, call: Call, argument: (&'static str, u64), well: bool) -> bool {
-    let meeting = job.world.meet(job, Terms { call, argument }, &[u64::from(well)], &[]);
+    let meeting = job.world.meet(job, Terms::new(call, argument), &[u64::from(well)], &[]);
     (0..job.world.size()).all(|member| meeting.word(member, 0) == 1)
 }

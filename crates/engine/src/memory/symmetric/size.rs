@@ -3,7 +3,10 @@
 /// Bytes per PE unless somebody says otherwise; memory comes only as it is allocated.
 pub const DEFAULT: u64 = 1 << 30;
 
-/// What the environment says, or [`DEFAULT`]; an error: what it says, and under which name.
+/// What the environment says, and true; or [`DEFAULT`].
+///
+/// # Errors
+/// It says what is no size: the variable, and what it says.
 pub fn wanted() -> Result<(u64, bool), (&'static str, String)> {
     for name in [
         "SHMEM_SYMMETRIC_SIZE",
