@@ -3,6 +3,7 @@
 mod kmod;
 mod network;
 mod outside;
+mod slurm;
 mod suite;
 
 use std::path::{Path, PathBuf};
@@ -79,6 +80,10 @@ const PARTS: &[Part] = &[
     Part {
         long: true,
         ..installed("rsmpi", |suite, around| rsmpi::run(suite, &around.prefix))
+    },
+    Part {
+        long: true,
+        ..installed("slurm", |suite, around| slurm::run(suite, &around.prefix))
     },
 ];
 
@@ -215,7 +220,7 @@ mod tests {
             parse(&arguments).map(|(full, parts)| (full, parts.iter().map(|part| part.name).collect::<Vec<_>>()))
         };
         let (full, all) = chosen("").expect("what is quick");
-        assert!(!full && all.contains(&"units") && !all.contains(&"rsmpi"));
+        assert!(!full && all.contains(&"units") && !all.contains(&"rsmpi") && !all.contains(&"slurm"));
         assert_eq!(chosen("--full").expect("more").1.len(), PARTS.len());
         assert_eq!(chosen("--only rsmpi").expect("one").1, ["rsmpi"]);
         assert_eq!(

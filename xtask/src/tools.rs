@@ -24,6 +24,8 @@ pub enum Tool {
     Python,
     /// The library of networks, found at run time.
     Libfabric,
+    /// Slurm's daemons and commands.
+    Slurm,
 }
 
 impl Tool {
@@ -36,6 +38,7 @@ impl Tool {
             Self::Clang => "libclang",
             Self::Python => "Python 3 with venv and headers",
             Self::Libfabric => "libfabric",
+            Self::Slurm => "Slurm",
         }
     }
 
@@ -49,6 +52,13 @@ impl Tool {
             Self::Clang => &["libclang-dev"],
             Self::Python => &["python3", "python3-venv", "python3-dev"],
             Self::Libfabric => &["libfabric1"],
+            Self::Slurm => &[
+                "slurmctld",
+                "slurmd",
+                "slurm-client",
+                "slurm-wlm-basic-plugins",
+                "munge",
+            ],
         }
     }
 
@@ -73,6 +83,7 @@ impl Tool {
                 python.status().is_ok_and(|status| status.success())
             }
             Self::Libfabric => has_library("libfabric.so.1"),
+            Self::Slurm => ["munged", "slurmctld", "slurmd", "srun"].into_iter().all(found),
         }
     }
 }
@@ -102,7 +113,8 @@ pub fn need(tools: &[Tool]) -> Result<()> {
     }
 }
 
-fn is_root() -> bool {
+/// Does this process have every right?
+pub fn is_root() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("Uid:"));
     line.and_then(|line| line.split_whitespace().nth(1)) == Some("0")

@@ -49,8 +49,8 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
     let nodes = match Nodes::make(2) {
         Ok(nodes) => nodes,
         Err(error) => {
-            println!("network: not run, since namespaces cannot be made here (it takes root and iproute2): {error:#}");
-            return;
+            let why = format!("namespaces cannot be made here (it takes root and iproute2): {error:#}");
+            return suite.skip("jobs on several nodes", &why);
         }
     };
     let job = Job { prefix, nodes: &nodes };
