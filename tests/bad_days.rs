@@ -50,6 +50,15 @@ fn main() -> ExitCode {
         test!(memory_of_the_job_is_refused_in_the_middle_of_collectives),
         test!(one_who_does_not_go_on_ends_the_job),
         test!(a_flood_stays_within_a_small_budget),
+        test!(without_proc_ranks_are_ended_all_the_same, may_mount),
+        test!(without_devices_the_cause_is_named, may_mount),
+        test!(filters_that_leave_no_way_are_named),
+        test!(another_network_namespace_is_named, may_leave_the_network),
+        test!(few_descriptors_are_named_and_small_stacks_are_enough),
+        test!(settings_that_never_end_are_refused),
+        test!(output_that_cannot_be_written_is_said),
+        test!(mpiexec_killed_while_it_launches_says_nothing),
+        test!(kill_only_mpiexec_and_what_detached_itself_ends),
         test!(a_checker_is_content_and_small, may_check),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
@@ -102,6 +111,13 @@ fn may_change_user() -> Result<(), &'static str> {
         .unwrap_or(false)
         .then_some(())
         .ok_or("changing the user needs root")
+}
+
+/// As [`may_mount`], of a network namespace.
+fn may_leave_the_network() -> Result<(), &'static str> {
+    let probe = Run::program("unshare").words("--net true").finish();
+    let allowed = probe.is_ok_and(|probe| probe.code == Some(0));
+    allowed.then_some(()).ok_or("a network namespace needs root")
 }
 
 /// As [`may_mount`], of valgrind.
@@ -845,4 +861,191 @@ fn a_checker_is_content_and_small() -> Result<()> {
     let run = alone.finish()?;
     ensure!(run.code == Some(0) && most > 0, "{:?} {most}: {}", run.code, run.err);
     checked(Run::mpiexec("-n 3 valgrind")).succeed().map(drop)
+}
+
+/// With `what` mounted over by nothing.
+fn hidden(what: &str) -> Run {
+    let script = format!("mount -t tmpfs none {what} && exec \"$@\"");
+    Run::program("unshare")
+        .words("--mount sh -c")
+        .arg(script)
+        .arg("sh")
+        .arg(command("mpiexec"))
+}
+
+/// Only those are known then that mpiexec started, or that came to it.
+fn without_proc_ranks_are_ended_all_the_same() -> Result<()> {
+    hidden("/proc")
+        .words("-n 3")
+        .arg(compile("collectives")?)
+        .limit(Duration::from_secs(90))
+        .succeed()?;
+    for (action, code, said) in [
+        ("1 signal=9", 137, "was killed by signal 9"),
+        ("1 exit=3", 3, "exited with code 3"),
+        ("1 abort=5", 5, "MPI_Abort"),
+        ("all hang", 124, "has not ended within"),
+    ] {
+        let run = hidden("/proc")
+            .words("--timeout 3 -n 3")
+            .arg(compile("act")?)
+            .words(action)
+            .finish()?;
+        let what = format!("{action}: {:?} {}", run.code, run.err);
+        ensure!(run.code == Some(code) && run.err.contains(said), "{what}");
+        ensure!(!run.err.contains("do not end"), "{what}");
+        within(Duration::from_secs(2), "all ranks gone", || {
+            named("programs/act").is_empty()
+        })?;
+    }
+    Ok(())
+}
+
+fn without_devices_the_cause_is_named() -> Result<()> {
+    let run = hidden("/dev").words("-n 2 true").finish()?;
+    ensure!(
+        run.code == Some(1) && run.err.contains("/dev/null"),
+        "{:?} {}",
+        run.code,
+        run.err
+    );
+    Ok(())
+}
+
+/// A filter of system calls that mpiexec cannot do without: an error, and nobody waits.
+fn filters_that_leave_no_way_are_named() -> Result<()> {
+    for call in ["accept4", "wait4"] {
+        let run = Run::program(compile("deny")?)
+            .arg(call)
+            .arg(command("mpiexec"))
+            .words("-n 2");
+        let run = run
+            .arg(compile("act")?)
+            .words("all exit=0")
+            .limit(Duration::from_secs(20))
+            .finish()?;
+        ensure!(
+            run.code == Some(1) && run.err.contains(call),
+            "{call}: {:?} {}",
+            run.code,
+            run.err
+        );
+        within(Duration::from_secs(2), "all ranks gone", || {
+            named("act all exit=0").is_empty()
+        })?;
+    }
+    Ok(())
+}
+
+fn another_network_namespace_is_named() -> Result<()> {
+    let run = Run::mpiexec("-n 2 unshare --net")
+        .arg(compile("collectives")?)
+        .finish()?;
+    ensure!(
+        run.code != Some(0) && run.err.contains("network namespace"),
+        "{:?} {}",
+        run.code,
+        run.err
+    );
+    Ok(())
+}
+
+fn few_descriptors_are_named_and_small_stacks_are_enough() -> Result<()> {
+    let (mpiexec, program) = (
+        command("mpiexec").display().to_string(),
+        compile("collectives")?.display().to_string(),
+    );
+    let everybody = |limit: &str| {
+        Run::program("sh")
+            .arg("-c")
+            .arg(format!("{limit}; exec {mpiexec} -n 2 {program}"))
+    };
+    let ranks = |limit: &str| Run::mpiexec("-n 2 sh -c").arg(format!("{limit}; exec {program}"));
+    for (who, run) in [("everybody", everybody("ulimit -n 4")), ("ranks", ranks("ulimit -n 4"))] {
+        let run = run.finish()?;
+        ensure!(run.code != Some(0), "{who}");
+        ensure!(
+            run.err.contains("open files") && run.err.contains("ulimit"),
+            "{who}: {}",
+            run.err
+        );
+    }
+    everybody("ulimit -s 64").succeed()?;
+    ranks("ulimit -s 64").succeed().map(drop)
+}
+
+fn settings_that_never_end_are_refused() -> Result<()> {
+    for (variable, value) in [("ISTHMUS_COLLECTIVES", "@/dev/zero"), ("ISTHMUS_TUNING", "/dev/zero")] {
+        let run = Run::mpiexec("-n 2")
+            .arg(compile("large_messages")?)
+            .env(variable, value)
+            .finish()?;
+        ensure!(
+            run.err.contains("longer than 1 MiB"),
+            "{variable}: {:?} {}",
+            run.code,
+            run.err
+        );
+    }
+    for option in ["-configfile /dev/zero", "--hostfile /dev/zero -n 1 true"] {
+        let run = Run::mpiexec(option).finish()?;
+        ensure!(
+            run.code == Some(2) && run.err.contains("longer than 1 MiB"),
+            "{option}: {:?} {}",
+            run.code,
+            run.err
+        );
+    }
+    Ok(())
+}
+
+/// A full disk: a line, and a code that scripts see.
+fn output_that_cannot_be_written_is_said() -> Result<()> {
+    for (program, words) in [
+        ("mpiexec", "--help"),
+        ("mpiexec", "-l -n 2 echo here"),
+        ("isthmus", "info"),
+        ("isthmus", "doctor"),
+    ] {
+        let line = format!("{} {words} >/dev/full", command(program).display());
+        let run = Run::program("sh").arg("-c").arg(line).finish()?;
+        let lines = run.err.lines().count();
+        ensure!(
+            run.code == Some(1) && lines == 1,
+            "{program} {words}: {:?} {}",
+            run.code,
+            run.err
+        );
+        ensure!(run.err.contains("No space left"), "{program} {words}: {}", run.err);
+    }
+    Ok(())
+}
+
+/// At any moment between its first process and its last.
+fn mpiexec_killed_while_it_launches_says_nothing() -> Result<()> {
+    for moment in moments(1, 40).take(if full() { 300 } else { 40 }) {
+        let running = Run::mpiexec("-n 24 sleep 5").start()?;
+        std::thread::sleep(moment);
+        signal(running.pid(), "KILL");
+        let run = running.finish()?;
+        ensure!(run.err.is_empty(), "after {moment:?}: {}", run.err);
+    }
+    Ok(())
+}
+
+/// Ranks die with mpiexec; what they have put into sessions of its own is found by the job's name.
+fn kill_only_mpiexec_and_what_detached_itself_ends() -> Result<()> {
+    let script = "setsid sleep 7007 & setsid sh -c 'setsid sleep 7007 & sleep 7007' & sleep 7007";
+    let running = Run::mpiexec("-n 2 sh -c").arg(script).start()?;
+    let sleepers = || children(running.pid()).len() >= 10;
+    within(
+        Duration::from_secs(10),
+        "two shells, and five processes of each",
+        sleepers,
+    )?;
+    signal(running.pid(), "KILL");
+    running.finish()?;
+    within(Duration::from_secs(10), "all processes gone", || {
+        named("sleep 7007").is_empty()
+    })
 }

@@ -1,5 +1,6 @@
 /* deny ERRNO PROGRAM...: runs the program with process_vm_readv and process_vm_writev answered by this errno (EPERM 1,
  * ENOSYS 38) by a seccomp filter, as some containers do. deny membarrier PROGRAM...: with membarrier answered by EPERM.
+ * deny accept4 PROGRAM..., deny wait4 PROGRAM...: with these.
  * deny user PROGRAM...: as another user for each rank, without capabilities. No MPI in here. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -36,6 +37,10 @@ int main(int argc, char **argv) {
         failed = setgroups(0, NULL) || setresgid(id, id, id) || setresuid(id, id, id);
     else if (strcmp(argv[1], "membarrier") == 0)
         failed = filter(SYS_membarrier, SYS_membarrier, EPERM);
+    else if (strcmp(argv[1], "accept4") == 0)
+        failed = filter(SYS_accept4, SYS_accept4, EPERM);
+    else if (strcmp(argv[1], "wait4") == 0)
+        failed = filter(SYS_wait4, SYS_wait4, EPERM);
     else
         failed = filter(SYS_process_vm_readv, SYS_process_vm_writev, (unsigned)atoi(argv[1]));
     if (failed) {

@@ -63,6 +63,7 @@ enum Printed {
 
 fn main() -> ExitCode {
     isthmus_os::process::end_with_broken_pipes();
+    isthmus_os::process::end_where_output_fails("isthmus");
     let outcome = match Arguments::parse().command {
         Command::Info { protocols: true, .. } => Ok(info::protocols()),
         Command::Info {

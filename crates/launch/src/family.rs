@@ -27,6 +27,21 @@ pub fn tree(root: u32) -> Vec<u32> {
     found
 }
 
+/// Can processes be seen?
+pub fn is_visible() -> bool {
+    parent(std::process::id()).is_some()
+}
+
+/// Every process of this user with this variable in the environment that its program began with.
+pub fn with_variable(name: &str, value: &str) -> Vec<u32> {
+    let wanted = format!("{name}={value}");
+    let has = |pid: &u32| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        *pid != std::process::id() && environment.split(|byte| *byte == 0).any(|one| one == wanted.as_bytes())
+    };
+    processes().filter(has).collect()
+}
+
 /// Is `pid` one of them?
 pub fn is_descendant(mut pid: u32) -> bool {
     let own = std::process::id();

@@ -12,7 +12,7 @@ use isthmus_engine::job::{self, Overview};
 use isthmus_os::{limits, poll, random, signal};
 
 use crate::failure::{Failure, Result, say, say_as_it_is};
-use crate::lifeline::{Abort, Asks, Door, Full, Lifeline, Visitor};
+use crate::lifeline::{Abort, Asks, Closed, Door, Lifeline, Visitor};
 
 /// How long ranks may take to join after the last one was here.
 const EMPTY: Duration = Duration::from_secs(60);
@@ -99,8 +99,9 @@ impl Guests {
             match self.door.visitor() {
                 Ok(None) => break,
                 Ok(Some(visitor)) => self.visitors.push(visitor),
-                Err(Full) if !self.visitors.is_empty() => self.visitors.remove(0).refuse(),
-                Err(Full) => break,
+                Err(Closed::Full) if !self.visitors.is_empty() => self.visitors.remove(0).refuse(),
+                // The door stays closed: the ranks say so themselves when nobody answers.
+                Err(Closed::Full | Closed::Refused(_)) => break,
             }
         }
         let size = self.ranks.len() as u32;

@@ -22,12 +22,14 @@ mod program;
 mod report;
 mod start;
 mod supervise;
+mod watcher;
 mod wire;
 
 use options::Request;
 
 /// The whole of `mpiexec`.
 pub fn main() -> ExitCode {
+    isthmus_os::process::end_where_output_fails("mpiexec");
     let outcome = options::parse(std::env::args_os().skip(1)).and_then(|request| match request {
         Request::Help => {
             print!("{}", options::table::help());

@@ -27,10 +27,11 @@ impl Door {
         Ok(Self { listener, nonce, ranks })
     }
 
-    /// Somebody who has come, if we let them in. Does not block. Fails where no descriptor is left: then they go on waiting.
-    pub fn visitor(&self) -> Result<Option<Visitor>, Full> {
+    /// Somebody who has come, if we let them in. Does not block. Fails where no descriptor is left (then they go on waiting), and where the
+    /// kernel refuses for good.
+    pub fn visitor(&self) -> Result<Option<Visitor>, Closed> {
         loop {
-            let Some(socket) = socket::accept(&self.listener).map_err(|_| Full)? else {
+            let Some(socket) = socket::accept(&self.listener).map_err(|error| Closed::by(error.errno))? else {
                 return Ok(None);
             };
             let Ok(credentials) = socket::credentials(&socket) else {
@@ -60,9 +61,23 @@ impl Door {
     }
 }
 
-/// There is no room for visitors.
+/// Why nobody is let in.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Full;
+pub enum Closed {
+    /// There is no room for visitors now.
+    Full,
+    /// There never will be (an `errno`).
+    Refused(i32),
+}
+
+impl Closed {
+    fn by(errno: i32) -> Self {
+        match errno {
+            libc::EPERM | libc::EACCES | libc::ENOSYS | libc::EINVAL | libc::EOPNOTSUPP => Self::Refused(errno),
+            _ => Self::Full,
+        }
+    }
+}
 
 /// A process that has connected and not yet said who it is.
 #[derive(Debug)]

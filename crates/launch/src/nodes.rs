@@ -37,7 +37,7 @@ impl Wanted {
 
     /// Add the hosts of a file: a line each (`name`, `name:4`, `name slots=4`; `#` starts a comment).
     pub fn add_file(&mut self, path: &str) -> Result<()> {
-        let text = std::fs::read_to_string(path)
+        let text = isthmus_os::small_file::read(path)
             .map_err(|error| Failure::usage(format!("cannot read the host file {path}: {error}")))?;
         for line in text.lines().map(|line| line.split('#').next().unwrap_or("")) {
             let mut words = line.split_whitespace();

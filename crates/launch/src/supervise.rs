@@ -21,11 +21,12 @@ use isthmus_os::{limits, poll, random};
 
 use crate::failure::{Failure, Result, say};
 use crate::family;
-use crate::lifeline::{Asks, Door, Full, Lifeline, Visitor};
+use crate::lifeline::{Asks, Closed, Door, Lifeline, Visitor};
 use crate::options::Job;
 use crate::output::Pipe;
 use crate::program::{self, Program};
 use crate::start::{self, Starter};
+use crate::watcher::Watcher;
 use crate::wire::Part;
 
 pub use uplink::Uplink;
@@ -89,6 +90,7 @@ fn supervise(job: &Job, nonce: Nonce, here: Range<u32>, nodes: Option<Nodes>, up
         let cure = format!("{size} ranks need {wanted} open files: raise the hard limit of {limit} (ulimit -Hn)");
         Failure::machine("start so many ranks", cure)
     })?;
+    let _watcher = Watcher::begin(&nonce);
     let strangers = if child::exist() {
         family::descendants(&HashSet::new())
     } else {
@@ -393,8 +395,9 @@ impl Supervisor<'_> {
                 Ok(None) => break,
                 Ok(Some(visitor)) => self.visitors.push(visitor),
                 // Those who have come first and say nothing make room for those who have something to say.
-                Err(Full) if !self.visitors.is_empty() => self.visitors.remove(0).refuse(),
-                Err(Full) => {
+                Err(Closed::Refused(errno)) => return self.give_up("let the ranks join", "accept4", errno),
+                Err(Closed::Full) if !self.visitors.is_empty() => self.visitors.remove(0).refuse(),
+                Err(Closed::Full) => {
                     self.closed_until = Some(Instant::now() + LEARN);
                     break;
                 }
@@ -455,7 +458,12 @@ impl Supervisor<'_> {
         if let Some(kill_at) = self.ending {
             if now >= kill_at {
                 if now >= kill_at + GIVE_UP {
-                    say("some processes of the job do not end: another user's, or stuck in the kernel (state D in ps)");
+                    say(match family::is_visible() {
+                        true => {
+                            "some processes of the job do not end: another user's, or stuck in the kernel (state D in ps)"
+                        }
+                        false => "some processes of the job do not end, and cannot be found: /proc is not mounted here",
+                    });
                     self.childless = true;
                     return;
                 }

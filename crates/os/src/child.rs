@@ -16,6 +16,8 @@ pub enum Reaped {
     AllRunning,
     /// There are no children.
     NoChildren,
+    /// The kernel, or a filter before it, refuses to say (an `errno`).
+    Refused(i32),
 }
 
 /// Become the parent of every descendant whose own parent dies, so that none escapes.
@@ -28,7 +30,7 @@ pub fn adopt_orphans() -> Result<()> {
 }
 
 /// Let the kernel kill the calling process when its parent ends. To be called between `fork` and `exec`: allocates
-/// nothing. Fails if `parent` has gone already.
+/// nothing. If `parent` has gone already the process ends here: nobody is left to tell.
 pub fn die_with(parent: u32) -> io::Result<()> {
     // SAFETY: prctl and getppid with integer arguments.
     unsafe {
@@ -36,10 +38,44 @@ pub fn die_with(parent: u32) -> io::Result<()> {
             return Err(io::Error::last_os_error());
         }
         if libc::getppid() as u32 != parent {
-            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+            libc::_exit(1);
         }
     }
     Ok(())
+}
+
+/// Make a process that is no child of this one (nor of whoever adopts its orphans, if that begins later), in a session of its own, with
+/// nothing open but `kept`. True in the new process.
+///
+/// # Safety
+/// This process must have one thread.
+pub unsafe fn fork_away(kept: i32) -> Result<bool> {
+    // SAFETY: one thread, by the caller's promise, so the child may do whatever this process may.
+    let middle = check("fork", unsafe { libc::fork() })?;
+    if middle != 0 {
+        let mut status = 0;
+        // SAFETY: the status is ours, the child too.
+        unsafe { libc::waitpid(middle, &mut status, 0) };
+        return Ok(false);
+    }
+    // SAFETY: as above; the one in the middle ends, so that nobody has to wait for the other.
+    unsafe {
+        libc::setsid();
+        if libc::fork() != 0 {
+            libc::_exit(0);
+        }
+        let all = |first: i32, last: u32| libc::syscall(libc::SYS_close_range, first, last, 0) == 0;
+        let before = kept == 0 || all(0, kept as u32 - 1);
+        if !(before && all(kept + 1, u32::MAX)) {
+            // Before Linux 5.9.
+            (0..1024)
+                .filter(|descriptor| *descriptor != kept)
+                .for_each(|descriptor| {
+                    libc::close(descriptor);
+                });
+        }
+    }
+    Ok(true)
 }
 
 /// Let the program find signals blocked as `mask` says, whatever this process blocks.
@@ -78,8 +114,11 @@ pub fn reap() -> Reaped {
         // SAFETY: the status is ours.
         match unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) } {
             0 => return Reaped::AllRunning,
-            -1 if io::Error::last_os_error().raw_os_error() == Some(libc::EINTR) => {}
-            -1 => return Reaped::NoChildren,
+            -1 => match io::Error::last_os_error().raw_os_error() {
+                Some(libc::EINTR) => {}
+                Some(libc::ECHILD) | None => return Reaped::NoChildren,
+                Some(errno) => return Reaped::Refused(errno),
+            },
             pid => return Reaped::Child(pid as u32, ExitStatus::from_raw(status)),
         }
     }

@@ -32,6 +32,7 @@ pub mod process;
 pub mod process_vm;
 pub mod random;
 pub mod signal;
+pub mod small_file;
 pub mod socket;
 pub mod stdio;
 pub mod thread;

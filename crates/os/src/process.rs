@@ -95,6 +95,22 @@ pub fn end_with_broken_pipes() {
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 
+/// From now on output that cannot be written (a full disk) is said in a line that begins with `program`, and ends the process
+/// with 1. Rust programs panic instead.
+pub fn end_where_output_fails(program: &'static str) {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let text = panic.payload().downcast_ref::<String>();
+        match text.and_then(|text| text.strip_prefix("failed printing to stdout: ")) {
+            Some(why) => {
+                say(&format!("{program}: cannot write the output: {why}"));
+                exit_now(1);
+            }
+            None => before(panic),
+        }
+    }));
+}
+
 /// Close a descriptor by number. Only for the fork hook, where its owner is another process's memory.
 pub fn close_raw(descriptor: i32) {
     // SAFETY: close takes no pointers; the number belongs to the caller.

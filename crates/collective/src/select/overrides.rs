@@ -64,7 +64,7 @@ impl Overrides {
     pub fn read(text: &str) -> std::result::Result<Self, String> {
         match text.trim().strip_prefix('@') {
             Some(path) => {
-                let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+                let text = isthmus_os::small_file::read(path).map_err(|error| format!("{path}: {error}"))?;
                 Self::parse(&text)
             }
             None => Self::parse(text),

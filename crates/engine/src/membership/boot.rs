@@ -223,7 +223,7 @@ fn refuse_other_launchers() -> Result<()> {
 /// Ask the launcher for our place. `None`: somebody else has it, typically a parent whose environment we inherited.
 fn ask(invitation: &Invitation) -> Result<Option<Place>> {
     let hint = match invitation.by_other {
-        false => "is the mpiexec that set ISTHMUS_JOB still running, on this machine?",
+        false => "is the mpiexec that set ISTHMUS_JOB still running, on this machine, in this network namespace?",
         true => "are all ranks on one machine? For several use Isthmus's own mpiexec --host",
     };
     let failed = |what: &str, error: &dyn std::fmt::Display| Error::Boot(format!("{what}: {error} ({hint})"));
@@ -260,6 +260,10 @@ fn ask(invitation: &Invitation) -> Result<Option<Place>> {
                 }))
             }
             (Some(ToRank::Refused), _) => Ok(None),
+            // The kernel drops a descriptor for which there is no room.
+            (Some(ToRank::Welcome { .. }), None) => Err(Error::Boot(
+                "the job's memory could not be opened: too many open files; raise the limit (ulimit -n)".into(),
+            )),
             _ => Err(Error::Boot(
                 "mpiexec's answer makes no sense: is it of the same version as the library?".into(),
             )),

@@ -6,7 +6,7 @@ use crate::failure::{Failure, Result};
 
 /// The words of a file: one command a line, as after `mpiexec`; `#` starts a comment, and quotes hold words together.
 pub fn of_file(path: &str) -> Result<Vec<OsString>> {
-    let text = std::fs::read_to_string(path)
+    let text = isthmus_os::small_file::read(path)
         .map_err(|error| Failure::usage(format!("cannot read the configuration file {path}: {error}")))?;
     Ok(of_text(&text))
 }

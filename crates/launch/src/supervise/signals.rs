@@ -58,6 +58,7 @@ impl Supervisor<'_> {
                 }
                 Reaped::AllRunning => return self.childless = false,
                 Reaped::NoChildren => return self.childless = true,
+                Reaped::Refused(errno) => return self.give_up("wait for the ranks", "wait4", errno),
             }
         }
     }

@@ -188,9 +188,41 @@ impl Supervisor<'_> {
     }
 
     pub(super) fn tell_all(&self, signal: i32) {
-        for pid in family::descendants(&self.strangers) {
+        let mut all = family::descendants(&self.strangers);
+        if all.is_empty() {
+            // There is no /proc: those that we know.
+            let living = self
+                .ranks
+                .iter()
+                .filter(|rank| rank.ended.is_none())
+                .map(|rank| rank.pid);
+            let joined = self.ranks.iter().filter_map(|rank| rank.lifeline.as_ref());
+            all.extend(
+                living.chain(
+                    joined
+                        .filter(|lifeline| !lifeline.is_gone())
+                        .map(|lifeline| lifeline.pid),
+                ),
+            );
+        }
+        for pid in all {
             let _ = signal::send(pid, signal); // It may end at any moment.
         }
+    }
+
+    /// What a job needs is refused to us: say so, and kill everybody without waiting for how they end.
+    pub(super) fn give_up(&mut self, what: &str, call: &str, errno: i32) {
+        if self.childless {
+            return;
+        }
+        let why = std::io::Error::from_raw_os_error(errno);
+        say(&format!(
+            "cannot {what}: {call}: {why} (a seccomp filter?); ending the job"
+        ));
+        self.verdict = Some(1);
+        self.ending = Some(Instant::now());
+        self.tell_all(libc::SIGKILL);
+        self.childless = true;
     }
 
     /// A program that finds another MPI's library runs as so many jobs of one rank, and nothing else says so.

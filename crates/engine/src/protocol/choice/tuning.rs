@@ -40,7 +40,7 @@ fn read() -> Vec<Rule> {
             None => return Vec::new(),
         },
     };
-    match std::fs::read_to_string(&file) {
+    match isthmus_os::small_file::read(&file) {
         Ok(text) => parse(&text, |line| {
             warn(
                 Warning::Tuning,
