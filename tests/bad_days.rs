@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         test!(a_small_dev_shm_does_not_matter, may_mount),
         test!(memory_that_is_nearly_gone, may_limit_memory),
         test!(more_memory_than_there_is, may_limit_memory),
+        test!(memory_is_refused_in_each_layer, may_limit_memory),
         test!(a_quota_below_the_number_of_cpus, may_limit_cpus),
         test!(an_affinity_mask_of_one_cpu),
         test!(other_users_change_speed_only, may_change_user),
@@ -505,6 +506,14 @@ fn more_memory_than_there_is() -> Result<()> {
             .with_context(|| format!("{ranks} ranks"))?;
     }
     Ok(())
+}
+
+/// Whatever takes memory is refused it below the limit, and nobody is killed. One rank: several that ask at the same moment may
+/// together be given more than is left (docs/memory.md). Only root can try that.
+fn memory_is_refused_in_each_layer() -> Result<()> {
+    let group = ControlGroup::with_memory(256 << 20).context("making a cgroup")?;
+    let run = group.run(command("mpiexec")).words("-n 1").arg(compile("starved")?);
+    run.limit(Duration::from_secs(120)).succeed().map(drop)
 }
 
 /// A container's share of the machine is not what its affinity mask says: ranks that spin would be stopped for the rest of
