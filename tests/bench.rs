@@ -228,3 +228,10 @@ fn shmem() -> Result<()> {
     shows("shmem", "shmem-rma", 10)?;
     shows("shmem", "shmem-collectives-4", 5)
 }
+
+#[test]
+fn ga() -> Result<()> {
+    shows("ga", "ga-patches", 32)?;
+    shows("ga", "ga-ghosts-4", 8)?;
+    shows("ga", "ga-together-2", 3)
+}

@@ -14,6 +14,7 @@ use crate::prefix::Prefix;
 
 mod catalogue;
 mod experiment;
+mod ga;
 mod library;
 mod one_sided;
 mod paper;
@@ -188,6 +189,8 @@ enum What {
     Rma(Sizes),
     /// OpenSHMEM: puts, gets, atomics, signals, collectives and random updates, beside the CPU and MPI
     Shmem,
+    /// Global Arrays: patches, ghost cells, counters, synchronisation, beside ARMCI, MPI and the CPU
+    Ga,
 }
 
 #[derive(Args)]
@@ -229,6 +232,7 @@ impl What {
             What::Barrier => catalogue::barrier(),
             What::Rma(sizes) => return one_sided::experiments(&sizes.sizes),
             What::Shmem => return shmem::shmem(),
+            What::Ga => return ga::ga(),
         };
         vec![one]
     }
@@ -258,6 +262,7 @@ fn everything() -> Vec<Experiment> {
     ]);
     all.extend(one_sided::experiments(&[]));
     all.extend(shmem::shmem());
+    all.extend(ga::ga());
     all
 }
 

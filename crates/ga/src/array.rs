@@ -1,6 +1,6 @@
 //! Arrays, and the handles that programs know them by.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use isthmus_armci::group::{self, Group};
 use isthmus_armci::life::job;
@@ -171,6 +171,10 @@ pub struct Array {
     parts: Vec<usize>,
     /// Bytes of the own part.
     own_bytes: u64,
+    /// The block of each process, where each has at most one.
+    single: Vec<Block>,
+    /// How its margins are filled, once that was asked for.
+    pub(crate) margins: OnceLock<Vec<crate::ghosts::Copy>>,
 }
 
 impl Array {
@@ -210,6 +214,12 @@ impl Array {
             .iter()
             .map(|member| Ok(group.absolute(*member as i32)?))
             .collect();
+        let total = match distribution {
+            Distribution::Regular { .. } => distribution.total(&plan.dims),
+            _ => 0,
+        };
+        let single = (0..total).map(|number| distribution.block(&plan.dims, &plan.ghosts, members.len(), number));
+        let single = single.collect();
         Ok(Self {
             name: plan.name.clone(),
             kind,
@@ -223,6 +233,8 @@ impl Array {
                 .map(|member| shown[*member].address.expose_provenance())
                 .collect(),
             own_bytes: bytes,
+            single,
+            margins: OnceLock::new(),
             plan,
         })
     }
@@ -296,6 +308,23 @@ impl Array {
     pub fn blocks(&self, patch: &Patch) -> Vec<Block> {
         self.distribution
             .blocks(&self.dims, &self.ghosts, self.processes(), patch)
+    }
+
+    /// The block that has all of a patch, if a single one has, and each process has at most one. Takes no memory.
+    #[inline]
+    pub fn block_around(&self, lo: &[i64], hi: &[i64]) -> Option<&Block> {
+        let Distribution::Regular { cuts } = &self.distribution else {
+            return None;
+        };
+        let mut number = 0;
+        for d in 0..cuts.len() {
+            if lo[d] < 0 || hi[d] < lo[d] || hi[d] >= self.dims[d] {
+                return None;
+            }
+            number = number * cuts[d].len() + distribution::find(&cuts[d], lo[d]);
+        }
+        let block = self.single.get(number)?;
+        (0..cuts.len()).all(|d| hi[d] <= block.patch.hi[d]).then_some(block)
     }
 
     /// The blocks of a process.

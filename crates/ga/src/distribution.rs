@@ -71,7 +71,8 @@ fn even_cuts(dim: i64, size: i64) -> Vec<i64> {
 }
 
 /// The block of `cuts` in which `index` is.
-fn find(cuts: &[i64], index: i64) -> usize {
+#[inline]
+pub(crate) fn find(cuts: &[i64], index: i64) -> usize {
     cuts.partition_point(|cut| *cut <= index).saturating_sub(1)
 }
 

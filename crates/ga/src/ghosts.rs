@@ -5,11 +5,14 @@
 //! with a wait for all after each dimension. See C. S. Guiang, A. Purkayastha, K. F. Milfeld, "Remote memory operations on Linux
 //! clusters", and B. Palmer, J. Nieplocha, "Efficient Algorithms for Ghost Cell Updates on Two Classes of MPP Architectures", 2002.
 
+use isthmus_armci::section::Section;
+use isthmus_armci::transfer::copy_section;
+
 use crate::array::Array;
 use crate::distribution::Block;
 use crate::error::{Error, Result};
 use crate::life::{collectively, sync_group};
-use crate::onesided::{Buffer, Way, periodic};
+use crate::onesided::{Buffer, plan_periodic};
 use crate::patch::{Patch, offset};
 
 /// Which way margins are filled.
@@ -42,10 +45,32 @@ fn piece(array: &Array, block: &Patch, direction: &[i64]) -> Patch {
     Patch { lo, hi }
 }
 
+/// A copy from somebody's block into our margin.
+#[derive(Debug)]
+pub(crate) struct Copy {
+    section: Section,
+    from: u64,
+    to: u64,
+}
+
 /// Get a box of our own margin from whoever has it.
 fn fill(array: &Array, block: &Block, wanted: &Patch) -> Result<()> {
+    for copy in plan(array, block, wanted)? {
+        make(&copy);
+    }
+    Ok(())
+}
+
+fn make(copy: &Copy) {
+    // SAFETY: `plan` took the box from our own part, margin included, and what goes there from blocks that are mapped here for as long as
+    // the array lives.
+    unsafe { copy_section(&copy.section, copy.from, copy.to) };
+}
+
+/// What must be copied to fill a box of our own margin.
+fn plan(array: &Array, block: &Block, wanted: &Patch) -> Result<Vec<Copy>> {
     if wanted.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let place = block.offset + offset(&wanted.lo, &block.patch.lo, &block.strides);
     let buffer = Buffer {
@@ -54,8 +79,8 @@ fn fill(array: &Array, block: &Block, wanted: &Patch) -> Result<()> {
             .wrapping_offset((place * array.kind.bytes() as i64) as isize),
         strides: block.strides.clone(),
     };
-    // SAFETY: the box lies in our own part, margin included.
-    unsafe { periodic(array, wanted, &buffer, Way::Get) }
+    let copies = plan_periodic(array, wanted, &buffer)?.into_iter();
+    Ok(copies.map(|(section, from, to)| Copy { section, from, to }).collect())
 }
 
 /// Get the pieces in these directions.
@@ -80,8 +105,22 @@ fn around(array: &Array) -> impl Iterator<Item = Vec<i64>> + use<> {
     directions.into_iter()
 }
 
+/// All pieces; what must be copied is found out once for each array.
 fn direct(array: &Array) -> Result<()> {
-    fill_directions(array, around(array))
+    if let Some(known) = array.margins.get() {
+        known.iter().for_each(make);
+        return Ok(());
+    }
+    let mut copies = Vec::new();
+    if let Some((block, _)) = own(array) {
+        for direction in around(array) {
+            copies.extend(plan(array, &block, &piece(array, &block.patch, &direction))?);
+        }
+    }
+    copies.iter().for_each(make);
+    // Another thread may have been faster.
+    let _ = array.margins.set(copies);
+    Ok(())
 }
 
 /// Can blocks take all of a margin from their next neighbours?
@@ -147,12 +186,12 @@ fn shift_one(array: &Array, block: &Block, outer: &Patch, dimension: usize, side
     let levels = (0..last)
         .rev()
         .map(|d| (extents[d] as u64, theirs.strides[d] * bytes, block.strides[d] * bytes));
-    let section = isthmus_armci::section::Section::of((extents[last] * bytes) as u64, levels);
+    let section = Section::of((extents[last] * bytes) as u64, levels);
     let from = array.part(theirs.owner).wrapping_offset((from * bytes) as isize);
     let to = array.own_part().wrapping_offset((to * bytes) as isize);
     let (from, to) = (from.expose_provenance() as u64, to.expose_provenance() as u64);
     // SAFETY: both boxes lie within the parts of two processes, or apart from each other in one.
-    unsafe { isthmus_armci::transfer::copy_section(&section, from, to) };
+    unsafe { copy_section(&section, from, to) };
 }
 
 /// `GA_Update_ghosts` by one algorithm. Collective.
@@ -222,10 +261,10 @@ pub unsafe fn get(array: &Array, patch: &Patch, buffer: &Buffer) -> Result<()> {
     let levels = (0..last)
         .rev()
         .map(|d| (extents[d] as u64, block.strides[d] * bytes, buffer.strides[d] * bytes));
-    let section = isthmus_armci::section::Section::of((extents[last] * bytes) as u64, levels);
+    let section = Section::of((extents[last] * bytes) as u64, levels);
     let from = array.own_part().wrapping_offset((from * bytes) as isize);
     let (from, to) = (from.expose_provenance() as u64, buffer.at.expose_provenance() as u64);
     // SAFETY: checked, and the caller's promise.
-    unsafe { isthmus_armci::transfer::copy_section(&section, from, to) };
+    unsafe { copy_section(&section, from, to) };
     Ok(())
 }

@@ -95,9 +95,91 @@ pub unsafe fn transfer_strided(array: &Array, patch: &Patch, skip: &[i64], buffe
     unsafe { transfer_every(array, patch, buffer, way, Some(skip)) }
 }
 
+/// Move a patch that lies within one block, without taking memory; `ld` as for [`Buffer::new`]. False: it does not, or something is
+/// wrong; nothing was done.
+///
+/// # Errors
+/// Elements that cannot be added.
+///
+/// # Safety
+/// As for [`transfer`].
+#[inline]
+pub unsafe fn transfer_within(
+    array: &Array,
+    lo: &[i64],
+    hi: &[i64],
+    at: *mut u8,
+    ld: &[i64],
+    way: Way,
+) -> Result<bool> {
+    let Some(block) = array.block_around(lo, hi) else {
+        return Ok(false);
+    };
+    let rank = lo.len();
+    let width = array.kind.bytes() as i64;
+    let extent = |d: usize| hi[d] - lo[d] + 1;
+    if at.is_null() || (1..rank).any(|d| ld[d - 1] < extent(d)) {
+        return Ok(false);
+    }
+    let is_get = matches!(way, Way::Get);
+    let mut here = width;
+    let levels = (0..rank - 1).rev().map(|d| {
+        here *= ld[d];
+        let there = block.strides[d] * width;
+        let (from, to) = if is_get { (there, here) } else { (here, there) };
+        (extent(d) as u64, from, to)
+    });
+    let section = Section::of((extent(rank - 1) * width) as u64, levels);
+    let place = (block.place(lo) * width) as isize;
+    let there = array.part(block.owner).wrapping_offset(place).expose_provenance() as u64;
+    // SAFETY: the block lies within its owner's part, which is mapped; the buffer is the caller's promise.
+    unsafe { carry(array, &section, at.expose_provenance() as u64, there, block.owner, way) }?;
+    Ok(true)
+}
+
+/// Move a section between a buffer and a part of an array.
+///
+/// # Safety
+/// Both must be good for it.
+#[inline]
+unsafe fn carry(array: &Array, section: &Section, here: u64, there: u64, owner: usize, way: Way) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match way {
+            Way::Put => copy_section(section, here, there),
+            Way::Get => copy_section(section, there, here),
+            Way::Accumulate(scale) => {
+                if scale.is_null() {
+                    return Err(Error::argument("alpha is null"));
+                }
+                let kind = array.kind.of_accumulate()?;
+                let sum = Sum { kind, scale };
+                accumulate::add_section(job()?, sum, section, here, there, array.absolute(owner));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// # Safety
 /// As for [`transfer`].
 unsafe fn transfer_every(array: &Array, patch: &Patch, buffer: &Buffer, way: Way, skip: Option<&[i64]>) -> Result<()> {
+    sections(array, patch, buffer, way, skip, |section, here, there, owner| {
+        // SAFETY: the block lies within its owner's part, which is mapped; the buffer is the caller's promise.
+        unsafe { carry(array, section, here, there, owner, way) }
+    })
+}
+
+/// Call `each` with what is between a buffer and each block that a patch touches: the section, where it begins in the buffer and in the
+/// array, and whose block it is.
+fn sections(
+    array: &Array,
+    patch: &Patch,
+    buffer: &Buffer,
+    way: Way,
+    skip: Option<&[i64]>,
+    mut each: impl FnMut(&Section, u64, u64, usize) -> Result<()>,
+) -> Result<()> {
     let width = array.kind.bytes() as i64;
     let rank = array.rank();
     for block in array.blocks(patch) {
@@ -136,23 +218,24 @@ unsafe fn transfer_every(array: &Array, patch: &Patch, buffer: &Buffer, way: Way
         });
         let section = Section::of(row as u64, levels);
         let (here, there) = (here.expose_provenance() as u64, there.expose_provenance() as u64);
-        // SAFETY: the block lies within its owner's part, which is mapped; the buffer is the caller's promise.
-        unsafe {
-            match way {
-                Way::Put => copy_section(&section, here, there),
-                Way::Get => copy_section(&section, there, here),
-                Way::Accumulate(scale) => {
-                    if scale.is_null() {
-                        return Err(Error::argument("alpha is null"));
-                    }
-                    let kind = array.kind.of_accumulate()?;
-                    let sum = Sum { kind, scale };
-                    accumulate::add_section(job()?, sum, &section, here, there, array.absolute(block.owner));
-                }
-            }
-        }
+        each(&section, here, there, block.owner)?;
     }
     Ok(())
+}
+
+/// What a periodic get of a patch into a buffer copies: the sections, and where each begins in the array and in the buffer.
+///
+/// # Errors
+/// As for [`periodic`].
+pub fn plan_periodic(array: &Array, patch: &Patch, buffer: &Buffer) -> Result<Vec<(Section, u64, u64)>> {
+    let mut copies = Vec::new();
+    for_each_turn(array, patch, buffer, |patch, buffer| {
+        sections(array, patch, buffer, Way::Get, None, |section, here, there, _| {
+            copies.push((*section, there, here));
+            Ok(())
+        })
+    })?;
+    Ok(copies)
 }
 
 /// The elements of a patch, one after the other.
@@ -192,6 +275,19 @@ pub fn store<T: Copy>(array: &Array, patch: &Patch, values: &[T]) -> Result<()> 
 /// # Safety
 /// As for [`transfer`].
 pub unsafe fn periodic(array: &Array, patch: &Patch, buffer: &Buffer, way: Way) -> Result<()> {
+    for_each_turn(array, patch, buffer, |patch, buffer| {
+        // SAFETY: the caller's promise.
+        unsafe { transfer(array, patch, buffer, way) }
+    })
+}
+
+/// Call `each` with the pieces of a periodic patch that lie in the array, and their parts of the buffer.
+fn for_each_turn(
+    array: &Array,
+    patch: &Patch,
+    buffer: &Buffer,
+    mut each: impl FnMut(&Patch, &Buffer) -> Result<()>,
+) -> Result<()> {
     let rank = array.rank();
     // In each dimension the pieces of 0..dim that the patch is made of: beginning in the patch, beginning in the array, length.
     let mut pieces: Vec<Vec<(i64, i64, i64)>> = Vec::with_capacity(rank);
@@ -225,8 +321,7 @@ pub unsafe fn periodic(array: &Array, patch: &Patch, buffer: &Buffer, way: Way) 
             at,
             strides: buffer.strides.clone(),
         };
-        // SAFETY: the caller's promise.
-        unsafe { transfer(array, &Patch { lo, hi }, &part, way)? };
+        each(&Patch { lo, hi }, &part)?;
     }
     Ok(())
 }
@@ -262,6 +357,10 @@ pub unsafe fn elements(
 /// # Errors
 /// It is not in the array.
 pub fn locate(array: &Array, index: &[i64]) -> Result<(usize, *mut u8)> {
+    if let Some(block) = array.block_around(index, index) {
+        let place = (block.place(index) * array.kind.bytes() as i64) as isize;
+        return Ok((block.owner, array.part(block.owner).wrapping_offset(place)));
+    }
     let patch = Patch::new(index, index);
     array.check(&patch)?;
     let block = &array.blocks(&patch)[0];

@@ -63,6 +63,11 @@ pub const ARMCI: Model = Model {
     flags: &["-DWITH_ARMCI", "-larmci"],
 };
 
+/// Global Arrays, and ARMCI beside it.
+pub const GA: Model = Model {
+    flags: &["-lga", "-larmci"],
+};
+
 /// OpenSHMEM.
 pub const SHMEM: Model = Model { flags: &["-loshmem"] };
 

@@ -6,6 +6,7 @@ use super::{Number, entries, find, indexed, list, patch};
 use crate::array::Array;
 use crate::error::{Error, Result};
 use crate::onesided::{self, Buffer, Way};
+use crate::patch::MOST_DIMENSIONS;
 
 /// The handle of an operation that is over.
 const OVER: c_long = 0;
@@ -25,6 +26,20 @@ unsafe fn buffer<I: Number>(
     Buffer::new(at.cast(), &ld, patch)
 }
 
+/// Numbers of the program's, without taking memory.
+///
+/// # Safety
+/// They must be there.
+#[inline(always)]
+unsafe fn few<I: Number>(at: *const I, count: usize) -> [i64; MOST_DIMENSIONS] {
+    let mut numbers = [0; MOST_DIMENSIONS];
+    for (n, number) in numbers.iter_mut().enumerate().take(count) {
+        // SAFETY: the caller's promise.
+        *number = unsafe { at.add(n).read() }.wide();
+    }
+    numbers
+}
+
 /// # Safety
 /// As the header says.
 unsafe fn transfer<I: Number>(
@@ -36,8 +51,15 @@ unsafe fn transfer<I: Number>(
     way: Way,
 ) -> Result<()> {
     let array = find(handle)?;
+    let rank = array.rank();
     // SAFETY: the caller's promise.
     unsafe {
+        if !lo.is_null() && !hi.is_null() && (rank == 1 || !ld.is_null()) {
+            let (lo, hi, ld) = (few(lo, rank), few(hi, rank), few(ld, rank - 1));
+            if onesided::transfer_within(&array, &lo[..rank], &hi[..rank], at.cast(), &ld, way)? {
+                return Ok(());
+            }
+        }
         let patch = patch(&array, lo, hi)?;
         array.check(&patch)?;
         onesided::transfer(&array, &patch, &buffer(&array, &patch, at, ld)?, way)
@@ -228,7 +250,10 @@ indexed! {
     }
     fn isthmus_ga_NGA_Read_inc, isthmus_ga_NGA_Read_inc64(handle: c_int, subscript: *const Index, by: c_long) -> c_long {
         let array = find(handle)?;
-        onesided::read_inc(&array, &list(subscript, array.rank(), "subscript")?, by)?
+        if subscript.is_null() {
+            return Err(Error::argument("subscript is null"));
+        }
+        onesided::read_inc(&array, &few(subscript, array.rank())[..array.rank()], by)?
     }
 }
 
