@@ -1,5 +1,7 @@
 //! Where the ranks of a communicator are, as far as all of them know.
 
+use std::collections::HashMap;
+
 use isthmus_engine::{Level, Place};
 
 /// The units that split ranks up, from the largest kind on.
@@ -8,7 +10,8 @@ const LEVELS: [Level; 4] = [Level::Machine, Level::Package, Level::Numa, Level::
 /// The places of all ranks of a group.
 #[derive(Debug, Clone)]
 pub struct Layout {
-    places: Box<[Place]>,
+    /// For each rank, the first of those who are in the same units down to each depth.
+    leaders: Box<[[usize; LEVELS.len() + 1]]>,
     nodes: Units,
     /// Of the largest kind that there is something to follow in; nodes, if there is none.
     units: Units,
@@ -50,10 +53,25 @@ impl Units {
 
 /// Are there several units of this kind, one of them with several ranks?
 fn have_structure(places: &[Place], level: Level) -> bool {
-    let unit = |place: &Place| place.unit(level);
-    let beside = |one: &Place| places.iter().filter(|other| unit(other) == unit(one)).count();
-    places.iter().all(|place| unit(place).is_some())
-        && places.iter().any(|place| (2..places.len()).contains(&beside(place)))
+    let units = Units::new(places, level);
+    places.iter().all(|place| place.unit(level).is_some())
+        && units.ranks.iter().any(|ranks| (2..places.len()).contains(&ranks.len()))
+}
+
+/// Who is first of those who are in the same units as a rank, by depth.
+fn leaders(places: &[Place]) -> Box<[[usize; LEVELS.len() + 1]]> {
+    let mut leaders = vec![[0; LEVELS.len() + 1]; places.len()];
+    for depth in 0..=LEVELS.len() {
+        let mut first = HashMap::new();
+        for (rank, place) in places.iter().enumerate() {
+            let mut units = [None; LEVELS.len()];
+            for (unit, level) in units.iter_mut().zip(&LEVELS[..depth]) {
+                *unit = place.unit(*level);
+            }
+            leaders[rank][depth] = *first.entry(units).or_insert(rank);
+        }
+    }
+    leaders.into()
 }
 
 /// The place of the root among the ranks of a node, or the first.
@@ -70,7 +88,7 @@ impl Layout {
             units: level.map_or_else(|| nodes.clone(), |level| Units::new(&places, level)),
             has_structure: level.is_some(),
             is_in_order: nodes.of.is_sorted(),
-            places: places.into(),
+            leaders: leaders(&places),
             nodes,
         }
     }
@@ -145,12 +163,10 @@ impl Layout {
 
     /// The first of those who are in the same units as `rank` down to this depth; the root, if it is one of them.
     fn leader(&self, rank: usize, root: usize, depth: usize) -> usize {
-        let units = |rank: usize| LEVELS[..depth].iter().map(move |level| self.places[rank].unit(*level));
-        let beside = |other: &usize| units(*other).eq(units(rank));
-        if beside(&root) {
-            return root;
+        match self.leaders[rank][depth] {
+            leader if leader == self.leaders[root][depth] => root,
+            leader => leader,
         }
-        (0..self.places.len()).find(beside).unwrap_or(rank)
     }
 }
 
@@ -166,9 +182,10 @@ mod tests {
 
     #[test]
     fn trees_reach_everyone_and_cross_each_border_once() {
-        for text in ["2x4", "2x2x2", "2x1x2x2", "0,1,0,1,1,2", "1x9"] {
-            for ranks in 1..12 {
+        for text in ["2x4", "2x2x2", "2x1x2x2", "0,1,0,1,1,2", "1x9", "2x2x9"] {
+            for ranks in (1..12).chain([36]) {
                 let layout = layout(text, ranks);
+                let machine = MadeUp::parse(text).expect("a machine");
                 for root in 0..ranks {
                     for rank in 0..ranks {
                         let mut at = rank;
@@ -178,7 +195,7 @@ mod tests {
                         assert_eq!(at, root, "{text}: {rank} of {ranks} hangs on nothing");
                     }
                     for level in LEVELS {
-                        let unit = |rank: usize| layout.places[rank].unit(level);
+                        let unit = |rank: usize| machine.place(rank).unit(level);
                         let mut entered: Vec<_> = (0..ranks)
                             .filter_map(|rank| Some((unit(rank), unit(layout.parent(rank, root)?))))
                             .filter(|(to, from)| to != from)

@@ -122,6 +122,7 @@ collectives! {
     choose {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
         SharedTree(from(4), from(16 << 10), Traits::IDLE_CPUS), "each border is crossed once";
+        SharedTree(from(33), ANY, Traits::IDLE_CPUS), "few read the same line at a time";
         Binomial(up_to(2), from(256 << 10), CHEAP_AND_IDLE), "both ends copy";
         SharedDirect(up_to(2), from(12 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         Shared(ANY, ANY, NO_MORE), "whoever is scheduled finds all that the root has posted";

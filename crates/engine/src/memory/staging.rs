@@ -28,8 +28,10 @@ pub use publish::{copy_for_others, copy_from_others, copy_past_caches};
 
 /// Pieces up to so many bytes are short.
 const SHORT: usize = 2 << 10;
-/// Slots for short pieces.
+/// Slots for short pieces that are in use where each rank has a CPU.
 const SLOTS: usize = 8;
+/// The same where ranks share CPUs: as many as there are calls that one may be ahead, and wait for nobody's turn.
+const SLOTS_OVERSUBSCRIBED: usize = 32;
 /// The smallest ring that will do: three of the longest pieces, and some.
 const SMALLEST: u64 = 1 << 20;
 
@@ -96,7 +98,7 @@ struct Spilled {
 #[derive(Debug, Default)]
 pub(crate) struct Staging {
     slots: Option<Offset>,
-    readers: [Option<Readers>; SLOTS],
+    readers: [Option<Readers>; SLOTS_OVERSUBSCRIBED],
     next_slot: usize,
     ring: Option<Ring>,
     spilled: Vec<Spilled>,
@@ -135,7 +137,9 @@ impl Staging {
     ) -> Result<Option<Offset>> {
         let Offset(base) = match self.slots {
             Some(base) => base,
-            None => *self.slots.insert(arena.allocate(segment, (SLOTS * SHORT) as u64)?),
+            None => *self
+                .slots
+                .insert(arena.allocate(segment, (SLOTS_OVERSUBSCRIBED * SHORT) as u64)?),
         };
         let slot = self.next_slot;
         match &mut self.readers[slot] {
@@ -148,7 +152,11 @@ impl Staging {
                 });
             }
         }
-        self.next_slot = (slot + 1) % SLOTS;
+        let slots = match publish::ranks_take_turns() {
+            true => SLOTS_OVERSUBSCRIBED,
+            false => SLOTS,
+        };
+        self.next_slot = (slot + 1) % slots;
         Ok(Some(Offset(base + (slot * SHORT) as u64)))
     }
 

@@ -50,6 +50,11 @@ static KNOWN: [Class; CLASSES] = [const {
     }
 }; CLASSES];
 
+/// Do ranks share CPUs?
+pub(super) fn ranks_take_turns() -> bool {
+    is_oversubscribed()
+}
+
 /// Copy to memory that other processes will read.
 ///
 /// # Safety
