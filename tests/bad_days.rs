@@ -44,6 +44,7 @@ fn main() -> ExitCode {
         test!(survivors_go_on),
         test!(killed_in_the_middle_of_a_collective),
         test!(killed_while_memory_is_lent),
+        test!(killed_in_the_middle_of_windows),
         test!(killed_stopped_and_starved_while_units_combine),
         test!(killed_between_groups_and_revoked_on_a_board),
         test!(stopped_and_starved_in_the_middle_of_a_collective),
@@ -621,6 +622,36 @@ fn killed_in_the_middle_of_a_collective() -> Result<()> {
     }
     within(Duration::from_secs(1), "all processes gone", || {
         named("programs/bad_collectives").is_empty()
+    })?;
+    ensure!(traces() == before, "left behind: {:?}", traces().difference(&before));
+    Ok(())
+}
+
+/// Somebody dies in the middle of what all do with a window, whose memory is mapped, or reached by copies, or by messages.
+fn killed_in_the_middle_of_windows() -> Result<()> {
+    let before = traces();
+    let program = compile("win_killed")?;
+    let seeds = if full() { 20 } else { 2 };
+    for scenario in ["locks", "operations", "posts", "fences"] {
+        for (memory, options) in [("", ""), ("create", ""), ("create", "--set cma=0")] {
+            for (seed, ranks) in (1..=seeds).map(|seed| (seed, 2 + seed % 4)) {
+                let run = Run::mpiexec("-n").arg(ranks.to_string()).words(options).arg(&program);
+                let run = run
+                    .words(&format!("{scenario} {seed} {memory}"))
+                    .limit(Duration::from_secs(60))
+                    .finish()?;
+                let survivors = run.out.lines().filter(|line| *line == "survived").count();
+                let what = format!(
+                    "{scenario} {seed} {memory} {options} on {ranks}: {:?}\n{}{}",
+                    run.code, run.out, run.err
+                );
+                ensure!(run.code == Some(137) && deaths(&run) == 1, "{what}");
+                ensure!(survivors == ranks - 1, "{what}");
+            }
+        }
+    }
+    within(Duration::from_secs(1), "all processes gone", || {
+        named("programs/win_killed").is_empty()
     })?;
     ensure!(traces() == before, "left behind: {:?}", traces().difference(&before));
     Ok(())

@@ -2,15 +2,27 @@
 //! is not for a test to say.
 
 use anyhow::{Context, Result, ensure};
-use isthmus_tests::{Run, command, scratch};
+use isthmus_tests::{Finished, Run, command, scratch};
 
 /// Run `isthmus bench WORDS --quick`; the table called `name` must have a number in each of its `rows` rows.
 fn shows(words: &str, name: &str, rows: usize) -> Result<()> {
+    shows_tables(words, &[(name, rows)])
+}
+
+/// The same for several tables.
+fn shows_tables(words: &str, tables: &[(&str, usize)]) -> Result<()> {
     let finished = Run::program(command("isthmus"))
         .words("bench")
         .words(words)
         .words("--quick")
         .succeed()?;
+    for (name, rows) in tables {
+        has_table(&finished, name, *rows)?;
+    }
+    Ok(())
+}
+
+fn has_table(finished: &Finished, name: &str, rows: usize) -> Result<()> {
     let text = &finished.out;
     let table = text.lines().skip_while(|line| !line.starts_with(&format!("{name}: ")));
     let mut table = table.skip(1);
@@ -31,6 +43,21 @@ fn shows(words: &str, name: &str, rows: usize) -> Result<()> {
         finished.err
     );
     Ok(())
+}
+
+#[test]
+fn windows() -> Result<()> {
+    shows_tables(
+        "rma --sizes 512,4K",
+        &[
+            ("rma", 12),
+            ("rma-sections", 12),
+            ("rma-computing", 2),
+            ("rma-elements", 12),
+            ("rma-synchronisation", 12),
+            ("rma-armci", 10),
+        ],
+    )
 }
 
 #[test]

@@ -108,6 +108,33 @@ fn with_what_is_no_argument_at_all() -> Result<()> {
     Ok(())
 }
 
+/// Windows: accesses outside an epoch and outside the window, conflicting ones, fences that do not go together; and nothing else.
+#[test]
+fn what_is_wrong_with_windows() -> Result<()> {
+    let finished = Run::mpiexec("-n 2")
+        .arg(compile("win_wrong")?)
+        .env("ISTHMUS_CHECK", "1")
+        .succeed()?;
+    assert_eq!(finished.err, "");
+    let finished = Run::mpiexec("-n 2")
+        .arg(compile("win_wrong")?)
+        .arg("fatal")
+        .env("ISTHMUS_CHECK", "1")
+        .finish()?;
+    let line = "isthmus: rank 1: MPI_Put: MPI_ERR_RMA_CONFLICT: bytes 8 to 15 of rank 1 of a window of 2 ranks, which rank 1 accesses, \
+                have been put by rank 0 in the same epoch";
+    assert!(finished.err.lines().any(|said| said == line), "{}", finished.err);
+    assert_ne!(finished.code, Some(0));
+    Ok(())
+}
+
+/// What is right with windows is not complained about: random operations, which never conflict.
+#[test]
+fn what_is_right_with_windows() -> Result<()> {
+    let run = Run::mpiexec("-n 3").arg(compile("win_random")?).words("7 60");
+    run.env("ISTHMUS_CHECK", "1").succeed().map(drop)
+}
+
 /// A communicator leaves nothing behind: what ranks tell one another when they free it is taken.
 #[test]
 fn freed_communicators_leave_nothing() -> Result<()> {

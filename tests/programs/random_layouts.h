@@ -3,7 +3,7 @@
 #ifndef RANDOM_LAYOUTS_H
 #define RANDOM_LAYOUTS_H
 
-#include "check.h"
+#include "choices.h"
 
 enum { GUARD = 64, UNITS = 6 };
 
@@ -30,17 +30,6 @@ struct area {
     /* Memory that all ranks map. */
     int is_mapped;
 };
-
-/* What it all begins with; the state of choices that are the same on all ranks, and of those that are not. */
-static unsigned seed, shared, own;
-
-static int any(unsigned *state, int below) { return (int)(next_random(state) % (unsigned)below); }
-
-static unsigned scramble(unsigned x) {
-    x = (x ^ x >> 16) * 0x7feb352du;
-    x = (x ^ x >> 15) * 0x846ca68bu;
-    return x ^ x >> 16;
-}
 
 static MPI_Datatype unit_types[5];
 static const int unit_sizes[] = {1, 2, 4, 8, 12};

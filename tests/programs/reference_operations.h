@@ -7,7 +7,7 @@
 #ifndef REFERENCE_OPERATIONS_H
 #define REFERENCE_OPERATIONS_H
 
-#include "random_layouts.h"
+#include "choices.h"
 
 typedef __int128 integer;
 typedef _Float128 real;
@@ -80,7 +80,7 @@ static MPI_Op predefined(enum operation operation) {
     return operation < ADD ? ops[operation] : MPI_OP_NULL;
 }
 
-static const char *operation_name(enum operation operation) {
+__attribute__((unused)) static const char *operation_name(enum operation operation) {
     static const char *const names[] = {"SUM", "PROD", "MIN", "MAX", "LAND", "LOR", "LXOR",
                                         "BAND", "BOR", "BXOR", "MINLOC", "MAXLOC", "add", "compose"};
     return names[operation];
@@ -198,8 +198,8 @@ static integer integer_value(enum operation operation, enum form_of_number numbe
 }
 
 /* Element i of process `from` of `all`. */
-static void put_value(const struct element *element, enum operation operation, unsigned salt, int i, int from, int all,
-                      unsigned char *at) {
+__attribute__((unused)) static void put_value(const struct element *element, enum operation operation, unsigned salt, int i,
+                                              int from, int all, unsigned char *at) {
     unsigned kind = scramble(salt + (unsigned)i * 77u), r = scramble(kind + 1000003u * (unsigned)(from + 1));
     switch (element->family) {
     case C_INTEGER: case OTHER_INTEGER: case BYTES:

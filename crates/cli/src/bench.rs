@@ -16,6 +16,7 @@ mod catalogue;
 mod experiment;
 mod ga;
 mod library;
+mod one_sided;
 mod paper;
 mod peers;
 mod plot;
@@ -184,6 +185,8 @@ enum What {
     Memory,
     /// MPI_Barrier of 2, 4 and 8 ranks
     Barrier,
+    /// Windows: puts, gets, accumulates, sections, a target that computes, contended elements, synchronisation; ARMCI beside them
+    Rma(Sizes),
     /// OpenSHMEM: puts, gets, atomics, signals, collectives and random updates, beside the CPU and MPI
     Shmem,
     /// Global Arrays: patches, ghost cells, counters, synchronisation, beside ARMCI, MPI and the CPU
@@ -227,6 +230,7 @@ impl What {
             What::Blocked => return vec![catalogue::blocked(), catalogue::wake()],
             What::Memory => catalogue::memory(),
             What::Barrier => catalogue::barrier(),
+            What::Rma(sizes) => return one_sided::experiments(&sizes.sizes),
             What::Shmem => return shmem::shmem(),
             What::Ga => return ga::ga(),
         };
@@ -256,6 +260,7 @@ fn everything() -> Vec<Experiment> {
         catalogue::blocked(),
         catalogue::wake(),
     ]);
+    all.extend(one_sided::experiments(&[]));
     all.extend(shmem::shmem());
     all.extend(ga::ga());
     all

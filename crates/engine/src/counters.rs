@@ -105,6 +105,7 @@ table! {
     HANDLES_FREED = "handles_freed", "Handles taken back: what is missing is live, or leaks.";
     ALGORITHMS_WANTED = "algorithms_wanted", "Collectives whose algorithm ISTHMUS_COLLECTIVES said.";
     LOCKS_TAKEN_OVER = "locks_taken_over", "Locks of accumulates that this rank took over from a rank that died with them.";
+    RMA_LOCKED_REGIONS = "rma_locked_regions", "Regions of any rank that this rank made go over from atomic instructions to locks, by a long accumulate.";
     RMA_CALLS = "rma_calls", "One-sided operations, or pieces of them, that asked their target for help, since single copies are refused.";
     RMA_SERVED = "rma_served", "One-sided operations of others that this rank helped.";
     SPINS = "spins", "Times this rank, which has a CPU of its own, had looked 64 times in vain and went on looking.";

@@ -16,7 +16,8 @@
 //! # Atomicity
 //! Accumulates, fetch-and-op and compare-and-swap are atomic for each element, whoever makes them, by one rule, which depends on
 //! the region and the element only ([`Atomicity`]): the CPU's atomic instructions, where all who access the region have them for
-//! this element, else a lock of the owner's table, which is chosen by the element's address in the owner (`locks.rs`).
+//! this element and nobody has made a long accumulate yet, else a lock of the owner's table, which is chosen by the element's address in the
+//! owner (`locks.rs`).
 //! Puts and gets are atomic for naturally aligned elements up to 8 bytes where the memory is mapped, and promise nothing else.
 //!
 //! None of the functions here may be called by a thread that is inside the engine (has an [`Entered`](crate::Entered)).
@@ -46,6 +47,7 @@ pub use flow::{Flow, Pending};
 pub use notify::{notify, published, wait_for, wake};
 pub use region::{Atomicity, Region, RegionKey, deregister, register, register_as};
 pub(crate) use service::Serving;
+pub use service::serve_others;
 pub use shared::{give_shared, shared_at, take_shared};
 pub use target::Target;
 

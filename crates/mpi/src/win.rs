@@ -19,6 +19,7 @@ mod operation;
 mod passive;
 mod place;
 mod query;
+mod record;
 
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -93,6 +94,8 @@ pub struct Win {
     flow: Flow,
     epochs: Epochs,
     hints: Hints,
+    /// `ISTHMUS_CHECK`.
+    is_checked: bool,
     attributes: Attributes<Win>,
     errhandler: Mutex<Arc<Errhandler>>,
     name: Mutex<String>,

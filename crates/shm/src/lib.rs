@@ -18,6 +18,7 @@ pub mod ring;
 pub mod segment;
 pub mod slot;
 pub mod stripe;
+pub mod switchover;
 mod sync;
 
 pub use advert::Advert;

@@ -15,6 +15,9 @@ use crate::{Error, Result, counters};
 
 const WIDEST_BYTES: usize = WIDEST as usize;
 
+/// So many bytes of elements in a row are combined by vectors, under locks, sooner than element by element.
+const LONG: usize = 256;
+
 impl Flow {
     /// Combine the elements of `from`, addresses here, into those of `at`, offsets in the region. For a no-op `from` is not looked at.
     ///
@@ -107,7 +110,11 @@ impl Flow {
         target.check(at, u64::from(width))?;
         check_alive(target.peer())?;
         self.stores();
-        if let Some(address) = by_instruction(target, at, width) {
+        let home = home()?;
+        let by_instruction = by_instruction(target, at, width);
+        if let Some(address) = by_instruction
+            && let Some(_visiting) = target.visit(home)
+        {
             // SAFETY: the caller's promise; the element is in the region, and all access it so.
             unsafe { atomic::compare_swap(with_exposed_provenance_mut(address), width, compare, swap, result) };
             return Ok(Pending::DONE);
@@ -119,7 +126,13 @@ impl Flow {
         }
         let address = locks::address(target.base(), at)?;
         let length = width as usize;
-        let _held = target.locks.hold(home()?, address);
+        let _held = target.locks.hold(home, address);
+        if let Some(address) = by_instruction {
+            // Some may still go by instructions.
+            // SAFETY: as above.
+            unsafe { atomic::compare_swap(with_exposed_provenance_mut(address), width, compare, swap, result) };
+            return Ok(Pending::DONE);
+        }
         let mut old = [0u8; 16];
         // SAFETY: the caller's promise; the element is in the region.
         unsafe {
@@ -217,9 +230,15 @@ unsafe fn in_a_row(
     combine: &Combine,
 ) -> Result<()> {
     if let Some(address) = by_instruction(target, at, combine.width) {
-        // SAFETY: the caller's promise; all access these elements by instructions, being of one region.
-        unsafe { atomic::apply(combine, with_exposed_provenance_mut(address), operand, result, count) };
-        return Ok(());
+        let home = home()?;
+        if count * combine.width as usize >= LONG && !target.locks.phase(target.phase).is_locked() {
+            target.locks.go_over(home, target.phase);
+        }
+        if let Some(_visiting) = target.visit(home) {
+            // SAFETY: the caller's promise; all access these elements by instructions, being of one region.
+            unsafe { atomic::apply(combine, with_exposed_provenance_mut(address), operand, result, count) };
+            return Ok(());
+        }
     }
     // SAFETY: the caller's promise.
     unsafe { under_locks(target, at, operand, result, count, combine) }
@@ -284,6 +303,12 @@ unsafe fn held(
     let is_kept = combine.operator == Operator::NoOp;
     if let Some(shift) = target.shift() {
         let there: *mut u8 = with_exposed_provenance_mut(shift.wrapping_add(at as usize));
+        if by_instruction(target, at, combine.width).is_some() && !target.locks.phase(target.phase).is_locked() {
+            // Some may still go by instructions, without the lock.
+            // SAFETY: the caller's promise; atomic instructions serve the elements.
+            unsafe { atomic::apply(combine, there, operand, result, count) };
+            return Ok(());
+        }
         // SAFETY: the caller's promise; under the lock nobody else changes the elements.
         unsafe {
             if !result.is_null() {

@@ -1,13 +1,18 @@
 //! The lock table of a process, for elements of its memory that atomic instructions do not serve.
 //!
 //! One per process, in the job's memory, so that every origin uses it by whatever mechanism it reaches the element, the owner
-//! included. The stripe is that of the element's first byte, by its address in the owner: 64 stripes, of a page each, in turn.
+//! included. The stripe is that of the element's first byte, by its address in the owner: 64 stripes, of 32 KiB each, in turn.
 //! So one element has one lock, in whatever region it is, and nobody ever holds two.
+//!
+//! Beside the locks lie the phases of the owner's regions, each of which has one of 256, and the visits of every process to any of them
+//! ([`isthmus_shm::switchover`]): what is changed by instructions first goes over to locks at the first long accumulate.
 
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
+use isthmus_os::membarrier::fence_everyone;
 use isthmus_shm::stripe::Got;
+use isthmus_shm::switchover::{Phase, Visit, Visiting};
 use isthmus_shm::{Place, Stripe};
 
 use super::{Home, is_dead};
@@ -15,14 +20,25 @@ use crate::memory::heap::{self, REGISTRY};
 use crate::{Error, Result, counters};
 
 /// Bytes of memory that share a lock, in a row.
-pub(super) const SPAN: u64 = 4096;
+pub(super) const SPAN: u64 = 32 << 10;
 const STRIPES: usize = 64;
-const BYTES: usize = STRIPES * size_of::<Stripe>();
+/// Phases; regions beyond share them.
+pub(super) const PHASES: usize = 256;
 
-/// A table.
+/// A table. Behind it lies a [`Visit`] for each process of the job.
 #[derive(Debug)]
-#[repr(transparent)]
-pub(super) struct Locks([Stripe; STRIPES]);
+#[repr(C)]
+pub(super) struct Locks {
+    stripes: [Stripe; STRIPES],
+    phases: [Phase; PHASES],
+}
+
+const _: () = assert!(size_of::<Locks>().is_multiple_of(align_of::<Visit>()));
+
+/// Of a table, with the visits.
+fn bytes(ranks: u32) -> usize {
+    size_of::<Locks>() + ranks as usize * size_of::<Visit>()
+}
 
 /// The table of this process; made at first use.
 pub(super) fn own() -> Result<Place> {
@@ -31,10 +47,11 @@ pub(super) fn own() -> Result<Place> {
     if let Some(place) = *own {
         return Ok(place);
     }
-    let table = heap::allocate(BYTES as u64, 64)?;
+    let bytes = bytes(super::home()?.segment.ranks());
+    let table = heap::allocate(bytes as u64, 64)?;
     // SAFETY: as many bytes were just allocated, and nobody knows of them.
-    unsafe { table.write_bytes(0, BYTES) };
-    let place = heap::place_of(table.as_ptr(), BYTES as u64).expect("the heap's memory is mapped by all");
+    unsafe { table.write_bytes(0, bytes) };
+    let place = heap::place_of(table.as_ptr(), bytes as u64).expect("the heap's memory is mapped by all");
     *own = Some(place);
     Ok(place)
 }
@@ -44,7 +61,8 @@ pub(super) fn at(place: Place) -> Option<&'static Locks> {
     if place.0 == 0 || !place.0.is_multiple_of(64) {
         return None;
     }
-    let table: NonNull<Locks> = REGISTRY.at(place, BYTES as u64)?.cast();
+    let ranks = super::home().ok()?.segment.ranks();
+    let table: NonNull<Locks> = REGISTRY.at(place, bytes(ranks) as u64)?.cast();
     // SAFETY: the bytes were taken from a segment, which stays mapped; a Locks is only atomics, and lies on a line.
     Some(unsafe { table.as_ref() })
 }
@@ -62,7 +80,7 @@ impl Drop for Held<'_> {
 
 impl Locks {
     fn stripe(&self, address: u64) -> &Stripe {
-        &self.0[(address / SPAN) as usize % STRIPES]
+        &self.stripes[(address / SPAN) as usize % STRIPES]
     }
 
     /// Hold the lock of the elements that begin in the same [`SPAN`] as `address` of the owner. Waits for whoever has it, but not for
@@ -76,14 +94,34 @@ impl Locks {
         Held(stripe)
     }
 
-    /// The same, if nobody has it.
-    #[expect(
-        dead_code,
-        reason = "the target's progress, which must not wait, serves operations under locks with it"
-    )]
-    pub fn try_hold(&self, home: &Home, address: u64) -> Option<Held<'_>> {
-        let stripe = self.stripe(address);
-        stripe.try_lock(home.me).then_some(Held(stripe))
+    /// The phase with this number.
+    #[inline]
+    pub fn phase(&self, number: u8) -> &Phase {
+        &self.phases[usize::from(number)]
+    }
+
+    fn visits(&self) -> *const Visit {
+        std::ptr::from_ref(self).wrapping_add(1).cast()
+    }
+
+    /// Change elements of a region with this phase by instructions, until the answer is dropped; `None`: they need locks. `of_several`: other
+    /// threads of this process may do so, too.
+    #[inline]
+    pub fn visit(&self, home: &Home, number: u8, of_several: bool) -> Option<Visiting<'_>> {
+        // SAFETY: the table has a visit for each process, in memory that stays mapped.
+        let visit = unsafe { &*self.visits().wrapping_add(home.me as usize) };
+        visit.begin(self.phase(number), home.fence_needed, of_several)
+    }
+
+    /// From now on, if that can be, the elements of regions with this phase are changed under locks only.
+    #[cold]
+    pub fn go_over(&self, home: &Home, number: u8) {
+        let living = (0..home.segment.ranks()).filter(|rank| !is_dead(home.segment, *rank));
+        // SAFETY: as above.
+        let visits = living.map(|rank| unsafe { &*self.visits().wrapping_add(rank as usize) });
+        if self.phase(number).lock(fence_everyone, visits) {
+            counters::RMA_LOCKED_REGIONS.add_anywhere(1);
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use isthmus_shm::Place;
 
 use super::home;
-use super::locks::{self, Locks};
+use super::locks::{self, Locks, PHASES};
 use crate::memory::heap::{self, REGISTRY};
 use crate::types::Peer;
 use crate::{Error, Result};
@@ -16,8 +16,8 @@ use crate::{Error, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Atomicity {
-    /// Naturally aligned elements of 1, 2, 4, 8 and 16 bytes by atomic instructions, others under the owner's locks. Only for
-    /// memory that all map.
+    /// Naturally aligned elements of 1, 2, 4, 8 and 16 bytes by atomic instructions until the first long accumulate, others, and all from
+    /// then on, under the owner's locks. Only for memory that all map.
     Elements = 1,
     /// Every element under the owner's locks: long accumulates are loops over vectors then.
     Locked = 2,
@@ -39,7 +39,9 @@ pub struct RegionKey {
     place: u64,
     /// Where the owner's lock table lies.
     locks: u64,
-    atomicity: u32,
+    atomicity: u16,
+    /// The number of its phase among those of the owner.
+    phase: u16,
     id: u32,
 }
 
@@ -55,6 +57,7 @@ impl RegionKey {
         place: 0,
         locks: 0,
         atomicity: 0,
+        phase: 0,
         id: 0,
     };
 
@@ -100,6 +103,9 @@ impl RegionKey {
             2 => Atomicity::Locked,
             _ => return bad("its atomicity is unknown"),
         };
+        let Ok(phase) = u8::try_from(self.phase) else {
+            return bad("its phase is unknown");
+        };
         let Some(locks) = locks::at(Place(self.locks)) else {
             return bad("its lock table lies outside the job's memory");
         };
@@ -124,6 +130,7 @@ impl RegionKey {
             direct: (direct != 0 || is_own).then_some(direct),
             is_shared: self.place != 0,
             locks,
+            phase,
             atomicity,
         })
     }
@@ -138,6 +145,7 @@ pub(super) struct Parsed {
     pub direct: Option<usize>,
     pub is_shared: bool,
     pub locks: &'static Locks,
+    pub phase: u8,
     pub atomicity: Atomicity,
 }
 
@@ -175,19 +183,25 @@ pub fn register_as(base: *mut u8, length: u64, atomicity: Atomicity) -> Result<R
         true => Atomicity::Locked,
         false => atomicity,
     };
+    let table = locks::own()?;
     let key = RegionKey {
         magic: MAGIC,
         owner: home.me,
         base,
         length,
         place,
-        locks: locks::own()?.0,
-        atomicity: atomicity as u32,
+        locks: table.0,
+        atomicity: atomicity as u16,
+        phase: match atomicity {
+            Atomicity::Elements => take_phase(table),
+            Atomicity::Locked => 0,
+        },
         id: IDS.fetch_add(1, Ordering::Relaxed),
     };
     if place == 0 {
         // Calls may come for it.
         own_keys().insert(key.id, key);
+        ORDINARY.fetch_add(1, Ordering::Relaxed);
     }
     Ok(Region { key })
 }
@@ -206,7 +220,45 @@ pub(super) fn own_key(id: u32) -> Option<RegionKey> {
 
 /// Expose a region of this process no more: as [`Region::deregister`], for those who have kept its key only.
 pub fn deregister(key: RegionKey) {
-    own_keys().remove(&key.id);
+    if key.atomicity == Atomicity::Elements as u16
+        && key.magic == MAGIC
+        && let Some(uses) = phases().get_mut(usize::from(key.phase))
+    {
+        *uses = uses.saturating_sub(1);
+    }
+    if own_keys().remove(&key.id).is_some() {
+        ORDINARY.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// How many regions of this process have each phase.
+static IN_PHASES: Mutex<[u32; PHASES]> = Mutex::new([0; PHASES]);
+
+fn phases() -> MutexGuard<'static, [u32; PHASES]> {
+    IN_PHASES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A phase for a new region: of its own, if there is one left.
+fn take_phase(table: Place) -> u16 {
+    let mut uses = phases();
+    let least = (0..PHASES).min_by_key(|number| uses[*number]).unwrap_or(0);
+    if uses[least] == 0
+        && let Some(locks) = locks::at(table)
+    {
+        // No other region has it, and nobody knows of the new one yet.
+        locks.phase(least as u8).reset();
+    }
+    uses[least] += 1;
+    least as u16
+}
+
+/// How many regions of ordinary memory this process has.
+static ORDINARY: AtomicU32 = AtomicU32::new(0);
+
+/// Has this process regions that others may have to ask it for?
+#[inline]
+pub(super) fn has_ordinary() -> bool {
+    ORDINARY.load(Ordering::Relaxed) != 0
 }
 
 impl Region {

@@ -4,13 +4,14 @@ use std::ptr::{NonNull, with_exposed_provenance_mut};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use isthmus_shm::switchover::Visiting;
 use isthmus_transfer::{Direction, Interrupted, Layout, Transfer};
 
 use super::locks::Locks;
 use super::region::{Atomicity, Parsed, RegionKey};
 use crate::protocol::choice::select::Way;
 use crate::types::Peer;
-use crate::{Error, Result, enter};
+use crate::{Error, Result, allows_threads, enter};
 
 /// A region of a peer. Cheap to keep.
 #[derive(Debug)]
@@ -26,6 +27,7 @@ pub struct Target {
     is_shared: bool,
     atomicity: Atomicity,
     pub(super) locks: &'static Locks,
+    pub(super) phase: u8,
     /// What copies from and to the peer's own memory, once that was needed.
     transfer: OnceLock<&'static dyn Transfer>,
     refused: [AtomicBool; 2],
@@ -50,6 +52,7 @@ impl Target {
             direct,
             is_shared,
             locks,
+            phase,
             atomicity,
         } = key.parse(peer)?;
         Ok(Self {
@@ -62,6 +65,7 @@ impl Target {
             is_shared,
             atomicity,
             locks,
+            phase,
             transfer: OnceLock::new(),
             refused: [const { AtomicBool::new(false) }; 2],
         })
@@ -118,6 +122,12 @@ impl Target {
     #[inline]
     pub(super) fn shift(&self) -> Option<usize> {
         self.is_direct.then_some(self.direct)
+    }
+
+    /// Change elements by instructions until the answer is dropped; `None`: they need locks.
+    #[inline]
+    pub(super) fn visit(&self, home: &super::Home) -> Option<Visiting<'_>> {
+        self.locks.visit(home, self.phase, allows_threads())
     }
 
     /// Are these bytes in it?

@@ -9,6 +9,7 @@ use isthmus_engine::rma::Target;
 
 use super::Win;
 use super::epoch::Mode;
+use super::record::Access;
 use crate::constants::PROC_NULL;
 use crate::datatype::Datatype;
 use crate::error::{Error, Result};
@@ -90,6 +91,14 @@ fn transfer(local: Local<'_>, remote: Remote<'_>, win: &Win, way: Way) -> Result
             _ => Ok(()),
         };
     }
+    win.record(
+        target,
+        remote,
+        match way {
+            Way::Put => Access::Put,
+            Way::Get => Access::Get,
+        },
+    )?;
     win.at(target, remote.disp, remote.datatype, remote.count, |target, at| {
         if local.datatype.is_contiguous() && remote.datatype.is_contiguous() {
             let length = bytes as usize;

@@ -7,6 +7,7 @@ use std::ffi::c_void;
 use super::Win;
 use super::access::{Local, Remote, bytes, over};
 use super::operation::{check_predefined_op, combine, with_elements};
+use super::record::Access;
 use crate::constants::PROC_NULL;
 use crate::datatype::{Datatype, Family};
 use crate::error::{Error, Result};
@@ -51,6 +52,7 @@ fn run(local: Option<Local<'_>>, result: Option<Local<'_>>, remote: Remote<'_>, 
         return Ok(());
     }
     let combine = combine(op, remote.datatype)?;
+    win.record(target, remote, Access::Accumulate)?;
     win.at(target, remote.disp, remote.datatype, remote.count, |target, at| {
         let one = remote.count == 1
             && i64::from(combine.width()) == bytes
@@ -238,6 +240,13 @@ pub unsafe fn compare_and_swap(
     }
     let target = win.member("target_rank", target_rank)?;
     win.admit(target)?;
+    let remote = Remote {
+        rank: target_rank,
+        disp: target_disp,
+        count: 1,
+        datatype,
+    };
+    win.record(target, remote, Access::Accumulate)?;
     win.at(target, target_disp, datatype, 1, |target, at| {
         let width = datatype.size() as u32;
         // SAFETY: the user gives the buffers, of an element each; the target's is checked against the window.

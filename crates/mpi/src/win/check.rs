@@ -1,17 +1,56 @@
-//! What `ISTHMUS_CHECK=1` looks for in windows, beside what is always refused.
+//! What `ISTHMUS_CHECK=1` looks for in windows, beside what is always refused: fences that do not go together. Conflicting accesses:
+//! `record.rs`.
 
-use isthmus_engine::tunables::CHECK;
+use std::sync::atomic::Ordering;
 
 use super::Win;
-use crate::constants::MODE_NOPRECEDE;
+use super::epoch::Mode;
+use crate::constants::{MODE_NOPRECEDE, MODE_NOSUCCEED};
 use crate::error::Result;
 use crate::fail;
 
-use super::epoch::Mode;
+/// What all members of a window come together for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meeting {
+    /// A fence, with its assertions.
+    Fence(i32),
+    /// The end of the window.
+    Free,
+    /// Nothing that the program calls.
+    Inner,
+}
+
+/// What all must say alike (MPI-5.0 §12.5.5).
+const ALIKE: i32 = MODE_NOPRECEDE | MODE_NOSUCCEED;
+const FREE: u32 = 1 << 30;
+const INNER: u32 = 1 << 29;
+
+impl Meeting {
+    fn word(self) -> u32 {
+        match self {
+            Self::Fence(assert) => (assert & ALIKE) as u32,
+            Self::Free => FREE,
+            Self::Inner => INNER,
+        }
+    }
+}
+
+fn describe(word: u32) -> String {
+    let said = |bit: i32, name| if word & bit as u32 != 0 { name } else { "" };
+    match word {
+        FREE => "MPI_Win_free".to_owned(),
+        INNER => "the end of MPI_Win_fence".to_owned(),
+        _ => format!(
+            "MPI_Win_fence{}{}",
+            said(MODE_NOPRECEDE, " with MPI_MODE_NOPRECEDE"),
+            said(MODE_NOSUCCEED, " with MPI_MODE_NOSUCCEED")
+        ),
+    }
+}
 
 /// A fence that says that nothing was done since the last one, where something was.
 pub(super) fn fence(win: &Win, assert: i32) -> Result<()> {
-    if assert & MODE_NOPRECEDE != 0 && win.epochs.mode() == Mode::Fence && CHECK.get() != 0 {
+    if assert & MODE_NOPRECEDE != 0 && win.epochs.mode() == Mode::Fence && win.is_checked {
         return Err(fail!(
             RmaSync,
             "MPI_Win_fence with MPI_MODE_NOPRECEDE on {}, where rank {} has accessed others since the last fence",
@@ -20,4 +59,32 @@ pub(super) fn fence(win: &Win, assert: i32) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// Say what we come for, before the others can see that we have come for the `turn`th time.
+pub(super) fn announce(win: &Win, turn: u32, meeting: Meeting) {
+    if win.is_checked {
+        win.own.part.meeting(turn).store(meeting.word(), Ordering::Relaxed);
+    }
+}
+
+/// Have all come for the same? Nobody can be further ahead than by one meeting.
+///
+/// # Errors
+/// They have not; all members find the same.
+pub(super) fn compare(win: &Win, turn: u32) -> Result<()> {
+    if !win.is_checked {
+        return Ok(());
+    }
+    let word = |member: usize| win.part(member).meeting(turn).load(Ordering::Relaxed);
+    match (1..win.size).find(|&member| word(member) != word(0)) {
+        Some(other) => Err(fail!(
+            RmaSync,
+            "ranks disagree on {}: {} on rank 0, {} on rank {other}",
+            win.label(),
+            describe(word(0)),
+            describe(word(other))
+        )),
+        None => Ok(()),
+    }
 }

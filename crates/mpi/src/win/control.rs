@@ -9,6 +9,8 @@
 //! 72    sequence    u32        of changes of the directory; odd while it is being changed
 //! 76    attached    u32        entries of the directory
 //! 80    directory   u64        where it lies in the job's memory, 0 while there is none
+//! 88    record      u64        where the list of accesses lies in the job's memory, 0 if they are not checked
+//! 96    meetings    2 x u32    what the member comes for when it meets the others, by turns, if that is checked
 //! 128   exclusive   u32        who holds or awaits the member's lock alone: its rank and one
 //! 136   waiters     bits       who is to be woken when the lock changes
 //! .     shared      n bytes    who holds the lock with others
@@ -41,6 +43,8 @@ const LEFT: usize = 68;
 const SEQUENCE: usize = 72;
 const ATTACHED: usize = 76;
 const DIRECTORY: usize = 80;
+const RECORD: usize = 88;
+const MEETINGS: usize = 96;
 const EXCLUSIVE: usize = 128;
 const WAITERS: usize = 136;
 
@@ -137,6 +141,14 @@ impl Part {
 
     pub fn directory(&self) -> &AtomicU64 {
         self.long(DIRECTORY)
+    }
+
+    pub fn record(&self) -> &AtomicU64 {
+        self.long(RECORD)
+    }
+
+    pub fn meeting(&self, turn: u32) -> &AtomicU32 {
+        self.word(MEETINGS + 4 * (turn as usize & 1))
     }
 
     pub fn exclusive(&self) -> &AtomicU32 {

@@ -10,13 +10,15 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use isthmus_engine::heap;
 use isthmus_engine::rma::{self, Flow, RegionKey, Target};
+use isthmus_engine::tunables::CHECK;
 
+use super::check::Meeting;
 use super::control::{self, Own, Part, Plan};
 use super::dynamic::Attachments;
 use super::epoch::{Epochs, Mode};
 use super::hints::Hints;
 use super::place::Places;
-use super::{Flavor, Memory, Win};
+use super::{Flavor, Memory, Win, record};
 use crate::attribute::Attributes;
 use crate::coll::check;
 use crate::comm::{Comm, gather_both};
@@ -158,6 +160,8 @@ pub fn win_allocate_shared(
     let key = key.map_or(RegionKey::NONE, |region| region.key());
     let (keys, _) = gather_both(comm, to_words(key))?;
     let first = comm.group.peer(0).unwrap_or_else(|| unreachable!("there is a rank 0"));
+    // Only its place was told; what is accessed are the members' own regions.
+    rma::deregister(key);
     let target = Target::attach(first, from_words(keys[0]))
         .map_err(|_| fail!(NoMem, "{total} bytes for all ranks cannot be had, says rank 0"));
     let brought = checked.and(target).map(|target| Brought {
@@ -206,6 +210,7 @@ fn make(comm: &Comm, flavor: Flavor, hints: Result<Hints>, brought: Result<Broug
             brought.discard();
         }
         if let Ok(own) = &own {
+            rma::deregister(own.part.key());
             control::give_back(*own, size);
         }
     };
@@ -244,6 +249,7 @@ fn make(comm: &Comm, flavor: Flavor, hints: Result<Hints>, brought: Result<Broug
         epochs: Epochs::new(size),
         hints,
         attributes: Attributes::new(),
+        is_checked: CHECK.get() != 0,
         errhandler: Mutex::new(ERRORS_ARE_FATAL.share("errhandler")?),
         name: Mutex::default(),
         words: OnceLock::new(),
@@ -263,6 +269,11 @@ fn prepare(flavor: Flavor, brought: &Brought, members: usize) -> Result<Own> {
     };
     let own = control::take(members)?;
     own.part.expose(key, brought.unit);
+    if CHECK.get() != 0 {
+        // Without a list nothing is compared.
+        let list = rma::take_shared(record::BYTES).unwrap_or(0);
+        own.part.record().store(list, Ordering::Relaxed);
+    }
     Ok(own)
 }
 
@@ -282,7 +293,7 @@ pub fn win_free(handle: Handle<Win>) -> Result<()> {
     }
     win.attributes.clear(handle)?;
     win.flow.flush_all()?;
-    let met = win.meet();
+    let met = win.meet(Meeting::Free);
     let is_whole = met.is_ok();
     liveness::forgive(met)?;
     for part in &win.parts {
@@ -296,6 +307,11 @@ pub fn win_free(handle: Handle<Win>) -> Result<()> {
             heap::free(base);
         }
         rma::deregister(win.own.part.key());
+        win.attachments.deregister();
+        let list = win.own.part.record().load(Ordering::Relaxed);
+        if list != 0 {
+            rma::give_shared(list, record::BYTES);
+        }
         control::retire(win.own, win.size);
     }
     Ok(())

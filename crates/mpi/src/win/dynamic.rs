@@ -78,6 +78,14 @@ pub fn win_detach(win: &Win, base: *const c_void) -> Result<()> {
     Ok(())
 }
 
+impl Attachments {
+    /// The window is freed: nobody accesses what is still attached.
+    pub fn deregister(&self) {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        own.entries.drain(..).for_each(rma::deregister);
+    }
+}
+
 impl Directory {
     /// Tell the others.
     fn show(&mut self, win: &Win) -> Result<()> {

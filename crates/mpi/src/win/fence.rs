@@ -6,6 +6,7 @@ use std::sync::atomic::{Ordering, fence};
 use isthmus_engine::{rma, wait_until};
 
 use super::Win;
+use super::check::{self, Meeting};
 use super::epoch::Mode;
 use crate::constants::{MODE_NOPRECEDE, MODE_NOPUT, MODE_NOSTORE, MODE_NOSUCCEED};
 use crate::error::Result;
@@ -25,9 +26,13 @@ pub fn win_fence(assert: i32, win: &Win) -> Result<()> {
             win.label()
         ));
     }
-    super::check::fence(win, assert)?;
+    check::fence(win, assert)?;
     win.flow.flush_all()?;
-    win.meet()?;
+    win.meet(Meeting::Fence(assert))?;
+    if win.is_checked {
+        win.forget_others();
+        win.meet(Meeting::Inner)?;
+    }
     win.epochs.set_mode(if assert & MODE_NOSUCCEED != 0 {
         Mode::None
     } else {
@@ -49,9 +54,10 @@ pub(super) fn check_assert(assert: i32, known: i32) -> Result<()> {
 
 impl Win {
     /// Wait until all members have come here as often. Ends with an error if one has failed.
-    pub(super) fn meet(&self) -> Result<()> {
+    pub(super) fn meet(&self, meeting: Meeting) -> Result<()> {
         let own = self.own.part.fence();
         let turn = own.load(Ordering::Relaxed).wrapping_add(1);
+        check::announce(self, turn, meeting);
         // SYNC: window-fence
         own.store(turn, Ordering::Release);
         // Of those who come last, each sees all others, or is seen.
@@ -60,11 +66,11 @@ impl Win {
         if self.has_come(turn, &mut next) {
             rma::published();
             (0..self.size).for_each(|member| self.wake(member));
-            return Ok(());
+            return check::compare(self, turn);
         }
         wait_until(|inside| {
             if self.has_come(turn, &mut next) {
-                return Some(Ok(()));
+                return Some(check::compare(self, turn));
             }
             self.check_whole(inside).err().map(Err)
         })?

@@ -89,6 +89,7 @@ pub fn win_wait(win: &Win) -> Result<()> {
     let wanted = exposed(win, "MPI_Win_wait")?;
     win.await_all(&wanted, |origin| win.own.part.completes(win.plan, origin))?;
     close(win, &wanted);
+    win.forget_others();
     Ok(())
 }
 
@@ -101,6 +102,7 @@ pub fn win_test(win: &Win) -> Result<bool> {
     drop(inside);
     if over {
         close(win, &wanted);
+        win.forget_others();
     }
     Ok(over)
 }

@@ -1,6 +1,6 @@
 //! What accumulates do to the elements of a datatype (MPI-5.0 §12.3.4): a predefined operation, on elements of one predefined type.
 
-use isthmus_engine::layout::{Layout, Level};
+use isthmus_engine::layout::{Layout, Level, Span};
 use isthmus_engine::rma::{Class, Combine, Kernel, Operator};
 
 use crate::datatype::{Datatype, Element, Family, NAMED, Named};
@@ -52,6 +52,18 @@ impl Basic {
         NAMED.iter().find(is_made_of).map_or(Self::Bytes, Self::Pair)
     }
 
+    /// Operations on pairs see pairs in elements that are all alike.
+    #[inline]
+    fn seen_by(self, which: Predefined) -> Self {
+        match (self, which) {
+            (Self::One(element), Predefined::Minloc | Predefined::Maxloc) => NAMED
+                .iter()
+                .find(|named| named.family == Family::Pair && named.elements == [element; 2])
+                .map_or(self, Self::Pair),
+            _ => self,
+        }
+    }
+
     /// Bytes of one, holes included.
     fn width(self) -> u32 {
         match self {
@@ -97,17 +109,7 @@ pub(super) fn combine(op: &Op, datatype: &Datatype) -> Result<Combine> {
             op.label()
         ));
     };
-    let basic = Basic::of(datatype);
-    if let Basic::Pair(named) = basic
-        && has_hole(named)
-        && datatype.named().is_none()
-    {
-        return Err(fail!(
-            UnsupportedOperation,
-            "an accumulate on a datatype that is derived from {}",
-            named.name
-        ));
-    }
+    let basic = Basic::of(datatype).seen_by(which);
     let operator = match which {
         Predefined::Replace | Predefined::NoOp => {
             let operator = match which {
@@ -187,7 +189,15 @@ pub fn kernel_of(number: u32) -> Option<Kernel> {
 }
 
 /// Where `count` elements of a datatype lie, as accumulates see them: pairs with the holes between their elements.
-pub(super) fn with_elements<R>(datatype: &Datatype, base: u64, count: i64, f: impl FnOnce(&Layout<'_>) -> R) -> R {
+///
+/// # Errors
+/// A derived datatype has the elements of such pairs elsewhere than the pair has them.
+pub(super) fn with_elements(
+    datatype: &Datatype,
+    base: u64,
+    count: i64,
+    f: impl FnOnce(&Layout<'_>) -> Result<()>,
+) -> Result<()> {
     match datatype.named() {
         Some(named) if named.family == Family::Pair && has_hole(named) => {
             let levels = [Level {
@@ -196,6 +206,51 @@ pub(super) fn with_elements<R>(datatype: &Datatype, base: u64, count: i64, f: im
             }];
             f(&Layout::strided(base, width_of_pair(named) as u64, &levels))
         }
-        _ => datatype.with_places(base, count, f),
+        Some(_) => datatype.with_places(base, count, f),
+        None => match Basic::of(datatype) {
+            Basic::Pair(named) if has_hole(named) => {
+                let spans = datatype.with_places(base, count, |layout| whole_pairs(layout, named, datatype))?;
+                f(&Layout::Spans(&spans))
+            }
+            _ => datatype.with_places(base, count, f),
+        },
     }
+}
+
+/// The pairs of a derived datatype, with their holes.
+#[cold]
+fn whole_pairs(layout: &Layout<'_>, named: &Named, datatype: &Datatype) -> Result<Vec<Span>> {
+    let width = width_of_pair(named) as u64;
+    let [value, index] = named.elements else {
+        unreachable!("a pair has two elements")
+    };
+    let (value, index) = (value.size() as u64, index.size() as u64);
+    let mut left = layout.length() / (value + index);
+    let mut cursor = layout.cursor(0);
+    let mut spans: Vec<Span> = Vec::new();
+    while left > 0 {
+        let first = cursor.block();
+        if first.length >= value {
+            cursor.advance(value);
+        }
+        let second = cursor.block();
+        if first.length < value || second.length < index || second.address != first.address + width - index {
+            return Err(fail!(
+                UnsupportedOperation,
+                "an accumulate on {}, whose elements do not lie as those of {}",
+                datatype.label(),
+                named.name
+            ));
+        }
+        cursor.advance(index);
+        left -= 1;
+        match spans.last_mut() {
+            Some(last) if last.address + last.length == first.address => last.length += width,
+            _ => spans.push(Span {
+                address: first.address,
+                length: width,
+            }),
+        }
+    }
+    Ok(spans)
 }

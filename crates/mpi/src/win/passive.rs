@@ -56,8 +56,10 @@ pub fn win_unlock(rank: i32, win: &Win) -> Result<()> {
         return Err(not_locked(win, target));
     }
     win.flow.flush_all()?;
+    win.forget_own(std::iter::once(target));
     win.release(target, how);
     win.epochs.unlocked(target);
+    rma::serve_others();
     Ok(())
 }
 
@@ -97,8 +99,10 @@ pub fn win_unlock_all(win: &Win) -> Result<()> {
         ));
     }
     win.flow.flush_all()?;
+    win.forget_own(0..win.size);
     (0..win.size).for_each(|target| win.let_go(target));
     win.epochs.set_mode(Mode::None);
+    rma::serve_others();
     Ok(())
 }
 
@@ -108,15 +112,22 @@ pub fn win_flush(rank: i32, win: &Win) -> Result<()> {
     if rank == PROC_NULL {
         return Ok(());
     }
-    win.admit_passive(win.member("rank", rank)?)?;
-    Ok(win.flow.flush_all()?)
+    let target = win.member("rank", rank)?;
+    win.admit_passive(target)?;
+    rma::serve_others();
+    win.flow.flush_all()?;
+    win.forget_own(std::iter::once(target));
+    Ok(())
 }
 
 /// `MPI_Win_flush_all`.
 #[inline]
 pub fn win_flush_all(win: &Win) -> Result<()> {
     check_locked(win, "MPI_Win_flush_all")?;
-    Ok(win.flow.flush_all()?)
+    rma::serve_others();
+    win.flow.flush_all()?;
+    win.forget_own(0..win.size);
+    Ok(())
 }
 
 /// `MPI_Win_flush_local`: buffers of what was started to one target may be used again; they may as soon as a call returns.
@@ -125,12 +136,14 @@ pub fn win_flush_local(rank: i32, win: &Win) -> Result<()> {
     if rank == PROC_NULL {
         return Ok(());
     }
+    rma::serve_others();
     win.admit_passive(win.member("rank", rank)?)
 }
 
 /// `MPI_Win_flush_local_all`.
 #[inline]
 pub fn win_flush_local_all(win: &Win) -> Result<()> {
+    rma::serve_others();
     check_locked(win, "MPI_Win_flush_local_all")
 }
 
@@ -145,6 +158,7 @@ fn check_locked(win: &Win, what: &str) -> Result<()> {
 /// `MPI_Win_sync`: the one copy that there is of the window is in order.
 pub fn win_sync(_win: &Win) -> Result<()> {
     fence(Ordering::SeqCst);
+    rma::serve_others();
     Ok(())
 }
 

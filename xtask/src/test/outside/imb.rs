@@ -43,6 +43,29 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
     }
 }
 
+/// All of IMB-RMA: its list has remarks among the names.
+static RMA: [&str; 19] = [
+    "Accumulate",
+    "All_get_all",
+    "All_put_all",
+    "Bidir_get",
+    "Bidir_put",
+    "Exchange_get",
+    "Exchange_put",
+    "Get_accumulate",
+    "Get_all_local",
+    "Get_local",
+    "One_get_all",
+    "One_put_all",
+    "Put_all_local",
+    "Put_local",
+    "Truly_passive_put",
+    "Unidir_get",
+    "Unidir_put",
+    "Fetch_and_op",
+    "Compare_and_swap",
+];
+
 fn slice() -> Vec<Launch> {
     let launch = |program, ranks, benchmarks| Launch {
         program,
@@ -71,6 +94,9 @@ fn slice() -> Vec<Launch> {
         launch("IMB-MPI1", 2, mpi1),
         launch("IMB-MPI1", 4, mpi1),
         launch("IMB-NBC", 3, nbc),
+        launch("IMB-RMA", 2, &RMA),
+        // The last two are of two ranks.
+        launch("IMB-RMA", 4, &RMA[..RMA.len() - 2]),
     ]
 }
 
@@ -86,7 +112,11 @@ fn whole() -> Vec<Launch> {
     let ranks = [2, 3, 4, 8];
     let mpi1 = ranks.map(|ranks| launch("IMB-MPI1", ranks));
     let nbc = ranks.map(|ranks| launch("IMB-NBC", ranks));
-    mpi1.into_iter().chain(nbc).collect()
+    let rma = ranks.map(|ranks| Launch {
+        benchmarks: &RMA[..RMA.len() - if ranks == 2 { 0 } else { 2 }],
+        ..launch("IMB-RMA", ranks)
+    });
+    mpi1.into_iter().chain(nbc).chain(rma).collect()
 }
 
 impl Launch {

@@ -155,6 +155,9 @@ fn own_suite(suite: &mut Suite, prefix: &Path, environment: &Environment, source
             &format!("mpi4py's own suite ({kind}) on 3 ranks, but for datatypes"),
             || run(3, &["--no-numpy", "-e", "test_datatype"]),
         );
+        suite.step(&format!("mpi4py's own suite ({kind}) on 5 ranks, windows"), || {
+            run(5, &["--no-numpy", "-i", "test_rma", "-i", "test_win"])
+        });
         return;
     }
     // Packages that some of its tests are about.

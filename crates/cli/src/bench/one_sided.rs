@@ -1,0 +1,127 @@
+//! Windows, and ARMCI beside them (bench/rma.c).
+
+use super::catalogue::{by_size, cells, products};
+use super::experiment::{ARMCI, Experiment, Floor, Groups, Rows, Run};
+use super::size::Size;
+use super::target::{Demand, Target};
+
+/// Puts, gets and accumulates by size; sections; a target that computes; contended elements; synchronisation; ARMCI.
+pub fn experiments(sizes: &[Size]) -> Vec<Experiment> {
+    vec![
+        transfers(sizes),
+        sections(sizes),
+        away(),
+        elements(),
+        synchronisation(),
+        armci(sizes),
+    ]
+}
+
+fn names(kinds: &[&str]) -> Vec<String> {
+    kinds.iter().map(|kind| (*kind).to_owned()).collect()
+}
+
+fn on(ranks: u32, cells: Vec<String>) -> Run {
+    Run {
+        ranks,
+        options: vec![],
+        cells,
+    }
+}
+
+fn of_kinds(name: &str, title: &str, kinds: &[&str]) -> Experiment {
+    Experiment {
+        groups: Groups {
+            heading: "kind",
+            field: "kind",
+            names: names(kinds),
+        },
+        seconds: 4.0,
+        launches: 3,
+        floor: Floor::Steadiness,
+        ..by_size(name, title, "rma")
+    }
+}
+
+fn speed_up(mean: f64, least: f64) -> Vec<Target> {
+    vec![Target::all(Demand::SpeedUp { mean, least, but: 0.0 })]
+}
+
+fn transfers(sizes: &[Size]) -> Experiment {
+    let kinds = [
+        "put-allocate",
+        "get-allocate",
+        "acc-allocate",
+        "put-create",
+        "get-create",
+        "acc-create",
+    ];
+    let title = "a put, a get, a sum of doubles and its flush, to memory of MPI_Win_allocate and to ordinary memory";
+    Experiment {
+        runs: vec![on(2, products(&names(&kinds), &cells(sizes, "8,512,8K,64K,512K,4M")))],
+        targets: speed_up(1.3, 0.95),
+        ..of_kinds("rma", title, &kinds)
+    }
+}
+
+fn sections(sizes: &[Size]) -> Experiment {
+    let kinds = ["put-vector", "get-vector", "put-2d", "get-2d", "put-3d", "get-3d"];
+    let title = "a put or a get and its flush, of every second double, of a section of a matrix and of a cube";
+    Experiment {
+        runs: vec![on(2, products(&names(&kinds), &cells(sizes, "4K,32K,512K,4M")))],
+        targets: speed_up(2.0, 0.0),
+        ..of_kinds("rma-sections", title, &kinds)
+    }
+}
+
+fn away() -> Experiment {
+    let kinds = ["put-idle", "put-computing"];
+    let title = "a put and its flush, to a target that waits in MPI and to one that computes for a second";
+    Experiment {
+        runs: vec![on(2, products(&names(&kinds), &cells(&[], "8,1M")))],
+        targets: vec![Target::all(Demand::TimesGroup(0, 2.0)).of(1)],
+        ..of_kinds("rma-computing", title, &kinds)
+    }
+}
+
+fn elements() -> Experiment {
+    let kinds = ["accumulate", "fetch", "compare"];
+    let title = "MPI_Accumulate, MPI_Fetch_and_op and MPI_Compare_and_swap of 8 bytes and their flush, by ranks that do it at once";
+    let run = |ranks: u32, origins: &[&str]| on(ranks, products(&names(&kinds), &names(origins)));
+    Experiment {
+        rows: Rows {
+            heading: "origins",
+            field: "origins",
+            label: |origins| origins.to_string(),
+        },
+        runs: vec![run(2, &["1", "2"]), run(4, &["4"]), run(8, &["8"])],
+        targets: speed_up(1.0, 0.95),
+        ..of_kinds("rma-elements", title, &kinds)
+    }
+}
+
+fn synchronisation() -> Experiment {
+    let kinds = ["fence", "general", "lock", "create"];
+    let title = "MPI_Win_fence; post, start, put, complete, wait in a ring; MPI_Win_lock and unlock of the neighbour; MPI_Win_create and free";
+    let run = |ranks: u32| on(ranks, products(&names(&kinds), &[ranks.to_string()]));
+    Experiment {
+        rows: Rows {
+            heading: "ranks",
+            field: "ranks",
+            label: |ranks| ranks.to_string(),
+        },
+        runs: [2, 4, 8].map(run).into(),
+        targets: speed_up(1.3, 1.0),
+        ..of_kinds("rma-synchronisation", title, &kinds)
+    }
+}
+
+fn armci(sizes: &[Size]) -> Experiment {
+    let kinds = ["armci-put", "armci-get", "armci-acc", "armci-put-2d", "armci-get-2d"];
+    let title = "ARMCI: a put, a get or a sum of doubles and ARMCI_Fence";
+    Experiment {
+        runs: vec![on(2, products(&names(&kinds), &cells(sizes, "512,8K,64K,512K,4M")))],
+        model: Some(ARMCI),
+        ..of_kinds("rma-armci", title, &kinds)
+    }
+}

@@ -1,0 +1,183 @@
+//! How elements that are changed by atomic instructions come to be changed under locks from then on, while others are at it.
+//!
+//! # Layout
+//! A [`Phase`] per region: a word. A [`Visit`] per process: a word on a line of its own.
+//!
+//! # Fields
+//! A phase goes from *instructions* to *locks, still by instructions* to *locks*, never back. A visit is raised by its process while it
+//! changes elements by instructions without a lock: a count if it has several threads.
+//!
+//! # Ordering
+//! Store, then load, on both sides: a visitor raises its visit and then looks at the phase; who wants locks changes the phase and then
+//! looks at the visits. Visitors do not fence for it where the other side can for them (`membarrier`), as with doorbells: an uncontended
+//! visit costs two stores. A visit ends by a release, which the look at it acquires, so what was done in it comes before the locks.
+//!
+//! # Safety
+//! Who dies in the middle of a visit leaves it raised: whoever looks leaves out those who are declared dead. Who dies in the middle of
+//! changing the phase leaves it in the middle, where everything goes on, and somebody else may change it again.
+
+use crate::doorbell;
+use crate::sync::{AtomicU32, Ordering, fence};
+
+const INSTRUCTIONS: u32 = 0;
+const BOTH: u32 = 1;
+const LOCKS: u32 = 2;
+
+/// What the elements of a region are changed by.
+#[repr(transparent)]
+#[derive(Debug, Default)]
+pub struct Phase(AtomicU32);
+
+/// Says that a process changes elements by instructions, of whatever region.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub struct Visit(AtomicU32);
+
+/// A visit, until this is dropped.
+#[must_use]
+pub struct Visiting<'a> {
+    visit: &'a Visit,
+    of_several: bool,
+}
+
+impl Drop for Visiting<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // SYNC: visit
+        if self.of_several {
+            self.visit.0.fetch_sub(1, Ordering::Release);
+        } else {
+            self.visit.0.store(0, Ordering::Release);
+        }
+    }
+}
+
+impl Phase {
+    /// Begin anew, where nobody knows of the region yet.
+    pub fn reset(&self) {
+        self.0.store(INSTRUCTIONS, Ordering::Relaxed);
+    }
+
+    /// Are elements changed under locks only, and by nothing else any more? To be asked under a lock.
+    #[inline]
+    pub fn is_locked(&self) -> bool {
+        // SYNC: phase
+        self.0.load(Ordering::Acquire) == LOCKS
+    }
+
+    /// Go over to locks. `fence_all` fences all processes that do not fence for themselves; false: it cannot. `others`: the visits of all,
+    /// but of the dead. Does not block: who is visiting makes the rest wait for another time. True: elements are under locks only.
+    pub fn lock<'a>(&self, fence_all: impl Fn() -> bool, others: impl Iterator<Item = &'a Visit>) -> bool {
+        if self.is_locked() {
+            return true;
+        }
+        // What may fail comes before anything is changed.
+        if !fence_all() {
+            return false;
+        }
+        let _ = self
+            .0
+            .compare_exchange(INSTRUCTIONS, BOTH, Ordering::SeqCst, Ordering::Relaxed);
+        if !fence_all() {
+            return false;
+        }
+        fence(Ordering::SeqCst);
+        for visit in others {
+            // SYNC: visit
+            if visit.0.load(Ordering::Acquire) != 0 {
+                return false;
+            }
+        }
+        // SYNC: phase
+        self.0.store(LOCKS, Ordering::Release);
+        true
+    }
+}
+
+impl Visit {
+    /// Change elements of a region by instructions, until the answer is dropped; `None`: locks are needed. `fence_needed`: nobody can fence
+    /// for us. `of_several`: the process has several threads that may visit.
+    #[inline]
+    pub fn begin(&self, phase: &Phase, fence_needed: bool, of_several: bool) -> Option<Visiting<'_>> {
+        if of_several {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.0.store(1, Ordering::Relaxed);
+        }
+        let visiting = Visiting {
+            visit: self,
+            of_several,
+        };
+        doorbell::order(fence_needed);
+        (phase.0.load(Ordering::Relaxed) == INSTRUCTIONS).then_some(visiting)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_visit_makes_locks_wait_for_another_time() {
+        let (phase, visits) = (Phase::default(), [Visit::default(), Visit::default()]);
+        let visiting = visits[0].begin(&phase, true, true).expect("by instructions");
+        assert!(!phase.lock(|| true, visits.iter()) && !phase.is_locked());
+        assert!(visits[1].begin(&phase, true, false).is_none(), "no new ones");
+        drop(visiting);
+        assert!(!phase.lock(|| false, visits.iter()));
+        assert!(phase.lock(|| true, visits.iter()) && phase.is_locked());
+        phase.reset();
+        assert!(visits[1].begin(&phase, false, false).is_some());
+    }
+}
+
+#[cfg(all(test, loom))]
+mod tests {
+    use super::*;
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+
+    struct Shared {
+        phase: Phase,
+        visits: [Visit; 2],
+        element: UnsafeCell<u32>,
+    }
+
+    // SAFETY: the element is touched by one at a time, which is what the model checks.
+    unsafe impl Sync for Shared {}
+    // SAFETY: as above.
+    unsafe impl Send for Shared {}
+
+    /// A visitor beside somebody who goes over to locks: never both at the element.
+    #[test]
+    fn loom_visitors_and_locks_exclude_each_other() {
+        loom::model(|| {
+            let shared = Arc::new(Shared {
+                phase: Phase::default(),
+                visits: [Visit::default(), Visit::default()],
+                element: UnsafeCell::new(0),
+            });
+            let theirs = shared.clone();
+            let visitor = loom::thread::spawn(move || {
+                let mut visits = 0;
+                for _ in 0..2 {
+                    if let Some(_visiting) = theirs.visits[0].begin(&theirs.phase, true, false) {
+                        // SAFETY: nobody else is at it.
+                        theirs.element.with_mut(|element| unsafe { *element += 1 });
+                        visits += 1;
+                    }
+                }
+                visits
+            });
+            let mut changes = 0;
+            if shared.phase.lock(|| true, shared.visits.iter()) {
+                // SAFETY: as above.
+                shared.element.with_mut(|element| unsafe { *element += 1 });
+                changes = 1;
+            }
+            let visits = visitor.join().expect("ends");
+            // SAFETY: the other has ended.
+            assert_eq!(shared.element.with(|element| unsafe { *element }), visits + changes);
+        });
+    }
+}

@@ -1,0 +1,147 @@
+/* win_killed SCENARIO SEED [create]: run by bad_days. One rank dies by SIGKILL in the middle of what all do with a window; the others go on,
+   since their error handlers return. Those who wait for the dead get an error, nobody else does, what the dead had locked is free again,
+   and nothing that the living did is lost. Every survivor prints "survived". */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/time.h>
+
+enum { TURNS = 300, LONGS = 2048, ODD = 8 * LONGS + 4 };
+
+/* What lies at each rank. `total` is raised before the rank's own count, so that it is never smaller than all of those together. */
+struct counts { long total, own[64], done, sums[LONGS]; char odd[ODD]; };
+
+static struct counts *memory;
+static MPI_Win win;
+static int victim;
+static unsigned state;
+
+static void die(int number) {
+    (void)number;
+    kill(getpid(), SIGKILL);
+}
+
+/* 0: it has worked; 1: its peer is dead. */
+static int dead(int code) {
+    int class = MPI_SUCCESS;
+    if (code == MPI_SUCCESS) return 0;
+    OK(MPI_Error_class(code, &class));
+    CHECK(class == MPIX_ERR_PROC_FAILED, "class %d", class);
+    return 1;
+}
+
+#define AT(field) ((MPI_Aint)offsetof(struct counts, field))
+
+static int raise_by_lock(int target) {
+    long total, own;
+    if (dead(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win))) return 1;
+    int gone = dead(MPI_Get(&total, 1, MPI_LONG, target, AT(total), 1, MPI_LONG, win)) |
+               dead(MPI_Get(&own, 1, MPI_LONG, target, AT(own) + 8 * rank, 1, MPI_LONG, win)) | dead(MPI_Win_flush(target, win));
+    total++, own++;
+    if (!gone) gone = dead(MPI_Put(&total, 1, MPI_LONG, target, AT(total), 1, MPI_LONG, win)) || dead(MPI_Win_flush(target, win));
+    if (!gone) gone = dead(MPI_Put(&own, 1, MPI_LONG, target, AT(own) + 8 * rank, 1, MPI_LONG, win));
+    return dead(MPI_Win_unlock(target, win)) | gone;
+}
+
+static int raise_by_operation(int target) {
+    long one = 1, before;
+    static long many[LONGS];
+    for (int i = 0; i < LONGS; i++) many[i] = 1;
+    if (dead(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win))) return 1;
+    int gone = dead(MPI_Fetch_and_op(&one, &before, MPI_LONG, target, AT(total), MPI_SUM, win)) ||
+               dead(MPI_Fetch_and_op(&one, &before, MPI_LONG, target, AT(own) + 8 * rank, MPI_SUM, win)) ||
+               dead(MPI_Accumulate(many, LONGS, MPI_LONG, target, AT(sums), LONGS, MPI_LONG, MPI_SUM, win)) ||
+               dead(MPI_Accumulate(many, LONGS, MPI_LONG, target, AT(odd) + 4, LONGS, MPI_LONG, MPI_SUM, win));
+    return dead(MPI_Win_unlock(target, win)) | gone;
+}
+
+static int raise_between_posts(int unused) {
+    (void)unused;
+    long one = 1;
+    int ring[] = {(rank + 1) % size, (rank + size - 1) % size};
+    MPI_Group all, next, last;
+    OK(MPI_Win_get_group(win, &all));
+    OK(MPI_Group_incl(all, 1, &ring[0], &next));
+    OK(MPI_Group_incl(all, 1, &ring[1], &last));
+    int gone = dead(MPI_Win_post(last, 0, win)) || dead(MPI_Win_start(next, 0, win)) ||
+               dead(MPI_Accumulate(&one, 1, MPI_LONG, ring[0], AT(total), 1, MPI_LONG, MPI_SUM, win)) ||
+               dead(MPI_Win_complete(win)) || dead(MPI_Win_wait(win));
+    OK(MPI_Group_free(&all));
+    OK(MPI_Group_free(&next));
+    OK(MPI_Group_free(&last));
+    return gone;
+}
+
+static int raise_between_fences(int target) {
+    long one = 1;
+    return dead(MPI_Accumulate(&one, 1, MPI_LONG, target, AT(total), 1, MPI_LONG, MPI_SUM, win)) | dead(MPI_Win_fence(0, win));
+}
+
+/* Turns until all who live have done theirs; the victim has no end. */
+static void each_alone(int (*turn)(int)) {
+    long one = 1, seen = 0;
+    for (int i = 0; i < TURNS || rank == victim; i++) {
+        int target = (int)(next_random(&state) % (unsigned)size);
+        int gone = turn(target);
+        CHECK(!gone || target == victim, "rank %d lives", target);
+    }
+    for (int i = 0; i < size; i++) {
+        if (i == victim) continue;
+        OK(MPI_Win_lock(MPI_LOCK_SHARED, i, 0, win));
+        OK(MPI_Accumulate(&one, 1, MPI_LONG, i, AT(done), 1, MPI_LONG, MPI_SUM, win));
+        OK(MPI_Win_unlock(i, win));
+    }
+    while (seen < size - 1) {
+        OK(MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win));
+        OK(MPI_Fetch_and_op(NULL, &seen, MPI_LONG, rank, AT(done), MPI_NO_OP, win));
+        OK(MPI_Win_unlock(rank, win));
+        sched_yield();
+    }
+    /* The victim may still be at it, so what it counts on its own is left out on both sides, but for one that it has not told. */
+    long living = 0, total;
+    for (int i = 0; i < size; i++) living += i == victim ? 0 : memory->own[i];
+    OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, win));
+    total = memory->total;
+    OK(MPI_Win_unlock(rank, win));
+    CHECK(total >= living, "%ld, and %ld by the living", total, living);
+}
+
+/* Turns until somebody is missed. */
+static void together(int (*turn)(int)) {
+    while (!turn((int)(next_random(&state) % (unsigned)size))) {}
+}
+
+int main(int argc, char **argv) {
+    begin(&argc, &argv);
+    CHECK(argc > 2 && size <= 64, "%d", argc);
+    const char *scenario = argv[1];
+    unsigned seed = (unsigned)atoi(argv[2]);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    if (argc > 3) {
+        memory = malloc(sizeof *memory);
+        OK(MPI_Win_create(memory, sizeof *memory, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    } else {
+        OK(MPI_Win_allocate(sizeof *memory, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
+    }
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    memset(memory, 0, sizeof *memory);
+    victim = (int)seed % size, state = seed * 77u + (unsigned)rank;
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (strcmp(scenario, "fences") == 0) OK(MPI_Win_fence(0, win));
+    if (rank == victim) {
+        signal(SIGALRM, die);
+        struct itimerval after = {.it_value.tv_usec = 500 + (long)(seed * 7919u % 12000u)};
+        CHECK(setitimer(ITIMER_REAL, &after, NULL) == 0, "setitimer");
+    }
+    if (strcmp(scenario, "locks") == 0) each_alone(raise_by_lock);
+    else if (strcmp(scenario, "operations") == 0) each_alone(raise_by_operation);
+    else if (strcmp(scenario, "posts") == 0) together(raise_between_posts);
+    else together(raise_between_fences);
+    CHECK(rank != victim, "it lives");
+    if (write(STDOUT_FILENO, "survived\n", 9) < 0) perror("write");
+    end();
+    return 0;
+}

@@ -1,0 +1,146 @@
+/* win_wrong CASE: run by `checking` with ISTHMUS_CHECK=1 on two ranks. What is wrong with a window is found, and nothing else. */
+#include "check.h"
+
+#include <sched.h>
+
+static int *memory;
+static MPI_Win win;
+
+/* The call fails with this class. */
+static void wrong(int class, int code) {
+    int found = MPI_SUCCESS;
+    if (code != MPI_SUCCESS) OK(MPI_Error_class(code, &found));
+    CHECK(found == class, "class %d, not %d", found, class);
+}
+
+static void right(int code) { CHECK(code == MPI_SUCCESS, "code %d", code); }
+
+/* One after the other, in the order of ranks. */
+static void in_turn(int turn) {
+    for (int i = 0; i < turn; i++) OK(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+static int put(int first, int count, int target) {
+    static int data[64];
+    return MPI_Put(data, count, MPI_INT, target, first, count, MPI_INT, win);
+}
+
+static int get(int first, int count, int target) {
+    static int data[64];
+    return MPI_Get(data, count, MPI_INT, target, first, count, MPI_INT, win);
+}
+
+static int add(int first, int count, int target) {
+    static int data[64];
+    return MPI_Accumulate(data, count, MPI_INT, target, first, count, MPI_INT, MPI_SUM, win);
+}
+
+static void between_fences(void) {
+    OK(MPI_Win_fence(0, win));
+    if (rank == 0) right(put(0, 8, 0));
+    in_turn(1);
+    if (rank == 1) {
+        wrong(MPI_ERR_RMA_CONFLICT, put(4, 8, 0));
+        wrong(MPI_ERR_RMA_CONFLICT, get(7, 1, 0));
+        wrong(MPI_ERR_RMA_CONFLICT, add(0, 64, 0));
+        right(put(8, 8, 0));
+        right(add(16, 8, 0));
+        right(add(16, 8, 0));
+        right(put(32, 4, 0));
+        right(put(32, 4, 0));
+        wrong(MPI_ERR_RMA_CONFLICT, get(32, 1, 0));
+    }
+    in_turn(1);
+    if (rank == 0) right(add(16, 8, 0)), right(get(24, 8, 0));
+    OK(MPI_Win_fence(0, win));
+    if (rank == 1) right(put(4, 8, 0));
+    OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+}
+
+/* Every second one of each rank. */
+static void columns(void) {
+    MPI_Datatype type;
+    int data[8] = {0};
+    OK(MPI_Type_vector(8, 1, 2, MPI_INT, &type));
+    OK(MPI_Type_commit(&type));
+    OK(MPI_Win_fence(0, win));
+    right(MPI_Put(data, 8, MPI_INT, 0, rank, 1, type, win));
+    in_turn(1);
+    if (rank == 1) wrong(MPI_ERR_RMA_CONFLICT, MPI_Put(data, 8, MPI_INT, 0, 2, 1, type, win));
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Type_free(&type));
+}
+
+static void under_locks(void) {
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win));
+    if (rank == 0) right(put(0, 4, 1));
+    in_turn(1);
+    if (rank == 1) wrong(MPI_ERR_RMA_CONFLICT, put(0, 4, 1));
+    in_turn(1);
+    if (rank == 0) OK(MPI_Win_flush(1, win));
+    in_turn(1);
+    if (rank == 1) right(put(0, 4, 1));
+    OK(MPI_Win_unlock(1, win));
+    in_turn(1);
+    OK(MPI_Win_lock_all(0, win));
+    if (rank == 0) right(get(0, 4, 1));
+    OK(MPI_Win_unlock_all(win));
+}
+
+static void between_posts(void) {
+    MPI_Group all, other;
+    int peer = 1 - rank;
+    OK(MPI_Win_get_group(win, &all));
+    OK(MPI_Group_incl(all, 1, &peer, &other));
+    for (int i = 0; i < 3; i++) {
+        OK(MPI_Win_post(other, 0, win));
+        OK(MPI_Win_start(other, 0, win));
+        right(put(i, 4, peer));
+        wrong(MPI_ERR_RMA_CONFLICT, add(i, 1, peer));
+        wrong(MPI_ERR_RMA_SYNC, put(0, 1, rank));
+        OK(MPI_Win_complete(win));
+        OK(MPI_Win_wait(win));
+    }
+    OK(MPI_Group_free(&all));
+    OK(MPI_Group_free(&other));
+}
+
+static void outside(void) {
+    wrong(MPI_ERR_RMA_SYNC, put(0, 1, 0));
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, 1 - rank, 0, win));
+    wrong(MPI_ERR_RMA_SYNC, put(0, 1, rank));
+    wrong(MPI_ERR_RMA_RANGE, put(60, 5, 1 - rank));
+    wrong(MPI_ERR_RMA_SYNC, MPI_Win_free(&win));
+    OK(MPI_Win_unlock(1 - rank, win));
+}
+
+static void fences(void) {
+    OK(MPI_Win_fence(MPI_MODE_NOPRECEDE, win));
+    wrong(MPI_ERR_RMA_SYNC, MPI_Win_fence(rank == 0 ? MPI_MODE_NOSUCCEED : 0, win));
+    OK(MPI_Win_fence(0, win));
+    MPI_Win old = win;
+    wrong(MPI_ERR_RMA_SYNC, rank == 0 ? MPI_Win_fence(0, win) : MPI_Win_free(&old));
+}
+
+int main(int argc, char **argv) {
+    begin(&argc, &argv);
+    OK(MPI_Win_allocate(64 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
+    const char *what = argc > 1 ? argv[1] : "";
+    if (strcmp(what, "fatal") == 0) {
+        OK(MPI_Win_fence(0, win));
+        if (rank == 0) right(put(0, 4, 1));
+        in_turn(1);
+        if (rank == 1) put(2, 8, 1);
+        for (;;) sched_yield();
+    }
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    between_fences();
+    columns();
+    under_locks();
+    between_posts();
+    outside();
+    fences();
+    OK(MPI_Win_free(&win));
+    end();
+    return 0;
+}
