@@ -231,7 +231,7 @@ fn shmem() -> Result<()> {
 
 #[test]
 fn ga() -> Result<()> {
-    shows("ga", "ga-patches", 32)?;
-    shows("ga", "ga-ghosts-4", 8)?;
+    shows("ga", "ga-patches", 16)?;
+    shows("ga", "ga-ghosts-4", 6)?;
     shows("ga", "ga-together-2", 3)
 }
