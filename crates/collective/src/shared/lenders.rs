@@ -9,9 +9,12 @@ const BITS: usize = u64::BITS as usize;
 #[derive(Debug, Default)]
 pub(super) struct Lenders {
     first: Cell<u64>,
-    /// Of the ranks behind those.
-    others: OnceCell<Box<[Cell<u64>]>>,
+    /// Of the ranks behind those. One word here: calls are handed about, and long ones take longer.
+    others: OnceCell<Box<Others>>,
 }
+
+#[derive(Debug)]
+struct Others(Box<[Cell<u64>]>);
 
 impl Lenders {
     /// One more, of so many ranks.
@@ -27,7 +30,8 @@ impl Lenders {
     #[cold]
     fn others(&self, ranks: usize) -> &[Cell<u64>] {
         let words = ranks.saturating_sub(BITS).div_ceil(BITS);
-        self.others.get_or_init(|| (0..words).map(|_| Cell::new(0)).collect())
+        let others = || Box::new(Others((0..words).map(|_| Cell::new(0)).collect()));
+        &self.others.get_or_init(others).0
     }
 
     /// Is there none?
@@ -38,7 +42,7 @@ impl Lenders {
 
     /// All of them, in order; none is left.
     pub fn take(&self) -> impl Iterator<Item = usize> + use<> {
-        let others = self.others.get().map_or(&[][..], |others| others);
+        let others = self.others.get().map_or(&[][..], |others| &others.0);
         let words: Vec<u64> = std::iter::once(&self.first).chain(others).map(Cell::take).collect();
         let ranks = 0..words.len() * BITS;
         ranks.filter(move |rank| words[rank / BITS] >> (rank % BITS) & 1 != 0)
