@@ -323,7 +323,7 @@ fn kill_only_mpiexec_and_its_ranks_end() -> Result<()> {
         kills += usize::from(!children(running.pid()).is_empty());
         signal(running.pid(), "KILL");
         running.finish()?;
-        within(Duration::from_secs(1), "all ranks gone", || {
+        within(Duration::from_secs(5), "all ranks gone", || {
             named("programs/busy").is_empty()
         })?;
     }
