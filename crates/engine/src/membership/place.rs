@@ -1,6 +1,6 @@
 //! Where on the machine ranks run.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use isthmus_os::cpu;
 use isthmus_os::process::say;
@@ -41,11 +41,25 @@ pub fn declared(peer: Peer) -> Option<Place> {
     }
 }
 
+/// Where these CPUs are. What was found last is kept: it takes tens of files, and programs make topologies in loops.
+fn of_cpus(cpus: Vec<usize>) -> Place {
+    static LAST: Mutex<Option<(Vec<usize>, Place)>> = Mutex::new(None);
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((known, place)) = &*last
+        && *known == cpus
+    {
+        return *place;
+    }
+    let place = Place::of_cpus(&cpus);
+    *last = Some((cpus, place));
+    place
+}
+
 /// Where the process of that rank, which is the calling one, may run at this moment.
 pub(crate) fn of_rank(rank: u32) -> Place {
     let place = match made_up() {
         Some(machine) => machine.place(rank as usize),
-        None => Place::of_cpus(&cpu::affinity()),
+        None => of_cpus(cpu::affinity()),
     };
     match NODES.get().and_then(|nodes| nodes.get(rank as usize)) {
         Some(&node) => place.on_machine(node),
