@@ -140,7 +140,11 @@ pub fn type_create_struct(
         .addresses(array_of_displacements.iter());
     let mut types = Vec::with_capacity(array_of_types.len());
     for (i, handle) in array_of_types.iter().enumerate() {
-        let datatype = handle.resolve(&format!("array_of_types[{i}]"))?;
+        let datatype = match handle.resolve("array_of_types") {
+            Ok(datatype) => datatype,
+            // The name takes longer to write than all the rest.
+            Err(_) => handle.resolve(&format!("array_of_types[{i}]"))?,
+        };
         recipe = recipe.datatype(datatype);
         types.push(datatype.shape());
     }
