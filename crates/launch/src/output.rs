@@ -40,7 +40,8 @@ impl Pipe {
     /// # Errors
     /// If it could not be written, for another reason than that nobody reads it any more.
     pub fn pass_on(&mut self) -> std::io::Result<bool> {
-        let mut buffer = [0; 64 << 10];
+        // Not on the stack, which may have no more than that (`ulimit -s 64`).
+        let mut buffer = vec![0; 64 << 10];
         let (ready, open) = match std::io::Read::read(&mut self.from, &mut buffer) {
             Ok(0) | Err(_) => (self.lines.finish(), false),
             Ok(length) => (self.lines.add(&buffer[..length]), true),

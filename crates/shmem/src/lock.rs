@@ -1,6 +1,7 @@
 //! Locks (OpenSHMEM 1.6, "Distributed Locking Routines").
 //!
-//! Of the `long` that all PEs have, one PE's is the lock: whose follows from its address, so that locks are spread. In it stand the
+//! Of the `long` that all PEs have, one PE's is the lock: whose follows from its place in its page, which is the same on all PEs wherever their
+//! programs and libraries are loaded, so that locks are spread. In it stand the
 //! holder's PE, counted from 1, in the lower half, and how many PEs wait, in the upper one. Who waits sleeps as one that watches memory;
 //! who releases a lock that somebody waits for rings everybody who watches.
 
@@ -12,6 +13,9 @@ use crate::job::{Job, job};
 use crate::order;
 use crate::wait;
 
+/// What is loaded at different addresses differs by multiples of it.
+const PAGE: usize = 4096;
+const LINE: usize = 64;
 const HOLDER: u64 = u32::MAX as u64;
 const WAITER: u64 = 1 << 32;
 
@@ -19,7 +23,7 @@ fn word(job: &Job, call: Call, lock: *mut c_long) -> &'static AtomicU64 {
     if !lock.is_aligned() {
         call.refuse(format!("lock={lock:p} is not a multiple of 8"));
     }
-    let home = (lock.addr() / 64) as u32 % job.size;
+    let home = (lock.addr() % PAGE / LINE) as u32 % job.size;
     let at = job.remote(call, "lock", lock.addr(), size_of::<c_long>(), home);
     // SAFETY: symmetric memory, aligned, which lasts as long as the job.
     unsafe { &*std::ptr::with_exposed_provenance::<AtomicU64>(at) }

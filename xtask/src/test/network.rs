@@ -222,9 +222,15 @@ impl Job<'_> {
         let mpiexec = self.waiting(9, "true")?;
         wait("the ranks are not there", || self.sleepers() == 4)?;
         let all = self.nodes.processes();
+        // What watches over a daemon looks like it, but has started nobody.
+        let has_children = |pid: &u32| {
+            let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+            children.is_ok_and(|list| !list.trim().is_empty())
+        };
         let Some((pid, _)) = all
             .iter()
-            .rfind(|(_, line)| line.contains("--daemon") && !line.contains("unshare"))
+            .filter(|(_, line)| line.contains("--daemon") && !line.contains("unshare"))
+            .rfind(|(pid, _)| has_children(pid))
         else {
             bail!("no daemon: {all:?}");
         };
