@@ -20,6 +20,7 @@ pub struct Elements<'a> {
 
 impl<'a> Elements<'a> {
     /// These elements.
+    #[inline]
     pub fn new(buffer: *const c_void, count: i64, datatype: &'a Type) -> Self {
         Self {
             address: buffer.cast_mut().cast(),
@@ -29,12 +30,14 @@ impl<'a> Elements<'a> {
     }
 
     /// As many bytes as fit into an address space, or an error.
+    #[inline]
     pub fn checked(self) -> Result<Self> {
         self.datatype.bytes(self.count)?;
         Ok(self)
     }
 
     /// `count` elements of the same type, `displacement` extents further on.
+    #[inline]
     pub fn at(self, displacement: i64, count: i64) -> Self {
         let distance = displacement.wrapping_mul(self.datatype.extent());
         Self {
@@ -45,11 +48,13 @@ impl<'a> Elements<'a> {
     }
 
     /// As many elements, `index` times as many further on.
+    #[inline]
     pub fn nth(self, index: usize) -> Self {
         self.at((index as i64).wrapping_mul(self.count), self.count)
     }
 
     /// Bytes of data.
+    #[inline]
     pub fn bytes(self) -> usize {
         (self.count * self.datatype.size()) as usize
     }

@@ -31,6 +31,7 @@ pub struct Scratch<'l> {
 
 impl<'a> Operand<'a> {
     /// Elements with an operation; `commutative`: operands may change places.
+    #[inline]
     pub fn new(datatype: &'a Type, reduction: Reduction, commutative: bool) -> Self {
         Self {
             exact: matches!(reduction, Reduction::Kernel(_)) && datatype.is_of_integers(),
@@ -50,6 +51,7 @@ impl<'a> Operand<'a> {
     }
 
     /// May operands change places?
+    #[inline]
     pub fn is_commutative(&self) -> bool {
         self.commutative
     }
@@ -61,6 +63,7 @@ impl<'a> Operand<'a> {
     }
 
     /// The address of the element at `index`.
+    #[inline]
     pub fn at(&self, address: *const u8, index: i64) -> *mut u8 {
         let distance = index.wrapping_mul(self.datatype.extent());
         address.cast_mut().wrapping_offset(distance as isize)
@@ -86,6 +89,7 @@ impl<'a> Operand<'a> {
     ///
     /// # Safety
     /// Both must hold `count` elements, and not overlap.
+    #[inline]
     pub unsafe fn apply(&self, link: &impl Link, left: *const u8, inout: *mut u8, count: i64) {
         if count > 0 {
             // SAFETY: the caller's promise.
@@ -97,6 +101,7 @@ impl<'a> Operand<'a> {
     ///
     /// # Safety
     /// As for [`Self::apply`].
+    #[inline]
     pub unsafe fn combine(&self, left: *const u8, inout: *mut u8, count: i64) {
         // SAFETY: the caller's promise.
         let applied = unsafe { self.reduction.apply(left, inout, count) };
