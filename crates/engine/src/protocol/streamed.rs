@@ -82,6 +82,8 @@ struct Draining {
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
     letterbox: Option<OwnedFd>,
+    /// Connections to it whose letter has not come yet, as many as there are ranks at most.
+    unread: Vec<OwnedFd>,
     /// By peer and number.
     feeds: BTreeMap<Which, Box<dyn Feed>>,
     drains: BTreeMap<Which, Box<dyn Drain>>,
@@ -192,10 +194,23 @@ impl Engine {
         let Some(letterbox) = &self.transfers.streams.letterbox else {
             return;
         };
+        let mut connections = std::mem::take(&mut self.transfers.streams.unread);
         while let Ok(Some(connection)) = socket::accept(letterbox) {
+            connections.push(connection);
+        }
+        for connection in connections {
             let mut packet = [0; 24];
-            let Ok(socket::Received::Packet(24, Some(descriptor))) = socket::receive(&connection, &mut packet) else {
-                continue;
+            let descriptor = match socket::receive(&connection, &mut packet) {
+                Ok(socket::Received::Packet(24, Some(descriptor))) => descriptor,
+                // Who has connected may not have sent it yet.
+                Ok(socket::Received::Nothing) => {
+                    let unread = &mut self.transfers.streams.unread;
+                    if unread.len() < self.segment.ranks() as usize {
+                        unread.push(connection);
+                    }
+                    continue;
+                }
+                _ => continue,
             };
             let word = |at: usize| u32::from_ne_bytes(packet[at..at + 4].try_into().expect("four bytes"));
             let (from, kind) = (word(16), kind_of(word(20)));
