@@ -328,6 +328,10 @@ class GlobalArray:
             raise ValueError(f"arrays differ: {self!r}, {other!r}")
         return True
 
+    def _need(self, other):
+        if not self._alike(other):
+            raise TypeError(f"{other!r} is no GlobalArray")
+
     def fill(self, value):
         """Set every element. Collective. Returns the array."""
         scalar = self._scalar(value)
@@ -407,12 +411,12 @@ class GlobalArray:
 
     def maximum(self, other):
         """The greater of each two elements. Collective."""
-        self._alike(other)
+        self._need(other)
         return self._by_element("GA_Elem_maximum", other)
 
     def minimum(self, other):
         """The lesser of each two elements. Collective."""
-        self._alike(other)
+        self._need(other)
         return self._by_element("GA_Elem_minimum", other)
 
     def transpose(self):
@@ -464,7 +468,8 @@ class GlobalArray:
 
     def dot(self, other):
         """The sum of products of two arrays' elements, neither conjugated. Collective."""
-        with self * other if self._alike(other) else self._scaled(other) as products:
+        self._need(other)
+        with self * other as products:
             return products.sum()
 
     def _selected(self, op):

@@ -46,7 +46,7 @@ pub unsafe fn fold(
 /// Contributions whose places are on the stack.
 const FEW: usize = 64;
 
-/// Where contributions lie. Zeroing all of the room costs short reductions a tenth: only what is asked for is.
+/// Where contributions lie. Of the room only what is asked for is written.
 pub(super) struct Places {
     few: [MaybeUninit<*const u8>; FEW],
     many: Vec<*const u8>,

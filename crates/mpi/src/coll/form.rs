@@ -93,8 +93,8 @@ pub(super) struct Blocking {
     asking: Option<Box<Asking>>,
 }
 
-/// It is handed about by value: up to so many bytes that is a few instructions, beyond them a call that reads what was written just now
-/// (a tenth of an all-reduce of 8 bytes).
+/// It is handed about by value: up to so many bytes that is a few instructions, beyond them a call of `memcpy`, which reads what was written
+/// just now.
 const _: () = assert!(size_of::<Blocking>() <= 128);
 
 impl Form for Blocking {
