@@ -5,8 +5,8 @@
 //! The launcher is asked for one thing: to tell all ranks the nonce that rank 0 has. Rank 0 starts `mpiexec --guests`, which hands out the
 //! job's memory and watches over the ranks as `mpiexec` does over its own. From then on the launcher only sees how processes end.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 
 use isthmus_os::{child, process};
@@ -56,7 +56,8 @@ pub fn join(invited: &Invited) -> Result<Option<Place>> {
     let Some(socket) = process::inherited_socket(invited.descriptor) else {
         return Ok(None);
     };
-    let mut launcher = Launcher::over(File::from(socket)).map_err(|error| failed(&error))?;
+    // Not a file: writing to a launcher that has hung up would end the process by SIGPIPE.
+    let mut launcher = Launcher::over(UnixStream::from(socket)).map_err(|error| failed(&error))?;
     let make = || make_job(invited.size);
     exchange(&mut launcher, invited.rank, make).map(Some)
 }
@@ -169,7 +170,6 @@ impl Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::net::UnixStream;
 
     fn variables(pairs: &'static [(&str, &str)]) -> impl Fn(&str) -> Option<String> {
         move |name| {
