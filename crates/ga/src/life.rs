@@ -8,7 +8,7 @@ use isthmus_armci::life as armci;
 use isthmus_armci::mutex;
 use isthmus_engine::Peer;
 
-use crate::array;
+use crate::{array, getmem};
 use crate::error::{Error, Result};
 
 static INITIALIZED: AtomicBool = AtomicBool::new(false);
@@ -36,6 +36,7 @@ pub fn terminate() -> Result<()> {
     }
     group::set_default(group::WORLD)?;
     give_back_memory(array::forget_all());
+    getmem::forget_all();
     MUTEXES.store(-1, Ordering::Relaxed);
     // Gives back all memory that is left.
     armci::finalize()?;

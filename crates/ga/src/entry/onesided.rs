@@ -112,6 +112,26 @@ unsafe fn strided<I: Number>(
     }
 }
 
+/// # Safety
+/// As the header says.
+unsafe fn field<I: Number>(
+    handle: c_int,
+    (lo, hi): (*const I, *const I),
+    (offset, bytes): (c_int, c_int),
+    at: *mut c_void,
+    ld: *const I,
+    way: Way,
+) -> Result<()> {
+    let array = find(handle)?;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let patch = patch(&array, lo, hi)?;
+        array.check(&patch)?;
+        let buffer = buffer(&array, &patch, at, ld)?;
+        onesided::transfer_field(&array, &patch, (offset.into(), bytes.into()), &buffer, way)
+    }
+}
+
 /// The operation is over when its call comes back.
 ///
 /// # Safety
@@ -258,6 +278,26 @@ indexed! {
 }
 
 entries! {
+    fn isthmus_ga_NGA_Get_field(
+        handle: c_int, lo: *const c_int, hi: *const c_int, offset: c_int, bytes: c_int, at: *mut c_void, ld: *const c_int,
+    ) { field(handle, (lo, hi), (offset, bytes), at, ld, Way::Get)? }
+    fn isthmus_ga_NGA_Put_field(
+        handle: c_int, lo: *const c_int, hi: *const c_int, offset: c_int, bytes: c_int, at: *mut c_void, ld: *const c_int,
+    ) { field(handle, (lo, hi), (offset, bytes), at, ld, Way::Put)? }
+    fn isthmus_ga_NGA_Nbget_field(
+        handle: c_int, lo: *const c_int, hi: *const c_int, offset: c_int, bytes: c_int, at: *mut c_void, ld: *const c_int,
+        request: *mut c_long,
+    ) {
+        field(handle, (lo, hi), (offset, bytes), at, ld, Way::Get)?;
+        over(request)
+    }
+    fn isthmus_ga_NGA_Nbput_field(
+        handle: c_int, lo: *const c_int, hi: *const c_int, offset: c_int, bytes: c_int, at: *mut c_void, ld: *const c_int,
+        request: *mut c_long,
+    ) {
+        field(handle, (lo, hi), (offset, bytes), at, ld, Way::Put)?;
+        over(request)
+    }
     fn isthmus_ga_NGA_NbWait(request: *mut c_long) { over(request) }
     // 1: it is over.
     fn isthmus_ga_NGA_NbTest(request: *mut c_long) -> c_int {
