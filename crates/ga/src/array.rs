@@ -1,5 +1,7 @@
 //! Arrays, and the handles that programs know them by.
 
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use isthmus_armci::group::{self, Group};
@@ -577,6 +579,46 @@ pub fn find(handle: i32) -> Result<Arc<Array>> {
     }
 }
 
+/// Changes when a handle comes to stand for something else, or for nothing.
+static CHANGES: AtomicU64 = AtomicU64::new(0);
+
+fn changed() {
+    CHANGES.fetch_add(1, Ordering::Release);
+}
+
+/// An array that a thread used last.
+struct Last {
+    handle: i32,
+    changes: u64,
+    array: Arc<Array>,
+}
+
+thread_local! {
+    static LAST: Cell<Option<Last>> = const { Cell::new(None) };
+}
+
+/// Use the array of a handle for something short: as [`find`], but who uses the same again touches nothing that is shared.
+///
+/// # Errors
+/// It has none, or no memory yet; what `work` says.
+#[inline]
+pub fn with<R>(handle: i32, work: impl FnOnce(&Array) -> Result<R>) -> Result<R> {
+    let changes = CHANGES.load(Ordering::Acquire);
+    // While it is in use here it is nobody's: a call from within looks for itself.
+    let known = LAST.take().filter(|last| last.handle == handle && last.changes == changes);
+    let last = match known {
+        Some(last) => last,
+        None => Last {
+            handle,
+            changes,
+            array: find(handle)?,
+        },
+    };
+    let answer = work(&last.array);
+    LAST.set(Some(last));
+    answer
+}
+
 /// The handle of a new sparse array.
 ///
 /// # Errors
@@ -608,6 +650,7 @@ pub fn remove_sparse(handle: i32) -> Result<Arc<Sparse>> {
 
 /// Free the place of a handle, and make the handle invalid.
 fn forget(handle: i32) {
+    changed();
     if let Some((place, _)) = place_of(handle) {
         let mut slots = SLOTS.write().unwrap_or_else(PoisonError::into_inner);
         slots[place].entry = None;
@@ -617,6 +660,7 @@ fn forget(handle: i32) {
 
 /// Forget all handles, at the end. Bytes of memory that their arrays had.
 pub fn forget_all() -> u64 {
+    changed();
     let mut slots = SLOTS.write().unwrap_or_else(PoisonError::into_inner);
     let mut bytes = 0;
     for slot in slots.iter_mut() {
@@ -652,6 +696,7 @@ pub fn change_plan<R>(handle: i32, change: impl FnOnce(&mut Plan) -> Result<R>) 
 
 /// Put an array in the place of its plan, or of an array without it.
 pub fn replace(handle: i32, array: Array) {
+    changed();
     if let Some((place, _)) = place_of(handle) {
         let mut slots = SLOTS.write().unwrap_or_else(PoisonError::into_inner);
         slots[place].entry = Some(Entry::Ready(Arc::new(array)));
@@ -660,6 +705,7 @@ pub fn replace(handle: i32, array: Array) {
 
 /// Put a plan in the place of an array (`GA_Deallocate`).
 pub fn put_back(handle: i32, plan: Plan) {
+    changed();
     if let Some((place, _)) = place_of(handle) {
         let mut slots = SLOTS.write().unwrap_or_else(PoisonError::into_inner);
         slots[place].entry = Some(Entry::Planned(plan));

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_long, c_void};
 
 use super::{Number, entries, find, indexed, list, patch};
-use crate::array::Array;
+use crate::array::{self, Array};
 use crate::error::{Error, Result};
 use crate::onesided::{self, Buffer, Way};
 use crate::patch::MOST_DIMENSIONS;
@@ -50,20 +50,21 @@ unsafe fn transfer<I: Number>(
     ld: *const I,
     way: Way,
 ) -> Result<()> {
-    let array = find(handle)?;
-    let rank = array.rank();
-    // SAFETY: the caller's promise.
-    unsafe {
-        if !lo.is_null() && !hi.is_null() && (rank == 1 || !ld.is_null()) {
-            let (lo, hi, ld) = (few(lo, rank), few(hi, rank), few(ld, rank - 1));
-            if onesided::transfer_within(&array, &lo[..rank], &hi[..rank], at.cast(), &ld, way)? {
-                return Ok(());
+    array::with(handle, |array| {
+        let rank = array.rank();
+        // SAFETY: the caller's promise.
+        unsafe {
+            if !lo.is_null() && !hi.is_null() && (rank == 1 || !ld.is_null()) {
+                let (lo, hi, ld) = (few(lo, rank), few(hi, rank), few(ld, rank - 1));
+                if onesided::transfer_within(array, &lo[..rank], &hi[..rank], at.cast(), &ld, way)? {
+                    return Ok(());
+                }
             }
+            let patch = patch(array, lo, hi)?;
+            array.check(&patch)?;
+            onesided::transfer(array, &patch, &buffer(array, &patch, at, ld)?, way)
         }
-        let patch = patch(&array, lo, hi)?;
-        array.check(&patch)?;
-        onesided::transfer(&array, &patch, &buffer(&array, &patch, at, ld)?, way)
-    }
+    })
 }
 
 /// # Safety
@@ -269,11 +270,12 @@ indexed! {
         elements(&array, values, flat(&array, at, count.wide())?, Way::Accumulate(alpha.cast()))?
     }
     fn isthmus_ga_NGA_Read_inc, isthmus_ga_NGA_Read_inc64(handle: c_int, subscript: *const Index, by: c_long) -> c_long {
-        let array = find(handle)?;
         if subscript.is_null() {
             return Err(Error::argument("subscript is null"));
         }
-        onesided::read_inc(&array, &few(subscript, array.rank())[..array.rank()], by)?
+        array::with(handle, |array| {
+            onesided::read_inc(array, &few(subscript, array.rank())[..array.rank()], by)
+        })?
     }
 }
 
