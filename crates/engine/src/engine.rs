@@ -22,7 +22,7 @@ use crate::memory::Memory;
 use crate::memory::arena;
 use crate::ops::Ops;
 use crate::protocol::transfers::Transfers;
-use crate::rma::Serving;
+use crate::rma::{self, Serving};
 use crate::tunables;
 use crate::types::ContextId;
 
@@ -102,6 +102,7 @@ impl Engine {
         if self.matching.has_calls() || !self.serving.is_empty() {
             moved |= self.serve();
         }
+        moved |= rma::serve();
         self.deferred.patient = false;
         if self.deferred.seen {
             moved |= self.take_deferred(moved);

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | from [`crate::heap`] | loads and stores: every process of the job maps it |
 //! | the calling process's own | loads and stores |
+//! | any other, while its process waits inside the library | questions in shared memory, which that process answers (`mailbox.rs`) |
 //! | any other | single copies by the kernel ([`isthmus_transfer`]) |
 //! | any other, where these are refused | messages, which the target's progress serves |
 //!
@@ -24,10 +25,12 @@
 
 mod accumulate;
 mod atomic;
+mod attending;
 mod combine;
 mod flow;
 mod kernels;
 mod locks;
+mod mailbox;
 mod notify;
 mod region;
 mod service;
@@ -46,6 +49,8 @@ pub use combine::{Class, Combine, Kernel, Operator, Provider, provide_kernels, r
 pub use flow::{Flow, Pending};
 pub use notify::{notify, published, wait_for, wake};
 pub use region::{Atomicity, Region, RegionKey, deregister, register, register_as};
+pub(crate) use attending::Attending;
+pub(crate) use mailbox::serve;
 pub(crate) use service::Serving;
 pub use service::serve_others;
 pub use shared::{give_shared, shared_at, take_shared};

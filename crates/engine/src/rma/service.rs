@@ -8,11 +8,12 @@
 //! A call comes from a peer: region, offsets, lengths and the kernel's number are checked before anything is touched.
 
 use std::ops::Range;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use isthmus_transfer::{Layout, Span, local};
 
-use super::combine::{Class, Combine, Operator, find_kernel};
+use super::combine::{Class, Combine, FIRST_REGISTERED, Kernel, Operator, find_kernel};
 use super::flow::Flow;
 use super::region;
 use super::target::Target;
@@ -40,15 +41,37 @@ pub(super) enum What {
     CompareSwap = 5,
 }
 
+impl What {
+    /// From its number.
+    #[inline]
+    pub fn of(number: u32) -> Option<Self> {
+        Some(match number {
+            1 => Self::Put,
+            2 => Self::Get,
+            3 => Self::Accumulate,
+            4 => Self::GetAccumulate,
+            5 => Self::CompareSwap,
+            _ => return None,
+        })
+    }
+}
+
+/// What a peer asks for, in its numbers.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(super) struct Wanted {
+    pub what: u32,
+    pub region: u32,
+    pub class: u32,
+    pub operator: u32,
+    pub width: u32,
+    pub number: u32,
+}
+
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 struct Header {
-    what: u32,
-    region: u32,
-    class: u32,
-    operator: u32,
-    width: u32,
-    number: u32,
+    wanted: Wanted,
     spans: u64,
     /// Bytes of the region that are meant.
     bytes: u64,
@@ -175,53 +198,141 @@ fn execute(call: &[u8]) -> Option<Vec<u8>> {
         .collect();
     let at = Layout::Spans(&spans);
     let bytes = at.length();
-    let target = Target::attach(Peer(super::home().ok()?.me), region::own_key(header.region)?).ok()?;
-    let enough = |wanted: u64| (data.len() as u64 == wanted).then_some(());
     (bytes == header.bytes && bytes <= 16 * PIECE).then_some(())?;
-    let flow = Flow::new();
+    let wanted = header.wanted;
     let mut result = vec![0u8; bytes as usize];
-    let into = Layout::local(result.as_mut_ptr(), bytes);
-    let from = Layout::local(data.as_ptr(), bytes);
-    // SAFETY: lengths were compared, and the functions check offsets against the region, which is ours.
-    let done = unsafe {
-        match header.what {
-            what if what == What::Put as u32 => {
-                enough(bytes)?;
-                result.clear();
-                flow.put(&target, &at, &from)
-            }
-            what if what == What::Get as u32 => flow.get(&target, &at, &into),
-            what if what == What::Accumulate as u32 => {
-                enough(bytes)?;
-                let done = flow.accumulate(&target, &at, &from, combine(header)?);
-                result.clear();
-                done
-            }
-            what if what == What::GetAccumulate as u32 => {
-                enough(bytes)?;
-                flow.get_accumulate(&target, &at, &from, &into, combine(header)?)
-            }
-            what if what == What::CompareSwap as u32 => {
-                enough(2 * bytes)?;
-                let first = spans.first()?;
-                (u64::from(header.width) == bytes).then_some(())?;
-                let swap = data.as_ptr().add(bytes as usize);
-                flow.compare_swap(
-                    &target,
-                    first.address,
-                    header.width,
-                    data.as_ptr(),
-                    swap,
-                    result.as_mut_ptr(),
-                )
-            }
-            _ => return None,
-        }
-    };
-    done.ok().map(|_| result)
+    // SAFETY: the data is as long as is said, and the result has room for all bytes.
+    let done = with_own(wanted.region, |target| unsafe {
+        execute_on(target, wanted, &at, data.as_ptr(), data.len(), result.as_mut_ptr())
+    });
+    if wanted.what == What::Put as u32 || wanted.what == What::Accumulate as u32 {
+        result.clear();
+    }
+    done.map(|()| result)
 }
 
-fn combine(header: Header) -> Option<Combine> {
+/// Do what is asked to the `length` bytes from offset `at` on. False: it makes no sense.
+///
+/// # Safety
+/// `given` bytes must be readable at `data`, and if there are results, as many as are asked for writable at `result`.
+#[inline]
+pub(super) unsafe fn do_at(
+    wanted: Wanted,
+    at: u64,
+    length: u64,
+    data: *const u8,
+    given: usize,
+    result: *mut u8,
+) -> bool {
+    let done = with_own(wanted.region, |target| {
+        let flow = Flow::new();
+        let enough = |wanted: u64| (given as u64 == wanted).then_some(());
+        // SAFETY: the caller's promise; lengths are compared, and the functions check offsets against the region, which is ours.
+        unsafe {
+            match What::of(wanted.what)? {
+                What::Put => {
+                    enough(length)?;
+                    flow.put_bytes(target, at, data, given).ok()?;
+                }
+                What::Get => {
+                    flow.get_bytes(target, at, result, length as usize).ok()?;
+                }
+                _ => return execute_on(target, wanted, &Layout::contiguous(at, length), data, given, result),
+            }
+        }
+        Some(())
+    });
+    done.is_some()
+}
+
+/// Use the region of this process that has this number.
+#[inline]
+fn with_own(region: u32, f: impl FnOnce(&Target) -> Option<()>) -> Option<()> {
+    /// The last one that was asked for.
+    static LAST: Mutex<Option<(u32, u64, Target)>> = Mutex::new(None);
+    let now = region::generation();
+    // Another thread may be at it.
+    let mut last = LAST.try_lock();
+    if let Ok(last) = &last
+        && let Some((number, then, target)) = &**last
+        && (*number, *then) == (region, now)
+    {
+        return f(target);
+    }
+    let target = Target::attach(Peer(super::home().ok()?.me), region::own_key(region)?).ok()?;
+    let done = f(&target);
+    if let Ok(last) = &mut last {
+        **last = Some((region, now, target));
+    }
+    done
+}
+
+/// # Safety
+/// As for [`do_at`].
+unsafe fn execute_on(
+    target: &Target,
+    wanted: Wanted,
+    at: &Layout<'_>,
+    data: *const u8,
+    given: usize,
+    result: *mut u8,
+) -> Option<()> {
+    let bytes = at.length();
+    let enough = |wanted: u64| (given as u64 == wanted).then_some(());
+    let flow = Flow::new();
+    let into = Layout::local(result, bytes);
+    let from = Layout::local(data, bytes);
+    // SAFETY: lengths were compared, and the functions check offsets against the region, which is ours.
+    let done = unsafe {
+        match What::of(wanted.what)? {
+            What::Put => {
+                enough(bytes)?;
+                flow.put(target, at, &from)
+            }
+            What::Get => flow.get(target, at, &into),
+            What::Accumulate => {
+                enough(bytes)?;
+                flow.accumulate(target, at, &from, combine(wanted)?)
+            }
+            What::GetAccumulate => {
+                // A no-op looks at no operands.
+                let is_kept = wanted.operator == Operator::NoOp as u32;
+                enough(if is_kept && given == 0 { 0 } else { bytes })?;
+                flow.get_accumulate(target, at, &from, &into, combine(wanted)?)
+            }
+            What::CompareSwap => {
+                enough(2 * bytes)?;
+                (u64::from(wanted.width) == bytes).then_some(())?;
+                let first = at.cursor(0).block();
+                let swap = data.add(bytes as usize);
+                flow.compare_swap(target, first.address, wanted.width, data, swap, result)
+            }
+        }
+    };
+    done.ok().map(|_| ())
+}
+
+/// As [`find_kernel`], which may have to look through tables.
+fn find_last_kernel(number: u32) -> Option<Kernel> {
+    static LAST: Mutex<Option<(u32, Kernel)>> = Mutex::new(None);
+    if number < FIRST_REGISTERED {
+        return None;
+    }
+    let mut last = LAST.try_lock();
+    if let Ok(last) = &last
+        && let Some((known, kernel)) = **last
+        && known == number
+    {
+        return Some(kernel);
+    }
+    let kernel = find_kernel(number)?;
+    if let Ok(last) = &mut last {
+        **last = Some((number, kernel));
+    }
+    Some(kernel)
+}
+
+fn combine(header: Wanted) -> Option<Combine> {
     let class = match header.class {
         0 => Class::Signed,
         1 => Class::Unsigned,
@@ -241,7 +352,7 @@ fn combine(header: Header) -> Option<Combine> {
         8 => Operator::Xor,
         _ => Operator::Other,
     };
-    match find_kernel(header.number) {
+    match find_last_kernel(header.number) {
         // SAFETY: the kernel is the number's.
         Some(kernel) => unsafe { Combine::with(class, header.width, operator, header.number, kernel) },
         None => Combine::of(class, header.width, operator),
@@ -388,7 +499,7 @@ fn spans_of(at: &Layout<'_>, range: Range<u64>) -> Vec<Span> {
 }
 
 #[cold]
-fn refused(target: &Target) -> Error {
+pub(super) fn refused(target: &Target) -> Error {
     Error::BadKey {
         peer: target.peer().0,
         why: "it has no such region any more, or refuses the operation",
@@ -406,12 +517,14 @@ fn call(
 ) -> Result<Vec<u8>> {
     let bytes = spans.iter().map(|span| span.length).sum();
     let header = Header {
-        what: what as u32,
-        region: target.id(),
-        class: combine.map_or(0, |combine| combine.class as u32),
-        operator: combine.map_or(0, |combine| combine.operator as u32),
-        width,
-        number: combine.map_or(0, |combine| combine.number),
+        wanted: Wanted {
+            what: what as u32,
+            region: target.id(),
+            class: combine.map_or(0, |combine| combine.class as u32),
+            operator: combine.map_or(0, |combine| combine.operator as u32),
+            width,
+            number: combine.map_or(0, |combine| combine.number),
+        },
         spans: spans.len() as u64,
         bytes,
     };
