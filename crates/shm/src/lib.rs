@@ -14,6 +14,7 @@ pub mod doorbell;
 pub mod mailbox;
 pub mod post;
 pub mod registry;
+mod reserve;
 pub mod revocation;
 pub mod ring;
 pub mod segment;
