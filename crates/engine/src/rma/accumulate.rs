@@ -80,6 +80,15 @@ impl Flow {
         target.check(at, u64::from(combine.width))?;
         check_alive(target.peer())?;
         self.stores();
+        if target.is_elsewhere() {
+            let width = u64::from(combine.width);
+            let there = Layout::contiguous(at, width);
+            let from = (combine.operator != Operator::NoOp).then(|| Layout::local(operand, width));
+            let into = (!result.is_null()).then(|| Layout::local(result, width));
+            // SAFETY: the caller's promise.
+            unsafe { service::accumulates(target, &there, from.as_ref(), into.as_ref(), &combine, 0..width) }?;
+            return Ok(Pending::DONE);
+        }
         // SAFETY: the caller's promise, and the element is in the region.
         unsafe { in_a_row(target, at, operand, result, 1, &combine) }?;
         Ok(Pending::DONE)

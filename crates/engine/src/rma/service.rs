@@ -4,6 +4,8 @@
 //! calls like any message, does what they ask by the same functions that the target uses on its own memory, under the same locks, and
 //! answers. The origin waits for the answer, so an operation is over when its function comes back, as it is by other means.
 //!
+//! The layers above have calls of their own ([`super::active`]), which come the same way.
+//!
 //! # Safety
 //! A call comes from a peer: region, offsets, lengths and the kernel's number are checked before anything is touched.
 
@@ -12,6 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use isthmus_transfer::{Layout, Span, local};
 
+use super::active::{self, Served};
 use super::combine::{Class, Combine, Operator, find_kernel};
 use super::flow::Flow;
 use super::region;
@@ -38,7 +41,12 @@ pub(super) enum What {
     Accumulate = 3,
     GetAccumulate = 4,
     CompareSwap = 5,
+    /// What a layer above understands: the data.
+    Active = 6,
 }
+
+/// The tag of a call that nobody waits for an answer to.
+const ONE_WAY: i32 = 0;
 
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
@@ -57,14 +65,22 @@ struct Header {
 const HEADER: usize = size_of::<Header>();
 const SPAN: usize = size_of::<Span>();
 
-/// A call that is being received, or an answer that is on its way.
+/// A call that is being received, or something that is on its way to `from`.
 #[derive(Debug)]
 pub(crate) struct Serving {
     op: u32,
     from: u32,
     tag: i32,
     bytes: Vec<u8>,
-    is_answer: bool,
+    is_sent: bool,
+}
+
+/// A call that a layer above cannot answer yet. It is asked again in every round of progress.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    from: u32,
+    tag: i32,
+    bytes: Vec<u8>,
 }
 
 impl Engine {
@@ -89,7 +105,7 @@ impl Engine {
                 from: arrival.source as u32,
                 tag: arrival.tag,
                 bytes,
-                is_answer: false,
+                is_sent: false,
             });
         }
         self.matching.calls_taken();
@@ -108,36 +124,74 @@ impl Engine {
                 from,
                 tag,
                 bytes,
-                is_answer,
+                is_sent,
                 ..
-            } = self.serving.swap_remove(at);
-            if !is_answer && !outcome.peer_failed && from < self.segment.ranks() {
+            } = self.serving.remove(at);
+            if !is_sent && !outcome.peer_failed && from < self.segment.ranks() {
                 counters::RMA_SERVED.add(1);
-                self.answer_call(from, tag, execute(&bytes));
+                match active_call(&bytes) {
+                    Some(_) => moved |= self.ask_above(Asked { from, tag, bytes }),
+                    None => self.answer_call(from, tag, execute(&bytes)),
+                }
             }
+        }
+        for asked in std::mem::take(&mut self.asked) {
+            moved |= self.ask_above(asked);
         }
         moved
     }
 
+    /// Ask the layer above, now or again. True: it has answered.
+    fn ask_above(&mut self, asked: Asked) -> bool {
+        let answer = match active_call(&asked.bytes).map_or(Served::Refused, |data| active::handle(asked.from, data)) {
+            Served::Later => {
+                self.asked.push(asked);
+                return false;
+            }
+            Served::Done(answer) => Some(answer),
+            Served::Refused => None,
+        };
+        self.answer_call(asked.from, asked.tag, answer);
+        // Threads may wait for what the layer has changed.
+        self.ops.news = true;
+        true
+    }
+
+    /// Send a call that nobody waits for.
+    pub(super) fn tell_above(&mut self, to: u32, data: &[u8]) -> Result<()> {
+        let header = Header::of(What::Active, 0);
+        self.post(to, CALLS, ONE_WAY, message(&header, &[], data))
+    }
+
     fn answer_call(&mut self, to: u32, tag: i32, answer: Option<Vec<u8>>) {
+        if tag == ONE_WAY {
+            return;
+        }
         let mut bytes = vec![u8::from(answer.is_some())];
         bytes.extend(answer.unwrap_or_default());
+        // Who has failed waits for nothing.
+        let _ = self.post(to, ANSWERS, tag, bytes);
+    }
+
+    /// Send bytes, which are kept until they have gone.
+    fn post(&mut self, to: u32, context: ContextId, tag: i32, bytes: Vec<u8>) -> Result<()> {
         let posting = Posting {
-            context: ANSWERS,
+            context,
             source: self.me as i32,
             tag,
         };
         let (from, length) = (Buffer::source(bytes.as_ptr()), bytes.len());
-        // SAFETY: as above.
-        if let Ok(Some(op)) = unsafe { self.send(Mode::Standard, to, posting, from, length) } {
+        // SAFETY: the bytes stay where they are until the send is over: `serving` keeps them.
+        if let Some(op) = unsafe { self.send(Mode::Standard, to, posting, from, length) }? {
             self.serving.push(Serving {
                 op,
                 from: to,
                 tag,
                 bytes,
-                is_answer: true,
+                is_sent: true,
             });
         }
+        Ok(())
     }
 }
 
@@ -145,7 +199,7 @@ impl Engine {
 /// does with its own. For the synchronisation of models that does not enter the engine otherwise. Does not block.
 #[inline]
 pub fn serve_others() {
-    if region::has_ordinary() {
+    if region::has_callable() {
         serve_now_and_then();
     }
 }
@@ -160,6 +214,14 @@ fn serve_now_and_then() {
     if turn.is_multiple_of(SHARE) {
         enter().poll();
     }
+}
+
+/// What an active message says; `None`: the call is another one.
+fn active_call(call: &[u8]) -> Option<&[u8]> {
+    let (header, rest) = call.split_at_checked(HEADER)?;
+    // SAFETY: as many bytes; any bits are numbers.
+    let header = unsafe { header.as_ptr().cast::<Header>().read_unaligned() };
+    (header.what == What::Active as u32).then_some(rest)
 }
 
 /// Do what a call asks; `None`: it makes no sense.
@@ -395,7 +457,34 @@ fn refused(target: &Target) -> Error {
     }
 }
 
-/// Ask the target, and wait for its answer. Blocks, and makes progress.
+impl Header {
+    fn of(what: What, region: u32) -> Self {
+        Self {
+            what: what as u32,
+            region,
+            class: 0,
+            operator: 0,
+            width: 0,
+            number: 0,
+            spans: 0,
+            bytes: 0,
+        }
+    }
+}
+
+/// A call, as it is sent.
+fn message(header: &Header, spans: &[Span], data: &[u8]) -> Vec<u8> {
+    let mut message = Vec::with_capacity(HEADER + size_of_val(spans) + data.len());
+    // SAFETY: plain numbers without holes, read as bytes.
+    unsafe {
+        message.extend_from_slice(std::slice::from_raw_parts(std::ptr::from_ref(header).cast(), HEADER));
+        message.extend_from_slice(std::slice::from_raw_parts(spans.as_ptr().cast(), size_of_val(spans)));
+    }
+    message.extend_from_slice(data);
+    message
+}
+
+/// Ask the target to do something to its region, and wait for its answer. Blocks, and makes progress.
 fn call(
     target: &Target,
     what: What,
@@ -406,26 +495,26 @@ fn call(
 ) -> Result<Vec<u8>> {
     let bytes = spans.iter().map(|span| span.length).sum();
     let header = Header {
-        what: what as u32,
-        region: target.id(),
         class: combine.map_or(0, |combine| combine.class as u32),
         operator: combine.map_or(0, |combine| combine.operator as u32),
         width,
         number: combine.map_or(0, |combine| combine.number),
         spans: spans.len() as u64,
         bytes,
+        ..Header::of(what, target.id())
     };
-    let mut message = Vec::with_capacity(HEADER + spans.len() * SPAN + data.len());
-    // SAFETY: plain numbers without holes, read as bytes.
-    unsafe {
-        message.extend_from_slice(std::slice::from_raw_parts((&raw const header).cast::<u8>(), HEADER));
-        message.extend_from_slice(std::slice::from_raw_parts(
-            spans.as_ptr().cast::<u8>(),
-            spans.len() * SPAN,
-        ));
-    }
-    message.extend_from_slice(data);
-    let mut answer = vec![0u8; 1 + bytes as usize];
+    let answer = exchange(target.peer(), &message(&header, spans, data), bytes as usize)?;
+    answer.ok_or_else(|| refused(target))
+}
+
+/// Ask the layer above at a peer, and wait for its answer, of so many bytes at most; `None`: it refuses.
+pub(super) fn ask_above(peer: Peer, data: &[u8], longest: usize) -> Result<Option<Vec<u8>>> {
+    exchange(peer, &message(&Header::of(What::Active, 0), &[], data), longest)
+}
+
+/// Send a call, and wait for its answer, of so many bytes at most; `None`: it was refused. Blocks, and makes progress.
+fn exchange(peer: Peer, message: &[u8], longest: usize) -> Result<Option<Vec<u8>>> {
+    let mut answer = vec![0u8; 1 + longest];
     let mut inside = enter();
     let posting = Posting {
         context: CALLS,
@@ -436,13 +525,13 @@ fn call(
     // SAFETY: both buffers live until both operations are over, which `settle` waits for.
     let (receive, send) = unsafe {
         let receive = inside.receive(
-            Some(target.peer()),
+            Some(peer),
             ANSWERS,
             Some(posting.tag),
             answer.as_mut_ptr(),
             answer.len(),
         )?;
-        let send = inside.send(Mode::Standard, target.peer(), posting, message.as_ptr(), message.len());
+        let send = inside.send(Mode::Standard, peer, posting, message.as_ptr(), message.len());
         (receive, send)
     };
     let send = match send {
@@ -459,13 +548,13 @@ fn call(
     let came = settle(&mut inside, receive)?;
     drop(inside);
     match came {
-        Some(length) if sent && length > 0 && answer[0] == 1 => {
+        Some(length) if sent && length > 0 && length as usize <= answer.len() && answer[0] == 1 => {
             answer.truncate(length as usize);
             answer.remove(0);
-            Ok(answer)
+            Ok(Some(answer))
         }
-        Some(_) if sent => Err(refused(target)),
-        _ => Err(Error::PeerFailed { peer: target.peer().0 }),
+        Some(_) if sent => Ok(None),
+        _ => Err(Error::PeerFailed { peer: peer.0 }),
     }
 }
 
