@@ -23,7 +23,7 @@ use crate::memory::arena;
 use crate::ops::Ops;
 use crate::protocol::transfers::Transfers;
 use crate::rma::{Asked, Serving};
-use crate::tunables;
+use crate::tunables::{self, Origin};
 use crate::types::ContextId;
 
 use arrivals::{Deferred, PATIENCE};
@@ -55,6 +55,15 @@ pub(crate) struct Engine {
     done: Vec<u32>,
 }
 
+/// Bytes of unmatched payload that this rank keeps: unless somebody has said how many, all ranks together fill no more than a quarter of
+/// what there was when the job began.
+fn unexpected_limit(segment: &Segment) -> u64 {
+    match tunables::UNEXPECTED_LIMIT.value() {
+        (limit, Origin::Default) => limit.min(segment.memory_at_start() / 4 / u64::from(segment.ranks())),
+        (limit, _) => limit,
+    }
+}
+
 impl Engine {
     pub fn new(segment: &'static Segment, me: u32, fence_needed: bool, lifeline: Option<OwnedFd>) -> Self {
         Self {
@@ -64,7 +73,7 @@ impl Engine {
             membership: Membership::new(lifeline),
             channels: Channels::new(segment, me, fence_needed),
             ops: Ops::default(),
-            matching: Matching::new(tunables::UNEXPECTED_LIMIT.get()),
+            matching: Matching::new(unexpected_limit(segment)),
             transfers: Transfers::new(segment.ranks()),
             awaited: me,
             meeting: (None, None),

@@ -178,3 +178,14 @@ pub unsafe fn shared_at(fd: &OwnedFd, offset: u64, length: usize, address: NonNu
     }
     Ok(())
 }
+
+/// Make the pages of private memory present, as writing to each would. A kernel that cannot leaves it at that.
+pub fn populate(memory: &mut [std::mem::MaybeUninit<u8>]) {
+    const PAGE: usize = 4096;
+    let first = memory.as_mut_ptr().addr().next_multiple_of(PAGE) - memory.as_mut_ptr().addr();
+    if let Some(pages) = memory.get_mut(first..).filter(|pages| pages.len() >= PAGE) {
+        let length = pages.len() / PAGE * PAGE;
+        // SAFETY: the pages lie within memory that is the caller's alone; the advice changes no byte of it.
+        unsafe { libc::madvise(pages.as_mut_ptr().cast(), length, libc::MADV_POPULATE_WRITE) };
+    }
+}

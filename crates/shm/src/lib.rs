@@ -13,6 +13,7 @@ pub mod directory;
 pub mod doorbell;
 pub mod post;
 pub mod registry;
+mod reserve;
 pub mod revocation;
 pub mod ring;
 pub mod segment;

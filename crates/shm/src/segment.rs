@@ -31,16 +31,16 @@
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 
-use isthmus_os::error::errno;
 use isthmus_os::mmap::Mapping;
-use isthmus_os::{checker, cpu, huge, limits, memfd, memory};
+use isthmus_os::{checker, cpu, huge, limits, memfd};
 
 use crate::card::Card;
+use crate::reserve;
 use crate::slot::Slot;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 const MAGIC: u64 = 0x5355_4d48_5453_4901; // "\x01ISTHMUS"
-const LAYOUT_VERSION: u32 = 9;
+const LAYOUT_VERSION: u32 = 10;
 const PAGE: u64 = 4096;
 /// Address space a job may grow into; only what is reserved costs memory.
 const LIMITS: [u64; 4] = [64 << 30, 16 << 30, 2 << 30, 256 << 20];
@@ -110,6 +110,10 @@ struct Header {
     directory: AtomicU64,
     /// A bit for each warning that somebody has given.
     said: AtomicU64,
+    /// Bytes that ranks are taking at this moment: see [`crate::reserve`].
+    taking: AtomicU64,
+    /// Bytes that the job could have when it was made.
+    memory: u64,
 }
 
 /// A mapped job segment.
@@ -204,12 +208,12 @@ pub fn create_on(ranks: u32, nonce: [u8; 16], nodes: Option<&Nodes>) -> Result<O
     let fd = memfd::create(c"isthmus-job")?;
     let count = nodes.map_or(0, |nodes| nodes.of.iter().max().map_or(1, |last| last + 1));
     let arena = arena(ranks, count);
-    refuse_if_short(arena)?;
+    let memory = reserve::refuse_if_short(arena)?;
     let limit = largest_mapping(&fd, LIMITS[0])?;
     limits::with_largest_files(|| {
         // Where our limit on files is too low even so, a rank will hear of it that needs more than it allows.
         let _ = memfd::extend(&fd, limit);
-        reserve(&fd, 0, arena)
+        reserve::reserve(&fd, 0, arena)
     })?;
     let mapping = Mapping::shared(&fd, arena as usize)?;
     let cpus = cpu::usable() as u64;
@@ -229,6 +233,8 @@ pub fn create_on(ranks: u32, nonce: [u8; 16], nodes: Option<&Nodes>) -> Result<O
         numbers: AtomicU64::new(0),
         directory: AtomicU64::new(0),
         said: AtomicU64::new(0),
+        taking: AtomicU64::new(0),
+        memory,
     };
     // SAFETY: the first page is reserved and mapped, nobody else has the descriptor yet.
     unsafe { mapping.base().cast::<Header>().write(header) };
@@ -254,31 +260,6 @@ fn largest_mapping(fd: &OwnedFd, most: u64) -> Result<u64, Error> {
         }
     }
     Err(last.map_or(Error::Foreign, Error::Os))
-}
-
-/// Back a part of the file with memory.
-fn reserve(fd: &OwnedFd, at: u64, length: u64) -> Result<(), Error> {
-    memfd::reserve(fd, at, length).map_err(|error| match error.errno {
-        errno::EFBIG => Error::Exhausted {
-            wanted: length,
-            left: memfd::length(fd).unwrap_or(at).saturating_sub(at),
-            limit: "size of files, `ulimit -f`",
-        },
-        _ => error.into(),
-    })
-}
-
-fn refuse_if_short(wanted: u64) -> Result<(), Error> {
-    let left = memory::available();
-    if wanted < left {
-        Ok(())
-    } else {
-        Err(Error::Exhausted {
-            wanted,
-            left,
-            limit: "memory of the machine or cgroup",
-        })
-    }
 }
 
 /// Where every process of a job maps its segment, if nothing else is there: so an address in it usually is the same
@@ -447,6 +428,11 @@ impl Segment {
         (self.nodes != 0).then(|| unsafe { self.pointer(at).cast().as_ref() })
     }
 
+    /// Bytes of memory that the job could have when it was made.
+    pub fn memory_at_start(&self) -> u64 {
+        self.header().memory
+    }
+
     /// CPUs that the job may use.
     pub fn cpus(&self) -> u32 {
         self.cpus
@@ -579,12 +565,15 @@ impl Segment {
         self.header().numbers.fetch_add(u64::from(count), Ordering::Relaxed)
     }
 
-    /// Take `length` bytes, zeroed, aligned to a page. Blocks no longer than the kernel takes to find the memory.
+    /// Take `length` bytes, zeroed, aligned to a page. Blocks no longer than the kernel takes to find the memory, for us and for those who
+    /// are taking what could leave too little.
     pub fn allocate(&self, length: u64) -> Result<Offset, Error> {
         let length = length.next_multiple_of(PAGE);
-        self.refuse_if_short(length)?;
         let at = self.advance(length)?;
-        reserve(&self.fd, at, length).inspect_err(|_| self.retreat(at, length))?;
+        self.reserve(at, length).inspect_err(|_| {
+            self.unback(Offset(at), length);
+            self.retreat(at, length);
+        })?;
         Ok(Offset(at))
     }
 
@@ -593,15 +582,13 @@ impl Segment {
         let length = length.next_multiple_of(PAGE);
         let at = self.advance(length)?;
         // With its last page the file is long enough, so that no access in between can be a SIGBUS.
-        reserve(&self.fd, at + length - PAGE, PAGE).inspect_err(|_| self.retreat(at, length))?;
+        reserve::reserve(&self.fd, at + length - PAGE, PAGE).inspect_err(|_| self.retreat(at, length))?;
         Ok(Offset(at))
     }
 
-    /// Put memory behind whole pages that were taken. What has memory keeps it. Blocks no longer than the kernel takes to
-    /// find the memory; on an error, some may have been found.
+    /// Put memory behind whole pages that were taken. What has memory keeps it. Blocks as [`Self::allocate`]; on an error, some may have been found.
     pub fn back(&self, at: Offset, length: u64) -> Result<(), Error> {
-        self.refuse_if_short(length)?;
-        reserve(&self.fd, at.0, length)
+        self.reserve(at.0, length)
     }
 
     /// Give the memory behind whole pages back to the machine; their addresses stay taken, and read as zeros. False: the
@@ -633,14 +620,20 @@ impl Segment {
         Ok(memfd::memory(&self.fd)?)
     }
 
-    /// Looking costs some 100 us, so many small requests are looked at as one large one.
-    fn refuse_if_short(&self, wanted: u64) -> Result<(), Error> {
-        let unseen = self.unseen.fetch_add(wanted, Ordering::Relaxed).saturating_add(wanted);
+    /// Have `take` take `length` bytes of this process's own memory, with all pages present, unless as much is not left beside what
+    /// ranks are taking of the segment. Blocks as [`Self::allocate`].
+    pub fn beside<T>(&self, length: u64, take: impl FnOnce() -> T) -> Result<T, Error> {
+        reserve::beside(&self.header().taking, length, take)
+    }
+
+    /// Looking how much is left costs some 100 us, so many small requests are looked at as one large one.
+    fn reserve(&self, at: u64, length: u64) -> Result<(), Error> {
+        let unseen = self.unseen.fetch_add(length, Ordering::Relaxed).saturating_add(length);
         if unseen < CAREFUL_FROM {
-            return Ok(());
+            return reserve::reserve(&self.fd, at, length);
         }
         self.unseen.store(0, Ordering::Relaxed);
-        refuse_if_short(wanted)
+        reserve::reserve_counted(&self.header().taking, &self.fd, at, length)
     }
 
     /// Move the end of what is taken.

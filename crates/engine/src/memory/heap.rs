@@ -79,6 +79,16 @@ pub fn allocate(length: u64, alignment: u64) -> crate::Result<NonNull<u8>> {
     Ok(heap.address(block))
 }
 
+/// Have `take` take `length` bytes of this process's own memory, with all pages present: refused if as much is not left beside what
+/// other ranks are taking. Blocks as [`allocate`].
+///
+/// # Errors
+/// There is no more; the engine has not booted.
+pub fn beside<T>(length: u64, take: impl FnOnce() -> T) -> crate::Result<T> {
+    let segment = segment().ok_or_else(|| Error::Boot("no memory is shared with peers".into()))?;
+    Ok(segment.beside(length, take)?)
+}
+
 /// Is there anybody to share memory with?
 pub fn has_peers() -> bool {
     state() == State::Inside && heap().as_ref().is_some_and(|heap| heap.segment.ranks() > 1)

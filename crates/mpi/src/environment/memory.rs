@@ -8,6 +8,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use isthmus_engine::{heap, tunables};
 use isthmus_os::memory;
+use isthmus_os::mmap::populate;
 
 use crate::error::Result;
 use crate::fail;
@@ -50,18 +51,27 @@ pub fn alloc_mem(size: i64, info: Option<&Info>) -> Result<*mut c_void> {
     {
         return Ok(base.as_ptr().cast());
     }
-    if bytes >= LARGE && bytes as u64 > memory::available() {
-        return Err(no_memory(size));
-    }
     // Each call answers an address of its own, so nothing is a byte.
     let layout = Layout::from_size_align(bytes.max(1), alignment).map_err(|_| no_memory(size))?;
     // SAFETY: the layout's size is not 0.
-    let base = unsafe { alloc(layout) };
-    if base.is_null() {
-        return Err(no_memory(size));
-    }
-    live().insert(base.addr(), layout);
-    Ok(base.cast())
+    let take = || NonNull::new(unsafe { alloc(layout) });
+    let base = match bytes >= LARGE {
+        false => take(),
+        true if heap::has_peers() => heap::beside(bytes as u64, || take().inspect(|&base| make_present(base, bytes)))
+            .ok()
+            .flatten(),
+        true if bytes as u64 > memory::available() => None,
+        true => take(),
+    };
+    let base = base.ok_or_else(|| no_memory(size))?;
+    live().insert(base.as_ptr().addr(), layout);
+    Ok(base.as_ptr().cast())
+}
+
+/// What was found to be left is taken now: ranks that take theirs later, all at once, would have been promised the same.
+fn make_present(base: NonNull<u8>, bytes: usize) {
+    // SAFETY: `alloc` has just given these bytes, and nobody else knows them.
+    populate(unsafe { std::slice::from_raw_parts_mut(base.as_ptr().cast(), bytes) });
 }
 
 #[cold]
