@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use super::service;
 use crate::types::Peer;
-use crate::{Error, Result, enter};
+use crate::{Error, Result};
 
 /// What becomes of an active message.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub(super) fn handle(from: u32, data: &[u8]) -> Served {
 /// # Errors
 /// There is no memory for it.
 pub fn tell(peer: Peer, data: &[u8]) -> Result<()> {
-    match enter().engine().tell_above(peer.0, data) {
+    match service::tell_above(peer, data) {
         Err(Error::PeerFailed { .. }) => Ok(()),
         told => told,
     }

@@ -157,12 +157,6 @@ impl Engine {
         true
     }
 
-    /// Send a call that nobody waits for.
-    pub(super) fn tell_above(&mut self, to: u32, data: &[u8]) -> Result<()> {
-        let header = Header::of(What::Active, 0);
-        self.post(to, CALLS, ONE_WAY, message(&header, &[], data))
-    }
-
     fn answer_call(&mut self, to: u32, tag: i32, answer: Option<Vec<u8>>) {
         if tag == ONE_WAY {
             return;
@@ -505,6 +499,12 @@ fn call(
     };
     let answer = exchange(target.peer(), &message(&header, spans, data), bytes as usize)?;
     answer.ok_or_else(|| refused(target))
+}
+
+/// Send the layer above at a peer what nobody waits for. Does not block.
+pub(super) fn tell_above(peer: Peer, data: &[u8]) -> Result<()> {
+    let message = message(&Header::of(What::Active, 0), &[], data);
+    enter().engine().post(peer.0, CALLS, ONE_WAY, message)
 }
 
 /// Ask the layer above at a peer, and wait for its answer, of so many bytes at most; `None`: it refuses.
