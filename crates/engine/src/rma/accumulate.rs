@@ -10,8 +10,8 @@ use isthmus_transfer::{Direction, Layout};
 use super::combine::{Combine, Operator, WIDEST};
 use super::flow::{Flow, Pending, check_alive};
 use super::locks::SPAN;
-use super::region::Atomicity;
 use super::mailbox::{Asked, Sides};
+use super::region::Atomicity;
 use super::service::What;
 use super::target::Target;
 use super::{atomic, home, locks, mailbox, service};
@@ -84,6 +84,15 @@ impl Flow {
         target.check(at, u64::from(combine.width))?;
         check_alive(target.peer())?;
         self.stores();
+        if target.is_elsewhere() {
+            let width = u64::from(combine.width);
+            let there = Layout::contiguous(at, width);
+            let from = (combine.operator != Operator::NoOp).then(|| Layout::local(operand, width));
+            let into = (!result.is_null()).then(|| Layout::local(result, width));
+            // SAFETY: the caller's promise.
+            unsafe { service::accumulates(target, &there, from.as_ref(), into.as_ref(), &combine, 0..width) }?;
+            return Ok(Pending::DONE);
+        }
         // SAFETY: the caller's promise, and the element is in the region.
         unsafe { in_a_row(target, at, operand, result, 1, &combine) }?;
         Ok(Pending::DONE)
@@ -134,7 +143,14 @@ impl Flow {
             let done = unsafe {
                 operands.as_mut_ptr().copy_from_nonoverlapping(compare, bytes);
                 operands.as_mut_ptr().add(bytes).copy_from_nonoverlapping(swap, bytes);
-                mailbox::ask(target, asked, at, bytes, (operands.as_ptr(), 2 * bytes), (result, bytes))?
+                mailbox::ask(
+                    target,
+                    asked,
+                    at,
+                    bytes,
+                    (operands.as_ptr(), 2 * bytes),
+                    (result, bytes),
+                )?
             };
             if done {
                 return Ok(Pending::DONE);
@@ -314,7 +330,14 @@ unsafe fn by_mailbox(
             let skip = range.start as usize;
             let operand = operand.wrapping_add(skip);
             let result = if result.is_null() { result } else { result.add(skip) };
-            under_locks(target, at + range.start, operand, result, length(&range) / width, combine)
+            under_locks(
+                target,
+                at + range.start,
+                operand,
+                result,
+                length(&range) / width,
+                combine,
+            )
         },
     };
     mailbox::ask_in_pieces(target, asked, at, 0..bytes as u64, width as u64, &mut sides)

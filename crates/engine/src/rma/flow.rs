@@ -280,7 +280,10 @@ unsafe fn by_single_copy(
     direction: Direction,
     range: Range<u64>,
 ) -> Result<Pending> {
-    let Range { start: mut done, end: length } = range;
+    let Range {
+        start: mut done,
+        end: length,
+    } = range;
     while let Some(transfer) = target.transfer(direction) {
         let moved = with_address(target, at, |there| {
             // SAFETY: the caller's promise; the peer exposes its region.

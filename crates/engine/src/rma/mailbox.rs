@@ -24,8 +24,8 @@ use isthmus_shm::mailbox::{ANSWER, Answered, Mailbox, QUESTION, Turn};
 
 use super::attending::{self, Attending};
 use super::combine::Combine;
+use super::execute::{self, Wanted, What};
 use super::notify::wait_watching;
-use super::service::{Wanted, What};
 use super::target::Target;
 use super::{Home, home, is_dead, service};
 use crate::membership::boot;
@@ -183,12 +183,24 @@ impl Mailboxes {
             number: question.number,
         };
         // SAFETY: operands and results are so long, and the box is ours.
-        unsafe { service::do_at(wanted, question.at, u64::from(question.length), operands, given, results) }
+        unsafe {
+            execute::do_at(
+                wanted,
+                question.at,
+                u64::from(question.length),
+                operands,
+                given,
+                results,
+            )
+        }
     }
 
     /// The room of a box.
     fn room(&self, index: usize) -> *mut u8 {
-        std::ptr::from_ref(self).cast_mut().cast::<u8>().wrapping_add(size_of::<Self>() + index * ROOM)
+        std::ptr::from_ref(self)
+            .cast_mut()
+            .cast::<u8>()
+            .wrapping_add(size_of::<Self>() + index * ROOM)
     }
 
     /// Where the operands of a box lie.
@@ -218,6 +230,7 @@ impl Question {
         match What::of(u32::from(self.what))? {
             What::Put | What::Accumulate => Some(0),
             What::Get | What::GetAccumulate | What::CompareSwap => Some(self.length as usize),
+            What::Active => None,
         }
     }
 }
@@ -536,7 +549,10 @@ pub(super) fn ask_in_pieces(
         if end == End::Done {
             any = true;
             if is_wanted {
-                (sides.read)(part.clone(), boxes.results(index, if is_given { length } else { 0 }, length));
+                (sides.read)(
+                    part.clone(),
+                    boxes.results(index, if is_given { length } else { 0 }, length),
+                );
             }
         }
         boxes.leave(index, turn, end);

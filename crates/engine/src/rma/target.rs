@@ -26,6 +26,7 @@ pub struct Target {
     direct: usize,
     is_direct: bool,
     is_shared: bool,
+    is_elsewhere: bool,
     atomicity: Atomicity,
     pub(super) locks: &'static Locks,
     pub(super) phase: u8,
@@ -41,20 +42,15 @@ impl Target {
     /// The region that `key` names, which must be one of `peer`. Does not block, and reaches nothing yet.
     ///
     /// # Errors
-    /// The key makes no sense ([`Error::BadKey`]), or its owner is on another node ([`Error::Unreachable`]).
+    /// The key makes no sense ([`Error::BadKey`]).
     pub fn attach(peer: Peer, key: RegionKey) -> Result<Self> {
-        if super::home()?.segment.is_elsewhere(peer.0) {
-            return Err(Error::Unreachable {
-                peer: peer.0,
-                why: "it is on another node, and one-sided communication between nodes is not there yet".into(),
-            });
-        }
         let Parsed {
             id,
             base,
             length,
             direct,
             is_shared,
+            is_elsewhere,
             locks,
             phase,
             atomicity,
@@ -67,6 +63,7 @@ impl Target {
             direct: direct.unwrap_or(0),
             is_direct: direct.is_some(),
             is_shared,
+            is_elsewhere,
             atomicity,
             locks,
             phase,
@@ -91,7 +88,14 @@ impl Target {
     /// Can its bytes be reached by nothing but calls?
     #[inline]
     pub(super) fn needs_calls(&self) -> bool {
-        !self.is_direct && (self.transfer(Direction::Pull).is_none() || self.transfer(Direction::Push).is_none())
+        self.is_elsewhere
+            || !self.is_direct && (self.transfer(Direction::Pull).is_none() || self.transfer(Direction::Push).is_none())
+    }
+
+    /// Is its owner on another node?
+    #[inline]
+    pub fn is_elsewhere(&self) -> bool {
+        self.is_elsewhere
     }
 
     /// Its bytes.
@@ -123,7 +127,7 @@ impl Target {
     pub(super) fn mailboxes(&self) -> Option<&'static Mailboxes> {
         match self.mailboxes.get() {
             Some(boxes) => Some(boxes),
-            None if self.is_direct => None,
+            None if self.is_direct || self.is_elsewhere => None,
             None => {
                 let boxes = mailbox::at(&self.locks.mailboxes)?;
                 Some(self.mailboxes.get_or_init(|| boxes))
@@ -188,7 +192,7 @@ impl Target {
 
     /// What copies in this direction; `None`: nothing does.
     pub(super) fn transfer(&self, direction: Direction) -> Option<&'static dyn Transfer> {
-        if self.refused[direction as usize].load(Ordering::Relaxed) {
+        if self.is_elsewhere || self.refused[direction as usize].load(Ordering::Relaxed) {
             return None;
         }
         if let Some(transfer) = self.transfer.get() {
