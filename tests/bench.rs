@@ -79,7 +79,14 @@ fn bandwidth() -> Result<()> {
 
 #[test]
 fn exchange() -> Result<()> {
-    shows("exchange", "exchange", 6)
+    shows("exchange", "exchange", 6)?;
+    shows("exchange --neighbours 2 --ranks 2,3,5", "exchange-2", 6)?;
+    shows("exchange --neighbours 4 --real --ranks 3,8", "exchange-4-real", 4)
+}
+
+#[test]
+fn calls() -> Result<()> {
+    shows_tables("calls --ranks 2,4", &[("calls-2", 47), ("calls-4", 47)])
 }
 
 #[test]
@@ -110,7 +117,8 @@ fn collectives() -> Result<()> {
         "collectives --ranks 4 --nonblocking --sizes 8,4K",
         "collectives-nonblocking-4",
         17,
-    )
+    )?;
+    shows("collectives --ranks 33 --of barrier,alltoall", "collectives-33", 3)
 }
 
 #[test]

@@ -12,7 +12,9 @@ use isthmus_os::{cpu, interrupt, topology};
 
 use crate::prefix::Prefix;
 
+mod calls;
 mod catalogue;
+mod exchange;
 mod experiment;
 mod ga;
 mod library;
@@ -33,6 +35,7 @@ mod target;
 pub mod tune;
 mod workshop;
 
+use exchange::{Exchange, Neighbours};
 use experiment::Experiment;
 use library::{Library, Name};
 use paper::Paper;
@@ -123,8 +126,10 @@ enum What {
     Bandwidth(Sizes),
     /// Bandwidth between two ranks, both ways at once, in windows of 64 messages, by size
     Bibandwidth(Sizes),
-    /// Ring exchange by MPI_Sendrecv on 3, 4 and 8 ranks, by size
+    /// Exchange with neighbours: in a ring by MPI_Sendrecv on 3, 4 and 8 ranks, or with two or four of them on up to 32 ranks, by size
     Exchange {
+        #[command(flatten)]
+        exchange: Exchange,
         #[command(flatten)]
         ranks: Ranks,
         #[command(flatten)]
@@ -177,6 +182,16 @@ enum What {
         #[command(flatten)]
         sizes: Sizes,
     },
+    /// Procedures that programs call in a loop and that no other experiment times: on 2, 4 and 16 ranks
+    Calls {
+        /// These procedures only
+        #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = calls::names())]
+        of: Vec<String>,
+        #[command(flatten)]
+        ranks: Ranks,
+        #[command(flatten)]
+        sizes: Sizes,
+    },
     /// Launch, initialise and finalize 4 ranks
     Launch,
     /// CPU time of a rank that is blocked in MPI_Recv for 4 seconds, and how long it takes to wake
@@ -219,7 +234,8 @@ impl What {
             What::Pingpong { real, sizes } => catalogue::pingpong(*real, &sizes.sizes),
             What::Bandwidth(sizes) => catalogue::bandwidth(false, &sizes.sizes),
             What::Bibandwidth(sizes) => catalogue::bandwidth(true, &sizes.sizes),
-            What::Exchange { ranks, sizes } => catalogue::exchange(&ranks.ranks, &sizes.sizes),
+            What::Exchange { exchange, ranks, sizes } => exchange::exchange(exchange, &ranks.ranks, &sizes.sizes),
+            What::Calls { of, ranks, sizes } => return calls::calls(&ranks.ranks, of, &sizes.sizes),
             What::Strided { of, sizes } => catalogue::strided(of, &sizes.sizes),
             What::Overlap { of, sizes } => catalogue::overlap(of, &sizes.sizes),
             What::Alloc(sizes) => catalogue::alloc(&sizes.sizes),
@@ -244,7 +260,10 @@ fn everything() -> Vec<Experiment> {
         catalogue::pingpong(true, &[]),
         catalogue::bandwidth(false, &[]),
         catalogue::bandwidth(true, &[]),
-        catalogue::exchange(&[], &[]),
+        exchange::experiment(Neighbours::One, false, &[], &[]),
+        exchange::experiment(Neighbours::Two, false, &[], &[]),
+        exchange::experiment(Neighbours::Two, true, &[], &[]),
+        exchange::experiment(Neighbours::Four, true, &[], &[]),
         catalogue::strided(&[], &[]),
         catalogue::overlap(&[], &[]),
         catalogue::alloc(&[]),
@@ -253,6 +272,7 @@ fn everything() -> Vec<Experiment> {
     all.extend(catalogue::threads());
     all.extend(catalogue::collectives(false, &[], &[], &[]));
     all.extend(catalogue::collectives(true, &[], &[], &[]));
+    all.extend(calls::calls(&[], &[], &[]));
     all.extend([
         catalogue::barrier(),
         catalogue::launch(),

@@ -22,7 +22,7 @@ use crate::memory::Memory;
 use crate::memory::arena;
 use crate::ops::Ops;
 use crate::protocol::transfers::Transfers;
-use crate::rma::Serving;
+use crate::rma::{self, Asked, Serving};
 use crate::tunables::{self, Origin};
 use crate::types::ContextId;
 
@@ -48,6 +48,8 @@ pub(crate) struct Engine {
     fruitless: u16,
     /// Calls of one-sided operations that are being served, and how many were made.
     pub serving: Vec<Serving>,
+    /// Calls that wait for something.
+    pub asked: Vec<Asked>,
     calls: u32,
     /// Scratch of `flush`.
     done: Vec<u32>,
@@ -78,6 +80,7 @@ impl Engine {
             deferred: Deferred::default(),
             fruitless: 0,
             serving: Vec::new(),
+            asked: Vec::new(),
             calls: 0,
             done: Vec::new(),
         }
@@ -108,9 +111,10 @@ impl Engine {
             moved |= self.flush();
         }
         moved |= self.advance_transfers();
-        if self.matching.has_calls() || !self.serving.is_empty() {
+        if self.matching.has_calls() || !self.serving.is_empty() || !self.asked.is_empty() {
             moved |= self.serve();
         }
+        moved |= rma::serve();
         self.deferred.patient = false;
         if self.deferred.seen {
             moved |= self.take_deferred(moved);
@@ -127,7 +131,8 @@ impl Engine {
     /// A number for the next call of a one-sided operation: no other one that is under way has it.
     pub fn next_call(&mut self) -> i32 {
         self.calls = self.calls.wrapping_add(1);
-        (self.calls & 0x3fff_ffff) as i32
+        // 0 is that of calls without an answer.
+        1 + (self.calls & 0x3fff_ffff) as i32
     }
 
     /// What we show to the others.

@@ -34,6 +34,11 @@ const PROGRAMS: &[&str] = &[
     "user_operation",
     "neighbors",
     "intercommunicators",
+    "win_flavors",
+    "win_errors",
+    "win_litmus",
+    "win_many",
+    "win_random",
 ];
 
 /// What enters a node.

@@ -67,30 +67,6 @@ pub fn bandwidth(both: bool, sizes: &[Size]) -> Experiment {
     }
 }
 
-/// Every rank sends to its right neighbour and receives from its left one.
-pub fn exchange(ranks: &[u32], sizes: &[Size]) -> Experiment {
-    let cells = cells(sizes, "8,128,1K,8K,32K,128K,512K");
-    let ranks = if ranks.is_empty() { &[3, 4, 8] } else { ranks };
-    Experiment {
-        groups: Groups {
-            heading: "ranks",
-            field: "ranks",
-            names: ranks.iter().map(u32::to_string).collect(),
-        },
-        runs: ranks
-            .iter()
-            .map(|ranks| Run {
-                ranks: *ranks,
-                options: vec![],
-                cells: cells.clone(),
-            })
-            .collect(),
-        floor: Floor::Steadiness,
-        targets: vec![Target::all(against_peers(1.25, 0.0))],
-        ..by_size("exchange", "ring exchange by MPI_Sendrecv", "exchange")
-    }
-}
-
 /// Half round trip of sections of arrays.
 pub fn strided(of: &[String], sizes: &[Size]) -> Experiment {
     let shapes = chosen(of, &["vector", "2d", "3d"]);
@@ -300,7 +276,7 @@ fn collectives_on(ranks: u32, nonblocking: bool, of: &[String], sizes: &[Size]) 
     let of = chosen(of, &COLLECTIVES);
     let (barrier, sized): (Vec<String>, Vec<String>) = of.iter().cloned().partition(|name| name == "barrier");
     let mut cells: Vec<String> = barrier.iter().map(|name| format!("{name}:0")).collect();
-    cells.extend(products(&sized, &self::cells(sizes, "8,1K,32K,128K,512K,1M")));
+    cells.extend(products(&sized, &self::cells(sizes, usual_sizes(ranks))));
     let (name, title, options) = if nonblocking {
         let title = format!("non-blocking collectives and MPI_Wait on {ranks} ranks, roots in turn");
         (
@@ -320,7 +296,8 @@ fn collectives_on(ranks: u32, nonblocking: bool, of: &[String], sizes: &[Size]) 
             names: of,
         },
         seconds: 4.0,
-        launches: 3,
+        // From here on a launch takes longer than what it measures.
+        launches: if ranks >= 64 { 2 } else { 3 },
         floor: if nonblocking {
             Floor::Own("blocking")
         } else {
@@ -339,6 +316,15 @@ fn collectives_on(ranks: u32, nonblocking: bool, of: &[String], sizes: &[Size]) 
             })]
         },
         ..by_size(&name, &title, "collectives")
+    }
+}
+
+/// Of a collective: such that all ranks' blocks for all ranks fit into memory.
+fn usual_sizes(ranks: u32) -> &'static str {
+    match ranks {
+        0..=8 => "8,1K,32K,128K,512K,1M",
+        9..=32 => "8,128,2K,8K,32K,128K",
+        _ => "8,128,2K,8K,32K",
     }
 }
 
@@ -461,7 +447,7 @@ pub(super) fn cells(sizes: &[Size], default: &str) -> Vec<String> {
 }
 
 /// Of the kinds that there are those that were asked for; all, if none was.
-fn chosen(of: &[String], all: &[&str]) -> Vec<String> {
+pub(super) fn chosen(of: &[String], all: &[&str]) -> Vec<String> {
     let all = all.iter().map(|kind| (*kind).to_owned());
     all.filter(|kind| of.is_empty() || of.contains(kind)).collect()
 }
@@ -472,7 +458,7 @@ pub(super) fn products(kinds: &[String], sizes: &[String]) -> Vec<String> {
     kinds.iter().flat_map(of_kind).collect()
 }
 
-fn against_peers(mean: f64, least: f64) -> Demand {
+pub(super) fn against_peers(mean: f64, least: f64) -> Demand {
     Demand::SpeedUp { mean, least, but: 0.0 }
 }
 

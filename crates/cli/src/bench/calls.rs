@@ -1,0 +1,77 @@
+//! Procedures that programs call in a loop and that no other experiment times.
+
+use super::catalogue::{against_peers, by_size, cells, chosen, products};
+use super::experiment::{Experiment, Floor, Groups, Run};
+use super::size::Size;
+use super::target::Target;
+
+/// Those that move data: timed by size.
+const SIZED: [&str; 17] = [
+    "issend",
+    "persistent",
+    "bsend",
+    "rsend",
+    "probe-any",
+    "iprobe",
+    "mprobe",
+    "test",
+    "testall",
+    "waitany",
+    "burst",
+    "struct-sent",
+    "partitioned",
+    "scan",
+    "exscan",
+    "neighbor_allgather",
+    "neighbor_alltoall",
+];
+
+/// Those for which there is no size.
+const UNSIZED: [&str; 13] = [
+    "maxloc",
+    "comm_dup",
+    "comm_split",
+    "comm_create_group",
+    "cart_create",
+    "cart_create-reorder",
+    "dist_graph_create",
+    "type_struct",
+    "type_vector",
+    "type_indexed",
+    "type_subarray",
+    "group_incl",
+    "info_create",
+];
+
+/// What `--of` may name.
+pub fn names() -> Vec<&'static str> {
+    SIZED.into_iter().chain(UNSIZED).collect()
+}
+
+/// An experiment for each number of ranks.
+pub fn calls(ranks: &[u32], of: &[String], sizes: &[Size]) -> Vec<Experiment> {
+    let ranks = if ranks.is_empty() { &[2, 4, 16] } else { ranks };
+    ranks.iter().map(|ranks| calls_on(*ranks, of, sizes)).collect()
+}
+
+fn calls_on(ranks: u32, of: &[String], sizes: &[Size]) -> Experiment {
+    let mut cells = products(&chosen(of, &SIZED), &cells(sizes, "8,1K"));
+    cells.extend(products(&chosen(of, &UNSIZED), &["0".to_owned()]));
+    let title = format!("procedures that programs call in a loop, on {ranks} ranks");
+    Experiment {
+        runs: vec![Run {
+            ranks,
+            options: vec![],
+            cells,
+        }],
+        groups: Groups {
+            heading: "call",
+            field: "call",
+            names: chosen(of, &names()),
+        },
+        seconds: 4.0,
+        floor: Floor::Steadiness,
+        targets: vec![Target::all(against_peers(1.0, 0.95))],
+        ..by_size(&format!("calls-{ranks}"), &title, "calls")
+    }
+}
