@@ -11,9 +11,9 @@ use isthmus_armci::memory;
 use crate::distribution::{self, Block, Distribution};
 use crate::error::{Error, Result};
 use crate::kind::Kind;
-use crate::{getmem, life};
 use crate::patch::{MOST_DIMENSIONS, Patch};
 use crate::sparse::Sparse;
+use crate::{getmem, life};
 
 /// What an array is to be, before it has memory (`GA_Create_handle` and its setters).
 #[derive(Debug, Clone)]
@@ -605,7 +605,9 @@ thread_local! {
 pub fn with<R>(handle: i32, work: impl FnOnce(&Array) -> Result<R>) -> Result<R> {
     let changes = CHANGES.load(Ordering::Acquire);
     // While it is in use here it is nobody's: a call from within looks for itself.
-    let known = LAST.take().filter(|last| last.handle == handle && last.changes == changes);
+    let known = LAST
+        .take()
+        .filter(|last| last.handle == handle && last.changes == changes);
     let last = match known {
         Some(last) => last,
         None => Last {

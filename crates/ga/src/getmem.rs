@@ -61,7 +61,9 @@ pub fn give_back(at: *mut u8) -> Result<()> {
         let mut taken = taken();
         let place = taken.iter().position(|taken| taken.own == at.addr());
         let place = place.ok_or_else(|| {
-            Error::argument(format!("ptr={at:p} did not come from GA_Getmem, or was freed, or its array destroyed"))
+            Error::argument(format!(
+                "ptr={at:p} did not come from GA_Getmem, or was freed, or its array destroyed"
+            ))
         })?;
         taken.swap_remove(place).group
     };
@@ -77,7 +79,12 @@ pub(crate) fn forget_all() {
 fn agree(laid_out: &LaidOut, has_room: bool, what: impl FnOnce() -> String) -> Result<()> {
     let mut all = [i32::from(has_room)];
     let kind = Kind::Int.of_reduction()?;
-    reduction::all_reduce(&laid_out.group.link()?, as_bytes(&mut all), kind, reduction::Operator::Min)?;
+    reduction::all_reduce(
+        &laid_out.group.link()?,
+        as_bytes(&mut all),
+        kind,
+        reduction::Operator::Min,
+    )?;
     match all {
         [1] => Ok(()),
         _ => Err(Error::argument(what())),
@@ -98,17 +105,25 @@ pub fn assemble(like: &Array, name: String, at: *mut u8) -> Result<Array> {
     let number = like.plan.group;
     let found = {
         let taken = taken();
-        let found = taken.iter().find(|taken| taken.own == at.addr() && taken.group == number);
+        let found = taken
+            .iter()
+            .find(|taken| taken.own == at.addr() && taken.group == number);
         found.map(|taken| taken.blocks.clone())
     };
-    let own = found.as_ref().and_then(|blocks| Some(blocks[laid_out.group.me()?].length));
+    let own = found
+        .as_ref()
+        .and_then(|blocks| Some(blocks[laid_out.group.me()?].length));
     agree(&laid_out, own.is_some_and(|own| own >= laid_out.bytes), || {
         let needs = laid_out.bytes;
-        format!("ptr={at:p}, here or at another process, is not {needs} bytes or more that GA_Getmem gave the array's group")
+        format!(
+            "ptr={at:p}, here or at another process, is not {needs} bytes or more that GA_Getmem gave the array's group"
+        )
     })?;
     let blocks = found.unwrap_or_default();
     let parts = laid_out.members.iter();
-    let parts = parts.map(|member| blocks[*member].address.expose_provenance()).collect();
+    let parts = parts
+        .map(|member| blocks[*member].address.expose_provenance())
+        .collect();
     laid_out.with(parts, Memory::Taken)
 }
 
@@ -126,7 +141,8 @@ pub fn overlay(plan: Plan, other: &Array) -> Result<Array> {
         .map(|member| Ok(laid_out.group.absolute(*member as i32)?))
         .collect();
     let members = members?;
-    let is_same = members.len() == other.processes() && members.iter().enumerate().all(|(at, one)| *one == other.absolute(at));
+    let is_same =
+        members.len() == other.processes() && members.iter().enumerate().all(|(at, one)| *one == other.absolute(at));
     let fits = laid_out.bytes <= other.own_bytes();
     agree(&laid_out, is_same && fits, || {
         format!(

@@ -8,8 +8,8 @@ use isthmus_armci::life as armci;
 use isthmus_armci::mutex;
 use isthmus_engine::Peer;
 
-use crate::{array, getmem};
 use crate::error::{Error, Result};
+use crate::{array, getmem};
 
 static INITIALIZED: AtomicBool = AtomicBool::new(false);
 static MUTEXES: AtomicI32 = AtomicI32::new(-1);

@@ -97,7 +97,11 @@ impl Generic for DoMultiply<'_> {
                 Orientation::Transposed | Orientation::Adjoint => [columns, rows],
             })
         };
-        let ([m, k], [k2, n], [m2, n2]) = (extents(self.a)?, extents(self.b)?, extents((self.c, Orientation::Plain))?);
+        let ([m, k], [k2, n], [m2, n2]) = (
+            extents(self.a)?,
+            extents(self.b)?,
+            extents((self.c, Orientation::Plain))?,
+        );
         if k != k2 || m != m2 || n != n2 {
             return Err(Error::argument(format!(
                 "matrices of {m} x {k} and {k2} x {n} do not make one of {m2} x {n2}"

@@ -74,9 +74,9 @@ pub fn combine<T: Element, const N: usize>(to: Part<'_>, from: [Part<'_>; N], f:
     }
     let base = to.0.own_part().cast::<T>();
     // Operands of other extents are fetched whole, once for all; and what is overwritten elsewhere must have been read.
-    let may_be_cut = from.iter().all(|(other, its)| {
-        its.extents() == to.1.extents() && (!std::ptr::eq(*other, to.0) || *its == to.1)
-    });
+    let may_be_cut = from
+        .iter()
+        .all(|(other, its)| its.extents() == to.1.extents() && (!std::ptr::eq(*other, to.0) || *its == to.1));
     let most = if may_be_cut { AT_A_TIME } else { i64::MAX };
     for block in to.0.own_blocks(to.1) {
         for piece in block.patch.slabs(most) {

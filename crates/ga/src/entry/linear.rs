@@ -55,10 +55,7 @@ unsafe fn matmul(
     let (a, b, c) = (find(a)?, find(b)?, find(c)?);
     let patch = |[ilo, ihi, jlo, jhi]: Corners| Patch::new([ilo, jlo], [ihi, jhi]);
     let (p, q, r) = (patch(ac), patch(bc), patch(cc));
-    let factors: [Factor<'_>; 2] = [
-        ((&a, &p), orientation(letters.0)?),
-        ((&b, &q), orientation(letters.1)?),
-    ];
+    let factors: [Factor<'_>; 2] = [((&a, &p), orientation(letters.0)?), ((&b, &q), orientation(letters.1)?)];
     // SAFETY: the caller's promise.
     unsafe { linear::multiply(alpha, factors[0], factors[1], beta, (&c, &r)) }
 }
