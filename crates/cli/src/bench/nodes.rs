@@ -128,7 +128,7 @@ fn script(directory: &Path, name: &str, text: &str) -> Result<PathBuf> {
 }
 
 fn ip(line: &str) -> Result<()> {
-    run("ip", line)
+    run("ip", line).context("nodes are network namespaces, which take root and iproute2")
 }
 
 fn run(program: &str, line: &str) -> Result<()> {
@@ -139,7 +139,7 @@ fn run(program: &str, line: &str) -> Result<()> {
         .with_context(|| format!("cannot run {program}"))?;
     if !output.status.success() {
         let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        bail!("{program} {line}: {why} (nodes are network namespaces: they take root and iproute2)");
+        bail!("{program} {line}: {why}");
     }
     Ok(())
 }

@@ -93,10 +93,10 @@ impl Workshop {
             Some(nodes) => nodes,
             None => Rc::new(Nodes::make(count, &self.directory)?),
         };
+        *kept = Some(Rc::clone(&nodes));
         if !links.is_empty() {
             nodes.shape(links)?;
         }
-        *kept = Some(Rc::clone(&nodes));
         Ok(nodes)
     }
 
