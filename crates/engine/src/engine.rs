@@ -23,7 +23,7 @@ use crate::memory::Memory;
 use crate::memory::arena;
 use crate::ops::Ops;
 use crate::protocol::transfers::Transfers;
-use crate::rma::{Asked, Serving};
+use crate::rma::{self, Asked, Serving};
 use crate::tunables::{self, Origin};
 use crate::types::ContextId;
 
@@ -117,6 +117,7 @@ impl Engine {
         if self.matching.has_calls() || !self.serving.is_empty() || !self.asked.is_empty() {
             moved |= self.serve();
         }
+        moved |= rma::serve();
         self.deferred.patient = false;
         if self.deferred.seen {
             moved |= self.take_deferred(moved);

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | from [`crate::heap`] | loads and stores: every process of the job maps it |
 //! | the calling process's own | loads and stores |
+//! | any other, while its process waits inside the library | questions in shared memory, which that process answers (`mailbox.rs`) |
 //! | any other | single copies by the kernel ([`isthmus_transfer`]) |
 //! | any other, where these are refused | messages, which the target's progress serves |
 //! | any on another node | the same messages |
@@ -26,10 +27,13 @@
 mod accumulate;
 mod active;
 mod atomic;
+mod attending;
 mod combine;
+mod execute;
 mod flow;
 mod kernels;
 mod locks;
+mod mailbox;
 mod notify;
 mod region;
 mod service;
@@ -45,8 +49,10 @@ use crate::memory::heap;
 use crate::{Error, Result};
 
 pub use active::{Handler, Served, ask, handle_active, tell};
+pub(crate) use attending::Attending;
 pub use combine::{Class, Combine, Kernel, Operator, Provider, provide_kernels, register_kernel};
 pub use flow::{Flow, Pending};
+pub(crate) use mailbox::serve;
 pub use notify::{notify, published, wait_for, wake};
 pub use region::{Atomicity, Region, RegionKey, deregister, register, register_as};
 pub use service::serve_others;

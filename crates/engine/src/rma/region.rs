@@ -1,13 +1,13 @@
 //! Memory that a process exposes, and the key by which others find it.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use isthmus_shm::Place;
 
-use super::home;
 use super::locks::{self, Locks, PHASES};
+use super::{home, mailbox};
 use crate::memory::heap::{self, REGISTRY};
 use crate::types::Peer;
 use crate::{Error, Result};
@@ -219,6 +219,12 @@ pub fn register_as(base: *mut u8, length: u64, atomicity: Atomicity) -> Result<R
         // Calls may come for it.
         own_keys().insert(key.id, key);
         CALLABLE.fetch_add(1, Ordering::Relaxed);
+        if place == 0
+            && home.segment.ranks() > 1
+            && let Some(locks) = locks::at(table)
+        {
+            mailbox::open(&locks.mailboxes);
+        }
     }
     Ok(Region { key })
 }
@@ -245,7 +251,17 @@ pub fn deregister(key: RegionKey) {
     }
     if own_keys().remove(&key.id).is_some() {
         CALLABLE.fetch_sub(1, Ordering::Relaxed);
+        GENERATION.fetch_add(1, Ordering::Release);
     }
+}
+
+/// How many regions that others may have to ask for have gone.
+static GENERATION: AtomicU64 = AtomicU64::new(0);
+
+/// Changes when such a region is exposed no more.
+#[inline]
+pub(super) fn generation() -> u64 {
+    GENERATION.load(Ordering::Acquire)
 }
 
 /// How many regions of this process have each phase.

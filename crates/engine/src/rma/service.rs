@@ -15,8 +15,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use isthmus_transfer::{Layout, Span, local};
 
 use super::active::{self, Served};
-use super::combine::{Class, Combine, Operator, find_kernel};
-use super::flow::Flow;
+use super::combine::Combine;
+pub(super) use super::execute::What;
+use super::execute::{Wanted, execute_on, with_own};
 use super::region;
 use super::target::Target;
 use crate::engine::Engine;
@@ -32,31 +33,13 @@ const ANSWERS: ContextId = ContextId::ANSWERS;
 /// Bytes of data in one call, at most: a multiple of every width of elements.
 const PIECE: u64 = 64 * 9 * 5 * 7 * 11 * 13;
 
-/// What is to be done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-pub(super) enum What {
-    Put = 1,
-    Get = 2,
-    Accumulate = 3,
-    GetAccumulate = 4,
-    CompareSwap = 5,
-    /// What a layer above understands: the data.
-    Active = 6,
-}
-
 /// The tag of a call that nobody waits for an answer to.
 const ONE_WAY: i32 = 0;
 
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 struct Header {
-    what: u32,
-    region: u32,
-    class: u32,
-    operator: u32,
-    width: u32,
-    number: u32,
+    wanted: Wanted,
     spans: u64,
     /// Bytes of the region that are meant.
     bytes: u64,
@@ -215,7 +198,7 @@ fn active_call(call: &[u8]) -> Option<&[u8]> {
     let (header, rest) = call.split_at_checked(HEADER)?;
     // SAFETY: as many bytes; any bits are numbers.
     let header = unsafe { header.as_ptr().cast::<Header>().read_unaligned() };
-    (header.what == What::Active as u32).then_some(rest)
+    (header.wanted.what == What::Active as u32).then_some(rest)
 }
 
 /// Do what a call asks; `None`: it makes no sense.
@@ -231,77 +214,17 @@ fn execute(call: &[u8]) -> Option<Vec<u8>> {
         .collect();
     let at = Layout::Spans(&spans);
     let bytes = at.length();
-    let target = Target::attach(Peer(super::home().ok()?.me), region::own_key(header.region)?).ok()?;
-    let enough = |wanted: u64| (data.len() as u64 == wanted).then_some(());
     (bytes == header.bytes && bytes <= 16 * PIECE).then_some(())?;
-    let flow = Flow::new();
+    let wanted = header.wanted;
     let mut result = vec![0u8; bytes as usize];
-    let into = Layout::local(result.as_mut_ptr(), bytes);
-    let from = Layout::local(data.as_ptr(), bytes);
-    // SAFETY: lengths were compared, and the functions check offsets against the region, which is ours.
-    let done = unsafe {
-        match header.what {
-            what if what == What::Put as u32 => {
-                enough(bytes)?;
-                result.clear();
-                flow.put(&target, &at, &from)
-            }
-            what if what == What::Get as u32 => flow.get(&target, &at, &into),
-            what if what == What::Accumulate as u32 => {
-                enough(bytes)?;
-                let done = flow.accumulate(&target, &at, &from, combine(header)?);
-                result.clear();
-                done
-            }
-            what if what == What::GetAccumulate as u32 => {
-                enough(bytes)?;
-                flow.get_accumulate(&target, &at, &from, &into, combine(header)?)
-            }
-            what if what == What::CompareSwap as u32 => {
-                enough(2 * bytes)?;
-                let first = spans.first()?;
-                (u64::from(header.width) == bytes).then_some(())?;
-                let swap = data.as_ptr().add(bytes as usize);
-                flow.compare_swap(
-                    &target,
-                    first.address,
-                    header.width,
-                    data.as_ptr(),
-                    swap,
-                    result.as_mut_ptr(),
-                )
-            }
-            _ => return None,
-        }
-    };
-    done.ok().map(|_| result)
-}
-
-fn combine(header: Header) -> Option<Combine> {
-    let class = match header.class {
-        0 => Class::Signed,
-        1 => Class::Unsigned,
-        2 => Class::Float,
-        3 => Class::Complex,
-        _ => Class::Opaque,
-    };
-    let operator = match header.operator {
-        0 => Operator::Replace,
-        1 => Operator::NoOp,
-        2 => Operator::Sum,
-        3 => Operator::Product,
-        4 => Operator::Minimum,
-        5 => Operator::Maximum,
-        6 => Operator::And,
-        7 => Operator::Or,
-        8 => Operator::Xor,
-        _ => Operator::Other,
-    };
-    match find_kernel(header.number) {
-        // SAFETY: the kernel is the number's.
-        Some(kernel) => unsafe { Combine::with(class, header.width, operator, header.number, kernel) },
-        None => Combine::of(class, header.width, operator),
+    // SAFETY: the data is as long as is said, and the result has room for all bytes.
+    let done = with_own(wanted.region, |target| unsafe {
+        execute_on(target, wanted, &at, data.as_ptr(), data.len(), result.as_mut_ptr())
+    });
+    if wanted.what == What::Put as u32 || wanted.what == What::Accumulate as u32 {
+        result.clear();
     }
+    done.map(|()| result)
 }
 
 /// Move the bytes `range` of both layouts by calls.
@@ -444,7 +367,7 @@ fn spans_of(at: &Layout<'_>, range: Range<u64>) -> Vec<Span> {
 }
 
 #[cold]
-fn refused(target: &Target) -> Error {
+pub(super) fn refused(target: &Target) -> Error {
     Error::BadKey {
         peer: target.peer().0,
         why: "it has no such region any more, or refuses the operation",
@@ -454,12 +377,14 @@ fn refused(target: &Target) -> Error {
 impl Header {
     fn of(what: What, region: u32) -> Self {
         Self {
-            what: what as u32,
-            region,
-            class: 0,
-            operator: 0,
-            width: 0,
-            number: 0,
+            wanted: Wanted {
+                what: what as u32,
+                region,
+                class: 0,
+                operator: 0,
+                width: 0,
+                number: 0,
+            },
             spans: 0,
             bytes: 0,
         }
@@ -489,13 +414,16 @@ fn call(
 ) -> Result<Vec<u8>> {
     let bytes = spans.iter().map(|span| span.length).sum();
     let header = Header {
-        class: combine.map_or(0, |combine| combine.class as u32),
-        operator: combine.map_or(0, |combine| combine.operator as u32),
-        width,
-        number: combine.map_or(0, |combine| combine.number),
+        wanted: Wanted {
+            what: what as u32,
+            region: target.id(),
+            class: combine.map_or(0, |combine| combine.class as u32),
+            operator: combine.map_or(0, |combine| combine.operator as u32),
+            width,
+            number: combine.map_or(0, |combine| combine.number),
+        },
         spans: spans.len() as u64,
         bytes,
-        ..Header::of(what, target.id())
     };
     let answer = exchange(target.peer(), &message(&header, spans, data), bytes as usize)?;
     answer.ok_or_else(|| refused(target))

@@ -2,12 +2,13 @@
 
 use std::ptr::{NonNull, with_exposed_provenance_mut};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use isthmus_shm::switchover::Visiting;
 use isthmus_transfer::{Direction, Interrupted, Layout, Transfer};
 
 use super::locks::Locks;
+use super::mailbox::{self, Mailboxes};
 use super::region::{Atomicity, Parsed, RegionKey};
 use crate::protocol::choice::select::Way;
 use crate::types::Peer;
@@ -32,6 +33,9 @@ pub struct Target {
     /// What copies from and to the peer's own memory, once that was needed.
     transfer: OnceLock<&'static dyn Transfer>,
     refused: [AtomicBool; 2],
+    mailboxes: OnceLock<&'static Mailboxes>,
+    /// How many times in a row the owner did not attend.
+    pub(super) misses: AtomicU32,
 }
 
 impl Target {
@@ -65,6 +69,8 @@ impl Target {
             phase,
             transfer: OnceLock::new(),
             refused: [const { AtomicBool::new(false) }; 2],
+            mailboxes: OnceLock::new(),
+            misses: AtomicU32::new(0),
         })
     }
 
@@ -114,6 +120,19 @@ impl Target {
     /// Is it memory that every process of the job maps?
     pub fn is_shared(&self) -> bool {
         self.is_shared
+    }
+
+    /// The mailboxes of its owner, where it has some and its memory is not mapped here.
+    #[inline]
+    pub(super) fn mailboxes(&self) -> Option<&'static Mailboxes> {
+        match self.mailboxes.get() {
+            Some(boxes) => Some(boxes),
+            None if self.is_direct || self.is_elsewhere => None,
+            None => {
+                let boxes = mailbox::at(&self.locks.mailboxes)?;
+                Some(self.mailboxes.get_or_init(|| boxes))
+            }
+        }
     }
 
     /// How accumulates on it are made atomic.
