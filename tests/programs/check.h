@@ -58,6 +58,16 @@ __attribute__((unused)) static void begin(int *argc, char ***argv) {
 __attribute__((unused)) static void end(void) { OK(MPI_Finalize()); }
 
 /* Byte i of the message with this seed. */
+/* Are all ranks of the job on one node? */
+__attribute__((unused)) static int on_one_node(void) {
+    MPI_Comm node;
+    int here;
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+    OK(MPI_Comm_size(node, &here));
+    OK(MPI_Comm_free(&node));
+    return here == size;
+}
+
 __attribute__((unused)) static unsigned char byte_of(unsigned seed, size_t i) {
     return (unsigned char)(seed * 37u + (unsigned)i * 7u + (unsigned)(i >> 8) * 3u + 1u);
 }

@@ -10,7 +10,7 @@
 #include <time.h>
 
 static struct window windows[WINDOWS];
-static int round_number;
+static int round_number, one_node;
 
 #define SAYS(w, condition, format, ...)                                                                         \
     CHECK(condition, "seed %u, round %d, %s window of %s: " format, seed, round_number, FLAVOR_NAMES[(w)->flavor], \
@@ -20,6 +20,8 @@ static int round_number;
 
 static void make_window(struct window *w) {
     *w = (struct window){.flavor = (enum flavor)any(&shared, FLAVORS)};
+    /* Nodes share no memory. */
+    if (!one_node && (w->flavor == SHARED || w->flavor == APART)) w->flavor = ALLOCATE;
     w->element = &ELEMENTS[any(&shared, ELEMENTS_COUNT - 1)];
     if (any(&shared, 2)) w->element = any(&shared, 2) ? &ELEMENTS[5] : &ELEMENTS[30];
     MPI_Aint lower, extent;
@@ -306,6 +308,7 @@ static void finish_round(struct round *r) {
 
 int main(int argc, char **argv) {
     begin(&argc, &argv);
+    one_node = on_one_node();
     CHECK(size <= MOST_RANKS, "%d", size);
     seed = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 0) : (unsigned)time(NULL);
     int rounds = argc > 2 ? atoi(argv[2]) : 240;

@@ -16,13 +16,14 @@ use isthmus_shm::{Offset, Segment, Slot, doorbell};
 
 use crate::channel::channels::Channels;
 use crate::channel::network::Network;
+use crate::channel::reading::Reading;
 use crate::matching::matcher::Matching;
 use crate::membership::{Membership, boot};
 use crate::memory::Memory;
 use crate::memory::arena;
 use crate::ops::Ops;
 use crate::protocol::transfers::Transfers;
-use crate::rma::Serving;
+use crate::rma::{self, Asked, Serving};
 use crate::tunables::{self, Origin};
 use crate::types::ContextId;
 
@@ -44,10 +45,13 @@ pub(crate) struct Engine {
     /// For people who ask.
     pub(crate) meeting: (Option<ContextId>, Option<u32>),
     deferred: Deferred,
+    reading: Reading,
     /// Rounds of progress in a row that moved nothing, roughly.
     fruitless: u16,
     /// Calls of one-sided operations that are being served, and how many were made.
     pub serving: Vec<Serving>,
+    /// Calls that wait for something.
+    pub asked: Vec<Asked>,
     calls: u32,
     /// Scratch of `flush`.
     done: Vec<u32>,
@@ -76,8 +80,10 @@ impl Engine {
             awaited: me,
             meeting: (None, None),
             deferred: Deferred::default(),
+            reading: Reading::chosen(),
             fruitless: 0,
             serving: Vec::new(),
+            asked: Vec::new(),
             calls: 0,
             done: Vec::new(),
         }
@@ -108,9 +114,10 @@ impl Engine {
             moved |= self.flush();
         }
         moved |= self.advance_transfers();
-        if self.matching.has_calls() || !self.serving.is_empty() {
+        if self.matching.has_calls() || !self.serving.is_empty() || !self.asked.is_empty() {
             moved |= self.serve();
         }
+        moved |= rma::serve();
         self.deferred.patient = false;
         if self.deferred.seen {
             moved |= self.take_deferred(moved);
@@ -127,7 +134,8 @@ impl Engine {
     /// A number for the next call of a one-sided operation: no other one that is under way has it.
     pub fn next_call(&mut self) -> i32 {
         self.calls = self.calls.wrapping_add(1);
-        (self.calls & 0x3fff_ffff) as i32
+        // 0 is that of calls without an answer.
+        1 + (self.calls & 0x3fff_ffff) as i32
     }
 
     /// What we show to the others.

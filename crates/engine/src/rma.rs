@@ -8,10 +8,12 @@
 //! |---|---|
 //! | from [`crate::heap`] | loads and stores: every process of the job maps it |
 //! | the calling process's own | loads and stores |
+//! | any other, while its process waits inside the library | questions in shared memory, which that process answers (`mailbox.rs`) |
 //! | any other | single copies by the kernel ([`isthmus_transfer`]) |
 //! | any other, where these are refused | messages, which the target's progress serves |
+//! | any on another node | the same messages |
 //!
-//! But for the last row nothing needs the target to call anything, and an operation is over when its call comes back.
+//! But for the last two rows nothing needs the target to call anything, and an operation is over when its call comes back.
 //!
 //! # Atomicity
 //! Accumulates, fetch-and-op and compare-and-swap are atomic for each element, whoever makes them, by one rule, which depends on
@@ -23,11 +25,15 @@
 //! None of the functions here may be called by a thread that is inside the engine (has an [`Entered`](crate::Entered)).
 
 mod accumulate;
+mod active;
 mod atomic;
+mod attending;
 mod combine;
+mod execute;
 mod flow;
 mod kernels;
 mod locks;
+mod mailbox;
 mod notify;
 mod region;
 mod service;
@@ -42,12 +48,15 @@ use crate::membership::boot;
 use crate::memory::heap;
 use crate::{Error, Result};
 
+pub use active::{Handler, Served, ask, handle_active, tell};
+pub(crate) use attending::Attending;
 pub use combine::{Class, Combine, Kernel, Operator, Provider, provide_kernels, register_kernel};
 pub use flow::{Flow, Pending};
+pub(crate) use mailbox::serve;
 pub use notify::{notify, published, wait_for, wake};
 pub use region::{Atomicity, Region, RegionKey, deregister, register, register_as};
-pub(crate) use service::Serving;
 pub use service::serve_others;
+pub(crate) use service::{Asked, Serving};
 pub use shared::{give_shared, shared_at, take_shared};
 pub use target::Target;
 
@@ -82,6 +91,14 @@ fn find_home() -> Result<&'static Home> {
         me: world.rank,
         fence_needed: boot::fence_needed(),
     }))
+}
+
+/// Which node a process is on; processes of one node have the same.
+pub fn node_of(peer: crate::types::Peer) -> u32 {
+    home().map_or(0, |home| match peer.0 < home.segment.ranks() {
+        true => home.segment.node_of(peer.0),
+        false => 0,
+    })
 }
 
 /// Is this process declared dead?

@@ -1,8 +1,8 @@
 //! Windows: memory that processes open to one another (MPI-5.0 §12).
 //!
 //! The engine moves bytes (`isthmus_engine::rma`); here is what MPI adds: who may access what when. Synchronisation goes by counts and
-//! locks in memory that all members map (`control.rs`), so no call but those that make a window sends a message, and a target that
-//! computes keeps nobody waiting.
+//! locks in memory that the members of a node map (`control.rs`), so among them no call but those that make a window sends a message, and a
+//! target that computes keeps nobody waiting. Members on other nodes are asked by active messages (`remote.rs`).
 
 mod access;
 mod accumulate;
@@ -15,16 +15,18 @@ mod epoch;
 mod fence;
 mod general;
 mod hints;
+mod lock;
 mod operation;
 mod passive;
 mod place;
 mod query;
 mod record;
+mod remote;
 
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use isthmus_engine::rma::{self, Flow};
+use isthmus_engine::rma::{self, Flow, RegionKey};
 use isthmus_engine::{Entered, fault_events};
 
 use crate::attribute::{Attributes, Cached, Keyvals};
@@ -48,12 +50,14 @@ pub use passive::{
     win_unlock_all,
 };
 pub use query::{win_get_group, win_get_name, win_set_name, win_shared_query};
+pub use remote::handle as handle_active;
 
-use control::{Own, Part, Plan};
+use control::{Own, Part, Plan, Seat};
 use dynamic::Attachments;
 use epoch::Epochs;
 use hints::Hints;
 use place::Places;
+use remote::Away;
 
 /// How a window came by its memory; the numbers are the standard's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,8 +87,9 @@ pub struct Win {
     size: usize,
     plan: Plan,
     own: Own,
-    /// Where each member's part lies.
-    parts: Box<[Part]>,
+    seats: Box<[Seat]>,
+    /// If the members are on several nodes.
+    away: Option<Away>,
     base: *mut u8,
     bytes: i64,
     unit: i64,
@@ -165,14 +170,35 @@ impl Win {
         }
     }
 
+    /// The part of a member of this node; `None`: it is on another one.
     #[inline]
-    fn part(&self, member: usize) -> &Part {
-        &self.parts[member]
+    fn part(&self, member: usize) -> Option<&Part> {
+        match &self.seats[member] {
+            Seat::Here(part) => Some(part),
+            Seat::Away { .. } => None,
+        }
+    }
+
+    /// What of a member's memory is exposed.
+    fn key(&self, member: usize) -> RegionKey {
+        match &self.seats[member] {
+            Seat::Here(part) => part.key(),
+            Seat::Away { key, .. } => *key,
+        }
+    }
+
+    /// Bytes of a displacement at a member.
+    fn unit(&self, member: usize) -> i64 {
+        match &self.seats[member] {
+            Seat::Here(part) => part.unit(),
+            Seat::Away { unit, .. } => *unit,
+        }
     }
 
     /// Wake a member: something has changed that it may wait for.
     fn wake(&self, member: usize) {
         if member != self.rank
+            && self.part(member).is_some()
             && let Some(peer) = self.group.peer(member as i32)
         {
             // There is such a process.

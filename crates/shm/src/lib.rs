@@ -11,6 +11,7 @@ pub mod card;
 pub mod descriptor;
 pub mod directory;
 pub mod doorbell;
+pub mod mailbox;
 pub mod post;
 pub mod registry;
 mod reserve;

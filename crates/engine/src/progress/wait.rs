@@ -15,6 +15,7 @@ use crate::memory::heap;
 use crate::progress::awaited::Showing;
 use crate::progress::wait_limits::{Next, WaitLimits, give_way, learn_wake};
 use crate::progress::waiters;
+use crate::rma::Attending;
 use crate::{ContextId, Entered, Peer, Result, allows_threads, counters, enter};
 
 /// A sleep is never longer: a waker that died between two instructions must not hang us, nor a launcher that is gone.
@@ -143,6 +144,7 @@ fn wait_patiently<T: Send>(
     let crowded = boot::is_oversubscribed();
     let mut patience = WaitLimits::default();
     let mut showing = Showing::default();
+    let mut attending = Attending::begin();
     let mut rounds = 0_u32;
     loop {
         let mut moved = inside.engine().progress();
@@ -164,10 +166,12 @@ fn wait_patiently<T: Send>(
         }
         match patience.lose(crowded, || inside.engine().is_awaited_at_work()) {
             Next::Look => std::hint::spin_loop(),
-            Next::Yield => give_way(inside.engine().slot()),
+            // Where there are CPUs enough, it comes back at once.
+            Next::Yield if !crowded => give_way(inside.engine().slot()),
+            Next::Yield => attending.pause(|| give_way(inside.engine().slot())),
             Next::Sleep => {
                 showing.note(inside);
-                if let Some(value) = sleep(inside, ready) {
+                if let Some(value) = attending.pause(|| sleep(inside, ready)) {
                     showing.end(inside);
                     return value;
                 }

@@ -23,6 +23,7 @@ use crate::progress::awaited::Showing;
 use crate::progress::gate;
 use crate::progress::wait::{SHORT_SLEEP, longest_sleep};
 use crate::progress::wait_limits::{Habits, Next, WaitLimits, give_way};
+use crate::rma::Attending;
 use crate::{Entered, Guarded, counters};
 
 /// Rounds of progress on the way out that a thread makes for those who rest before it has one of them do it.
@@ -203,6 +204,7 @@ fn poll(inside: &mut Entered, look: Look<'_>, patience: &mut WaitLimits) -> bool
         inside.notice();
         inside.outside(|| {});
     }
+    let mut attending = Attending::begin();
     loop {
         let moved = inside.engine().progress();
         if let Some(call_out) = inside.advance_background() {
@@ -238,7 +240,10 @@ fn poll(inside: &mut Entered, look: Look<'_>, patience: &mut WaitLimits) -> bool
                 // Some wait for what only shared memory shows.
                 inside.notice();
                 let slot = inside.engine().slot();
-                inside.outside(|| give_way(slot));
+                match crowded {
+                    true => attending.pause(|| inside.outside(|| give_way(slot))),
+                    false => inside.outside(|| give_way(slot)),
+                };
             }
             Next::Sleep => {
                 WAITERS.get(inside).polling = false;

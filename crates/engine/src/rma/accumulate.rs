@@ -1,16 +1,20 @@
 //! Accumulates: element by element, each atomically, by the rule of the region.
 
+use std::ops::Range;
 use std::ptr::{null, null_mut, with_exposed_provenance, with_exposed_provenance_mut};
 
+use isthmus_transfer::copy::copy;
 use isthmus_transfer::layout::Cursor;
 use isthmus_transfer::{Direction, Layout};
 
 use super::combine::{Combine, Operator, WIDEST};
 use super::flow::{Flow, Pending, check_alive};
 use super::locks::SPAN;
+use super::mailbox::{Asked, Sides};
 use super::region::Atomicity;
+use super::service::What;
 use super::target::Target;
-use super::{atomic, home, locks, service};
+use super::{atomic, home, locks, mailbox, service};
 use crate::{Error, Result, counters};
 
 const WIDEST_BYTES: usize = WIDEST as usize;
@@ -80,6 +84,15 @@ impl Flow {
         target.check(at, u64::from(combine.width))?;
         check_alive(target.peer())?;
         self.stores();
+        if target.is_elsewhere() {
+            let width = u64::from(combine.width);
+            let there = Layout::contiguous(at, width);
+            let from = (combine.operator != Operator::NoOp).then(|| Layout::local(operand, width));
+            let into = (!result.is_null()).then(|| Layout::local(result, width));
+            // SAFETY: the caller's promise.
+            unsafe { service::accumulates(target, &there, from.as_ref(), into.as_ref(), &combine, 0..width) }?;
+            return Ok(Pending::DONE);
+        }
         // SAFETY: the caller's promise, and the element is in the region.
         unsafe { in_a_row(target, at, operand, result, 1, &combine) }?;
         Ok(Pending::DONE)
@@ -118,6 +131,30 @@ impl Flow {
             // SAFETY: the caller's promise; the element is in the region, and all access it so.
             unsafe { atomic::compare_swap(with_exposed_provenance_mut(address), width, compare, swap, result) };
             return Ok(Pending::DONE);
+        }
+        if target.shift().is_none() {
+            let bytes = width as usize;
+            let mut operands = [0u8; 2 * 16];
+            let asked = Asked {
+                width,
+                ..Asked::plain(What::CompareSwap)
+            };
+            // SAFETY: the caller's promise; two elements of at most 16 bytes fit.
+            let done = unsafe {
+                operands.as_mut_ptr().copy_from_nonoverlapping(compare, bytes);
+                operands.as_mut_ptr().add(bytes).copy_from_nonoverlapping(swap, bytes);
+                mailbox::ask(
+                    target,
+                    asked,
+                    at,
+                    bytes,
+                    (operands.as_ptr(), 2 * bytes),
+                    (result, bytes),
+                )?
+            };
+            if done {
+                return Ok(Pending::DONE);
+            }
         }
         if target.needs_calls() {
             // SAFETY: as above.
@@ -169,7 +206,10 @@ impl Flow {
         target.check_layout(at)?;
         check_alive(target.peer())?;
         self.stores();
-        if target.needs_calls() {
+        let is_contiguous = |side: &Layout<'_>| matches!(side, Layout::Contiguous(_));
+        let is_row = is_contiguous(at) && from.is_none_or(is_contiguous) && result.is_none_or(is_contiguous);
+        // One that can be asked for in shared memory is tried there first.
+        if !(is_row && mailbox::is_attended(target)) && target.needs_calls() {
             // SAFETY: the caller's promise.
             unsafe { service::accumulates(target, at, from, result, &combine, 0..length) }?;
             return Ok(Pending::DONE);
@@ -241,7 +281,66 @@ unsafe fn in_a_row(
         }
     }
     // SAFETY: the caller's promise.
-    unsafe { under_locks(target, at, operand, result, count, combine) }
+    unsafe {
+        if target.shift().is_none() && by_mailbox(target, at, operand, result, count, combine)? {
+            return Ok(());
+        }
+        under_locks(target, at, operand, result, count, combine)
+    }
+}
+
+/// Have the target combine the elements, if it waits inside the library. False: it does not, and nothing was done.
+///
+/// # Safety
+/// As for [`in_a_row`].
+unsafe fn by_mailbox(
+    target: &Target,
+    at: u64,
+    operand: *const u8,
+    result: *mut u8,
+    count: usize,
+    combine: &Combine,
+) -> Result<bool> {
+    let width = combine.width as usize;
+    let bytes = count * width;
+    let is_kept = combine.operator == Operator::NoOp;
+    let what = match result.is_null() {
+        true => What::Accumulate,
+        false => What::GetAccumulate,
+    };
+    let asked = Asked::combining(what, combine);
+    if mailbox::is_short(bytes) {
+        let wanted = if result.is_null() { 0 } else { bytes };
+        let given = if is_kept { 0 } else { bytes };
+        // SAFETY: the caller's promise.
+        return unsafe { mailbox::ask(target, asked, at, bytes, (operand, given), (result, wanted)) };
+    }
+    let length = |range: &Range<u64>| (range.end - range.start) as usize;
+    let mut sides = Sides {
+        // SAFETY: the caller's promise; the box has room for as many bytes.
+        fill: &mut |range, room| unsafe {
+            if !is_kept {
+                copy(operand.add(range.start as usize), room, length(&range));
+            }
+        },
+        // SAFETY: as above.
+        read: &mut |range, room| unsafe { copy(room, result.add(range.start as usize), length(&range)) },
+        // SAFETY: the caller's promise.
+        otherwise: &mut |range| unsafe {
+            let skip = range.start as usize;
+            let operand = operand.wrapping_add(skip);
+            let result = if result.is_null() { result } else { result.add(skip) };
+            under_locks(
+                target,
+                at + range.start,
+                operand,
+                result,
+                length(&range) / width,
+                combine,
+            )
+        },
+    };
+    mailbox::ask_in_pieces(target, asked, at, 0..bytes as u64, width as u64, &mut sides)
 }
 
 /// # Safety

@@ -64,7 +64,7 @@ pub struct Combine {
 }
 
 /// Numbers from here on are [registered](register_kernel).
-const FIRST_REGISTERED: u32 = 1 << 24;
+pub(super) const FIRST_REGISTERED: u32 = 1 << 24;
 
 static REGISTERED: RwLock<Option<HashMap<u32, Kernel>>> = RwLock::new(None);
 

@@ -3,15 +3,17 @@
 //! A put is a copy: of our own where the target's memory is mapped, by the kernel where it is not. So what is counted here is only
 //! whether stores are still on their way out of this CPU.
 
-use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
+use std::ops::Range;
+use std::ptr::{null, null_mut, with_exposed_provenance, with_exposed_provenance_mut};
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 use isthmus_transfer::copy::copy;
 use isthmus_transfer::{Direction, Layout, Span, local};
 
-use super::home;
+use super::mailbox::{Asked, Sides};
 use super::service::{self, What};
 use super::target::Target;
+use super::{home, mailbox};
 use crate::types::Peer;
 use crate::{Error, Result, counters, enter, fault_events};
 
@@ -64,6 +66,14 @@ impl Flow {
             unsafe { copy_short(from, to, length) };
             return Ok(Pending::DONE);
         }
+        if target.shift().is_none() && fault_events() == 0 {
+            self.stored.store(true, Ordering::Relaxed);
+            let asked = Asked::plain(What::Put);
+            // SAFETY: the caller's promise.
+            if unsafe { mailbox::ask(target, asked, at, length, (from, length), (null_mut(), 0)) }? {
+                return Ok(Pending::DONE);
+            }
+        }
         let (to, from) = (
             Layout::contiguous(at, length as u64),
             Layout::local(from, length as u64),
@@ -89,6 +99,13 @@ impl Flow {
             // SAFETY: as in `put_bytes`.
             unsafe { copy_short(from, into, length) };
             return Ok(Pending::DONE);
+        }
+        if target.shift().is_none() && fault_events() == 0 {
+            let asked = Asked::plain(What::Get);
+            // SAFETY: the caller's promise.
+            if unsafe { mailbox::ask(target, asked, at, length, (null(), 0), (into, length)) }? {
+                return Ok(Pending::DONE);
+            }
         }
         let (from, into) = (
             Layout::contiguous(at, length as u64),
@@ -178,7 +195,7 @@ fn drain() {
 /// # Safety
 /// As for [`copy`].
 #[inline(always)]
-unsafe fn copy_short(from: *const u8, to: *mut u8, length: usize) {
+pub(super) unsafe fn copy_short(from: *const u8, to: *mut u8, length: usize) {
     // SAFETY: the caller's promise, in each case. Elements of these sizes that are aligned are stored as a whole.
     unsafe {
         match length {
@@ -216,14 +233,57 @@ unsafe fn moves(target: &Target, at: &Layout<'_>, here: &Layout<'_>, direction: 
         return Ok(Pending::DONE);
     }
     // SAFETY: as above.
-    unsafe { by_single_copy(target, at, here, direction) }
+    unsafe {
+        if let Layout::Contiguous(span) = *at
+            && by_mailbox(target, span, here, direction)?
+        {
+            return Ok(Pending::DONE);
+        }
+        by_single_copy(target, at, here, direction, 0..length)
+    }
+}
+
+/// Have the target do it, if it waits inside the library. False: it does not, and nothing was done.
+///
+/// # Safety
+/// As for [`moves`]; the span must be in the region.
+unsafe fn by_mailbox(target: &Target, span: Span, here: &Layout<'_>, direction: Direction) -> Result<bool> {
+    let there = Layout::Contiguous(span);
+    let asked = Asked::plain(match direction {
+        Direction::Push => What::Put,
+        Direction::Pull => What::Get,
+    });
+    let bytes = |range: &Range<u64>| range.end - range.start;
+    let mut sides = Sides {
+        // SAFETY: the caller vouches for the layout here; the box has room for as many bytes.
+        fill: &mut |range, room| unsafe {
+            let packed = Layout::local(room, bytes(&range));
+            local::copy_on(&mut here.cursor(range.start), &mut packed.cursor(0), bytes(&range));
+        },
+        // SAFETY: as above.
+        read: &mut |range, room| unsafe {
+            let packed = Layout::local(room, bytes(&range));
+            local::copy_on(&mut packed.cursor(0), &mut here.cursor(range.start), bytes(&range));
+        },
+        // SAFETY: the caller's promise.
+        otherwise: &mut |range| unsafe { by_single_copy(target, &there, here, direction, range).map(|_| ()) },
+    };
+    mailbox::ask_in_pieces(target, asked, span.address, 0..span.length, 1, &mut sides)
 }
 
 /// # Safety
 /// As for [`moves`]; `at` must be in the region.
-unsafe fn by_single_copy(target: &Target, at: &Layout<'_>, here: &Layout<'_>, direction: Direction) -> Result<Pending> {
-    let length = at.length();
-    let mut done = 0;
+unsafe fn by_single_copy(
+    target: &Target,
+    at: &Layout<'_>,
+    here: &Layout<'_>,
+    direction: Direction,
+    range: Range<u64>,
+) -> Result<Pending> {
+    let Range {
+        start: mut done,
+        end: length,
+    } = range;
     while let Some(transfer) = target.transfer(direction) {
         let moved = with_address(target, at, |there| {
             // SAFETY: the caller's promise; the peer exposes its region.

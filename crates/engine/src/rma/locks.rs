@@ -8,6 +8,7 @@
 //! ([`isthmus_shm::switchover`]): what is changed by instructions first goes over to locks at the first long accumulate.
 
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 
 use isthmus_os::membarrier::fence_everyone;
@@ -31,6 +32,8 @@ pub(super) const PHASES: usize = 256;
 pub(super) struct Locks {
     stripes: [Stripe; STRIPES],
     phases: [Phase; PHASES],
+    /// Where the owner's mailboxes lie; 0: it has none.
+    pub mailboxes: AtomicU64,
 }
 
 const _: () = assert!(size_of::<Locks>().is_multiple_of(align_of::<Visit>()));

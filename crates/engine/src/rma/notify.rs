@@ -6,7 +6,7 @@ use isthmus_shm::doorbell;
 
 use super::{Flow, Target, home};
 use crate::types::Peer;
-use crate::{Error, Result, counters, wait_until};
+use crate::{Error, Result, Watch, counters, wait_until};
 
 /// Add `by` to a counter of 8 aligned bytes at `at` of the target, after everything that `flow` has put there before, and wake the
 /// target if it sleeps. Who sees the new count ([`wait_for`]) sees the data. Does not block.
@@ -62,4 +62,10 @@ pub fn wait_for(counter: &AtomicU64, at_least: u64) -> Result<u64> {
         let count = counter.load(Ordering::Acquire);
         (count >= at_least).then_some(count)
     })
+}
+
+/// Wait until `ready` answers, who looks at memory that others change without waking anybody. Blocks, and makes progress.
+pub(super) fn wait_watching<T: Send>(mut ready: impl FnMut() -> Option<T> + Send) -> Result<T> {
+    let _watch = Watch::begin();
+    wait_until(|_| ready())
 }

@@ -1,13 +1,13 @@
 //! Memory that a process exposes, and the key by which others find it.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use isthmus_shm::Place;
 
-use super::home;
 use super::locks::{self, Locks, PHASES};
+use super::{home, mailbox};
 use crate::memory::heap::{self, REGISTRY};
 use crate::types::Peer;
 use crate::{Error, Result};
@@ -106,6 +106,21 @@ impl RegionKey {
         let Ok(phase) = u8::try_from(self.phase) else {
             return bad("its phase is unknown");
         };
+        if home.segment.is_elsewhere(self.owner) {
+            // Nothing of it is reached but by calls, so the owner's locks are not; these are nobody's but ours.
+            let locks = locks::at(locks::own()?).expect("the table that was just made");
+            return Ok(Parsed {
+                id: self.id,
+                base: self.base,
+                length: self.length,
+                direct: None,
+                is_shared: false,
+                is_elsewhere: true,
+                locks,
+                phase,
+                atomicity: Atomicity::Locked,
+            });
+        }
         let Some(locks) = locks::at(Place(self.locks)) else {
             return bad("its lock table lies outside the job's memory");
         };
@@ -129,6 +144,7 @@ impl RegionKey {
             length: self.length,
             direct: (direct != 0 || is_own).then_some(direct),
             is_shared: self.place != 0,
+            is_elsewhere: false,
             locks,
             phase,
             atomicity,
@@ -144,6 +160,7 @@ pub(super) struct Parsed {
     /// Address of byte 0 here, if it can be loaded and stored here.
     pub direct: Option<usize>,
     pub is_shared: bool,
+    pub is_elsewhere: bool,
     pub locks: &'static Locks,
     pub phase: u8,
     pub atomicity: Atomicity,
@@ -198,22 +215,28 @@ pub fn register_as(base: *mut u8, length: u64, atomicity: Atomicity) -> Result<R
         },
         id: IDS.fetch_add(1, Ordering::Relaxed),
     };
-    if place == 0 {
+    if place == 0 || home.segment.nodes() > 1 {
         // Calls may come for it.
         own_keys().insert(key.id, key);
-        ORDINARY.fetch_add(1, Ordering::Relaxed);
+        CALLABLE.fetch_add(1, Ordering::Relaxed);
+        if place == 0
+            && home.segment.ranks() > 1
+            && let Some(locks) = locks::at(table)
+        {
+            mailbox::open(&locks.mailboxes);
+        }
     }
     Ok(Region { key })
 }
 
-/// Regions of ordinary memory of this process, by number.
+/// Regions of this process that calls may come for, by number: of ordinary memory, and all where there are several nodes.
 static OWN: Mutex<BTreeMap<u32, RegionKey>> = Mutex::new(BTreeMap::new());
 
 fn own_keys() -> MutexGuard<'static, BTreeMap<u32, RegionKey>> {
     OWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The region of this process that has this number, if its memory is ordinary.
+/// The region of this process that has this number, if calls may come for it.
 pub(super) fn own_key(id: u32) -> Option<RegionKey> {
     own_keys().get(&id).copied()
 }
@@ -227,8 +250,18 @@ pub fn deregister(key: RegionKey) {
         *uses = uses.saturating_sub(1);
     }
     if own_keys().remove(&key.id).is_some() {
-        ORDINARY.fetch_sub(1, Ordering::Relaxed);
+        CALLABLE.fetch_sub(1, Ordering::Relaxed);
+        GENERATION.fetch_add(1, Ordering::Release);
     }
+}
+
+/// How many regions that others may have to ask for have gone.
+static GENERATION: AtomicU64 = AtomicU64::new(0);
+
+/// Changes when such a region is exposed no more.
+#[inline]
+pub(super) fn generation() -> u64 {
+    GENERATION.load(Ordering::Acquire)
 }
 
 /// How many regions of this process have each phase.
@@ -252,13 +285,13 @@ fn take_phase(table: Place) -> u16 {
     least as u16
 }
 
-/// How many regions of ordinary memory this process has.
-static ORDINARY: AtomicU32 = AtomicU32::new(0);
+/// How many regions of this process calls may come for.
+static CALLABLE: AtomicU32 = AtomicU32::new(0);
 
 /// Has this process regions that others may have to ask it for?
 #[inline]
-pub(super) fn has_ordinary() -> bool {
-    ORDINARY.load(Ordering::Relaxed) != 0
+pub(super) fn has_callable() -> bool {
+    CALLABLE.load(Ordering::Relaxed) != 0
 }
 
 impl Region {

@@ -4,6 +4,8 @@
 //! calls like any message, does what they ask by the same functions that the target uses on its own memory, under the same locks, and
 //! answers. The origin waits for the answer, so an operation is over when its function comes back, as it is by other means.
 //!
+//! The layers above have calls of their own ([`super::active`]), which come the same way.
+//!
 //! # Safety
 //! A call comes from a peer: region, offsets, lengths and the kernel's number are checked before anything is touched.
 
@@ -12,8 +14,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use isthmus_transfer::{Layout, Span, local};
 
-use super::combine::{Class, Combine, Operator, find_kernel};
-use super::flow::Flow;
+use super::active::{self, Served};
+use super::combine::Combine;
+pub(super) use super::execute::What;
+use super::execute::{Wanted, execute_on, with_own};
 use super::region;
 use super::target::Target;
 use crate::engine::Engine;
@@ -29,26 +33,13 @@ const ANSWERS: ContextId = ContextId::ANSWERS;
 /// Bytes of data in one call, at most: a multiple of every width of elements.
 const PIECE: u64 = 64 * 9 * 5 * 7 * 11 * 13;
 
-/// What is to be done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-pub(super) enum What {
-    Put = 1,
-    Get = 2,
-    Accumulate = 3,
-    GetAccumulate = 4,
-    CompareSwap = 5,
-}
+/// The tag of a call that nobody waits for an answer to.
+const ONE_WAY: i32 = 0;
 
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 struct Header {
-    what: u32,
-    region: u32,
-    class: u32,
-    operator: u32,
-    width: u32,
-    number: u32,
+    wanted: Wanted,
     spans: u64,
     /// Bytes of the region that are meant.
     bytes: u64,
@@ -57,14 +48,22 @@ struct Header {
 const HEADER: usize = size_of::<Header>();
 const SPAN: usize = size_of::<Span>();
 
-/// A call that is being received, or an answer that is on its way.
+/// A call that is being received, or something that is on its way to `from`.
 #[derive(Debug)]
 pub(crate) struct Serving {
     op: u32,
     from: u32,
     tag: i32,
     bytes: Vec<u8>,
-    is_answer: bool,
+    is_sent: bool,
+}
+
+/// A call that a layer above cannot answer yet. It is asked again in every round of progress.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    from: u32,
+    tag: i32,
+    bytes: Vec<u8>,
 }
 
 impl Engine {
@@ -89,7 +88,7 @@ impl Engine {
                 from: arrival.source as u32,
                 tag: arrival.tag,
                 bytes,
-                is_answer: false,
+                is_sent: false,
             });
         }
         self.matching.calls_taken();
@@ -108,36 +107,68 @@ impl Engine {
                 from,
                 tag,
                 bytes,
-                is_answer,
+                is_sent,
                 ..
-            } = self.serving.swap_remove(at);
-            if !is_answer && !outcome.peer_failed && from < self.segment.ranks() {
+            } = self.serving.remove(at);
+            if !is_sent && !outcome.peer_failed && from < self.segment.ranks() {
                 counters::RMA_SERVED.add(1);
-                self.answer_call(from, tag, execute(&bytes));
+                match active_call(&bytes) {
+                    Some(_) => moved |= self.ask_above(Asked { from, tag, bytes }),
+                    None => self.answer_call(from, tag, execute(&bytes)),
+                }
             }
+        }
+        for asked in std::mem::take(&mut self.asked) {
+            moved |= self.ask_above(asked);
         }
         moved
     }
 
+    /// Ask the layer above, now or again. True: it has answered.
+    fn ask_above(&mut self, asked: Asked) -> bool {
+        let answer = match active_call(&asked.bytes).map_or(Served::Refused, |data| active::handle(asked.from, data)) {
+            Served::Later => {
+                self.asked.push(asked);
+                return false;
+            }
+            Served::Done(answer) => Some(answer),
+            Served::Refused => None,
+        };
+        self.answer_call(asked.from, asked.tag, answer);
+        // Threads may wait for what the layer has changed.
+        self.ops.news = true;
+        true
+    }
+
     fn answer_call(&mut self, to: u32, tag: i32, answer: Option<Vec<u8>>) {
+        if tag == ONE_WAY {
+            return;
+        }
         let mut bytes = vec![u8::from(answer.is_some())];
         bytes.extend(answer.unwrap_or_default());
+        // Who has failed waits for nothing.
+        let _ = self.post(to, ANSWERS, tag, bytes);
+    }
+
+    /// Send bytes, which are kept until they have gone.
+    fn post(&mut self, to: u32, context: ContextId, tag: i32, bytes: Vec<u8>) -> Result<()> {
         let posting = Posting {
-            context: ANSWERS,
+            context,
             source: self.me as i32,
             tag,
         };
         let (from, length) = (Buffer::source(bytes.as_ptr()), bytes.len());
-        // SAFETY: as above.
-        if let Ok(Some(op)) = unsafe { self.send(Mode::Standard, to, posting, from, length) } {
+        // SAFETY: the bytes stay where they are until the send is over: `serving` keeps them.
+        if let Some(op) = unsafe { self.send(Mode::Standard, to, posting, from, length) }? {
             self.serving.push(Serving {
                 op,
                 from: to,
                 tag,
                 bytes,
-                is_answer: true,
+                is_sent: true,
             });
         }
+        Ok(())
     }
 }
 
@@ -145,7 +176,7 @@ impl Engine {
 /// does with its own. For the synchronisation of models that does not enter the engine otherwise. Does not block.
 #[inline]
 pub fn serve_others() {
-    if region::has_ordinary() {
+    if region::has_callable() {
         serve_now_and_then();
     }
 }
@@ -162,6 +193,14 @@ fn serve_now_and_then() {
     }
 }
 
+/// What an active message says; `None`: the call is another one.
+fn active_call(call: &[u8]) -> Option<&[u8]> {
+    let (header, rest) = call.split_at_checked(HEADER)?;
+    // SAFETY: as many bytes; any bits are numbers.
+    let header = unsafe { header.as_ptr().cast::<Header>().read_unaligned() };
+    (header.wanted.what == What::Active as u32).then_some(rest)
+}
+
 /// Do what a call asks; `None`: it makes no sense.
 fn execute(call: &[u8]) -> Option<Vec<u8>> {
     let (header, rest) = call.split_at_checked(HEADER)?;
@@ -175,77 +214,17 @@ fn execute(call: &[u8]) -> Option<Vec<u8>> {
         .collect();
     let at = Layout::Spans(&spans);
     let bytes = at.length();
-    let target = Target::attach(Peer(super::home().ok()?.me), region::own_key(header.region)?).ok()?;
-    let enough = |wanted: u64| (data.len() as u64 == wanted).then_some(());
     (bytes == header.bytes && bytes <= 16 * PIECE).then_some(())?;
-    let flow = Flow::new();
+    let wanted = header.wanted;
     let mut result = vec![0u8; bytes as usize];
-    let into = Layout::local(result.as_mut_ptr(), bytes);
-    let from = Layout::local(data.as_ptr(), bytes);
-    // SAFETY: lengths were compared, and the functions check offsets against the region, which is ours.
-    let done = unsafe {
-        match header.what {
-            what if what == What::Put as u32 => {
-                enough(bytes)?;
-                result.clear();
-                flow.put(&target, &at, &from)
-            }
-            what if what == What::Get as u32 => flow.get(&target, &at, &into),
-            what if what == What::Accumulate as u32 => {
-                enough(bytes)?;
-                let done = flow.accumulate(&target, &at, &from, combine(header)?);
-                result.clear();
-                done
-            }
-            what if what == What::GetAccumulate as u32 => {
-                enough(bytes)?;
-                flow.get_accumulate(&target, &at, &from, &into, combine(header)?)
-            }
-            what if what == What::CompareSwap as u32 => {
-                enough(2 * bytes)?;
-                let first = spans.first()?;
-                (u64::from(header.width) == bytes).then_some(())?;
-                let swap = data.as_ptr().add(bytes as usize);
-                flow.compare_swap(
-                    &target,
-                    first.address,
-                    header.width,
-                    data.as_ptr(),
-                    swap,
-                    result.as_mut_ptr(),
-                )
-            }
-            _ => return None,
-        }
-    };
-    done.ok().map(|_| result)
-}
-
-fn combine(header: Header) -> Option<Combine> {
-    let class = match header.class {
-        0 => Class::Signed,
-        1 => Class::Unsigned,
-        2 => Class::Float,
-        3 => Class::Complex,
-        _ => Class::Opaque,
-    };
-    let operator = match header.operator {
-        0 => Operator::Replace,
-        1 => Operator::NoOp,
-        2 => Operator::Sum,
-        3 => Operator::Product,
-        4 => Operator::Minimum,
-        5 => Operator::Maximum,
-        6 => Operator::And,
-        7 => Operator::Or,
-        8 => Operator::Xor,
-        _ => Operator::Other,
-    };
-    match find_kernel(header.number) {
-        // SAFETY: the kernel is the number's.
-        Some(kernel) => unsafe { Combine::with(class, header.width, operator, header.number, kernel) },
-        None => Combine::of(class, header.width, operator),
+    // SAFETY: the data is as long as is said, and the result has room for all bytes.
+    let done = with_own(wanted.region, |target| unsafe {
+        execute_on(target, wanted, &at, data.as_ptr(), data.len(), result.as_mut_ptr())
+    });
+    if wanted.what == What::Put as u32 || wanted.what == What::Accumulate as u32 {
+        result.clear();
     }
+    done.map(|()| result)
 }
 
 /// Move the bytes `range` of both layouts by calls.
@@ -388,14 +367,43 @@ fn spans_of(at: &Layout<'_>, range: Range<u64>) -> Vec<Span> {
 }
 
 #[cold]
-fn refused(target: &Target) -> Error {
+pub(super) fn refused(target: &Target) -> Error {
     Error::BadKey {
         peer: target.peer().0,
         why: "it has no such region any more, or refuses the operation",
     }
 }
 
-/// Ask the target, and wait for its answer. Blocks, and makes progress.
+impl Header {
+    fn of(what: What, region: u32) -> Self {
+        Self {
+            wanted: Wanted {
+                what: what as u32,
+                region,
+                class: 0,
+                operator: 0,
+                width: 0,
+                number: 0,
+            },
+            spans: 0,
+            bytes: 0,
+        }
+    }
+}
+
+/// A call, as it is sent.
+fn message(header: &Header, spans: &[Span], data: &[u8]) -> Vec<u8> {
+    let mut message = Vec::with_capacity(HEADER + size_of_val(spans) + data.len());
+    // SAFETY: plain numbers without holes, read as bytes.
+    unsafe {
+        message.extend_from_slice(std::slice::from_raw_parts(std::ptr::from_ref(header).cast(), HEADER));
+        message.extend_from_slice(std::slice::from_raw_parts(spans.as_ptr().cast(), size_of_val(spans)));
+    }
+    message.extend_from_slice(data);
+    message
+}
+
+/// Ask the target to do something to its region, and wait for its answer. Blocks, and makes progress.
 fn call(
     target: &Target,
     what: What,
@@ -406,26 +414,35 @@ fn call(
 ) -> Result<Vec<u8>> {
     let bytes = spans.iter().map(|span| span.length).sum();
     let header = Header {
-        what: what as u32,
-        region: target.id(),
-        class: combine.map_or(0, |combine| combine.class as u32),
-        operator: combine.map_or(0, |combine| combine.operator as u32),
-        width,
-        number: combine.map_or(0, |combine| combine.number),
+        wanted: Wanted {
+            what: what as u32,
+            region: target.id(),
+            class: combine.map_or(0, |combine| combine.class as u32),
+            operator: combine.map_or(0, |combine| combine.operator as u32),
+            width,
+            number: combine.map_or(0, |combine| combine.number),
+        },
         spans: spans.len() as u64,
         bytes,
     };
-    let mut message = Vec::with_capacity(HEADER + spans.len() * SPAN + data.len());
-    // SAFETY: plain numbers without holes, read as bytes.
-    unsafe {
-        message.extend_from_slice(std::slice::from_raw_parts((&raw const header).cast::<u8>(), HEADER));
-        message.extend_from_slice(std::slice::from_raw_parts(
-            spans.as_ptr().cast::<u8>(),
-            spans.len() * SPAN,
-        ));
-    }
-    message.extend_from_slice(data);
-    let mut answer = vec![0u8; 1 + bytes as usize];
+    let answer = exchange(target.peer(), &message(&header, spans, data), bytes as usize)?;
+    answer.ok_or_else(|| refused(target))
+}
+
+/// Send the layer above at a peer what nobody waits for. Does not block.
+pub(super) fn tell_above(peer: Peer, data: &[u8]) -> Result<()> {
+    let message = message(&Header::of(What::Active, 0), &[], data);
+    enter().engine().post(peer.0, CALLS, ONE_WAY, message)
+}
+
+/// Ask the layer above at a peer, and wait for its answer, of so many bytes at most; `None`: it refuses.
+pub(super) fn ask_above(peer: Peer, data: &[u8], longest: usize) -> Result<Option<Vec<u8>>> {
+    exchange(peer, &message(&Header::of(What::Active, 0), &[], data), longest)
+}
+
+/// Send a call, and wait for its answer, of so many bytes at most; `None`: it was refused. Blocks, and makes progress.
+fn exchange(peer: Peer, message: &[u8], longest: usize) -> Result<Option<Vec<u8>>> {
+    let mut answer = vec![0u8; 1 + longest];
     let mut inside = enter();
     let posting = Posting {
         context: CALLS,
@@ -436,13 +453,13 @@ fn call(
     // SAFETY: both buffers live until both operations are over, which `settle` waits for.
     let (receive, send) = unsafe {
         let receive = inside.receive(
-            Some(target.peer()),
+            Some(peer),
             ANSWERS,
             Some(posting.tag),
             answer.as_mut_ptr(),
             answer.len(),
         )?;
-        let send = inside.send(Mode::Standard, target.peer(), posting, message.as_ptr(), message.len());
+        let send = inside.send(Mode::Standard, peer, posting, message.as_ptr(), message.len());
         (receive, send)
     };
     let send = match send {
@@ -459,13 +476,13 @@ fn call(
     let came = settle(&mut inside, receive)?;
     drop(inside);
     match came {
-        Some(length) if sent && length > 0 && answer[0] == 1 => {
+        Some(length) if sent && length > 0 && length as usize <= answer.len() && answer[0] == 1 => {
             answer.truncate(length as usize);
             answer.remove(0);
-            Ok(answer)
+            Ok(Some(answer))
         }
-        Some(_) if sent => Err(refused(target)),
-        _ => Err(Error::PeerFailed { peer: target.peer().0 }),
+        Some(_) if sent => Ok(None),
+        _ => Err(Error::PeerFailed { peer: peer.0 }),
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::ptr::{NonNull, with_exposed_provenance_mut};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use isthmus_shm::switchover::Visiting;
 use isthmus_transfer::{Direction, Interrupted, Layout, Transfer};
 
 use super::locks::Locks;
+use super::mailbox::{self, Mailboxes};
 use super::region::{Atomicity, Parsed, RegionKey};
 use crate::protocol::choice::select::Way;
 use crate::types::Peer;
@@ -25,32 +26,31 @@ pub struct Target {
     direct: usize,
     is_direct: bool,
     is_shared: bool,
+    is_elsewhere: bool,
     atomicity: Atomicity,
     pub(super) locks: &'static Locks,
     pub(super) phase: u8,
     /// What copies from and to the peer's own memory, once that was needed.
     transfer: OnceLock<&'static dyn Transfer>,
     refused: [AtomicBool; 2],
+    mailboxes: OnceLock<&'static Mailboxes>,
+    /// How many times in a row the owner did not attend.
+    pub(super) misses: AtomicU32,
 }
 
 impl Target {
     /// The region that `key` names, which must be one of `peer`. Does not block, and reaches nothing yet.
     ///
     /// # Errors
-    /// The key makes no sense ([`Error::BadKey`]), or its owner is on another node ([`Error::Unreachable`]).
+    /// The key makes no sense ([`Error::BadKey`]).
     pub fn attach(peer: Peer, key: RegionKey) -> Result<Self> {
-        if super::home()?.segment.is_elsewhere(peer.0) {
-            return Err(Error::Unreachable {
-                peer: peer.0,
-                why: "it is on another node, and one-sided communication between nodes is not there yet".into(),
-            });
-        }
         let Parsed {
             id,
             base,
             length,
             direct,
             is_shared,
+            is_elsewhere,
             locks,
             phase,
             atomicity,
@@ -63,11 +63,14 @@ impl Target {
             direct: direct.unwrap_or(0),
             is_direct: direct.is_some(),
             is_shared,
+            is_elsewhere,
             atomicity,
             locks,
             phase,
             transfer: OnceLock::new(),
             refused: [const { AtomicBool::new(false) }; 2],
+            mailboxes: OnceLock::new(),
+            misses: AtomicU32::new(0),
         })
     }
 
@@ -85,7 +88,14 @@ impl Target {
     /// Can its bytes be reached by nothing but calls?
     #[inline]
     pub(super) fn needs_calls(&self) -> bool {
-        !self.is_direct && (self.transfer(Direction::Pull).is_none() || self.transfer(Direction::Push).is_none())
+        self.is_elsewhere
+            || !self.is_direct && (self.transfer(Direction::Pull).is_none() || self.transfer(Direction::Push).is_none())
+    }
+
+    /// Is its owner on another node?
+    #[inline]
+    pub fn is_elsewhere(&self) -> bool {
+        self.is_elsewhere
     }
 
     /// Its bytes.
@@ -110,6 +120,19 @@ impl Target {
     /// Is it memory that every process of the job maps?
     pub fn is_shared(&self) -> bool {
         self.is_shared
+    }
+
+    /// The mailboxes of its owner, where it has some and its memory is not mapped here.
+    #[inline]
+    pub(super) fn mailboxes(&self) -> Option<&'static Mailboxes> {
+        match self.mailboxes.get() {
+            Some(boxes) => Some(boxes),
+            None if self.is_direct || self.is_elsewhere => None,
+            None => {
+                let boxes = mailbox::at(&self.locks.mailboxes)?;
+                Some(self.mailboxes.get_or_init(|| boxes))
+            }
+        }
     }
 
     /// How accumulates on it are made atomic.
@@ -169,7 +192,7 @@ impl Target {
 
     /// What copies in this direction; `None`: nothing does.
     pub(super) fn transfer(&self, direction: Direction) -> Option<&'static dyn Transfer> {
-        if self.refused[direction as usize].load(Ordering::Relaxed) {
+        if self.is_elsewhere || self.refused[direction as usize].load(Ordering::Relaxed) {
             return None;
         }
         if let Some(transfer) = self.transfer.get() {

@@ -68,7 +68,7 @@ pub(super) fn announce(win: &Win, turn: u32, meeting: Meeting) {
     }
 }
 
-/// Have all come for the same? Nobody can be further ahead than by one meeting.
+/// Have all of this node come for the same? Nobody can be further ahead than by one meeting.
 ///
 /// # Errors
 /// They have not; all members find the same.
@@ -76,14 +76,20 @@ pub(super) fn compare(win: &Win, turn: u32) -> Result<()> {
     if !win.is_checked {
         return Ok(());
     }
-    let word = |member: usize| win.part(member).meeting(turn).load(Ordering::Relaxed);
-    match (1..win.size).find(|&member| word(member) != word(0)) {
-        Some(other) => Err(fail!(
+    let mut words = (0..win.size).filter_map(|member| {
+        let part = win.part(member)?;
+        Some((member, part.meeting(turn).load(Ordering::Relaxed)))
+    });
+    let Some((first, word)) = words.next() else {
+        return Ok(());
+    };
+    match words.find(|(_, other)| *other != word) {
+        Some((other, theirs)) => Err(fail!(
             RmaSync,
-            "ranks disagree on {}: {} on rank 0, {} on rank {other}",
+            "ranks disagree on {}: {} on rank {first}, {} on rank {other}",
             win.label(),
-            describe(word(0)),
-            describe(word(other))
+            describe(word),
+            describe(theirs)
         )),
         None => Ok(()),
     }

@@ -11,14 +11,18 @@
 //! 80    directory   u64        where it lies in the job's memory, 0 while there is none
 //! 88    record      u64        where the list of accesses lies in the job's memory, 0 if they are not checked
 //! 96    meetings    2 x u32    what the member comes for when it meets the others, by turns, if that is checked
+//! 104   met         u32        fences that the members of all nodes have come to, as the leader of a node tells the others
 //! 128   exclusive   u32        who holds or awaits the member's lock alone: its rank and one
 //! 136   waiters     bits       who is to be woken when the lock changes
 //! .     shared      n bytes    who holds the lock with others
 //! .     posts       n x u32    how often each target has posted for this origin
 //! .     completes   n x u32    how often each origin has completed at this target
+//! .     leaders     n x u32    fences that each leader has come to with its node; only if the members are on several nodes
 //! ```
 //!
 //! # Fields
+//! A member on another node has no part here ([`Seat::Away`]); what it would write into a part, its owner writes for it (`remote.rs`).
+//!
 //! `fence` and what is above `left` are written by the member itself; `shared[o]` and `completes[o]` by `o`, `posts[t]` by `t`. The lock
 //! is for all: `exclusive` changes by compare-and-swap, and names its holder, so that it can be taken over from the dead; the dead are
 //! skipped in `shared`.
@@ -45,6 +49,7 @@ const ATTACHED: usize = 76;
 const DIRECTORY: usize = 80;
 const RECORD: usize = 88;
 const MEETINGS: usize = 96;
+const MET: usize = 104;
 const EXCLUSIVE: usize = 128;
 const WAITERS: usize = 136;
 
@@ -59,21 +64,25 @@ pub(super) struct Plan {
     shared: usize,
     posts: usize,
     completes: usize,
+    leaders: usize,
     bytes: usize,
     words: usize,
 }
 
 impl Plan {
-    pub fn of(members: usize) -> Self {
+    /// `spans`: the members are on several nodes.
+    pub fn of(members: usize, spans: bool) -> Self {
         let words = members.div_ceil(64);
         let shared = WAITERS + 8 * words;
         let posts = (shared + members).next_multiple_of(64);
         let completes = (posts + 4 * members).next_multiple_of(64);
+        let leaders = completes + 4 * members;
         Self {
             shared,
             posts,
             completes,
-            bytes: completes + 4 * members,
+            leaders,
+            bytes: leaders + if spans { 4 * members } else { 0 },
             words,
         }
     }
@@ -151,6 +160,10 @@ impl Part {
         self.word(MEETINGS + 4 * (turn as usize & 1))
     }
 
+    pub fn met(&self) -> &AtomicU32 {
+        self.word(MET)
+    }
+
     pub fn exclusive(&self) -> &AtomicU32 {
         self.word(EXCLUSIVE)
     }
@@ -175,6 +188,20 @@ impl Part {
     pub fn completes(&self, plan: Plan, origin: usize) -> &AtomicU32 {
         self.word(plan.completes + 4 * origin)
     }
+
+    /// Only if the members are on several nodes.
+    pub fn leader(&self, plan: Plan, leader: usize) -> &AtomicU32 {
+        self.word(plan.leaders + 4 * leader)
+    }
+}
+
+/// What is known of one member.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Seat {
+    /// It is on this node: its part.
+    Here(Part),
+    /// It is on another node: what it has told of its part.
+    Away { number: u32, key: RegionKey, unit: i64 },
 }
 
 /// A part of our own: its number, and where it is.
@@ -186,29 +213,27 @@ pub(super) struct Own {
 
 struct Retired {
     own: Own,
-    members: usize,
+    plan: Plan,
+    lookers: usize,
 }
 
 /// Parts of windows that are freed here, until nobody looks at them.
 static RETIRED: Mutex<Vec<Retired>> = Mutex::new(Vec::new());
 
 /// Take a part for the calling process.
-pub(super) fn take(members: usize) -> Result<Own> {
-    let plan = Plan::of(members);
-    let bytes = plan.bytes as u64;
+pub(super) fn take(plan: Plan) -> Result<Own> {
     RETIRED
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .retain(|retired| {
             // SYNC: window-left
-            let everyone_left = retired.own.part.left().load(Ordering::Acquire) as usize >= retired.members;
+            let everyone_left = retired.own.part.left().load(Ordering::Acquire) as usize >= retired.lookers;
             if everyone_left {
-                let bytes = Plan::of(retired.members).bytes as u64;
-                rma::give_shared(u64::from(retired.own.number) * GRAIN, bytes);
+                give_back(retired.own, retired.plan);
             }
             !everyone_left
         });
-    let offset = rma::take_shared(bytes)?;
+    let offset = rma::take_shared(plan.bytes as u64)?;
     let number = u32::try_from(offset / GRAIN).ok();
     match number.and_then(|number| Some((number, Part::at(number, plan)?))) {
         Some((number, part)) => Ok(Own { number, part }),
@@ -216,13 +241,13 @@ pub(super) fn take(members: usize) -> Result<Own> {
     }
 }
 
-/// Nobody has been told of it.
-pub(super) fn give_back(own: Own, members: usize) {
-    rma::give_shared(u64::from(own.number) * GRAIN, Plan::of(members).bytes as u64);
+/// Nobody has been told of it, or looks at it any more.
+pub(super) fn give_back(own: Own, plan: Plan) {
+    rma::give_shared(u64::from(own.number) * GRAIN, plan.bytes as u64);
 }
 
-/// The window is freed here; others may still look at this part for a moment.
-pub(super) fn retire(own: Own, members: usize) {
+/// The window is freed here; others, `lookers` with us, may still look at this part for a moment.
+pub(super) fn retire(own: Own, plan: Plan, lookers: usize) {
     let mut retired = RETIRED.lock().unwrap_or_else(PoisonError::into_inner);
-    retired.push(Retired { own, members });
+    retired.push(Retired { own, plan, lookers });
 }

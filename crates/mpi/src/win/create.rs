@@ -8,17 +8,18 @@ use std::ptr::null_mut;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use isthmus_engine::heap;
 use isthmus_engine::rma::{self, Flow, RegionKey, Target};
 use isthmus_engine::tunables::CHECK;
+use isthmus_engine::{Attended, heap};
 
 use super::check::Meeting;
-use super::control::{self, Own, Part, Plan};
+use super::control::{self, Own, Part, Plan, Seat};
 use super::dynamic::Attachments;
 use super::epoch::{Epochs, Mode};
 use super::hints::Hints;
 use super::place::Places;
-use super::{Flavor, Memory, Win, record};
+use super::remote::Away;
+use super::{Flavor, Memory, Win, record, remote};
 use crate::attribute::Attributes;
 use crate::coll::check;
 use crate::comm::{Comm, gather_both};
@@ -133,6 +134,13 @@ pub fn win_allocate_shared(
 ) -> Result<(*mut c_void, Handle<Win>)> {
     check_comm(comm)?;
     check::same(comm, "MPI_Win_allocate_shared")?;
+    if Away::of(&comm.group, comm.rank() as usize).is_some() {
+        return Err(fail!(
+            RmaShared,
+            "comm={:?} has members on several nodes, which share no memory: MPI_Comm_split_type makes one of each node",
+            comm.handle()
+        ));
+    }
     let hints = Hints::of(info);
     let checked = check_arguments(size, disp_unit);
     let alignment = hints.as_ref().map_or(0, Hints::alignment);
@@ -194,51 +202,101 @@ fn from_words(words: [u32; KEY_WORDS]) -> RegionKey {
     unsafe { std::mem::transmute(words) }
 }
 
+/// What a member tells the others: the code of its error or 0, the number of its part; to other nodes also bytes of a displacement, in two
+/// halves, and what is exposed.
+type Told = [u32; 4 + KEY_WORDS];
+
+/// Tell one another.
+fn tell(comm: &Comm, own: Told, spans: bool) -> Result<Vec<Told>> {
+    if spans {
+        return Ok(gather_both(comm, own)?.0);
+    }
+    let (said, _) = gather_both(comm, [own[0], own[1]])?;
+    let whole = |&[code, number]: &[u32; 2]| {
+        let mut told = [0; 4 + KEY_WORDS];
+        (told[0], told[1]) = (code, number);
+        told
+    };
+    Ok(said.iter().map(whole).collect())
+}
+
+/// What is known of a member that has told this.
+fn seat(told: &Told, is_here: bool, plan: Plan) -> Option<Seat> {
+    if is_here {
+        return Part::at(told[1], plan).map(Seat::Here);
+    }
+    let [_, number, low, high, key @ ..] = *told;
+    Some(Seat::Away {
+        number,
+        key: from_words(key),
+        unit: (u64::from(low) | u64::from(high) << 32) as i64,
+    })
+}
+
 /// Make the window of what each member brings, or fails to bring.
 fn make(comm: &Comm, flavor: Flavor, hints: Result<Hints>, brought: Result<Brought>) -> Result<Handle<Win>> {
-    let size = comm.size() as usize;
+    let (size, rank) = (comm.size() as usize, comm.rank() as usize);
+    let mut away = Away::of(&comm.group, rank);
+    let plan = Plan::of(size, away.is_some());
     let own = match (&hints, &brought) {
-        (Ok(_), Ok(brought)) => prepare(flavor, brought, size),
+        (Ok(_), Ok(brought)) => prepare(flavor, brought, plan),
         (Err(error), _) | (_, Err(error)) => Err(error.clone()),
     };
-    let told = match &own {
-        Ok(own) => [0, own.number],
-        Err(error) => [error.code() as u32, 0],
-    };
+    let mut told = [0; 4 + KEY_WORDS];
+    match &own {
+        Ok(own) => {
+            let unit = own.part.unit();
+            told[1..4].copy_from_slice(&[own.number, unit as u32, (unit >> 32) as u32]);
+            told[4..].copy_from_slice(&to_words(own.part.key()));
+            if away.is_some() {
+                // Who is ahead of us may ask at once.
+                remote::open(*own, plan, &comm.group, rank);
+            }
+        }
+        Err(error) => told[0] = error.code() as u32,
+    }
     let undo = || {
         if let Ok(brought) = &brought {
             brought.discard();
         }
         if let Ok(own) = &own {
+            remote::close(*own);
             rma::deregister(own.part.key());
-            control::give_back(*own, size);
+            control::give_back(*own, plan);
         }
     };
-    let said = gather_both(comm, told).inspect_err(|_| undo())?.0;
-    if let Some(rank) = said.iter().position(|[code, _]| *code != 0) {
+    let said = tell(comm, told, away.is_some()).inspect_err(|_| undo())?;
+    if let Some(rank) = said.iter().position(|told| told[0] != 0) {
         undo();
         let code = said[rank][0] as i32;
         return Err(own.err().unwrap_or_else(|| {
             Error::from_code(code, format!("rank {rank} could not do its part of making the window"))
         }));
     }
-    let plan = Plan::of(size);
-    let parts: Option<Box<[Part]>> = said.iter().map(|[_, number]| Part::at(*number, plan)).collect();
+    let node_of = |member: usize| comm.group.peer(member as i32).map(rma::node_of);
+    let seats = said.iter().enumerate();
+    let seats: Option<Box<[Seat]>> = seats
+        .map(|(member, told)| seat(told, away.is_none() || node_of(member) == node_of(rank), plan))
+        .collect();
     let (own, brought, hints) = (own?, brought?, hints?);
-    let Some(parts) = parts else {
+    let Some(seats) = seats else {
         return Err(fail!(
             Intern,
             "a rank's part of the window lies outside the job's memory"
         ));
     };
+    if let Some(away) = &mut away {
+        away.attended = Attended::begin();
+    }
     let win = Arc::new(Win {
         flavor,
         group: Arc::clone(&comm.group),
-        rank: comm.rank() as usize,
+        rank,
         size,
         plan,
         own,
-        parts,
+        seats,
+        away,
         base: brought.base,
         bytes: brought.bytes,
         unit: brought.unit,
@@ -262,12 +320,12 @@ fn make(comm: &Comm, flavor: Flavor, hints: Result<Hints>, brought: Result<Broug
 }
 
 /// Our part, which tells of our memory.
-fn prepare(flavor: Flavor, brought: &Brought, members: usize) -> Result<Own> {
+fn prepare(flavor: Flavor, brought: &Brought, plan: Plan) -> Result<Own> {
     let key = match flavor {
         Flavor::Dynamic => RegionKey::NONE,
         _ => rma::register(brought.base, brought.bytes as u64)?.key(),
     };
-    let own = control::take(members)?;
+    let own = control::take(plan)?;
     own.part.expose(key, brought.unit);
     if CHECK.get() != 0 {
         // Without a list nothing is compared.
@@ -296,9 +354,11 @@ pub fn win_free(handle: Handle<Win>) -> Result<()> {
     let met = win.meet(Meeting::Free);
     let is_whole = met.is_ok();
     liveness::forgive(met)?;
-    for part in &win.parts {
+    let mut lookers = 0;
+    for part in (0..win.size).filter_map(|member| win.part(member)) {
         // SYNC: window-left
         part.left().fetch_add(1, Ordering::Release);
+        lookers += 1;
     }
     let win = handle.remove("win")?;
     // Where a member has died, others may not have heard of it, and use what we have.
@@ -312,7 +372,8 @@ pub fn win_free(handle: Handle<Win>) -> Result<()> {
         if list != 0 {
             rma::give_shared(list, record::BYTES);
         }
-        control::retire(win.own, win.size);
+        remote::close(win.own);
+        control::retire(win.own, win.plan, lookers);
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! Windows whose memory comes and goes (MPI-5.0 §12.2.4). Each member keeps a directory of what it has attached, in memory that all
-//! map; an origin copies it, and looks again when its sequence number has changed.
+//! of its node map; an origin copies it, and looks again when its sequence number has changed. Origins on other nodes ask for it.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use isthmus_engine::enter;
 use isthmus_engine::rma::{self, RegionKey, Target};
 
+use super::control::Part;
 use super::{Flavor, Win};
 use crate::datatype::Datatype;
 use crate::error::{Error, Result};
@@ -89,7 +90,7 @@ impl Attachments {
 impl Directory {
     /// Tell the others.
     fn show(&mut self, win: &Win) -> Result<()> {
-        let part = win.own.part;
+        let part = &win.own.part;
         let mut old = None;
         if self.entries.len() > self.room {
             let room = self.entries.len().next_power_of_two().max(8);
@@ -149,8 +150,8 @@ impl Win {
                 high - low
             )
         };
-        let sequence = self.part(member).sequence().load(Ordering::Acquire);
-        {
+        if let Some(part) = self.part(member) {
+            let sequence = part.sequence().load(Ordering::Acquire);
             let others = self.attachments.others.read().unwrap_or_else(PoisonError::into_inner);
             if let Some((known, targets)) = others.get(&member)
                 && *known == sequence
@@ -170,29 +171,17 @@ impl Win {
 
     /// What a member has attached.
     fn copy_directory(&self, member: usize) -> Result<Copied> {
-        let part = self.part(member);
+        let peer = self
+            .group
+            .peer(member as i32)
+            .unwrap_or_else(|| unreachable!("seats are those of members"));
+        let attach = |key| Ok::<_, Error>(Arc::new(Target::attach(peer, key)?));
+        let Some(part) = self.part(member) else {
+            let keys = self.directory_away(member)?;
+            return Ok((0, keys.into_iter().map(attach).collect::<Result<_>>()?));
+        };
         loop {
-            // SYNC: window-directory
-            let sequence = part.sequence().load(Ordering::Acquire);
-            let count = part.attached().load(Ordering::Relaxed) as usize;
-            let offset = part.directory().load(Ordering::Relaxed);
-            let mut keys = Vec::new();
-            if sequence.is_multiple_of(2)
-                && let Some(first) = rma::shared_at(offset, bytes(count))
-            {
-                for index in 0..count {
-                    // SAFETY: within the job's memory; if it is being changed, the sequence number says so.
-                    keys.push(unsafe { first.as_ptr().cast::<RegionKey>().add(index).read_volatile() });
-                }
-            }
-            // SYNC: window-directory
-            fence(Ordering::Acquire);
-            if sequence.is_multiple_of(2) && part.sequence().load(Ordering::Relaxed) == sequence {
-                let peer = self
-                    .group
-                    .peer(member as i32)
-                    .unwrap_or_else(|| unreachable!("parts are those of members"));
-                let attach = |key| Ok::<_, Error>(Arc::new(Target::attach(peer, key)?));
+            if let Some((sequence, keys)) = read(part) {
                 return Ok((sequence, keys.into_iter().map(attach).collect::<Result<_>>()?));
             }
             let mut inside = enter();
@@ -202,6 +191,26 @@ impl Win {
             inside.poll();
         }
     }
+}
+
+/// What the directory of a part says, with its sequence number; `None`: it is being changed.
+pub(super) fn read(part: &Part) -> Option<(u32, Vec<RegionKey>)> {
+    // SYNC: window-directory
+    let sequence = part.sequence().load(Ordering::Acquire);
+    let count = part.attached().load(Ordering::Relaxed) as usize;
+    let offset = part.directory().load(Ordering::Relaxed);
+    let mut keys = Vec::new();
+    if sequence.is_multiple_of(2)
+        && let Some(first) = rma::shared_at(offset, bytes(count))
+    {
+        for index in 0..count {
+            // SAFETY: within the job's memory; if it is being changed, the sequence number says so.
+            keys.push(unsafe { first.as_ptr().cast::<RegionKey>().add(index).read_volatile() });
+        }
+    }
+    // SYNC: window-directory
+    fence(Ordering::Acquire);
+    (sequence.is_multiple_of(2) && part.sequence().load(Ordering::Relaxed) == sequence).then_some((sequence, keys))
 }
 
 /// Addresses from the lowest of `count` elements at `address` to behind the highest.

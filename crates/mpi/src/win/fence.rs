@@ -8,6 +8,7 @@ use isthmus_engine::{rma, wait_until};
 use super::Win;
 use super::check::{self, Meeting};
 use super::epoch::Mode;
+use super::remote::Away;
 use crate::constants::{MODE_NOPRECEDE, MODE_NOPUT, MODE_NOSTORE, MODE_NOSUCCEED};
 use crate::error::Result;
 use crate::fail;
@@ -41,6 +42,11 @@ pub fn win_fence(assert: i32, win: &Win) -> Result<()> {
     Ok(())
 }
 
+/// Has a count that wraps come as far as that?
+pub(super) fn is_reached(count: u32, turn: u32) -> bool {
+    count.wrapping_sub(turn) as i32 >= 0
+}
+
 /// Refuse bits that mean nothing here.
 pub(super) fn check_assert(assert: i32, known: i32) -> Result<()> {
     if assert & !known != 0 {
@@ -62,6 +68,10 @@ impl Win {
         own.store(turn, Ordering::Release);
         // Of those who come last, each sees all others, or is seen.
         fence(Ordering::SeqCst);
+        if let Some(away) = &self.away {
+            self.meet_nodes(away, turn)?;
+            return check::compare(self, turn);
+        }
         let mut next = 0;
         if self.has_come(turn, &mut next) {
             rma::published();
@@ -76,12 +86,52 @@ impl Win {
         })?
     }
 
-    /// Have all come, from the member `next` on?
+    /// Wait until all members of all nodes have come here as often. The leader of each node waits for its node; the leaders meet by
+    /// dissemination (Hensgen, Finkel, Manber, 1988), in active messages; each then tells its node.
+    fn meet_nodes(&self, away: &Away, turn: u32) -> Result<()> {
+        let leaders = &away.leaders;
+        let lead = leaders[away.node];
+        if lead != self.rank {
+            self.wake(lead);
+            let met = self
+                .part(lead)
+                .unwrap_or_else(|| unreachable!("our leader is on our node"))
+                .met();
+            return wait_until(|inside| match is_reached(met.load(Ordering::Acquire), turn) {
+                true => Some(Ok(())),
+                false => self.check_whole(inside).err().map(Err),
+            })?;
+        }
+        let mut next = 0;
+        wait_until(|inside| match self.has_come(turn, &mut next) {
+            true => Some(Ok(())),
+            false => self.check_whole(inside).err().map(Err),
+        })??;
+        let mut distance = 1;
+        while distance < leaders.len() {
+            self.tell_met(leaders[(away.node + distance) % leaders.len()], turn)?;
+            let from = leaders[(away.node + leaders.len() - distance) % leaders.len()];
+            let come = self.own.part.leader(self.plan, from);
+            // SYNC: window-count
+            wait_until(|inside| match is_reached(come.load(Ordering::Acquire), turn) {
+                true => Some(Ok(())),
+                false => self.check_whole(inside).err().map(Err),
+            })??;
+            distance *= 2;
+        }
+        // SYNC: window-fence
+        self.own.part.met().store(turn, Ordering::Release);
+        rma::published();
+        (0..self.size).for_each(|member| self.wake(member));
+        Ok(())
+    }
+
+    /// Have all of this node come, from the member `next` on?
     fn has_come(&self, turn: u32, next: &mut usize) -> bool {
         while *next < self.size {
             // SYNC: window-fence
-            let theirs = self.part(*next).fence().load(Ordering::Acquire);
-            if (theirs.wrapping_sub(turn) as i32) < 0 {
+            let theirs = self.part(*next).map(|part| part.fence().load(Ordering::Acquire));
+            if theirs.is_some_and(|theirs| !is_reached(theirs, turn)) {
                 return false;
             }
             *next += 1;

@@ -27,7 +27,10 @@ pub fn win_post(group: &Group, assert: i32, win: &Win) -> Result<()> {
         ));
     }
     for &origin in &origins {
-        raise(win.part(origin).posts(win.plan, win.rank));
+        match win.part(origin) {
+            Some(part) => raise(part.posts(win.plan, win.rank)),
+            None => win.post_away(origin)?,
+        }
     }
     rma::published();
     origins.iter().for_each(|&origin| win.wake(origin));
@@ -75,7 +78,10 @@ pub fn win_complete(win: &Win) -> Result<()> {
     win.flow.flush_all()?;
     let targets = std::mem::take(&mut win.epochs.general().started);
     for &target in &targets {
-        raise(win.part(target).completes(win.plan, win.rank));
+        match win.part(target) {
+            Some(part) => raise(part.completes(win.plan, win.rank)),
+            None => win.complete_away(target)?,
+        }
         win.epochs.hold(target, FREE);
     }
     rma::published();
@@ -128,7 +134,7 @@ fn close(win: &Win, wanted: &[(usize, u32)]) {
 }
 
 /// A count that only this process changes.
-fn raise(count: &AtomicU32) {
+pub(super) fn raise(count: &AtomicU32) {
     // SYNC: window-count
     count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
 }

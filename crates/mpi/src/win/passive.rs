@@ -9,6 +9,7 @@ use super::Win;
 use super::control::Part;
 use super::epoch::{EXCLUSIVE, FREE, Mode, SHARED, UNCHECKED};
 use super::fence::check_assert;
+use super::lock::Lock;
 use crate::constants::{LOCK_EXCLUSIVE, LOCK_SHARED, MODE_NOCHECK, PROC_NULL};
 use crate::error::Result;
 use crate::fail;
@@ -57,8 +58,9 @@ pub fn win_unlock(rank: i32, win: &Win) -> Result<()> {
     }
     win.flow.flush_all()?;
     win.forget_own(std::iter::once(target));
-    win.release(target, how);
+    let released = win.release(target, how);
     win.epochs.unlocked(target);
+    released?;
     rma::serve_others();
     Ok(())
 }
@@ -80,7 +82,8 @@ pub fn win_lock_all(assert: i32, win: &Win) -> Result<()> {
     let how = if assert & MODE_NOCHECK != 0 { UNCHECKED } else { SHARED };
     for target in 0..win.size {
         if let Err(error) = win.acquire(target, how) {
-            (0..target).for_each(|target| win.let_go(target));
+            // The first error is told.
+            let _ = (0..target).try_for_each(|target| win.let_go(target));
             return Err(error);
         }
         win.epochs.hold(target, how);
@@ -100,7 +103,7 @@ pub fn win_unlock_all(win: &Win) -> Result<()> {
     }
     win.flow.flush_all()?;
     win.forget_own(0..win.size);
-    (0..win.size).for_each(|target| win.let_go(target));
+    (0..win.size).try_for_each(|target| win.let_go(target))?;
     win.epochs.set_mode(Mode::None);
     rma::serve_others();
     Ok(())
@@ -170,35 +173,54 @@ impl Win {
         Ok(())
     }
 
-    fn let_go(&self, target: usize) {
-        self.release(target, self.epochs.held(target));
+    fn let_go(&self, target: usize) -> Result<()> {
+        let how = self.epochs.held(target);
         self.epochs.hold(target, FREE);
+        self.release(target, how)
     }
 
     /// Get the lock of a target.
     fn acquire(&self, target: usize, how: u8) -> Result<()> {
-        let part = self.part(target);
+        let Some(lock) = self.lock(target) else {
+            return self.acquire_away(target, how);
+        };
         let got = match how {
-            SHARED => self.try_shared(part),
-            EXCLUSIVE => self.try_exclusive(part) && self.is_alone(part, |_| false),
+            SHARED => lock.try_shared(self.rank),
+            EXCLUSIVE => lock.try_exclusive(self.rank) && lock.is_alone(|_| false),
             _ => true,
         };
-        if got { Ok(()) } else { self.acquire_slowly(target, how) }
+        if got {
+            Ok(())
+        } else {
+            self.acquire_slowly(target, how, lock)
+        }
+    }
+
+    /// The lock of a target; `None`: it is on another node.
+    fn lock(&self, target: usize) -> Option<Lock<'_>> {
+        Some(Lock {
+            part: *self.part(target)?,
+            plan: self.plan,
+            group: &self.group,
+            owner: target,
+            me: self.rank,
+        })
     }
 
     #[cold]
-    fn acquire_slowly(&self, target: usize, how: u8) -> Result<()> {
-        let part = self.part(target);
-        let (waiters, bit) = part.waiter(self.rank);
+    fn acquire_slowly(&self, target: usize, how: u8, lock: Lock<'_>) -> Result<()> {
+        let (part, me) = (&lock.part, self.rank);
+        let (waiters, bit) = part.waiter(me);
         // SYNC: window-waiters
         waiters.fetch_or(bit, Ordering::SeqCst);
         let got = wait_until(|inside| {
             let got = match how {
-                SHARED => self.try_shared(part) || (self.take_over(inside, part) && self.try_shared(part)),
+                SHARED => lock.try_shared(me) || (self.take_over(inside, part) && lock.try_shared(me)),
                 _ => {
-                    let own = part.exclusive().load(Ordering::Relaxed) == self.rank as u32 + 1;
-                    (own || self.try_exclusive(part) || (self.take_over(inside, part) && self.try_exclusive(part)))
-                        && self.is_alone(part, |member| self.has_failed(inside, member))
+                    (lock.is_taken_by(me)
+                        || lock.try_exclusive(me)
+                        || (self.take_over(inside, part) && lock.try_exclusive(me)))
+                        && lock.is_alone(|member| self.has_failed(inside, member))
                 }
             };
             if got {
@@ -206,45 +228,17 @@ impl Win {
             }
             self.has_failed(inside, target).then(|| Err(self.failed(target)))
         })?;
-        waiters.fetch_and(!bit, Ordering::Relaxed);
+        // In our own part the bit is also that of those on other nodes.
+        if target != me || self.away.is_none() {
+            waiters.fetch_and(!bit, Ordering::Relaxed);
+        }
         if got.is_err() && how == EXCLUSIVE {
-            let me = self.rank as u32 + 1;
+            let me = me as u32 + 1;
             let _ = part
                 .exclusive()
                 .compare_exchange(me, 0, Ordering::Release, Ordering::Relaxed);
         }
         got
-    }
-
-    /// Show that we share the lock; taken back if somebody has it alone.
-    fn try_shared(&self, part: &Part) -> bool {
-        let flag = part.shared(self.plan, self.rank);
-        // SYNC: window-lock
-        flag.swap(1, Ordering::SeqCst);
-        let holder = part.exclusive().load(Ordering::SeqCst);
-        if holder == 0 {
-            return true;
-        }
-        flag.store(0, Ordering::SeqCst);
-        // It may have seen the flag, and wait for us.
-        self.wake(holder as usize - 1);
-        false
-    }
-
-    fn try_exclusive(&self, part: &Part) -> bool {
-        let me = self.rank as u32 + 1;
-        // SYNC: window-lock
-        part.exclusive()
-            .compare_exchange(0, me, Ordering::SeqCst, Ordering::Relaxed)
-            .is_ok()
-    }
-
-    /// Does nobody share the lock whose exclusive word we hold, but the dead?
-    fn is_alone(&self, part: &Part, mut is_dead: impl FnMut(usize) -> bool) -> bool {
-        (0..self.size).all(|member| {
-            // SYNC: window-lock
-            part.shared(self.plan, member).load(Ordering::SeqCst) == 0 || is_dead(member)
-        })
     }
 
     /// If who has the lock alone has died with it, it is free from now on. True: try again.
@@ -272,24 +266,13 @@ impl Win {
     }
 
     /// Give the lock of a target back.
-    fn release(&self, target: usize, how: u8) {
-        let part = self.part(target);
-        match how {
-            // SYNC: window-lock
-            SHARED => part.shared(self.plan, self.rank).store(0, Ordering::Release),
-            EXCLUSIVE => part.exclusive().store(0, Ordering::Release),
-            _ => return,
-        }
-        rma::published();
-        for (index, word) in part.waiters(self.plan).enumerate() {
-            let mut bits = word.load(Ordering::Relaxed);
-            while bits != 0 {
-                let member = index * 64 + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                if member < self.size {
-                    self.wake(member);
-                }
+    fn release(&self, target: usize, how: u8) -> Result<()> {
+        match self.lock(target) {
+            Some(lock) => {
+                lock.release(self.rank, how);
+                Ok(())
             }
+            None => self.release_away(target, how),
         }
     }
 }

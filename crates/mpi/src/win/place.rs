@@ -38,15 +38,14 @@ impl Win {
 
     #[cold]
     fn find_place(&self, member: usize) -> Result<&Place> {
-        let part = self.part(member);
         let peer = self
             .group
             .peer(member as i32)
-            .unwrap_or_else(|| unreachable!("parts are those of members"));
-        let target = Target::attach(peer, part.key())?;
+            .unwrap_or_else(|| unreachable!("seats are those of members"));
+        let target = Target::attach(peer, self.key(member))?;
         let place = Place {
             target,
-            unit: part.unit(),
+            unit: self.unit(member),
         };
         Ok(self.places.0[member].get_or_init(|| Box::new(place)))
     }

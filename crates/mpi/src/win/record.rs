@@ -120,7 +120,7 @@ impl Win {
     fn record_slowly(&self, target: usize, remote: Remote<'_>, access: Access) -> Result<()> {
         let unit = match self.flavor {
             Flavor::Dynamic => 1,
-            _ => self.part(target).unit(),
+            _ => self.unit(target),
         };
         // What is outside the window is refused elsewhere.
         let Some(base) = remote.disp.checked_mul(unit).and_then(|at| u64::try_from(at).ok()) else {
@@ -187,7 +187,7 @@ impl Win {
 
     /// The list of a member, once nobody else looks at it; that of somebody who died with it is taken over.
     fn list(&self, member: usize) -> Option<Held> {
-        let offset = self.part(member).record().load(Ordering::Relaxed);
+        let offset = self.part(member)?.record().load(Ordering::Relaxed);
         let at = rma::shared_at(offset, BYTES).filter(|_| offset != 0)?;
         // SAFETY: the lock is the first word of the list, which is accessed by atomics only.
         let lock = unsafe { AtomicU32::from_ptr(at.as_ptr().cast()) };

@@ -1,0 +1,594 @@
+//! Short operations on ordinary memory, done by their target while it waits inside the library: a question in shared memory instead of a
+//! system call.
+//!
+//! A process that has registered ordinary memory has some [`Mailbox`]es, and says whether it *attends*: whether one of its threads looks at
+//! them, waiting for something. Who finds so asks, and waits for the answer; if none comes soon, the question is taken back and the operation
+//! goes by a single copy as it would have done, so that nobody depends on a target that computes, sleeps, or has lost its CPU. The target does
+//! what is asked by the functions that it uses on its own memory, under the same locks, so the rule of atomicity stands; an operation is
+//! over when its function comes back, so the rules of order stand, too.
+//!
+//! Operations that are longer than a box has room go in pieces, through some boxes at a time: the target copies one piece while the origin
+//! copies the next.
+//!
+//! # Safety
+//! A question comes from a peer: region, offset, lengths and the kernel's number are checked before anything is touched.
+
+use std::ops::Range;
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use isthmus_os::cpu;
+use isthmus_shm::Place;
+use isthmus_shm::mailbox::{ANSWER, Answered, Mailbox, QUESTION, Turn};
+
+use super::attending::{self, Attending};
+use super::combine::Combine;
+use super::execute::{self, Wanted, What};
+use super::notify::wait_watching;
+use super::target::Target;
+use super::{Home, home, is_dead, service};
+use crate::membership::boot;
+use crate::memory::heap::{self, REGISTRY};
+use crate::{Error, Result, counters};
+
+/// Boxes of a process.
+const BOXES: usize = 8;
+/// Bytes of data that a question and its answer may have.
+const ROOM: usize = 16 << 10;
+/// Boxes that one operation uses at a time.
+const DEPTH: usize = 3;
+
+/// Looks for an answer before the question is taken back, where the target attends...
+const LOOKS: u32 = 400;
+/// ...where it may be copying other pieces first...
+const LOOKS_PIECES: u32 = 4000;
+/// ...and where it does not: it may be just about to, or to ask us.
+const LOOKS_AWAY: u32 = 64;
+/// So many times in a row a question to a target that does not attend may be asked in vain; from then on seldom.
+const TRIES: u32 = 3;
+/// Looks at a target that is at it before its life is doubted.
+const LONG: u32 = 20_000;
+
+/// Who finds a target asleep inside the library so many times in a row wakes it, and again at twice as many.
+const ROUSED_AT: u32 = 4;
+
+/// What lies in shared memory. Behind it lies the room for each box's data.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Mailboxes {
+    attends: Attends,
+    /// Raised by who wants the owner to stay awake for a while.
+    roused: AtomicU32,
+    boxes: [Mailbox; BOXES],
+}
+
+/// How many threads look, on lines of their own.
+#[derive(Debug)]
+#[repr(C, align(128))]
+struct Attends(AtomicU32);
+
+const BYTES: usize = size_of::<Mailboxes>() + BOXES * ROOM;
+
+/// What is asked.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct Question {
+    at: u64,
+    region: u32,
+    number: u32,
+    length: u32,
+    width: u32,
+    what: u8,
+    class: u8,
+    operator: u8,
+    unused: u8,
+    /// Bytes of operands.
+    given: u32,
+}
+
+const FIXED: usize = size_of::<Question>();
+/// Operands that lie behind the question rather than in the box's room.
+const BESIDE: usize = QUESTION - FIXED;
+
+const _: () = assert!(FIXED == 32 && BESIDE == 24);
+
+/// The boxes of this process, once it has some.
+static OWN: OnceLock<&'static Mailboxes> = OnceLock::new();
+
+/// This process has ordinary memory: it has boxes from now on, whose place goes into its table of locks. Without memory for them
+/// there are none, and nobody asks.
+pub(super) fn open(told: &AtomicU64) {
+    static OPENING: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _opening = OPENING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if OWN.get().is_some() {
+        return;
+    }
+    let Ok(memory) = heap::allocate(BYTES as u64, 128) else {
+        return;
+    };
+    let at: NonNull<Mailboxes> = memory.cast();
+    // SAFETY: as many bytes were just allocated on such a line, and nobody knows of them.
+    let own = unsafe {
+        at.write(Mailboxes {
+            attends: Attends(AtomicU32::new(0)),
+            roused: AtomicU32::new(0),
+            boxes: std::array::from_fn(|_| Mailbox::default()),
+        });
+        at.as_ref()
+    };
+    let place = heap::place_of(memory.as_ptr(), BYTES as u64).expect("the heap's memory is mapped by all");
+    let _ = OWN.set(own);
+    attending::show_in(&own.attends.0);
+    // SYNC: mailboxes
+    told.store(place.0, Ordering::Release);
+}
+
+/// The boxes that somebody says lie there.
+pub(super) fn at(told: &AtomicU64) -> Option<&'static Mailboxes> {
+    // SYNC: mailboxes
+    let place = Place(told.load(Ordering::Acquire));
+    if place.0 == 0 || !place.0.is_multiple_of(128) {
+        return None;
+    }
+    let at: NonNull<Mailboxes> = REGISTRY.at(place, BYTES as u64)?.cast();
+    // SAFETY: the bytes were taken from a segment, which stays mapped; boxes are atomics and raw bytes.
+    Some(unsafe { at.as_ref() })
+}
+
+/// Do what is asked of this process. Any thread may, inside the engine or not. True: something was.
+#[inline]
+pub(crate) fn serve() -> bool {
+    OWN.get().is_some_and(|own| own.serve())
+}
+
+impl Mailboxes {
+    #[inline]
+    fn serve(&'static self) -> bool {
+        let mut served = false;
+        if self.roused.load(Ordering::Relaxed) != 0 {
+            self.roused.store(0, Ordering::Relaxed);
+            served = true;
+        }
+        for (index, place) in self.boxes.iter().enumerate() {
+            if let Some(turn) = place.take() {
+                served = true;
+                let done = self.answer(index, place);
+                counters::RMA_SERVED.add_anywhere(1);
+                place.give_answer(turn, if done { Answered::Done } else { Answered::Refused });
+            }
+        }
+        served
+    }
+
+    fn answer(&'static self, index: usize, place: &Mailbox) -> bool {
+        // SAFETY: what was taken is ours; any bits are numbers.
+        let question = unsafe { place.question().cast::<Question>().read() };
+        let given = question.given as usize;
+        let Some(wanted) = question.wanted() else {
+            return false;
+        };
+        let room = room_of(given > 0, wanted > 0);
+        if given > room || wanted > room {
+            return false;
+        }
+        let operands = self.operands(index, given);
+        let results = self.results(index, given, wanted);
+        let wanted = Wanted {
+            what: u32::from(question.what),
+            region: question.region,
+            class: u32::from(question.class),
+            operator: u32::from(question.operator),
+            width: question.width,
+            number: question.number,
+        };
+        // SAFETY: operands and results are so long, and the box is ours.
+        unsafe {
+            execute::do_at(
+                wanted,
+                question.at,
+                u64::from(question.length),
+                operands,
+                given,
+                results,
+            )
+        }
+    }
+
+    /// The room of a box.
+    fn room(&self, index: usize) -> *mut u8 {
+        std::ptr::from_ref(self)
+            .cast_mut()
+            .cast::<u8>()
+            .wrapping_add(size_of::<Self>() + index * ROOM)
+    }
+
+    /// Where the operands of a box lie.
+    #[inline]
+    fn operands(&self, index: usize, given: usize) -> *mut u8 {
+        match given {
+            ..=BESIDE => self.boxes[index].question().wrapping_add(FIXED),
+            _ => self.room(index),
+        }
+    }
+
+    /// Where its results lie: never on the operands.
+    #[inline]
+    fn results(&self, index: usize, given: usize, wanted: usize) -> *mut u8 {
+        match wanted {
+            ..=ANSWER => self.boxes[index].answered(),
+            _ if given > BESIDE => self.room(index).wrapping_add(ROOM / 2),
+            _ => self.room(index),
+        }
+    }
+}
+
+impl Question {
+    /// Bytes of results; `None`: it asks for nothing that there is.
+    #[inline]
+    fn wanted(&self) -> Option<usize> {
+        match What::of(u32::from(self.what))? {
+            What::Put | What::Accumulate => Some(0),
+            What::Get | What::GetAccumulate | What::CompareSwap => Some(self.length as usize),
+            What::Active => None,
+        }
+    }
+}
+
+/// Bytes that operands, and results, may have.
+#[inline]
+const fn room_of(is_given: bool, is_wanted: bool) -> usize {
+    match is_given && is_wanted {
+        true => ROOM / 2,
+        false => ROOM,
+    }
+}
+
+/// Does an operation on so many bytes fit into one box?
+#[inline]
+pub(super) fn is_short(bytes: usize) -> bool {
+    bytes <= ROOM / 2
+}
+
+/// What is asked of a target, but for where: bytes in a row.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub what: What,
+    pub combine: Option<&'a Combine>,
+    /// Of elements that are compared.
+    pub width: u32,
+}
+
+impl<'a> Asked<'a> {
+    /// To copy.
+    pub const fn plain(what: What) -> Self {
+        Self {
+            what,
+            combine: None,
+            width: 0,
+        }
+    }
+
+    /// To combine elements.
+    pub const fn combining(what: What, combine: &'a Combine) -> Self {
+        Self {
+            what,
+            combine: Some(combine),
+            width: combine.width,
+        }
+    }
+
+    fn question(&self, target: &Target, at: u64, length: usize, given: usize) -> Question {
+        let combine = self.combine;
+        Question {
+            at,
+            region: target.id(),
+            number: combine.map_or(0, |combine| combine.number),
+            length: length as u32,
+            width: self.width,
+            what: self.what as u8,
+            class: combine.map_or(0, |combine| combine.class as u8),
+            operator: combine.map_or(0, |combine| combine.operator as u8),
+            unused: 0,
+            given: given as u32,
+        }
+    }
+}
+
+/// How an attempt went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Done,
+    /// Nothing was done: take another way.
+    Away,
+    Refused,
+    Dead,
+}
+
+/// The boxes of a target that attends, or may do so any moment, and how often to look for its answer.
+#[inline]
+pub(super) fn attended(target: &Target) -> Option<(&'static Mailboxes, u32)> {
+    let boxes = target.mailboxes()?;
+    if boxes.is_attended() {
+        return Some((boxes, LOOKS));
+    }
+    boxes.miss(target).then_some((boxes, LOOKS_AWAY))
+}
+
+/// Does the target attend?
+pub(super) fn is_attended(target: &Target) -> bool {
+    target.mailboxes().is_some_and(Mailboxes::is_attended)
+}
+
+/// Have the target do one operation on `length` bytes at `at`: `given` bytes of operands lie at `from`, and `wanted` bytes of results
+/// go to `into`. False: nothing was done.
+///
+/// # Errors
+/// The target refuses, or has died.
+///
+/// # Safety
+/// `from` must be readable, and `into` writable, for as many bytes.
+#[inline]
+pub(super) unsafe fn ask(
+    target: &Target,
+    asked: Asked<'_>,
+    at: u64,
+    length: usize,
+    from: (*const u8, usize),
+    into: (*mut u8, usize),
+) -> Result<bool> {
+    let room = room_of(from.1 > 0, into.1 > 0);
+    if from.1 > room || into.1 > room {
+        return Ok(false);
+    }
+    let Some((boxes, looks)) = attended(target) else {
+        return Ok(false);
+    };
+    let home = home()?;
+    let Some((index, turn)) = boxes.claim(home) else {
+        return Ok(false);
+    };
+    let question = asked.question(target, at, length, from.1);
+    // SAFETY: the caller's promise; the box is ours, and has the room.
+    unsafe {
+        boxes.boxes[index].question().cast::<Question>().write(question);
+        if from.1 > 0 {
+            super::flow::copy_short(from.0, boxes.operands(index, from.1), from.1);
+        }
+    }
+    boxes.boxes[index].post(&turn);
+    let end = boxes.settle(home, target, index, &turn, looks);
+    if end == End::Done {
+        target.misses.store(0, Ordering::Relaxed);
+    }
+    if end == End::Done && into.1 > 0 {
+        // SAFETY: as above.
+        unsafe { super::flow::copy_short(boxes.results(index, from.1, into.1), into.0, into.1) };
+    }
+    boxes.leave(index, turn, end);
+    end.into_result(target)
+}
+
+impl Mailboxes {
+    /// The target does not attend. If it sleeps inside the library, and much is wanted of it, have it look for a while. True: ask it
+    /// nevertheless.
+    fn miss(&self, target: &Target) -> bool {
+        let misses = target.misses.load(Ordering::Relaxed).wrapping_add(1);
+        target.misses.store(misses, Ordering::Relaxed);
+        if misses >= ROUSED_AT && misses.is_power_of_two() {
+            self.rouse(target);
+        }
+        misses <= TRIES || misses.is_power_of_two()
+    }
+
+    #[cold]
+    fn rouse(&self, target: &Target) {
+        let Ok(home) = home() else { return };
+        let bell = home.segment.slot(target.peer().0).doorbell();
+        if boot::is_oversubscribed() || !bell.is_armed() {
+            return;
+        }
+        self.roused.store(1, Ordering::Relaxed);
+        // There is such a process.
+        let _ = super::wake(target.peer());
+    }
+}
+
+impl End {
+    fn into_result(self, target: &Target) -> Result<bool> {
+        match self {
+            Self::Done => Ok(true),
+            Self::Away => Ok(false),
+            Self::Refused => Err(service::refused(target)),
+            Self::Dead => Err(Error::PeerFailed { peer: target.peer().0 }),
+        }
+    }
+}
+
+impl Mailboxes {
+    /// A box for this process.
+    #[inline]
+    fn claim(&self, home: &Home) -> Option<(usize, Turn)> {
+        let first = home.me as usize % BOXES;
+        for step in 0..BOXES {
+            let index = (first + step) % BOXES;
+            if self.boxes[index].is_free()
+                && let Some(turn) = self.boxes[index].claim(home.me)
+            {
+                return Some((index, turn));
+            }
+        }
+        self.reclaim(home);
+        None
+    }
+
+    /// All boxes are somebody's: free those of the dead.
+    #[cold]
+    fn reclaim(&self, home: &Home) {
+        if home.segment.failed() > 0 {
+            for place in &self.boxes {
+                place.reclaim(|rank| is_dead(home.segment, rank));
+            }
+        }
+    }
+
+    #[inline]
+    fn is_attended(&self) -> bool {
+        self.attends.0.load(Ordering::Relaxed) != 0
+    }
+
+    /// Wait for the answer, as long as the target attends, and for at most so many looks.
+    #[inline]
+    fn settle(&self, home: &Home, target: &Target, index: usize, turn: &Turn, most: u32) -> End {
+        let place = &self.boxes[index];
+        let mut looks = 0_u32;
+        let _attending = Attending::begin();
+        loop {
+            match place.answer(turn) {
+                Some(Answered::Done) => return End::Done,
+                Some(Answered::Refused) => return End::Refused,
+                None => {}
+            }
+            looks += 1;
+            let goes_on = looks < most && (!looks.is_multiple_of(16) || most == LOOKS_AWAY || self.is_attended());
+            if !goes_on && place.withdraw(turn) {
+                return End::Away;
+            }
+            if looks > most + LOOKS {
+                return wait_long(home, target, place, turn);
+            }
+            if looks.is_multiple_of(8) {
+                // Others may wait for us as we do for them.
+                serve();
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Give the box back; of what the dead have taken nobody knows when it is written no more.
+    fn leave(&self, index: usize, turn: Turn, end: End) {
+        if end != End::Dead {
+            self.boxes[index].give_back(turn);
+        }
+    }
+}
+
+/// The target is at it, and takes its time: its CPU is another's, or it is stopped, or dead.
+#[cold]
+fn wait_long(home: &Home, target: &Target, place: &Mailbox, turn: &Turn) -> End {
+    let end = || match place.answer(turn) {
+        Some(Answered::Done) => Some(End::Done),
+        Some(Answered::Refused) => Some(End::Refused),
+        None if is_dead(home.segment, target.peer().0) => Some(End::Dead),
+        None => None,
+    };
+    for look in 1..LONG {
+        if let Some(end) = end() {
+            return end;
+        }
+        match look % 64 {
+            0 => cpu::yield_now(),
+            _ => std::hint::spin_loop(),
+        }
+    }
+    wait_watching(end).unwrap_or(End::Dead)
+}
+
+/// Have the target do an operation on the bytes `range` of those from `at` on, piece by piece. `fill` writes the operands of a
+/// range, `read` takes its results, and `otherwise` does the operation on a range that the target did not. Elements of
+/// `width` bytes are not cut. False: the target is away, and nothing was done.
+///
+/// # Errors
+/// As for [`ask`], or of what `otherwise` does.
+pub(super) fn ask_in_pieces(
+    target: &Target,
+    asked: Asked<'_>,
+    at: u64,
+    range: Range<u64>,
+    width: u64,
+    sides: &mut Sides<'_>,
+) -> Result<bool> {
+    let Some(boxes) = target.mailboxes() else {
+        return Ok(false);
+    };
+    if !boxes.is_attended() {
+        boxes.miss(target);
+        return Ok(false);
+    }
+    let home = home()?;
+    let is_given = !matches!(asked.what, What::Get);
+    let is_wanted = matches!(asked.what, What::Get | What::GetAccumulate);
+    let piece = room_of(is_given, is_wanted) as u64 / width * width;
+    let mut flying: [Option<(usize, Turn, Range<u64>)>; DEPTH] = [const { None }; DEPTH];
+    let (mut next, mut head, mut count, mut any) = (range.start, 0, 0, false);
+    let mut failed = None;
+    let (mut is_away, mut was_away) = (false, false);
+    loop {
+        while count < DEPTH && next < range.end && failed.is_none() && !is_away {
+            let Some((index, turn)) = boxes.claim(home) else { break };
+            let part = next..range.end.min(next + piece);
+            let length = (part.end - part.start) as usize;
+            let given = if is_given { length } else { 0 };
+            let question = asked.question(target, at + part.start, length, given);
+            // SAFETY: the box is ours.
+            unsafe { boxes.boxes[index].question().cast::<Question>().write(question) };
+            if is_given {
+                (sides.fill)(part.clone(), boxes.operands(index, given));
+            }
+            boxes.boxes[index].post(&turn);
+            next = part.end;
+            flying[(head + count) % DEPTH] = Some((index, turn, part));
+            count += 1;
+        }
+        let Some((index, turn, part)) = flying[head].take() else {
+            break;
+        };
+        (head, count) = ((head + 1) % DEPTH, count - 1);
+        let end = boxes.settle(home, target, index, &turn, LOOKS_PIECES);
+        let length = (part.end - part.start) as usize;
+        if end == End::Done {
+            any = true;
+            if is_wanted {
+                (sides.read)(
+                    part.clone(),
+                    boxes.results(index, if is_given { length } else { 0 }, length),
+                );
+            }
+        }
+        boxes.leave(index, turn, end);
+        match end.into_result(target) {
+            Ok(true) => {}
+            Ok(false) => {
+                is_away = !boxes.is_attended();
+                was_away = true;
+                if failed.is_none() {
+                    failed = (sides.otherwise)(part).err();
+                }
+            }
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    if any {
+        target.misses.store(0, Ordering::Relaxed);
+    }
+    if !any && !was_away && next == range.start {
+        return Ok(false);
+    }
+    if next < range.end {
+        (sides.otherwise)(next..range.end)?;
+    }
+    Ok(true)
+}
+
+/// What the origin does for its pieces.
+pub(super) struct Sides<'a> {
+    /// Write the operands of a range to a box.
+    pub fill: &'a mut dyn FnMut(Range<u64>, *mut u8),
+    /// Take the results of a range from one.
+    pub read: &'a mut dyn FnMut(Range<u64>, *const u8),
+    /// Do the operation on a range without the target.
+    pub otherwise: &'a mut dyn FnMut(Range<u64>) -> Result<()>,
+}

@@ -1,0 +1,95 @@
+//! The lock of one member of a window (MPI-5.0 §12.5.3), in the member's part: taken with others or alone, given back, and who is woken
+//! then. Origins of the member's node do this themselves; for those on other nodes the member does it (`remote.rs`).
+
+use std::sync::atomic::Ordering;
+
+use isthmus_engine::rma;
+
+use super::control::{Part, Plan};
+use super::epoch::{EXCLUSIVE, SHARED};
+use crate::group::Group;
+
+/// The lock of `owner`, as the calling process, which is on the owner's node, reaches it.
+#[derive(Clone, Copy)]
+pub(super) struct Lock<'a> {
+    pub part: Part,
+    pub plan: Plan,
+    pub group: &'a Group,
+    pub owner: usize,
+    /// The calling process.
+    pub me: usize,
+}
+
+impl Lock<'_> {
+    /// For `origin`, show that it shares the lock; taken back if somebody has it alone.
+    pub fn try_shared(&self, origin: usize) -> bool {
+        let flag = self.part.shared(self.plan, origin);
+        // SYNC: window-lock
+        flag.swap(1, Ordering::SeqCst);
+        let holder = self.part.exclusive().load(Ordering::SeqCst);
+        if holder == 0 {
+            return true;
+        }
+        flag.store(0, Ordering::SeqCst);
+        // It may have seen the flag, and wait for us.
+        self.wake(holder as usize - 1);
+        false
+    }
+
+    /// For `origin`, take the word of who has the lock alone.
+    pub fn try_exclusive(&self, origin: usize) -> bool {
+        // SYNC: window-lock
+        self.part
+            .exclusive()
+            .compare_exchange(0, origin as u32 + 1, Ordering::SeqCst, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Has `origin` that word?
+    pub fn is_taken_by(&self, origin: usize) -> bool {
+        self.part.exclusive().load(Ordering::Relaxed) == origin as u32 + 1
+    }
+
+    /// Does nobody share the lock whose exclusive word is held, but the dead?
+    pub fn is_alone(&self, mut is_dead: impl FnMut(usize) -> bool) -> bool {
+        (0..self.group.size() as usize).all(|member| {
+            // SYNC: window-lock
+            self.part.shared(self.plan, member).load(Ordering::SeqCst) == 0 || is_dead(member)
+        })
+    }
+
+    /// `origin` gives the lock back.
+    pub fn release(&self, origin: usize, how: u8) {
+        match how {
+            // SYNC: window-lock
+            SHARED => self.part.shared(self.plan, origin).store(0, Ordering::Release),
+            EXCLUSIVE => self.part.exclusive().store(0, Ordering::Release),
+            _ => return,
+        }
+        rma::published();
+        for (index, word) in self.part.waiters(self.plan).enumerate() {
+            let mut bits = word.load(Ordering::Relaxed);
+            while bits != 0 {
+                self.wake(index * 64 + bits.trailing_zeros() as usize);
+                bits &= bits - 1;
+            }
+        }
+    }
+
+    /// Wake whoever waits for this member.
+    fn wake(&self, member: usize) {
+        let place = |member: usize| self.group.peer(member as i32);
+        let (Some(peer), Some(owner)) = (place(member), place(self.owner)) else {
+            return;
+        };
+        // The owner waits for those on other nodes.
+        let (member, peer) = match rma::node_of(peer) == rma::node_of(owner) {
+            true => (member, peer),
+            false => (self.owner, owner),
+        };
+        if member != self.me {
+            // There is such a process.
+            let _ = rma::wake(peer);
+        }
+    }
+}

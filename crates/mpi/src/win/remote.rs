@@ -1,0 +1,270 @@
+//! Windows whose members are on several nodes: what an origin would do to the part of a member that it does not share memory with, the
+//! member does for it when it is asked by an active message (`isthmus_engine::rma::ask`).
+//!
+//! | asked | done by the member | answered |
+//! |---|---|---|
+//! | post, complete | the count of the pair is raised | no |
+//! | met | the count of another node's leader is raised (`fence.rs`) | no |
+//! | lock | taken for the origin | once it is |
+//! | unlock | given back | yes: whoever has freed the window afterwards is asked nothing |
+//! | directory | none | with the keys of what is attached |
+//!
+//! What was put is there before anything else is asked: puts are over when their calls return.
+
+use std::collections::HashMap;
+use std::mem::transmute;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use isthmus_engine::rma::{self, RegionKey, Served};
+use isthmus_engine::{Attended, Peer};
+
+use super::control::{Own, Part, Plan, Seat};
+use super::epoch::{EXCLUSIVE, SHARED};
+use super::general::raise;
+use super::lock::Lock;
+use super::{Win, dynamic};
+use crate::error::Result;
+use crate::fail;
+use crate::group::Group;
+
+/// How the members of a window are on nodes.
+#[derive(Debug)]
+pub(super) struct Away {
+    /// Of each node the first member.
+    pub leaders: Vec<usize>,
+    /// Our node's place among them.
+    pub node: usize,
+    /// So that a member that computes delays nobody, once the window is made.
+    pub attended: Option<Attended>,
+}
+
+impl Away {
+    /// `None`: all are on one node.
+    pub fn of(group: &Group, rank: usize) -> Option<Self> {
+        let mut nodes = Vec::new();
+        let mut leaders = Vec::new();
+        let node_of = |member: usize| group.peer(member as i32).map(rma::node_of);
+        for member in 0..group.size() as usize {
+            let node = node_of(member);
+            if !nodes.contains(&node) {
+                nodes.push(node);
+                leaders.push(member);
+            }
+        }
+        let own = node_of(rank);
+        let node = nodes.iter().position(|node| *node == own)?;
+        (leaders.len() > 1).then_some(Self {
+            leaders,
+            node,
+            attended: None,
+        })
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+enum What {
+    Post = 1,
+    Complete = 2,
+    Met = 3,
+    Lock = 4,
+    Unlock = 5,
+    Directory = 6,
+}
+
+const WHATS: [What; 6] = [
+    What::Post,
+    What::Complete,
+    What::Met,
+    What::Lock,
+    What::Unlock,
+    What::Directory,
+];
+
+/// What, the number of the part, who asks, and a number that depends.
+type Message = [u32; 4];
+const BYTES: usize = size_of::<Message>();
+const KEY: usize = size_of::<RegionKey>();
+
+/// A part of this process that members on other nodes ask for.
+#[derive(Debug, Clone)]
+struct Known {
+    part: Part,
+    plan: Plan,
+    group: Arc<Group>,
+    rank: usize,
+}
+
+static KNOWN: Mutex<Option<HashMap<u32, Known>>> = Mutex::new(None);
+
+fn known() -> MutexGuard<'static, Option<HashMap<u32, Known>>> {
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From now on others may ask for this part.
+pub(super) fn open(own: Own, plan: Plan, group: &Arc<Group>, rank: usize) {
+    let part = Known {
+        part: own.part,
+        plan,
+        group: Arc::clone(group),
+        rank,
+    };
+    known().get_or_insert_default().insert(own.number, part);
+}
+
+/// Nobody asks for it any more.
+pub(super) fn close(own: Own) {
+    if let Some(known) = known().as_mut() {
+        known.remove(&own.number);
+    }
+}
+
+/// Do what a member on another node asks.
+pub fn handle(from: Peer, data: &[u8]) -> Served {
+    let Ok(bytes) = <[u8; BYTES]>::try_from(data) else {
+        return Served::Refused;
+    };
+    // SAFETY: as many bytes; any bits are numbers.
+    let [what, number, origin, value]: Message = unsafe { transmute(bytes) };
+    let Some(what) = WHATS.into_iter().find(|known| *known as u32 == what) else {
+        return Served::Refused;
+    };
+    let Some(own) = known().as_ref().and_then(|known| known.get(&number).cloned()) else {
+        return Served::Refused;
+    };
+    let origin = origin as usize;
+    if origin >= own.group.size() as usize || own.group.peer(origin as i32) != Some(from) {
+        return Served::Refused;
+    }
+    own.serve(what, origin, value)
+}
+
+impl Known {
+    fn serve(&self, what: What, origin: usize, value: u32) -> Served {
+        let (part, plan) = (&self.part, self.plan);
+        let lock = Lock {
+            part: self.part,
+            plan,
+            group: &self.group,
+            owner: self.rank,
+            me: self.rank,
+        };
+        match what {
+            What::Post => raise(part.posts(plan, origin)),
+            What::Complete => raise(part.completes(plan, origin)),
+            // SYNC: window-count
+            What::Met => part.leader(plan, origin).store(value, Ordering::Release),
+            What::Lock => {
+                // SYNC: window-waiters
+                let (waiters, bit) = part.waiter(self.rank);
+                waiters.fetch_or(bit, Ordering::SeqCst);
+                let got = match u8::try_from(value) {
+                    Ok(SHARED) => lock.try_shared(origin),
+                    Ok(EXCLUSIVE) => {
+                        (lock.is_taken_by(origin) || lock.try_exclusive(origin)) && lock.is_alone(|_| false)
+                    }
+                    _ => return Served::Refused,
+                };
+                if !got {
+                    return Served::Later;
+                }
+            }
+            What::Unlock => match u8::try_from(value) {
+                Ok(how @ (SHARED | EXCLUSIVE)) => lock.release(origin, how),
+                _ => return Served::Refused,
+            },
+            What::Directory => {
+                let Some((_, keys)) = dynamic::read(part) else {
+                    return Served::Later;
+                };
+                let mut answer = (keys.len() as u32).to_ne_bytes().to_vec();
+                for key in keys.into_iter().take(value as usize) {
+                    // SAFETY: a key is plain data of that size, without holes.
+                    answer.extend(unsafe { transmute::<RegionKey, [u8; KEY]>(key) });
+                }
+                return Served::Done(answer);
+            }
+        }
+        Served::Done(Vec::new())
+    }
+}
+
+impl Win {
+    /// The message to a member on another node, and who that is.
+    fn message(&self, member: usize, what: What, value: u32) -> (Peer, [u8; BYTES]) {
+        let Seat::Away { number, .. } = self.seats[member] else {
+            unreachable!("members of this node are reached by memory")
+        };
+        let peer = self
+            .group
+            .peer(member as i32)
+            .unwrap_or_else(|| unreachable!("seats are those of members"));
+        let message: Message = [what as u32, number, self.rank as u32, value];
+        // SAFETY: numbers are plain data.
+        (peer, unsafe { transmute::<Message, [u8; BYTES]>(message) })
+    }
+
+    fn tell(&self, member: usize, what: What, value: u32) -> Result<()> {
+        let (peer, message) = self.message(member, what, value);
+        Ok(rma::tell(peer, &message)?)
+    }
+
+    fn ask(&self, member: usize, what: What, value: u32, longest: usize) -> Result<Vec<u8>> {
+        let (peer, message) = self.message(member, what, value);
+        Ok(rma::ask(peer, &message, longest)?)
+    }
+
+    /// An origin on another node may access our memory.
+    pub(super) fn post_away(&self, origin: usize) -> Result<()> {
+        self.tell(origin, What::Post, 0)
+    }
+
+    /// A target on another node has been accessed.
+    pub(super) fn complete_away(&self, target: usize) -> Result<()> {
+        self.tell(target, What::Complete, 0)
+    }
+
+    /// The leader of another node learns that this one has come to a fence.
+    pub(super) fn tell_met(&self, leader: usize, turn: u32) -> Result<()> {
+        self.tell(leader, What::Met, turn)
+    }
+
+    /// Get the lock of a target on another node.
+    pub(super) fn acquire_away(&self, target: usize, how: u8) -> Result<()> {
+        match how {
+            SHARED | EXCLUSIVE => self.ask(target, What::Lock, u32::from(how), 0).map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// Give it back.
+    pub(super) fn release_away(&self, target: usize, how: u8) -> Result<()> {
+        match how {
+            SHARED | EXCLUSIVE => self.ask(target, What::Unlock, u32::from(how), 0).map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// What a member on another node has attached.
+    pub(super) fn directory_away(&self, member: usize) -> Result<Vec<RegionKey>> {
+        let mut room = 16;
+        loop {
+            let answer = self.ask(member, What::Directory, room as u32, 4 + room * KEY)?;
+            let Some((count, rest)) = answer.split_first_chunk::<4>() else {
+                return Err(fail!(Intern, "rank {member} tells nothing of what it has attached"));
+            };
+            let count = u32::from_ne_bytes(*count) as usize;
+            if count > room {
+                room = count + 16;
+                continue;
+            }
+            let (keys, _) = rest.as_chunks::<KEY>();
+            // SAFETY: any bits are a key, which is checked when it is used.
+            return Ok(keys
+                .iter()
+                .map(|key| unsafe { transmute::<[u8; KEY], RegionKey>(*key) })
+                .collect());
+        }
+    }
+}
