@@ -419,10 +419,11 @@ impl Mailboxes {
     /// Have a target that sleeps inside the library attend. True: it does.
     #[cold]
     fn wake(&self, target: &Target) -> bool {
-        self.rouse(target) && (0..LOOKS_WAKING).any(|_| {
-            std::hint::spin_loop();
-            self.is_attended()
-        })
+        self.rouse(target)
+            && (0..LOOKS_WAKING).any(|_| {
+                std::hint::spin_loop();
+                self.is_attended()
+            })
     }
 
     /// True: it slept, and was woken.
