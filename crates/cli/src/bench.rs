@@ -18,6 +18,8 @@ mod exchange;
 mod experiment;
 mod ga;
 mod library;
+mod network;
+mod nodes;
 mod one_sided;
 mod paper;
 mod peers;
@@ -202,6 +204,9 @@ enum What {
     Barrier,
     /// Windows: puts, gets, accumulates, sections, a target that computes, contended elements, synchronisation; ARMCI beside them
     Rma(Sizes),
+    /// Between two nodes, which are network namespaces of this machine (as root): half round trip, bandwidth, collectives, start, memory,
+    /// beside a bare TCP socket
+    Network(Sizes),
     /// OpenSHMEM: puts, gets, atomics, signals, collectives and random updates, beside the CPU and MPI
     Shmem,
     /// Global Arrays: patches, ghost cells, counters, synchronisation, beside ARMCI, MPI and the CPU
@@ -247,6 +252,7 @@ impl What {
             What::Memory => catalogue::memory(),
             What::Barrier => catalogue::barrier(),
             What::Rma(sizes) => return one_sided::experiments(&sizes.sizes),
+            What::Network(sizes) => return network::network(&sizes.sizes),
             What::Shmem => return shmem::shmem(),
             What::Ga => return ga::ga(),
         };

@@ -11,5 +11,6 @@ pub(crate) mod channels;
 pub(crate) mod inbound;
 pub(crate) mod network;
 pub(crate) mod outbound;
+pub(crate) mod reading;
 pub(crate) mod record;
 pub(crate) mod ring_size;

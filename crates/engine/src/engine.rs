@@ -16,6 +16,7 @@ use isthmus_shm::{Offset, Segment, Slot, doorbell};
 
 use crate::channel::channels::Channels;
 use crate::channel::network::Network;
+use crate::channel::reading::Reading;
 use crate::matching::matcher::Matching;
 use crate::membership::{Membership, boot};
 use crate::memory::Memory;
@@ -44,6 +45,7 @@ pub(crate) struct Engine {
     /// For people who ask.
     pub(crate) meeting: (Option<ContextId>, Option<u32>),
     deferred: Deferred,
+    reading: Reading,
     /// Rounds of progress in a row that moved nothing, roughly.
     fruitless: u16,
     /// Calls of one-sided operations that are being served, and how many were made.
@@ -78,6 +80,7 @@ impl Engine {
             awaited: me,
             meeting: (None, None),
             deferred: Deferred::default(),
+            reading: Reading::chosen(),
             fruitless: 0,
             serving: Vec::new(),
             asked: Vec::new(),

@@ -48,6 +48,7 @@ pub use isthmus_transfer::copy::copy;
 pub use membership::failures::fault_events;
 pub use membership::place::{declared, hardware, here};
 pub use memory::staging::{LONGEST, Staged, copy_for_others, copy_from_others, copy_past_caches};
+pub use progress::attend::Attended;
 pub use progress::gate::{Entered, Guarded, allow_threads, allows_threads, enter};
 pub use progress::wait::{Watch, ring, wait_until};
 pub use protocol::choice::remote::{Remote, single_copies_pay, single_copy_price};

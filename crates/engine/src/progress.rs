@@ -3,8 +3,10 @@
 //! Owns the lock and the token of the thread that is inside, waiting (spin, yield, block), the threads that wait, and work that goes
 //! on in the background of any call.
 //!
-//! Offers: [`gate`] (enter), [`wait`] and [`waiters`] (wait until something has happened), [`background`].
+//! Offers: [`gate`] (enter), [`wait`] and [`waiters`] (wait until something has happened), [`background`], [`attend`] (a thread for
+//! programs that compute).
 
+pub(crate) mod attend;
 pub(crate) mod awaited;
 pub(crate) mod background;
 pub(crate) mod gate;

@@ -219,6 +219,7 @@ texts! {
     TOPOLOGY = "topology", "The machine to believe in, for tests: 2x4 is 2 packages of 4 cores, 0,1,0,1 each rank's package.";
     FABRIC = "fabric", "The provider of libfabric to use between nodes, as tcp;ofi_rxm; not set: the best that there is (fi_info -t FI_EP_RDM).";
     PROGRESS_ENGINE = "progress_engine", "How node and network share a waiting rank's looks: adaptive (the path heard last, the other one seldom), toggle (in turn), or always (both in every round).";
+    READING = "reading", "How far a look at a ring goes on with the records of one message: single (one), contiguous (all at the look after the first), progress_post (at once if the message is longer than the ring) or immediate (all; if not set).";
     THREAD_LEVEL = "thread_level", "The thread level to grant, whatever the program asks for: single, funneled, serialized or multiple.";
     MEMORY_ALLOC_KINDS = "memory_alloc_kinds", "Kinds of memory that the program asks support for, as system,mpi:alloc_mem (mpiexec -memory-alloc-kinds).";
     MECHANISM = "mechanism", "How large messages travel where they can: ring, cma (cma_read, cma_write or cma_both say which side copies), kmod, mapped, vmsplice, writev or loopback; not set: what is learned to be fastest.";
@@ -264,6 +265,7 @@ table! {
     HELPER = "helper", 0, "0/1/2", "A helper thread makes long single copies while the rank computes: 1 where there are two CPUs for each rank, 2 always.";
     HELPER_FROM = "helper_from", 0, "bytes", "The shortest message that the helper thread copies; 0: DMAmin, half of the last cache by those who share it.";
     ADVERTISE = "advertise", 1, "0/1", "Tell senders where large receives lie that are posted and not waited for, so that they can write there.";
+    PROGRESS_THREAD = "progress_thread", 1, "0/1", "A thread serves windows whose ranks are on several nodes while the program computes; 0: only calls do.";
     PEER_SILENCE_US = "peer_silence_us", 10, "us", "Silence of a peer after which a large message is copied without it, at most; from 2 us on, more for longer messages.";
     RING = "ring", 0, "bytes", "Data of the ring that a streaming pair leases, rounded up to a power of two from 4K to 4M; 0: twice the second-level cache, half of it where the last one is far and each rank has a CPU.";
     PIECE = "piece", 64 << 10, "bytes", "Longest payload of one record; a long message is copied in by pieces while earlier ones are copied out.";

@@ -47,6 +47,15 @@ pub struct Starter<'a> {
     signals: Mask,
 }
 
+/// What libfabric's `ofi_rxm` is told, unless the user does: the longest record of ours goes as one message, not in segments of 16 KiB (1 MiB in
+/// three quarters of the time, measured with 1.17; frames of 68 KiB as one message would halve it, at 70 MB more of its buffers), and
+/// connections, which have our own flow control, post few buffers of that size.
+const RXM: [(&str, &str); 3] = [
+    ("FI_OFI_RXM_BUFFER_SIZE", "36864"),
+    ("FI_OFI_RXM_MSG_RX_SIZE", "16"),
+    ("FI_OFI_RXM_MSG_TX_SIZE", "16"),
+];
+
 impl<'a> Starter<'a> {
     /// For the ranks `here` of a job of `size`, which find signals blocked as `signals` says.
     pub fn new(
@@ -98,6 +107,8 @@ impl<'a> Starter<'a> {
             .env("MPI_LOCALNRANKS", self.here.len().to_string());
         if let Some(address) = self.address {
             process.env("ISTHMUS_NODE_ADDRESS", address.to_string());
+            let unsaid = RXM.iter().filter(|(name, _)| std::env::var_os(name).is_none());
+            process.envs(unsaid.copied());
         }
         if let Some(path) = &self.library_path {
             process.env("LD_LIBRARY_PATH", path);

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::outside::imb;
 use super::suite::Suite;
 use crate::process::{quiet, root, target};
 
@@ -17,7 +18,7 @@ const RUN: Duration = Duration::from_secs(120);
 const SOON: Duration = Duration::from_secs(15);
 
 /// Programs of `tests/programs` for 2 ranks, one on each of 2 nodes.
-const PAIRS: &[&str] = &["requests", "derived", "truncation"];
+const PAIRS: &[&str] = &["requests", "derived", "truncation", "win_computing", "win_random"];
 
 /// Others, on 2 nodes with 2 ranks each.
 const PROGRAMS: &[&str] = &[
@@ -39,6 +40,7 @@ const PROGRAMS: &[&str] = &[
     "win_litmus",
     "win_many",
     "win_random",
+    "win_computing",
 ];
 
 /// What enters a node.
@@ -64,6 +66,9 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
             suite.step(&format!("{name} on 2 nodes x {ranks}"), || job.program(name, ranks));
         }
     }
+    imb::on_nodes(suite, prefix, &|ranks| job.mpiexec(ranks));
+    suite.step("isthmus bench network --quick", || job.bench());
+    suite.step("isthmus bench --paper shiba --quick", || job.paper());
     suite.step("a rank that is killed ends the job on all nodes", || job.dead_rank());
     suite.step("a daemon that is killed ends the job on all nodes", || {
         job.dead_daemon()
@@ -187,6 +192,45 @@ impl Job<'_> {
         )?;
         quiet(self.mpiexec(ranks).arg(program), RUN)?;
         self.nodes.emptied()
+    }
+
+    /// It makes nodes of its own.
+    fn bench(&self) -> Result<()> {
+        let text = quiet(
+            Command::new(self.prefix.join("bin/isthmus")).args(["bench", "network", "--quick"]),
+            RUN,
+        )?;
+        for name in ["pingpong", "bandwidth", "collectives", "launch", "memory"] {
+            ensure!(
+                text.contains(&format!("network-{name}: ")),
+                "no table of {name}; it said:\n{text}"
+            );
+        }
+        Ok(())
+    }
+
+    fn paper(&self) -> Result<()> {
+        let page = target().join("test/network/shiba.html");
+        let mut bench = Command::new(self.prefix.join("bin/isthmus"));
+        let text = quiet(
+            bench
+                .args(["bench", "--paper", "shiba", "--quick", "--html"])
+                .arg(&page),
+            RUN,
+        )?;
+        // Where tc is missing one figure has no numbers, and says so.
+        for name in ["3-node", "3-network", "reading", "5", "6", "7"] {
+            ensure!(
+                text.contains(&format!("shiba-{name}: ")),
+                "no table of {name}; it said:\n{text}"
+            );
+        }
+        let page = std::fs::read_to_string(page).context("no page")?;
+        ensure!(
+            page.contains("Figure 7") && page.contains("<svg"),
+            "the page has no plots"
+        );
+        Ok(())
     }
 
     /// Ranks that wait for each other for ever, but that one does something else first.

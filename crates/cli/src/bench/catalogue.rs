@@ -412,6 +412,8 @@ pub(super) fn by_size(name: &str, title: &str, program: &'static str) -> Experim
         launches: 5,
         floor: Floor::None,
         targets: vec![],
+        nodes: 0,
+        links: "",
         model: None,
         ways: vec![],
     }

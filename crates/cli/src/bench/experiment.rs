@@ -33,6 +33,10 @@ pub struct Experiment {
     pub floor: Floor,
     /// What must be reached.
     pub targets: Vec<Target>,
+    /// On so many nodes; 0: on this machine.
+    pub nodes: u32,
+    /// How their links are, as tc-netem(8) says it; empty: as fast as they can be.
+    pub links: &'static str,
     /// What it needs that only Isthmus has; then the other libraries are left out.
     pub model: Option<Model>,
     /// If there are some: the run with the same index is made in this way, by Isthmus, and is the group with that index.
@@ -201,6 +205,12 @@ impl Experiment {
             Some(group) => format!("{group}, {row}"),
             None => row,
         }
+    }
+
+    /// By this program, whose result lines have its name.
+    pub fn running(mut self, program: &'static str) -> Self {
+        (self.program, self.result) = (program, program);
+        self
     }
 
     /// A few cells and little time: to see that it works.

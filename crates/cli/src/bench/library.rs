@@ -4,9 +4,11 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::rc::Rc;
 
 use clap::ValueEnum;
 
+use super::nodes::Nodes;
 use crate::prefix::Prefix;
 
 /// The libraries we can compare.
@@ -45,6 +47,8 @@ pub struct Library {
     launcher: PathBuf,
     arguments: &'static [&'static str],
     environment: Vec<(&'static str, OsString)>,
+    /// Where its ranks run; `None`: on this machine.
+    nodes: Option<Rc<Nodes>>,
 }
 
 impl Library {
@@ -56,6 +60,7 @@ impl Library {
             wrapper: None,
             launcher: prefix.command("mpiexec"),
             arguments: &[],
+            nodes: None,
             environment: vec![("LD_LIBRARY_PATH", prefix.libraries().into())],
         }
     }
@@ -66,6 +71,45 @@ impl Library {
         self
     }
 
+    /// The same, with its ranks on these nodes, over libfabric's `tcp` or what the library has for TCP itself.
+    pub fn across(mut self, nodes: &Rc<Nodes>) -> Self {
+        if let Name::Mpich | Name::Intel = self.name {
+            self.environment.push(("FI_PROVIDER", "tcp".into()));
+        }
+        if self.name == Name::Intel {
+            self.environment.push(("I_MPI_FABRICS", "shm:ofi".into()));
+        }
+        self.nodes = Some(Rc::clone(nodes));
+        self
+    }
+
+    /// How its launcher is told of nodes.
+    fn places(&self, nodes: &Nodes, ranks: u32) -> Vec<OsString> {
+        let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        let shell = nodes.remote_shell.as_os_str();
+        let share = ranks.div_ceil(nodes.count()).to_string();
+        let (with, without) = (nodes.hosts(ranks, true), nodes.hosts(ranks, false));
+        let mut places = match self.name {
+            Name::Isthmus => words(&["--host", &with, "--launcher"]),
+            Name::Mpich => words(&["-hosts", &with, "-launcher", "ssh", "-launcher-exec"]),
+            Name::Intel => words(&[
+                "-hosts",
+                &without,
+                "-ppn",
+                &share,
+                "-bootstrap",
+                "ssh",
+                "-bootstrap-exec",
+            ]),
+            Name::Openmpi => words(&["--host", &with, "--mca", "plm_ssh_agent"]),
+        };
+        places.push(match self.name {
+            Name::Isthmus => nodes.enter.clone().into(),
+            _ => shell.to_owned(),
+        });
+        places
+    }
+
     /// MPICH in the Python environment `home`.
     pub fn mpich(home: &Path) -> Self {
         Self {
@@ -74,6 +118,7 @@ impl Library {
             wrapper: None,
             launcher: home.join("bin/mpiexec"),
             arguments: &[],
+            nodes: None,
             environment: vec![("LD_LIBRARY_PATH", home.join("lib").into())],
         }
     }
@@ -87,6 +132,7 @@ impl Library {
             wrapper: None,
             launcher: home.join("bin/mpiexec"),
             arguments: &[],
+            nodes: None,
             environment: vec![
                 ("LD_LIBRARY_PATH", libraries.clone()),
                 ("FI_PROVIDER_PATH", libraries),
@@ -105,6 +151,7 @@ impl Library {
             wrapper: Some(home.join("bin/mpicc")),
             launcher: home.join("bin/mpirun"),
             arguments: &["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"],
+            nodes: None,
             environment: vec![],
         }
     }
@@ -112,7 +159,11 @@ impl Library {
     /// The command that runs `program` on so many ranks.
     pub fn command(&self, ranks: u32, program: &Path, arguments: &[String]) -> Command {
         let mut command = Command::new(&self.launcher);
-        command.args(self.arguments).args(["-n", &ranks.to_string()]);
+        command.args(self.arguments);
+        if let Some(nodes) = &self.nodes {
+            command.args(self.places(nodes, ranks));
+        }
+        command.args(["-n", &ranks.to_string()]);
         command.arg(program).args(arguments);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command

@@ -8,6 +8,7 @@ mod limic;
 mod mechanisms;
 mod nemesis;
 mod rma;
+mod shiba;
 
 use std::fmt::Write;
 
@@ -32,6 +33,8 @@ pub enum Name {
     Nemesis,
     /// Kernel-assisted MPI with huge pages (LiMIC2)
     Limic,
+    /// Shared memory and a network in one device (MPICH2)
+    Shiba,
 }
 
 impl Name {
@@ -42,6 +45,7 @@ impl Name {
             Name::Cma => cma::paper(),
             Name::Nemesis => nemesis::paper(),
             Name::Limic => limic::paper(),
+            Name::Shiba => shiba::paper(),
         }
     }
 }

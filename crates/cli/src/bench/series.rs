@@ -9,6 +9,7 @@ use isthmus_os::{cpu, interrupt};
 
 use super::experiment::{Experiment, Floor, Run};
 use super::library::{Library, Name};
+use super::process::Finished;
 use super::samples::{Cell, Samples};
 use super::table::{Column, Table};
 use super::workshop::Workshop;
@@ -41,7 +42,18 @@ struct Contender<'a> {
 pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: &Workshop) -> Result<Table<'a>> {
     let launches = experiment.launches;
     let can = |library: &&Library| experiment.model.is_none() || library.name == Name::Isthmus;
-    let mut contenders: Vec<Contender> = libraries
+    let nodes = match experiment.nodes {
+        0 => None,
+        count => Some(workshop.nodes(count, experiment.links)?),
+    };
+    let placed: Vec<Library> = libraries
+        .iter()
+        .map(|library| match &nodes {
+            Some(nodes) => library.clone().across(nodes),
+            None => library.clone(),
+        })
+        .collect();
+    let mut contenders: Vec<Contender> = placed
         .iter()
         .filter(can)
         .map(|library| Contender {
@@ -57,7 +69,11 @@ pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: 
         progress(&format!("{} {}/{launches}:", experiment.name, round + 1));
         if let Floor::LineAnd(name, options) | Floor::Only(name, options) = &experiment.floor {
             progress(" floors");
-            measure_floor(experiment, name, options, workshop, round, &mut floor)?;
+            let floors = |arguments: &[String]| match &nodes {
+                Some(nodes) => workshop.run_network_floors(nodes, arguments),
+                None => workshop.run_floors(arguments),
+            };
+            measure_floor(experiment, name, options, floors, round, &mut floor)?;
         }
         for contender in &mut contenders {
             progress(&format!(" {}", contender.library.name));
@@ -71,6 +87,9 @@ pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: 
         progress("\n");
     }
 
+    if let Some(nodes) = nodes.filter(|_| !experiment.links.is_empty()) {
+        nodes.shape("")?;
+    }
     let columns: Vec<Column> = contenders.into_iter().map(|contender| contender.column).collect();
     if columns.iter().all(|column| column.values.is_empty()) {
         bail!("no library completed anything of {}", experiment.name);
@@ -153,7 +172,7 @@ fn measure_floor(
     experiment: &Experiment,
     name: &str,
     options: &[String],
-    workshop: &Workshop,
+    run: impl Fn(&[String]) -> Result<Finished>,
     round: usize,
     floor: &mut Samples,
 ) -> Result<()> {
@@ -161,7 +180,7 @@ fn measure_floor(
     let cells = experiment.runs.iter().flat_map(|run| run.cells.iter().cloned());
     let arguments = ["--seconds".to_owned(), seconds].into_iter();
     let arguments: Vec<String> = arguments.chain(options.iter().cloned()).chain(cells).collect();
-    for result in workshop.run_floors(&arguments)?.results(name) {
+    for result in run(&arguments)?.results(name) {
         if let (Some(at), Some(us)) = (result.field(experiment.rows.field), result.field("us")) {
             let at = at as u64;
             floor.set(Cell { group: 0, at }, round, experiment.quantity.shown(at, us));

@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::rc::Rc;
 
 use anyhow::{Context, Result, ensure};
 
 use super::experiment::Model;
 use super::library::Library;
+use super::nodes::Nodes;
 use super::process::{self, Finished};
 use crate::prefix::Prefix;
 
@@ -23,6 +25,8 @@ pub struct Workshop {
     mpicc: PathBuf,
     cpus: String,
     compiled: RefCell<HashMap<Compilation, PathBuf>>,
+    /// Made when an experiment first needs them.
+    nodes: RefCell<Option<Rc<Nodes>>>,
 }
 
 impl Workshop {
@@ -42,6 +46,7 @@ impl Workshop {
             mpicc: prefix.command("mpicc"),
             cpus: cpus.to_owned(),
             compiled: RefCell::default(),
+            nodes: RefCell::default(),
         })
     }
 
@@ -78,6 +83,34 @@ impl Workshop {
         process::run(command, &self.directory)?.well()
     }
 
+    /// So many nodes, with links like this.
+    ///
+    /// # Errors
+    /// They cannot be made, or their links not be slowed down.
+    pub fn nodes(&self, count: u32, links: &str) -> Result<Rc<Nodes>> {
+        let mut kept = self.nodes.borrow_mut();
+        let nodes = match kept.take().filter(|nodes| nodes.count() == count) {
+            Some(nodes) => nodes,
+            None => Rc::new(Nodes::make(count, &self.directory)?),
+        };
+        *kept = Some(Rc::clone(&nodes));
+        if !links.is_empty() {
+            nodes.shape(links)?;
+        }
+        Ok(nodes)
+    }
+
+    /// Run the floors' program for two nodes.
+    pub fn run_network_floors(&self, nodes: &Nodes, arguments: &[String]) -> Result<Finished> {
+        let compiler = std::env::var_os("CC").map_or_else(|| PathBuf::from("cc"), PathBuf::from);
+        let mut command = Command::new(self.compile("network_floors", &compiler, &[])?);
+        command
+            .args(nodes.floors())
+            .args(arguments)
+            .env("ISTHMUS_BENCH_CPUS", &self.cpus);
+        process::run(command, &self.directory)?.well()
+    }
+
     /// Compile once, with `compiler` and these flags.
     fn compile(&self, program: &str, compiler: &Path, flags: &'static [&'static str]) -> Result<PathBuf> {
         let key = (program.to_owned(), compiler.to_owned(), flags);
@@ -90,7 +123,7 @@ impl Workshop {
         let mut command = Command::new(compiler);
         command.args(["-O3", "-pthread", "-o"]).arg(&path);
         command.arg(self.sources.join(program).with_extension("c"));
-        command.args(flags);
+        command.args(flags).arg("-lm");
         process::run(command, &self.directory)?.well()?;
         self.compiled.borrow_mut().insert(key, path.clone());
         Ok(path)

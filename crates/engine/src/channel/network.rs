@@ -13,6 +13,7 @@ pub(crate) mod frame;
 mod watch;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use isthmus_fabric::provider::Wanted;
 use isthmus_fabric::{Destination, Endpoint, Frame};
@@ -31,6 +32,9 @@ pub const RING: u64 = 16 << 10;
 pub const LONGEST: usize = (32 << 10) + 64;
 /// Bytes of records that may be under way to a peer.
 pub const WINDOW: u64 = 512 << 10;
+
+/// How often the network was looked at; wraps. Counted with the engine's lock held.
+pub static LOOKS: AtomicU32 = AtomicU32::new(0);
 
 /// The network, as one rank sees it.
 #[derive(Debug)]
@@ -210,6 +214,7 @@ impl Network {
 
     /// It was looked at, and something had come or not.
     pub fn looked(&mut self, came: bool) {
+        LOOKS.store(LOOKS.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         self.pace.looked(came);
     }
 

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use isthmus_os::clock;
 use isthmus_shm::Offset;
-use isthmus_shm::ring::Header;
+use isthmus_shm::ring::{Header, Memory as _};
 
 use super::Engine;
 use crate::channel::cells::Cell;
+use crate::channel::reading::Reading;
 use crate::channel::record::{
     Advertised, Body, CallFailed, ClearToSend, Data, EagerFirst, EagerMore, Envelope, Fed, Finished, FullLine, Handler,
     Help, InCell, ReadyToSend, Switch,
@@ -162,9 +163,17 @@ impl Engine {
                 }
                 credited = true;
             } else {
+                let ends = self.reading != Reading::Immediate && {
+                    let ring = inbound.ring.memory().size();
+                    self.reading.ends(handler, body, ring)
+                };
                 self.dispatch(peer, record.header, body);
                 let inbound = self.channels.inbound_mut(peer).expect("a ring does not go away");
                 credited |= inbound.ring.release(record);
+                if ends {
+                    taken += 1;
+                    break;
+                }
             }
             taken += 1;
         }

@@ -1,6 +1,7 @@
 //! What comes from other nodes: frames, whose records go to the handlers that rings have.
 
 use isthmus_fabric::{Event, Frame};
+use isthmus_os::epoll::Once;
 use isthmus_shm::Offset;
 use isthmus_shm::ring::Header;
 
@@ -26,6 +27,17 @@ impl Engine {
             }
         }
         Ok(name)
+    }
+
+    /// What tells of the network's events; `None`: there is no network, or nothing that tells.
+    pub fn watch_network(&mut self) -> Option<Once> {
+        Once::new(self.channels.network()?.endpoint.descriptor()?).ok()
+    }
+
+    /// Has the network nothing to do until its descriptor says so?
+    pub fn network_may_sleep(&mut self) -> bool {
+        let network = self.channels.network_mut();
+        network.is_some_and(|network| network.endpoint.may_sleep())
     }
 
     /// A round of progress of the network. True: something moved. `moved_here`: something has come from a rank of the node.

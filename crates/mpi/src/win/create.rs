@@ -8,9 +8,9 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use isthmus_engine::heap;
 use isthmus_engine::rma::{self, Atomicity, Flow, RegionKey, Target};
 use isthmus_engine::tunables::CHECK;
+use isthmus_engine::{Attended, heap};
 
 use super::check::Meeting;
 use super::control::{self, Own, Part, Plan, Seat};
@@ -243,7 +243,7 @@ fn seat(told: &Told, is_here: bool, plan: Plan) -> Option<Seat> {
 /// Make the window of what each member brings, or fails to bring.
 fn make(comm: &Comm, flavor: Flavor, hints: Result<Hints>, brought: Result<Brought>) -> Result<Handle<Win>> {
     let (size, rank) = (comm.size() as usize, comm.rank() as usize);
-    let away = Away::of(&comm.group, rank);
+    let mut away = Away::of(&comm.group, rank);
     let plan = Plan::of(size, away.is_some());
     let own = match (&hints, &brought) {
         (Ok(hints), Ok(brought)) => prepare(flavor, brought, hints.atomicity(), plan),
@@ -292,6 +292,9 @@ fn make(comm: &Comm, flavor: Flavor, hints: Result<Hints>, brought: Result<Broug
             "a rank's part of the window lies outside the job's memory"
         ));
     };
+    if let Some(away) = &mut away {
+        away.attended = Attended::begin();
+    }
     let win = Arc::new(Win {
         flavor,
         group: Arc::clone(&comm.group),

@@ -16,8 +16,8 @@ use std::mem::transmute;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use isthmus_engine::Peer;
 use isthmus_engine::rma::{self, RegionKey, Served};
+use isthmus_engine::{Attended, Peer};
 
 use super::control::{Own, Part, Plan, Seat};
 use super::epoch::{EXCLUSIVE, SHARED};
@@ -35,6 +35,8 @@ pub(super) struct Away {
     pub leaders: Vec<usize>,
     /// Our node's place among them.
     pub node: usize,
+    /// So that a member that computes delays nobody, once the window is made.
+    pub attended: Option<Attended>,
 }
 
 impl Away {
@@ -52,7 +54,11 @@ impl Away {
         }
         let own = node_of(rank);
         let node = nodes.iter().position(|node| *node == own)?;
-        (leaders.len() > 1).then_some(Self { leaders, node })
+        (leaders.len() > 1).then_some(Self {
+            leaders,
+            node,
+            attended: None,
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The Intel MPI Benchmarks.
 
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -39,6 +40,25 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
     for launch in if full { whole() } else { slice() } {
         suite.step(&format!("{} on {} ranks", launch.program, launch.ranks), || {
             launch.run(prefix, &environment)
+        });
+    }
+}
+
+/// A slice of them between two nodes, with one rank and with two on each.
+pub fn on_nodes(suite: &mut Suite, prefix: &Path, mpiexec: &dyn Fn(usize) -> Command) {
+    let environment = Environment::new("impi-rt");
+    let install = || {
+        environment.make()?;
+        environment.install("impi-rt", &["--no-deps", "impi-rt==2021.19.0"], &[])
+    };
+    if !suite.step("Intel MPI Benchmarks (wheel) install for several nodes", install) {
+        return;
+    }
+    let launches = slice().into_iter().filter(|launch| [2, 4].contains(&launch.ranks));
+    for launch in launches {
+        let (program, share) = (launch.program, launch.ranks / 2);
+        suite.step(&format!("{program} on 2 nodes x {share}"), || {
+            launch.run_by(mpiexec(share), prefix, &environment)
         });
     }
 }
@@ -121,12 +141,15 @@ fn whole() -> Vec<Launch> {
 
 impl Launch {
     fn run(&self, prefix: &Path, environment: &Environment) -> Result<()> {
+        self.run_by(mpiexec(prefix, self.ranks), prefix, environment)
+    }
+
+    fn run_by(&self, mut run: Command, prefix: &Path, environment: &Environment) -> Result<()> {
         let program = environment.program(self.program);
         let benchmarks = match self.benchmarks {
             [] => all(prefix, &program)?,
             some => some.iter().map(|&name| name.to_owned()).collect(),
         };
-        let mut run = mpiexec(prefix, self.ranks);
         run.arg(program)
             .args(["-npmin", &self.ranks.to_string()])
             .args(["-msglog", &format!("0:{}", self.longest)])

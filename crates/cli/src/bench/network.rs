@@ -1,0 +1,102 @@
+//! Between two nodes, which are network namespaces of this machine: what `isthmus bench network` measures.
+
+use super::catalogue::{against_peers, alone, by_ranks, by_size, cells, products};
+use super::experiment::{Experiment, Floor, Groups, Run, Value};
+use super::quantity::Quantity;
+use super::size::Size;
+use super::target::{Demand, Target};
+
+/// Nodes of every experiment.
+const NODES: u32 = 2;
+
+/// Half round trip, bandwidth, collectives, start, memory.
+pub fn network(sizes: &[Size]) -> Vec<Experiment> {
+    vec![
+        Experiment {
+            floor: Floor::Only("socket", vec![]),
+            // A bare socket, 15 % and a microsecond; and the best of the others.
+            targets: vec![
+                Target::all(Demand::TimesFloor(1.15)),
+                Target::all(against_peers(1.0, 1.0)),
+            ],
+            ..on_nodes(
+                "network-pingpong",
+                "half round trip between two nodes",
+                "pingpong",
+                run(2, cells(sizes, "8,4K,64K,128K,512K,1M")),
+            )
+        },
+        Experiment {
+            quantity: Quantity::Bandwidth,
+            floor: Floor::Only("socket", vec!["--stream".to_owned()]),
+            targets: vec![
+                Target::all(Demand::TimesFloor(1.0 / 0.95)),
+                Target::all(against_peers(1.0, 1.0)),
+            ],
+            ..on_nodes(
+                "network-bandwidth",
+                "one way between two nodes, windows of 64 messages",
+                "bandwidth",
+                run(2, cells(sizes, "64K,256K,1M,4M")),
+            )
+        },
+        collectives(sizes),
+        Experiment {
+            nodes: NODES,
+            runs: vec![alone(4, &[])],
+            ..by_ranks(
+                "network-launch",
+                "launch, MPI_Init and MPI_Finalize of 2 nodes x 2 ranks",
+                "ms",
+                Value::Command,
+            )
+        }
+        .running("launch"),
+        Experiment {
+            nodes: NODES,
+            runs: vec![alone(4, &[]), alone(16, &[])],
+            ..by_ranks(
+                "network-memory",
+                "proportional set size per rank of 2 nodes, after all pairs have talked",
+                "KiB",
+                Value::Field("mean_kib"),
+            )
+        }
+        .running("memory"),
+    ]
+}
+
+fn collectives(sizes: &[Size]) -> Experiment {
+    let kinds = ["allreduce", "alltoall"].map(str::to_owned);
+    Experiment {
+        groups: Groups {
+            heading: "collective",
+            field: "collective",
+            names: kinds.to_vec(),
+        },
+        targets: vec![Target::all(against_peers(1.0, 1.0))],
+        ..on_nodes(
+            "network-collectives",
+            "collectives on 2 nodes x 2 ranks",
+            "collectives",
+            run(4, products(&kinds, &cells(sizes, "8,4K,64K"))),
+        )
+    }
+}
+
+fn run(ranks: u32, cells: Vec<String>) -> Run {
+    Run {
+        ranks,
+        options: vec![],
+        cells,
+    }
+}
+
+fn on_nodes(name: &str, title: &str, program: &'static str, run: Run) -> Experiment {
+    Experiment {
+        nodes: NODES,
+        runs: vec![run],
+        launches: 3,
+        ..by_size(name, title, program)
+    }
+}

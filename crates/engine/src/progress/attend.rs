@@ -1,0 +1,111 @@
+//! A thread that makes progress while the program computes, so that ranks on other nodes are served (docs/decisions/0071).
+//!
+//! It waits for the network's descriptor, as [`crate::channel::network`]'s watch does for sleepers, and takes what has come if nobody else
+//! looks at the network. While the program itself looks, the thread sleeps for [`PAUSE`] at a time; while nothing comes it sleeps for good.
+//!
+//! There is one as long as somebody asks for it ([`Attended`]), with the lock that several threads need.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex, Once as Start, PoisonError};
+use std::time::Duration;
+
+use isthmus_os::epoll::Once;
+use isthmus_os::thread;
+
+use crate::channel::network::LOOKS;
+use crate::progress::gate::{allow_threads, enter};
+use crate::tunables;
+
+/// So long after somebody else has looked at the network nobody is awaited.
+const PAUSE: Duration = Duration::from_millis(1);
+/// Rounds of progress in a row, at most: whoever wants to get in waits as long.
+const ROUNDS: u32 = 64;
+
+/// How many ask for it. Falls to 0 only with the engine's lock held.
+static ASKED: AtomicU32 = AtomicU32::new(0);
+static PARKED: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
+
+/// As long as there is one, ranks on other nodes are served also while the program calls nothing.
+#[derive(Debug)]
+pub struct Attended(());
+
+impl Attended {
+    /// From now on. `None`: the job is on one node, the tunable `progress_thread` says no, or the machine has no more threads. The calling
+    /// thread must not be inside the engine, nor any other.
+    pub fn begin() -> Option<Self> {
+        static START: Start = Start::new();
+        static RUNS: AtomicU32 = AtomicU32::new(0);
+        if tunables::PROGRESS_THREAD.get() == 0 {
+            return None;
+        }
+        START.call_once(|| {
+            let Some(once) = enter().engine().watch_network() else {
+                return;
+            };
+            allow_threads();
+            let runs = thread::start_quiet("isthmus-progress", move || attend(&once));
+            RUNS.store(u32::from(runs), Ordering::Relaxed);
+        });
+        (RUNS.load(Ordering::Relaxed) != 0).then(|| {
+            ASKED.fetch_add(1, Ordering::SeqCst);
+            let _parked = PARKED.0.lock().unwrap_or_else(PoisonError::into_inner);
+            PARKED.1.notify_all();
+            Self(())
+        })
+    }
+}
+
+impl Drop for Attended {
+    fn drop(&mut self) {
+        // With the lock: from now on the thread does not touch the network, which may end.
+        let _inside = enter();
+        ASKED.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn attend(once: &Once) {
+    let mut seen = LOOKS.load(Ordering::Relaxed);
+    loop {
+        park();
+        let now = LOOKS.load(Ordering::Relaxed);
+        if now != seen {
+            seen = now;
+            std::thread::sleep(PAUSE);
+            continue;
+        }
+        {
+            let mut inside = enter();
+            if ASKED.load(Ordering::SeqCst) == 0 {
+                continue;
+            }
+            if inside.engine().network_may_sleep() && once.arm().is_ok() {
+                drop(inside);
+                if once.wait().is_err() {
+                    return;
+                }
+            }
+        }
+        if LOOKS.load(Ordering::Relaxed) != seen {
+            continue;
+        }
+        let mut inside = enter();
+        if ASKED.load(Ordering::SeqCst) == 0 {
+            continue;
+        }
+        for _ in 0..ROUNDS {
+            if !inside.engine().progress() || inside.is_wanted() {
+                break;
+            }
+        }
+        // What we have done ourselves is no sign of the program.
+        seen = LOOKS.load(Ordering::Relaxed);
+    }
+}
+
+/// Wait until somebody asks for us.
+fn park() {
+    let mut parked = PARKED.0.lock().unwrap_or_else(PoisonError::into_inner);
+    while ASKED.load(Ordering::SeqCst) == 0 {
+        parked = PARKED.1.wait(parked).unwrap_or_else(PoisonError::into_inner);
+    }
+}
