@@ -149,6 +149,12 @@ impl Engine {
         self.meeting.1 = Some(peer);
     }
 
+    /// As [`Self::await_peer`], of a message.
+    #[inline]
+    pub fn expect(&mut self, peer: u32) {
+        self.awaited = peer;
+    }
+
     /// Where ranks take turns: has the one that will probably be heard next got a CPU, as far as it knows itself? Not asked where some
     /// have one to themselves: those have theirs always, and wait for the ones that share (docs/decisions/0030).
     pub fn is_awaited_at_work(&self) -> bool {

@@ -243,6 +243,26 @@ impl Entered {
         (op.owner == Owner::User).then(|| (op.stage == ops::Stage::Complete).then_some(&op.outcome))
     }
 
+    /// What is waited for is this operation, which is not complete: whom it is with will probably be heard next. Only where ranks share CPUs
+    /// does that matter.
+    #[inline]
+    pub fn await_operation(&mut self, op: OpId) {
+        if !is_oversubscribed() {
+            return;
+        }
+        let engine = self.engine();
+        let Some(index) = engine.ops.find(op) else { return };
+        let op = &engine.ops[index];
+        let with = match op.stage {
+            ops::Stage::Posted => op.from,
+            ops::Stage::Receiving { .. } | ops::Stage::Queued | ops::Stage::Offered => Some(op.to),
+            _ => None,
+        };
+        if let Some(peer) = with {
+            engine.expect(peer);
+        }
+    }
+
     /// The message space of an operation.
     pub fn context_of(&mut self, op: OpId) -> Option<ContextId> {
         let engine = self.engine();

@@ -257,7 +257,7 @@ macro_rules! table {
 table! {
     EAGER_LIMIT = "eager_limit", 128 << 10, "bytes", "Messages up to this size travel through the ring, or are announced if their receiver finds that better; longer ones by rendezvous. Neither this nor mechanism set, and more ranks than CPUs: half of a ring, if that is more; with at most three to two CPUs, and cheap single copies, those beyond 32 KiB are announced.";
     SPIN_US = "spin_us", 0, "us", "How long a rank with a CPU of its own spins before it yields and sleeps; 0: twice what a wake takes here.";
-    YIELD_US = "yield_us", 1000, "us", "How long a waiting rank yields its CPU before it sleeps.";
+    YIELD_US = "yield_us", 1000, "us", "How long a waiting rank yields its CPU before it sleeps, for each rank on that CPU.";
     CMA = "cma", 1, "0/1", "Use process_vm_readv where a probe shows that it works and transfers show that it is faster.";
     SINGLE_COPY_MAX_COST = "single_copy_max_cost", 350, "percent", "What a copy by the kernel may take, in percent of one of ours, to be preferred where half of the CPUs or more are not shared: 0 never is.";
     XPMEM = "xpmem", 0, "0/1", "Map peers' memory by /dev/xpmem, and leave process_vm_readv to those that have none. Not tried on machines that have it.";

@@ -167,7 +167,7 @@ pub struct ReadyToSend {
     /// The sender's operation, to be named in the answer.
     pub send_op: u32,
     /// If it lies here and there (its address is 0): where the sender can push it, see [`crate::protocol::access::Pushable`]. And
-    /// [`Self::COULD_GO`].
+    /// [`Self::COULD_GO`], [`Self::BESIDE`].
     pub flags: u32,
 }
 
@@ -175,6 +175,9 @@ impl ReadyToSend {
     /// A flag: it could have gone at once, and is announced since that is better. So the receiver fetches it also before it has
     /// a receive for it: who sends such a message relies on that no more is needed than that its receiver is there.
     pub const COULD_GO: u32 = 1 << 31;
+
+    /// A flag: all of it lies beside the descriptor, too.
+    pub const BESIDE: u32 = 1 << 30;
 
     /// Is it such a message, as far as its length goes, too?
     pub fn could_go(&self) -> bool {

@@ -93,6 +93,12 @@ pub(crate) fn has_unshared_cpus() -> bool {
     RANKS.load(Ordering::Relaxed).saturating_mul(2) <= CPUS.load(Ordering::Relaxed).saturating_mul(3)
 }
 
+/// How many ranks of this node there are to a CPU, rounded up; 1 before there is a job.
+pub(crate) fn ranks_per_cpu() -> u32 {
+    let (ranks, cpus) = (RANKS.load(Ordering::Relaxed), CPUS.load(Ordering::Relaxed));
+    ranks.div_ceil(cpus.max(1)).max(1)
+}
+
 /// Do ranks take turns, and some have a CPU to themselves?
 #[inline]
 pub(crate) fn is_partly_oversubscribed() -> bool {

@@ -10,6 +10,10 @@ use isthmus_transfer::fault::Plan;
 /// Bytes taken from the segment at a time.
 const CHUNK: u64 = 64 << 10;
 
+/// Bytes behind each descriptor, for a copy of a message as short as that: who matches it finds it there, and needs neither ring nor
+/// single copy.
+pub const BESIDE: u64 = 192;
+
 /// Cuts rings and descriptors from chunks of the segment. Nothing is shared: a chunk belongs to one process.
 #[derive(Debug, Default)]
 pub struct Arena {
@@ -57,11 +61,11 @@ impl Arena {
         self.released.entry(length).or_default().push(offset);
     }
 
-    /// A descriptor that nobody uses.
+    /// A descriptor that nobody uses, and [`BESIDE`] bytes behind it.
     pub fn descriptor(&mut self, segment: &Segment) -> Result<Offset, segment::Error> {
         match self.descriptors.pop() {
             Some(offset) => Ok(offset),
-            None => self.allocate(segment, size_of::<Descriptor>() as u64),
+            None => self.allocate(segment, size_of::<Descriptor>() as u64 + BESIDE),
         }
     }
 
@@ -76,6 +80,12 @@ pub fn advert(segment: &Segment, offset: Offset) -> Option<&Advert> {
     let at: NonNull<u8> = segment.at(offset, size_of::<Advert>() as u64)?;
     // SAFETY: as for descriptors.
     Some(unsafe { at.cast().as_ref() })
+}
+
+/// The `length` bytes beside the descriptor at `offset`, which a peer may have told us. `None`: there are not so many.
+pub fn beside(segment: &Segment, offset: Offset, length: u64) -> Option<NonNull<u8>> {
+    let at = offset.0.checked_add(size_of::<Descriptor>() as u64)?;
+    (length <= BESIDE).then(|| segment.at(Offset(at), length))?
 }
 
 /// The descriptor at `offset`, which a peer may have told us.

@@ -53,13 +53,14 @@ pub struct Habits {
 impl Habits {
     /// From the facts.
     pub fn of(facts: Facts) -> Self {
-        let sleep_after = Duration::from_micros(tunables::YIELD_US.get());
+        let turn = Duration::from_micros(tunables::YIELD_US.get());
         if facts.ranks > facts.cpus {
-            // The peer may need our CPU to get anywhere.
+            // The peer may need our CPU to get anywhere. And all that share ours have their turns before it has come: who slept by then
+            // would have to be woken for each message, which takes as long as several turns.
             return Self {
                 looks: LOOKS_CROWDED,
                 spin: Duration::ZERO,
-                sleep_after,
+                sleep_after: turn * facts.ranks.div_ceil(facts.cpus),
             };
         }
         let spin = match tunables::SPIN_US.get() {
@@ -71,7 +72,7 @@ impl Habits {
         Self {
             looks: LOOKS,
             spin,
-            sleep_after,
+            sleep_after: turn,
         }
     }
 
@@ -190,7 +191,7 @@ impl WaitLimits {
         let now = clock::now();
         let idle = now - *self.since.get_or_insert(now);
         let habits = Habits::of(Facts {
-            ranks: 1 + u32::from(crowded),
+            ranks: if crowded { boot::ranks_per_cpu().max(2) } else { 1 },
             cpus: 1,
             wake: wake(),
         });
@@ -232,6 +233,23 @@ mod tests {
         assert_eq!(spin(2, 8, None), UNKNOWN);
         assert_eq!(spin(2, 8, Some(0)), SPINS[0], "a machine where nothing costs anything");
         assert_eq!(spin(2, 8, Some(5000)), SPINS[1], "one whose CPUs sleep deeply");
+    }
+
+    #[test]
+    fn who_shares_a_cpu_with_many_sleeps_later() {
+        let after = |ranks, cpus| {
+            Habits::of(Facts {
+                ranks,
+                cpus,
+                wake: None,
+            })
+            .sleep_after
+        };
+        let one = after(2, 2);
+        assert_eq!(
+            [after(3, 2), after(4, 2), after(64, 2), after(64, 64)],
+            [one * 2, one * 2, one * 32, one]
+        );
     }
 
     /// Looks until the CPU is given away.

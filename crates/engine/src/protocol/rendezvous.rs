@@ -3,7 +3,7 @@
 //! ```text
 //! sender                      receiver
 //! offer, ReadyToSend   ->     matched: take the offer
-//!                             pull: process_vm_readv, or loads if it lies in memory that both map
+//!                             pull: process_vm_readv, or loads if it lies in memory that both map, as short messages do beside the descriptor
 //!                      <-     Help                          (push from the other end, see `single_copy`)
 //!                      <-     Finished                      (all of it is there)
 //!                      <-     ClearToSend {offset, limit}   (no permission, or it failed and this part is missing)
@@ -34,6 +34,7 @@ use crate::counters;
 use crate::engine::Engine;
 use crate::matching::queues::Key;
 use crate::matching::unexpected::Unexpected;
+use crate::memory::arena;
 use crate::memory::buffer::Buffer;
 use crate::memory::payload::Payload;
 use crate::ops::Stage;
@@ -215,7 +216,7 @@ impl Engine {
         let (far, near) = (record.address == 0, self.ops[op].buffer.row().is_none());
         self.ops[op].effort = (!far && !near).then(Effort::default);
         self.ops[op].began = (far != near).then(clock::now);
-        if expected == 0 {
+        if expected == 0 || self.take_beside(op, record, expected) {
             self.fetched(op, peer, record, 0..0);
         } else if let Some(way) = self.way(op, peer, record, expected) {
             match way {
@@ -241,6 +242,20 @@ impl Engine {
                 self.transfers.pending_cts.push(question);
             }
         }
+    }
+
+    /// Copy the message from beside its descriptor, if it lies there.
+    fn take_beside(&self, op: u32, record: ReadyToSend, expected: u64) -> bool {
+        if record.flags & ReadyToSend::BESIDE == 0 {
+            return false;
+        }
+        let Some(at) = arena::beside(self.segment, Offset(record.descriptor), expected) else {
+            return false;
+        };
+        // SAFETY: the receive's pending buffer has room for `expected` bytes; as many are mapped there, which the sender leaves alone
+        // until it hears that we have finished.
+        unsafe { self.ops[op].buffer.write(0, expected as usize, at.as_ptr()) };
+        true
     }
 
     /// The number of the last question: no other process has the same.

@@ -7,6 +7,7 @@ use crate::channel::record::{Envelope, ReadyToSend};
 use crate::engine::Engine;
 use crate::matching::queues::Key;
 use crate::matching::unexpected::Unexpected;
+use crate::memory::arena;
 use crate::memory::buffer::Buffer;
 use crate::memory::heap;
 use crate::memory::payload::Payload;
@@ -139,6 +140,7 @@ impl Engine {
         self.ops[op].descriptor = Some(descriptor);
         self.ops[op].stage = Stage::Offered;
         counters::RENDEZVOUS_SENT.add(1);
+        let flags = flags | self.put_beside(descriptor, self.ops[op].to, message);
         let record = ReadyToSend {
             envelope: message.envelope,
             total: message.length as u64,
@@ -152,6 +154,19 @@ impl Engine {
             context: message.context,
             record,
         })
+    }
+
+    /// Copy a short message to where its receiver finds it with the descriptor: the flag that says so.
+    fn put_beside(&self, descriptor: Offset, to: u32, message: Message) -> u32 {
+        if message.length as u64 > arena::BESIDE || self.channels.is_remote(to) {
+            return 0;
+        }
+        let Some(at) = arena::beside(self.segment, descriptor, message.length as u64) else {
+            return 0;
+        };
+        // SAFETY: the buffer is a pending operation's; nobody else looks beside a descriptor of ours before it is announced.
+        unsafe { message.buffer.read(0, message.length, at.as_ptr()) };
+        ReadyToSend::BESIDE
     }
 
     /// The peer has no room for unmatched payload: announce the first message that waits for room in its ring. False:

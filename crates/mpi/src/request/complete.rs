@@ -6,7 +6,7 @@
 use isthmus_engine::{Entered, enter, is_oversubscribed};
 
 use super::finish::{at_index, finish, in_status};
-use super::{Entry, Look, REQUEST_NULL, REQUESTS, Request, Work, look};
+use super::{Entry, Look, Plain, REQUEST_NULL, REQUESTS, Request, Work, look};
 use crate::constants::UNDEFINED;
 use crate::error::{Class, Completing, Error, Result};
 use crate::handle::Handle;
@@ -133,7 +133,12 @@ pub(super) fn all_complete(
     while let Some(request) = requests.get(*complete) {
         if *request != REQUEST_NULL {
             match look(inside, *request).map_err(|error| in_array(&error, *complete))? {
-                Look::Pending => return Ok(None),
+                Look::Pending => {
+                    if let Some(plain) = Plain::of(*request) {
+                        inside.await_operation(plain.op());
+                    }
+                    return Ok(None);
+                }
                 Look::PeerFailed | Look::Disturbed => return Ok(Some(())),
                 Look::Complete | Look::Inactive => {}
             }
