@@ -66,7 +66,7 @@ const WRONG: [(&str, Wrong); 4] = [
     (
         "an unknown host is named",
         Wrong {
-            hosts: Some("localhost:1,no-such-host:1"),
+            hosts: Some("no-such-host:2"),
             says: ["host no-such-host", "log in there"],
             ..RIGHT
         },
@@ -201,20 +201,29 @@ impl Nodes {
         Ok(())
     }
 
-    /// Ports of a node that somebody listens at.
-    fn ports(&self, node: usize) -> Result<Vec<u16>> {
+    /// The connections of a node, as the kernel lists them: local port, remote address, state.
+    fn connections(&self, node: usize) -> Result<Vec<(u16, String, String)>> {
         let mut read = Command::new("ip");
         let text = quiet(
             read.args(["netns", "exec", &self.names[node], "cat", "/proc/net/tcp"]),
             SOON,
         )?;
-        let listens = text.lines().filter_map(|line| {
+        let lines = text.lines().filter_map(|line| {
             let mut fields = line.split_whitespace().skip(1);
-            let (local, state) = (fields.next()?, fields.nth(1)?);
+            let (local, remote, state) = (fields.next()?, fields.next()?, fields.next()?);
             let port = u16::from_str_radix(local.rsplit(':').next()?, 16).ok()?;
-            (state == "0A").then_some(port)
+            Some((port, remote.to_owned(), state.to_owned()))
         });
-        Ok(listens.collect())
+        Ok(lines.collect())
+    }
+
+    /// Are ranks of the first node connected to some of the second?
+    fn are_connected(&self) -> bool {
+        let second = u32::from_be_bytes([2, 0, 91, 10]);
+        let of_second = format!("{second:08X}:");
+        let all = self.connections(0).unwrap_or_default();
+        all.iter()
+            .any(|(_, remote, state)| remote.starts_with(&of_second) && state == "01")
     }
 
     /// Processes that run there, each with its command line.
@@ -404,23 +413,19 @@ impl Job<'_> {
         refused
     }
 
-    /// A program that runs for seconds, once its ranks are there.
+    /// A program of a rank on each node that runs for seconds, once the two are connected.
     fn long_program(&self) -> Result<Child> {
+        let program = target().join("test/network/win_random").display().to_string();
         let child = self
-            .mpiexec(2)
-            .arg(target().join("test/network/win_random"))
+            .mpiexec(1)
+            .arg(&program)
             .args(["7", "400"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .spawn()
             .context("cannot start mpiexec")?;
-        let are_there = || {
-            let all = self.nodes.processes();
-            let ranks = all.iter().filter(|(_, line)| line.contains("win_random 7"));
-            ranks.count() >= 4
-        };
-        wait("the ranks are not there", are_there)?;
-        std::thread::sleep(Duration::from_millis(300));
+        wait("the ranks are not connected", || self.nodes.are_connected())?;
+        std::thread::sleep(Duration::from_millis(500));
         Ok(child)
     }
 
@@ -441,9 +446,14 @@ impl Job<'_> {
 
     fn nonsense(&self) -> Result<()> {
         let child = self.long_program()?;
-        let ports = self.nodes.ports(1)?;
-        ensure!(!ports.is_empty(), "nobody listens on the second node");
-        for port in ports {
+        let all = self.nodes.connections(1)?;
+        let listens: Vec<u16> = all
+            .iter()
+            .filter(|(_, _, state)| state == "0A")
+            .map(|(port, ..)| *port)
+            .collect();
+        ensure!(!listens.is_empty(), "nobody listens on the second node");
+        for port in listens {
             let mut connection = TcpStream::connect(("10.91.0.2", port)).context("cannot connect")?;
             let nonsense: Vec<u8> = (0..4000_u32)
                 .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
