@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use isthmus_tests::{
-    ControlGroup, Finished, Run, Running, abstract_sockets, children, command, compile, compile_in, full, job_socket, named,
-    prefix, signal, trial,
+    ControlGroup, Finished, Run, Running, abstract_sockets, children, command, compile, compile_in, full, job_socket,
+    named, prefix, signal, trial,
 };
 use libtest_mimic::Arguments;
 
@@ -685,7 +685,13 @@ fn stopped_in_the_middle_of_one_sided_operations() -> Result<()> {
             }
         }
         let run = running.finish()?;
-        ensure!(run.code == Some(0), "{}: {:?}: {}", program.display(), run.code, run.err);
+        ensure!(
+            run.code == Some(0),
+            "{}: {:?}: {}",
+            program.display(),
+            run.code,
+            run.err
+        );
     }
     Ok(())
 }
