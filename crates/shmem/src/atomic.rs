@@ -128,9 +128,6 @@ fn on<T: Atomic, R>(
     if !at.is_multiple_of(size_of::<T>()) {
         refuse_alignment(call, name, object.addr(), size_of::<T>());
     }
-    if writes {
-        expect(at);
-    }
     // SAFETY: symmetric memory, aligned; whatever is there is a value, and only atomics and plain stores of other PEs, which are
     // the program's to order, touch it.
     let answer = operate(unsafe { &*std::ptr::with_exposed_provenance::<T::Cell>(at) });
@@ -138,20 +135,6 @@ fn on<T: Atomic, R>(
         job.tell_of_write(pe);
     }
     answer
-}
-
-/// The line is about to be changed. The atomic instruction of this call waits until those of earlier calls have ended, and stores of calls in
-/// between (return addresses, saved registers) with it; a prefetch waits for nobody, so the misses of calls in a row overlap.
-#[inline(always)]
-fn expect(at: usize) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a prefetch of any address does nothing that the program can see.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_ET0>(std::ptr::without_provenance(at));
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = at;
 }
 
 #[cold]
