@@ -12,8 +12,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use isthmus_armci::reduction::{Operator, all_reduce};
-use isthmus_armci::transfer::copy_section;
 use isthmus_armci::section::Section;
+use isthmus_armci::transfer::copy_section;
 use isthmus_engine::tunables;
 
 use crate::array::Array;

@@ -131,7 +131,10 @@ pub(super) fn shift(array: &Array) -> Option<Vec<Step>> {
     for d in cut.into_iter().chain(whole) {
         steps.push(Step {
             waits: !steps.is_empty() && counts[d] > 1,
-            copies: own.iter().flat_map(|own| [-1, 1].map(|side| shifted(array, own, &done, d, side))).collect(),
+            copies: own
+                .iter()
+                .flat_map(|own| [-1, 1].map(|side| shifted(array, own, &done, d, side)))
+                .collect(),
         });
         done[d] = true;
     }
