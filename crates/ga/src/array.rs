@@ -273,7 +273,7 @@ pub struct Array {
     /// The block of each process, where each has at most one.
     single: Vec<Block>,
     /// How its margins are filled, once that was asked for.
-    pub(crate) margins: OnceLock<Vec<crate::ghosts::Copy>>,
+    pub(crate) margins: OnceLock<crate::ghosts::Margins>,
 }
 
 impl Array {
