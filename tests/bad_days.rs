@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use isthmus_tests::{
-    ControlGroup, Finished, Run, Running, abstract_sockets, children, command, compile, full, job_socket, named,
-    prefix, signal, trial,
+    ControlGroup, Finished, Run, Running, abstract_sockets, children, command, compile, compile_in, full, job_socket,
+    named, prefix, signal, trial,
 };
 use libtest_mimic::Arguments;
 
@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         test!(killed_in_the_middle_of_a_collective),
         test!(killed_while_memory_is_lent),
         test!(killed_in_the_middle_of_windows),
+        test!(stopped_in_the_middle_of_one_sided_operations),
         test!(killed_stopped_and_starved_while_units_combine),
         test!(killed_between_groups_and_revoked_on_a_board),
         test!(stopped_and_starved_in_the_middle_of_a_collective),
@@ -660,6 +661,38 @@ fn killed_in_the_middle_of_windows() -> Result<()> {
         named("programs/win_killed").is_empty()
     })?;
     ensure!(traces() == before, "left behind: {:?}", traces().difference(&before));
+    Ok(())
+}
+
+/// Ranks stop in the middle of whatever they do to each other's memory, with locks and with questions that they have taken, and go on: the
+/// others wait for them at most, and everything is as the models have it.
+fn stopped_in_the_middle_of_one_sided_operations() -> Result<()> {
+    let programs = [
+        (compile("win_random")?, "7 60"),
+        (compile("win_threads")?, "3 60000"),
+        (compile("win_waiting")?, ""),
+        (compile_in("armci", "random", &["-larmci"])?, "5"),
+    ];
+    for (program, arguments) in programs {
+        let running = Run::mpiexec("-n 3").arg(&program).words(arguments);
+        let running = running.limit(Duration::from_secs(120)).start()?;
+        for turn in 0..12_u64 {
+            std::thread::sleep(Duration::from_millis(5 + 7 * turn));
+            for rank in children(running.pid()) {
+                signal(rank, "STOP");
+                std::thread::sleep(Duration::from_millis(5 + 3 * (turn % 4)));
+                signal(rank, "CONT");
+            }
+        }
+        let run = running.finish()?;
+        ensure!(
+            run.code == Some(0),
+            "{}: {:?}: {}",
+            program.display(),
+            run.code,
+            run.err
+        );
+    }
     Ok(())
 }
 

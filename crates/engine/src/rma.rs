@@ -50,7 +50,7 @@ use crate::{Error, Result};
 
 pub use active::{Handler, Served, ask, handle_active, tell};
 pub(crate) use attending::Attending;
-pub use combine::{Class, Combine, Kernel, Operator, Provider, provide_kernels, register_kernel};
+pub use combine::{Class, Combine, Instruction, Kernel, Operator, Provider, provide_kernels, register_kernel};
 pub use flow::{Flow, Pending};
 pub(crate) use mailbox::serve;
 pub use notify::{notify, published, wait_for, wake};

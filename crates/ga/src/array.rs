@@ -1,5 +1,7 @@
 //! Arrays, and the handles that programs know them by.
 
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use isthmus_armci::group::{self, Group};
@@ -9,9 +11,9 @@ use isthmus_armci::memory;
 use crate::distribution::{self, Block, Distribution};
 use crate::error::{Error, Result};
 use crate::kind::Kind;
-use crate::life;
 use crate::patch::{MOST_DIMENSIONS, Patch};
 use crate::sparse::Sparse;
+use crate::{getmem, life};
 
 /// What an array is to be, before it has memory (`GA_Create_handle` and its setters).
 #[derive(Debug, Clone)]
@@ -148,6 +150,100 @@ impl Default for Plan {
     }
 }
 
+/// Where the elements of an array lie.
+#[derive(Debug)]
+pub(crate) enum Memory {
+    /// In memory that it was created with.
+    Own,
+    /// In what `GA_Getmem` gave the program.
+    Taken,
+    /// In that of another array, which stays as long as this one's token does.
+    Of(#[expect(dead_code, reason = "it is there to be counted")] Arc<()>),
+}
+
+/// A plan laid out among the processes of its group: an array but for its memory.
+pub(crate) struct LaidOut {
+    plan: Plan,
+    kind: Kind,
+    pub(crate) group: Arc<Group>,
+    /// Those that have it, by their numbers in the group.
+    pub(crate) members: Vec<usize>,
+    distribution: Distribution,
+    /// The calling process's place among these.
+    pub(crate) me: Option<usize>,
+    /// What the calling process needs.
+    pub(crate) bytes: u64,
+}
+
+impl LaidOut {
+    /// Lay a plan out.
+    ///
+    /// # Errors
+    /// It makes no sense.
+    pub(crate) fn new(plan: Plan) -> Result<Self> {
+        let kind = plan
+            .kind
+            .ok_or_else(|| Error::argument("the array has no dimensions yet: call GA_Set_data first"))?;
+        let group = group::find(plan.group)?;
+        let members = match &plan.restricted {
+            Some(list) => list.clone(),
+            None => (0..group.size()).collect(),
+        };
+        let distribution = plan.distribution(members.len())?;
+        let me = members.iter().position(|member| Some(*member) == group.me());
+        let elements = me.map_or(0, |me| distribution.room(&plan.dims, &plan.ghosts, members.len(), me));
+        let bytes = u64::try_from(elements)
+            .ok()
+            .and_then(|elements| elements.checked_mul(kind.bytes() as u64))
+            .ok_or_else(|| Error::argument("more bytes than a process can have"))?;
+        Ok(Self {
+            plan,
+            kind,
+            group,
+            members,
+            distribution,
+            me,
+            bytes,
+        })
+    }
+
+    /// The array, in this memory: the address of each member's part here.
+    pub(crate) fn with(self, parts: Vec<usize>, memory: Memory) -> Result<Array> {
+        let Self {
+            plan,
+            members,
+            distribution,
+            ..
+        } = self;
+        let processes: Result<Vec<usize>> = members
+            .iter()
+            .map(|member| Ok(self.group.absolute(*member as i32)?))
+            .collect();
+        let total = match distribution {
+            Distribution::Regular { .. } => distribution.total(&plan.dims),
+            _ => 0,
+        };
+        let single = (0..total).map(|number| distribution.block(&plan.dims, &plan.ghosts, members.len(), number));
+        let single = single.collect();
+        Ok(Array {
+            name: plan.name.clone(),
+            kind: self.kind,
+            dims: plan.dims.clone(),
+            ghosts: plan.ghosts.clone(),
+            distribution,
+            processes: processes?,
+            me: self.me,
+            parts,
+            memory,
+            overlaid: Arc::new(()),
+            own_bytes: self.bytes,
+            single,
+            margins: OnceLock::new(),
+            plan,
+        })
+    }
+}
+
 /// An array.
 #[derive(Debug)]
 pub struct Array {
@@ -169,12 +265,15 @@ pub struct Array {
     me: Option<usize>,
     /// First byte of each process's part, as mapped here; null where there is none.
     parts: Vec<usize>,
+    memory: Memory,
+    /// Arrays that overlay this one have a token of it.
+    pub(crate) overlaid: Arc<()>,
     /// Bytes of the own part.
     own_bytes: u64,
     /// The block of each process, where each has at most one.
     single: Vec<Block>,
     /// How its margins are filled, once that was asked for.
-    pub(crate) margins: OnceLock<Vec<crate::ghosts::Copy>>,
+    pub(crate) margins: OnceLock<crate::ghosts::Margins>,
 }
 
 impl Array {
@@ -183,24 +282,11 @@ impl Array {
     /// # Errors
     /// The plan makes no sense, the memory limit, or there is none, at every process.
     pub fn create(plan: Plan) -> Result<Self> {
-        let kind = plan
-            .kind
-            .ok_or_else(|| Error::argument("the array has no dimensions yet: call GA_Set_data first"))?;
-        let group = group::find(plan.group)?;
-        let members = match &plan.restricted {
-            Some(list) => list.clone(),
-            None => (0..group.size()).collect(),
-        };
-        let distribution = plan.distribution(members.len())?;
-        let me = members.iter().position(|member| Some(*member) == group.me());
-        let elements = me.map_or(0, |me| distribution.room(&plan.dims, &plan.ghosts, members.len(), me));
-        let bytes = u64::try_from(elements)
-            .ok()
-            .and_then(|elements| elements.checked_mul(kind.bytes() as u64))
-            .ok_or_else(|| Error::argument("more bytes than a process can have"))?;
+        let laid_out = LaidOut::new(plan)?;
+        let bytes = laid_out.bytes;
         let refused = life::take_memory(bytes).is_err();
         // Everybody hears of a limit that one has reached.
-        let shown = memory::allocate(&group, if refused { u64::MAX / 2 } else { bytes });
+        let shown = memory::allocate(&laid_out.group, if refused { u64::MAX / 2 } else { bytes });
         let shown = match shown {
             Ok(shown) => shown,
             Err(error) => {
@@ -210,45 +296,41 @@ impl Array {
                 return Err(error.into());
             }
         };
-        let processes: Result<Vec<usize>> = members
-            .iter()
-            .map(|member| Ok(group.absolute(*member as i32)?))
-            .collect();
-        let total = match distribution {
-            Distribution::Regular { .. } => distribution.total(&plan.dims),
-            _ => 0,
-        };
-        let single = (0..total).map(|number| distribution.block(&plan.dims, &plan.ghosts, members.len(), number));
-        let single = single.collect();
-        Ok(Self {
-            name: plan.name.clone(),
-            kind,
-            dims: plan.dims.clone(),
-            ghosts: plan.ghosts.clone(),
-            distribution,
-            processes: processes?,
-            me,
-            parts: members
-                .iter()
-                .map(|member| shown[*member].address.expose_provenance())
-                .collect(),
-            own_bytes: bytes,
-            single,
-            margins: OnceLock::new(),
-            plan,
-        })
+        let parts = laid_out.members.iter();
+        let parts = parts.map(|member| shown[*member].address.expose_provenance()).collect();
+        laid_out.with(parts, Memory::Own)
     }
 
     /// Give its memory back. Collective over its group. Blocks until all are here.
     ///
     /// # Errors
-    /// A process has failed.
+    /// A process has failed; other arrays overlay it.
     pub fn destroy(&self) -> Result<()> {
+        if Arc::strong_count(&self.overlaid) > 1 {
+            return Err(Error::argument(format!(
+                "array '{}' is overlaid by another: destroy that one first",
+                self.name
+            )));
+        }
         let group = self.group()?;
         group.link()?.barrier()?;
-        memory::free(&group, self.own_part())?;
-        life::give_back_memory(self.own_bytes);
+        match self.memory {
+            Memory::Own => {
+                memory::free(&group, self.own_part())?;
+                life::give_back_memory(self.own_bytes);
+            }
+            Memory::Taken => getmem::give_back(self.own_part())?,
+            Memory::Of(_) => {}
+        }
         Ok(())
+    }
+
+    /// Bytes that its part takes beside those of other arrays.
+    pub fn counted_bytes(&self) -> u64 {
+        match self.memory {
+            Memory::Own => self.own_bytes,
+            Memory::Taken | Memory::Of(_) => 0,
+        }
     }
 
     /// Dimensions.
@@ -497,6 +579,48 @@ pub fn find(handle: i32) -> Result<Arc<Array>> {
     }
 }
 
+/// Changes when a handle comes to stand for something else, or for nothing.
+static CHANGES: AtomicU64 = AtomicU64::new(0);
+
+fn changed() {
+    CHANGES.fetch_add(1, Ordering::Release);
+}
+
+/// An array that a thread used last.
+struct Last {
+    handle: i32,
+    changes: u64,
+    array: Arc<Array>,
+}
+
+thread_local! {
+    static LAST: Cell<Option<Last>> = const { Cell::new(None) };
+}
+
+/// Use the array of a handle for something short: as [`find`], but who uses the same again touches nothing that is shared.
+///
+/// # Errors
+/// It has none, or no memory yet; what `work` says.
+#[inline]
+pub fn with<R>(handle: i32, work: impl FnOnce(&Array) -> Result<R>) -> Result<R> {
+    let changes = CHANGES.load(Ordering::Acquire);
+    // While it is in use here it is nobody's: a call from within looks for itself.
+    let known = LAST
+        .take()
+        .filter(|last| last.handle == handle && last.changes == changes);
+    let last = match known {
+        Some(last) => last,
+        None => Last {
+            handle,
+            changes,
+            array: find(handle)?,
+        },
+    };
+    let answer = work(&last.array);
+    LAST.set(Some(last));
+    answer
+}
+
 /// The handle of a new sparse array.
 ///
 /// # Errors
@@ -528,6 +652,7 @@ pub fn remove_sparse(handle: i32) -> Result<Arc<Sparse>> {
 
 /// Free the place of a handle, and make the handle invalid.
 fn forget(handle: i32) {
+    changed();
     if let Some((place, _)) = place_of(handle) {
         let mut slots = SLOTS.write().unwrap_or_else(PoisonError::into_inner);
         slots[place].entry = None;
@@ -537,11 +662,12 @@ fn forget(handle: i32) {
 
 /// Forget all handles, at the end. Bytes of memory that their arrays had.
 pub fn forget_all() -> u64 {
+    changed();
     let mut slots = SLOTS.write().unwrap_or_else(PoisonError::into_inner);
     let mut bytes = 0;
     for slot in slots.iter_mut() {
         bytes += match slot.entry.take() {
-            Some(Entry::Ready(array)) => array.own_bytes(),
+            Some(Entry::Ready(array)) => array.counted_bytes(),
             Some(Entry::Sparse(matrix)) => matrix.own_bytes(),
             Some(Entry::Planned(_)) => 0,
             None => continue,
@@ -572,6 +698,7 @@ pub fn change_plan<R>(handle: i32, change: impl FnOnce(&mut Plan) -> Result<R>) 
 
 /// Put an array in the place of its plan, or of an array without it.
 pub fn replace(handle: i32, array: Array) {
+    changed();
     if let Some((place, _)) = place_of(handle) {
         let mut slots = SLOTS.write().unwrap_or_else(PoisonError::into_inner);
         slots[place].entry = Some(Entry::Ready(Arc::new(array)));
@@ -580,6 +707,7 @@ pub fn replace(handle: i32, array: Array) {
 
 /// Put a plan in the place of an array (`GA_Deallocate`).
 pub fn put_back(handle: i32, plan: Plan) {
+    changed();
     if let Some((place, _)) = place_of(handle) {
         let mut slots = SLOTS.write().unwrap_or_else(PoisonError::into_inner);
         slots[place].entry = Some(Entry::Planned(plan));

@@ -243,3 +243,67 @@ impl Generic for DoStepMax<'_> {
 pub fn step_max(a: Part<'_>, b: Part<'_>) -> Result<f64> {
     dispatch(a.0.kind, DoStepMax(a, b))
 }
+
+/// How far one may go from a point along a direction until elements meet their bounds (`GA_Step_bound_info`).
+#[derive(Debug, Clone, Copy)]
+pub struct StepBounds {
+    /// The least step at which an element meets a bound: 0 where one that does not move is at a bound.
+    pub least: f64,
+    /// The least step at which one that moves does.
+    pub least_of_moving: f64,
+    /// The step at which the last one does; infinite if one never does.
+    pub most: f64,
+    /// No element is outside its bounds.
+    pub is_inside: bool,
+}
+
+struct DoStepBounds<'a>([Part<'a>; 4]);
+
+impl Generic for DoStepBounds<'_> {
+    type Output = StepBounds;
+
+    fn call<T: Element>(self) -> Result<StepBounds> {
+        let [point, others @ ..] = self.0;
+        point.0.check(point.1)?;
+        for (other, its) in others {
+            other.check(its)?;
+            point.0.check_like(point.1, other, its)?;
+        }
+        let mut found = StepBounds {
+            least: f64::INFINITY,
+            least_of_moving: f64::INFINITY,
+            most: 0.0,
+            is_inside: true,
+        };
+        for block in point.0.own_blocks(point.1) {
+            let values: Vec<T> = crate::onesided::fetch(point.0, &block.patch)?;
+            let operand = |(other, its): Part<'_>| crate::local::operand::<T>(&block.patch, point.1, other, its);
+            let (steps, lower, upper) = (operand(others[0])?, operand(others[1])?, operand(others[2])?);
+            for (at, value) in values.iter().enumerate() {
+                let (above, below) = (upper[at].sub(*value).order(), value.sub(lower[at]).order());
+                found.is_inside &= above >= 0.0 && below >= 0.0;
+                let step = steps[at].order();
+                let until = match step {
+                    _ if step > 0.0 => above / step,
+                    _ if step < 0.0 => below / -step,
+                    _ if above == 0.0 || below == 0.0 => 0.0,
+                    _ => f64::INFINITY,
+                };
+                found.least = found.least.min(until);
+                found.most = found.most.max(until);
+                if step != 0.0 {
+                    found.least_of_moving = found.least_of_moving.min(until);
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// `GA_Step_bound_info`, of the calling process's elements: the point, the direction, the lower and the upper bounds.
+///
+/// # Errors
+/// As for [`binary`].
+pub fn step_bounds(parts: [Part<'_>; 4]) -> Result<StepBounds> {
+    dispatch(parts[0].0.kind, DoStepBounds(parts))
+}

@@ -16,7 +16,6 @@ mod memory;
 mod onesided;
 mod print;
 mod sparse;
-mod unsupported;
 
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_int};
@@ -24,6 +23,7 @@ use std::sync::Arc;
 
 use crate::array::{self, Array};
 use crate::error::{Error, Result, fatal};
+use crate::linear::Orientation;
 use crate::patch::Patch;
 
 const PREFIX: usize = "isthmus_ga_".len();
@@ -151,15 +151,27 @@ fn find(handle: c_int) -> Result<Arc<Array>> {
     array::find(handle)
 }
 
-/// `'t'` and `'T'`, and of complex matrices their conjugates, mean transposed.
-fn is_transposed(letter: c_char) -> Result<bool> {
+/// What the letters of BLAS say of a factor.
+fn orientation(letter: c_char) -> Result<Orientation> {
     match letter as u8 {
-        b'n' | b'N' => Ok(false),
-        b't' | b'T' => Ok(true),
-        b'c' | b'C' => Err(Error::unsupported("the conjugate transpose")),
+        b'n' | b'N' => Ok(Orientation::Plain),
+        b't' | b'T' => Ok(Orientation::Transposed),
+        b'c' | b'C' => Ok(Orientation::Adjoint),
         other => Err(Error::argument(format!(
-            "'{}' is neither 'n' nor 't'",
+            "'{}' is not 'n', 't' or 'c'",
             char::from(other)
+        ))),
+    }
+}
+
+/// As [`orientation`], where nothing is conjugated.
+fn is_transposed(letter: c_char) -> Result<bool> {
+    match orientation(letter)? {
+        Orientation::Plain => Ok(false),
+        Orientation::Transposed => Ok(true),
+        Orientation::Adjoint => Err(Error::argument(format!(
+            "'{}': only factors of matrix products are conjugated",
+            char::from(letter as u8)
         ))),
     }
 }

@@ -28,6 +28,7 @@ pub mod element;
 pub mod elementwise;
 pub mod entry;
 pub mod error;
+pub mod getmem;
 pub mod ghosts;
 pub mod kind;
 pub mod life;

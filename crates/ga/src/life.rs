@@ -8,8 +8,8 @@ use isthmus_armci::life as armci;
 use isthmus_armci::mutex;
 use isthmus_engine::Peer;
 
-use crate::array;
 use crate::error::{Error, Result};
+use crate::{array, getmem};
 
 static INITIALIZED: AtomicBool = AtomicBool::new(false);
 static MUTEXES: AtomicI32 = AtomicI32::new(-1);
@@ -36,6 +36,7 @@ pub fn terminate() -> Result<()> {
     }
     group::set_default(group::WORLD)?;
     give_back_memory(array::forget_all());
+    getmem::forget_all();
     MUTEXES.store(-1, Ordering::Relaxed);
     // Gives back all memory that is left.
     armci::finalize()?;

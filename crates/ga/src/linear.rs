@@ -16,8 +16,19 @@ use crate::patch::Patch;
 /// Columns of the first matrix that are multiplied at a time: bounds the memory for what is fetched.
 const STEP: i64 = 512;
 
-/// A factor of a product: a matrix, or a patch that is one, and whether it is transposed.
-pub type Factor<'a> = (Part<'a>, bool);
+/// How a factor of a product is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Orientation {
+    /// As it is.
+    Plain,
+    /// Columns as rows.
+    Transposed,
+    /// That, and each element conjugated.
+    Adjoint,
+}
+
+/// A factor of a product: a matrix, or a patch that is one, and how it is read.
+pub type Factor<'a> = (Part<'a>, Orientation);
 
 struct DoMultiply<'a> {
     a: Factor<'a>,
@@ -49,7 +60,8 @@ fn sides(patch: &Patch) -> Result<[usize; 2]> {
 
 /// Elements `rows` x `columns` of a factor, counted within it after it was transposed; as fetched, and how to read it.
 fn fetch_factor<T: Element>(factor: Factor<'_>, rows: [i64; 2], columns: [i64; 2]) -> Result<(Vec<T>, usize, bool)> {
-    let ((array, patch), is_transposed) = factor;
+    let ((array, patch), orientation) = factor;
+    let is_transposed = orientation != Orientation::Plain;
     let [row, column] = sides(patch)?;
     let (first, second) = if is_transposed {
         (columns, rows)
@@ -60,7 +72,11 @@ fn fetch_factor<T: Element>(factor: Factor<'_>, rows: [i64; 2], columns: [i64; 2
     (wanted.lo[row], wanted.hi[row]) = (patch.lo[row] + first[0], patch.lo[row] + first[1]);
     (wanted.lo[column], wanted.hi[column]) = (patch.lo[column] + second[0], patch.lo[column] + second[1]);
     let leading = (second[1] - second[0] + 1) as usize;
-    Ok((fetch(array, &wanted)?, leading, is_transposed))
+    let mut values: Vec<T> = fetch(array, &wanted)?;
+    if orientation == Orientation::Adjoint {
+        values.iter_mut().for_each(|value| *value = value.conjugate());
+    }
+    Ok((values, leading, is_transposed))
 }
 
 impl Generic for DoMultiply<'_> {
@@ -71,18 +87,21 @@ impl Generic for DoMultiply<'_> {
         let (alpha, beta) = unsafe { (scalar::<T>(self.alpha, "alpha")?, scalar::<T>(self.beta, "beta")?) };
         let (array, patch) = self.c;
         let extents = |factor: Factor<'_>| -> Result<[i64; 2]> {
-            let ((array, patch), is_transposed) = factor;
+            let ((array, patch), orientation) = factor;
             array.check(patch)?;
             let [row, column] = sides(patch)?;
             let extents = patch.extents();
             let (rows, columns) = (extents[row], extents[column]);
-            Ok(if is_transposed {
-                [columns, rows]
-            } else {
-                [rows, columns]
+            Ok(match orientation {
+                Orientation::Plain => [rows, columns],
+                Orientation::Transposed | Orientation::Adjoint => [columns, rows],
             })
         };
-        let ([m, k], [k2, n], [m2, n2]) = (extents(self.a)?, extents(self.b)?, extents((self.c, false))?);
+        let ([m, k], [k2, n], [m2, n2]) = (
+            extents(self.a)?,
+            extents(self.b)?,
+            extents((self.c, Orientation::Plain))?,
+        );
         if k != k2 || m != m2 || n != n2 {
             return Err(Error::argument(format!(
                 "matrices of {m} x {k} and {k2} x {n} do not make one of {m2} x {n2}"

@@ -6,6 +6,9 @@ use crate::error::{Error, Result};
 use crate::onesided::fetch;
 use crate::patch::{Patch, offset, strides};
 
+/// Elements of an operand that are fetched at a time: they stay in a near cache, and in memory that the C library keeps.
+const AT_A_TIME: i64 = 4096;
+
 /// Call `row` with the first index and the elements of each row, along the last dimension, that the calling process has of a patch.
 ///
 /// # Errors
@@ -70,20 +73,26 @@ pub fn combine<T: Element, const N: usize>(to: Part<'_>, from: [Part<'_>; N], f:
         to.0.check_like(to.1, other, its)?;
     }
     let base = to.0.own_part().cast::<T>();
+    // Operands of other extents are fetched whole, once for all; and what is overwritten elsewhere must have been read.
+    let may_be_cut = from
+        .iter()
+        .all(|(other, its)| its.extents() == to.1.extents() && (!std::ptr::eq(*other, to.0) || *its == to.1));
+    let most = if may_be_cut { AT_A_TIME } else { i64::MAX };
     for block in to.0.own_blocks(to.1) {
-        let piece = &block.patch;
-        let mut operands = Vec::with_capacity(N);
-        for (other, its) in from {
-            operands.push(operand::<T>(piece, to.1, other, its)?);
-        }
-        let length = piece.extents().last().copied().unwrap_or(0) as usize;
-        let mut at = 0;
-        for first in piece.rows() {
-            // SAFETY: as in `for_each_row`.
-            let row = unsafe { std::slice::from_raw_parts_mut(base.offset(block.place(&first) as isize), length) };
-            for element in row {
-                *element = f(std::array::from_fn(|n| operands[n][at]));
-                at += 1;
+        for piece in block.patch.slabs(most) {
+            let mut operands = Vec::with_capacity(N);
+            for (other, its) in from {
+                operands.push(operand::<T>(&piece, to.1, other, its)?);
+            }
+            let length = piece.extents().last().copied().unwrap_or(0) as usize;
+            let mut at = 0;
+            for first in piece.rows() {
+                // SAFETY: as in `for_each_row`.
+                let row = unsafe { std::slice::from_raw_parts_mut(base.offset(block.place(&first) as isize), length) };
+                for element in row {
+                    *element = f(std::array::from_fn(|n| operands[n][at]));
+                    at += 1;
+                }
             }
         }
     }

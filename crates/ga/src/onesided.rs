@@ -76,7 +76,7 @@ impl Buffer {
 pub unsafe fn transfer(array: &Array, patch: &Patch, buffer: &Buffer, way: Way) -> Result<()> {
     array.check(patch)?;
     // SAFETY: the caller's promise.
-    unsafe { transfer_every(array, patch, buffer, way, None) }
+    unsafe { transfer_every(array, patch, buffer, way, Pick::ALL) }
 }
 
 /// As [`transfer`], of every `skip`-th element in each dimension; the buffer has these one after the other.
@@ -91,8 +91,58 @@ pub unsafe fn transfer_strided(array: &Array, patch: &Patch, skip: &[i64], buffe
     if let Some(d) = skip.iter().position(|step| *step < 1) {
         return Err(Error::argument(format!("skip[{d}]={} must be positive", skip[d])));
     }
+    let pick = Pick {
+        skip: Some(skip),
+        field: None,
+    };
     // SAFETY: the caller's promise.
-    unsafe { transfer_every(array, patch, buffer, way, Some(skip)) }
+    unsafe { transfer_every(array, patch, buffer, way, pick) }
+}
+
+/// As [`transfer`], of the `bytes` bytes at `offset` of each element; the buffer has only these.
+///
+/// # Errors
+/// As for [`transfer`]; bytes that are not within an element.
+///
+/// # Safety
+/// As for [`transfer`].
+pub unsafe fn transfer_field(
+    array: &Array,
+    patch: &Patch,
+    (offset, bytes): (i64, i64),
+    buffer: &Buffer,
+    way: Way,
+) -> Result<()> {
+    array.check(patch)?;
+    let width = array.kind.bytes() as i64;
+    if offset < 0 || bytes < 1 || offset.checked_add(bytes).is_none_or(|end| end > width) {
+        return Err(Error::argument(format!(
+            "foff={offset}, fsize={bytes}: an element of array '{}' has {width} bytes",
+            array.name
+        )));
+    }
+    let pick = Pick {
+        skip: None,
+        field: Some((offset, bytes)),
+    };
+    // SAFETY: the caller's promise.
+    unsafe { transfer_every(array, patch, buffer, way, pick) }
+}
+
+/// What of a patch is meant.
+#[derive(Debug, Clone, Copy)]
+struct Pick<'a> {
+    /// Every so-manieth element of each dimension.
+    skip: Option<&'a [i64]>,
+    /// Of each element so many bytes from an offset on.
+    field: Option<(i64, i64)>,
+}
+
+impl Pick<'_> {
+    const ALL: Pick<'static> = Pick {
+        skip: None,
+        field: None,
+    };
 }
 
 /// Move a patch that lies within one block, without taking memory; `ld` as for [`Buffer::new`]. False: it does not, or something is
@@ -163,8 +213,8 @@ unsafe fn carry(array: &Array, section: &Section, here: u64, there: u64, owner: 
 
 /// # Safety
 /// As for [`transfer`].
-unsafe fn transfer_every(array: &Array, patch: &Patch, buffer: &Buffer, way: Way, skip: Option<&[i64]>) -> Result<()> {
-    sections(array, patch, buffer, way, skip, |section, here, there, owner| {
+unsafe fn transfer_every(array: &Array, patch: &Patch, buffer: &Buffer, way: Way, pick: Pick<'_>) -> Result<()> {
+    sections(array, patch, buffer, way, pick, |section, here, there, owner| {
         // SAFETY: the block lies within its owner's part, which is mapped; the buffer is the caller's promise.
         unsafe { carry(array, section, here, there, owner, way) }
     })
@@ -177,10 +227,12 @@ fn sections(
     patch: &Patch,
     buffer: &Buffer,
     way: Way,
-    skip: Option<&[i64]>,
+    pick: Pick<'_>,
     mut each: impl FnMut(&Section, u64, u64, usize) -> Result<()>,
 ) -> Result<()> {
     let width = array.kind.bytes() as i64;
+    let (offset, bytes) = pick.field.unwrap_or((0, width));
+    let step = |d: usize| pick.skip.map_or(1, |skip| skip[d]);
     let rank = array.rank();
     for block in array.blocks(patch) {
         // The first element of the block that is meant, how many there are, and which of the buffer it is.
@@ -188,10 +240,9 @@ fn sections(
         let mut counts = vec![0; rank];
         let mut place = 0;
         for d in 0..rank {
-            let step = skip.map_or(1, |skip| skip[d]);
-            let before = (first[d] - patch.lo[d] + step - 1) / step;
-            first[d] = patch.lo[d] + before * step;
-            counts[d] = (block.patch.hi[d] - first[d] + step) / step;
+            let before = (first[d] - patch.lo[d] + step(d) - 1) / step(d);
+            first[d] = patch.lo[d] + before * step(d);
+            counts[d] = (block.patch.hi[d] - first[d] + step(d)) / step(d);
             place += before * buffer.strides[d];
         }
         if counts.iter().any(|count| *count < 1) {
@@ -199,16 +250,13 @@ fn sections(
         }
         let there = array
             .part(block.owner)
-            .wrapping_offset((block.place(&first) * width) as isize);
-        let here = buffer.at.wrapping_offset((place * width) as isize);
-        let stride = |d: usize| {
-            let step = skip.map_or(1, |skip| skip[d]);
-            (buffer.strides[d] * width, block.strides[d] * step * width)
-        };
-        let is_row = stride(rank - 1) == (width, width);
+            .wrapping_offset((block.place(&first) * width + offset) as isize);
+        let here = buffer.at.wrapping_offset((place * bytes) as isize);
+        let stride = |d: usize| (buffer.strides[d] * bytes, block.strides[d] * step(d) * width);
+        let is_row = stride(rank - 1) == (bytes, bytes);
         let (row, inner) = match is_row {
-            true => (counts[rank - 1] * width, rank - 1),
-            false => (width, rank),
+            true => (counts[rank - 1] * bytes, rank - 1),
+            false => (bytes, rank),
         };
         let is_get = matches!(way, Way::Get);
         let levels = (0..inner).rev().map(|d| {
@@ -230,7 +278,7 @@ fn sections(
 pub fn plan_periodic(array: &Array, patch: &Patch, buffer: &Buffer) -> Result<Vec<(Section, u64, u64)>> {
     let mut copies = Vec::new();
     for_each_turn(array, patch, buffer, |patch, buffer| {
-        sections(array, patch, buffer, Way::Get, None, |section, here, there, _| {
+        sections(array, patch, buffer, Way::Get, Pick::ALL, |section, here, there, _| {
             copies.push((*section, there, here));
             Ok(())
         })
@@ -347,7 +395,7 @@ pub unsafe fn elements(
         let patch = Patch::new(index.clone(), index);
         let buffer = Buffer::dense(values.wrapping_add(at * array.kind.bytes()), &patch);
         // SAFETY: the caller's promise.
-        unsafe { transfer_every(array, &patch, &buffer, way, None)? };
+        unsafe { transfer_every(array, &patch, &buffer, way, Pick::ALL)? };
     }
     Ok(())
 }

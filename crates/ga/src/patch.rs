@@ -78,6 +78,24 @@ impl Patch {
         }
     }
 
+    /// The same elements in the same order, cut along the first dimension into boxes of at most `most` elements, as far as that goes.
+    pub fn slabs(&self, most: i64) -> impl Iterator<Item = Self> + '_ {
+        let per_index: i64 = self.extents().iter().skip(1).product();
+        let step = (most / per_index.max(1)).max(1);
+        let (lo, hi) = (self.lo[0], self.hi[0]);
+        let mut next = lo;
+        std::iter::from_fn(move || {
+            if next > hi {
+                return None;
+            }
+            let mut slab = self.clone();
+            slab.lo[0] = next;
+            slab.hi[0] = next.saturating_add(step - 1).min(hi);
+            next = slab.hi[0] + 1;
+            Some(slab)
+        })
+    }
+
     /// Every index, the last dimension fastest.
     pub fn indexes(&self) -> Indexes<'_> {
         Indexes {
@@ -170,6 +188,10 @@ mod tests {
         assert_eq!(a.and(&Patch::new([4, 0], [9, 9])), None);
         assert_eq!((a.count(), a.extents()), (16, vec![4, 4]));
         assert_eq!(a.moved(&[0, 2], &[1, 1]), Patch::new([1, 1], [4, 4]));
+        let slabs: Vec<_> = a.slabs(13).collect();
+        assert_eq!(slabs, [Patch::new([0, 2], [2, 5]), Patch::new([3, 2], [3, 5])]);
+        assert_eq!(a.slabs(1).count(), 4);
+        assert_eq!(a.slabs(i64::MAX).collect::<Vec<_>>(), [a]);
     }
 
     #[test]

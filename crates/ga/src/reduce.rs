@@ -82,12 +82,12 @@ pub fn dot(kind: &[Kind], a: Part<'_>, transpose_a: bool, b: Part<'_>, transpose
     })
 }
 
-/// What a norm adds up, and what it takes the largest of.
+/// A norm of the elements, whether they are a vector or a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Norm {
-    /// The largest sum of absolute values of a column.
+    /// The sum of their absolute values.
     One,
-    /// Of a row.
+    /// The largest absolute value.
     Infinity,
 }
 
@@ -98,38 +98,22 @@ impl Generic for DoNorm<'_> {
 
     fn call<T: Element>(self) -> Result<f64> {
         let Self(array, norm) = self;
-        // A vector is a column.
-        let (rows, columns) = match array.dims.as_slice() {
-            [rows] => (*rows, 1),
-            [rows, columns] => (*rows, *columns),
-            _ => {
-                return Err(Error::argument(format!(
-                    "array '{}' is no vector or matrix",
-                    array.name
-                )));
-            }
+        if array.rank() > 2 {
+            return Err(Error::argument(format!(
+                "array '{}' is no vector or matrix",
+                array.name
+            )));
+        }
+        let (together, operator): (fn(f64, f64) -> f64, _) = match norm {
+            Norm::One => (|sum, value| sum + value, Operator::Sum),
+            Norm::Infinity => (f64::max, Operator::Max),
         };
-        let length = if norm == Norm::One { columns } else { rows };
-        let mut sums = fold(
-            array,
-            &array.whole(),
-            vec![0.0_f64; length as usize],
-            |mut sums, index, element: T| {
-                let at = match norm {
-                    Norm::One => index.get(1).copied().unwrap_or(0),
-                    Norm::Infinity => index[0],
-                };
-                sums[at as usize] += magnitude(element);
-                sums
-            },
-        )?;
-        all_reduce(
-            &array.group()?.link()?,
-            as_bytes(&mut sums),
-            Kind::Double.of_reduction()?,
-            Operator::Sum,
-        )?;
-        Ok(sums.into_iter().fold(0.0, f64::max))
+        let mut found = [fold(array, &array.whole(), 0.0, |so_far, _, element: T| {
+            together(so_far, magnitude(element))
+        })?];
+        let kind = Kind::Double.of_reduction()?;
+        all_reduce(&array.group()?.link()?, as_bytes(&mut found), kind, operator)?;
+        Ok(found[0])
     }
 }
 

@@ -67,7 +67,10 @@ pub fn range(dim: i64, parts: usize, part: usize) -> (i64, i64) {
 
 /// The part that has an index.
 pub fn part_of(dim: i64, parts: usize, index: i64) -> usize {
-    (((i128::from(index) + 1) * parts as i128 - 1) / i128::from(dim)) as usize
+    match (index + 1).checked_mul(parts as i64) {
+        Some(product) => ((product - 1) / dim) as usize,
+        None => (((i128::from(index) + 1) * parts as i128 - 1) / i128::from(dim)) as usize,
+    }
 }
 
 impl Sparse {

@@ -1,6 +1,8 @@
 //! Jobs on several nodes: network namespaces joined by a bridge, each with IPC, PID and mount namespaces of its own, so that
 //! nothing but the network joins them. As root; without the right it says what was not run.
 
+use std::io::Write;
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -43,6 +45,59 @@ const PROGRAMS: &[&str] = &[
     "win_computing",
 ];
 
+/// A start that is refused: arguments of mpiexec, an environment, and what must be said.
+struct Wrong {
+    hosts: Option<&'static str>,
+    launcher: Option<&'static str>,
+    program: &'static str,
+    environment: (&'static str, &'static str),
+    says: [&'static str; 2],
+}
+
+const RIGHT: Wrong = Wrong {
+    hosts: None,
+    launcher: None,
+    program: "true",
+    environment: ("ISTHMUS_FABRIC", ""),
+    says: [""; 2],
+};
+
+const WRONG: [(&str, Wrong); 4] = [
+    (
+        "an unknown host is named",
+        Wrong {
+            hosts: Some("no-such-host:2"),
+            says: ["host no-such-host", "log in there"],
+            ..RIGHT
+        },
+    ),
+    (
+        "a launcher that is refused is named",
+        Wrong {
+            launcher: Some("false"),
+            says: ["its launcher ended", "without a password"],
+            ..RIGHT
+        },
+    ),
+    (
+        "a program that is not there is named",
+        Wrong {
+            program: "/no/such/program",
+            says: ["/no/such/program", "no such file"],
+            ..RIGHT
+        },
+    ),
+    (
+        "a provider that is not there is named",
+        Wrong {
+            program: "requests",
+            environment: ("ISTHMUS_FABRIC", "no-such-provider"),
+            says: ["libfabric has no provider here that serves", "no-such-provider"],
+            ..RIGHT
+        },
+    ),
+];
+
 /// What enters a node.
 const LAUNCHER: &str = "#!/bin/sh
 # The host is the name of a network namespace.
@@ -69,6 +124,24 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
     imb::on_nodes(suite, prefix, &|ranks| job.mpiexec(ranks));
     suite.step("isthmus bench network --quick", || job.bench());
     suite.step("isthmus bench --paper shiba --quick", || job.paper());
+    for (name, wrong) in &WRONG {
+        suite.step(name, || job.refuses(wrong));
+    }
+    suite.step("a firewall between a node and mpiexec is named", || job.firewall());
+    suite.step("a link that is cut for two seconds costs time only", || job.cut_link());
+    suite.step("nonsense that comes to a port of a rank changes nothing", || {
+        job.nonsense()
+    });
+    match nodes.lose_packets(true) {
+        Ok(()) => {
+            suite.step("lost and late packets cost time only", || {
+                job.program("point_to_point", 2)
+            });
+            // Whoever has set it can take it away.
+            let _ = nodes.lose_packets(false);
+        }
+        Err(error) => suite.skip("lost and late packets cost time only", &format!("{error:#}")),
+    }
     suite.step("a rank that is killed ends the job on all nodes", || job.dead_rank());
     suite.step("a daemon that is killed ends the job on all nodes", || {
         job.dead_daemon()
@@ -114,6 +187,43 @@ impl Nodes {
             ip(&format!("-n {name} link set lo up"))?;
         }
         Ok(nodes)
+    }
+
+    /// From now on each node's packets come late, and 1 % of them not at all; or no more.
+    fn lose_packets(&self, lose: bool) -> Result<()> {
+        for name in &self.names {
+            let line = match lose {
+                true => format!("-n {name} qdisc replace dev eth0 root netem loss 1% delay 1ms"),
+                false => format!("-n {name} qdisc del dev eth0 root"),
+            };
+            quiet(Command::new("tc").args(line.split_whitespace()), SOON).map(drop)?;
+        }
+        Ok(())
+    }
+
+    /// The connections of a node, as the kernel lists them: local port, remote address, state.
+    fn connections(&self, node: usize) -> Result<Vec<(u16, String, String)>> {
+        let mut read = Command::new("ip");
+        let text = quiet(
+            read.args(["netns", "exec", &self.names[node], "cat", "/proc/net/tcp"]),
+            SOON,
+        )?;
+        let lines = text.lines().filter_map(|line| {
+            let mut fields = line.split_whitespace().skip(1);
+            let (local, remote, state) = (fields.next()?, fields.next()?, fields.next()?);
+            let port = u16::from_str_radix(local.rsplit(':').next()?, 16).ok()?;
+            Some((port, remote.to_owned(), state.to_owned()))
+        });
+        Ok(lines.collect())
+    }
+
+    /// Are ranks of the first node connected to some of the second?
+    fn are_connected(&self) -> bool {
+        let second = u32::from_be_bytes([2, 0, 91, 10]);
+        let of_second = format!("{second:08X}:");
+        let all = self.connections(0).unwrap_or_default();
+        all.iter()
+            .any(|(_, remote, state)| remote.starts_with(&of_second) && state == "01")
     }
 
     /// Processes that run there, each with its command line.
@@ -256,6 +366,102 @@ impl Job<'_> {
         let ended = status.and_then(|status| status.code());
         ensure!(ended == Some(code), "mpiexec ended with {ended:?}, not with {code}");
         self.nodes.emptied()
+    }
+
+    fn refuses(&self, wrong: &Wrong) -> Result<()> {
+        let mut command = Command::new(self.prefix.join("bin/mpiexec"));
+        let hosts: Vec<String> = self.nodes.names.iter().map(|name| format!("{name}:1")).collect();
+        command.args([
+            "--timeout",
+            "60",
+            "-n",
+            "2",
+            "--host",
+            wrong.hosts.unwrap_or(&hosts.join(",")),
+        ]);
+        match wrong.launcher {
+            Some(launcher) => command.args(["--launcher", launcher]),
+            None => command.arg("--launcher").arg(&self.nodes.launcher),
+        };
+        let program = match wrong.program {
+            // One of those that were compiled before.
+            "requests" => target().join("test/network/requests"),
+            other => other.into(),
+        };
+        let (name, value) = wrong.environment;
+        if !value.is_empty() {
+            command.env(name, value);
+        }
+        self.ends_in_error(command.arg(program), wrong.says)
+    }
+
+    fn ends_in_error(&self, command: &mut Command, says: [&str; 2]) -> Result<()> {
+        let output = command.stdin(Stdio::null()).output().context("cannot run mpiexec")?;
+        let text = String::from_utf8_lossy(&output.stderr);
+        ensure!(!output.status.success(), "it succeeded");
+        for part in says {
+            ensure!(text.contains(part), "it does not say {part:?}, but:\n{text}");
+        }
+        self.nodes.emptied()
+    }
+
+    fn firewall(&self) -> Result<()> {
+        let last = self.nodes.names.last().context("no nodes")?;
+        ip(&format!("-n {last} route add blackhole 10.91.0.254/32"))?;
+        let refused = self.ends_in_error(self.mpiexec(1).arg("true"), ["cannot connect back", "firewall"]);
+        ip(&format!("-n {last} route del blackhole 10.91.0.254/32"))?;
+        refused
+    }
+
+    /// A program of a rank on each node that runs for seconds, once the two are connected.
+    fn long_program(&self) -> Result<Child> {
+        let program = target().join("test/network/win_random").display().to_string();
+        let child = self
+            .mpiexec(1)
+            .arg(&program)
+            .args(["7", "400"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .context("cannot start mpiexec")?;
+        wait("the ranks are not connected", || self.nodes.are_connected())?;
+        std::thread::sleep(Duration::from_millis(500));
+        Ok(child)
+    }
+
+    fn ends_well(&self, mut child: Child) -> Result<()> {
+        let status = child.wait().context("cannot wait for mpiexec")?;
+        ensure!(status.success(), "mpiexec ended with {status}");
+        self.nodes.emptied()
+    }
+
+    fn cut_link(&self) -> Result<()> {
+        let child = self.long_program()?;
+        let port = format!("iv{}p2", std::process::id() % 10_000);
+        ip(&format!("link set {port} down"))?;
+        std::thread::sleep(Duration::from_secs(2));
+        ip(&format!("link set {port} up"))?;
+        self.ends_well(child)
+    }
+
+    fn nonsense(&self) -> Result<()> {
+        let child = self.long_program()?;
+        let all = self.nodes.connections(1)?;
+        let listens: Vec<u16> = all
+            .iter()
+            .filter(|(_, _, state)| state == "0A")
+            .map(|(port, ..)| *port)
+            .collect();
+        ensure!(!listens.is_empty(), "nobody listens on the second node");
+        for port in listens {
+            let mut connection = TcpStream::connect(("10.91.0.2", port)).context("cannot connect")?;
+            let nonsense: Vec<u8> = (0..4000_u32)
+                .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
+                .collect();
+            // It may hang up before it has read all.
+            let _ = connection.write_all(&nonsense);
+        }
+        self.ends_well(child)
     }
 
     fn dead_rank(&self) -> Result<()> {

@@ -68,7 +68,7 @@ impl Predefined {
     }
 
     /// The table of MPI-5.0 §6.9.2 and §6.9.4.
-    fn is_defined_for(self, family: Family) -> bool {
+    pub fn is_defined_for(self, family: Family) -> bool {
         use Family::*;
         match self {
             Min | Max => matches!(family, CInteger | FortranInteger | FloatingPoint | MultiLanguage),

@@ -61,12 +61,19 @@ pub(crate) fn open(segment: &'static Segment) {
 /// The segment or the machine has no more, or a look at what is left says that it is better not to take it; the engine
 /// has not booted, or this is a child made by `fork`.
 pub fn allocate(length: u64, alignment: u64) -> crate::Result<NonNull<u8>> {
+    allocate_in(length, alignment, HugePages::policy())
+}
+
+/// As [`allocate`], in such pages, whatever the tunable says.
+///
+/// # Errors
+/// As for [`allocate`].
+pub fn allocate_in(length: u64, alignment: u64, policy: HugePages) -> crate::Result<NonNull<u8>> {
     if state() != State::Inside {
         return Err(Error::Boot("no memory is shared with peers".into()));
     }
     let mut heap = heap();
     let heap = heap.as_mut().expect("made before the state is Inside");
-    let policy = HugePages::policy();
     // From the beginning of a huge page on, where there is room for one.
     let aligned = match policy {
         HugePages::Off => alignment,
@@ -114,11 +121,12 @@ pub fn address_of(place: Place, length: u64) -> Option<NonNull<u8>> {
 
 /// What of the memory that peers map is to be in huge pages: the tunable `huge_pages`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum HugePages {
+pub enum HugePages {
     /// As the machine's settings say, of shared memory that asks for it.
     Auto,
     /// At once, whatever they say.
     Now,
+    /// Ordinary pages.
     Off,
 }
 
@@ -126,23 +134,31 @@ impl HugePages {
     fn policy() -> Self {
         static POLICY: OnceLock<HugePages> = OnceLock::new();
         *POLICY.get_or_init(|| match tunables::HUGE_PAGES.get() {
-            None | Some("auto") => Self::Auto,
-            Some("thp") => Self::Now,
-            Some("off") => Self::Off,
-            Some("hugetlb") => {
+            None => Self::Auto,
+            Some(word) => Self::of(word).unwrap_or_else(|| {
                 warn(
                     Warning::HugePages,
-                    "isthmus: ISTHMUS_HUGE_PAGES=hugetlb: the pool is not used yet; huge pages are made as for thp",
+                    &format!("isthmus: ISTHMUS_HUGE_PAGES={word} is none of auto, thp, hugetlb and off; using auto"),
+                );
+                Self::Auto
+            }),
+        })
+    }
+
+    /// What a word asks for: `auto`, `thp`, `hugetlb` (the pool is not used: as `thp`, and said once) or `off`; `None`: it is none of these.
+    pub fn of(word: &str) -> Option<Self> {
+        Some(match word {
+            "auto" => Self::Auto,
+            "thp" => Self::Now,
+            "off" => Self::Off,
+            "hugetlb" => {
+                warn(
+                    Warning::HugePages,
+                    "isthmus: huge pages by hugetlb: the pool is not used yet; they are made as for thp",
                 );
                 Self::Now
             }
-            Some(other) => {
-                warn(
-                    Warning::HugePages,
-                    &format!("isthmus: ISTHMUS_HUGE_PAGES={other} is none of auto, thp, hugetlb and off; using auto"),
-                );
-                Self::Auto
-            }
+            _ => return None,
         })
     }
 

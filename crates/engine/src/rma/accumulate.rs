@@ -7,7 +7,7 @@ use isthmus_transfer::copy::copy;
 use isthmus_transfer::layout::Cursor;
 use isthmus_transfer::{Direction, Layout};
 
-use super::combine::{Combine, Operator, WIDEST};
+use super::combine::{Combine, Instruction, Operator, WIDEST};
 use super::flow::{Flow, Pending, check_alive};
 use super::locks::SPAN;
 use super::mailbox::{Asked, Sides};
@@ -15,7 +15,7 @@ use super::region::Atomicity;
 use super::service::What;
 use super::target::Target;
 use super::{atomic, home, locks, mailbox, service};
-use crate::{Error, Result, counters};
+use crate::{Error, Result, counters, fault_events};
 
 const WIDEST_BYTES: usize = WIDEST as usize;
 
@@ -81,21 +81,76 @@ impl Flow {
         result: *mut u8,
         combine: Combine,
     ) -> Result<Pending> {
-        target.check(at, u64::from(combine.width))?;
+        // SAFETY: the caller's promise.
+        unsafe { self.combine_row(target, at, operand, result, 1, combine) }
+    }
+
+    /// Combine `count` elements, which lie in a row everywhere, into those from offset `at` on, and tell what was there.
+    ///
+    /// # Errors
+    /// As for [`Self::accumulate`].
+    ///
+    /// # Safety
+    /// `operand` must be readable, unless it is a no-op, and `result` writable, or null, for as many elements.
+    #[inline]
+    pub unsafe fn combine_row(
+        &self,
+        target: &Target,
+        at: u64,
+        operand: *const u8,
+        result: *mut u8,
+        count: usize,
+        combine: Combine,
+    ) -> Result<Pending> {
+        let bytes = (count as u64).saturating_mul(u64::from(combine.width));
+        target.check(at, bytes)?;
+        if count == 0 || combine.operator == Operator::NoOp && result.is_null() {
+            return Ok(Pending::DONE);
+        }
         check_alive(target.peer())?;
         self.stores();
         if target.is_elsewhere() {
-            let width = u64::from(combine.width);
-            let there = Layout::contiguous(at, width);
-            let from = (combine.operator != Operator::NoOp).then(|| Layout::local(operand, width));
-            let into = (!result.is_null()).then(|| Layout::local(result, width));
+            let there = Layout::contiguous(at, bytes);
+            let from = (combine.operator != Operator::NoOp).then(|| Layout::local(operand, bytes));
+            let into = (!result.is_null()).then(|| Layout::local(result, bytes));
             // SAFETY: the caller's promise.
-            unsafe { service::accumulates(target, &there, from.as_ref(), into.as_ref(), &combine, 0..width) }?;
+            unsafe { service::accumulates(target, &there, from.as_ref(), into.as_ref(), &combine, 0..bytes) }?;
             return Ok(Pending::DONE);
         }
-        // SAFETY: the caller's promise, and the element is in the region.
-        unsafe { in_a_row(target, at, operand, result, 1, &combine) }?;
+        // SAFETY: the caller's promise, and the elements are in the region.
+        unsafe { in_a_row(target, at, operand, result, count, &combine) }?;
         Ok(Pending::DONE)
+    }
+
+    /// As [`Self::fetch_op`], if one atomic instruction does it now. False: nothing was done, and no error was looked for.
+    ///
+    /// # Safety
+    /// As for [`Self::fetch_op`].
+    #[inline]
+    pub unsafe fn by_instruction(
+        &self,
+        target: &Target,
+        at: u64,
+        operand: *const u8,
+        result: *mut u8,
+        instruction: Instruction,
+    ) -> bool {
+        let Instruction(combine) = instruction;
+        let (Some(address), Ok(home)) = (by_instruction(target, at, combine.width), home()) else {
+            return false;
+        };
+        if fault_events() != 0 || target.check(at, u64::from(combine.width)).is_err() {
+            return false;
+        }
+        let Some(_visiting) = target.visit(home) else {
+            return false;
+        };
+        if !atomic::ORDERS {
+            self.stores();
+        }
+        // SAFETY: the caller's promise; all access the element by instructions.
+        unsafe { atomic::apply(&combine, with_exposed_provenance_mut(address), operand, result, 1) };
+        true
     }
 
     /// Replace the element of `width` bytes (1, 2, 4, 8 or 16) at offset `at` by `swap` if it equals `compare`, and tell what was there.
@@ -122,9 +177,11 @@ impl Flow {
         }
         target.check(at, u64::from(width))?;
         check_alive(target.peer())?;
-        self.stores();
         let home = home()?;
         let by_instruction = by_instruction(target, at, width);
+        if by_instruction.is_none() || !atomic::ORDERS {
+            self.stores();
+        }
         if let Some(address) = by_instruction
             && let Some(_visiting) = target.visit(home)
         {
@@ -419,6 +476,24 @@ unsafe fn held(
         }
         return Ok(());
     }
+    // SAFETY: the caller's promise.
+    unsafe { held_elsewhere(target, at, operand, result, count, combine) }
+}
+
+/// As [`held`], in memory that is reached by copies. A function of its own for the sake of its stack.
+///
+/// # Safety
+/// As for [`held`].
+#[inline(never)]
+unsafe fn held_elsewhere(
+    target: &Target,
+    at: u64,
+    operand: *const u8,
+    result: *mut u8,
+    count: usize,
+    combine: &Combine,
+) -> Result<()> {
+    let bytes = count * combine.width as usize;
     let mut copy = [0u8; SPAN as usize + WIDEST_BYTES];
     let copy = copy.as_mut_ptr();
     // SAFETY: elements that begin in one span fit into the copy; the rest is the caller's promise.
@@ -429,7 +504,7 @@ unsafe fn held(
         if !result.is_null() {
             result.copy_from_nonoverlapping(copy, bytes);
         }
-        if !is_kept {
+        if combine.operator != Operator::NoOp {
             (combine.kernel)(operand, copy, copy, count);
             store(target, at, copy, bytes)?;
         }

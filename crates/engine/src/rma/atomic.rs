@@ -4,6 +4,9 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use super::combine::{Class, Combine, Operator};
 
+/// Are all earlier stores of this CPU visible once an atomic instruction is over, as after a fence?
+pub(super) const ORDERS: bool = cfg!(target_arch = "x86_64");
+
 /// Do atomic instructions serve elements of this width at this address?
 #[inline]
 pub(super) fn serves(width: u32, address: usize) -> bool {

@@ -180,6 +180,41 @@ impl Combine {
     }
 }
 
+/// What one atomic instruction, or a short loop around one, does to an element without its kernel.
+#[derive(Debug, Clone, Copy)]
+pub struct Instruction(pub(super) Combine);
+
+impl Instruction {
+    /// Of elements of 4 or 8 bytes. `None`: there is none such.
+    #[inline(always)]
+    pub const fn of(class: Class, width: u32, operator: Operator) -> Option<Self> {
+        let is_there = matches!(
+            (class, operator),
+            (_, Operator::Replace | Operator::NoOp)
+                | (
+                    Class::Signed | Class::Unsigned,
+                    Operator::Sum | Operator::And | Operator::Or | Operator::Xor
+                )
+                | (Class::Float, Operator::Sum)
+        );
+        if !is_there || (width != 4 && width != 8) {
+            return None;
+        }
+        Some(Self(Combine {
+            class,
+            operator,
+            width,
+            number: 0,
+            kernel: never,
+        }))
+    }
+}
+
+/// Instructions do without a kernel.
+unsafe fn never(_: *const u8, _: *const u8, _: *mut u8, _: usize) {
+    unreachable!("an instruction has no kernel")
+}
+
 fn number_of(class: Class, width: u32, operator: Operator) -> u32 {
     u32::from(class as u8) << 16 | width << 8 | u32::from(operator as u8)
 }

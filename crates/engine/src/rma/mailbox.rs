@@ -45,8 +45,14 @@ const LOOKS: u32 = 400;
 const LOOKS_PIECES: u32 = 4000;
 /// ...and where it does not: it may be just about to, or to ask us.
 const LOOKS_AWAY: u32 = 64;
-/// So many times in a row a question to a target that does not attend may be asked in vain; from then on seldom.
+/// So many times in a row a question to a target that does not attend may be asked in vain; from then on one of so many is.
 const TRIES: u32 = 3;
+const SELDOM: u32 = 16;
+/// Operations that are not asked for after many questions in vain: two to the power of this.
+const MOST_VAIN: u32 = 8;
+/// Operations from this length on wake a target that sleeps inside the library, and wait until it attends, for so many looks.
+const WORTH_WAKING: u64 = 128 << 10;
+const LOOKS_WAKING: u32 = 5000;
 /// Looks at a target that is at it before its life is doubted.
 const LONG: u32 = 20_000;
 
@@ -295,6 +301,35 @@ impl<'a> Asked<'a> {
     }
 }
 
+impl Target {
+    /// Is a question to a target that attends likely to be answered? One that attends may have lost its CPU: who has asked it in vain does
+    /// not for some operations, twice as many each time.
+    #[inline]
+    fn is_trusted(&self) -> bool {
+        let skipped = self.skipped.load(Ordering::Relaxed);
+        if skipped > 0 {
+            self.skipped.store(skipped - 1, Ordering::Relaxed);
+        }
+        skipped == 0
+    }
+
+    #[inline]
+    fn note(&self, end: End) {
+        match end {
+            End::Done => {
+                self.misses.store(0, Ordering::Relaxed);
+                self.vain.store(0, Ordering::Relaxed);
+            }
+            End::Away => {
+                let vain = self.vain.load(Ordering::Relaxed).min(MOST_VAIN) + 1;
+                self.vain.store(vain, Ordering::Relaxed);
+                self.skipped.store(1 << vain >> 1, Ordering::Relaxed);
+            }
+            End::Refused | End::Dead => {}
+        }
+    }
+}
+
 /// How an attempt went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
@@ -310,7 +345,7 @@ enum End {
 pub(super) fn attended(target: &Target) -> Option<(&'static Mailboxes, u32)> {
     let boxes = target.mailboxes()?;
     if boxes.is_attended() {
-        return Some((boxes, LOOKS));
+        return target.is_trusted().then_some((boxes, LOOKS));
     }
     boxes.miss(target).then_some((boxes, LOOKS_AWAY))
 }
@@ -358,9 +393,7 @@ pub(super) unsafe fn ask(
     }
     boxes.boxes[index].post(&turn);
     let end = boxes.settle(home, target, index, &turn, looks);
-    if end == End::Done {
-        target.misses.store(0, Ordering::Relaxed);
-    }
+    target.note(end);
     if end == End::Done && into.1 > 0 {
         // SAFETY: as above.
         unsafe { super::flow::copy_short(boxes.results(index, from.1, into.1), into.0, into.1) };
@@ -378,19 +411,31 @@ impl Mailboxes {
         if misses >= ROUSED_AT && misses.is_power_of_two() {
             self.rouse(target);
         }
-        misses <= TRIES || misses.is_power_of_two()
+        // If somebody asks us, they are inside the library just now.
+        let helped = serve();
+        helped || misses <= TRIES || misses.is_multiple_of(SELDOM)
     }
 
+    /// Have a target that sleeps inside the library attend. True: it does.
     #[cold]
-    fn rouse(&self, target: &Target) {
-        let Ok(home) = home() else { return };
+    fn wake(&self, target: &Target) -> bool {
+        self.rouse(target)
+            && (0..LOOKS_WAKING).any(|_| {
+                std::hint::spin_loop();
+                self.is_attended()
+            })
+    }
+
+    /// True: it slept, and was woken.
+    #[cold]
+    fn rouse(&self, target: &Target) -> bool {
+        let Ok(home) = home() else { return false };
         let bell = home.segment.slot(target.peer().0).doorbell();
         if boot::is_oversubscribed() || !bell.is_armed() {
-            return;
+            return false;
         }
         self.roused.store(1, Ordering::Relaxed);
-        // There is such a process.
-        let _ = super::wake(target.peer());
+        super::wake(target.peer()).is_ok()
     }
 }
 
@@ -511,8 +556,11 @@ pub(super) fn ask_in_pieces(
     let Some(boxes) = target.mailboxes() else {
         return Ok(false);
     };
-    if !boxes.is_attended() {
+    if !boxes.is_attended() && (range.end - range.start < WORTH_WAKING || !boxes.wake(target)) {
         boxes.miss(target);
+        return Ok(false);
+    }
+    if !target.is_trusted() {
         return Ok(false);
     }
     let home = home()?;
@@ -545,6 +593,7 @@ pub(super) fn ask_in_pieces(
         };
         (head, count) = ((head + 1) % DEPTH, count - 1);
         let end = boxes.settle(home, target, index, &turn, LOOKS_PIECES);
+        target.note(end);
         let length = (part.end - part.start) as usize;
         if end == End::Done {
             any = true;
@@ -570,9 +619,6 @@ pub(super) fn ask_in_pieces(
     }
     if let Some(error) = failed {
         return Err(error);
-    }
-    if any {
-        target.misses.store(0, Ordering::Relaxed);
     }
     if !any && !was_away && next == range.start {
         return Ok(false);

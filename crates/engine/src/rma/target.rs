@@ -36,6 +36,9 @@ pub struct Target {
     mailboxes: OnceLock<&'static Mailboxes>,
     /// How many times in a row the owner did not attend.
     pub(super) misses: AtomicU32,
+    /// How many questions in a row were in vain, and how many operations are not asked for therefore.
+    pub(super) vain: AtomicU32,
+    pub(super) skipped: AtomicU32,
 }
 
 impl Target {
@@ -71,6 +74,8 @@ impl Target {
             refused: [const { AtomicBool::new(false) }; 2],
             mailboxes: OnceLock::new(),
             misses: AtomicU32::new(0),
+            vain: AtomicU32::new(0),
+            skipped: AtomicU32::new(0),
         })
     }
 

@@ -1,12 +1,13 @@
 //! Making and destroying arrays.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_void};
 
 use isthmus_armci::group;
 
 use super::{Number, entries, find, indexed, list, text};
 use crate::array::{self, Array, Cut, Plan};
 use crate::error::{Error, Result};
+use crate::getmem;
 use crate::kind::Kind;
 use crate::life::{collectively, group_number};
 use crate::registered;
@@ -218,9 +219,18 @@ entries! {
         1
     }
     fn isthmus_ga_GA_Destroy(handle: c_int) {
-        if let Some(array) = array::remove(handle)? {
+        if let Ok(array) = find(handle) {
             array.destroy()?;
         }
+        array::remove(handle)?;
+    }
+    fn isthmus_ga_GA_Assemble_duplicate(handle: c_int, name: *const c_char, at: *mut c_void) -> c_int {
+        let array = getmem::assemble(&*find(handle)?, text(name).into_owned(), at.cast())?;
+        array::add(array)?
+    }
+    fn isthmus_ga_GA_Overlay(handle: c_int, parent: c_int) -> c_int {
+        array::replace(handle, getmem::overlay(array::plan(handle)?, &*find(parent)?)?);
+        1
     }
     fn isthmus_ga_GA_Duplicate(handle: c_int, name: *const c_char) -> c_int {
         let mut plan = find(handle)?.plan.clone();

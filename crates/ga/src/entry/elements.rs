@@ -140,6 +140,17 @@ indexed! {
         let ((a, p), (b, q)) = (part((a, alo, ahi))?, part((b, blo, bhi))?);
         step(&a, &p, &b, &q, to)?
     }
+    fn isthmus_ga_GA_Step_bound_info_patch, isthmus_ga_GA_Step_bound_info_patch64(
+        point: c_int, plo: *const Index, phi: *const Index, direction: c_int, dlo: *const Index, dhi: *const Index,
+        lower: c_int, llo: *const Index, lhi: *const Index, upper: Index, ulo: *const Index, uhi: *const Index,
+        least: *mut c_void, least_of_moving: *mut c_void, most: *mut c_void,
+    ) {
+        let upper = upper.wide() as c_int;
+        let parts = [
+            part((point, plo, phi))?, part((direction, dlo, dhi))?, part((lower, llo, lhi))?, part((upper, ulo, uhi))?,
+        ];
+        step_bounds(parts, [least, least_of_moving, most])?
+    }
     fn isthmus_ga_NGA_Copy_patch, isthmus_ga_NGA_Copy_patch64(
         letter: c_char, a: c_int, alo: *const Index, ahi: *const Index, b: c_int, blo: *const Index, bhi: *const Index,
     ) {
@@ -247,6 +258,14 @@ entries! {
         let (a, b) = (find(a)?, find(b)?);
         step(&a, &a.whole(), &b, &b.whole(), to)?
     }
+    fn isthmus_ga_GA_Step_bound_info(
+        point: c_int, direction: c_int, lower: c_int, upper: c_int, least: *mut c_void, least_of_moving: *mut c_void,
+        most: *mut c_void,
+    ) {
+        let whole = |handle| find(handle).map(|array| { let patch = array.whole(); (array, patch) });
+        let parts = [whole(point)?, whole(direction)?, whole(lower)?, whole(upper)?];
+        step_bounds(parts, [least, least_of_moving, most])?
+    }
     fn isthmus_ga_GA_Copy(a: c_int, b: c_int) {
         let (a, b) = (find(a)?, find(b)?);
         if a.dims != b.dims {
@@ -312,18 +331,59 @@ unsafe fn step(a: &Array, p: &Patch, b: &Array, q: &Patch, to: *mut c_void) -> R
         Kind::Double.of_reduction()?,
         isthmus_armci::reduction::Operator::Min,
     )?;
+    // SAFETY: the caller's promise.
+    unsafe { write_real(a.kind, least[0], to, "step") }
+}
+
+/// Write a number as an element.
+///
+/// # Safety
+/// `to` must be good for one, or null.
+unsafe fn write_real(kind: Kind, value: f64, to: *mut c_void, name: &str) -> Result<()> {
     if to.is_null() {
-        return Err(Error::argument("step is null"));
+        return Err(Error::argument(format!("{name} is null")));
     }
     // SAFETY: the caller's promise.
     unsafe {
-        match a.kind {
-            Kind::Double => to.cast::<f64>().write(least[0]),
-            Kind::Float => to.cast::<f32>().write(least[0] as f32),
-            Kind::Int => to.cast::<i32>().write(least[0] as i32),
-            Kind::Long | Kind::LongLong => to.cast::<i64>().write(least[0] as i64),
+        match kind {
+            Kind::Double => to.cast::<f64>().write(value),
+            Kind::Float => to.cast::<f32>().write(value as f32),
+            Kind::Int => to.cast::<i32>().write(value as i32),
+            Kind::Long | Kind::LongLong => to.cast::<i64>().write(value as i64),
             _ => return Err(Error::argument("complex numbers have no order")),
         }
+    }
+    Ok(())
+}
+
+/// `GA_Step_bound_info`: the point, the direction, the lower and the upper bounds; the least step, that of elements that move, the most.
+///
+/// # Safety
+/// The pointers must be good for an element of the arrays' type, or null.
+unsafe fn step_bounds(parts: [(Arc<Array>, Patch); 4], to: [*mut c_void; 3]) -> Result<()> {
+    let [point, ..] = &parts;
+    let group = point.0.group()?;
+    let found = crate::life::collectively(&group, || {
+        elementwise::step_bounds(std::array::from_fn(|n| (&*parts[n].0, &parts[n].1)))
+    })?;
+    let outside = if found.is_inside { 0.0 } else { -1.0 };
+    let mut all = [found.least, found.least_of_moving, -found.most, outside];
+    isthmus_armci::reduction::all_reduce(
+        &group.link()?,
+        crate::local::as_bytes(&mut all),
+        Kind::Double.of_reduction()?,
+        isthmus_armci::reduction::Operator::Min,
+    )?;
+    if all[3] < 0.0 {
+        return Err(Error::argument(format!(
+            "array '{}' has elements below the lower or above the upper bounds",
+            point.0.name
+        )));
+    }
+    let names = ["boundmin", "wolfemin", "boundmax"];
+    for ((value, to), name) in [all[0], all[1], -all[2]].into_iter().zip(to).zip(names) {
+        // SAFETY: the caller's promise.
+        unsafe { write_real(point.0.kind, value, to, name) }?;
     }
     Ok(())
 }

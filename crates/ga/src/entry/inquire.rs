@@ -132,7 +132,10 @@ entries! {
         tell(counts, array.distribution.block_counts(&array.dims));
         tell(extents, array.distribution.block_extents(&array.dims))
     }
-    fn isthmus_ga_GA_Get_proc_grid(handle: c_int, dims: *mut c_int) { tell(dims, grid(&*find(handle)?)) }
+    fn isthmus_ga_GA_Get_proc_grid(handle: c_int, dims: *mut c_int) {
+        // The last dimension first, here and below, as in Global Arrays 5.9.
+        tell(dims, grid(&*find(handle)?).into_iter().rev())
+    }
     fn isthmus_ga_GA_Get_proc_index(handle: c_int, process: c_int, subscript: *mut c_int) {
         let place = place_in(&grid(&*find(handle)?), usize::try_from(process).unwrap_or(usize::MAX));
         tell(subscript, place.ok_or_else(|| Error::argument(format!("iproc={process} is not in the grid")))?)
@@ -140,7 +143,7 @@ entries! {
     fn isthmus_ga_NGA_Proc_topology(handle: c_int, process: c_int, coordinates: *mut c_int) {
         let array = find(handle)?;
         let place = place_in(&grid(&array), usize::try_from(process).unwrap_or(usize::MAX));
-        tell(coordinates, place.unwrap_or_else(|| vec![-1; array.rank()]))
+        tell(coordinates, place.unwrap_or_else(|| vec![-1; array.rank()]).into_iter().rev())
     }
     fn isthmus_ga_GA_Compare_distr(a: c_int, b: c_int) -> c_int {
         let (a, b) = (find(a)?, find(b)?);

@@ -2,11 +2,11 @@
 
 use std::ffi::{c_char, c_double, c_float, c_int, c_void};
 
-use super::{Number, entries, find, indexed, is_transposed, patch};
+use super::{Number, entries, find, indexed, is_transposed, orientation, patch};
 use crate::element::Complex;
 use crate::error::{Error, Result};
 use crate::kind::Kind;
-use crate::linear::{self, Factor};
+use crate::linear::{self, Factor, Orientation};
 use crate::patch::Patch;
 
 /// `GA_?gemm`: the leading parts of three matrices.
@@ -23,18 +23,18 @@ unsafe fn gemm(
     c: c_int,
 ) -> Result<()> {
     let (a, b, c) = (find(a)?, find(b)?, find(c)?);
-    let (ta, tb) = (is_transposed(letters.0)?, is_transposed(letters.1)?);
+    let (ta, tb) = (orientation(letters.0)?, orientation(letters.1)?);
     if c.kind != kind {
         return Err(Error::argument(format!(
             "array '{}' has elements of type {:?}, not {kind:?}",
             c.name, c.kind
         )));
     }
-    let leading = |rows: i64, columns: i64, is_transposed: bool| match is_transposed {
-        false => Patch::new([0, 0], [rows - 1, columns - 1]),
-        true => Patch::new([0, 0], [columns - 1, rows - 1]),
+    let leading = |rows: i64, columns: i64, orientation: Orientation| match orientation {
+        Orientation::Plain => Patch::new([0, 0], [rows - 1, columns - 1]),
+        Orientation::Transposed | Orientation::Adjoint => Patch::new([0, 0], [columns - 1, rows - 1]),
     };
-    let (p, q, r) = (leading(m, k, ta), leading(k, n, tb), leading(m, n, false));
+    let (p, q, r) = (leading(m, k, ta), leading(k, n, tb), leading(m, n, Orientation::Plain));
     // SAFETY: the caller's promise.
     unsafe { linear::multiply(alpha, ((&a, &p), ta), ((&b, &q), tb), beta, (&c, &r)) }
 }
@@ -55,10 +55,7 @@ unsafe fn matmul(
     let (a, b, c) = (find(a)?, find(b)?, find(c)?);
     let patch = |[ilo, ihi, jlo, jhi]: Corners| Patch::new([ilo, jlo], [ihi, jhi]);
     let (p, q, r) = (patch(ac), patch(bc), patch(cc));
-    let factors: [Factor<'_>; 2] = [
-        ((&a, &p), is_transposed(letters.0)?),
-        ((&b, &q), is_transposed(letters.1)?),
-    ];
+    let factors: [Factor<'_>; 2] = [((&a, &p), orientation(letters.0)?), ((&b, &q), orientation(letters.1)?)];
     // SAFETY: the caller's promise.
     unsafe { linear::multiply(alpha, factors[0], factors[1], beta, (&c, &r)) }
 }
@@ -105,7 +102,7 @@ indexed! {
     ) {
         let (a, b, c) = (find(a)?, find(b)?, find(c)?);
         let (p, q, r) = (patch(&a, alo, ahi)?, patch(&b, blo, bhi)?, patch(&c, clo, chi)?);
-        let factors = (((&*a, &p), is_transposed(ta)?), ((&*b, &q), is_transposed(tb)?));
+        let factors = (((&*a, &p), orientation(ta)?), ((&*b, &q), orientation(tb)?));
         linear::multiply(alpha.cast(), factors.0, factors.1, beta.cast(), (&c, &r))?
     }
 }

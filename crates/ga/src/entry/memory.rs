@@ -5,7 +5,9 @@ use std::ffi::{c_char, c_int, c_long, c_void};
 use super::{entries, tell, text};
 use crate::allocator as ma;
 use crate::error::Result;
+use crate::getmem;
 use crate::kind::Kind;
+use crate::life::group_number;
 
 /// A C truth value.
 type Truth = c_long;
@@ -113,11 +115,10 @@ entries! {
     }
     fn isthmus_ga_MA_trace(_value: Truth) {}
     fn isthmus_ga_MA_verify_allocator_stuff() -> Truth { 1 }
-    fn isthmus_ga_GA_Getmem(kind: c_int, count: c_int, _group: c_int) -> *mut c_void {
-        let bytes = Kind::of(kind)?.bytes() * usize::try_from(count).unwrap_or(0);
-        isthmus_armci::memory::allocate_local(bytes).cast()
+    fn isthmus_ga_GA_Getmem(kind: c_int, count: c_int, group: c_int) -> *mut c_void {
+        getmem::take(Kind::of(kind)?, count, group_number(group))?.cast()
     }
-    fn isthmus_ga_GA_Freemem(at: *mut c_void) { isthmus_armci::memory::free_local(at.cast())? }
+    fn isthmus_ga_GA_Freemem(at: *mut c_void) { getmem::give_back(at.cast())? }
     // Memory is this library's own.
     fn isthmus_ga_GA_Register_stack_memory(_allocate: *const c_void, _free: *const c_void) {}
 }

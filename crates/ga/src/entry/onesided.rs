@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_long, c_void};
 
 use super::{Number, entries, find, indexed, list, patch};
-use crate::array::Array;
+use crate::array::{self, Array};
 use crate::error::{Error, Result};
 use crate::onesided::{self, Buffer, Way};
 use crate::patch::MOST_DIMENSIONS;
@@ -50,20 +50,21 @@ unsafe fn transfer<I: Number>(
     ld: *const I,
     way: Way,
 ) -> Result<()> {
-    let array = find(handle)?;
-    let rank = array.rank();
-    // SAFETY: the caller's promise.
-    unsafe {
-        if !lo.is_null() && !hi.is_null() && (rank == 1 || !ld.is_null()) {
-            let (lo, hi, ld) = (few(lo, rank), few(hi, rank), few(ld, rank - 1));
-            if onesided::transfer_within(&array, &lo[..rank], &hi[..rank], at.cast(), &ld, way)? {
-                return Ok(());
+    array::with(handle, |array| {
+        let rank = array.rank();
+        // SAFETY: the caller's promise.
+        unsafe {
+            if !lo.is_null() && !hi.is_null() && (rank == 1 || !ld.is_null()) {
+                let (lo, hi, ld) = (few(lo, rank), few(hi, rank), few(ld, rank - 1));
+                if onesided::transfer_within(array, &lo[..rank], &hi[..rank], at.cast(), &ld, way)? {
+                    return Ok(());
+                }
             }
+            let patch = patch(array, lo, hi)?;
+            array.check(&patch)?;
+            onesided::transfer(array, &patch, &buffer(array, &patch, at, ld)?, way)
         }
-        let patch = patch(&array, lo, hi)?;
-        array.check(&patch)?;
-        onesided::transfer(&array, &patch, &buffer(&array, &patch, at, ld)?, way)
-    }
+    })
 }
 
 /// # Safety
@@ -109,6 +110,26 @@ unsafe fn strided<I: Number>(
         }
         let buffer = buffer(&array, &dense, at, ld)?;
         onesided::transfer_strided(&array, &patch, &skip, &buffer, way)
+    }
+}
+
+/// # Safety
+/// As the header says.
+unsafe fn field<I: Number>(
+    handle: c_int,
+    (lo, hi): (*const I, *const I),
+    (offset, bytes): (c_int, c_int),
+    at: *mut c_void,
+    ld: *const I,
+    way: Way,
+) -> Result<()> {
+    let array = find(handle)?;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let patch = patch(&array, lo, hi)?;
+        array.check(&patch)?;
+        let buffer = buffer(&array, &patch, at, ld)?;
+        onesided::transfer_field(&array, &patch, (offset.into(), bytes.into()), &buffer, way)
     }
 }
 
@@ -249,15 +270,36 @@ indexed! {
         elements(&array, values, flat(&array, at, count.wide())?, Way::Accumulate(alpha.cast()))?
     }
     fn isthmus_ga_NGA_Read_inc, isthmus_ga_NGA_Read_inc64(handle: c_int, subscript: *const Index, by: c_long) -> c_long {
-        let array = find(handle)?;
         if subscript.is_null() {
             return Err(Error::argument("subscript is null"));
         }
-        onesided::read_inc(&array, &few(subscript, array.rank())[..array.rank()], by)?
+        array::with(handle, |array| {
+            onesided::read_inc(array, &few(subscript, array.rank())[..array.rank()], by)
+        })?
     }
 }
 
 entries! {
+    fn isthmus_ga_NGA_Get_field(
+        handle: c_int, lo: *const c_int, hi: *const c_int, offset: c_int, bytes: c_int, at: *mut c_void, ld: *const c_int,
+    ) { field(handle, (lo, hi), (offset, bytes), at, ld, Way::Get)? }
+    fn isthmus_ga_NGA_Put_field(
+        handle: c_int, lo: *const c_int, hi: *const c_int, offset: c_int, bytes: c_int, at: *mut c_void, ld: *const c_int,
+    ) { field(handle, (lo, hi), (offset, bytes), at, ld, Way::Put)? }
+    fn isthmus_ga_NGA_Nbget_field(
+        handle: c_int, lo: *const c_int, hi: *const c_int, offset: c_int, bytes: c_int, at: *mut c_void, ld: *const c_int,
+        request: *mut c_long,
+    ) {
+        field(handle, (lo, hi), (offset, bytes), at, ld, Way::Get)?;
+        over(request)
+    }
+    fn isthmus_ga_NGA_Nbput_field(
+        handle: c_int, lo: *const c_int, hi: *const c_int, offset: c_int, bytes: c_int, at: *mut c_void, ld: *const c_int,
+        request: *mut c_long,
+    ) {
+        field(handle, (lo, hi), (offset, bytes), at, ld, Way::Put)?;
+        over(request)
+    }
     fn isthmus_ga_NGA_NbWait(request: *mut c_long) { over(request) }
     // 1: it is over.
     fn isthmus_ga_NGA_NbTest(request: *mut c_long) -> c_int {

@@ -3,11 +3,12 @@
 #![allow(clippy::too_many_arguments)] // As the standard has them.
 
 use std::ffi::c_void;
+use std::ptr::null_mut;
 
-use super::Win;
 use super::access::{Local, Remote, bytes, over};
-use super::operation::{check_predefined_op, combine, with_elements};
+use super::operation::{check_predefined_op, combine, instruction, is_row, with_elements};
 use super::record::Access;
+use super::{Flavor, Win};
 use crate::constants::PROC_NULL;
 use crate::datatype::{Datatype, Family};
 use crate::error::{Error, Result};
@@ -34,6 +35,41 @@ fn check_signature(local: Local<'_>, remote: Remote<'_>) -> Result<()> {
     ))
 }
 
+/// One element of a predefined type to or from a mapped window, by one atomic instruction. False: nothing was done, and what is wrong
+/// is found out elsewhere.
+///
+/// # Safety
+/// `operand` must be readable, unless it is a no-op, and `result` writable, or null, for an element.
+#[inline]
+unsafe fn element(
+    operand: *const c_void,
+    result: *mut c_void,
+    datatype: &Datatype,
+    (target_rank, target_disp): (i32, i64),
+    op: &Op,
+    win: &Win,
+) -> Result<bool> {
+    if win.is_checked || win.flavor == Flavor::Dynamic || target_disp < 0 {
+        return Ok(false);
+    }
+    let Ok(target) = usize::try_from(target_rank) else {
+        return Ok(false);
+    };
+    let Some(instruction) = instruction(op, datatype).filter(|_| target < win.size) else {
+        return Ok(false);
+    };
+    win.admit(target)?;
+    let place = win.place(target)?;
+    let Some(at) = (target_disp as u64).checked_mul(place.unit as u64) else {
+        return Ok(false);
+    };
+    // SAFETY: the caller's promise.
+    Ok(unsafe {
+        win.flow
+            .by_instruction(&place.target, at, operand.cast(), result.cast(), instruction)
+    })
+}
+
 /// `local`: `None` for what fetches only. `result`: where what was there before goes.
 fn run(local: Option<Local<'_>>, result: Option<Local<'_>>, remote: Remote<'_>, op: &Op, win: &Win) -> Result<()> {
     let other = local.or(result);
@@ -54,18 +90,25 @@ fn run(local: Option<Local<'_>>, result: Option<Local<'_>>, remote: Remote<'_>, 
     let combine = combine(op, remote.datatype)?;
     win.record(target, remote, Access::Accumulate)?;
     win.at(target, remote.disp, remote.datatype, remote.count, |target, at| {
-        let one = remote.count == 1
-            && i64::from(combine.width()) == bytes
-            && remote.datatype.is_contiguous()
+        let row = is_row(remote.datatype)
             && [local, result]
                 .into_iter()
                 .flatten()
-                .all(|side| side.datatype.is_contiguous());
+                .all(|side| std::ptr::eq(side.datatype, remote.datatype));
+        let one = row
+            || remote.count == 1
+                && i64::from(combine.width()) == bytes
+                && remote.datatype.is_contiguous()
+                && [local, result]
+                    .into_iter()
+                    .flatten()
+                    .all(|side| side.datatype.is_contiguous());
         if one {
             let operand = local.map_or(std::ptr::null(), |local| local.buffer);
             let result = result.map_or(std::ptr::null_mut(), |result| result.buffer.cast_mut());
-            // SAFETY: the user gives the buffers, of an element each; the target's is checked against the window.
-            unsafe { win.flow.fetch_op(target, at, operand, result, combine)? };
+            let count = remote.count as usize;
+            // SAFETY: the user gives the buffers, of as many elements each; the target's are checked against the window.
+            unsafe { win.flow.combine_row(target, at, operand, result, count, combine)? };
             return Ok(());
         }
         with_elements(remote.datatype, at, remote.count, |there| {
@@ -113,6 +156,14 @@ pub unsafe fn accumulate(
 ) -> Result<()> {
     check_predefined_op(op)?;
     let local = Local::check("origin_addr", origin_addr, origin_count, origin_datatype)?;
+    if origin_count == 1
+        && target_count == 1
+        && std::ptr::eq(origin_datatype, target_datatype)
+        // SAFETY: the caller's promise.
+        && unsafe { element(origin_addr, null_mut(), target_datatype, (target_rank, target_disp), op, win)? }
+    {
+        return Ok(());
+    }
     let remote = Remote {
         rank: target_rank,
         disp: target_disp,
@@ -192,6 +243,10 @@ pub unsafe fn fetch_and_op(
         Some(Predefined::NoOp) => None,
         _ => Some(Local::check("origin_addr", origin_addr, 1, datatype)?),
     };
+    // SAFETY: the caller's promise.
+    if unsafe { element(origin_addr, result_addr, datatype, (target_rank, target_disp), op, win)? } {
+        return Ok(());
+    }
     let remote = Remote {
         rank: target_rank,
         disp: target_disp,

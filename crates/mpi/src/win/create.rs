@@ -4,11 +4,11 @@
 //! part says of its member's memory is looked up when that is first accessed.
 
 use std::ffi::c_void;
-use std::ptr::null_mut;
+use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use isthmus_engine::rma::{self, Flow, RegionKey, Target};
+use isthmus_engine::rma::{self, Atomicity, Flow, RegionKey, Target};
 use isthmus_engine::tunables::CHECK;
 use isthmus_engine::{Attended, heap};
 
@@ -107,16 +107,24 @@ pub fn win_allocate(size: i64, disp_unit: i64, info: Option<&Info>, comm: &Comm)
     check_comm(comm)?;
     check::same(comm, "MPI_Win_allocate")?;
     let hints = Hints::of(info);
-    let alignment = hints.as_ref().map_or(0, Hints::alignment);
-    let brought = check_arguments(size, disp_unit).and_then(|()| allocate(size, disp_unit, alignment));
+    let brought = check_arguments(size, disp_unit).and_then(|()| allocate(size, disp_unit, &hints));
     let base = brought.as_ref().map_or(null_mut(), |brought| brought.base);
     let win = make(comm, Flavor::Allocate, hints, brought)?;
     Ok((base.cast(), win))
 }
 
-fn allocate(size: i64, unit: i64, alignment: u64) -> Result<Brought> {
-    let base = heap::allocate(size as u64, alignment.max(64))
-        .map_err(|error| fail!(NoMem, "size={size} bytes cannot be had: {error}"))?;
+/// Memory of the job, as the hints want it.
+fn take(bytes: u64, hints: &Result<Hints>) -> isthmus_engine::Result<NonNull<u8>> {
+    let hints = hints.as_ref().ok();
+    let alignment = hints.map_or(0, Hints::alignment).max(64);
+    match hints.and_then(Hints::huge_pages) {
+        Some(pages) => heap::allocate_in(bytes, alignment, pages),
+        None => heap::allocate(bytes, alignment),
+    }
+}
+
+fn allocate(size: i64, unit: i64, hints: &Result<Hints>) -> Result<Brought> {
+    let base = take(size as u64, hints).map_err(|error| fail!(NoMem, "size={size} bytes cannot be had: {error}"))?;
     Ok(Brought {
         base: base.as_ptr(),
         bytes: size,
@@ -143,13 +151,12 @@ pub fn win_allocate_shared(
     }
     let hints = Hints::of(info);
     let checked = check_arguments(size, disp_unit);
-    let alignment = hints.as_ref().map_or(0, Hints::alignment);
     let apart = hints.as_ref().is_ok_and(Hints::is_noncontiguous);
     // Sizes of all, and whether all want memory of their own: then nobody need have the same.
     let own = if checked.is_ok() { size as u64 } else { 0 };
     let (said, _) = gather_both(comm, [own as u32, (own >> 32) as u32, u32::from(apart)])?;
     if said.iter().all(|[.., apart]| *apart != 0) {
-        let brought = checked.and_then(|()| allocate(size, disp_unit, alignment));
+        let brought = checked.and_then(|()| allocate(size, disp_unit, &hints));
         let base = brought.as_ref().map_or(null_mut(), |brought| brought.base);
         let win = make(comm, Flavor::Shared, hints, brought)?;
         return Ok((base.cast(), win));
@@ -161,7 +168,7 @@ pub fn win_allocate_shared(
         .map(size_of)
         .fold(0, u64::saturating_add);
     let row = match comm.rank() {
-        0 => heap::allocate(total, alignment.max(64)).ok(),
+        0 => take(total, &hints).ok(),
         _ => None,
     };
     let key = row.and_then(|row| rma::register(row.as_ptr(), total.max(1)).ok());
@@ -239,7 +246,7 @@ fn make(comm: &Comm, flavor: Flavor, hints: Result<Hints>, brought: Result<Broug
     let mut away = Away::of(&comm.group, rank);
     let plan = Plan::of(size, away.is_some());
     let own = match (&hints, &brought) {
-        (Ok(_), Ok(brought)) => prepare(flavor, brought, plan),
+        (Ok(hints), Ok(brought)) => prepare(flavor, brought, hints.atomicity(), plan),
         (Err(error), _) | (_, Err(error)) => Err(error.clone()),
     };
     let mut told = [0; 4 + KEY_WORDS];
@@ -320,10 +327,10 @@ fn make(comm: &Comm, flavor: Flavor, hints: Result<Hints>, brought: Result<Broug
 }
 
 /// Our part, which tells of our memory.
-fn prepare(flavor: Flavor, brought: &Brought, plan: Plan) -> Result<Own> {
+fn prepare(flavor: Flavor, brought: &Brought, atomicity: Atomicity, plan: Plan) -> Result<Own> {
     let key = match flavor {
         Flavor::Dynamic => RegionKey::NONE,
-        _ => rma::register(brought.base, brought.bytes as u64)?.key(),
+        _ => rma::register_as(brought.base, brought.bytes as u64, atomicity)?.key(),
     };
     let own = control::take(plan)?;
     own.part.expose(key, brought.unit);

@@ -2,6 +2,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use isthmus_engine::heap::HugePages;
+use isthmus_engine::rma::Atomicity;
+
 use super::Win;
 use crate::environment::kinds;
 use crate::error::{Error, Result};
@@ -23,6 +26,11 @@ const GRANULARITY: &str = "mpi_accumulate_granularity";
 const ALIGNMENT: &str = "mpi_minimum_memory_alignment";
 const USED_KINDS: &str = "mpi_assert_memory_alloc_kinds";
 const SUPPORTED_KINDS: &str = "mpi_memory_alloc_kinds";
+/// Of ours: as the tunable `huge_pages`, for the memory of one window.
+const HUGE_PAGES: &str = "isthmus_huge_pages";
+const PAGES: [&str; 4] = ["auto", "thp", "hugetlb", "off"];
+/// Accumulates whose elements are said to be combined so many bytes at a time, or more, take locks from the beginning.
+const COARSE: u64 = 256;
 const ORDERS: [&str; 4] = ["rar", "raw", "war", "waw"];
 
 /// The hints in use.
@@ -37,6 +45,7 @@ struct Known {
     granularity: String,
     alignment: u64,
     kinds: Option<String>,
+    huge_pages: Option<String>,
 }
 
 impl Default for Hints {
@@ -48,6 +57,7 @@ impl Default for Hints {
             granularity: "0".to_owned(),
             alignment: 0,
             kinds: None,
+            huge_pages: None,
         }))
     }
 }
@@ -61,6 +71,7 @@ impl Hints {
             if let Some(text) = info.value(ALIGNMENT) {
                 hints.known().alignment = alignment(&text)?;
             }
+            hints.known().huge_pages = info.value(HUGE_PAGES).filter(|word| PAGES.contains(&word.as_str()));
         }
         Ok(hints)
     }
@@ -121,6 +132,19 @@ impl Hints {
         self.known().alignment
     }
 
+    /// In what pages memory that the window allocates is to lie; `None`: as all does.
+    pub fn huge_pages(&self) -> Option<HugePages> {
+        self.known().huge_pages.as_deref().and_then(HugePages::of)
+    }
+
+    /// How accumulates are made atomic in memory that all map: the granularity that is asked for says whether elements come one by one.
+    pub fn atomicity(&self) -> Atomicity {
+        match self.known().granularity.parse::<u64>() {
+            Ok(bytes) if bytes >= COARSE => Atomicity::Locked,
+            _ => Atomicity::Elements,
+        }
+    }
+
     fn pairs(&self, supported: String) -> Vec<(&'static str, String)> {
         let known = self.known().clone();
         let mut pairs: Vec<_> = FLAGS
@@ -136,6 +160,7 @@ impl Hints {
             pairs.push((ALIGNMENT, known.alignment.to_string()));
         }
         pairs.extend(known.kinds.map(|kinds| (USED_KINDS, kinds)));
+        pairs.extend(known.huge_pages.map(|word| (HUGE_PAGES, word)));
         pairs
     }
 }
@@ -178,6 +203,8 @@ mod tests {
             ("accumulate_ordering", "rar,waw"),
             ("accumulate_ops", "any"),
             ("mpi_minimum_memory_alignment", "4096"),
+            ("mpi_accumulate_granularity", "4096"),
+            ("isthmus_huge_pages", "thp"),
         ]);
         let hints = Hints::of(Some(&info)).expect("good hints");
         assert!(hints.no_locks() && !hints.is_noncontiguous());
@@ -192,6 +219,16 @@ mod tests {
         assert_eq!(value("accumulate_ordering"), Some("rar,waw"));
         assert_eq!(value("accumulate_ops"), Some("same_op_no_op"));
         assert_eq!(value("same_size"), Some("false"));
+        assert_eq!(value("isthmus_huge_pages"), Some("thp"));
+        assert_eq!(hints.huge_pages(), Some(HugePages::Now));
+        assert_eq!(hints.atomicity(), Atomicity::Locked);
+        let none = Hints::of(Some(&Info::from_pairs([("isthmus_huge_pages", "large")]))).expect("ignored");
+        assert_eq!((none.huge_pages(), none.atomicity()), (None, Atomicity::Elements));
+        assert!(
+            none.pairs("mpi".to_owned())
+                .iter()
+                .all(|(name, _)| *name != "isthmus_huge_pages")
+        );
         let odd = Info::from_pairs([("mpi_minimum_memory_alignment", "3")]);
         assert!(Hints::of(Some(&odd)).is_err());
     }

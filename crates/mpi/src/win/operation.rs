@@ -1,7 +1,7 @@
 //! What accumulates do to the elements of a datatype (MPI-5.0 §12.3.4): a predefined operation, on elements of one predefined type.
 
 use isthmus_engine::layout::{Layout, Level, Span};
-use isthmus_engine::rma::{Class, Combine, Kernel, Operator};
+use isthmus_engine::rma::{Class, Combine, Instruction, Kernel, Operator};
 
 use crate::datatype::{Datatype, Element, Family, NAMED, Named};
 use crate::error::{Error, Result};
@@ -97,6 +97,42 @@ pub(super) fn check_predefined_op(op: &Op) -> Result<()> {
         "op is {}, and accumulates take predefined ones only",
         op.label()
     ))
+}
+
+/// The instruction that does `op` to an element of `datatype`, if that is predefined and there is one.
+#[inline]
+pub(super) fn instruction(op: &Op, datatype: &Datatype) -> Option<Instruction> {
+    let named = datatype.named()?;
+    let [element] = *named.elements else {
+        return None;
+    };
+    let which = op.which()?;
+    let (class, width) = match element {
+        Element::I32 => (Class::Signed, 4),
+        Element::U32 => (Class::Unsigned, 4),
+        Element::I64 => (Class::Signed, 8),
+        Element::U64 => (Class::Unsigned, 8),
+        Element::F32 => (Class::Float, 4),
+        Element::F64 => (Class::Float, 8),
+        _ => return None,
+    };
+    let operator = match which {
+        Predefined::Replace => Operator::Replace,
+        Predefined::NoOp => Operator::NoOp,
+        _ if !which.is_defined_for(named.family) => return None,
+        Predefined::Sum => Operator::Sum,
+        Predefined::Band => Operator::And,
+        Predefined::Bor => Operator::Or,
+        Predefined::Bxor => Operator::Xor,
+        _ => return None,
+    };
+    Instruction::of(class, width, operator)
+}
+
+/// Are these elements of a predefined type that lie in a row, and not pairs?
+#[inline]
+pub(super) fn is_row(datatype: &Datatype) -> bool {
+    datatype.named().is_some_and(|named| named.elements.len() == 1)
 }
 
 /// What `op` does to the elements of `datatype`.

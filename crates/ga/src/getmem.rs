@@ -1,0 +1,158 @@
+//! Memory that processes take together (`GA_Getmem`), and arrays in memory that is there already: what was taken so, and other arrays'.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use isthmus_armci::life::job;
+use isthmus_armci::memory::{self, Shown};
+use isthmus_armci::{group, reduction};
+
+use crate::array::{Array, LaidOut, Memory, Plan};
+use crate::error::{Error, Result};
+use crate::kind::Kind;
+use crate::local::as_bytes;
+
+/// One call of `GA_Getmem`.
+#[derive(Debug)]
+struct Taken {
+    group: i32,
+    /// By member of the group.
+    blocks: Vec<Shown>,
+    /// The caller's.
+    own: usize,
+}
+
+// SAFETY: the addresses are only numbers until somebody accesses an array there.
+unsafe impl Send for Taken {}
+
+static TAKEN: Mutex<Vec<Taken>> = Mutex::new(Vec::new());
+
+fn taken() -> MutexGuard<'static, Vec<Taken>> {
+    TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// `GA_Getmem`: `count` elements, as many as each likes, in memory that all processes of the group map; zeroed. Collective. Blocks.
+///
+/// # Errors
+/// At every process, if one could not have its memory; a number that is negative.
+pub fn take(kind: Kind, count: i32, number: i32) -> Result<*mut u8> {
+    let group = group::find(number)?;
+    let bytes = u64::try_from(count).map(|count| count * kind.bytes() as u64);
+    // Everybody has an address of its own; and everybody hears of what is wrong with one.
+    let blocks = memory::allocate(&group, bytes.map_or(u64::MAX / 2, |bytes| bytes.max(1)));
+    if bytes.is_err() {
+        return Err(Error::argument(format!("nelem={count} is negative")));
+    }
+    let blocks = blocks?;
+    let own = group.me().map_or(std::ptr::null_mut(), |me| blocks[me].address);
+    taken().push(Taken {
+        group: number,
+        blocks,
+        own: own.expose_provenance(),
+    });
+    Ok(own)
+}
+
+/// `GA_Freemem`: give back what [`take`] gave. Collective over the same group. Blocks.
+///
+/// # Errors
+/// It did not, or it was given back.
+pub fn give_back(at: *mut u8) -> Result<()> {
+    let number = {
+        let mut taken = taken();
+        let place = taken.iter().position(|taken| taken.own == at.addr());
+        let place = place.ok_or_else(|| {
+            Error::argument(format!(
+                "ptr={at:p} did not come from GA_Getmem, or was freed, or its array destroyed"
+            ))
+        })?;
+        taken.swap_remove(place).group
+    };
+    Ok(memory::free(&*group::find(number)?, at)?)
+}
+
+/// Nobody has any more, at the end.
+pub(crate) fn forget_all() {
+    taken().clear();
+}
+
+/// Where each member's part is, if all have room for it: collective, so that all hear of one that has not.
+fn agree(laid_out: &LaidOut, has_room: bool, what: impl FnOnce() -> String) -> Result<()> {
+    let mut all = [i32::from(has_room)];
+    let kind = Kind::Int.of_reduction()?;
+    reduction::all_reduce(
+        &laid_out.group.link()?,
+        as_bytes(&mut all),
+        kind,
+        reduction::Operator::Min,
+    )?;
+    match all {
+        [1] => Ok(()),
+        _ => Err(Error::argument(what())),
+    }
+}
+
+/// `GA_Assemble_duplicate`: an array like another one, in memory that [`take`] gave each process, which is the array's from now on.
+/// Collective over the array's group. Blocks.
+///
+/// # Errors
+/// At every process, if one's memory did not come from there, by the array's group, or is less than its part.
+pub fn assemble(like: &Array, name: String, at: *mut u8) -> Result<Array> {
+    let plan = Plan {
+        name,
+        ..like.plan.clone()
+    };
+    let laid_out = LaidOut::new(plan)?;
+    let number = like.plan.group;
+    let found = {
+        let taken = taken();
+        let found = taken
+            .iter()
+            .find(|taken| taken.own == at.addr() && taken.group == number);
+        found.map(|taken| taken.blocks.clone())
+    };
+    let own = found
+        .as_ref()
+        .and_then(|blocks| Some(blocks[laid_out.group.me()?].length));
+    agree(&laid_out, own.is_some_and(|own| own >= laid_out.bytes), || {
+        let needs = laid_out.bytes;
+        format!(
+            "ptr={at:p}, here or at another process, is not {needs} bytes or more that GA_Getmem gave the array's group"
+        )
+    })?;
+    let blocks = found.unwrap_or_default();
+    let parts = laid_out.members.iter();
+    let parts = parts
+        .map(|member| blocks[*member].address.expose_provenance())
+        .collect();
+    laid_out.with(parts, Memory::Taken)
+}
+
+/// `GA_Overlay`: give a plan the memory of another array, in which the elements are whatever they are there. Collective over the group of
+/// both. Blocks.
+///
+/// # Errors
+/// At every process, if the arrays are not of one group, or a part of the new one is longer than that of the other.
+pub fn overlay(plan: Plan, other: &Array) -> Result<Array> {
+    job()?;
+    let laid_out = LaidOut::new(plan)?;
+    let members: Result<Vec<usize>> = laid_out
+        .members
+        .iter()
+        .map(|member| Ok(laid_out.group.absolute(*member as i32)?))
+        .collect();
+    let members = members?;
+    let is_same =
+        members.len() == other.processes() && members.iter().enumerate().all(|(at, one)| *one == other.absolute(at));
+    let fits = laid_out.bytes <= other.own_bytes();
+    agree(&laid_out, is_same && fits, || {
+        format!(
+            "the array needs {} bytes here and the processes {members:?}; array '{}' has {} bytes here",
+            laid_out.bytes,
+            other.name,
+            other.own_bytes()
+        )
+    })?;
+    let parts = (0..other.processes()).map(|process| other.part(process).expose_provenance());
+    let parts = parts.collect();
+    laid_out.with(parts, Memory::Of(Arc::clone(&other.overlaid)))
+}

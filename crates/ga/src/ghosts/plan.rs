@@ -1,0 +1,188 @@
+//! What must be copied to fill a margin, by either algorithm: found out once for each array.
+
+use isthmus_armci::section::Section;
+use isthmus_armci::transfer::copy_section;
+
+use crate::array::Array;
+use crate::distribution::Block;
+use crate::error::Result;
+use crate::onesided::{Buffer, plan_periodic};
+use crate::patch::{Patch, offset};
+
+/// The block of the calling process, and the box of its part, margin included, in indexes of the array.
+pub(super) fn own(array: &Array) -> Option<(Block, Patch)> {
+    let block = array.blocks_of(array.me()?).into_iter().next()?;
+    let outer = Patch {
+        lo: (0..array.rank()).map(|d| block.patch.lo[d] - array.ghosts[d]).collect(),
+        hi: (0..array.rank()).map(|d| block.patch.hi[d] + array.ghosts[d]).collect(),
+    };
+    Some((block, outer))
+}
+
+/// The piece of the margin that lies in these directions (-1, 0 or 1 in each dimension) from the block.
+fn piece(array: &Array, block: &Patch, direction: &[i64]) -> Patch {
+    let along = |d: usize| match direction[d] {
+        0 => (block.lo[d], block.hi[d]),
+        below if below < 0 => (block.lo[d] - array.ghosts[d], block.lo[d] - 1),
+        _ => (block.hi[d] + 1, block.hi[d] + array.ghosts[d]),
+    };
+    let (lo, hi): (Vec<i64>, Vec<i64>) = (0..array.rank()).map(along).unzip();
+    Patch { lo, hi }
+}
+
+/// A copy from somebody's block into our margin.
+#[derive(Debug)]
+struct Copy {
+    section: Section,
+    from: u64,
+    to: u64,
+}
+
+impl Copy {
+    fn make(&self) {
+        // SAFETY: what is copied was taken from our own part, margin included, and from blocks that are mapped here for as long as the
+        // array lives; both are apart.
+        unsafe { copy_section(&self.section, self.from, self.to) };
+    }
+}
+
+/// Copies that may be made in any order.
+#[derive(Debug)]
+pub(crate) struct Step {
+    /// They read what others got by the steps before.
+    waits: bool,
+    copies: Vec<Copy>,
+}
+
+/// Make the copies; `wait` waits for all processes.
+pub(super) fn make(steps: &[Step], wait: impl Fn() -> Result<()>) -> Result<()> {
+    for step in steps {
+        if step.waits {
+            wait()?;
+        }
+        step.copies.iter().for_each(Copy::make);
+    }
+    Ok(())
+}
+
+/// What must be copied to fill a box of our own margin.
+fn pieces(array: &Array, block: &Block, wanted: &Patch) -> Result<Vec<Copy>> {
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let place = block.offset + offset(&wanted.lo, &block.patch.lo, &block.strides);
+    let buffer = Buffer {
+        at: array
+            .own_part()
+            .wrapping_offset((place * array.kind.bytes() as i64) as isize),
+        strides: block.strides.clone(),
+    };
+    let copies = plan_periodic(array, wanted, &buffer)?.into_iter();
+    Ok(copies.map(|(section, from, to)| Copy { section, from, to }).collect())
+}
+
+/// All directions but that of the block itself.
+pub(super) fn around(array: &Array) -> impl Iterator<Item = Vec<i64>> + use<> {
+    let all = Patch::new(vec![-1; array.rank()], vec![1; array.rank()]);
+    let directions: Vec<_> = all
+        .indexes()
+        .filter(|direction| direction.iter().any(|d| *d != 0))
+        .collect();
+    directions.into_iter()
+}
+
+/// The pieces in these directions, each from whoever has it.
+///
+/// # Errors
+/// A margin that is wider than the array.
+pub(super) fn direct(array: &Array, directions: impl Iterator<Item = Vec<i64>>) -> Result<Vec<Step>> {
+    let mut copies = Vec::new();
+    if let Some((block, _)) = own(array) {
+        for direction in directions {
+            copies.extend(pieces(array, &block, &piece(array, &block.patch, &direction))?);
+        }
+    }
+    Ok(vec![Step { waits: false, copies }])
+}
+
+/// Can blocks take all of a margin from their next neighbours?
+fn can_shift(array: &Array) -> bool {
+    let blocks = (0..array.processes()).flat_map(|process| array.blocks_of(process));
+    array.distribution.total(&array.dims) == array.processes() as i64
+        && blocks
+            .map(|block| block.patch.extents())
+            .all(|extents| (0..array.rank()).all(|d| extents[d] >= array.ghosts[d]))
+}
+
+/// Dimension by dimension, from the two neighbours in each, with what these got before; first the dimensions that are cut, so that in the
+/// others, where the neighbour is the block itself, nobody waits. `None`: some block is smaller than the margin.
+pub(super) fn shift(array: &Array) -> Option<Vec<Step>> {
+    if !can_shift(array) {
+        return None;
+    }
+    // Who has nothing waits with the others.
+    let own = own(array);
+    let counts = array.distribution.block_counts(&array.dims);
+    let (cut, whole): (Vec<usize>, Vec<usize>) = (0..array.rank())
+        .filter(|d| array.ghosts[*d] > 0)
+        .partition(|d| counts[*d] > 1);
+    let mut done = vec![false; array.rank()];
+    let mut steps = Vec::new();
+    for d in cut.into_iter().chain(whole) {
+        steps.push(Step {
+            waits: !steps.is_empty() && counts[d] > 1,
+            copies: own
+                .iter()
+                .flat_map(|own| [-1, 1].map(|side| shifted(array, own, &done, d, side)))
+                .collect(),
+        });
+        done[d] = true;
+    }
+    Some(steps)
+}
+
+/// The margin on one side of a dimension, from the neighbour there, who has the same extents in all others; of those that are `done` with
+/// their margins.
+fn shifted(array: &Array, (block, outer): &(Block, Patch), done: &[bool], dimension: usize, side: i64) -> Copy {
+    let width = array.ghosts[dimension];
+    let counts = array.distribution.block_counts(&array.dims);
+    let mut at = array.distribution.coordinates(&array.dims, block.number);
+    at[dimension] = (at[dimension] + side).rem_euclid(counts[dimension]);
+    let number = array.distribution.number(&array.dims, &at);
+    let ghosts = &array.ghosts;
+    let theirs = array.distribution.block(&array.dims, ghosts, array.processes(), number);
+    let mut wanted = block.patch.clone();
+    for (d, _) in done.iter().enumerate().filter(|(_, done)| **done) {
+        (wanted.lo[d], wanted.hi[d]) = (outer.lo[d], outer.hi[d]);
+    }
+    let mut source = wanted.clone();
+    (wanted.lo[dimension], wanted.hi[dimension]) = match side {
+        -1 => (block.patch.lo[dimension] - width, block.patch.lo[dimension] - 1),
+        _ => (block.patch.hi[dimension] + 1, block.patch.hi[dimension] + width),
+    };
+    (source.lo[dimension], source.hi[dimension]) = match side {
+        -1 => (theirs.patch.hi[dimension] - width + 1, theirs.patch.hi[dimension]),
+        _ => (theirs.patch.lo[dimension], theirs.patch.lo[dimension] + width - 1),
+    };
+    let bytes = array.kind.bytes() as i64;
+    let to = block.offset + offset(&wanted.lo, &block.patch.lo, &block.strides);
+    // In the other dimensions both have the same indexes.
+    let mut begin = theirs.patch.lo.clone();
+    for (d, lo) in begin.iter_mut().enumerate().filter(|(d, _)| *d != dimension) {
+        *lo = block.patch.lo[d];
+    }
+    let from = theirs.offset + offset(&source.lo, &begin, &theirs.strides);
+    let extents = wanted.extents();
+    let last = array.rank() - 1;
+    let levels = (0..last)
+        .rev()
+        .map(|d| (extents[d] as u64, theirs.strides[d] * bytes, block.strides[d] * bytes));
+    let section = Section::of((extents[last] * bytes) as u64, levels);
+    let from = array.part(theirs.owner).wrapping_offset((from * bytes) as isize);
+    let to = array.own_part().wrapping_offset((to * bytes) as isize);
+    Copy {
+        section,
+        from: from.expose_provenance() as u64,
+        to: to.expose_provenance() as u64,
+    }
+}

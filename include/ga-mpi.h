@@ -1,0 +1,59 @@
+/* ga-mpi.h: communicators of the processes of Global Arrays' groups, as in Global Arrays 5.9.
+ *
+ * SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * The first call for a group makes its communicator, and is collective over the group; MPI must be initialized. It belongs to the
+ * library: do not free it. Everything is done by calls of MPI here, so it goes with either ABI. */
+#ifndef GA_MPI_H_
+#define GA_MPI_H_
+
+#include <ga.h>
+#include <mpi.h>
+#include <stdlib.h>
+
+/* The communicator made for a group before, if the group has the same processes still. */
+static inline MPI_Comm isthmus_ga_communicator(int number)
+{
+    static struct isthmus_ga_known {
+        struct isthmus_ga_known *next;
+        int number;
+        MPI_Comm comm;
+    } *first = NULL;
+    struct isthmus_ga_known *known;
+    MPI_Group all, members, others;
+    int size = GA_Pgroup_nnodes(number), at, same = MPI_UNEQUAL, *ranks = (int *)malloc((size_t)size * sizeof *ranks);
+    if (!ranks) GA_Error((char *)"GA_MPI_Comm: no memory for the ranks of a group of", size);
+    for (at = 0; at < size; at++) ranks[at] = GA_Pgroup_absolute_id(number, at);
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_incl(all, size, ranks, &members);
+    free(ranks);
+    for (known = first; known; known = known->next) {
+        if (known->number != number) continue;
+        MPI_Comm_group(known->comm, &others);
+        MPI_Group_compare(members, others, &same);
+        MPI_Group_free(&others);
+        if (same == MPI_IDENT) break;
+    }
+    if (!known) {
+        known = (struct isthmus_ga_known *)malloc(sizeof *known);
+        if (!known) GA_Error((char *)"GA_MPI_Comm: no memory for group", number);
+        known->number = number;
+        MPI_Comm_create_group(MPI_COMM_WORLD, members, 24071, &known->comm);
+        known->next = first;
+        first = known;
+    }
+    MPI_Group_free(&members);
+    MPI_Group_free(&all);
+    return known->comm;
+}
+
+/* Of all processes. */
+static inline MPI_Comm GA_MPI_Comm(void) { return isthmus_ga_communicator(GA_Pgroup_get_world()); }
+
+/* Of a group. */
+static inline MPI_Comm GA_MPI_Comm_pgroup(int number) { return isthmus_ga_communicator(number); }
+
+/* Of the default group. */
+static inline MPI_Comm GA_MPI_Comm_pgroup_default(void) { return isthmus_ga_communicator(GA_Pgroup_get_default()); }
+
+#endif
