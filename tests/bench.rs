@@ -89,6 +89,12 @@ fn calls() -> Result<()> {
     shows_tables("calls --ranks 2,4", &[("calls-2", 47), ("calls-4", 47)])
 }
 
+/// More ranks than are looked at without a doorbell.
+#[test]
+fn growth() -> Result<()> {
+    shows_tables("growth --ranks 3,20", &[("growth-3", 6), ("growth-20", 6)])
+}
+
 #[test]
 fn strided() -> Result<()> {
     shows("strided", "strided", 6)

@@ -93,6 +93,7 @@ fn main() -> ExitCode {
     trials.push(Trial::test("a full heap", || said(run("bad.c", "2", "full", &[]))));
     trials.push(Trial::test("the end by one", || said(end("exit", "4", 7))));
     trials.push(Trial::test("a dead PE", || said(end("dead", "4", 134))));
+    trials.push(Trial::test("a dead holder of a lock", || said(end("holder", "4", 134))));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 

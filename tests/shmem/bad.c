@@ -68,6 +68,17 @@ int main(int argc, char **argv)
         for (;;)
             shmem_int_wait_until(&object, SHMEM_CMP_NE, 0);
     }
+    CASE("holder") {
+        /* The others wait for a lock whose holder dies. */
+        static long lock;
+        if (me == 1)
+            shmem_set_lock(&lock);
+        shmem_barrier_all();
+        if (me == 1)
+            abort();
+        shmem_set_lock(&lock);
+        shmem_clear_lock(&lock);
+    }
     CASE("dead") {
         if (me == n - 1)
             abort();

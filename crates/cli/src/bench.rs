@@ -194,6 +194,8 @@ enum What {
         #[command(flatten)]
         sizes: Sizes,
     },
+    /// Barrier, all-reduce, all-to-all, and a message from everyone to everyone, on 2 to 256 ranks
+    Growth(Ranks),
     /// Launch, initialise and finalize 4 ranks
     Launch,
     /// CPU time of a rank that is blocked in MPI_Recv for 4 seconds, and how long it takes to wake
@@ -236,6 +238,7 @@ impl What {
                 ranks,
                 sizes,
             } => return catalogue::collectives(*nonblocking, &ranks.ranks, of, &sizes.sizes),
+            What::Growth(ranks) => return calls::growth(&ranks.ranks),
             What::Pingpong { real, sizes } => catalogue::pingpong(*real, &sizes.sizes),
             What::Bandwidth(sizes) => catalogue::bandwidth(false, &sizes.sizes),
             What::Bibandwidth(sizes) => catalogue::bandwidth(true, &sizes.sizes),

@@ -75,3 +75,39 @@ fn calls_on(ranks: u32, of: &[String], sizes: &[Size]) -> Experiment {
         ..by_size(&format!("calls-{ranks}"), &title, "calls")
     }
 }
+
+/// How what all ranks do together grows with their number: an experiment for each.
+pub fn growth(ranks: &[u32]) -> Vec<Experiment> {
+    const USUAL: &[u32] = &[2, 4, 8, 16, 32, 64, 128, 256];
+    let ranks = if ranks.is_empty() { USUAL } else { ranks };
+    ranks.iter().map(|ranks| growth_on(*ranks)).collect()
+}
+
+fn growth_on(ranks: u32) -> Experiment {
+    let kinds = ["barrier", "allreduce", "alltoall", "everyone"].map(str::to_owned);
+    let sized = [
+        "barrier:0",
+        "allreduce:8",
+        "alltoall:8",
+        "alltoall:8192",
+        "everyone:8",
+        "everyone:8192",
+    ];
+    let title = format!("barrier, all-reduce, all-to-all, and a message from everyone to everyone, on {ranks} ranks");
+    Experiment {
+        runs: vec![Run {
+            ranks,
+            options: vec![],
+            cells: sized.map(str::to_owned).into(),
+        }],
+        groups: Groups {
+            heading: "what",
+            field: "what",
+            names: kinds.into(),
+        },
+        seconds: 3.0,
+        launches: 2,
+        floor: Floor::Steadiness,
+        ..by_size(&format!("growth-{ranks}"), &title, "growth")
+    }
+}

@@ -15,6 +15,9 @@ use crate::memory::arena::Arena;
 
 /// Rings that are looked at in every round of progress; the others ring the doorbell.
 const MAX_POLLED: usize = 16;
+/// So often peers whose rings are not looked at have rung before one of them may take the place of a peer that was silent meanwhile:
+/// that takes a fence of every process, which is a system call and interrupts them all.
+const KNOCKS: u32 = 64;
 
 /// All channels of this process.
 #[derive(Debug)]
@@ -27,6 +30,8 @@ pub(crate) struct Channels {
     inbound: Vec<Option<Box<Inbound>>>,
     /// Peers whose rings are looked at in every round of progress.
     polled: Vec<u32>,
+    /// How often others rang, since it was asked who is silent.
+    knocks: u32,
     /// Peers with something queued.
     backlog: Vec<u32>,
     leases: Leases,
@@ -47,6 +52,7 @@ impl Channels {
             out: (0..ranks).map(|_| None).collect(),
             inbound: (0..ranks).map(|_| None).collect(),
             polled: Vec::new(),
+            knocks: 0,
             backlog: Vec::new(),
             leases: Leases::default(),
             network: None,
@@ -267,14 +273,19 @@ impl Channels {
         true
     }
 
-    /// Look at this peer's ring from now on; somebody who was silent for long makes room.
-    pub fn poll(&mut self, peer: u32) {
+    /// Look at this peer's ring from now on, if there are few such, or if somebody who was silent for long makes room. Where all talk
+    /// with all, nobody is silent, and those who came late go on ringing. False: this one does.
+    pub fn poll(&mut self, peer: u32) -> bool {
         if self.polled.len() >= MAX_POLLED {
-            let silent = self.polled.iter().position(|&other| {
-                let inbound = self.inbound[other as usize].as_mut().expect("polled rings exist");
-                !std::mem::take(&mut inbound.active)
-            });
-            self.leave_to_doorbell(silent.unwrap_or(0), membarrier::fence_everyone);
+            self.knocks += 1;
+            if self.knocks < KNOCKS {
+                return self.is_polled(peer);
+            }
+            self.knocks = 0;
+            let Some(silent) = self.find_silent() else {
+                return self.is_polled(peer);
+            };
+            self.leave_to_doorbell(silent, membarrier::fence_everyone);
         }
         let inbound = self.inbound[peer as usize].as_mut().expect("connected");
         if !inbound.hot {
@@ -283,6 +294,30 @@ impl Channels {
             inbound.ring.set_polled(true);
             self.polled.push(peer);
         }
+        true
+    }
+
+    fn is_polled(&self, peer: u32) -> bool {
+        self.inbound(peer).is_some_and(|inbound| inbound.hot)
+    }
+
+    /// The ring of a peer that rings has been looked at: what is still in it is looked at in the next round.
+    pub fn look_again(&self, peer: u32) {
+        if self.inbound(peer).is_some_and(|inbound| inbound.ring.is_ready()) {
+            doorbell::set_bit(self.segment.bitmap(self.me), peer);
+        }
+    }
+
+    /// The place of one of those that are polled from whom nothing has come since this was asked last.
+    fn find_silent(&mut self) -> Option<usize> {
+        let mut silent = None;
+        for (at, &peer) in self.polled.iter().enumerate() {
+            let inbound = self.inbound[peer as usize].as_mut().expect("polled rings exist");
+            if !std::mem::take(&mut inbound.active) {
+                silent = Some(at);
+            }
+        }
+        silent
     }
 
     /// Look no more at the ring that is polled at this place, unless everybody cannot be fenced: its sender may then have
@@ -290,7 +325,7 @@ impl Channels {
     fn leave_to_doorbell(&mut self, at: usize, fence_everyone: impl FnOnce() -> bool) {
         let peer = self.polled[at];
         let inbound = self.inbound[peer as usize].as_mut().expect("polled rings exist");
-        inbound.ring.set_polled(false);
+        inbound.must_ring();
         // Order its view, look once more.
         // SYNC: ring-polled
         if !fence_everyone() {
@@ -330,13 +365,39 @@ mod tests {
         let (mut us, mut them) = (Channels::new(segment, 0, true), Channels::new(segment, 1, true));
         them.connect(&mut Arena::default(), 0).expect("room");
         assert!(us.open(1, false));
-        us.poll(1);
+        assert!(us.poll(1));
         us.leave_to_doorbell(0, || false);
         let is_polled = |them: &Channels| them.outbound(0).is_some_and(Outbound::is_polled);
         assert!(us.polled == [1] && is_polled(&them), "refused");
         us.leave_to_doorbell(0, || true);
         assert!(us.polled.is_empty() && !is_polled(&them), "fenced");
-        us.poll(1);
+        assert!(us.poll(1));
         assert!(us.polled == [1] && is_polled(&them), "back");
+    }
+
+    /// Who is heard from more peers than it looks at leaves the others to their doorbells, and fences nobody for each message.
+    #[test]
+    fn where_all_talk_with_all_the_same_are_polled() {
+        const RANKS: u32 = MAX_POLLED as u32 + 3;
+        let fd = crate::membership::job::create(RANKS, Nonce([2; 16])).expect("memory");
+        let segment: &'static Segment = Box::leak(Box::new(Segment::attach(fd, [2; 16]).expect("a job segment")));
+        let mut us = Channels::new(segment, 0, false);
+        for peer in 1..RANKS {
+            let mut them = Channels::new(segment, peer, false);
+            them.connect(&mut Arena::default(), 0).expect("room");
+            assert!(us.open(peer, false));
+            assert_eq!(us.poll(peer), peer as usize <= MAX_POLLED, "{peer}");
+        }
+        let before = us.polled.clone();
+        for _ in 0..100 {
+            for peer in 1..RANKS {
+                us.inbound_mut(peer).expect("open").active = true;
+                us.poll(peer);
+            }
+        }
+        assert_eq!(us.polled, before, "nobody was silent");
+        // From now on only the last one is heard.
+        let displaced = (0..2 * KNOCKS).find(|_| us.find_silent().is_some() && us.poll(RANKS - 1));
+        assert!(displaced.is_some() || us.fence_needed, "it takes a silent one's place");
     }
 }

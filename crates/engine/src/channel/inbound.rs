@@ -147,4 +147,12 @@ impl Inbound {
         self.at = at;
         true
     }
+
+    /// Its sender must ring from now on, also when it comes back to the first ring: that one's flag may be from when it was looked at.
+    pub fn must_ring(&self) {
+        self.ring.set_polled(false);
+        if let Some(first) = &self.first {
+            first.set_polled(false);
+        }
+    }
 }

@@ -206,8 +206,15 @@ impl Engine {
         if !self.open(peer) {
             return self.take_notice(peer);
         }
-        self.channels.poll(peer);
-        self.poll(peer)
+        if self.channels.poll(peer) {
+            return self.poll(peer);
+        }
+        // Nobody looks there before it rings again: nothing is left there for its receive to come.
+        let patient = std::mem::replace(&mut self.deferred.patient, false);
+        let moved = self.poll(peer);
+        self.deferred.patient = patient;
+        self.channels.look_again(peer);
+        moved
     }
 
     /// Find the ring from `peer`. False: there is none yet.
