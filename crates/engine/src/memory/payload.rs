@@ -64,7 +64,8 @@ impl Payload {
 
 /// Have room for `more` bytes; without it the job ends, as what has left the ring cannot go back.
 fn make_room(bytes: &mut Vec<u8>, more: usize) {
-    if bytes.try_reserve(more).is_err() {
+    // Room for more than is asked for may be had or not.
+    if bytes.try_reserve(more).is_err() && bytes.try_reserve_exact(more).is_err() {
         no_room(more);
     }
 }
