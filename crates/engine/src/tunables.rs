@@ -22,7 +22,7 @@ pub struct Tunable {
     pub name: &'static str,
     /// Built-in value.
     pub default: u64,
-    /// `bytes`, `us`, `count`, or `0/1`.
+    /// `bytes`, `us`, `ms`, `count`, or `0/1`.
     pub unit: &'static str,
     /// One sentence.
     pub doc: &'static str,
@@ -266,6 +266,7 @@ table! {
     HELPER = "helper", 0, "0/1/2", "A helper thread makes long single copies while the rank computes: 1 where there are two CPUs for each rank, 2 always.";
     HELPER_FROM = "helper_from", 0, "bytes", "The shortest message that the helper thread copies; 0: DMAmin, half of the last cache by those who share it.";
     ADVERTISE = "advertise", 1, "0/1", "Tell senders where large receives lie that are posted and not waited for, so that they can write there.";
+    CONNECT_TIMEOUT_MS = "connect_timeout_ms", 60_000, "ms", "How long a rank on another node that was never reached is tried, as when the link is down or a firewall is between, before the job ends with a line that says so.";
     PROGRESS_THREAD = "progress_thread", 1, "0/1", "A thread serves windows whose ranks are on several nodes while the program computes; 0: only calls do.";
     PEER_SILENCE_US = "peer_silence_us", 10, "us", "Silence of a peer after which a large message is copied without it, at most; from 2 us on, more for longer messages.";
     RING = "ring", 0, "bytes", "Data of the ring that a streaming pair leases, rounded up to a power of two from 4K to 4M; 0: twice the second-level cache, half of it where the last one is far and each rank has a CPU.";

@@ -1,6 +1,7 @@
 //! One endpoint: frames to and from any other endpoint of the job.
 
 use std::ffi::c_void;
+use std::net::SocketAddr;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::ptr::NonNull;
 
@@ -42,8 +43,8 @@ pub enum Sent {
 pub enum Event {
     /// A frame came: so many bytes of its buffer, which is the caller's until it [gives it back](Endpoint::give_back).
     Received(Frame, usize),
-    /// A frame could not be delivered: the way to its destination is closed.
-    Lost(Destination, Error),
+    /// So many bytes of a frame could not be delivered: the way to its destination is closed. The frame is the caller's again.
+    Lost(Destination, Frame, usize, Error),
 }
 
 /// What an operation carries: what the provider needs comes first, so that its address is both.
@@ -54,6 +55,8 @@ struct Operation {
     index: usize,
     /// Where it goes; [`abi::ADDR_UNSPEC`]: it is a receive.
     to: u64,
+    /// Bytes that go.
+    length: usize,
 }
 
 /// One endpoint, with its buffers. Everything of it is used by one thread at a time.
@@ -79,6 +82,8 @@ pub struct Endpoint {
     unposted: Vec<usize>,
     /// Completions that were taken and not handed out.
     taken: Vec<(usize, usize)>,
+    /// By destination: something went there.
+    delivered: Vec<bool>,
 }
 
 // SAFETY: libfabric's objects may be used from any thread, by one at a time (`FI_THREAD_DOMAIN`); the engine sees to that.
@@ -134,12 +139,14 @@ impl Endpoint {
                         context: Context([std::ptr::null_mut(); 8]),
                         index,
                         to: abi::ADDR_UNSPEC,
+                        length: 0,
                     })
                     .collect(),
                 region: None,
                 free: (RECEIVES..RECEIVES + SENDS).rev().collect(),
                 unposted: (0..RECEIVES).collect(),
                 taken: Vec::new(),
+                delivered: Vec::new(),
             };
             endpoint.register()?;
             endpoint.learn_name()?;
@@ -217,6 +224,16 @@ impl Endpoint {
         }
     }
 
+    /// Where the endpoint of that name listens, if the provider uses the kernel's TCP.
+    pub fn tcp_address(&self, name: &[u8]) -> Option<SocketAddr> {
+        self.offer.tcp_address(name)
+    }
+
+    /// Did a frame leave for there, and nothing was heard of its loss: was there a connection?
+    pub fn has_delivered(&self, to: Destination) -> bool {
+        self.delivered.get(to.0 as usize).is_some_and(|delivered| *delivered)
+    }
+
     /// A buffer for a frame to send, if one is free.
     pub fn take(&mut self) -> Option<Frame> {
         self.free.pop().map(Frame)
@@ -240,11 +257,13 @@ impl Endpoint {
     pub fn send(&mut self, frame: Frame, length: usize, to: Destination) -> Result<Sent> {
         let Frame(index) = frame;
         debug_assert!(length <= FRAME && index >= RECEIVES);
-        let inject = length <= self.inject;
+        // Nothing tells what becomes of an injected one.
+        let inject = length <= self.inject && self.has_delivered(to);
         let operation = &raw mut self.operations[index];
         // SAFETY: the bytes are the frame's, which stays untouched until its completion; injected ones are copied.
         let code = unsafe {
             (*operation).to = to.0;
+            (*operation).length = length;
             let at = self.buffers.as_ptr().add(index * FRAME).cast::<c_void>();
             let ep = self.ep.as_ptr();
             match inject {
@@ -310,6 +329,11 @@ impl Endpoint {
                 if index < RECEIVES {
                     return Ok(Some(Event::Received(Frame(index), length)));
                 }
+                let to = self.operations[index].to as usize;
+                if to >= self.delivered.len() {
+                    self.delivered.resize(to + 1, false);
+                }
+                self.delivered[to] = true;
                 self.free.push(index);
                 continue;
             }
@@ -368,8 +392,8 @@ impl Endpoint {
         let error = self.library.failed("the network", -(entry.err as isize));
         match self.index_of(entry.context) {
             Some(index) if index >= RECEIVES => {
-                self.free.push(index);
-                Ok(Some(Event::Lost(Destination(self.operations[index].to), error)))
+                let Operation { to, length, .. } = self.operations[index];
+                Ok(Some(Event::Lost(Destination(to), Frame(index), length, error)))
             }
             // A frame longer than any of ours, or a connection that ended within one.
             Some(index) => {
@@ -500,7 +524,7 @@ mod tests {
                         came.push(endpoint.bytes(frame)[..length].to_vec());
                         endpoint.give_back(frame);
                     }
-                    Event::Lost(_, error) => panic!("{error}"),
+                    Event::Lost(.., error) => panic!("{error}"),
                 }
             }
         }

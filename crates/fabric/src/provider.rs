@@ -5,7 +5,7 @@
 //! that is no loopback. `FI_PROVIDER` (libfabric's own) limits what it offers, `ISTHMUS_FABRIC` names one.
 
 use std::ffi::{CStr, CString};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ptr::NonNull;
 
 use crate::abi::{self, Info};
@@ -110,6 +110,15 @@ impl Offer {
         self.chosen
     }
 
+    /// What an endpoint's name says of where it listens, if the provider uses the kernel's TCP.
+    pub fn tcp_address(&self, name: &[u8]) -> Option<SocketAddr> {
+        let provider = self.name();
+        let is_tcp = provider == "sockets" || provider.starts_with("tcp");
+        // SAFETY: libfabric's, whole.
+        let format = unsafe { self.chosen.as_ref() }.addr_format;
+        is_tcp.then(|| address(format, name))?
+    }
+
     /// The name of the provider.
     pub fn name(&self) -> String {
         name_of(self.chosen)
@@ -136,12 +145,19 @@ fn interface(info: NonNull<Info>) -> Option<IpAddr> {
             true => &[][..],
             false => std::slice::from_raw_parts(info.src_addr.cast::<u8>(), info.src_addrlen),
         };
-        match info.addr_format {
-            abi::SOCKADDR_IN => Some(IpAddr::from(<[u8; 4]>::try_from(bytes.get(4..8)?).ok()?)),
-            abi::SOCKADDR_IN6 => Some(IpAddr::from(<[u8; 16]>::try_from(bytes.get(8..24)?).ok()?)),
-            _ => None,
-        }
+        address(info.addr_format, bytes).map(|address| address.ip())
     }
+}
+
+/// A `sockaddr_in` or `sockaddr_in6`, as libfabric's formats name them.
+fn address(format: u32, bytes: &[u8]) -> Option<SocketAddr> {
+    let ip = match format {
+        abi::SOCKADDR_IN => IpAddr::from(<[u8; 4]>::try_from(bytes.get(4..8)?).ok()?),
+        abi::SOCKADDR_IN6 => IpAddr::from(<[u8; 16]>::try_from(bytes.get(8..24)?).ok()?),
+        _ => return None,
+    };
+    let port = u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?);
+    Some(SocketAddr::new(ip, port))
 }
 
 /// Of two interfaces, the one with the smaller number serves better.

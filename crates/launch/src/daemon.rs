@@ -76,10 +76,12 @@ pub fn run(call: &Call) -> Result<u8> {
         }
     }
     let part = part.expect("the loop ends with one");
-    std::env::set_current_dir(&part.directory).map_err(|error| {
-        let directory = part.directory.to_string_lossy();
-        failed(&format!("cannot enter the directory {directory}: {error}"))
-    })?;
+    std::env::set_current_dir(&part.directory)
+        .map_err(|error| {
+            let directory = part.directory.to_string_lossy();
+            failed(&format!("cannot enter the directory {directory}: {error}"))
+        })
+        .inspect_err(|failure| uplink.say_refused(failure.code))?;
     supervise::run_part(*part, uplink)
 }
 

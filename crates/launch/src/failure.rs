@@ -31,6 +31,14 @@ impl Failure {
         Self { message, code: 126 }
     }
 
+    /// It happened on this of several nodes.
+    pub fn on_host(self) -> Self {
+        Self {
+            message: format!("host {}: {}", isthmus_os::host::name(), self.message),
+            ..self
+        }
+    }
+
     /// The machine does not give what a job needs.
     pub fn machine(what: &str, error: impl Display) -> Self {
         let message = format!("cannot {what}: {error}");

@@ -81,8 +81,21 @@ pub fn run_part(part: Part, uplink: Uplink) -> Result<u8> {
     supervise(&job, Nonce(part.nonce), first..first + count, Some(nodes), Some(uplink))
 }
 
-fn supervise(job: &Job, nonce: Nonce, here: Range<u32>, nodes: Option<Nodes>, uplink: Option<Uplink>) -> Result<u8> {
-    let programs = job.commands.iter().map(program::find).collect::<Result<Vec<_>>>()?;
+fn supervise(
+    job: &Job,
+    nonce: Nonce,
+    here: Range<u32>,
+    nodes: Option<Nodes>,
+    mut uplink: Option<Uplink>,
+) -> Result<u8> {
+    let programs = job.commands.iter().map(program::find).collect::<Result<Vec<_>>>();
+    let programs = programs.map_err(|failure| match &mut uplink {
+        Some(uplink) => {
+            uplink.say_refused(failure.code);
+            failure.on_host()
+        }
+        None => failure,
+    })?;
     let size = job.commands.iter().map(|command| command.ranks).sum();
     // Per rank a connection and a pidfd, perhaps two pipes.
     let wanted = 64 + here.len() as u64 * if job.pipes_output() { 4 } else { 2 };

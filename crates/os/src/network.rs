@@ -1,6 +1,6 @@
-//! The addresses of this machine.
+//! The addresses of this machine, and what the kernel says of its TCP connections.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Addresses by which other machines may reach this one: those of interfaces that are up and no loopback, IPv4 first; the loopback
 /// address last. Link-local ones are left out: they mean nothing elsewhere.
@@ -40,9 +40,71 @@ pub fn addresses() -> Vec<IpAddr> {
     found
 }
 
+/// The TCP connections that processes of this machine have begun or made, at one time.
+#[derive(Debug)]
+pub struct Connections(String);
+
+impl Connections {
+    /// Those of now. Blocks while the kernel lists them.
+    pub fn now() -> std::io::Result<Self> {
+        let mut all = std::fs::read_to_string("/proc/net/tcp")?;
+        // There is none where IPv6 is off.
+        all.push_str(&std::fs::read_to_string("/proc/net/tcp6").unwrap_or_default());
+        Ok(Self(all))
+    }
+
+    /// Has that address answered to all who connect to it, and to one at least? False as well: nobody does.
+    pub fn are_made(&self, to: SocketAddr) -> bool {
+        let remote = as_listed(to);
+        let states = self.0.lines().filter_map(|line| {
+            let mut fields = line.split_whitespace().skip(2);
+            (fields.next()? == remote).then(|| fields.next())?
+        });
+        let states: Vec<&str> = states.collect();
+        states.contains(&ESTABLISHED) && !states.contains(&SYN_SENT)
+    }
+}
+
+const ESTABLISHED: &str = "01";
+const SYN_SENT: &str = "02";
+
+/// As `/proc/net/tcp` shows an address: words as they lie in memory, and the port.
+fn as_listed(address: SocketAddr) -> String {
+    let bytes = match address.ip() {
+        IpAddr::V4(ip) => ip.octets().to_vec(),
+        IpAddr::V6(ip) => ip.octets().to_vec(),
+    };
+    let words = bytes
+        .chunks_exact(4)
+        .map(|word| format!("{:08X}", u32::from_ne_bytes([word[0], word[1], word[2], word[3]])));
+    format!("{}:{:04X}", words.collect::<String>(), address.port())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn made_connections_are_listed() {
+        for any in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = std::net::TcpListener::bind(any) else {
+                continue; // No IPv6 here.
+            };
+            let address = listener.local_addr().expect("bound");
+            assert!(!Connections::now().expect("a list").are_made(address));
+            let _made = std::net::TcpStream::connect(address).expect("a connection");
+            assert!(Connections::now().expect("a list").are_made(address));
+        }
+    }
+
+    #[test]
+    fn who_is_not_answered_has_not_made_it() {
+        let to: SocketAddr = "10.91.0.2:4711".parse().expect("an address");
+        let line = |state: &str| format!("   0: 0100007F:1F90 {} {state} 00000000:00000000\n", as_listed(to));
+        let are_made = |states: &[&str]| Connections(states.iter().map(|state| line(state)).collect()).are_made(to);
+        assert!(are_made(&["01"]) && are_made(&["06", "01"]));
+        assert!(!are_made(&[]) && !are_made(&["02"]) && !are_made(&["01", "02"]) && !are_made(&["06"]));
+    }
 
     #[test]
     fn the_loopback_address_comes_last() {

@@ -1,6 +1,8 @@
 //! Jobs on several nodes: network namespaces joined by a bridge, each with IPC, PID and mount namespaces of its own, so that
 //! nothing but the network joins them. As root; without the right it says what was not run.
 
+mod first_message;
+
 use std::io::Write;
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
@@ -9,6 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+
+use first_message::{Cut, comes_back, computes, stays_away};
 
 use super::outside::imb;
 use super::suite::Suite;
@@ -129,6 +133,17 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
     }
     suite.step("a firewall between a node and mpiexec is named", || job.firewall());
     suite.step("a link that is cut for two seconds costs time only", || job.cut_link());
+    suite.step("a link that is cut before the first message costs time only", || {
+        comes_back(&job, Cut::Link)?;
+        comes_back(&job, Cut::Route)
+    });
+    suite.step("a link that stays cut before the first message ends the job", || {
+        stays_away(&job, Cut::Link)?;
+        stays_away(&job, Cut::Route)
+    });
+    suite.step("a node that computes before the first message is waited for", || {
+        computes(&job)
+    });
     suite.step("nonsense that comes to a port of a rank changes nothing", || {
         job.nonsense()
     });
@@ -288,7 +303,7 @@ impl Job<'_> {
         command
     }
 
-    fn program(&self, name: &str, ranks: usize) -> Result<()> {
+    fn compile(&self, name: &str) -> Result<PathBuf> {
         let source = root().join("tests/programs").join(format!("{name}.c"));
         let program = target().join("test/network").join(name);
         let mut compile = Command::new(self.prefix.join("bin/mpicc"));
@@ -300,7 +315,11 @@ impl Job<'_> {
                 .arg("-lm"),
             RUN,
         )?;
-        quiet(self.mpiexec(ranks).arg(program), RUN)?;
+        Ok(program)
+    }
+
+    fn program(&self, name: &str, ranks: usize) -> Result<()> {
+        quiet(self.mpiexec(ranks).arg(self.compile(name)?), RUN)?;
         self.nodes.emptied()
     }
 
@@ -395,6 +414,7 @@ impl Job<'_> {
         self.ends_in_error(command.arg(program), wrong.says)
     }
 
+    /// It says so, and blames no network that is well.
     fn ends_in_error(&self, command: &mut Command, says: [&str; 2]) -> Result<()> {
         let output = command.stdin(Stdio::null()).output().context("cannot run mpiexec")?;
         let text = String::from_utf8_lossy(&output.stderr);
@@ -402,6 +422,7 @@ impl Job<'_> {
         for part in says {
             ensure!(text.contains(part), "it does not say {part:?}, but:\n{text}");
         }
+        ensure!(!text.contains("or the network to it, is gone"), "it also says:\n{text}");
         self.nodes.emptied()
     }
 
@@ -437,7 +458,7 @@ impl Job<'_> {
 
     fn cut_link(&self) -> Result<()> {
         let child = self.long_program()?;
-        let port = format!("iv{}p2", std::process::id() % 10_000);
+        let port = first_message::port();
         ip(&format!("link set {port} down"))?;
         std::thread::sleep(Duration::from_secs(2));
         ip(&format!("link set {port} up"))?;

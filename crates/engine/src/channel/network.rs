@@ -10,6 +10,7 @@
 
 mod departures;
 pub(crate) mod frame;
+mod reaching;
 mod watch;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -24,6 +25,7 @@ use crate::channel::inbound::Inbound;
 use crate::channel::outbound::{self, Outbound};
 use crate::memory::arena::Arena;
 use crate::{Error, Result, tunables};
+use reaching::Reaching;
 use watch::Watch;
 
 /// Data of the ring to a peer on another node: of a frame's size, so that few frames carry what a burst of messages is.
@@ -49,6 +51,8 @@ pub(crate) struct Network {
     pub linked: Vec<u32>,
     /// Peers that may have something to go that could not.
     pub waiting: Vec<u32>,
+    /// Peers that were sent to, and of which nobody knows yet whether they can be reached.
+    unreached: Vec<u32>,
     /// Stand-ins of peers' descriptors, by their offset: whose, and where it lies there.
     pub proxies: HashMap<u64, (u32, u64)>,
     /// Stand-ins that nobody uses any more.
@@ -67,6 +71,12 @@ pub(crate) struct Link {
     pub ring: Option<Inbound>,
     /// A frame that is filled and could not go.
     filled: Option<(Frame, usize)>,
+    /// Frames that were sent before there was a connection, and came back.
+    again: Vec<(Frame, usize)>,
+    /// There was a connection.
+    reached: bool,
+    /// What is known as long as there was none, once something was to go.
+    reaching: Option<Reaching>,
     /// Frames sent, and bytes of records in them.
     frames_sent: u64,
     pub sent: u64,
@@ -184,6 +194,7 @@ impl Network {
             links: (0..segment.ranks()).map(|_| None).collect(),
             linked: Vec::new(),
             waiting: Vec::new(),
+            unreached: Vec::new(),
             proxies: HashMap::new(),
             released: Vec::new(),
             announce_only: false,
@@ -229,11 +240,12 @@ impl Network {
     /// The peer has failed.
     pub fn forget(&mut self, peer: u32) {
         self.waiting.retain(|&other| other != peer);
+        self.unreached.retain(|&other| other != peer);
         if let Some(link) = self.links[peer as usize].as_mut() {
             link.lost = true;
             link.held.clear();
             link.ahead.clear();
-            if let Some((frame, _)) = link.filled.take() {
+            for (frame, _) in link.filled.take().into_iter().chain(link.again.drain(..)) {
                 self.endpoint.put_back(frame);
             }
         }

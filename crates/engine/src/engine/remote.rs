@@ -56,6 +56,9 @@ impl Engine {
             return false;
         };
         let went = network.send_waiting(segment, me, announce_only);
+        if let Some(why) = network.unreachable(segment, me) {
+            self.abort(1, &why);
+        }
         network.looked(came);
         let released = std::mem::take(&mut network.released);
         released.into_iter().for_each(|own| self.memory.arena.give_back(own));
@@ -75,11 +78,7 @@ impl Engine {
                     came = true;
                     self.take_frame(frame, length);
                 }
-                Ok(Some(Event::Lost(to, _))) => {
-                    for link in network.links.iter_mut().flatten() {
-                        link.lost |= link.to == Some(to);
-                    }
-                }
+                Ok(Some(Event::Lost(to, frame, length, error))) => network.has_lost(to, frame, length, &error),
                 Err(error) => {
                     let why = format!("isthmus: rank {}: the network has failed: {error}", self.me);
                     self.abort(1, &why);

@@ -34,6 +34,12 @@ impl Uplink {
         }
     }
 
+    /// This part of the job cannot begin, for a reason that the user is told here; nothing of it is left.
+    pub fn say_refused(&mut self, code: u8) {
+        self.connection.send(&ToHead::Ending(code));
+        self.connection.send(&ToHead::Done(code));
+    }
+
     /// Is `mpiexec` gone?
     pub fn is_closed(&self) -> bool {
         self.connection.is_closed()

@@ -16,7 +16,7 @@ impl Network {
     fn has_more(&self, peer: u32) -> bool {
         self.links[peer as usize].as_ref().is_some_and(|link| {
             let written = link.ring.as_ref().is_some_and(|ring| ring.ring.is_ready());
-            !link.lost && (link.filled.is_some() || link.owes || written)
+            !link.lost && (link.filled.is_some() || !link.again.is_empty() || link.owes || written)
         })
     }
 
@@ -51,7 +51,14 @@ impl Network {
     fn send_now(&mut self, segment: &'static Segment, me: u32, peer: u32) -> bool {
         let flags = if self.announce_only { frame::ANNOUNCE_ONLY } else { 0 };
         let mut went = false;
-        while self.has_more(peer) && self.find(segment, peer) {
+        while self.has_more(peer) && self.find(segment, peer) && self.may_try(segment, peer) {
+            if self.has_come_back(peer) {
+                if !self.send_again(peer) {
+                    break;
+                }
+                went = true;
+                continue;
+            }
             let Some(link) = self.links[peer as usize].as_mut() else {
                 break;
             };
@@ -88,10 +95,8 @@ impl Network {
                     link.filled = Some((buffer, length));
                     break;
                 }
-                Err(_) => {
-                    // The launcher knows whether the peer is no more; until it says so, nothing can be done.
-                    self.endpoint.put_back(buffer);
-                    link.lost = true;
+                Err(error) => {
+                    self.came_back(peer, (buffer, length), &error, false);
                     break;
                 }
             }

@@ -1,0 +1,231 @@
+//! Peers that were not reached yet: what was to go is tried again, and the job ends where that leads nowhere.
+//!
+//! The first frame to a peer makes the provider connect. What comes of that, few providers tell: some fail the frame, some hand back
+//! what was sent meanwhile, and `ofi_rxm` begins anew without a word. So besides what the provider says the kernel is asked, where
+//! the connection is one of its own TCP. A peer that computes for long without a call answers to the kernel all the same; it is
+//! waited for. Only rounds of progress count: who computes itself has not tried (docs/decisions/0075).
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use isthmus_fabric::{Destination, Error, Frame, Sent};
+use isthmus_os::host;
+use isthmus_os::network::Connections;
+use isthmus_shm::Segment;
+
+use super::{Link, Network};
+use crate::tunables;
+
+/// How often the kernel is asked.
+const LOOK: Duration = Duration::from_millis(100);
+/// As much counts between two looks, at most.
+const STEP: Duration = Duration::from_millis(250);
+/// After the provider has failed.
+const PAUSE: Duration = Duration::from_millis(50);
+/// Of two that do not reach each other the one with the smaller rank says so, if it can.
+const COURTESY: Duration = Duration::from_secs(1);
+
+/// What is known of a peer that was not reached yet.
+#[derive(Debug)]
+pub(super) struct Reaching {
+    /// Where it listens, if it does so by TCP.
+    address: Option<SocketAddr>,
+    next_try: Instant,
+    last_look: Instant,
+    /// For how long it was not to be reached.
+    missed: Duration,
+    /// It has failed since the last look.
+    failed: bool,
+    why: String,
+}
+
+impl Reaching {
+    fn begin(address: Option<SocketAddr>) -> Self {
+        let now = Instant::now();
+        Self {
+            address,
+            next_try: now,
+            last_look: now,
+            missed: Duration::ZERO,
+            failed: false,
+            why: "nothing answers there".into(),
+        }
+    }
+
+    fn fail(&mut self, error: &Error) {
+        self.next_try = Instant::now() + PAUSE;
+        self.failed = true;
+        self.why = error.to_string();
+    }
+
+    /// `connections`: what the kernel says; `None`: nothing.
+    fn look(&mut self, now: Instant, connections: Option<&Connections>) {
+        let passed = now.saturating_duration_since(self.last_look).min(STEP);
+        self.last_look = now;
+        let is_made = match (self.address, connections) {
+            (Some(address), Some(connections)) => connections.are_made(address),
+            // What the provider does not complain of may be well.
+            _ => true,
+        };
+        if std::mem::take(&mut self.failed) || !is_made {
+            self.missed += passed;
+        } else {
+            self.missed = Duration::ZERO;
+        }
+    }
+}
+
+impl Network {
+    /// Is it time to send to this peer?
+    pub(super) fn may_try(&mut self, segment: &Segment, peer: u32) -> bool {
+        if self.is_reached(peer) {
+            return true;
+        }
+        let Some(link) = self.links[peer as usize].as_mut() else {
+            return false;
+        };
+        if link.reaching.is_none() {
+            let name = segment.card(peer).and_then(|card| card.name());
+            let address = name.and_then(|name| self.endpoint.tcp_address(&name));
+            link.reaching = Some(Reaching::begin(address));
+            self.unreached.push(peer);
+        }
+        let reaching = link.reaching.as_ref().expect("made above");
+        !reaching.failed || Instant::now() >= reaching.next_try
+    }
+
+    /// Are there frames that were sent in vain?
+    pub(super) fn has_come_back(&self, peer: u32) -> bool {
+        let link = self.links[peer as usize].as_ref();
+        link.is_some_and(|link| !link.again.is_empty())
+    }
+
+    /// Send one of those once more, as it was: its number in the sequence tells the peer where it belongs. True: it goes.
+    pub(super) fn send_again(&mut self, peer: u32) -> bool {
+        let Some(link) = self.links[peer as usize].as_mut() else {
+            return false;
+        };
+        let (Some(to), Some(frame)) = (link.to, link.again.pop()) else {
+            return false;
+        };
+        match self.endpoint.send(frame.0, frame.1, to) {
+            Ok(Sent::Going) => return true,
+            Ok(Sent::Busy) => link.again.push(frame),
+            Err(error) => self.came_back(peer, frame, &error, true),
+        }
+        false
+    }
+
+    /// Was there a connection?
+    fn is_reached(&mut self, peer: u32) -> bool {
+        let Some(link) = self.links[peer as usize].as_mut() else {
+            return false;
+        };
+        if !link.reached {
+            let delivered = link.to.is_some_and(|to| self.endpoint.has_delivered(to));
+            link.reached = delivered || link.frames_come > 0;
+        }
+        link.reached
+    }
+
+    /// A frame could not go, or has come back.
+    pub(super) fn came_back(&mut self, peer: u32, frame: (Frame, usize), error: &Error, was_sent: bool) {
+        let is_reached = self.is_reached(peer);
+        let Some(link) = self.links[peer as usize].as_mut() else {
+            return self.endpoint.put_back(frame.0);
+        };
+        if is_reached || link.lost {
+            // The launcher knows whether the peer is no more; until it says so, nothing can be done.
+            self.endpoint.put_back(frame.0);
+            link.lost = true;
+            return;
+        }
+        match was_sent {
+            true => link.again.push(frame),
+            false => link.filled = Some(frame),
+        }
+        if let Some(reaching) = &mut link.reaching {
+            reaching.fail(error);
+        }
+        if !self.waiting.contains(&peer) {
+            self.waiting.push(peer);
+        }
+    }
+
+    /// The provider could not deliver a frame.
+    pub fn has_lost(&mut self, to: Destination, frame: Frame, length: usize, error: &Error) {
+        let is_there = |peer: &u32| {
+            let link = self.links[*peer as usize].as_ref();
+            link.is_some_and(|link| link.to == Some(to))
+        };
+        match self.linked.iter().copied().find(is_there) {
+            Some(peer) => self.came_back(peer, (frame, length), error, true),
+            None => self.endpoint.put_back(frame),
+        }
+    }
+
+    /// A sentence, if there is a peer that has not been reached for too long.
+    pub fn unreachable(&mut self, segment: &Segment, me: u32) -> Option<String> {
+        if self.unreached.is_empty() {
+            return None;
+        }
+        let now = Instant::now();
+        let is_due = |link: &Option<Box<Link>>| {
+            let reaching = link.as_ref().and_then(|link| link.reaching.as_ref());
+            reaching.is_some_and(|reaching| now.saturating_duration_since(reaching.last_look) >= LOOK)
+        };
+        if !self.unreached.iter().any(|&peer| is_due(&self.links[peer as usize])) {
+            return None;
+        }
+        let connections = Connections::now().ok();
+        let limit = Duration::from_millis(tunables::CONNECT_TIMEOUT_MS.get());
+        for peer in self.unreached.clone() {
+            if self.is_reached(peer) {
+                self.unreached.retain(|&other| other != peer);
+                self.link(peer).reaching = None;
+                continue;
+            }
+            let Some(reaching) = self.link(peer).reaching.as_mut() else {
+                continue;
+            };
+            reaching.look(now, connections.as_ref());
+            let courtesy = if me > peer { COURTESY } else { Duration::ZERO };
+            if reaching.missed >= limit + courtesy {
+                let at = reaching
+                    .address
+                    .map(|address| format!(" at {address}"))
+                    .unwrap_or_default();
+                let node = segment.card(peer).map_or(0, |card| card.node());
+                return Some(format!(
+                    "isthmus: rank {me} on host {}: rank {peer} on node {node}{at} cannot be reached: {}; tried for {} s \
+                     ({}): is the link up, and no firewall between?",
+                    host::name(),
+                    reaching.why,
+                    limit.as_secs_f64(),
+                    tunables::CONNECT_TIMEOUT_MS.variable(),
+                ));
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_time_in_which_it_was_tried_counts() {
+        let mut reaching = Reaching::begin(None);
+        let mut now = reaching.last_look;
+        for _ in 0..3 {
+            reaching.failed = true;
+            now += Duration::from_secs(600);
+            reaching.look(now, None);
+        }
+        assert_eq!(reaching.missed, STEP * 3);
+        now += LOOK;
+        reaching.look(now, None);
+        assert_eq!(reaching.missed, Duration::ZERO, "it has not failed again");
+    }
+}

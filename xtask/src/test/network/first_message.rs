@@ -1,0 +1,113 @@
+//! The link is cut before two ranks have ever talked with each other.
+
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use super::{Job, ip, wait};
+use crate::process::target;
+
+/// How the way from the first node to the second is cut.
+#[derive(Debug, Clone, Copy)]
+pub enum Cut {
+    /// The kernel refuses to send anything.
+    Route,
+    /// What is sent is never answered.
+    Link,
+}
+
+impl Cut {
+    fn set(self, job: &Job, cut: bool) -> Result<()> {
+        let change = match (self, cut) {
+            (Self::Route, true) => format!("-n {} route add unreachable 10.91.0.2/32", job.nodes.names[0]),
+            (Self::Route, false) => format!("-n {} route del unreachable 10.91.0.2/32", job.nodes.names[0]),
+            (Self::Link, true) => format!("link set {} down", port()),
+            (Self::Link, false) => format!("link set {} up", port()),
+        };
+        ip(&change)
+    }
+}
+
+/// The second node's, on the bridge.
+pub fn port() -> String {
+    format!("iv{}p2", std::process::id() % 10_000)
+}
+
+/// It comes back after a second: that costs time only.
+pub fn comes_back(job: &Job, cut: Cut) -> Result<()> {
+    let child = first_message(job, 60_000, None)?;
+    cut.set(job, true)?;
+    let told = go();
+    std::thread::sleep(Duration::from_secs(1));
+    cut.set(job, false)?;
+    told?;
+    succeeds(job, child)
+}
+
+/// It never does: the job ends, with one line that says who cannot reach whom.
+pub fn stays_away(job: &Job, cut: Cut) -> Result<()> {
+    let child = first_message(job, 500, None)?;
+    cut.set(job, true)?;
+    let told = go();
+    let output = child.wait_with_output().context("cannot wait for mpiexec");
+    cut.set(job, false)?;
+    told?;
+    let output = output?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.code() == Some(1),
+        "mpiexec ended with {}:\n{text}",
+        output.status
+    );
+    let says = text.contains("rank 0 on host ") && text.contains("rank 1 on node 1 at 10.91.0.2:");
+    ensure!(
+        says && text.contains("cannot be reached") && text.lines().count() == 1,
+        "it says:\n{text}"
+    );
+    job.nodes.emptied()
+}
+
+/// The link is well, but the other computes for longer than an unreachable one is tried.
+pub fn computes(job: &Job) -> Result<()> {
+    let child = first_message(job, 500, Some("2000"))?;
+    go()?;
+    succeeds(job, child)
+}
+
+fn succeeds(job: &Job, child: Child) -> Result<()> {
+    let output = child.wait_with_output().context("cannot wait for mpiexec")?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "mpiexec ended with {}:\n{text}", output.status);
+    job.nodes.emptied()
+}
+
+fn folder() -> std::path::PathBuf {
+    target().join("test/network/first")
+}
+
+/// The program, when both of its ranks wait to be told to [`go`].
+fn first_message(job: &Job, timeout_ms: u32, computes: Option<&str>) -> Result<Child> {
+    let program = job.compile("first_message")?;
+    // What an earlier one has left.
+    let _ = std::fs::remove_dir_all(folder());
+    std::fs::create_dir_all(folder()).context("cannot make a folder")?;
+    let child = job
+        .mpiexec(1)
+        .args(["--set", &format!("connect_timeout_ms={timeout_ms}")])
+        .arg(program)
+        .arg(folder())
+        .args(computes)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context("cannot start mpiexec")?;
+    let are_ready = || (0..2).all(|rank| folder().join(format!("ready-{rank}")).exists());
+    wait("the ranks are not there", are_ready)?;
+    Ok(child)
+}
+
+fn go() -> Result<()> {
+    std::fs::write(folder().join("go"), "").context("cannot write a file")
+}
