@@ -28,7 +28,10 @@ const HEADERS: [&str; 5] = ["ga.h", "ga-mpi.h", "macdecls.h", "armci.h", "messag
 /// Does a compiler take a header by itself, without a warning?
 fn is_accepted(header: &str, compiler: &str, language: &str, standard: &str) -> Result<()> {
     let source = scratch("ga")?.join(format!("{header}.{compiler}"));
-    std::fs::write(&source, format!("#include <{header}>\nint main(void) {{ return 0; }}\n"))?;
+    std::fs::write(
+        &source,
+        format!("#include <{header}>\nint main(void) {{ return 0; }}\n"),
+    )?;
     let output = Command::new(command(compiler))
         .args(["-x", language, &format!("-std={standard}")])
         .args(["-fsyntax-only", "-Wall", "-Wextra", "-Werror"])

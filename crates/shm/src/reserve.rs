@@ -70,7 +70,11 @@ pub(crate) fn reserve_counted(taking: &AtomicU64, fd: &OwnedFd, at: u64, length:
 
 /// Have `take` take `length` bytes of this process's own memory, counted as those of the segment are; it tells how many have become
 /// present. Blocks as [`reserve_counted`].
-pub(crate) fn beside<T>(taking: &AtomicU64, length: u64, take: impl FnOnce(&mut dyn FnMut(u64)) -> T) -> Result<T, Error> {
+pub(crate) fn beside<T>(
+    taking: &AtomicU64,
+    length: u64,
+    take: impl FnOnce(&mut dyn FnMut(u64)) -> T,
+) -> Result<T, Error> {
     let mut counted = Counted::once_left(taking, length, left)?;
     Ok(take(&mut |bytes| counted.has_taken(bytes.min(counted.bytes))))
 }

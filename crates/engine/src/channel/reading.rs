@@ -46,7 +46,10 @@ impl Reading {
             Self::Single => is_first || is_more,
             Self::Contiguous => is_first,
             // What lies in a cell does not fill the ring.
-            Self::ProgressPost => handler == Some(Handler::EagerFirst) && body.split::<EagerFirst>().is_none_or(|(first, _)| first.total <= ring),
+            Self::ProgressPost => {
+                handler == Some(Handler::EagerFirst)
+                    && body.split::<EagerFirst>().is_none_or(|(first, _)| first.total <= ring)
+            }
             Self::Immediate => false,
         }
     }

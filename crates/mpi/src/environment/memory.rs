@@ -57,9 +57,11 @@ pub fn alloc_mem(size: i64, info: Option<&Info>) -> Result<*mut c_void> {
     let take = || NonNull::new(unsafe { alloc(layout) });
     let base = match bytes >= LARGE {
         false => take(),
-        true if heap::has_peers() => heap::beside(bytes as u64, |told| take().inspect(|&base| make_present(base, bytes, told)))
-            .ok()
-            .flatten(),
+        true if heap::has_peers() => heap::beside(bytes as u64, |told| {
+            take().inspect(|&base| make_present(base, bytes, told))
+        })
+        .ok()
+        .flatten(),
         true if bytes as u64 > memory::available() => None,
         true => take(),
     };
