@@ -1,6 +1,6 @@
 //! The bytes of a message that came before its receive.
 
-use crate::membership::boot;
+use isthmus_os::process;
 
 /// Kept without the heap up to this length: as much as an announcement takes in the same place.
 const SHORT: usize = 30;
@@ -62,7 +62,7 @@ impl Payload {
     }
 }
 
-/// Have room for `more` bytes; without it the job ends, as what has left the ring cannot go back.
+/// Have room for `more` bytes; without it the process ends, and so the job: what has left the ring cannot go back.
 fn make_room(bytes: &mut Vec<u8>, more: usize) {
     // Room for more than is asked for may be had or not.
     if bytes.try_reserve(more).is_err() && bytes.try_reserve_exact(more).is_err() {
@@ -72,14 +72,13 @@ fn make_room(bytes: &mut Vec<u8>, more: usize) {
 
 #[cold]
 fn no_room(bytes: usize) -> ! {
-    let rank = boot::world().map_or(0, |world| world.rank);
-    boot::abort(
-        1,
-        &format!(
-            "isthmus: rank {rank}: no memory for {bytes} bytes of a message that came before its receive \
-             (`ulimit -v`? ISTHMUS_UNEXPECTED_LIMIT bounds what is kept)"
-        ),
-    )
+    process::flush_streams();
+    process::say(&format!(
+        "isthmus: pid {}: no memory for {bytes} bytes of a message that came before its receive; the process ends \
+         (`ulimit -v`? ISTHMUS_UNEXPECTED_LIMIT bounds what is kept)",
+        process::id()
+    ));
+    process::exit_now(1)
 }
 
 impl std::ops::Deref for Payload {
