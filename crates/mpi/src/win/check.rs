@@ -71,7 +71,7 @@ pub(super) fn announce(win: &Win, turn: u32, meeting: Meeting) {
 /// Have all of this node come for the same? Nobody can be further ahead than by one meeting.
 ///
 /// # Errors
-/// They have not; all members find the same.
+/// They have not; all members on this node find the same. Those on other nodes do not hear of it (docs/unfinished.md).
 pub(super) fn compare(win: &Win, turn: u32) -> Result<()> {
     if !win.is_checked {
         return Ok(());
