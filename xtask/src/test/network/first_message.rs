@@ -1,5 +1,7 @@
 //! The link is cut before two ranks have ever talked with each other.
 
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -25,8 +27,20 @@ impl Cut {
             (Self::Link, true) => format!("link set {} down", port()),
             (Self::Link, false) => format!("link set {} up", port()),
         };
-        ip(&change)
+        ip(&change)?;
+        match cut {
+            true => Ok(()),
+            // The next job's daemon could not connect back as long as the kernel remembers that nobody answered.
+            false => wait("the second node is not back", || answers(2)),
+        }
     }
+}
+
+/// Does a node answer to this machine? By a refusal, since nobody listens there.
+fn answers(node: u8) -> bool {
+    let address = SocketAddr::from(([10, 91, 0, node], 1));
+    let connected = TcpStream::connect_timeout(&address, Duration::from_secs(1));
+    connected.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }
 
 /// The second node's, on the bridge.
@@ -94,7 +108,7 @@ fn first_message(job: &Job, timeout_ms: u32, computes: Option<&str>) -> Result<C
     // What an earlier one has left.
     let _ = std::fs::remove_dir_all(folder());
     std::fs::create_dir_all(folder()).context("cannot make a folder")?;
-    let child = job
+    let mut child = job
         .mpiexec(1)
         .args(["--set", &format!("connect_timeout_ms={timeout_ms}")])
         .arg(program)
@@ -106,7 +120,7 @@ fn first_message(job: &Job, timeout_ms: u32, computes: Option<&str>) -> Result<C
         .spawn()
         .context("cannot start mpiexec")?;
     let are_ready = || (0..2).all(|rank| folder().join(format!("ready-{rank}")).exists());
-    wait("the ranks are not there", are_ready)?;
+    wait("the ranks are not there", are_ready).inspect_err(|_| drop(child.kill()))?;
     Ok(child)
 }
 
