@@ -11,14 +11,17 @@
 #include <mpi.h>
 #include <stdlib.h>
 
+/* One list in a program, whichever of its files asks. */
+struct isthmus_ga_known {
+    struct isthmus_ga_known *next;
+    int number;
+    MPI_Comm comm;
+};
+__attribute__((weak)) struct isthmus_ga_known *isthmus_ga_first_known = NULL;
+
 /* The communicator made for a group before, if the group has the same processes still. */
 static inline MPI_Comm isthmus_ga_communicator(int number)
 {
-    static struct isthmus_ga_known {
-        struct isthmus_ga_known *next;
-        int number;
-        MPI_Comm comm;
-    } *first = NULL;
     struct isthmus_ga_known *known;
     MPI_Group all, members, others;
     int size = GA_Pgroup_nnodes(number), at, same = MPI_UNEQUAL, *ranks = (int *)malloc((size_t)size * sizeof *ranks);
@@ -27,7 +30,7 @@ static inline MPI_Comm isthmus_ga_communicator(int number)
     MPI_Comm_group(MPI_COMM_WORLD, &all);
     MPI_Group_incl(all, size, ranks, &members);
     free(ranks);
-    for (known = first; known; known = known->next) {
+    for (known = isthmus_ga_first_known; known; known = known->next) {
         if (known->number != number) continue;
         MPI_Comm_group(known->comm, &others);
         MPI_Group_compare(members, others, &same);
@@ -39,8 +42,8 @@ static inline MPI_Comm isthmus_ga_communicator(int number)
         if (!known) GA_Error((char *)"GA_MPI_Comm: no memory for group", number);
         known->number = number;
         MPI_Comm_create_group(MPI_COMM_WORLD, members, 24071, &known->comm);
-        known->next = first;
-        first = known;
+        known->next = isthmus_ga_first_known;
+        isthmus_ga_first_known = known;
     }
     MPI_Group_free(&members);
     MPI_Group_free(&all);

@@ -425,8 +425,8 @@ double NGA_Rand(int seed);
 void NGA_Randomize(int g_a, const void *value);
 void NGA_Scale_patch(int g_a, const int lo[], const int hi[], const void *alpha);
 void NGA_Scale_patch64(int g_a, const int64_t lo[], const int64_t hi[], const void *alpha);
-void NGA_Select_elem(int g_a, const char *operator, void *value, int index[]);
-void NGA_Select_elem64(int g_a, const char *operator, void *value, int64_t index[]);
+void NGA_Select_elem(int g_a, const char *op, void *value, int index[]);
+void NGA_Select_elem64(int g_a, const char *op, void *value, int64_t index[]);
 DoubleComplex NGA_Zdot_patch(int a, char ta, const int alo[], const int ahi[], int b, char tb, const int blo[], const
     int bhi[]);
 DoubleComplex NGA_Zdot_patch64(int a, char ta, const int64_t alo[], const int64_t ahi[], int b, char tb, const int64_t
@@ -441,7 +441,7 @@ void GA_Cgop(SingleComplex x[], int n, const char *op);
 void GA_Dgop(double x[], int n, const char *op);
 void GA_Fgop(float x[], int n, const char *op);
 int GA_Get_pgroup_size(int number);
-void GA_Gop(int type, void *at, int count, const char *operator);
+void GA_Gop(int type, void *at, int count, const char *op);
 void GA_Igop(int x[], int n, const char *op);
 void GA_Lgop(long x[], int n, const char *op);
 void GA_Llgop(long long x[], int n, const char *op);

@@ -676,9 +676,11 @@ fn stopped_in_the_middle_of_one_sided_operations() -> Result<()> {
     for (program, arguments) in programs {
         let running = Run::mpiexec("-n 3").arg(&program).words(arguments);
         let running = running.limit(Duration::from_secs(120)).start()?;
+        let mut stopped = 0;
         for turn in 0..12_u64 {
             std::thread::sleep(Duration::from_millis(5 + 7 * turn));
             for rank in children(running.pid()) {
+                stopped += 1;
                 signal(rank, "STOP");
                 std::thread::sleep(Duration::from_millis(5 + 3 * (turn % 4)));
                 signal(rank, "CONT");
@@ -692,6 +694,7 @@ fn stopped_in_the_middle_of_one_sided_operations() -> Result<()> {
             run.code,
             run.err
         );
+        ensure!(stopped > 0, "{}: nobody was there to be stopped", program.display());
     }
     Ok(())
 }

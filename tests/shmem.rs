@@ -1,7 +1,7 @@
 //! OpenSHMEM: every program of `tests/shmem` whose first line says `// ranks: 1 2 4`, on so many PEs each, and bad input.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -89,6 +89,11 @@ fn main() -> ExitCode {
             said(is_accepted(file, standard))
         }));
     }
+    for pes in ["1", "2", "3", "4"] {
+        trials.push(Trial::test(format!("static data of a library on {pes}"), move || {
+            said(with_library(pes))
+        }));
+    }
     trials.push(Trial::test("bad heap size", || said(bad_size())));
     trials.push(Trial::test("a full heap", || said(run("bad.c", "2", "full", &[]))));
     trials.push(Trial::test("the end by one", || said(end("exit", "4", 7))));
@@ -162,6 +167,30 @@ fn is_accepted(file: &str, standard: &str) -> Result<()> {
         String::from_utf8_lossy(&output.stderr)
     );
     Ok(())
+}
+
+/// A program with a library of its own.
+fn with_library(pes: &str) -> Result<()> {
+    let scratch = scratch("shmem")?.join(format!("with_library_{pes}"));
+    std::fs::create_dir_all(&scratch).with_context(|| format!("cannot make {}", scratch.display()))?;
+    let build = |words: &[&str], source: &str, to: &Path| -> Result<()> {
+        let output = Command::new(command("oshcc"))
+            .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-o"])
+            .arg(to)
+            .arg(folder().join("shmem").join(source))
+            .args(words)
+            .output()
+            .context("cannot run oshcc")?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{source} does not compile:\n{said}");
+        Ok(())
+    };
+    build(&["-shared", "-fPIC"], "library.c", &scratch.join("libexample.so"))?;
+    let (path, program) = (scratch.display().to_string(), scratch.join("program"));
+    let (search, found) = (format!("-L{path}"), format!("-Wl,-rpath,{path}"));
+    build(&[&search, &found, "-lexample"], "with_library.c", &program)?;
+    let run = Run::program(command("oshrun")).words("-n").words(pes).arg(program);
+    run.limit(Duration::from_secs(90)).succeed().map(drop)
 }
 
 fn launch(name: &str, ranks: &str, argument: &str, variables: &[(&str, &str)]) -> Result<Run> {

@@ -70,6 +70,21 @@ static void assembled(void)
     GA_Destroy(like);
 }
 
+/* Processes that have nothing of it take part. */
+static void assembled_restricted(void)
+{
+    int dims[1] = {100}, processes[1] = {0}, like = GA_Create_handle(), one = 1;
+    GA_Set_data(like, 1, dims, C_INT);
+    GA_Set_restricted(like, processes, 1);
+    CHECK(GA_Allocate(like));
+    int *memory = GA_Getmem(C_INT, me == 0 ? 100 : 1, 0);
+    int array = GA_Assemble_duplicate(like, "restricted", memory);
+    GA_Fill(array, &one);
+    CHECK(GA_Idot(array, array) == 100 && (me != 0 || memory[99] == 1));
+    GA_Destroy(array);
+    GA_Destroy(like);
+}
+
 static void overlaid(void)
 {
     int large[2] = {size * 8, 8}, small[2] = {size * 4, 8}, too_large[2] = {size * 16, 8}, chunk[2] = {0, 8};
@@ -91,6 +106,10 @@ static void overlaid(void)
     NGA_Release(parent, lo, hi);
     GA_Zero(array);
     CHECK(below[0] == 0 && below[63] == 5);
+    /* Who uses it last must not keep the one below. */
+    int first[2] = {0, 0}, got = 1;
+    NGA_Get(array, first, first, &got, ld);
+    CHECK(got == 0);
     REFUSED(GA_Destroy(parent));
     GA_Destroy(array);
     GA_Destroy(parent);
@@ -223,6 +242,7 @@ int main(int argc, char **argv)
     me = GA_Nodeid();
     size = GA_Nnodes();
     assembled();
+    assembled_restricted();
     overlaid();
     fields();
     steps();

@@ -57,7 +57,6 @@ __attribute__((unused)) static void begin(int *argc, char ***argv) {
 
 __attribute__((unused)) static void end(void) { OK(MPI_Finalize()); }
 
-/* Byte i of the message with this seed. */
 /* Are all ranks of the job on one node? */
 __attribute__((unused)) static int on_one_node(void) {
     MPI_Comm node;
@@ -68,6 +67,7 @@ __attribute__((unused)) static int on_one_node(void) {
     return here == size;
 }
 
+/* Byte i of the message with this seed. */
 __attribute__((unused)) static unsigned char byte_of(unsigned seed, size_t i) {
     return (unsigned char)(seed * 37u + (unsigned)i * 7u + (unsigned)(i >> 8) * 3u + 1u);
 }

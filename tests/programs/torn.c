@@ -6,7 +6,7 @@
 
 #include <time.h>
 
-enum { LENGTH = 8 << 20, MOST = 200, GO = MOST, END = MOST + 1 };
+enum { LENGTH = 8 << 20, MOST = 600, GO = MOST, END = MOST + 1 };
 
 static void compute(int ms) {
     struct timespec start, now;

@@ -258,7 +258,8 @@ impl Entered {
             ops::Stage::Receiving { .. } | ops::Stage::Queued | ops::Stage::Offered => Some(op.to),
             _ => None,
         };
-        if let Some(peer) = with {
+        // Nobody here sees whether a rank on another node has a CPU.
+        if let Some(peer) = with.filter(|peer| !engine.channels.is_remote(*peer)) {
             engine.expect(peer);
         }
     }

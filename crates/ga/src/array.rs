@@ -1,8 +1,8 @@
 //! Arrays, and the handles that programs know them by.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 
 use isthmus_armci::group::{self, Group};
 use isthmus_armci::life::job;
@@ -155,10 +155,10 @@ impl Default for Plan {
 pub(crate) enum Memory {
     /// In memory that it was created with.
     Own,
-    /// In what `GA_Getmem` gave the program.
-    Taken,
-    /// In that of another array, which stays as long as this one's token does.
-    Of(#[expect(dead_code, reason = "it is there to be counted")] Arc<()>),
+    /// In what `GA_Getmem` gave the program: the address that the caller was given, who may have no part.
+    Taken(usize),
+    /// In that of another array, which counts those that overlay it.
+    Of(Arc<AtomicUsize>),
 }
 
 /// A plan laid out among the processes of its group: an array but for its memory.
@@ -235,7 +235,7 @@ impl LaidOut {
             me: self.me,
             parts,
             memory,
-            overlaid: Arc::new(()),
+            overlaid: Arc::default(),
             own_bytes: self.bytes,
             single,
             margins: OnceLock::new(),
@@ -266,8 +266,8 @@ pub struct Array {
     /// First byte of each process's part, as mapped here; null where there is none.
     parts: Vec<usize>,
     memory: Memory,
-    /// Arrays that overlay this one have a token of it.
-    pub(crate) overlaid: Arc<()>,
+    /// How many arrays overlay this one.
+    pub(crate) overlaid: Arc<AtomicUsize>,
     /// Bytes of the own part.
     own_bytes: u64,
     /// The block of each process, where each has at most one.
@@ -306,7 +306,7 @@ impl Array {
     /// # Errors
     /// A process has failed; other arrays overlay it.
     pub fn destroy(&self) -> Result<()> {
-        if Arc::strong_count(&self.overlaid) > 1 {
+        if self.overlaid.load(Ordering::Relaxed) > 0 {
             return Err(Error::argument(format!(
                 "array '{}' is overlaid by another: destroy that one first",
                 self.name
@@ -314,13 +314,15 @@ impl Array {
         }
         let group = self.group()?;
         group.link()?.barrier()?;
-        match self.memory {
+        match &self.memory {
             Memory::Own => {
                 memory::free(&group, self.own_part())?;
                 life::give_back_memory(self.own_bytes);
             }
-            Memory::Taken => getmem::give_back(self.own_part())?,
-            Memory::Of(_) => {}
+            Memory::Taken(own) => getmem::give_back(std::ptr::with_exposed_provenance_mut(*own))?,
+            Memory::Of(overlaid) => {
+                overlaid.fetch_sub(1, Ordering::Relaxed);
+            }
         }
         Ok(())
     }
@@ -329,7 +331,7 @@ impl Array {
     pub fn counted_bytes(&self) -> u64 {
         match self.memory {
             Memory::Own => self.own_bytes,
-            Memory::Taken | Memory::Of(_) => 0,
+            Memory::Taken(_) | Memory::Of(_) => 0,
         }
     }
 
@@ -582,8 +584,17 @@ pub fn find(handle: i32) -> Result<Arc<Array>> {
 /// Changes when a handle comes to stand for something else, or for nothing.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
 
-fn changed() {
-    CHANGES.fetch_add(1, Ordering::Release);
+/// The table, to change what handles stand for: nobody remembers what was there before once this is let go.
+struct Changing(RwLockWriteGuard<'static, Vec<Slot>>);
+
+fn change() -> Changing {
+    Changing(SLOTS.write().unwrap_or_else(PoisonError::into_inner))
+}
+
+impl Drop for Changing {
+    fn drop(&mut self) {
+        CHANGES.fetch_add(1, Ordering::Release);
+    }
 }
 
 /// An array that a thread used last.
@@ -652,9 +663,8 @@ pub fn remove_sparse(handle: i32) -> Result<Arc<Sparse>> {
 
 /// Free the place of a handle, and make the handle invalid.
 fn forget(handle: i32) {
-    changed();
     if let Some((place, _)) = place_of(handle) {
-        let mut slots = SLOTS.write().unwrap_or_else(PoisonError::into_inner);
+        let slots = &mut change().0;
         slots[place].entry = None;
         slots[place].generation = (slots[place].generation + 1) % GENERATIONS;
     }
@@ -662,8 +672,7 @@ fn forget(handle: i32) {
 
 /// Forget all handles, at the end. Bytes of memory that their arrays had.
 pub fn forget_all() -> u64 {
-    changed();
-    let mut slots = SLOTS.write().unwrap_or_else(PoisonError::into_inner);
+    let slots = &mut change().0;
     let mut bytes = 0;
     for slot in slots.iter_mut() {
         bytes += match slot.entry.take() {
@@ -698,18 +707,16 @@ pub fn change_plan<R>(handle: i32, change: impl FnOnce(&mut Plan) -> Result<R>) 
 
 /// Put an array in the place of its plan, or of an array without it.
 pub fn replace(handle: i32, array: Array) {
-    changed();
     if let Some((place, _)) = place_of(handle) {
-        let mut slots = SLOTS.write().unwrap_or_else(PoisonError::into_inner);
+        let slots = &mut change().0;
         slots[place].entry = Some(Entry::Ready(Arc::new(array)));
     }
 }
 
 /// Put a plan in the place of an array (`GA_Deallocate`).
 pub fn put_back(handle: i32, plan: Plan) {
-    changed();
     if let Some((place, _)) = place_of(handle) {
-        let mut slots = SLOTS.write().unwrap_or_else(PoisonError::into_inner);
+        let slots = &mut change().0;
         slots[place].entry = Some(Entry::Planned(plan));
     }
 }

@@ -1,5 +1,6 @@
 //! Memory that processes take together (`GA_Getmem`), and arrays in memory that is there already: what was taken so, and other arrays'.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use isthmus_armci::life::job;
@@ -124,7 +125,7 @@ pub fn assemble(like: &Array, name: String, at: *mut u8) -> Result<Array> {
     let parts = parts
         .map(|member| blocks[*member].address.expose_provenance())
         .collect();
-    laid_out.with(parts, Memory::Taken)
+    laid_out.with(parts, Memory::Taken(at.expose_provenance()))
 }
 
 /// `GA_Overlay`: give a plan the memory of another array, in which the elements are whatever they are there. Collective over the group of
@@ -154,5 +155,7 @@ pub fn overlay(plan: Plan, other: &Array) -> Result<Array> {
     })?;
     let parts = (0..other.processes()).map(|process| other.part(process).expose_provenance());
     let parts = parts.collect();
-    laid_out.with(parts, Memory::Of(Arc::clone(&other.overlaid)))
+    let array = laid_out.with(parts, Memory::Of(Arc::clone(&other.overlaid)))?;
+    other.overlaid.fetch_add(1, Ordering::Relaxed);
+    Ok(array)
 }

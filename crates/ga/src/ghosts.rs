@@ -26,7 +26,7 @@ use crate::patch::{Patch, offset};
 
 use plan::{Step, around, own};
 
-/// Updates by each algorithm before one is chosen; the first of each also plans.
+/// Updates by each algorithm before one is chosen.
 const TRIALS: u32 = 8;
 
 /// Which way margins are filled.

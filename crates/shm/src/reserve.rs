@@ -18,6 +18,8 @@ const PIECE: u64 = 64 << 20;
 const LOOK: Duration = Duration::from_millis(1);
 /// The others are waited for as long as they go on; one that has died counts for ever.
 const STANDSTILL: Duration = Duration::from_millis(200);
+/// However they go on, nobody is waited for longer.
+const MOST: Duration = Duration::from_secs(2);
 /// Left for what the kernel and the processes need to use what was taken: page tables, stacks, heaps. Without it the last piece that can
 /// be had gets somebody killed as it is touched.
 const SPARE: u64 = 4 << 20;
@@ -66,10 +68,15 @@ pub(crate) fn reserve_counted(taking: &AtomicU64, fd: &OwnedFd, at: u64, length:
     Ok(())
 }
 
-/// Have `take` take `length` bytes of this process's own memory, counted as those of the segment are. Blocks as [`reserve_counted`].
-pub(crate) fn beside<T>(taking: &AtomicU64, length: u64, take: impl FnOnce() -> T) -> Result<T, Error> {
-    let _counted = Counted::once_left(taking, length, left)?;
-    Ok(take())
+/// Have `take` take `length` bytes of this process's own memory, counted as those of the segment are; it tells how many have become
+/// present. Blocks as [`reserve_counted`].
+pub(crate) fn beside<T>(
+    taking: &AtomicU64,
+    length: u64,
+    take: impl FnOnce(&mut dyn FnMut(u64)) -> T,
+) -> Result<T, Error> {
+    let mut counted = Counted::once_left(taking, length, left)?;
+    Ok(take(&mut |bytes| counted.has_taken(bytes.min(counted.bytes))))
 }
 
 /// Bytes that this process is taking, as counted in the header.
@@ -86,29 +93,44 @@ impl<'a> Counted<'a> {
         (counted, others)
     }
 
-    /// Count `wanted` bytes once they are left beside what others are taking; an error if they are not.
+    /// Count `wanted` bytes once they are left beside what others are taking; an error if they are not. Blocks as long as the others make
+    /// way, and no longer than [`MOST`].
     fn once_left(taking: &'a AtomicU64, wanted: u64, left: impl Fn() -> u64) -> Result<Self, Error> {
-        let (mut since, mut last) = (Instant::now(), u64::MAX);
+        let begin = Instant::now();
+        let (mut since, mut least) = (begin, u64::MAX);
         loop {
+            // Counted first, and what is left looked at then: nobody who counts later is overlooked.
             let (counted, others) = Self::add(taking, wanted);
-            let left = left();
-            if others.saturating_add(wanted) < left {
+            if others.saturating_add(wanted) < left() {
                 return Ok(counted);
             }
             // What we count must not refuse the others, who may be content with less.
             drop(counted);
-            if others != last {
-                (since, last) = (Instant::now(), others);
+            loop {
+                let (others, left) = (taking.load(Ordering::SeqCst), left());
+                if wanted < left && others.saturating_add(wanted) < left {
+                    break;
+                }
+                // Those who try in vain count for a moment only.
+                if others < least {
+                    (since, least) = (Instant::now(), others);
+                }
+                if wanted >= left || since.elapsed() > STANDSTILL || begin.elapsed() > MOST {
+                    return Err(Error::Exhausted {
+                        wanted,
+                        left: left.saturating_sub(least.min(others)),
+                        limit: LIMIT,
+                    });
+                }
+                std::thread::sleep(LOOK * (1 + std::process::id() % 4));
             }
-            let is_over = others == 0 || since.elapsed() > STANDSTILL;
-            if is_over || wanted >= left {
+            if begin.elapsed() > MOST {
                 return Err(Error::Exhausted {
                     wanted,
-                    left: left.saturating_sub(others),
+                    left: left().saturating_sub(taking.load(Ordering::SeqCst)),
                     limit: LIMIT,
                 });
             }
-            std::thread::sleep(LOOK);
         }
     }
 

@@ -620,9 +620,9 @@ impl Segment {
         Ok(memfd::memory(&self.fd)?)
     }
 
-    /// Have `take` take `length` bytes of this process's own memory, with all pages present, unless as much is not left beside what
-    /// ranks are taking of the segment. Blocks as [`Self::allocate`].
-    pub fn beside<T>(&self, length: u64, take: impl FnOnce() -> T) -> Result<T, Error> {
+    /// Have `take` take `length` bytes of this process's own memory, unless as much is not left beside what ranks are taking of the
+    /// segment; it tells how many of them have become present. Blocks as [`Self::allocate`].
+    pub fn beside<T>(&self, length: u64, take: impl FnOnce(&mut dyn FnMut(u64)) -> T) -> Result<T, Error> {
         reserve::beside(&self.header().taking, length, take)
     }
 

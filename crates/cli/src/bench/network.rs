@@ -14,7 +14,7 @@ pub fn network(sizes: &[Size]) -> Vec<Experiment> {
     vec![
         Experiment {
             floor: Floor::Only("socket", vec![]),
-            // A bare socket, 15 % and a microsecond; and the best of the others.
+            // A bare socket and 15 %; and the best of the others.
             targets: vec![
                 Target::all(Demand::TimesFloor(1.15)),
                 Target::all(against_peers(1.0, 1.0)),

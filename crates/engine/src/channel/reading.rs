@@ -40,12 +40,16 @@ impl Reading {
 
     #[cold]
     fn ends_here(self, handler: Option<Handler>, body: Body, ring: u64) -> bool {
-        let is_first = handler == Some(Handler::EagerFirst);
-        let is_more = matches!(handler, Some(Handler::EagerMore | Handler::Data));
+        let is_first = matches!(handler, Some(Handler::EagerFirst | Handler::FirstInCell));
+        let is_more = matches!(handler, Some(Handler::EagerMore | Handler::MoreInCell | Handler::Data));
         match self {
             Self::Single => is_first || is_more,
             Self::Contiguous => is_first,
-            Self::ProgressPost => is_first && body.split::<EagerFirst>().is_none_or(|(first, _)| first.total <= ring),
+            // What lies in a cell does not fill the ring.
+            Self::ProgressPost => {
+                handler == Some(Handler::EagerFirst)
+                    && body.split::<EagerFirst>().is_none_or(|(first, _)| first.total <= ring)
+            }
             Self::Immediate => false,
         }
     }
@@ -71,6 +75,9 @@ mod tests {
         assert!(ends(Reading::Single, first, 1000) && ends(Reading::Single, more, 1000));
         assert!(ends(Reading::Contiguous, first, 10) && !ends(Reading::Contiguous, more, 10));
         assert!(ends(Reading::ProgressPost, first, 1000) && !ends(Reading::ProgressPost, first, 10));
+        let (first_in_cell, more_in_cell) = (Handler::FirstInCell, Handler::MoreInCell);
+        assert!(ends(Reading::Single, more_in_cell, 10) && !ends(Reading::ProgressPost, first_in_cell, 1000));
+        assert!(ends(Reading::Contiguous, first_in_cell, 10) && !ends(Reading::Contiguous, more_in_cell, 10));
         assert!(!ends(Reading::Immediate, first, 1000) && !ends(Reading::Single, Handler::Eager, 1000));
     }
 }

@@ -86,12 +86,12 @@ pub fn allocate_in(length: u64, alignment: u64, policy: HugePages) -> crate::Res
     Ok(heap.address(block))
 }
 
-/// Have `take` take `length` bytes of this process's own memory, with all pages present: refused if as much is not left beside what
-/// other ranks are taking. Blocks as [`allocate`].
+/// Have `take` take `length` bytes of this process's own memory, telling how many of them have become present: refused if as much is not
+/// left beside what other ranks are taking. Blocks as [`allocate`].
 ///
 /// # Errors
 /// There is no more; the engine has not booted.
-pub fn beside<T>(length: u64, take: impl FnOnce() -> T) -> crate::Result<T> {
+pub fn beside<T>(length: u64, take: impl FnOnce(&mut dyn FnMut(u64)) -> T) -> crate::Result<T> {
     let segment = segment().ok_or_else(|| Error::Boot("no memory is shared with peers".into()))?;
     Ok(segment.beside(length, take)?)
 }

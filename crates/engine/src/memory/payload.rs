@@ -1,5 +1,7 @@
 //! The bytes of a message that came before its receive.
 
+use isthmus_os::process;
+
 /// Kept without the heap up to this length: as much as an announcement takes in the same place.
 const SHORT: usize = 30;
 
@@ -30,7 +32,8 @@ impl Payload {
                 bytes,
             };
         }
-        let mut bytes = Vec::with_capacity(length);
+        let mut bytes = Vec::new();
+        make_room(&mut bytes, length);
         write(bytes.as_mut_ptr());
         // SAFETY: there is room for as many, and they have been written.
         unsafe { bytes.set_len(length) };
@@ -49,7 +52,7 @@ impl Payload {
             Self::Long(bytes) => bytes,
             Self::Short { length, bytes } => bytes[..usize::from(length)].to_vec(),
         };
-        bytes.reserve(length);
+        make_room(&mut bytes, length);
         // SAFETY: there is room for as many more, and they have been written.
         unsafe {
             write(bytes.as_mut_ptr().add(bytes.len()));
@@ -57,6 +60,25 @@ impl Payload {
         }
         *self = Self::Long(bytes);
     }
+}
+
+/// Have room for `more` bytes; without it the process ends, and so the job: what has left the ring cannot go back.
+fn make_room(bytes: &mut Vec<u8>, more: usize) {
+    // Room for more than is asked for may be had or not.
+    if bytes.try_reserve(more).is_err() && bytes.try_reserve_exact(more).is_err() {
+        no_room(more);
+    }
+}
+
+#[cold]
+fn no_room(bytes: usize) -> ! {
+    process::flush_streams();
+    process::say(&format!(
+        "isthmus: pid {}: no memory for {bytes} bytes of a message that came before its receive; the process ends \
+         (`ulimit -v`? ISTHMUS_UNEXPECTED_LIMIT bounds what is kept)",
+        process::id()
+    ));
+    process::exit_now(1)
 }
 
 impl std::ops::Deref for Payload {

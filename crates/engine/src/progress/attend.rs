@@ -78,7 +78,11 @@ fn attend(once: &Once) {
             if ASKED.load(Ordering::SeqCst) == 0 {
                 continue;
             }
-            if inside.engine().network_may_sleep() && once.arm().is_ok() {
+            if inside.engine().has_asked() {
+                // What cannot be answered yet may be without anything coming from the network: a lock that is given back here.
+                drop(inside);
+                std::thread::sleep(PAUSE);
+            } else if inside.engine().network_may_sleep() && once.arm().is_ok() {
                 drop(inside);
                 if once.wait().is_err() {
                     return;
@@ -93,7 +97,9 @@ fn attend(once: &Once) {
             continue;
         }
         for _ in 0..ROUNDS {
-            if !inside.engine().progress() || inside.is_wanted() {
+            // That nothing moved says little: the network is not looked at in every round.
+            inside.engine().progress();
+            if inside.is_wanted() {
                 break;
             }
         }

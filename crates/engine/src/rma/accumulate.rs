@@ -413,17 +413,21 @@ unsafe fn under_locks(
     let home = home()?;
     let width = combine.width as usize;
     let mut left = count;
+    // Finding out how the target is reached enters the engine, where others may wait for the lock.
+    let needs_calls = target.shift().is_none() && target.needs_calls();
     while left > 0 {
         let address = locks::address(target.base(), at)?;
         // Elements that begin under the same lock.
         let count = left.min(((SPAN - address % SPAN) as usize).div_ceil(width));
         let bytes = count * width;
-        let done = {
+        let done = if needs_calls {
+            None
+        } else {
             let _held = target.locks.hold(home, address);
             // SAFETY: the caller's promise.
-            unsafe { held(target, at, operand, result, count, combine) }
+            Some(unsafe { held(target, at, operand, result, count, combine) })
         };
-        if let Err(Error::Unreachable { .. }) = done {
+        if matches!(done, None | Some(Err(Error::Unreachable { .. }))) {
             // Refused: the rest by calls.
             let bytes = (left * width) as u64;
             let there = Layout::contiguous(at, bytes);
@@ -432,7 +436,7 @@ unsafe fn under_locks(
             // SAFETY: the caller's promise.
             return unsafe { service::accumulates(target, &there, from.as_ref(), into.as_ref(), combine, 0..bytes) };
         }
-        done?;
+        done.transpose()?;
         left -= count;
         at += bytes as u64;
         operand = operand.wrapping_add(bytes);

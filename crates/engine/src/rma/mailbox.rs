@@ -319,6 +319,7 @@ impl Target {
             End::Done => {
                 self.misses.store(0, Ordering::Relaxed);
                 self.vain.store(0, Ordering::Relaxed);
+                self.skipped.store(0, Ordering::Relaxed);
             }
             End::Away => {
                 let vain = self.vain.load(Ordering::Relaxed).min(MOST_VAIN) + 1;
@@ -393,7 +394,10 @@ pub(super) unsafe fn ask(
     }
     boxes.boxes[index].post(&turn);
     let end = boxes.settle(home, target, index, &turn, looks);
-    target.note(end);
+    // That one which did not attend did not answer says nothing of when it does.
+    if end != End::Away || looks != LOOKS_AWAY {
+        target.note(end);
+    }
     if end == End::Done && into.1 > 0 {
         // SAFETY: as above.
         unsafe { super::flow::copy_short(boxes.results(index, from.1, into.1), into.0, into.1) };
@@ -403,7 +407,7 @@ pub(super) unsafe fn ask(
 }
 
 impl Mailboxes {
-    /// The target does not attend. If it sleeps inside the library, and much is wanted of it, have it look for a while. True: ask it
+    /// The target does not attend. If it sleeps inside the library, and was missed some times, have it look for a while. True: ask it
     /// nevertheless.
     fn miss(&self, target: &Target) -> bool {
         let misses = target.misses.load(Ordering::Relaxed).wrapping_add(1);
@@ -556,17 +560,22 @@ pub(super) fn ask_in_pieces(
     let Some(boxes) = target.mailboxes() else {
         return Ok(false);
     };
-    if !boxes.is_attended() && (range.end - range.start < WORTH_WAKING || !boxes.wake(target)) {
-        boxes.miss(target);
+    let length = range.end - range.start;
+    let home = home()?;
+    let is_given = !matches!(asked.what, What::Get);
+    let is_wanted = matches!(asked.what, What::Get | What::GetAccumulate);
+    let room = room_of(is_given, is_wanted) as u64;
+    if !boxes.is_attended() && (length < WORTH_WAKING || !boxes.wake(target)) {
+        // What fits a box was asked for, or counted, before it came here.
+        if length > room {
+            boxes.miss(target);
+        }
         return Ok(false);
     }
     if !target.is_trusted() {
         return Ok(false);
     }
-    let home = home()?;
-    let is_given = !matches!(asked.what, What::Get);
-    let is_wanted = matches!(asked.what, What::Get | What::GetAccumulate);
-    let piece = room_of(is_given, is_wanted) as u64 / width * width;
+    let piece = room / width * width;
     let mut flying: [Option<(usize, Turn, Range<u64>)>; DEPTH] = [const { None }; DEPTH];
     let (mut next, mut head, mut count, mut any) = (range.start, 0, 0, false);
     let mut failed = None;

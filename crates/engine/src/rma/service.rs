@@ -124,6 +124,11 @@ impl Engine {
         moved
     }
 
+    /// Are there calls that the layer above could not answer yet?
+    pub(crate) fn has_asked(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
     /// Ask the layer above, now or again. True: it has answered.
     fn ask_above(&mut self, asked: Asked) -> bool {
         let answer = match active_call(&asked.bytes).map_or(Served::Refused, |data| active::handle(asked.from, data)) {

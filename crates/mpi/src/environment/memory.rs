@@ -57,9 +57,11 @@ pub fn alloc_mem(size: i64, info: Option<&Info>) -> Result<*mut c_void> {
     let take = || NonNull::new(unsafe { alloc(layout) });
     let base = match bytes >= LARGE {
         false => take(),
-        true if heap::has_peers() => heap::beside(bytes as u64, || take().inspect(|&base| make_present(base, bytes)))
-            .ok()
-            .flatten(),
+        true if heap::has_peers() => heap::beside(bytes as u64, |told| {
+            take().inspect(|&base| make_present(base, bytes, told))
+        })
+        .ok()
+        .flatten(),
         true if bytes as u64 > memory::available() => None,
         true => take(),
     };
@@ -69,9 +71,15 @@ pub fn alloc_mem(size: i64, info: Option<&Info>) -> Result<*mut c_void> {
 }
 
 /// What was found to be left is taken now: ranks that take theirs later, all at once, would have been promised the same.
-fn make_present(base: NonNull<u8>, bytes: usize) {
+fn make_present(base: NonNull<u8>, bytes: usize, told: &mut dyn FnMut(u64)) {
+    /// At a time.
+    const PIECE: usize = 64 << 20;
     // SAFETY: `alloc` has just given these bytes, and nobody else knows them.
-    populate(unsafe { std::slice::from_raw_parts_mut(base.as_ptr().cast(), bytes) });
+    let all = unsafe { std::slice::from_raw_parts_mut(base.as_ptr().cast(), bytes) };
+    for piece in all.chunks_mut(PIECE) {
+        populate(piece);
+        told(piece.len() as u64);
+    }
 }
 
 #[cold]

@@ -103,10 +103,15 @@ pub fn win_unlock_all(win: &Win) -> Result<()> {
     }
     win.flow.flush_all()?;
     win.forget_own(0..win.size);
-    (0..win.size).try_for_each(|target| win.let_go(target))?;
+    // Whatever goes wrong at one, the others wait for theirs. The first error is told.
+    let mut done = Ok(());
+    for target in 0..win.size {
+        let here = win.let_go(target);
+        done = done.and(here);
+    }
     win.epochs.set_mode(Mode::None);
     rma::serve_others();
-    Ok(())
+    done
 }
 
 /// `MPI_Win_flush`: what was started to one target is over there.

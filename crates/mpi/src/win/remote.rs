@@ -171,6 +171,7 @@ impl Known {
                 }
             }
             What::Unlock => match u8::try_from(value) {
+                Ok(EXCLUSIVE) if !lock.is_taken_by(origin) => return Served::Refused,
                 Ok(how @ (SHARED | EXCLUSIVE)) => lock.release(origin, how),
                 _ => return Served::Refused,
             },
