@@ -440,14 +440,20 @@ impl Job<'_> {
         let child = self
             .mpiexec(1)
             .arg(&program)
-            .args(["7", "400"])
+            .args(["7", "4000"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .spawn()
             .context("cannot start mpiexec")?;
         wait("the ranks are not connected", || self.nodes.are_connected())?;
-        std::thread::sleep(Duration::from_millis(500));
         Ok(child)
+    }
+
+    /// What was done was done to a job that ran.
+    fn still_runs(&self, child: &mut Child) -> Result<()> {
+        let ended = child.try_wait().context("cannot look at mpiexec")?;
+        ensure!(ended.is_none(), "mpiexec ended before, with {ended:?}");
+        Ok(())
     }
 
     fn ends_well(&self, mut child: Child) -> Result<()> {
@@ -457,16 +463,18 @@ impl Job<'_> {
     }
 
     fn cut_link(&self) -> Result<()> {
-        let child = self.long_program()?;
+        let mut child = self.long_program()?;
         let port = first_message::port();
         ip(&format!("link set {port} down"))?;
         std::thread::sleep(Duration::from_secs(2));
+        let was_cut = self.still_runs(&mut child);
         ip(&format!("link set {port} up"))?;
+        was_cut?;
         self.ends_well(child)
     }
 
     fn nonsense(&self) -> Result<()> {
-        let child = self.long_program()?;
+        let mut child = self.long_program()?;
         let all = self.nodes.connections(1)?;
         let listens: Vec<u16> = all
             .iter()
@@ -482,6 +490,7 @@ impl Job<'_> {
             // It may hang up before it has read all.
             let _ = connection.write_all(&nonsense);
         }
+        self.still_runs(&mut child)?;
         self.ends_well(child)
     }
 
