@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use isthmus_engine::{ContextId, Peer};
+use isthmus_engine::{ContextId, Peer, symmetric};
 
 use crate::control::Controls;
 use crate::error::{Error, Result, argument};
@@ -73,6 +73,12 @@ fn found(members: Option<Vec<Peer>>) -> Result<()> {
     let members = members.unwrap_or_else(|| (0..ours.size).map(Peer).collect());
     let me = members.iter().position(|peer| peer.0 == ours.rank);
     let me = me.ok_or_else(|| argument("the calling process is not in the communicator"))?;
+    if members.iter().any(|peer| symmetric::is_elsewhere(*peer)) {
+        return Err(argument(format!(
+            "the job is on {} nodes, and ARMCI and Global Arrays work within one: start all processes on one machine",
+            symmetric::nodes()
+        )));
+    }
     let world = Arc::new(Group::new(members, Some(me), WORLD_CONTEXT));
     let controls = Controls::exchange(&world.link()?)?;
     group::open(world.clone());

@@ -160,6 +160,11 @@ pub fn nodes() -> u32 {
     segment().map_or(1, Segment::nodes)
 }
 
+/// Is that rank of the job on another node?
+pub fn is_elsewhere(peer: Peer) -> bool {
+    segment().is_ok_and(|segment| segment.is_elsewhere(peer.0))
+}
+
 /// Bytes of addresses that the job has for everything.
 pub fn limit() -> u64 {
     segment().map_or(0, Segment::limit)
