@@ -57,8 +57,8 @@ pub(crate) struct Engine {
     done: Vec<u32>,
 }
 
-/// Bytes of unmatched payload that this rank keeps: unless somebody has said how many, all ranks of the node together fill no more than a quarter of
-/// what there was when the job began.
+/// Bytes of unmatched payload that this rank keeps: unless somebody has said how many, all ranks of the node together fill no more than a
+/// quarter of what there was when the job began.
 fn unexpected_limit(segment: &Segment) -> u64 {
     match tunables::UNEXPECTED_LIMIT.value() {
         (limit, Origin::Default) => limit.min(segment.memory_at_start() / 4 / u64::from(segment.ranks_here().max(1))),

@@ -4,8 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use isthmus_armci::life::job;
-use isthmus_armci::memory::{self, Shown};
-use isthmus_armci::{group, reduction};
+use isthmus_armci::{group, memory, reduction};
 
 use crate::array::{Array, LaidOut, Memory, Plan};
 use crate::error::{Error, Result};
@@ -16,14 +15,11 @@ use crate::local::as_bytes;
 #[derive(Debug)]
 struct Taken {
     group: i32,
-    /// By member of the group.
-    blocks: Vec<Shown>,
+    /// By member of the group: address here, and bytes.
+    blocks: Vec<(usize, u64)>,
     /// The caller's.
     own: usize,
 }
-
-// SAFETY: the addresses are only numbers until somebody accesses an array there.
-unsafe impl Send for Taken {}
 
 static TAKEN: Mutex<Vec<Taken>> = Mutex::new(Vec::new());
 
@@ -47,7 +43,10 @@ pub fn take(kind: Kind, count: i32, number: i32) -> Result<*mut u8> {
     let own = group.me().map_or(std::ptr::null_mut(), |me| blocks[me].address);
     taken().push(Taken {
         group: number,
-        blocks,
+        blocks: blocks
+            .iter()
+            .map(|block| (block.address.expose_provenance(), block.length))
+            .collect(),
         own: own.expose_provenance(),
     });
     Ok(own)
@@ -111,9 +110,7 @@ pub fn assemble(like: &Array, name: String, at: *mut u8) -> Result<Array> {
             .find(|taken| taken.own == at.addr() && taken.group == number);
         found.map(|taken| taken.blocks.clone())
     };
-    let own = found
-        .as_ref()
-        .and_then(|blocks| Some(blocks[laid_out.group.me()?].length));
+    let own = found.as_ref().and_then(|blocks| Some(blocks[laid_out.group.me()?].1));
     agree(&laid_out, own.is_some_and(|own| own >= laid_out.bytes), || {
         let needs = laid_out.bytes;
         format!(
@@ -122,9 +119,7 @@ pub fn assemble(like: &Array, name: String, at: *mut u8) -> Result<Array> {
     })?;
     let blocks = found.unwrap_or_default();
     let parts = laid_out.members.iter();
-    let parts = parts
-        .map(|member| blocks[*member].address.expose_provenance())
-        .collect();
+    let parts = parts.map(|member| blocks[*member].0).collect();
     laid_out.with(parts, Memory::Taken(at.expose_provenance()))
 }
 

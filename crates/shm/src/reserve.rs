@@ -43,7 +43,8 @@ fn left() -> u64 {
     memory::available().saturating_sub(SPARE)
 }
 
-/// Back `[at, at + length)` of the file with memory. Blocks no longer than the kernel takes to find it. On an error, some may have been found.
+/// Back `[at, at + length)` of the file with memory. Blocks no longer than the kernel takes to find it. On an error, some may have been
+/// found.
 pub(crate) fn reserve(fd: &OwnedFd, at: u64, length: u64) -> Result<(), Error> {
     memfd::reserve(fd, at, length).map_err(|error| match error.errno {
         errno::EFBIG => Error::Exhausted {
@@ -108,28 +109,23 @@ impl<'a> Counted<'a> {
             drop(counted);
             loop {
                 let (others, left) = (taking.load(Ordering::SeqCst), left());
-                if wanted < left && others.saturating_add(wanted) < left {
+                let is_late = begin.elapsed() > MOST;
+                if others.saturating_add(wanted) < left && !is_late {
                     break;
                 }
                 // Those who try in vain count for a moment only.
                 if others < least {
                     (since, least) = (Instant::now(), others);
                 }
-                if wanted >= left || since.elapsed() > STANDSTILL || begin.elapsed() > MOST {
+                if is_late || wanted >= left || since.elapsed() > STANDSTILL {
                     return Err(Error::Exhausted {
                         wanted,
-                        left: left.saturating_sub(least.min(others)),
+                        left: left.saturating_sub(least),
                         limit: LIMIT,
                     });
                 }
+                // Those who wait together do not look together.
                 std::thread::sleep(LOOK * (1 + std::process::id() % 4));
-            }
-            if begin.elapsed() > MOST {
-                return Err(Error::Exhausted {
-                    wanted,
-                    left: left().saturating_sub(taking.load(Ordering::SeqCst)),
-                    limit: LIMIT,
-                });
             }
         }
     }

@@ -15,8 +15,8 @@ use crate::memory::arena::Arena;
 
 /// Rings that are looked at in every round of progress; the others ring the doorbell.
 const MAX_POLLED: usize = 16;
-/// So often at least, and four times for each ring that there is, peers whose rings are not looked at have rung before one of them may take the place of a peer that was silent meanwhile:
-/// that takes a fence of every process, which is a system call and interrupts them all.
+/// So often at least, and four times for each ring that there is, peers whose rings are not looked at have rung before one of them may take
+/// the place of a peer that was silent meanwhile: that takes a fence of every process, which is a system call and interrupts them all.
 const KNOCKS: u32 = 64;
 
 /// All channels of this process.

@@ -285,13 +285,14 @@ fn make(comm: &Comm, flavor: Flavor, hints: Result<Hints>, brought: Result<Broug
     let seats: Option<Box<[Seat]>> = seats
         .map(|(member, told)| seat(told, away.is_none() || node_of(member) == node_of(rank), plan))
         .collect();
-    let (own, brought, hints) = (own?, brought?, hints?);
     let Some(seats) = seats else {
+        undo();
         return Err(fail!(
             Intern,
             "a rank's part of the window lies outside the job's memory"
         ));
     };
+    let (own, brought, hints) = (own?, brought?, hints?);
     if let Some(away) = &mut away {
         away.attended = Attended::begin();
     }
