@@ -5,7 +5,8 @@
  * KIND is a name of the table below; SIZE is of a message, of a rank's contribution, or nothing that matters. Messages go
  * between ranks 0 and 1, 2 and 3 and so on, all at the same time. What is both sent and awaited by both partners counts
  * whole, what goes there and back half. Partitioned messages are of MPI-4: a library that has none fails in their cell.
- * Messages are checked before and after the timing of each cell. */
+ * What a partner has sent is checked before and after the timing of each cell, in kinds that leave it in `incoming` (`moves` in the table):
+ * bursts, scans and neighbourhoods are not checked. */
 #define _GNU_SOURCE
 #include "calls.h"
 #include "calls_messages.h"
