@@ -1,5 +1,6 @@
 //! Global Arrays: every program of `tests/ga` on as many ranks as its first line says.
 
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
@@ -32,7 +33,11 @@ fn main() -> ExitCode {
     let missing = Trial::test("without ScaLAPACK an error names the package", || {
         names_the_package().map_err(|error| format!("{error:#}").into())
     });
-    let trials = trials.chain(headers).chain(solvers).chain([missing]);
+    let names = Trial::test(
+        "each name of Global Arrays 5.9 is declared, and linked with its profiling name",
+        || has_all_names().map_err(|error| format!("{error:#}").into()),
+    );
+    let trials = trials.chain(headers).chain(solvers).chain([missing, names]);
     libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
 }
 
@@ -99,6 +104,48 @@ fn is_accepted(header: &str, compiler: &str, language: &str, standard: &str) -> 
         String::from_utf8_lossy(&output.stderr)
     );
     Ok(())
+}
+
+/// A program that names each function of `standard/ga.txt`, as declared by the headers.
+fn has_all_names() -> Result<()> {
+    const LEAST: usize = 479;
+    let list = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../standard/ga.txt"))?;
+    let names = list.lines().filter(|line| !line.starts_with('#'));
+    let names: Vec<&str> = names.filter_map(|line| line.split_whitespace().next()).collect();
+    let of_arrays = names
+        .iter()
+        .filter(|name| name.starts_with("GA_") || name.starts_with("NGA_"))
+        .count();
+    ensure!(of_arrays >= LEAST, "{of_arrays} names of Global Arrays, of {LEAST}");
+    let declared = names.iter().map(|name| format!("    (void (*)(void)){name},\n"));
+    let profiled = names.iter().map(|name| format!("extern void P{name}(void);\n"));
+    let profiled = profiled.collect::<String>();
+    let pointers = names.iter().map(|name| format!("    P{name},\n")).collect::<String>();
+    let source = scratch("ga")?.join("names.c");
+    std::fs::write(
+        &source,
+        format!(
+            "#include <ga.h>\n#include <macdecls.h>\n{profiled}typedef void (*any)(void);\n\
+             static const any all[] = {{\n{}{pointers}}};\n\
+             int main(void) {{\n    for (unsigned n = 0; n < sizeof all / sizeof *all; n++)\n        if (!all[n]) return 1;\n    return 0;\n}}\n",
+            declared.collect::<String>()
+        ),
+    )?;
+    let program = source.with_extension("");
+    let output = Command::new(command("mpicc"))
+        .args(["-std=c99", "-Wl,-z,now"])
+        .arg(&source)
+        .arg("-o")
+        .arg(&program)
+        .arg("-lga")
+        .output()
+        .context("cannot run mpicc")?;
+    ensure!(
+        output.status.success(),
+        "it says:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Run::mpiexec("-n 1").arg(program).succeed().map(drop)
 }
 
 fn run(name: &str, ranks: &str) -> Result<(), Failed> {

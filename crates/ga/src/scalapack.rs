@@ -46,9 +46,7 @@ pub(crate) unsafe fn function<F: Copy>(name: &str) -> Result<F> {
     let library = library().as_ref().map_err(unusable)?;
     // SAFETY: the caller's promise.
     let found = unsafe { library.get::<F>(format!("{name}\0").as_bytes()) };
-    found
-        .map(|symbol| *symbol)
-        .map_err(|error| unusable(&error.to_string()))
+    found.map(|symbol| *symbol).map_err(|error| unusable(error.to_string()))
 }
 
 fn unusable(why: impl ToString) -> Error {
@@ -176,7 +174,7 @@ impl Grid {
         type Handle = unsafe extern "C" fn(c_int) -> c_int;
         type Init = unsafe extern "C" fn(*mut c_int, *const c_char, c_int, c_int);
         type Info = unsafe extern "C" fn(c_int, *mut c_int, *mut c_int, *mut c_int, *mut c_int);
-        let rows = (1..=ranks.len()).filter(|rows| ranks.len() % rows == 0);
+        let rows = (1..=ranks.len()).filter(|rows| ranks.len().is_multiple_of(*rows));
         let rows = rows.take_while(|rows| rows * rows <= ranks.len()).last().unwrap_or(1);
         let columns = ranks.len() / rows;
         let (mut world, mut members, mut communicator) = (0, 0, 0);
