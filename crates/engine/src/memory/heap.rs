@@ -18,8 +18,8 @@ pub use isthmus_shm::Place;
 use isthmus_shm::{Offset, Registry, Segment, registry, segment};
 
 use crate::membership::boot::{State, state};
-pub use crate::memory::huge_pages::HugePages;
 use crate::memory::huge_pages;
+pub use crate::memory::huge_pages::HugePages;
 use crate::{Error, counters};
 
 const PAGE: u64 = 4096;

@@ -43,7 +43,13 @@ impl Pool {
 
     /// Map the segment, with this file from the offset `from` on. `None`: there are no addresses for it, or they are not at the beginning of a huge
     /// page.
-    pub(super) fn map(segment: &OwnedFd, file: OwnedFd, from: u64, length: u64, hint: usize) -> Option<(Mapping, Self)> {
+    pub(super) fn map(
+        segment: &OwnedFd,
+        file: OwnedFd,
+        from: u64,
+        length: u64,
+        hint: usize,
+    ) -> Option<(Mapping, Self)> {
         let mapping = Mapping::shared_near(segment, (from + length) as usize, hint).ok()?;
         let first = mapping.base().addr().get() as u64 + from;
         if !first.is_multiple_of(huge::BYTES) {
@@ -88,9 +94,7 @@ impl Segment {
     pub fn take_from_pool(&self, length: u64) -> Result<Offset, Error> {
         let length = length.next_multiple_of(huge::BYTES);
         let Header {
-            pool_next,
-            pool_limit,
-            ..
+            pool_next, pool_limit, ..
         } = self.header();
         let most = || self.pool.as_ref().map_or(0, |_| pool_limit.load(Ordering::SeqCst));
         let exhausted = |next: u64| Error::Exhausted {
