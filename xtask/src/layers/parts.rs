@@ -80,6 +80,12 @@ fn check(house: &House, files: &[(ModulePath, String)]) -> Vec<String> {
         .map(|(_, root)| root.reexports())
         .unwrap_or_default();
 
+    let mut own_modules: BTreeSet<&str> = files
+        .iter()
+        .filter_map(|(module, _)| module.first().map(String::as_str))
+        .collect();
+    own_modules.extend(heights.keys().filter_map(|part| part.split("::").next()));
+
     let mut used = BTreeSet::new();
     for (module, named) in imports {
         if module.is_empty() {
@@ -100,7 +106,11 @@ fn check(house: &House, files: &[(ModulePath, String)]) -> Vec<String> {
                 Some(first) if heights.contains_key(first.as_str()) || has_part_within(first, &heights) => {
                     target.clone()
                 }
-                Some(first) => reexports.get(first).cloned().unwrap_or_default(),
+                Some(first) => match reexports.get(first) {
+                    // Of another crate: the layers of crates say whether that may be.
+                    Some(origin) if !own_modules.contains(origin[0].as_str()) => continue,
+                    origin => origin.cloned().unwrap_or_default(),
+                },
                 None => continue,
             };
             let its = if target.is_empty() {
@@ -214,6 +224,16 @@ mod tests {
             .len(),
             1
         );
+    }
+
+    #[test]
+    fn what_the_root_takes_from_another_crate_is_no_part() {
+        let files = [
+            ("channel::ring", "use crate::fail;"),
+            ("", "use other_crate::fail; use protocol::send;"),
+            ("protocol::send", ""),
+        ];
+        assert_eq!(wrong(&HOUSE, &files), [""; 0]);
     }
 
     #[test]
