@@ -107,7 +107,40 @@ const HOUSES: &[House] = &[
         ],
         upward: &[("link", "shared"), ("team", "shared")],
     },
+    House {
+        sources: "crates/mpi/src",
+        order: &[
+            &["constants", "counts", "error", "tool"],
+            &["process", "handle"],
+            &["status", "attribute", "errhandler", "info"],
+            &["abi_info", "group"],
+            &["comm"],
+            &["datatype", "liveness"],
+            &["op", "completion"],
+            &["coll::check", "request"],
+            &["p2p"],
+            &["probe", "comm::agreement"],
+            &["comm::inter"],
+            &["comm::split", "comm::create"],
+            &["topology", "comm::free", "comm::world"],
+            &["coll"],
+            &["win", "comm::idup", "topology::distributed"],
+            &["environment"],
+            &["session"],
+            &["errhandler::raise"],
+            &["errhandler::objects"],
+        ],
+        upward: &[
+            ("comm", "coll::check"),
+            ("comm", "liveness"),
+            ("comm", "topology"),
+            ("p2p::buffered", "session"),
+        ],
+    },
 ];
+
+/// Crates without parts, in which no files may import one another in a circle.
+const WITHOUT_CIRCLES: &[&str] = &["crates/cli/src", "xtask/src", "fuzz/src", "crates/datatype/src"];
 
 #[derive(Deserialize)]
 struct Metadata {
@@ -140,6 +173,9 @@ pub fn run(_arguments: &[String]) -> Result<()> {
     let mut wrong = violations(&metadata);
     for house in HOUSES {
         wrong.extend(parts::violations(house)?);
+    }
+    for sources in WITHOUT_CIRCLES {
+        wrong.extend(parts::circles(sources)?);
     }
     if !wrong.is_empty() {
         bail!("{}", wrong.join("\n"));
