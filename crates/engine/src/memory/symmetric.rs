@@ -8,12 +8,12 @@ pub mod size;
 
 use std::ptr::NonNull;
 
-use isthmus_os::mmap;
+use isthmus_os::{huge, mmap};
 use isthmus_shm::{Offset, Segment, directory, doorbell};
 
 use crate::memory::heap;
 use crate::types::Peer;
-use crate::{Error, Result, counters};
+use crate::{Error, Result, counters, tunables};
 
 const PAGE: u64 = 4096;
 
@@ -52,7 +52,11 @@ impl Piece {
     pub fn take(length: u64) -> Result<Self> {
         let segment = segment()?;
         let length = length.next_multiple_of(PAGE);
-        let Offset(at) = segment.take(length)?;
+        // From the beginning of a huge page on, where there is room for one.
+        let at = match length < huge::BYTES {
+            true => segment.take(length)?.0,
+            false => segment.take(length + huge::BYTES)?.0.next_multiple_of(huge::BYTES),
+        };
         segment.lend(Offset(at), length);
         Ok(Self { segment, at, length })
     }
@@ -92,8 +96,17 @@ impl Piece {
         let end = (from + length).next_multiple_of(PAGE).min(self.length);
         if first < end {
             self.segment.back(Offset(self.at + first), end - first)?;
+            self.prefer_huge(first, end - first);
         }
         Ok(())
+    }
+
+    /// Symmetric memory is made of huge pages at once where it is large (docs/decisions/0087), unless the tunable says no.
+    fn prefer_huge(&self, from: u64, length: u64) {
+        if length >= huge::BYTES && tunables::HUGE_PAGES.get().is_none_or(|word| word != "off") {
+            let bytes = self.segment.prefer_huge(Offset(self.at + from), length, true);
+            counters::HUGE_BYTES.add(bytes);
+        }
     }
 
     /// Give memory back: whole pages within part of it, which read as zeros then.
@@ -136,6 +149,11 @@ pub struct Bells {
 impl Bells {
     pub(crate) fn new(segment: &'static Segment, fence_needed: bool) -> Self {
         Self { segment, fence_needed }
+    }
+
+    /// Must a writer fence between writing something and looking whether somebody waits for it? Else whoever waits does it for all.
+    pub fn fence_needed(&self) -> bool {
+        self.fence_needed
     }
 
     /// Between writing something and looking whether somebody waits for it.
