@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Result, bail};
 
-use crate::process;
+use crate::{kmod, process};
 
 /// Something that must be there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +26,14 @@ pub enum Tool {
     Libfabric,
     /// Slurm's daemons and commands.
     Slurm,
+    /// An emulator of whole machines.
+    Qemu,
+    /// A kernel with its headers.
+    Kernel,
+    /// A shell and its commands that need no libraries.
+    BusyBox,
+    /// What works with binary files: `strip`.
+    Binutils,
 }
 
 impl Tool {
@@ -39,6 +47,10 @@ impl Tool {
             Self::Python => "Python 3 with venv and headers",
             Self::Libfabric => "libfabric",
             Self::Slurm => "Slurm",
+            Self::Qemu => "qemu for x86",
+            Self::Kernel => "a Linux image with its headers",
+            Self::BusyBox => "a static busybox",
+            Self::Binutils => "strip",
         }
     }
 
@@ -59,6 +71,10 @@ impl Tool {
                 "slurm-wlm-basic-plugins",
                 "munge",
             ],
+            Self::Qemu => &["qemu-system-x86"],
+            Self::Kernel => &["linux-image-amd64", "linux-headers-amd64", "make", "gcc"],
+            Self::BusyBox => &["busybox-static"],
+            Self::Binutils => &["binutils"],
         }
     }
 
@@ -84,6 +100,10 @@ impl Tool {
             }
             Self::Libfabric => has_library("libfabric.so.1"),
             Self::Slurm => ["munged", "slurmctld", "slurmd", "srun"].into_iter().all(found),
+            Self::Qemu => found(kmod::QEMU),
+            Self::Kernel => found("make") && found("gcc") && kmod::kernel().is_some(),
+            Self::BusyBox => std::path::Path::new(kmod::BUSYBOX).exists(),
+            Self::Binutils => found("strip"),
         }
     }
 }
