@@ -74,9 +74,10 @@ fn main() -> ExitCode {
             said(optimised(pes))
         }));
     }
-    trials.push(Trial::test("a profiling library hears of calls that are done in place", || {
-        said(profiled())
-    }));
+    trials.push(Trial::test(
+        "a profiling library hears of calls that are done in place",
+        || said(profiled()),
+    ));
     trials.push(Trial::test("mpi first", || said(run("both.c", "4", "first", &[]))));
     for pes in ["1", "2", "4"] {
         trials.push(Trial::test(

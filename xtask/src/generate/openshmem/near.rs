@@ -60,11 +60,23 @@ const END: &str = "
 
 /// Routines without a call: what they do at `at`, and whether they write there.
 const ROUTINES: [(&str, &str, bool); 16] = [
-    ("p", "ISTHMUS_SHMEM_IN_ORDER; __atomic_store(at, &value, __ATOMIC_RELAXED)", true),
-    ("g", "ISTHMUS_SHMEM_IN_ORDER; __atomic_load(at, &answer, __ATOMIC_RELAXED); ISTHMUS_SHMEM_IN_ORDER", false),
+    (
+        "p",
+        "ISTHMUS_SHMEM_IN_ORDER; __atomic_store(at, &value, __ATOMIC_RELAXED)",
+        true,
+    ),
+    (
+        "g",
+        "ISTHMUS_SHMEM_IN_ORDER; __atomic_load(at, &answer, __ATOMIC_RELAXED); ISTHMUS_SHMEM_IN_ORDER",
+        false,
+    ),
     ("atomic_fetch", "__atomic_load(at, &answer, __ATOMIC_SEQ_CST)", false),
     ("atomic_set", "__atomic_store(at, &value, __ATOMIC_SEQ_CST)", true),
-    ("atomic_swap", "answer = __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST)", true),
+    (
+        "atomic_swap",
+        "answer = __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST)",
+        true,
+    ),
     (
         "atomic_compare_swap",
         "answer = cond; __atomic_compare_exchange_n(at, &answer, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)",
@@ -75,11 +87,31 @@ const ROUTINES: [(&str, &str, bool); 16] = [
     ("atomic_and", "__atomic_fetch_and(at, value, __ATOMIC_SEQ_CST)", true),
     ("atomic_or", "__atomic_fetch_or(at, value, __ATOMIC_SEQ_CST)", true),
     ("atomic_xor", "__atomic_fetch_xor(at, value, __ATOMIC_SEQ_CST)", true),
-    ("atomic_fetch_inc", "answer = __atomic_fetch_add(at, 1, __ATOMIC_SEQ_CST)", true),
-    ("atomic_fetch_add", "answer = __atomic_fetch_add(at, value, __ATOMIC_SEQ_CST)", true),
-    ("atomic_fetch_and", "answer = __atomic_fetch_and(at, value, __ATOMIC_SEQ_CST)", true),
-    ("atomic_fetch_or", "answer = __atomic_fetch_or(at, value, __ATOMIC_SEQ_CST)", true),
-    ("atomic_fetch_xor", "answer = __atomic_fetch_xor(at, value, __ATOMIC_SEQ_CST)", true),
+    (
+        "atomic_fetch_inc",
+        "answer = __atomic_fetch_add(at, 1, __ATOMIC_SEQ_CST)",
+        true,
+    ),
+    (
+        "atomic_fetch_add",
+        "answer = __atomic_fetch_add(at, value, __ATOMIC_SEQ_CST)",
+        true,
+    ),
+    (
+        "atomic_fetch_and",
+        "answer = __atomic_fetch_and(at, value, __ATOMIC_SEQ_CST)",
+        true,
+    ),
+    (
+        "atomic_fetch_or",
+        "answer = __atomic_fetch_or(at, value, __ATOMIC_SEQ_CST)",
+        true,
+    ),
+    (
+        "atomic_fetch_xor",
+        "answer = __atomic_fetch_xor(at, value, __ATOMIC_SEQ_CST)",
+        true,
+    ),
 ];
 
 /// What is done, if the function is one of these.
@@ -103,7 +135,12 @@ pub fn render(table: &Table) -> String {
         let c = &function.of.expect("it has a body").c;
         let name = &function.name;
         let object = &function.routine.parameters[0].name;
-        let passed: Vec<&str> = function.routine.parameters.iter().map(|one| one.name.as_str()).collect();
+        let passed: Vec<&str> = function
+            .routine
+            .parameters
+            .iter()
+            .map(|one| one.name.as_str())
+            .collect();
         let passed = passed.join(", ");
         let returns = function.routine.returns != "void";
         let slow = format!("isthmus_shmem_calls_{name}");
