@@ -221,9 +221,7 @@ fn profiled() -> Result<()> {
     build(&[], "profiled.c", &program)?;
     on_pes("2", &program).succeed()?;
     let run = on_pes("2", &program).words("counted");
-    run.env("LD_PRELOAD", library.display().to_string())
-        .succeed()
-        .map(drop)
+    run.env("LD_PRELOAD", library.display().to_string()).succeed().map(drop)
 }
 
 /// A program with a library of its own.
