@@ -224,8 +224,9 @@ texts! {
     MEMORY_ALLOC_KINDS = "memory_alloc_kinds", "Kinds of memory that the program asks support for, as system,mpi:alloc_mem (mpiexec -memory-alloc-kinds).";
     MECHANISM = "mechanism", "How large messages travel where they can: ring, cma (cma_read, cma_write or cma_both say which side copies), kmod, mapped, vmsplice, writev or loopback; not set: what is learned to be fastest.";
     TUNING = "tuning", "A file of `isthmus tune --mechanisms`: which mechanism large messages take, by size; not set: ~/.config/isthmus/tuning, if it is there; none: no file.";
-    HUGE_PAGES = "huge_pages", "Huge pages for memory that peers map, 2M and more at a time: auto (as the machine's settings say), thp (made at once, whatever they say), hugetlb (as thp: the pool is not used yet) or off.";
+    HUGE_PAGES = "huge_pages", "Huge pages for memory that peers map, 2M and more at a time: auto (as the machine's settings say), thp (made at once, whatever they say; rings, too), hugetlb (from the machine's pool, and as thp where it has no more) or off.";
     GA_GHOSTS = "ga_ghosts", "How Global Arrays fill margins: direct (each piece from its owner), shift (dimension by dimension) or auto (what is faster in the first updates; if not set).";
+    GA_LINEAR = "ga_linear", "What solves Global Arrays' equations and eigenproblems: scalapack (all processes), lapack (the first one) or auto (scalapack for 256 rows and more, where it is there; if not set).";
     COLLECTIVES = "collectives", "Algorithms to use, the same on all ranks, as allreduce:ring,bcast@64K-:binomial, or @FILE with such rules (isthmus info --collectives).";
     FAULT = "fault", "What is to go wrong, for tests: rules such as push:EPERM, cma.pull:EFAULT:after=7 or memory:ENOMEM:after=9 (isthmus_transfer::fault).";
 }
