@@ -108,7 +108,16 @@ impl Endpoint {
             let ep = self.ep.as_ptr();
             let description = region.map_or(std::ptr::null_mut(), |region| region.as_ref().mem_desc);
             let remote = base.wrapping_add(offset);
-            ((*(*ep).rma).read)(ep, into.cast(), length, description, from.address(), remote, key, operation)
+            ((*(*ep).rma).read)(
+                ep,
+                into.cast(),
+                length,
+                description,
+                from.address(),
+                remote,
+                key,
+                operation,
+            )
         };
         if code == 0 {
             return Ok(Sent::Going);

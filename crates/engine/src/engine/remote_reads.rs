@@ -71,10 +71,17 @@ impl Engine {
     /// given up what is under way.
     pub fn end_reads(&mut self, peer: u32) {
         let began = Instant::now();
-        while !self.channels.network_mut().is_none_or(|network| network.end_reads(peer)) {
+        while !self
+            .channels
+            .network_mut()
+            .is_none_or(|network| network.end_reads(peer))
+        {
             self.take_frames();
             if began.elapsed() > LAST_READS {
-                let why = format!("isthmus: rank {}: reads from rank {peer}, which has failed, do not end", self.me);
+                let why = format!(
+                    "isthmus: rank {}: reads from rank {peer}, which has failed, do not end",
+                    self.me
+                );
                 self.abort(1, &why);
             }
         }

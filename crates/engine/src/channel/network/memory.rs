@@ -148,7 +148,8 @@ impl Network {
         // SAFETY: the receive's pending buffer has room for `end` bytes, and is left alone until all that is under way is over.
         let sent = unsafe {
             let into = read.into.add(read.next as usize);
-            self.endpoint.read(from, remote, (into, length as usize), at as u64 | length << 16)
+            self.endpoint
+                .read(from, remote, (into, length as usize), at as u64 | length << 16)
         };
         match sent {
             Ok(Sent::Going) => {
