@@ -17,7 +17,7 @@ static int is_shared(const void *address) {
     while (fgets(line, sizeof line, maps)) {
         unsigned long begin, end;
         if (sscanf(line, "%lx-%lx", &begin, &end) == 2 && (uintptr_t)address >= begin && (uintptr_t)address < end)
-            found = strstr(line, "isthmus-job") != NULL;
+            found = strstr(line, "isthmus-job") || strstr(line, "isthmus-pool");
     }
     fclose(maps);
     return found;

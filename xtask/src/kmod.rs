@@ -33,6 +33,29 @@ pub fn headers(release: &str) -> PathBuf {
     Path::new("/lib/modules").join(release).join("build")
 }
 
+/// The emulator that tests the module.
+pub const QEMU: &str = "qemu-system-x86_64";
+/// What is in the emulated machine beside our programs.
+pub const BUSYBOX: &str = "/bin/busybox";
+
+/// A kernel whose image and headers are here.
+pub struct Kernel {
+    pub release: String,
+    pub image: PathBuf,
+}
+
+/// The newest of them, by name.
+pub fn kernel() -> Option<Kernel> {
+    let images = std::fs::read_dir("/boot").into_iter().flatten().flatten();
+    let kernels = images.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let release = name.strip_prefix("vmlinuz-")?.to_owned();
+        let image = entry.path();
+        headers(&release).exists().then_some(Kernel { release, image })
+    });
+    kernels.max_by(|a, b| a.release.cmp(&b.release))
+}
+
 /// Build it outside the sources; where the module is.
 pub fn build(release: &str) -> Result<PathBuf> {
     if !headers(release).exists() {

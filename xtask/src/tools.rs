@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Result, bail};
 
-use crate::process;
+use crate::{kmod, process};
 
 /// Something that must be there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +24,18 @@ pub enum Tool {
     Python,
     /// The library of networks, found at run time.
     Libfabric,
+    /// Linear algebra on many processes, which Global Arrays find at run time.
+    Scalapack,
     /// Slurm's daemons and commands.
     Slurm,
+    /// An emulator of whole machines.
+    Qemu,
+    /// A kernel with its headers.
+    Kernel,
+    /// A shell and its commands that need no libraries.
+    BusyBox,
+    /// What works with binary files: `strip`.
+    Binutils,
 }
 
 impl Tool {
@@ -38,7 +48,12 @@ impl Tool {
             Self::Clang => "libclang",
             Self::Python => "Python 3 with venv and headers",
             Self::Libfabric => "libfabric",
+            Self::Scalapack => "ScaLAPACK for MPICH's ABI",
             Self::Slurm => "Slurm",
+            Self::Qemu => "qemu for x86",
+            Self::Kernel => "a Linux image with its headers",
+            Self::BusyBox => "a static busybox",
+            Self::Binutils => "strip",
         }
     }
 
@@ -52,6 +67,7 @@ impl Tool {
             Self::Clang => &["libclang-dev"],
             Self::Python => &["python3", "python3-venv", "python3-dev"],
             Self::Libfabric => &["libfabric1"],
+            Self::Scalapack => &["libscalapack-mpich2.2", "libopenblas0-pthread"],
             Self::Slurm => &[
                 "slurmctld",
                 "slurmd",
@@ -59,6 +75,10 @@ impl Tool {
                 "slurm-wlm-basic-plugins",
                 "munge",
             ],
+            Self::Qemu => &["qemu-system-x86"],
+            Self::Kernel => &["linux-image-amd64", "linux-headers-amd64", "make", "gcc"],
+            Self::BusyBox => &["busybox-static"],
+            Self::Binutils => &["binutils"],
         }
     }
 
@@ -83,7 +103,12 @@ impl Tool {
                 python.status().is_ok_and(|status| status.success())
             }
             Self::Libfabric => has_library("libfabric.so.1"),
+            Self::Scalapack => has_library("libscalapack-mpich.so.2.2"),
             Self::Slurm => ["munged", "slurmctld", "slurmd", "srun"].into_iter().all(found),
+            Self::Qemu => found(kmod::QEMU),
+            Self::Kernel => found("make") && found("gcc") && kmod::kernel().is_some(),
+            Self::BusyBox => std::path::Path::new(kmod::BUSYBOX).exists(),
+            Self::Binutils => found("strip"),
         }
     }
 }
@@ -110,6 +135,15 @@ pub fn need(tools: &[Tool]) -> Result<()> {
     match missing.iter().find(|tool| !tool.is_there()) {
         Some(tool) => bail!("{} is still missing after {cure}", tool.name()),
         None => Ok(()),
+    }
+}
+
+/// Install what is missing where we may. What still is cannot be tried.
+pub fn want(tools: &[Tool]) {
+    if is_root()
+        && let Err(error) = need(tools)
+    {
+        println!("{error:#}");
     }
 }
 

@@ -214,18 +214,25 @@ fn huge_pages() -> Finding {
     let pool = huge::pool();
     let setting = huge::shared_memory_setting();
     let found = format!(
-        "shared memory: {}; pool: {} of {} pages free",
+        "transparent ones of shared memory: {}; pool: {} of {} pages free{}",
         setting.as_deref().unwrap_or("none by this kernel"),
         pool.free,
-        pool.pages
+        pool.pages,
+        if pool.left() > 0 {
+            ", which ISTHMUS_HUGE_PAGES=hugetlb takes"
+        } else {
+            ""
+        }
     );
     match setting.as_deref() {
+        _ if pool.left() > 0 => Finding::good(WHAT, found),
         Some("always" | "advise" | "within_size" | "force") => Finding::good(WHAT, found),
         _ => Finding::limited(
             WHAT,
             found,
             "a fault and an entry of the translation caches per 2 MiB instead of per 4 KiB: echo advise > \
-             /sys/kernel/mm/transparent_hugepage/shmem_enabled; or ISTHMUS_HUGE_PAGES=thp, which needs no such setting from Linux 6.1 on",
+             /sys/kernel/mm/transparent_hugepage/shmem_enabled; or ISTHMUS_HUGE_PAGES=thp, which needs no such setting from Linux 6.1 on; or \
+             sysctl vm.nr_hugepages=N and ISTHMUS_HUGE_PAGES=hugetlb",
         ),
     }
 }

@@ -3,13 +3,14 @@
 //! Owns pieces of the segment (arena, shared heap with its registry of addresses, boards, staging buffers), the description of a user's
 //! buffer, and unmatched payload. It knows nothing of channels.
 //!
-//! Offers: [`arena`] (small pieces), [`heap`] (memory for users), [`board`] and [`staging`] (for collectives), [`buffer`],
+//! Offers: [`arena`] (small pieces), [`heap`] (memory for users), [`huge_pages`] (what of it is in such), [`board`] and [`staging`] (for collectives), [`buffer`],
 //! [`payload`] and [`spare`].
 
 pub(crate) mod arena;
 pub(crate) mod board;
 pub(crate) mod buffer;
 pub mod heap;
+pub(crate) mod huge_pages;
 pub(crate) mod payload;
 pub(crate) mod spare;
 pub(crate) mod staging;

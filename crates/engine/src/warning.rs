@@ -30,6 +30,8 @@ pub enum Warning {
     HugePages,
     /// There are no huge pages.
     NoHugePages,
+    /// The pool of huge pages has not as many.
+    NoPool,
     /// `ISTHMUS_THREAD_LEVEL` is unclear.
     ThreadLevel,
 }

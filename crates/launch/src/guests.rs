@@ -30,6 +30,7 @@ pub fn run(ranks: u32) -> Result<u8> {
         .map_err(|limit| Failure::machine("keep so many ranks", format!("the hard limit of open files is {limit}")))?;
     let failed = |error| Failure::machine("make the job's shared memory", error);
     let segment = job::create(ranks, nonce).map_err(failed)?;
+    let pool = job::create_pool(&segment);
     let mut guests = Guests {
         door: Door::open(nonce, ranks)?,
         overview: Overview::of(&segment, nonce).map_err(failed)?,
@@ -43,7 +44,7 @@ pub fn run(ranks: u32) -> Result<u8> {
         .map_err(|error| Failure::machine("tell rank 0 of the job", error))?;
     loop {
         guests.wait()?;
-        guests.attend_visitors(&segment);
+        guests.attend_visitors(&segment, pool.as_ref());
         for rank in 0..guests.ranks.len() {
             if let Some(code) = guests.attend(rank) {
                 return Ok(code);
@@ -94,7 +95,7 @@ impl Guests {
         })
     }
 
-    fn attend_visitors(&mut self, segment: &OwnedFd) {
+    fn attend_visitors(&mut self, segment: &OwnedFd, pool: Option<&OwnedFd>) {
         loop {
             match self.door.visitor() {
                 Ok(None) => break,
@@ -109,7 +110,7 @@ impl Guests {
             match self.door.listen(&visitor) {
                 None => self.visitors.push(visitor),
                 Some(Asks::ToJoin(rank)) if matches!(self.ranks[rank as usize], Guest::Awaited) => {
-                    self.ranks[rank as usize] = Guest::Inside(visitor.welcome(size, segment));
+                    self.ranks[rank as usize] = Guest::Inside(visitor.welcome(size, segment, pool));
                 }
                 // A child that has inherited a rank's environment is a job of its own.
                 Some(_) => visitor.refuse(),

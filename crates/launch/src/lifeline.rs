@@ -96,12 +96,18 @@ pub enum Asks {
 }
 
 impl Visitor {
-    /// It joins: hand over the job segment.
-    pub fn welcome(self, size: u32, segment: &OwnedFd) -> Lifeline {
-        let launcher_pid = std::process::id();
-        let welcome = ToRank::Welcome { size, launcher_pid };
+    /// It joins: hand over the job segment, and its huge pages if it has any.
+    pub fn welcome(self, size: u32, segment: &OwnedFd, pool: Option<&OwnedFd>) -> Lifeline {
+        let welcome = ToRank::Welcome {
+            size,
+            launcher_pid: std::process::id(),
+            pool: pool.is_some(),
+        };
         // A process that died meanwhile shows as the end of its lifeline.
         let _ = socket::send(&self.socket, &welcome.encode(), Some(segment));
+        if pool.is_some() {
+            let _ = socket::send(&self.socket, &ToRank::Pool.encode(), pool);
+        }
         Lifeline {
             process: PidFd::open(self.pid).ok(),
             socket: self.socket,

@@ -150,6 +150,8 @@ fn supervise(
 /// One program that a rank runs after the other (`sh -c './a; ./b'`): those of the same turn share a world.
 struct Turn {
     segment: OwnedFd,
+    /// Huge pages, where the machine has set some aside.
+    pool: Option<OwnedFd>,
     overview: Overview,
 }
 
@@ -162,7 +164,12 @@ impl Turn {
         };
         let segment = segment.map_err(failed)?;
         let overview = Overview::of(&segment, nonce).map_err(failed)?;
-        Ok(Self { segment, overview })
+        let pool = job::create_pool(&segment);
+        Ok(Self {
+            segment,
+            pool,
+            overview,
+        })
     }
 }
 
@@ -450,7 +457,8 @@ impl Supervisor<'_> {
             self.tell_of_cards(turn);
         }
         self.ranks[rank].came = Instant::now();
-        self.ranks[rank].lifeline = Some(visitor.welcome(self.size, &self.turns[turn].segment));
+        let Turn { segment, pool, .. } = &self.turns[turn];
+        self.ranks[rank].lifeline = Some(visitor.welcome(self.size, segment, pool.as_ref()));
     }
 
     fn attend_rank(&mut self, rank: usize) {

@@ -8,9 +8,19 @@ use crate::signal;
 
 /// New, empty, close-on-exec; can grow, never shrink (so a mapped page never goes away below somebody's feet).
 pub fn create(name: &CStr) -> Result<OwnedFd> {
+    create_with(name, 0)
+}
+
+/// As [`create`], of huge pages of the usual size ([`crate::huge::BYTES`]) from the machine's pool. Offsets and lengths are whole ones. The
+/// pool is not asked before [`reserve`]; touching a page that is not reserved is a SIGBUS where the pool is empty.
+pub fn create_huge(name: &CStr) -> Result<OwnedFd> {
+    create_with(name, libc::MFD_HUGETLB | libc::MFD_HUGE_2MB)
+}
+
+fn create_with(name: &CStr, flags: libc::c_uint) -> Result<OwnedFd> {
     // SAFETY: the name is a C string.
     let fd = check("memfd_create", unsafe {
-        libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING)
+        libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING | flags)
     })?;
     // SAFETY: the descriptor is new and ours.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };

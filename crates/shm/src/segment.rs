@@ -12,11 +12,12 @@
 //!                                                      highest bit: in peace
 //! cards      ranks x Card                              only where ranks are on several nodes: see [`crate::card`]
 //! arena      everything else: rings, descriptors, revocations, agreements
+//! pool       from `pool_from` on, where the machine has set huge pages aside: see [`pool`]
 //! ```
 //!
 //! # Fields
 //! The header is written by the launcher before anybody maps the segment, but for `next`, `numbers` and `taking`, which anybody
-//! adds to, `limit`, which anybody lowers while joining, and the heads of the lists of [`crate::revocation`],
+//! adds to, `limit` and `pool_limit`, which anybody lowers while joining, and the heads of the lists of [`crate::revocation`],
 //! [`crate::agreement`] and [`crate::directory`]. The failures and their number are written by the launcher only. An inbox word `[r][s]` is written
 //! by `s` only, but that `r` takes letters out.
 //!
@@ -28,19 +29,23 @@
 //! The descriptor is sealed against shrinking; memory is reserved (`fallocate`) before use, so that a full machine is
 //! an error and never a SIGBUS. A process killed in mid-allocation leaks its chunk until the job ends, and stops nobody.
 
+mod pool;
+
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 
 use isthmus_os::mmap::Mapping;
 use isthmus_os::{checker, cpu, huge, limits, memfd};
 
+use self::pool::Pool;
+pub use self::pool::create_pool;
 use crate::card::Card;
 use crate::reserve;
 use crate::slot::Slot;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 const MAGIC: u64 = 0x5355_4d48_5453_4901; // "\x01ISTHMUS"
-const LAYOUT_VERSION: u32 = 10;
+const LAYOUT_VERSION: u32 = 11;
 const PAGE: u64 = 4096;
 /// Address space a job may grow into; only what is reserved costs memory.
 const LIMITS: [u64; 4] = [64 << 30, 16 << 30, 2 << 30, 256 << 20];
@@ -114,6 +119,12 @@ struct Header {
     taking: AtomicU64,
     /// Bytes that the job could have when it was made.
     memory: u64,
+    /// Where huge pages from the machine's pool begin.
+    pool_from: u64,
+    /// Bytes of addresses for them; 0: there are none, or somebody cannot map them.
+    pool_limit: AtomicU64,
+    /// Of these, what has been taken.
+    pool_next: AtomicU64,
 }
 
 /// A mapped job segment.
@@ -132,6 +143,10 @@ pub struct Segment {
     /// Bytes that this process can access: all, but where a checker runs, which would read the rest in search of pointers, and
     /// so make a page of each hole.
     open: AtomicU64,
+    /// Huge pages from the machine's pool.
+    pool: Option<Pool>,
+    /// Bytes of the mapping before those.
+    ordinary: u64,
 }
 
 /// Of an entry in the list of failures.
@@ -235,6 +250,9 @@ pub fn create_on(ranks: u32, nonce: [u8; 16], nodes: Option<&Nodes>) -> Result<O
         said: AtomicU64::new(0),
         taking: AtomicU64::new(0),
         memory,
+        pool_from: limit,
+        pool_limit: AtomicU64::new(0),
+        pool_next: AtomicU64::new(0),
     };
     // SAFETY: the first page is reserved and mapped, nobody else has the descriptor yet.
     unsafe { mapping.base().cast::<Header>().write(header) };
@@ -278,6 +296,8 @@ struct Facts {
     nodes: u16,
     node: u16,
     limit: u64,
+    pool_from: u64,
+    pool_limit: u64,
 }
 
 fn clone_failed(error: std::io::Error) -> isthmus_os::Error {
@@ -311,6 +331,8 @@ fn inspect(fd: &OwnedFd, nonce: [u8; 16]) -> Result<Facts, Error> {
         nodes,
         node,
         limit,
+        pool_from: header.pool_from,
+        pool_limit: header.pool_limit.load(Ordering::SeqCst),
     })
 }
 
@@ -318,14 +340,31 @@ impl Segment {
     /// Map the segment that [`create`] made with this nonce. A process that can map less of it than the others
     /// (`ulimit -v`) makes everybody use less.
     pub fn attach(fd: OwnedFd, nonce: [u8; 16]) -> Result<Self, Error> {
+        Self::attach_with(fd, None, nonce)
+    }
+
+    /// As [`Self::attach`], with the file of huge pages that [`create_pool`] made. A process that has none, or cannot map it, makes everybody do
+    /// without.
+    pub fn attach_with(fd: OwnedFd, pool: Option<OwnedFd>, nonce: [u8; 16]) -> Result<Self, Error> {
         let facts = inspect(&fd, nonce)?;
         let checked = checker::is_present();
         let most = match checked {
             true => facts.limit.min(LIMIT_OF_CHECKED),
             false => largest_mapping(&fd, facts.limit)?,
         };
-        let mapping = Mapping::shared_near(&fd, most as usize, usual_base(nonce))?;
-        let segment = Self::map(mapping, fd, &facts);
+        // A checker keeps a book of every page; and who can map less than others has no addresses for more.
+        let pool = pool.filter(|_| !checked && most == facts.limit && facts.pool_limit > 0);
+        let base = usual_base(nonce);
+        let with_pool = pool.and_then(|file| Pool::map(&fd, file, facts.pool_from, facts.pool_limit, base));
+        let segment = match with_pool {
+            Some((mapping, pool)) => Self {
+                pool: Some(pool),
+                ordinary: most,
+                open: AtomicU64::new(most),
+                ..Self::map(mapping, fd, &facts)
+            },
+            None => Self::map(Mapping::shared_near(&fd, most as usize, base)?, fd, &facts),
+        };
         if checked {
             segment.close();
         }
@@ -341,6 +380,18 @@ impl Segment {
                 limit: "address space here, `ulimit -v`",
             });
         }
+        if segment.pool.is_none() && facts.pool_limit > 0 {
+            // SYNC: pool-limit
+            header.pool_limit.store(0, Ordering::SeqCst);
+            let taken = header.pool_next.load(Ordering::SeqCst);
+            if taken > 0 {
+                return Err(Error::Exhausted {
+                    wanted: taken,
+                    left: 0,
+                    limit: "huge pages that this process can map",
+                });
+            }
+        }
         Ok(segment)
     }
 
@@ -354,6 +405,8 @@ impl Segment {
     fn map(mapping: Mapping, fd: OwnedFd, facts: &Facts) -> Self {
         Self {
             open: AtomicU64::new(mapping.len() as u64),
+            ordinary: mapping.len() as u64,
+            pool: None,
             mapping,
             fd,
             ranks: facts.ranks,
@@ -368,7 +421,7 @@ impl Segment {
     /// Only what has been taken can be accessed from now on; [`Self::available`] makes it more. Before anybody uses it.
     fn close(&self) {
         let arena = self.arena;
-        let rest = self.mapping.len() as u64 - arena;
+        let rest = self.ordinary - arena;
         if self.mapping.open(arena as usize, rest as usize, false) {
             self.open.store(arena, Ordering::Relaxed);
         }
@@ -377,7 +430,7 @@ impl Segment {
     /// The first `end` bytes are asked for: how many can be accessed now.
     #[cold]
     fn open_up_to(&self, end: u64) -> u64 {
-        let end = end.next_multiple_of(STEP_OF_CHECKED).min(self.mapping.len() as u64);
+        let end = end.next_multiple_of(STEP_OF_CHECKED).min(self.ordinary);
         if self.mapping.open(0, end as usize, true) {
             self.open.fetch_max(end, Ordering::Relaxed);
         }
@@ -588,13 +641,21 @@ impl Segment {
 
     /// Put memory behind whole pages that were taken. What has memory keeps it. Blocks as [`Self::allocate`]; on an error, some may have been found.
     pub fn back(&self, at: Offset, length: u64) -> Result<(), Error> {
-        self.reserve(at.0, length)
+        match self.is_in_pool(at) {
+            // The pool is beside the memory that others could have.
+            true => {
+                let (file, at) = self.file(at.0);
+                reserve::reserve(file, at, length)
+            }
+            false => self.reserve(at.0, length),
+        }
     }
 
     /// Give the memory behind whole pages back to the machine; their addresses stay taken, and read as zeros. False: the
     /// machine does not want it.
     pub fn unback(&self, at: Offset, length: u64) -> bool {
-        memfd::punch(&self.fd, at.0, length).is_ok()
+        let (file, at) = self.file(at.0);
+        memfd::punch(file, at, length).is_ok()
     }
 
     /// Map whole pages that were taken a second time, at `address`, in place of whatever is there. Fails where the kernel refuses.
@@ -605,8 +666,9 @@ impl Segment {
         if self.range(at.0, length).is_none() {
             return Err(Error::Foreign);
         }
+        let (file, at) = self.file(at.0);
         // SAFETY: the caller's promise.
-        unsafe { isthmus_os::mmap::shared_at(&self.fd, at.0, length as usize, address) }?;
+        unsafe { isthmus_os::mmap::shared_at(file, at, length as usize, address) }?;
         Ok(())
     }
 
@@ -617,7 +679,8 @@ impl Segment {
 
     /// Memory that the segment uses, in bytes.
     pub fn memory(&self) -> Result<u64, Error> {
-        Ok(memfd::memory(&self.fd)?)
+        let pool = self.pool.as_ref().map_or(Ok(0), |pool| memfd::memory(pool.file()))?;
+        Ok(memfd::memory(&self.fd)? + pool)
     }
 
     /// Have `take` take `length` bytes of this process's own memory, unless as much is not left beside what ranks are taking of the
@@ -639,7 +702,7 @@ impl Segment {
     /// Move the end of what is taken.
     fn advance(&self, length: u64) -> Result<u64, Error> {
         let Header { next, limit, .. } = self.header();
-        let most = || limit.load(Ordering::SeqCst).min(self.mapping.len() as u64);
+        let most = || limit.load(Ordering::SeqCst).min(self.ordinary);
         let exhausted = |next: u64| Error::Exhausted {
             wanted: length,
             left: most().saturating_sub(next),
@@ -668,9 +731,12 @@ impl Segment {
     /// Let the huge pages that lie within these bytes be mapped as such: see [`Mapping::prefer_huge`]. Bytes that they are;
     /// 0: there are none, or the kernel makes none.
     pub fn prefer_huge(&self, at: Offset, length: u64, now: bool) -> u64 {
+        if self.is_in_pool(at) {
+            return length;
+        }
         let from = at.0.next_multiple_of(huge::BYTES);
         let end = (at.0 + length) / huge::BYTES * huge::BYTES;
-        let inside = from < end && end <= self.mapping.len() as u64;
+        let inside = from < end && end <= self.ordinary;
         match inside && self.mapping.prefer_huge(from as usize, (end - from) as usize, now) {
             true => end - from,
             false => 0,
@@ -695,8 +761,12 @@ impl Segment {
 
     /// Bytes that were taken from `offset` on; `None`: it is not within what can be taken.
     pub fn available(&self, offset: u64) -> Option<u64> {
+        if let Some(pool) = self.pool.as_ref().filter(|pool| offset >= pool.from()) {
+            let taken = self.header().pool_next.load(Ordering::Relaxed).min(pool.length());
+            return (pool.from() + taken).checked_sub(offset);
+        }
         let next = self.header().next.load(Ordering::Relaxed);
-        let mut taken = next.min(self.mapping.len() as u64);
+        let mut taken = next.min(self.ordinary);
         if taken > self.open.load(Ordering::Relaxed) {
             taken = taken.min(self.open_up_to(taken));
         }

@@ -12,11 +12,10 @@ use anyhow::{Context, Result, bail, ensure};
 
 use self::archive::Archive;
 use super::suite::Suite;
-use crate::kmod;
+use crate::kmod::{self, BUSYBOX, Kernel, QEMU};
 use crate::process::{cargo, quiet, root, target};
+use crate::tools::{self, Tool};
 
-const QEMU: &str = "qemu-system-x86_64";
-const BUSYBOX: &str = "/bin/busybox";
 const BUILD: Duration = Duration::from_secs(900);
 /// A minute on a machine with nothing else to do.
 const GUEST: Duration = Duration::from_secs(400);
@@ -97,36 +96,10 @@ fn complaints(said: &str) -> Result<()> {
     }
 }
 
-/// A kernel whose image and headers are here.
-struct Kernel {
-    release: String,
-    image: PathBuf,
-}
-
+/// All that the machine is made of: installed where we may.
 fn kernel() -> Result<Kernel> {
-    for (program, package) in [(QEMU, "qemu-system-x86"), ("make", "make"), ("gcc", "gcc")] {
-        let found = Command::new(program).arg("--version").output();
-        ensure!(found.is_ok(), "{program} is missing: apt-get install {package}");
-    }
-    ensure!(
-        Path::new(BUSYBOX).exists(),
-        "{BUSYBOX} is missing: apt-get install busybox-static"
-    );
-    let images = std::fs::read_dir("/boot").into_iter().flatten().flatten();
-    let mut kernels: Vec<Kernel> = images
-        .filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            let release = name.strip_prefix("vmlinuz-")?.to_owned();
-            kmod::headers(&release).exists().then(|| Kernel {
-                release,
-                image: entry.path(),
-            })
-        })
-        .collect();
-    kernels.sort_by(|a, b| a.release.cmp(&b.release));
-    kernels
-        .pop()
-        .context("no kernel with its headers: apt-get install linux-image-amd64 linux-headers-amd64")
+    tools::need(&[Tool::Qemu, Tool::Kernel, Tool::BusyBox, Tool::Binutils])?;
+    kmod::kernel().context("no kernel with its headers")
 }
 
 fn start(kernel: &Kernel, prefix: &Path) -> Result<String> {

@@ -159,6 +159,7 @@ struct Invitation {
 /// A place in a job.
 struct Place {
     segment: OwnedFd,
+    pool: Option<OwnedFd>,
     nonce: Nonce,
     lifeline: Option<OwnedFd>,
     world: World,
@@ -245,7 +246,15 @@ fn ask(invitation: &Invitation) -> Result<Option<Place>> {
     let mut packet = [0; control::MAX_PACKET];
     match socket::receive(&lifeline, &mut packet).map_err(|error| failed("mpiexec does not answer", &error))? {
         socket::Received::Packet(length, segment) => match (ToRank::decode(&packet[..length]), segment) {
-            (Some(ToRank::Welcome { size, launcher_pid }), Some(segment)) if invitation.rank < size => {
+            (
+                Some(ToRank::Welcome {
+                    size,
+                    launcher_pid,
+                    pool,
+                }),
+                Some(segment),
+            ) if invitation.rank < size => {
+                let pool = if pool { huge_pages(&lifeline) } else { None };
                 let world = World {
                     rank: invitation.rank,
                     size,
@@ -254,6 +263,7 @@ fn ask(invitation: &Invitation) -> Result<Option<Place>> {
                 };
                 Ok(Some(Place {
                     segment,
+                    pool,
                     nonce: invitation.nonce,
                     lifeline: Some(lifeline),
                     world,
@@ -279,12 +289,22 @@ fn ask(invitation: &Invitation) -> Result<Option<Place>> {
     }
 }
 
+/// The file of huge pages that comes after the welcome; `None`: there is no room for its descriptor, and the job does without.
+fn huge_pages(lifeline: &OwnedFd) -> Option<OwnedFd> {
+    let mut packet = [0; control::MAX_PACKET];
+    match socket::receive(lifeline, &mut packet) {
+        Ok(socket::Received::Packet(length, file)) if ToRank::decode(&packet[..length]) == Some(ToRank::Pool) => file,
+        _ => None,
+    }
+}
+
 /// A job of one.
 fn alone() -> Result<Place> {
     let mut nonce = [0; 16];
     random::fill(&mut nonce).map_err(|error| Error::Boot(error.to_string()))?;
     let nonce = Nonce(nonce);
     let segment = job::create(1, nonce)?;
+    let pool = job::create_pool(&segment);
     let world = World {
         rank: 0,
         size: 1,
@@ -293,6 +313,7 @@ fn alone() -> Result<Place> {
     };
     Ok(Place {
         segment,
+        pool,
         nonce,
         lifeline: None,
         world,
@@ -304,12 +325,13 @@ fn alone() -> Result<Place> {
 fn settle(place: Place) -> Result<()> {
     let Place {
         segment,
+        pool,
         nonce,
         lifeline,
         world,
         launcher_pid,
     } = place;
-    let segment: &'static Segment = Box::leak(Box::new(attach(segment, nonce)?));
+    let segment: &'static Segment = Box::leak(Box::new(attach(segment, pool, nonce)?));
     if segment.ranks() != world.size {
         return Err(Error::Boot(format!(
             "the job has {} ranks here, {} by mpiexec",
@@ -369,8 +391,8 @@ fn settle(place: Place) -> Result<()> {
     Ok(())
 }
 
-fn attach(segment: OwnedFd, nonce: Nonce) -> Result<Segment> {
-    Segment::attach(segment, nonce.0).map_err(|error| {
+fn attach(segment: OwnedFd, pool: Option<OwnedFd>, nonce: Nonce) -> Result<Segment> {
+    Segment::attach_with(segment, pool, nonce.0).map_err(|error| {
         let cure = match error {
             isthmus_shm::segment::Error::Os(_) => " (is `ulimit -v` lower here than where mpiexec runs?)",
             _ => "",

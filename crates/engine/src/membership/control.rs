@@ -99,7 +99,11 @@ pub enum ToRank {
         size: u32,
         /// The launcher's process, an ancestor of every rank.
         launcher_pid: u32,
+        /// A [`ToRank::Pool`] follows.
+        pool: bool,
     },
+    /// The descriptor of huge pages for the job comes with this packet.
+    Pool,
     /// The slot is taken (by the parent of a child that inherited the environment), or the nonce is wrong: be a singleton.
     Refused,
 }
@@ -162,13 +166,19 @@ impl ToRank {
     /// As bytes of one packet.
     pub fn encode(&self) -> Vec<u8> {
         match self {
-            Self::Welcome { size, launcher_pid } => {
+            Self::Welcome {
+                size,
+                launcher_pid,
+                pool,
+            } => {
                 let mut packet = header(1);
                 packet.extend(size.to_le_bytes());
                 packet.extend(launcher_pid.to_le_bytes());
+                packet.extend(u32::from(*pool).to_le_bytes());
                 packet
             }
             Self::Refused => header(2),
+            Self::Pool => header(3),
         }
     }
 
@@ -179,8 +189,10 @@ impl ToRank {
             1 => Some(Self::Welcome {
                 size: word(body, 0)?,
                 launcher_pid: word(body, 4)?,
+                pool: word(body, 8)? != 0,
             }),
             2 => Some(Self::Refused),
+            3 => Some(Self::Pool),
             _ => None,
         }
     }
@@ -254,8 +266,10 @@ mod tests {
             ToRank::Welcome {
                 size: 4,
                 launcher_pid: 9,
+                pool: true,
             },
             ToRank::Refused,
+            ToRank::Pool,
         ] {
             assert_eq!(ToRank::decode(&message.encode()), Some(message));
         }

@@ -15,6 +15,11 @@ pub fn create(ranks: u32, nonce: Nonce) -> Result<OwnedFd, segment::Error> {
     segment::create(ranks, nonce.0)
 }
 
+/// Make a file of huge pages from the machine's pool for this job, before any rank joins; each is handed it, too. `None`: there is no pool.
+pub fn create_pool(segment: &OwnedFd) -> Option<OwnedFd> {
+    segment::create_pool(segment)
+}
+
 /// As [`create`], of a job whose ranks are on several nodes: for those of one node.
 pub fn create_on(ranks: u32, nonce: Nonce, nodes: &Nodes) -> Result<OwnedFd, segment::Error> {
     segment::create_on(ranks, nonce.0, Some(nodes))

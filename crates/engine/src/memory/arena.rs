@@ -7,6 +7,8 @@ use std::ptr::NonNull;
 use isthmus_shm::{Advert, Descriptor, Offset, Segment, segment};
 use isthmus_transfer::fault::Plan;
 
+use crate::memory::huge_pages::HugePages;
+
 /// Bytes taken from the segment at a time.
 const CHUNK: u64 = 64 << 10;
 
@@ -19,6 +21,9 @@ pub const BESIDE: u64 = 192;
 pub struct Arena {
     next: u64,
     end: u64,
+    /// As those, of huge pages.
+    next_huge: u64,
+    end_huge: u64,
     descriptors: Vec<Offset>,
     /// What was released, by length.
     released: HashMap<u64, Vec<Offset>>,
@@ -45,7 +50,7 @@ impl Arena {
             return Ok(offset);
         }
         if length > CHUNK / 4 {
-            return segment.allocate(length);
+            return self.allocate_large(segment, length);
         }
         if self.end - self.next < length {
             self.next = segment.allocate(CHUNK)?.0;
@@ -53,6 +58,18 @@ impl Arena {
         }
         self.next += length;
         Ok(Offset(self.next - length))
+    }
+
+    /// A piece that is no part of a chunk of ordinary pages: a part of huge ones, if that is the policy.
+    fn allocate_large(&mut self, segment: &Segment, length: u64) -> Result<Offset, segment::Error> {
+        if self.end_huge - self.next_huge < length {
+            match HugePages::policy().for_rings(segment, length) {
+                Some((at, whole)) => (self.next_huge, self.end_huge) = (at.0, at.0 + whole),
+                None => return segment.allocate(length),
+            }
+        }
+        self.next_huge += length;
+        Ok(Offset(self.next_huge - length))
     }
 
     /// Nobody, in any process, uses the `length` bytes at `offset` any more, which [`Self::allocate`] gave out.

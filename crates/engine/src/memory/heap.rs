@@ -18,8 +18,9 @@ pub use isthmus_shm::Place;
 use isthmus_shm::{Offset, Registry, Segment, registry, segment};
 
 use crate::membership::boot::{State, state};
-use crate::warning::{Warning, warn};
-use crate::{Error, counters, tunables};
+use crate::memory::huge_pages;
+pub use crate::memory::huge_pages::HugePages;
+use crate::{Error, counters};
 
 const PAGE: u64 = 4096;
 /// Addresses taken from the segment at a time, at least.
@@ -36,9 +37,17 @@ pub(crate) static REGISTRY: Registry = Registry::new();
 /// The job's segment, once this process has joined.
 static SEGMENT: OnceLock<&'static Segment> = OnceLock::new();
 
-static HEAP: Mutex<Option<Heap>> = Mutex::new(None);
+static HEAP: Mutex<Option<Heaps>> = Mutex::new(None);
 
-fn heap() -> MutexGuard<'static, Option<Heap>> {
+/// One for each size of pages.
+#[derive(Debug)]
+struct Heaps {
+    ordinary: Heap,
+    /// Of huge pages from the machine's pool.
+    pool: Heap,
+}
+
+fn heaps() -> MutexGuard<'static, Option<Heaps>> {
     HEAP.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -51,7 +60,10 @@ pub(crate) fn segment() -> Option<&'static Segment> {
 pub(crate) fn open(segment: &'static Segment) {
     REGISTRY.add(registry::JOB, segment);
     let _ = SEGMENT.set(segment);
-    *heap() = Some(Heap::new(segment));
+    *heaps() = Some(Heaps {
+        ordinary: Heap::new(segment, PAGE),
+        pool: Heap::new(segment, huge::BYTES),
+    });
 }
 
 /// `length` bytes that every rank of the node maps, at a multiple of `alignment`, a power of two. The bytes may be
@@ -72,8 +84,18 @@ pub fn allocate_in(length: u64, alignment: u64, policy: HugePages) -> crate::Res
     if state() != State::Inside {
         return Err(Error::Boot("no memory is shared with peers".into()));
     }
-    let mut heap = heap();
-    let heap = heap.as_mut().expect("made before the state is Inside");
+    let mut heaps = heaps();
+    let Heaps { ordinary: heap, pool } = heaps.as_mut().expect("made before the state is Inside");
+    if policy == HugePages::Pool && length >= huge::BYTES {
+        match pool.allocate(length, alignment) {
+            Ok(block) => {
+                counters::HEAP_BYTES.add(length);
+                counters::HUGE_BYTES.add(block.length);
+                return Ok(pool.address(block));
+            }
+            Err(error) => huge_pages::say_pool_is_short(&error),
+        }
+    }
     // From the beginning of a huge page on, where there is room for one.
     let aligned = match policy {
         HugePages::Off => alignment,
@@ -81,7 +103,7 @@ pub fn allocate_in(length: u64, alignment: u64, policy: HugePages) -> crate::Res
         _ => alignment.max(huge::BYTES),
     };
     let block = heap.allocate(length, aligned)?;
-    policy.apply(heap.segment, block);
+    policy.apply(heap.segment, Offset(block.at), block.length);
     counters::HEAP_BYTES.add(length);
     Ok(heap.address(block))
 }
@@ -98,12 +120,15 @@ pub fn beside<T>(length: u64, take: impl FnOnce(&mut dyn FnMut(u64)) -> T) -> cr
 
 /// Is there anybody to share memory with?
 pub fn has_peers() -> bool {
-    state() == State::Inside && heap().as_ref().is_some_and(|heap| heap.segment.ranks() > 1)
+    state() == State::Inside && heaps().as_ref().is_some_and(|heaps| heaps.ordinary.segment.ranks() > 1)
 }
 
 /// Give back what [`allocate`] gave. False: it did not give this address, or it was freed before.
 pub fn free(address: NonNull<u8>) -> bool {
-    state() == State::Inside && heap().as_mut().is_some_and(|heap| heap.free(address))
+    state() == State::Inside
+        && heaps()
+            .as_mut()
+            .is_some_and(|heaps| heaps.ordinary.free(address) || heaps.pool.free(address))
 }
 
 /// Where peers find these bytes of ours without a system call; `None`: they are not in memory that peers map.
@@ -117,66 +142,6 @@ pub fn place_of(address: *const u8, length: u64) -> Option<Place> {
 #[inline]
 pub fn address_of(place: Place, length: u64) -> Option<NonNull<u8>> {
     REGISTRY.at(place, length)
-}
-
-/// What of the memory that peers map is to be in huge pages: the tunable `huge_pages`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HugePages {
-    /// As the machine's settings say, of shared memory that asks for it.
-    Auto,
-    /// At once, whatever they say.
-    Now,
-    /// Ordinary pages.
-    Off,
-}
-
-impl HugePages {
-    fn policy() -> Self {
-        static POLICY: OnceLock<HugePages> = OnceLock::new();
-        *POLICY.get_or_init(|| match tunables::HUGE_PAGES.get() {
-            None => Self::Auto,
-            Some(word) => Self::of(word).unwrap_or_else(|| {
-                warn(
-                    Warning::HugePages,
-                    &format!("isthmus: ISTHMUS_HUGE_PAGES={word} is none of auto, thp, hugetlb and off; using auto"),
-                );
-                Self::Auto
-            }),
-        })
-    }
-
-    /// What a word asks for: `auto`, `thp`, `hugetlb` (the pool is not used: as `thp`, and said once) or `off`; `None`: it is none of these.
-    pub fn of(word: &str) -> Option<Self> {
-        Some(match word {
-            "auto" => Self::Auto,
-            "thp" => Self::Now,
-            "off" => Self::Off,
-            "hugetlb" => {
-                warn(
-                    Warning::HugePages,
-                    "isthmus: huge pages by hugetlb: the pool is not used yet; they are made as for thp",
-                );
-                Self::Now
-            }
-            _ => return None,
-        })
-    }
-
-    /// Ask for huge pages where a block has room for some. If there are none, it has ordinary ones; one line says so if
-    /// they were asked for by name.
-    fn apply(self, segment: &Segment, block: Block) {
-        if self == Self::Off || block.length < huge::BYTES {
-            return;
-        }
-        let bytes = segment.prefer_huge(Offset(block.at), block.length, self == Self::Now);
-        counters::HUGE_BYTES.add(bytes);
-        if bytes == 0 && self == Self::Now {
-            warn(
-                Warning::NoHugePages,
-                "isthmus: no huge pages for shared memory: ordinary ones are used. Cure: free memory, or Linux 6.1; or silence this with ISTHMUS_HUGE_PAGES=auto.",
-            );
-        }
-    }
 }
 
 /// A stretch of the segment: offset and length in bytes, whole pages.
@@ -260,6 +225,8 @@ impl Pool {
 #[derive(Debug)]
 struct Heap {
     segment: &'static Segment,
+    /// Bytes of a page: ordinary ones, or those of the pool.
+    page: u64,
     /// Free, with memory behind every page.
     warm: Pool,
     /// Free, with memory behind none, or hardly any.
@@ -269,9 +236,10 @@ struct Heap {
 }
 
 impl Heap {
-    fn new(segment: &'static Segment) -> Self {
+    fn new(segment: &'static Segment, page: u64) -> Self {
         Self {
             segment,
+            page,
             warm: Pool::default(),
             cold: Pool::default(),
             live: HashMap::new(),
@@ -295,12 +263,13 @@ impl Heap {
             left: 0,
             limit: "addresses of the job segment",
         };
-        let alignment = alignment.max(PAGE);
-        let padded = length.max(1).checked_next_multiple_of(PAGE);
+        let alignment = alignment.max(self.page);
+        let padded = length.max(1).checked_next_multiple_of(self.page);
         let Some(length) = padded.filter(|length| length.checked_add(alignment).is_some()) else {
             return Err(too_much);
         };
-        if length >= LARGE {
+        // What is in the pool is nobody else's.
+        if length >= LARGE && self.page == PAGE {
             let left = memory::available() / 2;
             if left < length {
                 return Err(segment::Error::Exhausted {
@@ -326,7 +295,7 @@ impl Heap {
             found = self.cold.cut(length, &align);
         }
         if found.is_none() {
-            self.grow(length + alignment - PAGE)?;
+            self.grow(length + alignment - self.page)?;
             found = self.cold.cut(length, &align);
         }
         let block = found.expect("as much was just added, wherever it begins");
@@ -341,9 +310,13 @@ impl Heap {
 
     /// Take more addresses.
     fn grow(&mut self, least: u64) -> Result<(), segment::Error> {
-        let (at, length) = match self.segment.take(least.max(CHUNK)) {
+        let take = |length| match self.page {
+            PAGE => self.segment.take(length),
+            _ => self.segment.take_from_pool(length),
+        };
+        let (at, length) = match take(least.max(CHUNK)) {
             Ok(at) => (at, least.max(CHUNK)),
-            Err(_) => (self.segment.take(least)?, least),
+            Err(_) => (take(least)?, least),
         };
         // Users expect to find their data in core dumps, and to share nothing less with children than they do elsewhere.
         self.segment.lend(at, length);
@@ -388,7 +361,7 @@ mod tests {
 
     fn heap() -> Heap {
         let fd = segment::create(1, [3; 16]).expect("memfd");
-        Heap::new(Box::leak(Box::new(Segment::attach(fd, [3; 16]).expect("attach"))))
+        Heap::new(Box::leak(Box::new(Segment::attach(fd, [3; 16]).expect("attach"))), PAGE)
     }
 
     fn used(heap: &Heap) -> u64 {

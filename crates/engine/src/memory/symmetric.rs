@@ -8,10 +8,11 @@ pub mod size;
 
 use std::ptr::NonNull;
 
-use isthmus_os::mmap;
+use isthmus_os::{huge, mmap};
 use isthmus_shm::{Offset, Segment, directory, doorbell};
 
-use crate::memory::heap;
+use crate::memory::huge_pages::HugePages;
+use crate::memory::{heap, huge_pages};
 use crate::types::Peer;
 use crate::{Error, Result, counters};
 
@@ -52,9 +53,27 @@ impl Piece {
     pub fn take(length: u64) -> Result<Self> {
         let segment = segment()?;
         let length = length.next_multiple_of(PAGE);
-        let Offset(at) = segment.take(length)?;
+        let Offset(at) = match Self::from_pool(segment, length) {
+            Some(at) => at,
+            None if length < huge::BYTES => segment.take(length)?,
+            // From the beginning of a huge page on.
+            None => Offset(segment.take(length + huge::BYTES)?.0.next_multiple_of(huge::BYTES)),
+        };
         segment.lend(Offset(at), length);
         Ok(Self { segment, at, length })
+    }
+
+    /// Whole huge pages from the machine's pool, all of them at once, where that is the policy and it has as many.
+    fn from_pool(segment: &Segment, length: u64) -> Option<Offset> {
+        if HugePages::policy() != HugePages::Pool || !length.is_multiple_of(huge::BYTES) {
+            return None;
+        }
+        let found = huge_pages::from_pool(segment, length).inspect_err(huge_pages::say_pool_is_short);
+        found.inspect(|_| counters::HUGE_BYTES.add(length)).ok()
+    }
+
+    fn is_in_pool(&self) -> bool {
+        self.segment.is_in_pool(Offset(self.at))
     }
 
     /// Where everybody finds it.
@@ -90,17 +109,23 @@ impl Piece {
     pub fn back(&self, from: u64, length: u64) -> Result<()> {
         let first = from / PAGE * PAGE;
         let end = (from + length).next_multiple_of(PAGE).min(self.length);
-        if first < end {
-            self.segment.back(Offset(self.at + first), end - first)?;
+        if first < end && !self.is_in_pool() {
+            let at = Offset(self.at + first);
+            self.segment.back(at, end - first)?;
+            // At once, where the settings of the machine count for others (docs/decisions/0087).
+            match HugePages::policy() {
+                HugePages::Auto => counters::HUGE_BYTES.add(self.segment.prefer_huge(at, end - first, true)),
+                policy => policy.apply(self.segment, at, end - first),
+            }
         }
         Ok(())
     }
 
-    /// Give memory back: whole pages within part of it, which read as zeros then.
+    /// Give memory back: whole pages within part of it, which may be anything then. What is from the pool stays: nobody else needs it.
     pub fn unback(&self, from: u64, length: u64) {
         let first = from.next_multiple_of(PAGE);
         let end = (from + length) / PAGE * PAGE;
-        if first < end {
+        if first < end && !self.is_in_pool() {
             // If the kernel does not want it, it stays.
             self.segment.unback(Offset(self.at + first), end - first);
         }
@@ -136,6 +161,11 @@ pub struct Bells {
 impl Bells {
     pub(crate) fn new(segment: &'static Segment, fence_needed: bool) -> Self {
         Self { segment, fence_needed }
+    }
+
+    /// Must a writer fence between writing something and looking whether somebody waits for it? Else whoever waits does it for all.
+    pub fn fence_needed(&self) -> bool {
+        self.fence_needed
     }
 
     /// Between writing something and looking whether somebody waits for it.

@@ -103,3 +103,36 @@ fn foreign_descriptors_are_refused() {
     assert!(matches!(Segment::attach(fd, [7; 16]), Err(Error::Foreign)));
     assert!(matches!(create(MAX_RANKS + 1, [7; 16]), Err(Error::TooManyRanks(_))));
 }
+
+/// Huge pages from the pool, where this machine has one: another mapping finds them at the same offset, they come back, and what is not there
+/// is an error. Says so where there is no pool; `tests/mechanisms.rs` tries programs where it can make one.
+#[test]
+fn huge_pages_come_from_the_pool_and_go_back() {
+    let fd = create(1, [7; 16]).expect("memfd");
+    let other = fd.try_clone().expect("dup");
+    let Some(pool) = create_pool(&fd) else {
+        println!("this machine has no pool of huge pages");
+        let segment = Segment::attach(fd, [7; 16]).expect("attach");
+        assert!(!segment.has_pool() && segment.take_from_pool(1).is_err());
+        return;
+    };
+    let second = pool.try_clone().expect("dup");
+    let a = Segment::attach_with(fd, Some(pool), [7; 16]).expect("attach");
+    let b = Segment::attach_with(other, Some(second), [7; 16]).expect("attach");
+    // The second lies elsewhere, since the first is where both want to be.
+    let (at, length) = (a.take_from_pool(huge::BYTES).expect("addresses"), huge::BYTES);
+    if a.back(at, length).is_err() {
+        println!("nothing is left in the pool");
+        return;
+    }
+    assert!(a.range(at.0, length).is_some() && a.range(at.0, length + 1).is_none());
+    if let Some(there) = b.range(at.0, length).filter(|_| b.has_pool()) {
+        // SAFETY: both are backed.
+        unsafe {
+            a.range(at.0, 1).expect("ours").write(7);
+            assert_eq!(there.read(), 7);
+        }
+    }
+    assert!(a.unback(at, length));
+    assert!(a.back(at, u64::MAX / 2).is_err(), "no pool is so large");
+}
