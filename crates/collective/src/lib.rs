@@ -30,6 +30,7 @@
 //! | `team`, `failure`, `members`, `calls` | who takes part, what is known of failures, blocking calls for other models |
 //! | `link`, `elements`, `operand`, `root`, `layout`, `part` | what an algorithm sees |
 //! | `shared` | boards: memory that the ranks of a node share, and calls through it |
+//! | `symmetric` | collectives of members that map each other's memory: OpenSHMEM's |
 //! | `schedule`, `task`, `polling` | calls that go on later |
 //! | `select` | which algorithm it is: lists, users' rules, explanations |
 //! | `allgather` ... `scatter` | a file for each algorithm |
@@ -58,6 +59,7 @@ pub mod scatter;
 mod schedule;
 pub mod select;
 mod shared;
+pub mod symmetric;
 mod task;
 mod team;
 mod value;
