@@ -3784,6 +3784,10 @@ void pshmem_set_cache_line_inv(void *dest);
 void pshmem_udcflush(void);
 void pshmem_udcflush_line(void *dest);
 
+#if defined(__OPTIMIZE__) && defined(__GNUC__) && !defined(ISTHMUS_SHMEM_NO_INLINE)
+#include "shmem-near.h"
+#endif
+
 #if defined(__cplusplus)
 }
 

@@ -1,5 +1,6 @@
 //! Global Arrays: every program of `tests/ga` on as many ranks as its first line says.
 
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
@@ -19,7 +20,66 @@ fn main() -> ExitCode {
             })
         })
     });
-    libtest_mimic::run(&Arguments::from_args(), trials.chain(headers).collect()).exit_code()
+    let solvers = [("lapack", LAPACK), ("scalapack", SCALAPACK)]
+        .into_iter()
+        .flat_map(|(solver, file)| {
+            ["1", "2", "3", "4"].map(|ranks| {
+                Trial::test(format!("linear algebra by {solver} on {ranks}"), move || {
+                    solves(solver, ranks).map_err(|error| format!("{error:#}").into())
+                })
+                .with_ignored_flag(!is_found(file))
+            })
+        });
+    let missing = Trial::test("without ScaLAPACK an error names the package", || {
+        names_the_package().map_err(|error| format!("{error:#}").into())
+    });
+    let names = Trial::test(
+        "each name of Global Arrays 5.9 is declared, and linked with its profiling name",
+        || has_all_names().map_err(|error| format!("{error:#}").into()),
+    );
+    let trials = trials.chain(headers).chain(solvers).chain([missing, names]);
+    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
+}
+
+/// Files of the system's libraries that Global Arrays open.
+const LAPACK: &str = "liblapack.so.3";
+const SCALAPACK: &str = "libscalapack-mpich.so.2.2";
+
+/// Does the loader know a library? What is not installed cannot be tried.
+fn is_found(file: &str) -> bool {
+    let cache = Command::new("/sbin/ldconfig").arg("-p").output();
+    cache.is_ok_and(|said| String::from_utf8_lossy(&said.stdout).contains(file))
+}
+
+fn linear(solver: &str, ranks: &str) -> Result<Run> {
+    let program = compile_in("ga", "linear", &["-lga"])?;
+    let run = Run::mpiexec("-n")
+        .words(ranks)
+        .arg(program)
+        .limit(Duration::from_secs(90));
+    Ok(run.env("ISTHMUS_GA_LINEAR", solver))
+}
+
+fn solves(solver: &str, ranks: &str) -> Result<()> {
+    linear(solver, ranks)?.succeed().map(drop)
+}
+
+/// Files of its names that are no libraries stand before the system's.
+fn names_the_package() -> Result<()> {
+    let folder = scratch("ga")?.join("no-scalapack");
+    std::fs::create_dir_all(&folder)?;
+    for file in [SCALAPACK, "libscalapack-mpich.so.2.1", "libscalapack.so.2.2"] {
+        std::fs::write(folder.join(file), "no library")?;
+    }
+    let run = linear("scalapack", "2")?.env("LD_LIBRARY_PATH", &folder);
+    let finished = run.finish()?;
+    ensure!(
+        finished.code != Some(0) && finished.err.contains("apt-get install libscalapack-mpich2.2"),
+        "it exits with {:?} and says:\n{}",
+        finished.code,
+        finished.err
+    );
+    Ok(())
 }
 
 /// What programs of Global Arrays and ARMCI include.
@@ -44,6 +104,48 @@ fn is_accepted(header: &str, compiler: &str, language: &str, standard: &str) -> 
         String::from_utf8_lossy(&output.stderr)
     );
     Ok(())
+}
+
+/// A program that names each function of `standard/ga.txt`, as declared by the headers.
+fn has_all_names() -> Result<()> {
+    const LEAST: usize = 479;
+    let list = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../standard/ga.txt"))?;
+    let names = list.lines().filter(|line| !line.starts_with('#'));
+    let names: Vec<&str> = names.filter_map(|line| line.split_whitespace().next()).collect();
+    let of_arrays = names
+        .iter()
+        .filter(|name| name.starts_with("GA_") || name.starts_with("NGA_"))
+        .count();
+    ensure!(of_arrays >= LEAST, "{of_arrays} names of Global Arrays, of {LEAST}");
+    let declared = names.iter().map(|name| format!("    (void (*)(void)){name},\n"));
+    let profiled = names.iter().map(|name| format!("extern void P{name}(void);\n"));
+    let profiled = profiled.collect::<String>();
+    let pointers = names.iter().map(|name| format!("    P{name},\n")).collect::<String>();
+    let source = scratch("ga")?.join("names.c");
+    std::fs::write(
+        &source,
+        format!(
+            "#include <ga.h>\n#include <macdecls.h>\n{profiled}typedef void (*any)(void);\n\
+             static const any all[] = {{\n{}{pointers}}};\n\
+             int main(void) {{\n    for (unsigned n = 0; n < sizeof all / sizeof *all; n++)\n        if (!all[n]) return 1;\n    return 0;\n}}\n",
+            declared.collect::<String>()
+        ),
+    )?;
+    let program = source.with_extension("");
+    let output = Command::new(command("mpicc"))
+        .args(["-std=c99", "-Wl,-z,now"])
+        .arg(&source)
+        .arg("-o")
+        .arg(&program)
+        .arg("-lga")
+        .output()
+        .context("cannot run mpicc")?;
+    ensure!(
+        output.status.success(),
+        "it says:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Run::mpiexec("-n 1").arg(program).succeed().map(drop)
 }
 
 fn run(name: &str, ranks: &str) -> Result<(), Failed> {

@@ -69,6 +69,15 @@ fn main() -> ExitCode {
             said(bad(what, ranks, parts))
         }));
     }
+    for pes in ["1", "2", "3", "4", "8"] {
+        trials.push(Trial::test(format!("every_routine.c optimised on {pes}"), move || {
+            said(optimised(pes))
+        }));
+    }
+    trials.push(Trial::test(
+        "a profiling library hears of calls that are done in place",
+        || said(profiled()),
+    ));
     trials.push(Trial::test("mpi first", || said(run("both.c", "4", "first", &[]))));
     for pes in ["1", "2", "4"] {
         trials.push(Trial::test(
@@ -169,28 +178,61 @@ fn is_accepted(file: &str, standard: &str) -> Result<()> {
     Ok(())
 }
 
+/// Compile an optimised program, or a library.
+fn build(words: &[&str], source: &str, to: &Path) -> Result<()> {
+    let output = Command::new(command("oshcc"))
+        .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"])
+        .arg(to)
+        .arg(folder().join("shmem").join(source))
+        .args(words)
+        .output()
+        .context("cannot run oshcc")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{source} does not compile:\n{said}");
+    Ok(())
+}
+
+fn on_pes(pes: &str, program: &Path) -> Run {
+    let run = Run::program(command("oshrun")).words("-n").words(pes).arg(program);
+    run.limit(Duration::from_secs(90))
+}
+
+/// Every routine with every type, where the program does the shortest ones by itself.
+fn optimised(pes: &str) -> Result<()> {
+    static PROGRAM: Mutex<Option<PathBuf>> = Mutex::new(None);
+    let program = {
+        let mut program = PROGRAM.lock().unwrap_or_else(PoisonError::into_inner);
+        if program.is_none() {
+            let to = scratch("shmem")?.join("every_routine_optimised");
+            build(&["-lm"], "every_routine.c", &to)?;
+            *program = Some(to);
+        }
+        program.clone().context("just built")?
+    };
+    on_pes(pes, &program).succeed().map(drop)
+}
+
+/// A library that has routines of its own before ours: by name it hears of all calls, of an optimised program too.
+fn profiled() -> Result<()> {
+    let scratch = scratch("shmem")?.join("profiled");
+    std::fs::create_dir_all(&scratch).with_context(|| format!("cannot make {}", scratch.display()))?;
+    let (library, program) = (scratch.join("libprofile.so"), scratch.join("program"));
+    build(&["-shared", "-fPIC"], "profile.c", &library)?;
+    build(&[], "profiled.c", &program)?;
+    on_pes("2", &program).succeed()?;
+    let run = on_pes("2", &program).words("counted");
+    run.env("LD_PRELOAD", library.display().to_string()).succeed().map(drop)
+}
+
 /// A program with a library of its own.
 fn with_library(pes: &str) -> Result<()> {
     let scratch = scratch("shmem")?.join(format!("with_library_{pes}"));
     std::fs::create_dir_all(&scratch).with_context(|| format!("cannot make {}", scratch.display()))?;
-    let build = |words: &[&str], source: &str, to: &Path| -> Result<()> {
-        let output = Command::new(command("oshcc"))
-            .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-o"])
-            .arg(to)
-            .arg(folder().join("shmem").join(source))
-            .args(words)
-            .output()
-            .context("cannot run oshcc")?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "{source} does not compile:\n{said}");
-        Ok(())
-    };
     build(&["-shared", "-fPIC"], "library.c", &scratch.join("libexample.so"))?;
     let (path, program) = (scratch.display().to_string(), scratch.join("program"));
     let (search, found) = (format!("-L{path}"), format!("-Wl,-rpath,{path}"));
     build(&[&search, &found, "-lexample"], "with_library.c", &program)?;
-    let run = Run::program(command("oshrun")).words("-n").words(pes).arg(program);
-    run.limit(Duration::from_secs(90)).succeed().map(drop)
+    on_pes(pes, &program).succeed().map(drop)
 }
 
 fn launch(name: &str, ranks: &str, argument: &str, variables: &[(&str, &str)]) -> Result<Run> {

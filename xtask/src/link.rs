@@ -33,6 +33,8 @@ pub fn libraries(built: &Path, lib: &Path) -> Result<()> {
     cc.args(["-Wl,--gc-sections", "-Wl,--whole-archive"])
         .arg(built.join("libisthmus_abi.a"))
         .arg("-Wl,--no-whole-archive")
+        // What it opens for others to call finds our libraries before the system's.
+        .arg("-Wl,-rpath,$ORIGIN")
         .args(SYSTEM);
     link(cc, lib, ENGINE)?;
     for (name, source, links) in TRAMPOLINES {

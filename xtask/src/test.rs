@@ -116,6 +116,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
         Tool::Python,
         Tool::Libfabric,
     ])?;
+    tools::want(&[Tool::Scalapack]);
     let prefix = target().join("test/prefix");
     let around = Circumstances { full, prefix };
     let mut suite = Suite::default();

@@ -24,6 +24,8 @@ pub enum Tool {
     Python,
     /// The library of networks, found at run time.
     Libfabric,
+    /// Linear algebra on many processes, which Global Arrays find at run time.
+    Scalapack,
     /// Slurm's daemons and commands.
     Slurm,
     /// An emulator of whole machines.
@@ -46,6 +48,7 @@ impl Tool {
             Self::Clang => "libclang",
             Self::Python => "Python 3 with venv and headers",
             Self::Libfabric => "libfabric",
+            Self::Scalapack => "ScaLAPACK for MPICH's ABI",
             Self::Slurm => "Slurm",
             Self::Qemu => "qemu for x86",
             Self::Kernel => "a Linux image with its headers",
@@ -64,6 +67,7 @@ impl Tool {
             Self::Clang => &["libclang-dev"],
             Self::Python => &["python3", "python3-venv", "python3-dev"],
             Self::Libfabric => &["libfabric1"],
+            Self::Scalapack => &["libscalapack-mpich2.2", "libopenblas0-pthread"],
             Self::Slurm => &[
                 "slurmctld",
                 "slurmd",
@@ -99,6 +103,7 @@ impl Tool {
                 python.status().is_ok_and(|status| status.success())
             }
             Self::Libfabric => has_library("libfabric.so.1"),
+            Self::Scalapack => has_library("libscalapack-mpich.so.2.2"),
             Self::Slurm => ["munged", "slurmctld", "slurmd", "srun"].into_iter().all(found),
             Self::Qemu => found(kmod::QEMU),
             Self::Kernel => found("make") && found("gcc") && kmod::kernel().is_some(),
@@ -130,6 +135,15 @@ pub fn need(tools: &[Tool]) -> Result<()> {
     match missing.iter().find(|tool| !tool.is_there()) {
         Some(tool) => bail!("{} is still missing after {cure}", tool.name()),
         None => Ok(()),
+    }
+}
+
+/// Install what is missing where we may. What still is cannot be tried.
+pub fn want(tools: &[Tool]) {
+    if is_root()
+        && let Err(error) = need(tools)
+    {
+        println!("{error:#}");
     }
 }
 

@@ -1849,4 +1849,18 @@ p\name:
     entry shmem_udcflush
     entry shmem_udcflush_line
 
+    .globl isthmus_shmem_wake_1
+    .type isthmus_shmem_wake_1, %function
+isthmus_shmem_wake_1:
+    jump isthmus_openshmem_wake_1
+    .size isthmus_shmem_wake_1, . - isthmus_shmem_wake_1
+
+    .bss
+    .p2align 6
+    .globl isthmus_shmem_near_1
+    .type isthmus_shmem_near_1, %object
+isthmus_shmem_near_1:
+    .zero 1088
+    .size isthmus_shmem_near_1, . - isthmus_shmem_near_1
+
     .section .note.GNU-stack, "", %progbits

@@ -7,6 +7,7 @@ mod departures;
 mod failed_calls;
 mod failures;
 mod remote;
+mod remote_reads;
 mod unexpected;
 
 use std::os::fd::OwnedFd;

@@ -226,6 +226,7 @@ texts! {
     TUNING = "tuning", "A file of `isthmus tune --mechanisms`: which mechanism large messages take, by size; not set: ~/.config/isthmus/tuning, if it is there; none: no file.";
     HUGE_PAGES = "huge_pages", "Huge pages for memory that peers map, 2M and more at a time: auto (as the machine's settings say), thp (made at once, whatever they say; rings, too), hugetlb (from the machine's pool, and as thp where it has no more) or off.";
     GA_GHOSTS = "ga_ghosts", "How Global Arrays fill margins: direct (each piece from its owner), shift (dimension by dimension) or auto (what is faster in the first updates; if not set).";
+    GA_LINEAR = "ga_linear", "What solves Global Arrays' equations and eigenproblems: scalapack (all processes), lapack (the first one) or auto (scalapack for 256 rows and more, where it is there; if not set).";
     COLLECTIVES = "collectives", "Algorithms to use, the same on all ranks, as allreduce:ring,bcast@64K-:binomial, or @FILE with such rules (isthmus info --collectives).";
     FAULT = "fault", "What is to go wrong, for tests: rules such as push:EPERM, cma.pull:EFAULT:after=7 or memory:ENOMEM:after=9 (isthmus_transfer::fault).";
 }
@@ -267,6 +268,9 @@ table! {
     HELPER_FROM = "helper_from", 0, "bytes", "The shortest message that the helper thread copies; 0: DMAmin, half of the last cache by those who share it.";
     ADVERTISE = "advertise", 1, "0/1", "Tell senders where large receives lie that are posted and not waited for, so that they can write there.";
     CONNECT_TIMEOUT_MS = "connect_timeout_ms", 60_000, "ms", "How long a rank on another node that was never reached is tried, as when the link is down or a firewall is between, before the job ends with a line that says so.";
+    NETWORK_EAGER = "network_eager", 64 << 10, "bytes", "Messages to other nodes beyond this size are announced, and read by their receiver out of the sender's memory where the provider can do that; 16K at least.";
+    NETWORK_PIECE = "network_piece", 256 << 10, "bytes", "Longest piece of a message that is read from another node at a time.";
+    NETWORK_FLIGHT = "network_flight", 256 << 10, "bytes", "So much may be under way of what is read from one peer on another node, or one piece.";
     PROGRESS_THREAD = "progress_thread", 1, "0/1", "A thread serves windows whose ranks are on several nodes while the program computes; 0: only calls do.";
     PEER_SILENCE_US = "peer_silence_us", 10, "us", "Silence of a peer after which a large message is copied without it, at most; from 2 us on, more for longer messages.";
     RING = "ring", 0, "bytes", "Data of the ring that a streaming pair leases, rounded up to a power of two from 4K to 4M; 0: twice the second-level cache, half of it where the last one is far and each rank has a CPU.";

@@ -7,8 +7,11 @@ use libc::{c_char, c_int, c_void};
 pub const VERSION: u32 = 1 << 16 | 17;
 
 pub const CAP_MSG: u64 = 1 << 1;
+pub const CAP_RMA: u64 = 1 << 2;
+pub const READ: u64 = 1 << 8;
 pub const RECV: u64 = 1 << 10;
 pub const SEND: u64 = 1 << 11;
+pub const REMOTE_READ: u64 = 1 << 12;
 pub const TRANSMIT: u64 = SEND;
 pub const MODE_CONTEXT: u64 = 1 << 59;
 pub const MODE_CONTEXT2: u64 = 1 << 52;
@@ -30,6 +33,7 @@ pub const ADDR_UNSPEC: u64 = u64::MAX;
 pub const SOCKADDR_IN: u32 = 2;
 pub const SOCKADDR_IN6: u32 = 3;
 pub const EAGAIN: isize = 11;
+pub const ENOKEY: isize = 266;
 pub const EAVAIL: isize = 259;
 
 #[repr(C)]
@@ -247,6 +251,7 @@ pub struct Ep {
     pub ops: *const c_void,
     pub cm: *const CmOps,
     pub msg: *const MsgOps,
+    pub rma: *const RmaOps,
 }
 
 #[repr(C)]
@@ -266,6 +271,12 @@ pub struct MsgOps {
     pub sendv: *const c_void,
     pub sendmsg: *const c_void,
     pub inject: unsafe extern "C" fn(*mut Ep, *const c_void, usize, u64) -> isize,
+}
+
+#[repr(C)]
+pub struct RmaOps {
+    pub size: usize,
+    pub read: unsafe extern "C" fn(*mut Ep, *mut c_void, usize, *mut c_void, u64, u64, u64, *mut c_void) -> isize,
 }
 
 /// `struct fi_context2`: the provider's, for as long as the operation is under way.

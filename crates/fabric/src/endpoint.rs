@@ -18,12 +18,21 @@ pub const MAX_NAME: usize = 112;
 const SENDS: usize = 16;
 /// Frames that may have come and not been handled.
 const RECEIVES: usize = 16;
+/// Where the operations of reads begin, and how many may be under way.
+pub(crate) const FIRST_READ: usize = RECEIVES + SENDS;
+pub(crate) const READS: usize = 128;
 /// Completions taken at a time.
 const BATCH: usize = 16;
 
 /// Where frames go: an endpoint that was [reached](Endpoint::reach).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Destination(u64);
+
+impl Destination {
+    pub(crate) fn address(self) -> u64 {
+        self.0
+    }
+}
 
 /// The buffer of a frame, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,39 +54,46 @@ pub enum Event {
     Received(Frame, usize),
     /// So many bytes of a frame could not be delivered: the way to its destination is closed. The frame is the caller's again.
     Lost(Destination, Frame, usize, Error),
+    /// The [read](Endpoint::read) of this number is over, or has failed: then any part of its bytes may be there.
+    Read(u64, Result<()>),
 }
 
 /// What an operation carries: what the provider needs comes first, so that its address is both.
 #[repr(C)]
 #[derive(Debug)]
-struct Operation {
+pub(crate) struct Operation {
     context: Context,
     index: usize,
     /// Where it goes; [`abi::ADDR_UNSPEC`]: it is a receive.
     to: u64,
     /// Bytes that go.
     length: usize,
+    /// Of a read: its number, and what the provider wants to know of the memory that it fills.
+    pub number: u64,
+    pub region: Option<NonNull<Mr>>,
 }
 
 /// One endpoint, with its buffers. Everything of it is used by one thread at a time.
 #[derive(Debug)]
 pub struct Endpoint {
-    library: &'static Library,
-    offer: Offer,
+    pub(crate) library: &'static Library,
+    pub(crate) offer: Offer,
     fabric: NonNull<Fabric>,
-    domain: NonNull<Domain>,
+    pub(crate) domain: NonNull<Domain>,
     av: NonNull<Av>,
     cq: NonNull<Cq>,
-    ep: NonNull<Ep>,
+    pub(crate) ep: NonNull<Ep>,
     inject: usize,
     wait: Option<RawFd>,
     name: Vec<u8>,
     /// First all that come, then all that go.
     buffers: Box<[u8]>,
-    operations: Box<[Operation]>,
+    pub(crate) operations: Box<[Operation]>,
     /// What the provider wants to know of the buffers.
     region: Option<NonNull<Mr>>,
     free: Vec<usize>,
+    /// Operations of reads that are not under way.
+    pub(crate) free_reads: Vec<usize>,
     /// To be posted, since the provider was busy.
     unposted: Vec<usize>,
     /// Completions that were taken and not handed out.
@@ -134,16 +150,19 @@ impl Endpoint {
                 wait,
                 name: Vec::new(),
                 buffers: vec![0; (RECEIVES + SENDS) * FRAME].into_boxed_slice(),
-                operations: (0..RECEIVES + SENDS)
+                operations: (0..FIRST_READ + READS)
                     .map(|index| Operation {
                         context: Context([std::ptr::null_mut(); 8]),
                         index,
                         to: abi::ADDR_UNSPEC,
                         length: 0,
+                        number: 0,
+                        region: None,
                     })
                     .collect(),
                 region: None,
-                free: (RECEIVES..RECEIVES + SENDS).rev().collect(),
+                free: (RECEIVES..FIRST_READ).rev().collect(),
+                free_reads: (FIRST_READ..FIRST_READ + READS).rev().collect(),
                 unposted: (0..RECEIVES).collect(),
                 taken: Vec::new(),
                 delivered: Vec::new(),
@@ -256,7 +275,7 @@ impl Endpoint {
     /// If the way there is closed.
     pub fn send(&mut self, frame: Frame, length: usize, to: Destination) -> Result<Sent> {
         let Frame(index) = frame;
-        debug_assert!(length <= FRAME && index >= RECEIVES);
+        debug_assert!(length <= FRAME && (RECEIVES..FIRST_READ).contains(&index));
         // Nothing tells what becomes of an injected one.
         let inject = length <= self.inject && self.has_delivered(to);
         let operation = &raw mut self.operations[index];
@@ -329,6 +348,9 @@ impl Endpoint {
                 if index < RECEIVES {
                     return Ok(Some(Event::Received(Frame(index), length)));
                 }
+                if index >= FIRST_READ {
+                    return Ok(Some(Event::Read(self.end_read(index), Ok(()))));
+                }
                 let to = self.operations[index].to as usize;
                 if to >= self.delivered.len() {
                     self.delivered.resize(to + 1, false);
@@ -391,6 +413,7 @@ impl Endpoint {
         }
         let error = self.library.failed("the network", -(entry.err as isize));
         match self.index_of(entry.context) {
+            Some(index) if index >= FIRST_READ => Ok(Some(Event::Read(self.end_read(index), Err(error)))),
             Some(index) if index >= RECEIVES => {
                 let Operation { to, length, .. } = self.operations[index];
                 Ok(Some(Event::Lost(Destination(to), Frame(index), length, error)))
@@ -479,13 +502,13 @@ unsafe fn descriptor_of(cq: *mut Cq) -> Option<RawFd> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
 
     /// Two endpoints of one process, over the loopback interface, if there is a libfabric here.
-    fn pair() -> Option<(Endpoint, Endpoint)> {
+    pub(crate) fn pair() -> Option<(Endpoint, Endpoint)> {
         let wanted = Wanted {
             interface: Some([127, 0, 0, 1].into()),
             ..Wanted::default()
@@ -525,6 +548,7 @@ mod tests {
                         endpoint.give_back(frame);
                     }
                     Event::Lost(.., error) => panic!("{error}"),
+                    Event::Read(..) => panic!("nothing is read"),
                 }
             }
         }

@@ -3,15 +3,18 @@
 //!
 //! An [`Endpoint`] sends and receives *frames*: messages of up to [`FRAME`] bytes, each whole, whose buffers
 //! it owns and has registered where the provider wants that. Which provider it uses stands in [`provider`]; what is in a frame is
-//! the engine's business, and so is their order: a long frame may be there after a short one that was sent later. Nothing here blocks, and no thread is made.
+//! the engine's business, and so is their order: a long frame may be there after a short one that was sent later. Long messages need no
+//! frames where the provider has RMA: who has [exposed](Endpoint::expose) memory lets others [read](Endpoint::read) it. Nothing here blocks, and no thread is made.
 #![allow(unsafe_code)] // Calls into libfabric, by the function tables that it gives out.
 
 mod abi;
 mod endpoint;
 mod library;
 pub mod provider;
+mod remote_memory;
 
 pub use endpoint::{Destination, Endpoint, Event, FRAME, Frame, MAX_NAME, Sent};
+pub use remote_memory::Exposed;
 
 /// Why the network could not do it.
 #[derive(Debug, thiserror::Error)]

@@ -32,6 +32,8 @@ pub struct Plan {
     pub cut: Cut,
     /// The number of the group whose processes have it.
     pub group: i32,
+    /// Each node is to have a whole copy.
+    pub is_mirrored: bool,
     /// Only these of the group.
     pub restricted: Option<Vec<usize>>,
 }
@@ -63,6 +65,7 @@ impl Plan {
             ghosts: Vec::new(),
             cut: Cut::Even,
             group: group::default_number(),
+            is_mirrored: life::default_is_mirror(),
             restricted: None,
         }
     }
@@ -85,6 +88,12 @@ impl Plan {
         self.dims = dims;
         self.kind = Some(kind);
         Ok(())
+    }
+
+    /// For this group, by the number that programs know.
+    pub fn set_group(&mut self, number: i32) {
+        self.group = life::group_number(number);
+        self.is_mirrored = number == life::MIRROR;
     }
 
     fn distribution(&self, processes: usize) -> Result<Distribution> {

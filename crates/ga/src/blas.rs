@@ -19,16 +19,10 @@ fn open(names: &[&str]) -> std::result::Result<Library, String> {
         // SAFETY: the initializers of these libraries set up their own state only.
         match unsafe { Library::new(name) } {
             Ok(library) => {
-                let threads = std::env::var_os("OPENBLAS_NUM_THREADS").or_else(|| std::env::var_os("OMP_NUM_THREADS"));
-                if threads.is_none() && isthmus_engine::world().size > 1 {
-                    // Every process computes; threads of each would fight for the CPUs.
-                    // SAFETY: the function of this name takes an int, wherever there is one.
-                    unsafe {
-                        if let Ok(set) = library.get::<unsafe extern "C" fn(c_int)>(b"openblas_set_num_threads\0") {
-                            set(1);
-                        }
-                    }
-                }
+                use_one_thread(|name| {
+                    // SAFETY: the function of this name has this type, wherever there is one.
+                    unsafe { library.get::<SetThreads>(name) }.ok().map(|symbol| *symbol)
+                });
                 return Ok(library);
             }
             Err(error) => {
@@ -39,6 +33,21 @@ fn open(names: &[&str]) -> std::result::Result<Library, String> {
         }
     }
     Err(why)
+}
+
+/// How OpenBLAS is told how many threads to use.
+type SetThreads = unsafe extern "C" fn(c_int);
+
+/// Every process computes; threads of each would fight for the CPUs. Unless the program's user has said how many there are to be.
+pub(crate) fn use_one_thread(function: impl FnOnce(&[u8]) -> Option<SetThreads>) {
+    let said = std::env::var_os("OPENBLAS_NUM_THREADS").or_else(|| std::env::var_os("OMP_NUM_THREADS"));
+    if said.is_none()
+        && isthmus_engine::world().size > 1
+        && let Some(set) = function(b"openblas_set_num_threads\0")
+    {
+        // SAFETY: `function` found it by its name.
+        unsafe { set(1) };
+    }
 }
 
 fn blas() -> &'static std::result::Result<Library, String> {
@@ -185,22 +194,20 @@ fn symbol<F: Copy>(library: &Library, kind: Kind, real: &str, complex: &str) -> 
         .map_err(|error| Error::argument(format!("{name}: {error}")))
 }
 
-/// What LAPACK's `info` says.
-fn check(routine: &str, info: c_int) -> Result<()> {
+/// What LAPACK's `info` says: 0, or where a matrix is not what it must be.
+fn check(routine: &str, info: c_int) -> Result<c_int> {
     match info {
-        0 => Ok(()),
         wrong if wrong < 0 => Err(Error::argument(format!("{routine}: argument {} is wrong", -wrong))),
-        at => Err(Error::argument(format!(
-            "{routine}: the matrix is singular, or not positive definite, at row {at}"
-        ))),
+        info => Ok(info),
     }
 }
 
-/// Solve `a x = b` for the columns of `b`, of a square matrix by columns. Both are overwritten.
+/// Solve `a x = b` for the columns of `b`, of a square matrix by columns. Both are overwritten. 0, or the row at which the matrix is
+/// singular, or not positive definite.
 ///
 /// # Errors
-/// There is no LAPACK, or the matrix is singular.
-pub fn solve<T: Element>(rows: usize, columns: usize, a: &mut [T], b: &mut [T], is_positive: bool) -> Result<()> {
+/// There is no LAPACK.
+pub fn solve<T: Element>(rows: usize, columns: usize, a: &mut [T], b: &mut [T], is_positive: bool) -> Result<c_int> {
     let library = lapack(if is_positive { "posv" } else { "gesv" })?;
     let (n, nrhs) = (rows as c_int, columns as c_int);
     let mut info = 0;
@@ -261,22 +268,25 @@ pub fn solve<T: Element>(rows: usize, columns: usize, a: &mut [T], b: &mut [T], 
     check("gesv", info)
 }
 
-/// Invert a symmetric positive definite matrix: its lower triangle, by columns, is overwritten with that of the inverse.
+/// Invert a symmetric positive definite matrix: its lower triangle, by columns, is overwritten with that of the inverse. 0; the row at
+/// which it is not positive definite; less: that at which its factor is singular.
 ///
 /// # Errors
-/// There is no LAPACK, or it is not positive definite.
-pub fn invert<T: Element>(rows: usize, a: &mut [T]) -> Result<()> {
+/// There is no LAPACK.
+pub fn invert<T: Element>(rows: usize, a: &mut [T]) -> Result<c_int> {
     type Factor = unsafe extern "C" fn(*const c_char, *const c_int, *mut u8, *const c_int, *mut c_int, usize);
     let library = lapack("potri")?;
     let n = rows as c_int;
-    for routine in ["potrf", "potri"] {
+    for (routine, sign) in [("potrf", 1), ("potri", -1)] {
         let call: Factor = symbol(library, T::KIND, routine, routine)?;
         let mut info = 0;
         // SAFETY: LAPACK's signature; the matrix has `rows` rows and columns.
         unsafe { call(c"L".as_ptr(), &n, a.as_mut_ptr().cast(), &n, &mut info, 1) };
-        check(routine, info)?;
+        if let row @ 1.. = check(routine, info)? {
+            return Ok(sign * row);
+        }
     }
-    Ok(())
+    Ok(0)
 }
 
 /// Eigenvalues, ascending, and eigenvectors of a real symmetric matrix, or of the pair with a positive definite `metric`. The vectors
@@ -363,6 +373,12 @@ pub fn eigen(rows: usize, a: &mut [f64], metric: Option<&mut [f64]>) -> Result<V
             }
         }
     }
-    check("syev", info)?;
-    Ok(values)
+    match check("syev", info)? {
+        0 => Ok(values),
+        at if at as usize > rows => Err(Error::argument(format!(
+            "the metric is not positive definite, at row {}",
+            at as usize - rows
+        ))),
+        at => Err(Error::argument(format!("syev: eigenvalue {at} did not converge"))),
+    }
 }

@@ -62,11 +62,6 @@ impl Error {
     pub fn no_arithmetic() -> Self {
         Self::argument("elements of a registered type can be moved, not computed with")
     }
-
-    /// A feature that this library has not got.
-    pub fn unsupported(what: &str) -> Self {
-        Self::argument(format!("{what} is not supported (docs/ga.md)"))
-    }
 }
 
 /// What a program does about an error; gets the line and `GA_Error`'s code.

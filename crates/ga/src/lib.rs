@@ -12,7 +12,8 @@
 //! | `local.rs` | work on the own part; `elementwise.rs`, `matrix.rs`, `reduce.rs`, `scan.rs` are made of it |
 //! | `ghosts.rs` | margins |
 //! | `sparse.rs` | sparse matrices |
-//! | `linear.rs`, `blas.rs` | matrix products, systems of equations, eigenvalues |
+//! | `linear.rs`, `blas.rs` | matrix products |
+//! | `systems.rs`, `dealt.rs`, `scalapack.rs` | systems of equations, eigenvalues |
 //! | `entry.rs` | the C functions |
 //!
 //! Source of the interface: the header and manual of Global Arrays 5.9 (<https://github.com/GlobalArrays/ga>); J. Nieplocha,
@@ -23,6 +24,7 @@
 pub mod allocator;
 pub mod array;
 pub mod blas;
+mod dealt;
 pub mod distribution;
 pub mod element;
 pub mod elementwise;
@@ -40,7 +42,9 @@ pub mod patch;
 pub mod print;
 pub mod reduce;
 pub mod registered;
+pub mod scalapack;
 pub mod scan;
 pub mod sparse;
+pub mod systems;
 
 pub use error::{Error, Result};

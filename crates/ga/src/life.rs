@@ -9,7 +9,7 @@ use isthmus_armci::mutex;
 use isthmus_engine::Peer;
 
 use crate::error::{Error, Result};
-use crate::{array, getmem};
+use crate::{array, getmem, scalapack};
 
 static INITIALIZED: AtomicBool = AtomicBool::new(false);
 static MUTEXES: AtomicI32 = AtomicI32::new(-1);
@@ -34,9 +34,10 @@ pub fn terminate() -> Result<()> {
     if !INITIALIZED.swap(false, Ordering::AcqRel) {
         return Ok(());
     }
-    group::set_default(group::WORLD)?;
+    set_default_group(WORLD)?;
     give_back_memory(array::forget_all());
     getmem::forget_all();
+    scalapack::forget_all();
     MUTEXES.store(-1, Ordering::Relaxed);
     // Gives back all memory that is left.
     armci::finalize()?;
@@ -56,9 +57,42 @@ pub fn group(number: i32) -> Result<Arc<Group>> {
     Ok(group::find(group_number(number))?)
 }
 
+/// The number that programs know of the group of all, and of that of all processes of the node, whose arrays are *mirrored*: each node has
+/// a whole copy. Both have the same members here.
+pub const WORLD: i32 = -1;
+/// See [`WORLD`].
+pub const MIRROR: i32 = 0;
+
 /// See [`group()`].
 pub fn group_number(number: i32) -> i32 {
-    if number == -1 { group::WORLD } else { number }
+    if number == WORLD { group::WORLD } else { number }
+}
+
+/// The number that programs know of a group.
+pub fn number_told(number: i32, is_mirrored: bool) -> i32 {
+    match number {
+        group::WORLD if is_mirrored => MIRROR,
+        group::WORLD => WORLD,
+        number => number,
+    }
+}
+
+/// Whether the default group is the mirror.
+static DEFAULT_IS_MIRROR: AtomicBool = AtomicBool::new(false);
+
+/// Are arrays of the default group mirrored?
+pub fn default_is_mirror() -> bool {
+    DEFAULT_IS_MIRROR.load(Ordering::Relaxed)
+}
+
+/// `GA_Pgroup_set_default`.
+///
+/// # Errors
+/// There is no such group.
+pub fn set_default_group(number: i32) -> Result<()> {
+    group::set_default(group_number(number))?;
+    DEFAULT_IS_MIRROR.store(number == MIRROR, Ordering::Relaxed);
+    Ok(())
 }
 
 /// Wait for all of the default group; what was put before is there. Blocks.

@@ -1,16 +1,12 @@
-//! Matrix products, systems of equations, eigenvalues; collective. A product is made by everybody for the blocks that it has. What LAPACK
-//! does is done by the first process, on the whole matrix.
+//! Matrix products; collective: everybody makes the blocks that it has.
 
-use isthmus_armci::reduction::{Operator, all_reduce};
-
-use crate::array::Array;
 use crate::blas::{self, Matrix};
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::kind::{Generic, Kind, dispatch};
+use crate::kind::{Generic, dispatch};
 use crate::life::collectively;
 use crate::local::{Part, map, scalar};
-use crate::onesided::{fetch, store};
+use crate::onesided::fetch;
 use crate::patch::Patch;
 
 /// Columns of the first matrix that are multiplied at a time: bounds the memory for what is fetched.
@@ -173,138 +169,4 @@ pub unsafe fn multiply(alpha: *const u8, a: Factor<'_>, b: Factor<'_>, beta: *co
     collectively(&*c.0.group()?, || {
         dispatch(c.0.kind, DoMultiply { a, b, c, alpha, beta })
     })
-}
-
-fn square(array: &Array) -> Result<usize> {
-    match array.dims.as_slice() {
-        [rows, columns] if rows == columns => Ok(*rows as usize),
-        _ => Err(Error::argument(format!("array '{}' is no square matrix", array.name))),
-    }
-}
-
-fn turned<T: Copy>(values: &[T], rows: usize, columns: usize) -> Vec<T> {
-    (0..columns)
-        .flat_map(|column| (0..rows).map(move |row| values[row * columns + column]))
-        .collect()
-}
-
-/// Let the first process of the array's group do something, and all hear whether it went well.
-fn first_does(array: &Array, work: impl FnOnce() -> Result<()>) -> Result<()> {
-    let group = array.group()?;
-    collectively(&group, || {
-        let outcome = if group.me() == Some(0) { work() } else { Ok(()) };
-        let mut failed = i32::from(outcome.is_err()).to_ne_bytes();
-        all_reduce(&group.link()?, &mut failed, Kind::Int.of_reduction()?, Operator::Max)?;
-        outcome?;
-        match i32::from_ne_bytes(failed) {
-            0 => Ok(()),
-            _ => Err(Error::argument("the first process could not do it; it says why")),
-        }
-    })
-}
-
-struct DoSolve<'a> {
-    a: &'a Array,
-    b: &'a Array,
-    is_transposed: bool,
-    is_positive: bool,
-}
-
-impl Generic for DoSolve<'_> {
-    type Output = ();
-
-    fn call<T: Element>(self) -> Result<()> {
-        let rows = square(self.a)?;
-        let columns = match self.b.dims.as_slice() {
-            [length] if *length as usize == rows => 1,
-            [length, columns] if *length as usize == rows => *columns as usize,
-            _ => {
-                return Err(Error::argument(format!(
-                    "array '{}' must have {rows} rows, as '{}' has",
-                    self.b.name, self.a.name
-                )));
-            }
-        };
-        if self.a.kind != self.b.kind {
-            return Err(Error::argument("the arrays have elements of different types"));
-        }
-        let values: Vec<T> = fetch(self.a, &self.a.whole())?;
-        // By rows is the transpose by columns.
-        let mut matrix = if self.is_transposed {
-            values
-        } else {
-            turned(&values, rows, rows)
-        };
-        let mut right = turned(&fetch::<T>(self.b, &self.b.whole())?, rows, columns);
-        blas::solve(rows, columns, &mut matrix, &mut right, self.is_positive)?;
-        store(self.b, &self.b.whole(), &turned(&right, columns, rows))
-    }
-}
-
-/// `GA_Solve`, `GA_Lu_solve`, `GA_Llt_solve`: `b` becomes `x` of `a x = b`. Collective.
-///
-/// # Errors
-/// Extents that do not fit, a singular matrix, no LAPACK.
-pub fn solve(a: &Array, b: &Array, is_transposed: bool, is_positive: bool) -> Result<()> {
-    let work = DoSolve {
-        a,
-        b,
-        is_transposed,
-        is_positive,
-    };
-    first_does(b, || dispatch(a.kind, work))
-}
-
-struct DoInvert<'a>(&'a Array);
-
-impl Generic for DoInvert<'_> {
-    type Output = ();
-
-    fn call<T: Element>(self) -> Result<()> {
-        let rows = square(self.0)?;
-        let mut values: Vec<T> = fetch(self.0, &self.0.whole())?;
-        values = turned(&values, rows, rows);
-        blas::invert(rows, &mut values)?;
-        // The lower triangle by columns; the rest is its mirror.
-        for column in 0..rows {
-            for row in column + 1..rows {
-                values[row * rows + column] = values[column * rows + row].conjugate();
-            }
-        }
-        store(self.0, &self.0.whole(), &turned(&values, rows, rows))
-    }
-}
-
-/// `GA_Spd_invert`: a symmetric positive definite matrix becomes its inverse. Collective.
-///
-/// # Errors
-/// It is none, or there is no LAPACK.
-pub fn invert(a: &Array) -> Result<()> {
-    first_does(a, || dispatch(a.kind, DoInvert(a)))
-}
-
-/// `GA_Diag` and its kin: eigenvalues of a symmetric matrix, ascending, and its eigenvectors as the columns of `vectors`; with a metric
-/// of the generalized problem. Collective; all get the values.
-///
-/// # Errors
-/// The arrays are no square matrices of doubles of one size, or there is no LAPACK.
-pub fn eigen(a: &Array, metric: Option<&Array>, vectors: &Array) -> Result<Vec<f64>> {
-    let rows = square(a)?;
-    for array in [a, vectors].into_iter().chain(metric) {
-        if square(array)? != rows || array.kind != Kind::Double {
-            return Err(Error::argument(format!(
-                "array '{}' must be a matrix of {rows} x {rows} doubles",
-                array.name
-            )));
-        }
-    }
-    let mut values = vec![0.0_f64; rows];
-    first_does(a, || {
-        let mut matrix: Vec<f64> = fetch(a, &a.whole())?;
-        let mut metric = metric.map(|metric| fetch::<f64>(metric, &metric.whole())).transpose()?;
-        values = blas::eigen(rows, &mut matrix, metric.as_deref_mut())?;
-        store(vectors, &vectors.whole(), &turned(&matrix, rows, rows))
-    })?;
-    a.group()?.link()?.broadcast(crate::local::as_bytes(&mut values), 0)?;
-    Ok(values)
 }

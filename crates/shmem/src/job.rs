@@ -12,6 +12,7 @@ use crate::call::Call;
 use crate::memory::heap::Heap;
 use crate::memory::statics::{self, Moved};
 use crate::memory::symmetric::{Range, Ranges};
+use crate::near;
 
 /// What the job calls the memory where all PEs meet.
 const WORLD: u64 = 0x5348_4d45_4d00_0001;
@@ -77,8 +78,12 @@ pub fn is_open() -> bool {
 
 /// From now on routines may be called, or may not be.
 pub fn publish(job: Option<&'static Job>) {
-    let job = job.map_or(std::ptr::null_mut(), |job| std::ptr::from_ref(job).cast_mut());
-    JOB.store(job, Ordering::Release);
+    let address = job.map_or(std::ptr::null_mut(), |job| std::ptr::from_ref(job).cast_mut());
+    match job {
+        None => near::close(),
+        Some(job) => near::open(job),
+    }
+    JOB.store(address, Ordering::Release);
 }
 
 /// What a PE tells of itself when symmetric memory is made.
@@ -271,6 +276,11 @@ impl Job {
         if self.mark(pe).watchers.load(Ordering::Relaxed) != 0 {
             self.bells.ring(Peer(pe));
         }
+    }
+
+    /// Threads of a PE that wait for its memory to change.
+    pub fn watchers_of(&self, pe: u32) -> &AtomicU32 {
+        &self.mark(pe).watchers
     }
 
     /// Wake all that wait for memory to change.

@@ -22,6 +22,7 @@ mod handle;
 mod job;
 mod lock;
 mod memory;
+mod near;
 mod numbers;
 mod order;
 mod rma;

@@ -3,6 +3,7 @@
 mod conformance;
 mod entry;
 mod header;
+mod near;
 mod table;
 mod trampoline;
 
@@ -20,6 +21,7 @@ pub fn generate(root: &Path) -> Result<BTreeMap<PathBuf, String>> {
     let table = Table::parse(&text)?;
     let mut files = BTreeMap::new();
     files.insert("include/shmem.h".into(), header::render(&table));
+    files.insert("include/shmem-near.h".into(), near::render(&table));
     files.insert("crates/abi/trampoline/oshmem.S".into(), trampoline::render(&table));
     files.insert(
         "crates/shmem/src/generated.rs".into(),

@@ -24,7 +24,14 @@ const RUN: Duration = Duration::from_secs(120);
 const SOON: Duration = Duration::from_secs(15);
 
 /// Programs of `tests/programs` for 2 ranks, one on each of 2 nodes.
-const PAIRS: &[&str] = &["requests", "derived", "truncation", "win_computing", "win_random"];
+const PAIRS: &[&str] = &[
+    "requests",
+    "derived",
+    "truncation",
+    "remapped",
+    "win_computing",
+    "win_random",
+];
 
 /// Others, on 2 nodes with 2 ranks each.
 const PROGRAMS: &[&str] = &[

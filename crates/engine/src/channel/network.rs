@@ -10,6 +10,7 @@
 
 mod departures;
 pub(crate) mod frame;
+mod memory;
 mod reaching;
 mod watch;
 
@@ -17,7 +18,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use isthmus_fabric::provider::Wanted;
-use isthmus_fabric::{Destination, Endpoint, Frame};
+use isthmus_fabric::{Destination, Endpoint, Exposed, Frame};
 use isthmus_shm::ring::Header;
 use isthmus_shm::{Offset, Segment};
 
@@ -25,6 +26,7 @@ use crate::channel::inbound::Inbound;
 use crate::channel::outbound::{self, Outbound};
 use crate::memory::arena::Arena;
 use crate::{Error, Result, tunables};
+pub(crate) use memory::RemoteRead;
 use reaching::Reaching;
 use watch::Watch;
 
@@ -53,13 +55,27 @@ pub(crate) struct Network {
     pub waiting: Vec<u32>,
     /// Peers that were sent to, and of which nobody knows yet whether they can be reached.
     unreached: Vec<u32>,
-    /// Stand-ins of peers' descriptors, by their offset: whose, and where it lies there.
-    pub proxies: HashMap<u64, (u32, u64)>,
+    /// Stand-ins of peers' descriptors, by their offset.
+    pub proxies: HashMap<u64, Proxy>,
+    /// Announced messages of ours that their receivers may read, by descriptor: whose, and what is registered.
+    exposed: HashMap<u64, (u32, Exposed)>,
+    /// Announced messages that we read out of their senders' memory.
+    pub reads: Vec<Option<RemoteRead>>,
     /// Stand-ins that nobody uses any more.
     pub released: Vec<Offset>,
     /// What peers were told of our room for unmatched payload.
     announce_only: bool,
     pace: Pace,
+}
+
+/// The stand-in of a descriptor of another node's.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Proxy {
+    pub peer: u32,
+    /// Where the descriptor lies there.
+    pub theirs: u64,
+    /// By which the announced message can be read.
+    pub key: Option<u64>,
 }
 
 /// What there is with one peer.
@@ -91,6 +107,8 @@ pub(crate) struct Link {
     pub told: u64,
     /// The peer must hear from us, also if there is no record for it.
     pub owes: bool,
+    /// Reads that are under way from there, and their bytes.
+    reading: (u32, u64),
     /// Records that wait for a receive, or for memory: see [`Engine::stays`].
     pub held: VecDeque<Held>,
     /// The way there is closed.
@@ -196,6 +214,8 @@ impl Network {
             waiting: Vec::new(),
             unreached: Vec::new(),
             proxies: HashMap::new(),
+            exposed: HashMap::new(),
+            reads: Vec::new(),
             released: Vec::new(),
             announce_only: false,
             pace: Pace::new(),
@@ -241,6 +261,7 @@ impl Network {
     pub fn forget(&mut self, peer: u32) {
         self.waiting.retain(|&other| other != peer);
         self.unreached.retain(|&other| other != peer);
+        self.withdraw_all(peer);
         if let Some(link) = self.links[peer as usize].as_mut() {
             link.lost = true;
             link.held.clear();
@@ -258,7 +279,7 @@ impl Network {
 
     /// Before a sleep: must we stay awake? If not, the doorbell will ring when something comes.
     pub fn has_work(&mut self) -> bool {
-        if !self.endpoint.may_sleep() {
+        if self.has_reads_to_start() || !self.endpoint.may_sleep() {
             return true;
         }
         // What is armed first is told of what came before.

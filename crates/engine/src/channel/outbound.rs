@@ -263,6 +263,11 @@ impl Outbound {
         Ok((outbound, at))
     }
 
+    /// Is it read by the network?
+    pub fn is_remote(&self) -> bool {
+        self.limit == network::LONGEST
+    }
+
     /// Does the peer look at this ring without being told?
     #[inline]
     pub fn is_polled(&self) -> bool {

@@ -160,14 +160,15 @@ pub struct ReadyToSend {
     pub total: u64,
     /// Where it lies in the sender's address space.
     pub address: u64,
-    /// Its place in memory that everybody maps; 0: it is not there.
+    /// Its place in memory that everybody maps; 0: it is not there. To a receiver on another node: the key by which it is read, if
+    /// [`Self::READABLE`].
     pub place: u64,
     /// Offset of the descriptor in the job segment.
     pub descriptor: u64,
     /// The sender's operation, to be named in the answer.
     pub send_op: u32,
     /// If it lies here and there (its address is 0): where the sender can push it, see [`crate::protocol::access::Pushable`]. And
-    /// [`Self::COULD_GO`], [`Self::BESIDE`].
+    /// [`Self::COULD_GO`], [`Self::BESIDE`], [`Self::READABLE`].
     pub flags: u32,
 }
 
@@ -178,6 +179,9 @@ impl ReadyToSend {
 
     /// A flag: all of it lies beside the descriptor, too.
     pub const BESIDE: u32 = 1 << 30;
+
+    /// A flag, between nodes: the network reads it out of the sender's memory, by the key in `place`.
+    pub const READABLE: u32 = 1 << 29;
 
     /// Is it such a message, as far as its length goes, too?
     pub fn could_go(&self) -> bool {

@@ -6,7 +6,7 @@ use isthmus_shm::Offset;
 use isthmus_shm::ring::Header;
 
 use crate::channel::network::frame::{self, Prefix};
-use crate::channel::network::{Held, Network, WINDOW};
+use crate::channel::network::{Held, Network, Proxy, WINDOW};
 use crate::channel::record::{Body, ClearToSend, Handler, ReadyToSend};
 use crate::engine::Engine;
 
@@ -50,7 +50,7 @@ impl Engine {
         {
             return false;
         }
-        let came = self.take_frames() | self.handle_held();
+        let came = self.take_frames() | self.handle_held() | self.advance_reads();
         let (segment, me, announce_only) = (self.segment, self.me, self.matching.announce_only());
         let Some(network) = self.channels.network_mut() else {
             return false;
@@ -66,7 +66,7 @@ impl Engine {
     }
 
     /// Take what has come. True: something had.
-    fn take_frames(&mut self) -> bool {
+    pub(super) fn take_frames(&mut self) -> bool {
         let mut came = false;
         for _ in 0..BURST {
             let Some(network) = self.channels.network_mut() else {
@@ -77,6 +77,10 @@ impl Engine {
                 Ok(Some(Event::Received(frame, length))) => {
                     came = true;
                     self.take_frame(frame, length);
+                }
+                Ok(Some(Event::Read(number, result))) => {
+                    came = true;
+                    network.has_read(number, result.is_ok());
                 }
                 Ok(Some(Event::Lost(to, frame, length, error))) => network.has_lost(to, frame, length, &error),
                 Err(error) => {
@@ -230,6 +234,7 @@ impl Engine {
     /// Handle whatever has come from a peer that has failed.
     pub fn take_all_remote(&mut self, peer: u32) {
         self.take_frames();
+        self.end_reads(peer);
         self.handle_held_of(peer);
     }
 
@@ -265,7 +270,9 @@ impl Engine {
                 };
                 self.descriptor(own.0).expect("ours").offer();
                 if let Some(network) = self.channels.network_mut() {
-                    network.proxies.insert(own.0, (peer, record.descriptor));
+                    let key = (record.flags & ReadyToSend::READABLE != 0).then_some(record.place);
+                    let theirs = record.descriptor;
+                    network.proxies.insert(own.0, Proxy { peer, theirs, key });
                 }
                 record.descriptor = own.0;
                 record.place = 0;
@@ -314,7 +321,7 @@ impl Engine {
         network.forget(peer);
         let gone: Vec<u64> = network
             .proxies
-            .extract_if(|_, (whose, _)| *whose == peer)
+            .extract_if(|_, proxy| proxy.peer == peer)
             .map(|(own, _)| own)
             .collect();
         for own in gone {

@@ -55,7 +55,9 @@ impl Piece {
         let length = length.next_multiple_of(PAGE);
         let Offset(at) = match Self::from_pool(segment, length) {
             Some(at) => at,
-            None => segment.take(length)?,
+            None if length < huge::BYTES => segment.take(length)?,
+            // From the beginning of a huge page on.
+            None => Offset(segment.take(length + huge::BYTES)?.0.next_multiple_of(huge::BYTES)),
         };
         segment.lend(Offset(at), length);
         Ok(Self { segment, at, length })
@@ -110,9 +112,10 @@ impl Piece {
         if first < end && !self.is_in_pool() {
             let at = Offset(self.at + first);
             self.segment.back(at, end - first)?;
-            let policy = HugePages::policy();
-            if policy.is_by_name() {
-                policy.apply(self.segment, at, end - first);
+            // At once, where the settings of the machine count for others (docs/decisions/0087).
+            match HugePages::policy() {
+                HugePages::Auto => counters::HUGE_BYTES.add(self.segment.prefer_huge(at, end - first, true)),
+                policy => policy.apply(self.segment, at, end - first),
             }
         }
         Ok(())
@@ -158,6 +161,11 @@ pub struct Bells {
 impl Bells {
     pub(crate) fn new(segment: &'static Segment, fence_needed: bool) -> Self {
         Self { segment, fence_needed }
+    }
+
+    /// Must a writer fence between writing something and looking whether somebody waits for it? Else whoever waits does it for all.
+    pub fn fence_needed(&self) -> bool {
+        self.fence_needed
     }
 
     /// Between writing something and looking whether somebody waits for it.

@@ -218,6 +218,8 @@ impl Engine {
         self.ops[op].began = (far != near).then(clock::now);
         if expected == 0 || self.take_beside(op, record, expected) {
             self.fetched(op, peer, record, 0..0);
+        } else if self.read_offer(op, peer, record, expected) {
+            // The network tells when it is here.
         } else if let Some(way) = self.way(op, peer, record, expected) {
             match way {
                 Taken::Pulled(access) => self.start_pull(access, op, peer, record, expected),
@@ -538,6 +540,7 @@ impl Engine {
     }
 
     fn reclaim(&mut self, op: u32, descriptor: u64) {
+        self.end_exposure(descriptor);
         self.transfers.pushes.retain(|push| push.op != op);
         if self.ops[op].descriptor.take_if(|own| own.0 == descriptor).is_some() {
             if let Some(descriptor) = self.descriptor(descriptor) {

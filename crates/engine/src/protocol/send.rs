@@ -14,7 +14,7 @@ use crate::memory::payload::Payload;
 use crate::ops::Stage;
 use crate::protocol::choice::select::COMPARED_FROM;
 use crate::types::{ContextId, Mode, Outcome, Posting};
-use crate::{Result, counters};
+use crate::{Result, counters, tunables};
 
 /// From this length on a message in memory that its receiver maps is announced: one copy instead of two.
 pub(crate) const MAPPED_FROM: usize = 32 << 10;
@@ -58,6 +58,9 @@ impl Engine {
             return self.announce(to, message, 0).map(Some);
         }
         if length >= COMPARED_FROM {
+            if outbound.is_remote() && length as u64 > tunables::NETWORK_EAGER.get() {
+                return self.announce(to, message, 0).map(Some);
+            }
             let wished = outbound.is_to_be_announced(message);
             if wished || length >= self.transfers.announced_from && self.is_rather_announced(to, buffer) {
                 // What cannot be announced, for lack of memory, goes at once.
@@ -141,11 +144,13 @@ impl Engine {
         self.ops[op].stage = Stage::Offered;
         counters::RENDEZVOUS_SENT.add(1);
         let flags = flags | self.put_beside(descriptor, self.ops[op].to, message);
+        let key = self.expose(self.ops[op].to, descriptor.0, message.buffer, message.length);
+        let flags = flags | key.map_or(0, |_| ReadyToSend::READABLE);
         let record = ReadyToSend {
             envelope: message.envelope,
             total: message.length as u64,
             address: message.buffer.row().map_or(0, |at| at.expose_provenance() as u64),
-            place: place_of(message.buffer, message.length),
+            place: key.unwrap_or_else(|| place_of(message.buffer, message.length)),
             descriptor: descriptor.0,
             send_op: self.ops.id(op).0,
             flags: flags | self.pushable(self.ops[op].to, message.buffer).0,

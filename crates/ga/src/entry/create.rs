@@ -9,7 +9,7 @@ use crate::array::{self, Array, Cut, Plan};
 use crate::error::{Error, Result};
 use crate::getmem;
 use crate::kind::Kind;
-use crate::life::{collectively, group_number};
+use crate::life::{collectively, default_is_mirror, number_told};
 use crate::registered;
 
 /// What a program gets when memory cannot be had.
@@ -28,8 +28,13 @@ fn plan(kind: c_int, dims: Vec<i64>, name: &str, group: c_int) -> Result<Plan> {
     let mut plan = Plan::new();
     plan.set_data(dims, Kind::of(kind)?)?;
     plan.name = name.to_owned();
-    plan.group = group_number(group);
+    plan.set_group(group);
     Ok(plan)
+}
+
+/// The number that programs know of the default group.
+fn default_group() -> c_int {
+    number_told(group::default_number(), default_is_mirror())
 }
 
 fn rank(ndim: c_int) -> Result<usize> {
@@ -83,7 +88,7 @@ indexed! {
         kind: c_int, ndim: c_int, dims: *const Index, name: *const c_char, chunk: *const Index,
     ) -> c_int {
         let rank = rank(ndim)?;
-        let mut plan = plan(kind, list(dims, rank, "dims")?, &text(name), group::default_number())?;
+        let mut plan = plan(kind, list(dims, rank, "dims")?, &text(name), default_group())?;
         plan.chunk = chunks(chunk, rank)?;
         create(plan)?
     }
@@ -99,7 +104,7 @@ indexed! {
         kind: c_int, ndim: c_int, dims: *const Index, width: *const Index, name: *const c_char, chunk: *const Index,
     ) -> c_int {
         let rank = rank(ndim)?;
-        let mut plan = plan(kind, list(dims, rank, "dims")?, &text(name), group::default_number())?;
+        let mut plan = plan(kind, list(dims, rank, "dims")?, &text(name), default_group())?;
         margins(&mut plan, list(width, rank, "width")?)?;
         plan.chunk = chunks(chunk, rank)?;
         create(plan)?
@@ -118,7 +123,7 @@ indexed! {
         kind: c_int, ndim: c_int, dims: *const Index, name: *const c_char, block: *const Index, map: *const Index,
     ) -> c_int {
         let rank = rank(ndim)?;
-        let mut plan = plan(kind, list(dims, rank, "dims")?, &text(name), group::default_number())?;
+        let mut plan = plan(kind, list(dims, rank, "dims")?, &text(name), default_group())?;
         plan.cut = Cut::Irregular(cuts(block, map, rank)?);
         create(plan)?
     }
@@ -136,7 +141,7 @@ indexed! {
         map: *const Index,
     ) -> c_int {
         let rank = rank(ndim)?;
-        let mut plan = plan(kind, list(dims, rank, "dims")?, &text(name), group::default_number())?;
+        let mut plan = plan(kind, list(dims, rank, "dims")?, &text(name), default_group())?;
         margins(&mut plan, list(width, rank, "width")?)?;
         plan.cut = Cut::Irregular(cuts(block, map, rank)?);
         create(plan)?
@@ -243,7 +248,7 @@ entries! {
     }
     fn isthmus_ga_GA_Set_pgroup(handle: c_int, group: c_int) {
         crate::life::group(group)?;
-        array::change_plan(handle, |plan| { plan.group = group_number(group); Ok(()) })?
+        array::change_plan(handle, |plan| { plan.set_group(group); Ok(()) })?
     }
     fn isthmus_ga_GA_Set_restricted(handle: c_int, processes: *const c_int, size: c_int) {
         let list = list(processes, usize::try_from(size).unwrap_or(0), "list")?;
@@ -264,7 +269,7 @@ entries! {
         registered::deregister(kind)?;
         0
     }
-    // All memory of one machine is one mirror.
+    // All processes are on one node, whose copy is the only one.
     fn isthmus_ga_GA_Merge_mirrored(handle: c_int) {
         collectively(&*find(handle)?.group()?, || Ok(()))?
     }

@@ -161,6 +161,19 @@ indexed! {
         a: c_int, alo: *const Index, ahi: *const Index, b: c_int, blo: *const Index, bhi: *const Index,
     ) {
         let ((a, p), (b, q)) = (part((a, alo, ahi))?, part((b, blo, bhi))?);
+        a.check(&p)?;
+        b.check(&q)?;
+        if b.plan.is_mirrored {
+            return Err(Error::argument(format!("array '{}' is mirrored, not distributed", b.name)));
+        }
+        if p.extents() != q.extents() {
+            return Err(Error::argument(format!(
+                "patches of {:?} and {:?} elements differ",
+                p.extents(),
+                q.extents()
+            )));
+        }
+        // One copy is the sum of all.
         matrix::copy((&a, &p), (&b, &q), false)?
     }
     fn isthmus_ga_NGA_Idot_patch, isthmus_ga_NGA_Idot_patch64(

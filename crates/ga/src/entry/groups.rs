@@ -138,9 +138,11 @@ entries! {
     fn isthmus_ga_GA_Pgroup_absolute_id(number: c_int, process: c_int) -> c_int {
         life::group(number)?.absolute(process)? as c_int
     }
-    fn isthmus_ga_GA_Pgroup_get_default() -> c_int { group::default_number() }
-    fn isthmus_ga_GA_Pgroup_get_world() -> c_int { group::WORLD }
-    fn isthmus_ga_GA_Pgroup_get_mirror() -> c_int { group::WORLD }
-    fn isthmus_ga_GA_Pgroup_set_default(number: c_int) { group::set_default(life::group_number(number))? }
+    fn isthmus_ga_GA_Pgroup_get_default() -> c_int {
+        life::number_told(group::default_number(), life::default_is_mirror())
+    }
+    fn isthmus_ga_GA_Pgroup_get_world() -> c_int { life::WORLD }
+    fn isthmus_ga_GA_Pgroup_get_mirror() -> c_int { life::MIRROR }
+    fn isthmus_ga_GA_Pgroup_set_default(number: c_int) { life::set_default_group(number)? }
     fn isthmus_ga_GA_Pgroup_sync(number: c_int) { life::sync_group(&*life::group(number)?)? }
 }

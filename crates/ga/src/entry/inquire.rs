@@ -113,7 +113,7 @@ entries! {
     fn isthmus_ga_GA_Memory_limited() -> c_int { life::is_memory_limited().into() }
     fn isthmus_ga_GA_Set_memory_limit(limit: usize) { life::set_memory_limit(limit as u64) }
     fn isthmus_ga_GA_Has_ghosts(handle: c_int) -> c_int { find(handle)?.has_ghosts().into() }
-    fn isthmus_ga_GA_Is_mirrored(handle: c_int) -> c_int { find(handle).map(|_| 0)? }
+    fn isthmus_ga_GA_Is_mirrored(handle: c_int) -> c_int { find(handle)?.plan.is_mirrored.into() }
     fn isthmus_ga_GA_Uses_proc_grid(handle: c_int) -> c_int {
         matches!(find(handle)?.distribution, Distribution::Grid { .. }).into()
     }
@@ -153,7 +153,10 @@ entries! {
             && a.plan.restricted == b.plan.restricted;
         (!same).into()
     }
-    fn isthmus_ga_GA_Get_pgroup(handle: c_int) -> c_int { find(handle)?.plan.group }
+    fn isthmus_ga_GA_Get_pgroup(handle: c_int) -> c_int {
+        let array = find(handle)?;
+        life::number_told(array.plan.group, array.plan.is_mirrored)
+    }
 }
 
 #[unsafe(no_mangle)]

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::kind::Kind;
 use crate::linear::{self, Factor, Orientation};
 use crate::patch::Patch;
+use crate::systems::{self, Factors};
 
 /// `GA_?gemm`: the leading parts of three matrices.
 ///
@@ -116,36 +117,43 @@ unsafe fn tell(to: *mut c_void, values: &[f64]) {
     }
 }
 
+/// The system of a matrix that LU is to factor.
+fn solve_generally(a: c_int, b: c_int, factors: Factors) -> Result<()> {
+    match systems::solve(&*find(a)?, &*find(b)?, factors)? {
+        0 => Ok(()),
+        row => Err(Error::argument(format!("the matrix is singular, at row {row}"))),
+    }
+}
+
 entries! {
     fn isthmus_ga_GA_Lu_solve(letter: c_char, a: c_int, b: c_int) {
-        linear::solve(&*find(a)?, &*find(b)?, is_transposed(letter)?, false)?
+        let factors = if is_transposed(letter)? { Factors::Transposed } else { Factors::General };
+        solve_generally(a, b, factors)?
     }
-    // 0: it went well.
     fn isthmus_ga_GA_Llt_solve(a: c_int, b: c_int) -> c_int {
-        linear::solve(&*find(a)?, &*find(b)?, false, true)?;
-        0
+        systems::solve(&*find(a)?, &*find(b)?, Factors::Positive)?
     }
     fn isthmus_ga_GA_Solve(a: c_int, b: c_int) -> c_int {
-        linear::solve(&*find(a)?, &*find(b)?, false, false)?;
-        0
+        let row = systems::solve(&*find(a)?, &*find(b)?, Factors::Positive)?;
+        if row != 0 {
+            solve_generally(a, b, Factors::General)?;
+        }
+        row
     }
-    fn isthmus_ga_GA_Spd_invert(a: c_int) -> c_int {
-        linear::invert(&*find(a)?)?;
-        0
-    }
+    fn isthmus_ga_GA_Spd_invert(a: c_int) -> c_int { systems::invert(&*find(a)?)? }
     fn isthmus_ga_GA_Diag(a: c_int, s: c_int, v: c_int, values: *mut c_void) {
-        tell(values, &linear::eigen(&*find(a)?, Some(&*find(s)?), &*find(v)?)?)
+        tell(values, &systems::eigen(&*find(a)?, Some(&*find(s)?), &*find(v)?, false)?)
     }
     fn isthmus_ga_GA_Diag_seq(a: c_int, s: c_int, v: c_int, values: *mut c_void) {
-        tell(values, &linear::eigen(&*find(a)?, Some(&*find(s)?), &*find(v)?)?)
+        tell(values, &systems::eigen(&*find(a)?, Some(&*find(s)?), &*find(v)?, true)?)
     }
     fn isthmus_ga_GA_Diag_reuse(_reuse: c_int, a: c_int, s: c_int, v: c_int, values: *mut c_void) {
-        tell(values, &linear::eigen(&*find(a)?, Some(&*find(s)?), &*find(v)?)?)
+        tell(values, &systems::eigen(&*find(a)?, Some(&*find(s)?), &*find(v)?, false)?)
     }
     fn isthmus_ga_GA_Diag_std(a: c_int, v: c_int, values: *mut c_void) {
-        tell(values, &linear::eigen(&*find(a)?, None, &*find(v)?)?)
+        tell(values, &systems::eigen(&*find(a)?, None, &*find(v)?, false)?)
     }
     fn isthmus_ga_GA_Diag_std_seq(a: c_int, v: c_int, values: *mut c_void) {
-        tell(values, &linear::eigen(&*find(a)?, None, &*find(v)?)?)
+        tell(values, &systems::eigen(&*find(a)?, None, &*find(v)?, true)?)
     }
 }

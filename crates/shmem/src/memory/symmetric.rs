@@ -33,6 +33,11 @@ impl Range {
         offset <= self.length && length <= self.length - offset
     }
 
+    /// What to add to an address to reach the object of each PE; `None`: that PE has no such range.
+    pub fn displacements(&self) -> &[Option<isize>] {
+        &self.displacements
+    }
+
     /// First address.
     pub fn first(&self) -> usize {
         self.first

@@ -30,7 +30,12 @@ pub fn render(table: &Table) -> Result<String> {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "    {}", line(&function)?);
     }
-    text.push_str("}\n");
+    text.push_str("}\n\n/// What `shmem-near.h` does without a call.\npub const NEAR: &[&std::ffi::CStr] = &[\n");
+    for name in super::near::names(table) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "    c\"{name}\",");
+    }
+    text.push_str("];\n");
     Ok(text)
 }
 

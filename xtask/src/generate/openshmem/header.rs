@@ -128,6 +128,13 @@ extern "C" {
 #endif
 "#;
 
+/// An optimised program does the shortest routines by itself.
+const NEAR: &str = "
+#if defined(__OPTIMIZE__) && defined(__GNUC__) && !defined(ISTHMUS_SHMEM_NO_INLINE)
+#include \"shmem-near.h\"
+#endif
+";
+
 /// What is found by hand: names that the specification gives to functions of several shapes.
 const C11_SPECIAL: &str = "\
 #define shmem_sync(...) _Generic((ISTHMUS_SHMEM_FIRST(__VA_ARGS__, 0)), shmem_team_t: shmem_team_sync, default: shmem_sync)(__VA_ARGS__)
@@ -178,6 +185,7 @@ pub fn render(table: &Table) -> String {
             }
         }
     }
+    text.push_str(NEAR);
     text.push_str("\n#if defined(__cplusplus)\n}\n\n/* One name for all types. */\n");
     overloads(table, &mut text);
     c_complex(table, &mut text);

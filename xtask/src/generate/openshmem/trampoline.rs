@@ -29,12 +29,30 @@ p\\name:
     .text
 ";
 
+/// What `shmem-near.h` shares with the library (crates/shmem/src/near.rs): 64 bytes, 64 numbers and 64 addresses.
+const NEAR: &str = "
+    .globl isthmus_shmem_wake_1
+    .type isthmus_shmem_wake_1, %function
+isthmus_shmem_wake_1:
+    jump isthmus_openshmem_wake_1
+    .size isthmus_shmem_wake_1, . - isthmus_shmem_wake_1
+
+    .bss
+    .p2align 6
+    .globl isthmus_shmem_near_1
+    .type isthmus_shmem_near_1, %object
+isthmus_shmem_near_1:
+    .zero 1088
+    .size isthmus_shmem_near_1, . - isthmus_shmem_near_1
+";
+
 pub fn render(table: &Table) -> String {
     let mut text = format!("{TOP}{JUMP}{ENTRY}");
     for function in table.functions() {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "    entry {}", function.name);
     }
+    text.push_str(NEAR);
     text.push_str(END);
     text
 }

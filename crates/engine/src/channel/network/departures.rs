@@ -7,7 +7,7 @@ use isthmus_shm::ring::Record;
 use isthmus_shm::{Offset, Segment};
 
 use super::frame::{self, Prefix};
-use super::{Link, Network, WINDOW};
+use super::{Link, Network, Proxy, WINDOW};
 use crate::channel::inbound::Inbound;
 use crate::channel::record::{Body, ClearToSend, Finished, Fixed, Handler, ReadyToSend, Switch};
 
@@ -105,7 +105,7 @@ impl Network {
     }
 
     /// Is it known where the peer is?
-    fn find(&mut self, segment: &Segment, peer: u32) -> bool {
+    pub(super) fn find(&mut self, segment: &Segment, peer: u32) -> bool {
         let Some(link) = self.links[peer as usize].as_mut() else {
             return false;
         };
@@ -124,7 +124,7 @@ impl Link {
         frame: &mut [u8],
         segment: &'static Segment,
         released: &mut Vec<Offset>,
-        proxies: &mut HashMap<u64, (u32, u64)>,
+        proxies: &mut HashMap<u64, Proxy>,
     ) -> usize {
         let mut at = frame::HEADER;
         let Some(ring) = self.ring.as_mut() else { return at };
@@ -169,17 +169,19 @@ fn take(ring: &mut Inbound, record: Record) {
 }
 
 /// Let the record name what the peer knows.
-fn translate(record: Record, body: &mut [u8], released: &mut Vec<Offset>, proxies: &mut HashMap<u64, (u32, u64)>) {
+fn translate(record: Record, body: &mut [u8], released: &mut Vec<Offset>, proxies: &mut HashMap<u64, Proxy>) {
     // The answer is the last that needs it.
     let mut theirs = |own: u64| {
         let found = proxies.remove(&own);
         released.extend(found.map(|_| Offset(own)));
-        found.map_or(0, |(_, theirs)| theirs)
+        found.map_or(0, |proxy| proxy.theirs)
     };
     match Handler::of(record.header) {
         Some(Handler::ReadyToSend) => rewrite(body, |record: &mut ReadyToSend| {
-            record.place = 0;
-            record.flags &= ReadyToSend::COULD_GO;
+            record.flags &= ReadyToSend::COULD_GO | ReadyToSend::READABLE;
+            if record.flags & ReadyToSend::READABLE == 0 {
+                record.place = 0;
+            }
         }),
         // The receiver never looks at a descriptor again once it has asked for the whole message, as it does here.
         Some(Handler::ClearToSend) => rewrite(body, |record: &mut ClearToSend| {

@@ -1,0 +1,199 @@
+//! Long messages without frames: the receiver reads them out of the sender's memory (docs/decisions/0082).
+//!
+//! Pieces of one message are read one after the other, and few at a time: what is under way lies in sockets' buffers or on a link, and
+//! pieces that fit into a cache go through it twice as fast.
+
+use isthmus_fabric::Sent;
+use isthmus_shm::Segment;
+
+use super::Network;
+use crate::channel::record::ReadyToSend;
+use crate::tunables;
+use crate::types::OpId;
+
+/// Shorter messages cost less in frames than registered.
+const EXPOSED_FROM: usize = 4 << 10;
+/// Reads of one peer's memory that may be under way, however short.
+const DEPTH: u32 = 8;
+/// Messages that may be being read.
+const MOST_READS: usize = 0xffff;
+
+/// A message that is being read.
+#[derive(Debug)]
+pub(crate) struct RemoteRead {
+    pub op: OpId,
+    pub peer: u32,
+    pub record: ReadyToSend,
+    key: u64,
+    into: *mut u8,
+    next: u64,
+    pub end: u64,
+    under_way: u32,
+    pub failed: bool,
+}
+
+// SAFETY: the buffer is a pending operation's, and only the thread inside the engine touches it.
+unsafe impl Send for RemoteRead {}
+
+impl RemoteRead {
+    fn is_over(&self) -> bool {
+        self.under_way == 0 && (self.failed || self.next == self.end)
+    }
+
+    fn has_more(&self) -> bool {
+        !self.failed && self.next < self.end
+    }
+}
+
+impl Network {
+    /// Let `peer` read `length` bytes of a pending send, which has this descriptor: the key for it. `None`: it cannot, and asks for frames.
+    ///
+    /// # Safety
+    /// The bytes must stay readable until the message is [withdrawn](Self::withdraw).
+    pub unsafe fn expose(&mut self, peer: u32, descriptor: u64, at: *const u8, length: usize) -> Option<u64> {
+        if length < EXPOSED_FROM || !self.endpoint.can_read() {
+            return None;
+        }
+        let mut key = [0; 8];
+        isthmus_os::random::fill(&mut key).ok()?;
+        // SAFETY: the caller's promise.
+        let exposed = unsafe { self.endpoint.expose(at, length, u64::from_ne_bytes(key)) }.ok()?;
+        let key = exposed.key();
+        self.exposed.insert(descriptor, (peer, exposed));
+        Some(key)
+    }
+
+    /// The send with this descriptor is over: nobody reads its buffer any more.
+    pub fn withdraw(&mut self, descriptor: u64) {
+        if let Some((_, exposed)) = self.exposed.remove(&descriptor) {
+            self.endpoint.withdraw(exposed);
+        }
+    }
+
+    /// All that this peer could read.
+    pub(super) fn withdraw_all(&mut self, peer: u32) {
+        let whose = self.exposed.extract_if(|_, (whose, _)| *whose == peer);
+        let whose: Vec<_> = whose.map(|(_, (_, exposed))| exposed).collect();
+        whose.into_iter().for_each(|exposed| self.endpoint.withdraw(exposed));
+    }
+
+    /// Read the first `length` bytes of an announced message to `into`, for the receive `op`. False: it cannot be read.
+    pub fn start_read(
+        &mut self,
+        segment: &Segment,
+        op: OpId,
+        (peer, record): (u32, ReadyToSend),
+        into: *mut u8,
+        length: u64,
+    ) -> bool {
+        let key = self.proxies.get(&record.descriptor).and_then(|proxy| proxy.key);
+        let Some(key) = key.filter(|_| self.endpoint.can_read()) else {
+            return false;
+        };
+        if self.reads.len() > MOST_READS || !self.find(segment, peer) {
+            return false;
+        }
+        let read = RemoteRead {
+            op,
+            peer,
+            record,
+            key,
+            into,
+            next: 0,
+            end: length,
+            under_way: 0,
+            failed: false,
+        };
+        match self.reads.iter_mut().find(|read| read.is_none()) {
+            Some(free) => *free = Some(read),
+            None => self.reads.push(Some(read)),
+        }
+        true
+    }
+
+    /// Begin what may be. True: something was.
+    pub fn read_on(&mut self) -> bool {
+        let mut moved = false;
+        for at in 0..self.reads.len() {
+            while self.read_piece(at) {
+                moved = true;
+            }
+        }
+        moved
+    }
+
+    /// Is there something to begin, which the provider was too busy for?
+    pub fn has_reads_to_start(&self) -> bool {
+        let mut reads = self.reads.iter().flatten();
+        reads.any(|read| {
+            let link = self.links[read.peer as usize].as_ref();
+            read.has_more() && link.is_some_and(|link| link.reading.0 == 0)
+        })
+    }
+
+    fn read_piece(&mut self, at: usize) -> bool {
+        let Some(read) = self.reads[at].as_mut().filter(|read| read.has_more()) else {
+            return false;
+        };
+        let Some(link) = self.links[read.peer as usize].as_mut() else {
+            return false;
+        };
+        let Some(from) = link.to else { return false };
+        let length = (read.end - read.next).min(tunables::NETWORK_PIECE.get().max(1));
+        let (count, bytes) = link.reading;
+        if count > 0 && (count >= DEPTH || bytes + length > tunables::NETWORK_FLIGHT.get()) {
+            return false;
+        }
+        let remote = (read.key, read.record.address, read.next);
+        // SAFETY: the receive's pending buffer has room for `end` bytes, and is left alone until all that is under way is over.
+        let sent = unsafe {
+            let into = read.into.add(read.next as usize);
+            self.endpoint
+                .read(from, remote, (into, length as usize), at as u64 | length << 16)
+        };
+        match sent {
+            Ok(Sent::Going) => {
+                link.reading = (count + 1, bytes + length);
+                read.under_way += 1;
+                read.next += length;
+                true
+            }
+            Ok(Sent::Busy) => false,
+            Err(_) => {
+                read.failed = true;
+                false
+            }
+        }
+    }
+
+    /// A read is over. If all of its message is, or can only fail: the message.
+    pub fn has_read(&mut self, number: u64, is_there: bool) {
+        let (at, length) = ((number & 0xffff) as usize, number >> 16);
+        let Some(read) = self.reads.get_mut(at).and_then(Option::as_mut) else {
+            return;
+        };
+        read.under_way -= 1;
+        read.failed |= !is_there;
+        if let Some(link) = self.links[read.peer as usize].as_mut() {
+            link.reading = (link.reading.0 - 1, link.reading.1 - length);
+        }
+    }
+
+    /// A message of which nothing is under way any more.
+    pub fn next_read_over(&mut self) -> Option<RemoteRead> {
+        let mut reads = self.reads.iter_mut();
+        reads.find_map(|read| read.take_if(|read| read.is_over()))
+    }
+
+    /// Begin nothing more with this peer. True: nothing is under way.
+    pub fn end_reads(&mut self, peer: u32) -> bool {
+        let theirs = |read: &&mut RemoteRead| read.peer == peer;
+        for read in self.reads.iter_mut().flatten().filter(theirs) {
+            read.failed = true;
+        }
+        for slot in &mut self.reads {
+            slot.take_if(|read| read.peer == peer && read.under_way == 0);
+        }
+        !self.reads.iter().flatten().any(|read| read.peer == peer)
+    }
+}

@@ -1,0 +1,89 @@
+//! Announced messages from other nodes, read out of their senders' memory: where operations and the network meet.
+
+use std::time::{Duration, Instant};
+
+use crate::channel::record::ReadyToSend;
+use crate::counters;
+use crate::engine::Engine;
+use crate::memory::buffer::Buffer;
+use crate::ops::Stage;
+
+/// So long the provider may take to be done with reads of a process that is no more.
+const LAST_READS: Duration = Duration::from_secs(10);
+
+impl Engine {
+    /// The bytes of a pending send can be read by its receiver on another node: what the announcement says of it.
+    pub fn expose(&mut self, peer: u32, descriptor: u64, buffer: Buffer, length: usize) -> Option<u64> {
+        if !self.channels.is_remote(peer) {
+            return None;
+        }
+        let at = buffer.row()?;
+        // SAFETY: the buffer is a pending operation's, whose end withdraws it.
+        unsafe { self.channels.network_mut()?.expose(peer, descriptor, at, length) }
+    }
+
+    /// The send with this descriptor is over.
+    #[inline]
+    pub fn end_exposure(&mut self, descriptor: u64) {
+        if let Some(network) = self.channels.network_mut() {
+            network.withdraw(descriptor);
+        }
+    }
+
+    /// Read a taken offer into the receive `op`. False: it is not from another node, lies here and there, or cannot be read.
+    pub fn read_offer(&mut self, op: u32, peer: u32, record: ReadyToSend, expected: u64) -> bool {
+        let (segment, id, row) = (self.segment, self.ops.id(op), self.ops[op].buffer.row());
+        let network = self.channels.network_mut().filter(|_| record.address != 0);
+        let (Some(network), Some(row)) = (network, row) else {
+            return false;
+        };
+        if !network.start_read(segment, id, (peer, record), row, expected) {
+            return false;
+        }
+        self.ops[op].effort = None;
+        network.read_on();
+        true
+    }
+
+    /// Go on with reads. True: something moved.
+    pub fn advance_reads(&mut self) -> bool {
+        let Some(network) = self.channels.network_mut().filter(|network| !network.reads.is_empty()) else {
+            return false;
+        };
+        let mut moved = network.read_on();
+        while let Some(read) = self.channels.network_mut().and_then(|network| network.next_read_over()) {
+            moved = true;
+            let Some(op) = self.ops.find(read.op) else { continue };
+            if !matches!(self.ops[op].stage, Stage::Receiving { .. }) {
+                continue;
+            }
+            if !read.failed {
+                counters::NETWORK_READ_BYTES.add(read.end);
+            }
+            // What could not be read is asked for in frames.
+            let missing = if read.failed { 0..read.end } else { 0..0 };
+            self.fetched(op, read.peer, read.record, missing);
+        }
+        moved
+    }
+
+    /// The peer has failed: its receives are about to end, and nothing may write their buffers after that. Blocks until the provider has
+    /// given up what is under way.
+    pub fn end_reads(&mut self, peer: u32) {
+        let began = Instant::now();
+        while !self
+            .channels
+            .network_mut()
+            .is_none_or(|network| network.end_reads(peer))
+        {
+            self.take_frames();
+            if began.elapsed() > LAST_READS {
+                let why = format!(
+                    "isthmus: rank {}: reads from rank {peer}, which has failed, do not end",
+                    self.me
+                );
+                self.abort(1, &why);
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Memory that peers read: registered for as long as one message is under way.
+//!
+//! A registration lasts no longer than the pending operation whose buffer it covers, so it never outlives the memory. What is
+//! registered again and again, libfabric keeps in a cache of its own, which watches what is unmapped, for the providers for which that is
+//! dear (docs/decisions/0082).
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use crate::abi::{self, Mr};
+use crate::endpoint::{Destination, Endpoint, Sent};
+use crate::{Error, Result};
+
+/// Keys that may be taken before one is free.
+const TRIES: u32 = 8;
+
+/// Memory that peers who know its key may read. It stays so until it is [withdrawn](Endpoint::withdraw).
+#[derive(Debug)]
+pub struct Exposed {
+    region: NonNull<Mr>,
+    key: u64,
+}
+
+// SAFETY: as the endpoint, used by one thread at a time.
+unsafe impl Send for Exposed {}
+
+impl Exposed {
+    /// What peers name it by.
+    pub fn key(&self) -> u64 {
+        self.key
+    }
+}
+
+impl Endpoint {
+    /// Can memory of others be read?
+    pub fn can_read(&self) -> bool {
+        self.offer.has_rma()
+    }
+
+    /// Let peers read `length` bytes at `at`. `key` is chosen by chance: who knows it may read. Does not block, but for as long as the provider
+    /// takes to pin memory.
+    ///
+    /// # Errors
+    /// If the provider has no room for it.
+    ///
+    /// # Safety
+    /// The bytes must stay readable until this is [withdrawn](Self::withdraw).
+    pub unsafe fn expose(&mut self, at: *const u8, length: usize, key: u64) -> Result<Exposed> {
+        let (_, bits) = self.offer.registration();
+        let mut key = if bits < 64 { key & ((1 << bits) - 1) } else { key };
+        for _ in 0..TRIES {
+            // SAFETY: the caller's promise.
+            match unsafe { self.register_memory(at, length, abi::REMOTE_READ, key) } {
+                Err(Error::Failed { errno, .. }) if errno as isize == abi::ENOKEY => key = key.wrapping_add(1),
+                region => {
+                    let region = region?;
+                    // SAFETY: just made, and whole.
+                    let key = unsafe { region.as_ref() }.key;
+                    return Ok(Exposed { region, key });
+                }
+            }
+        }
+        Err(self.library.failed("fi_mr_reg", -abi::ENOKEY))
+    }
+
+    /// Nobody may read it any more.
+    pub fn withdraw(&mut self, exposed: Exposed) {
+        close(exposed.region);
+    }
+
+    /// Read `length` bytes, `offset` bytes into what a peer has exposed by this key and begins there at `address`, to `into`. An event tells
+    /// `number` when it is over. Busy also if as many reads are under way as there may be.
+    ///
+    /// # Errors
+    /// If the way there is closed, or the memory cannot be registered.
+    ///
+    /// # Safety
+    /// There must be as many bytes, which nobody else touches until the event.
+    pub unsafe fn read(
+        &mut self,
+        from: Destination,
+        (key, address, offset): (u64, u64, u64),
+        (into, length): (*mut u8, usize),
+        number: u64,
+    ) -> Result<Sent> {
+        let Some(index) = self.free_reads.pop() else {
+            return Ok(Sent::Busy);
+        };
+        let (mode, _) = self.offer.registration();
+        let base = if mode & abi::MR_VIRT_ADDR == 0 { 0 } else { address };
+        let mut region = None;
+        if mode & abi::MR_LOCAL != 0 {
+            // SAFETY: the caller's promise.
+            match unsafe { self.register_memory(into, length, abi::READ, index as u64) } {
+                Ok(made) => region = Some(made),
+                Err(error) => {
+                    self.free_reads.push(index);
+                    return Err(error);
+                }
+            }
+        }
+        let operation = &mut self.operations[index];
+        operation.number = number;
+        operation.region = region;
+        let operation: *mut c_void = (&raw mut *operation).cast();
+        // SAFETY: an open endpoint with RMA; the caller's promise for the bytes; the operation stays ours until its completion.
+        let code = unsafe {
+            let ep = self.ep.as_ptr();
+            let description = region.map_or(std::ptr::null_mut(), |region| region.as_ref().mem_desc);
+            let remote = base.wrapping_add(offset);
+            ((*(*ep).rma).read)(
+                ep,
+                into.cast(),
+                length,
+                description,
+                from.address(),
+                remote,
+                key,
+                operation,
+            )
+        };
+        if code == 0 {
+            return Ok(Sent::Going);
+        }
+        self.end_read(index);
+        match -code == abi::EAGAIN {
+            true => Ok(Sent::Busy),
+            false => Err(self.library.failed("fi_read", code)),
+        }
+    }
+
+    /// The operation of a read is free again: the read's number.
+    pub(crate) fn end_read(&mut self, index: usize) -> u64 {
+        let operation = &mut self.operations[index];
+        operation.region.take().into_iter().for_each(close);
+        self.free_reads.push(index);
+        self.operations[index].number
+    }
+
+    /// # Safety
+    /// The bytes must stay until the region is closed.
+    unsafe fn register_memory(&self, at: *const u8, length: usize, access: u64, key: u64) -> Result<NonNull<Mr>> {
+        let (mode, _) = self.offer.registration();
+        let mut region: *mut Mr = std::ptr::null_mut();
+        // SAFETY: the domain lives; the caller's promise for the bytes; a region is bound and enabled where the provider wants it.
+        unsafe {
+            let domain = self.domain.as_ptr();
+            let (at, made) = (at.cast(), &raw mut region);
+            let code = ((*(*domain).mr).reg)(domain.cast(), at, length, access, 0, key, 0, made, std::ptr::null_mut());
+            self.library.check("fi_mr_reg", code)?;
+            if mode & abi::MR_ENDPOINT != 0 {
+                let ops = (*region).fid.ops;
+                let bound = ((*ops).bind)(region.cast(), self.ep.as_ptr().cast(), 0);
+                let enabled = match bound {
+                    0 => ((*ops).control)(region.cast(), abi::ENABLE, std::ptr::null_mut()),
+                    code => code,
+                };
+                if enabled < 0 {
+                    close(NonNull::new_unchecked(region));
+                }
+                self.library.check("fi_mr_enable", enabled)?;
+            }
+        }
+        NonNull::new(region).ok_or_else(|| self.library.failed("fi_mr_reg", -22))
+    }
+}
+
+fn close(region: NonNull<Mr>) {
+    // SAFETY: a region that lives, and is not used after this.
+    unsafe { ((*region.as_ref().fid.ops).close)(region.as_ptr().cast()) };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use crate::endpoint::tests::pair;
+    use crate::{Event, Sent};
+
+    /// Pieces of a peer's memory, read one after the other; the peer only makes progress.
+    #[test]
+    fn memory_of_a_peer_is_read() {
+        let Some((mut one, mut other)) = pair() else { return };
+        if !one.can_read() {
+            eprintln!("not run: {} does not read", one.provider());
+            return;
+        }
+        const LENGTH: usize = 1 << 20;
+        let theirs: Vec<u8> = (0..LENGTH).map(|at| (at * 7 + at / 256) as u8).collect();
+        let mut ours = vec![0_u8; LENGTH];
+        let from = one.reach(other.name()).expect("a name");
+        for key in [5, 5 + (1 << 40)] {
+            // SAFETY: withdrawn below, and `theirs` lives longer.
+            let exposed = unsafe { other.expose(theirs.as_ptr(), LENGTH, key) }.expect("memory to register");
+            ours.fill(0);
+            let (mut next, mut done) = (0, 0);
+            let began = Instant::now();
+            while done < LENGTH {
+                assert!(began.elapsed() < Duration::from_secs(20), "{done} bytes were read");
+                let length = (LENGTH - next).min(100_000);
+                if length > 0 {
+                    let remote = (exposed.key(), theirs.as_ptr() as u64, next as u64);
+                    let into = ours.as_mut_ptr().wrapping_add(next);
+                    // SAFETY: within `ours`, at which nobody looks until all is read.
+                    match unsafe { one.read(from, remote, (into, length), next as u64) }.expect("an open way") {
+                        Sent::Going => next += length,
+                        Sent::Busy => {}
+                    }
+                }
+                match one.poll().expect("a working endpoint") {
+                    Some(Event::Read(at, result)) => {
+                        result.expect("memory that is exposed");
+                        done += (LENGTH - at as usize).min(100_000);
+                    }
+                    Some(event) => panic!("{event:?}"),
+                    None => {}
+                }
+                assert!(other.poll().expect("a working endpoint").is_none(), "nothing is sent");
+            }
+            assert!(ours == theirs);
+            other.withdraw(exposed);
+        }
+    }
+}

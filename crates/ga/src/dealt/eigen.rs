@@ -1,0 +1,196 @@
+//! Eigenvalues of symmetric matrices that are dealt out.
+
+use std::ffi::{c_char, c_int};
+
+use super::solve::factor;
+use super::{BLOCK, Dealt, ONE, outcome};
+use crate::error::{Error, Result};
+use crate::scalapack::function;
+
+/// Eigenvalues, ascending, and eigenvectors of a symmetric matrix, or of the pair with a positive definite metric. Collective.
+///
+/// # Errors
+/// There is no ScaLAPACK, the metric is not positive definite, or it does not converge.
+pub(crate) fn eigen(mut a: Dealt<f64>, metric: Option<Dealt<f64>>) -> Result<(Vec<f64>, Dealt<f64>)> {
+    let Some(mut metric) = metric else {
+        return eigen_of_one(&mut a);
+    };
+    if let row @ 1.. = factor("potrf", &mut metric)? {
+        return Err(Error::argument(format!(
+            "the metric is not positive definite, at row {row}"
+        )));
+    }
+    let scale = to_standard(&mut a, &mut metric)?;
+    let (mut values, mut vectors) = eigen_of_one(&mut a)?;
+    values.iter_mut().for_each(|value| *value *= scale);
+    from_standard(&mut metric, &mut vectors)?;
+    Ok((values, vectors))
+}
+
+/// `sygst`: the problem with a factored metric becomes one without; what eigenvalues must be multiplied with.
+fn to_standard(a: &mut Dealt<f64>, metric: &mut Dealt<f64>) -> Result<f64> {
+    type Reduce = unsafe extern "C" fn(
+        *const c_int,
+        *const c_char,
+        *const c_int,
+        *mut u8,
+        *const c_int,
+        *const c_int,
+        *const c_int,
+        *mut u8,
+        *const c_int,
+        *const c_int,
+        *const c_int,
+        *mut f64,
+        *mut c_int,
+        usize,
+    );
+    let (n, mut scale, mut info) = (a.extents[0] as c_int, 1.0, 0);
+    let (of_a, of_b) = (a.descriptor(), metric.descriptor());
+    // SAFETY: as above.
+    unsafe {
+        let call: Reduce = function("pdsygst_")?;
+        call(
+            &ONE,
+            c"L".as_ptr(),
+            &n,
+            a.at(),
+            &ONE,
+            &ONE,
+            of_a.as_ptr(),
+            metric.at(),
+            &ONE,
+            &ONE,
+            of_b.as_ptr(),
+            &mut scale,
+            &mut info,
+            1,
+        );
+    }
+    outcome("sygst", info).map(|_| scale)
+}
+
+/// `trsm`: the eigenvectors of the problem with the metric.
+fn from_standard(metric: &mut Dealt<f64>, vectors: &mut Dealt<f64>) -> Result<()> {
+    type Solve = unsafe extern "C" fn(
+        *const c_char,
+        *const c_char,
+        *const c_char,
+        *const c_char,
+        *const c_int,
+        *const c_int,
+        *const f64,
+        *mut u8,
+        *const c_int,
+        *const c_int,
+        *const c_int,
+        *mut u8,
+        *const c_int,
+        *const c_int,
+        *const c_int,
+        usize,
+        usize,
+        usize,
+        usize,
+    );
+    let n = metric.extents[0] as c_int;
+    let (of_a, of_b) = (metric.descriptor(), vectors.descriptor());
+    // SAFETY: as above.
+    unsafe {
+        let call: Solve = function("pdtrsm_")?;
+        call(
+            c"L".as_ptr(),
+            c"L".as_ptr(),
+            c"T".as_ptr(),
+            c"N".as_ptr(),
+            &n,
+            &n,
+            &1.0,
+            metric.at(),
+            &ONE,
+            &ONE,
+            of_a.as_ptr(),
+            vectors.at(),
+            &ONE,
+            &ONE,
+            of_b.as_ptr(),
+            1,
+            1,
+            1,
+            1,
+        );
+    }
+    Ok(())
+}
+
+/// `syevd`: divide and conquer.
+fn eigen_of_one(a: &mut Dealt<f64>) -> Result<(Vec<f64>, Dealt<f64>)> {
+    type Eigen = unsafe extern "C" fn(
+        *const c_char,
+        *const c_char,
+        *const c_int,
+        *mut u8,
+        *const c_int,
+        *const c_int,
+        *const c_int,
+        *mut f64,
+        *mut u8,
+        *const c_int,
+        *const c_int,
+        *const c_int,
+        *mut f64,
+        *const c_int,
+        *mut c_int,
+        *const c_int,
+        *mut c_int,
+        usize,
+        usize,
+    );
+    let n = a.extents[0] as c_int;
+    let mut vectors = Dealt::zeros(a.grid, a.extents);
+    let (of_a, of_z) = (a.descriptor(), vectors.descriptor());
+    let mut values = vec![0.0; a.extents[0]];
+    let (mut work, mut numbers) = (vec![0.0; 4], vec![0; 4]);
+    let mut info = 0;
+    // SAFETY: the routine's signature is this.
+    let call: Eigen = unsafe { function("pdsyevd_")? };
+    // The first call, with lengths of -1, tells how much room it needs.
+    for (length, count) in [(-1, -1), (0, 0)] {
+        let (mut length, mut count) = (length, count);
+        if length == 0 {
+            // What it tells is too little for the back transformation of small matrices.
+            let least = 1 + 6 * a.extents[0] + 2 * (a.here[0] + a.block) * (a.here[1] + a.block);
+            work = vec![0.0; (work[0] as usize).max(least) + 4 * BLOCK * BLOCK];
+            numbers = vec![0; (numbers[0] as usize).max(7 * a.extents[0] + 8 * a.grid.extents[1] + 2)];
+            (length, count) = (work.len() as c_int, numbers.len() as c_int);
+        }
+        // SAFETY: as above; workspaces are as long as is said.
+        unsafe {
+            call(
+                c"V".as_ptr(),
+                c"L".as_ptr(),
+                &n,
+                a.at(),
+                &ONE,
+                &ONE,
+                of_a.as_ptr(),
+                values.as_mut_ptr(),
+                vectors.at(),
+                &ONE,
+                &ONE,
+                of_z.as_ptr(),
+                work.as_mut_ptr(),
+                &length,
+                numbers.as_mut_ptr(),
+                &count,
+                &mut info,
+                1,
+                1,
+            );
+        }
+        if let found @ 1.. = outcome("syevd", info)? {
+            return Err(Error::argument(format!("syevd: eigenvalue {found} did not converge")));
+        }
+    }
+    Ok((values, vectors))
+}

@@ -1,0 +1,223 @@
+//! ScaLAPACK of the system, opened when it is first needed. Debian's build for MPICH calls MPICH's ABI, which our `libmpi.so.12` has:
+//! it is opened so that it finds this one, whichever ABI the program itself was linked with, and asked for the name of its MPI before it
+//! is used.
+//!
+//! Source of the interface: <https://www.netlib.org/scalapack/>; L. S. Blackford et al., "ScaLAPACK Users' Guide", 1997. Fortran's
+//! conventions: arguments by reference, matrices by columns, lengths of strings behind all others.
+
+use std::collections::HashMap;
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use isthmus_armci::group::Group;
+use libloading::os::unix::Library;
+
+use crate::blas;
+use crate::error::{Error, Result};
+use crate::kind::Kind;
+
+/// Files of ScaLAPACK, the surest first.
+const FILES: [&str; 3] = [
+    "libscalapack-mpich.so.2.2",
+    "libscalapack-mpich.so.2.1",
+    "libscalapack.so.2.2",
+];
+/// What it calls, under the name by which it asks for it.
+const MPI: &str = "libmpich.so.12";
+const PACKAGE: &str = "libscalapack-mpich2.2";
+
+/// `dlopen`: bind all symbols now; those of the library's own dependencies come before the program's.
+const NOW: c_int = 2;
+const DEEP: c_int = 8;
+
+/// MPICH's `MPI_COMM_WORLD`.
+const COMM_WORLD: c_int = 0x4400_0000;
+/// Of the messages by which a group's communicator is made.
+const FOUNDING_TAG: c_int = 24072;
+
+/// A function of MPI, a C routine of the BLACS, or a routine of ScaLAPACK.
+///
+/// # Errors
+/// ScaLAPACK is not there, or has it not.
+///
+/// # Safety
+/// The type must be the function's.
+pub(crate) unsafe fn function<F: Copy>(name: &str) -> Result<F> {
+    let library = library().as_ref().map_err(unusable)?;
+    // SAFETY: the caller's promise.
+    let found = unsafe { library.get::<F>(format!("{name}\0").as_bytes()) };
+    found.map(|symbol| *symbol).map_err(|error| unusable(error.to_string()))
+}
+
+fn unusable(why: impl ToString) -> Error {
+    Error::Library {
+        routine: "linear algebra on several processes",
+        library: FILES[0],
+        why: why.to_string(),
+        package: PACKAGE,
+    }
+}
+
+/// Can it be used here, now?
+///
+/// # Errors
+/// It is not there, uses another MPI than ours, or MPI is not initialized.
+pub fn check() -> Result<()> {
+    let mut flag: c_int = 0;
+    // SAFETY: MPI's own signature; the call is allowed at any time.
+    unsafe {
+        let is_initialized: unsafe extern "C" fn(*mut c_int) -> c_int = function("MPI_Initialized")?;
+        is_initialized(&mut flag);
+    }
+    if flag == 0 {
+        return Err(Error::argument(
+            "ScaLAPACK sends messages by MPI, which is not initialized: call MPI_Init first",
+        ));
+    }
+    Ok(())
+}
+
+fn library() -> &'static std::result::Result<Library, String> {
+    static LIBRARY: OnceLock<std::result::Result<Library, String>> = OnceLock::new();
+    LIBRARY.get_or_init(open)
+}
+
+fn open() -> std::result::Result<Library, String> {
+    // Ours gets the name by which it will be asked for. It stays: nothing of ours is ever unloaded.
+    // SAFETY: its initializers set up its own state only.
+    let ours = unsafe { Library::open(Some(MPI), NOW) }.map_err(|error| error.to_string())?;
+    std::mem::forget(ours);
+    let mut why = String::new();
+    for file in FILES {
+        // SAFETY: the initializers of these libraries set up their own state only.
+        match unsafe { Library::open(Some(file), NOW | DEEP) } {
+            Ok(library) => {
+                let name = name_of_mpi(&library);
+                if name.contains("Isthmus") {
+                    blas::use_one_thread(|name| {
+                        // SAFETY: the function of this name has this type, wherever there is one.
+                        unsafe { library.get::<unsafe extern "C" fn(c_int)>(name) }
+                            .ok()
+                            .map(|symbol| *symbol)
+                    });
+                    return Ok(library);
+                }
+                why =
+                    format!("{file} calls another MPI than ours, '{name}': put Isthmus's lib first in LD_LIBRARY_PATH");
+                // What it has started may still run.
+                std::mem::forget(library);
+            }
+            Err(error) if why.is_empty() => why = error.to_string(),
+            Err(_) => {}
+        }
+    }
+    Err(why)
+}
+
+/// What the MPI that a library calls says of itself.
+fn name_of_mpi(library: &Library) -> String {
+    const MOST: usize = 8192;
+    let mut text = vec![0_u8; MOST];
+    let mut length: c_int = 0;
+    // SAFETY: MPI's own signature, which is the same in every ABI; no version is longer than the room.
+    unsafe {
+        match library.get::<unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int>(b"MPI_Get_library_version\0") {
+            Ok(tell) => tell(text.as_mut_ptr().cast(), &mut length),
+            Err(_) => return "none".into(),
+        };
+    }
+    CStr::from_bytes_until_nul(&text)
+        .map(|text| text.to_string_lossy().lines().next().unwrap_or_default().to_owned())
+        .unwrap_or_default()
+}
+
+/// The processes of a group as the rows and columns of a BLACS context.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Grid {
+    /// The context's number.
+    pub context: c_int,
+    /// Processes in each dimension.
+    pub extents: [usize; 2],
+    /// The calling process's place.
+    pub place: [usize; 2],
+}
+
+/// Grids of groups that have asked, by their processes' ranks.
+static GRIDS: Mutex<Option<HashMap<Vec<c_int>, Grid>>> = Mutex::new(None);
+
+/// Forget all grids: their contexts end with MPI.
+pub(crate) fn forget_all() {
+    *GRIDS.lock().unwrap_or_else(PoisonError::into_inner) = None;
+}
+
+impl Grid {
+    /// The grid of a group: as square as its number of processes allows. Collective over the group, the first time. Blocks.
+    ///
+    /// # Errors
+    /// ScaLAPACK cannot be used.
+    pub fn of(group: &Group) -> Result<Self> {
+        let ranks: Vec<c_int> = (0..group.size()).map(|member| group.peer(member).0 as c_int).collect();
+        let grids = || GRIDS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = grids().as_ref().and_then(|grids| grids.get(&ranks)) {
+            return Ok(*known);
+        }
+        let grid = Self::make(&ranks)?;
+        grids().get_or_insert_default().insert(ranks, grid);
+        Ok(grid)
+    }
+
+    fn make(ranks: &[c_int]) -> Result<Self> {
+        type CommGroup = unsafe extern "C" fn(c_int, *mut c_int) -> c_int;
+        type Include = unsafe extern "C" fn(c_int, c_int, *const c_int, *mut c_int) -> c_int;
+        type CreateGroup = unsafe extern "C" fn(c_int, c_int, c_int, *mut c_int) -> c_int;
+        type Free = unsafe extern "C" fn(*mut c_int) -> c_int;
+        type Handle = unsafe extern "C" fn(c_int) -> c_int;
+        type Init = unsafe extern "C" fn(*mut c_int, *const c_char, c_int, c_int);
+        type Info = unsafe extern "C" fn(c_int, *mut c_int, *mut c_int, *mut c_int, *mut c_int);
+        let rows = (1..=ranks.len()).filter(|rows| ranks.len().is_multiple_of(*rows));
+        let rows = rows.take_while(|rows| rows * rows <= ranks.len()).last().unwrap_or(1);
+        let columns = ranks.len() / rows;
+        let (mut world, mut members, mut communicator) = (0, 0, 0);
+        let (mut height, mut width, mut row, mut column) = (0, 0, 0, 0);
+        // SAFETY: signatures of MPICH's ABI and of the BLACS; the list has as many ranks as it says. Errors end the job, as
+        // MPI_COMM_WORLD's handler and the BLACS have it.
+        let context = unsafe {
+            function::<CommGroup>("MPI_Comm_group")?(COMM_WORLD, &mut world);
+            function::<Include>("MPI_Group_incl")?(world, ranks.len() as c_int, ranks.as_ptr(), &mut members);
+            function::<CreateGroup>("MPI_Comm_create_group")?(COMM_WORLD, members, FOUNDING_TAG, &mut communicator);
+            let free = function::<Free>("MPI_Group_free")?;
+            free(&mut members);
+            free(&mut world);
+            let mut context = function::<Handle>("Csys2blacs_handle")?(communicator);
+            let order = c"Row".as_ptr();
+            function::<Init>("Cblacs_gridinit")?(&mut context, order, rows as c_int, columns as c_int);
+            function::<Info>("Cblacs_gridinfo")?(context, &mut height, &mut width, &mut row, &mut column);
+            context
+        };
+        if (height, width) != (rows as c_int, columns as c_int) {
+            return Err(Error::argument(format!(
+                "the BLACS made a grid of {height} x {width} processes, not {rows} x {columns}"
+            )));
+        }
+        Ok(Self {
+            context,
+            extents: [rows, columns],
+            place: [row as usize, column as usize],
+        })
+    }
+}
+
+/// A routine's name for a type of elements: `gesv` is `pdgesv_` for doubles.
+///
+/// # Errors
+/// The type is none that linear algebra knows.
+pub(crate) fn name(kind: Kind, routine: &str) -> Result<String> {
+    let letter = match kind {
+        Kind::Float => 's',
+        Kind::Double => 'd',
+        Kind::Complex => 'c',
+        Kind::DoubleComplex => 'z',
+        _ => return Err(Error::argument("linear algebra needs real or complex numbers")),
+    };
+    Ok(format!("p{letter}{routine}_"))
+}
