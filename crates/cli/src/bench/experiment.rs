@@ -53,27 +53,40 @@ pub struct Way {
 }
 
 /// Nothing that other libraries have not, but something that they cannot be told.
-pub const ISTHMUS: Model = Model { flags: &[] };
+pub const ISTHMUS: Model = Model {
+    flags: &[],
+    is_for_all: false,
+};
 
 /// A programming model beside MPI, as the C programs are compiled for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Model {
     /// Flags for the compiler.
     pub flags: &'static [&'static str],
+    /// The other libraries run the program, too, compiled without the flags: it then does by MPI what it would do by the model.
+    pub is_for_all: bool,
 }
 
 /// ARMCI.
 pub const ARMCI: Model = Model {
     flags: &["-DWITH_ARMCI", "-larmci"],
+    is_for_all: false,
 };
 
 /// Global Arrays, and ARMCI beside it.
 pub const GA: Model = Model {
-    flags: &["-lga", "-larmci"],
+    flags: &["-DWITH_GA", "-DWITH_ARMCI", "-lga", "-larmci"],
+    is_for_all: false,
 };
 
+/// The same beside what the other libraries have in its place.
+pub const GA_BESIDE_MPI: Model = Model { is_for_all: true, ..GA };
+
 /// OpenSHMEM.
-pub const SHMEM: Model = Model { flags: &["-loshmem"] };
+pub const SHMEM: Model = Model {
+    flags: &["-loshmem"],
+    is_for_all: false,
+};
 
 /// The groups of an experiment's rows.
 #[derive(Default)]
