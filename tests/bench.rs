@@ -264,7 +264,9 @@ fn cache_misses() -> Result<()> {
     mpicc.arg(&source).arg("-o").arg(&program).succeed()?;
     let misses = |words: &str, mechanism: &str, path: Option<&str>| -> Result<Finished> {
         let run = Run::mpiexec("-n 2").arg(&program).words(words);
-        let run = run.env("ISTHMUS_MECHANISM", mechanism).env("ISTHMUS_EAGER_LIMIT", "8192");
+        let run = run
+            .env("ISTHMUS_MECHANISM", mechanism)
+            .env("ISTHMUS_EAGER_LIMIT", "8192");
         match path {
             Some(path) => run.env("PATH", path).finish(),
             None => run.finish(),
@@ -281,7 +283,11 @@ fn cache_misses() -> Result<()> {
         return Ok(());
     }
     let lines = |run: &Finished| -> Result<f64> {
-        let word = run.out.split("misses=").nth(1).and_then(|rest| rest.split_whitespace().next());
+        let word = run
+            .out
+            .split("misses=")
+            .nth(1)
+            .and_then(|rest| rest.split_whitespace().next());
         word.and_then(|word| word.parse().ok())
             .with_context(|| format!("no number: {}{}", run.out, run.err))
     };

@@ -105,7 +105,11 @@ fn what_is_named_is_shown() -> Result<()> {
         if named == "cma_write" && run.out.contains("cma is closed") {
             continue;
         }
-        let taken: Vec<&str> = run.out.lines().filter(|line| line.contains("yes, it is named")).collect();
+        let taken: Vec<&str> = run
+            .out
+            .lines()
+            .filter(|line| line.contains("yes, it is named"))
+            .collect();
         ensure!(
             !taken.is_empty() && taken.iter().all(|line| line.contains(row)),
             "{named}: {}",

@@ -63,15 +63,17 @@ mod tests {
 
     #[test]
     fn a_preloaded_checker_is_seen() {
-        let preloaded =
-            std::env::var("LD_PRELOAD").is_ok_and(|libraries| libraries.contains("vgpreload") && !only_counts(&libraries));
+        let preloaded = std::env::var("LD_PRELOAD")
+            .is_ok_and(|libraries| libraries.contains("vgpreload") && !only_counts(&libraries));
         assert_eq!(is_present(), preloaded);
     }
 
     #[test]
     fn who_only_counts_is_told_by_its_libraries() {
         assert!(only_counts("/usr/libexec/valgrind/vgpreload_core-amd64-linux.so"));
-        assert!(!only_counts("/v/vgpreload_core-amd64-linux.so:/v/vgpreload_memcheck-amd64-linux.so"));
+        assert!(!only_counts(
+            "/v/vgpreload_core-amd64-linux.so:/v/vgpreload_memcheck-amd64-linux.so"
+        ));
         assert!(!only_counts("/lib/libother.so") && !only_counts(""));
     }
 }

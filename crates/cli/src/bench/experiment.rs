@@ -243,7 +243,10 @@ fn few(cells: &[String]) -> Vec<String> {
     // What is no number comes after all numbers, in its order.
     let split = |(at, cell): (usize, &String)| -> (String, u64) {
         let (kind, size) = cell.rsplit_once(':').unwrap_or(("", cell));
-        (kind.to_owned(), size.parse().unwrap_or(u64::MAX - cells.len() as u64 + at as u64))
+        (
+            kind.to_owned(),
+            size.parse().unwrap_or(u64::MAX - cells.len() as u64 + at as u64),
+        )
     };
     let cells: Vec<_> = cells.iter().zip(cells.iter().enumerate().map(split)).collect();
     let chosen = cells.iter().filter(|(_, (kind, size))| {

@@ -119,7 +119,13 @@ pub fn misses(name: &str, ranks: u32, cells: &str) -> Experiment {
         value: Value::Field("misses"),
         launches: 1,
         ..of_cells(
-            by_way(name, "misses", Quantity::Cost("lines"), &[RING, SINGLE], (ranks, "", "1")),
+            by_way(
+                name,
+                "misses",
+                Quantity::Cost("lines"),
+                &[RING, SINGLE],
+                (ranks, "", "1"),
+            ),
             cells,
         )
     };
