@@ -1,23 +1,45 @@
 /* GA_Update_ghosts with margins of one double, corners too, beside MPI_Sendrecv with subarray types, dimension by dimension.
  *
- *   ga_ghosts [--seconds S] [DIMENSIONS:N ...]
+ *   ga_ghosts [--messages] [--seconds S] [DIMENSIONS:N ...]
  *
- * N points per process in each dimension; everything is periodic. What both leave in the margins is compared. */
+ * N points per process in each dimension; everything is periodic. What both leave in the margins is compared. With --messages, and without
+ * Global Arrays, MPI_Sendrecv alone. */
 #define _GNU_SOURCE
 #include "ga_measure.h"
 
 enum { MOST = 4 };
 
-static int array, dimensions, local[MOST];
+static int dimensions, local[MOST];
 static double *box;
 static MPI_Comm grid;
 static MPI_Datatype types[MOST][4];
+
+#ifdef WITH_GA
+static int array;
 
 static void update(int count)
 {
     for (int i = 0; i < count; i++)
         GA_Update_ghosts(array);
 }
+
+/* The array, and its own block with the margins. */
+static double *make_array(const int *dims, const int *blocks, const int *wanted)
+{
+    int ours[MOST], there[MOST], width[MOST] = {1, 1, 1, 1}, ld[MOST], extents[MOST];
+    double *at;
+    memcpy(extents, dims, sizeof extents);
+    array = NGA_Create_ghosts(C_DBL, dimensions, extents, width, "ghosts", NULL);
+    if (!array)
+        give_up("ga_ghosts: no memory");
+    GA_Nblock(array, there);
+    NGA_Access_ghosts(array, ours, &at, ld);
+    for (int d = 0; d < dimensions; d++)
+        if (there[d] != blocks[d] || ours[d] != wanted[d])
+            give_up("ga_ghosts: blocks differ");
+    return at;
+}
+#endif
 
 static void exchange(int count)
 {
@@ -44,29 +66,23 @@ static MPI_Datatype slab(int d, int at)
     return type;
 }
 
-static long make(int n)
+static void make(int n, int messages)
 {
-    int dims[MOST], blocks[MOST], width[MOST], periodic[MOST], ld[MOST], ranks = GA_Nnodes();
-    double *ours;
+    int blocks[MOST] = {1, 1, 1, 1}, periodic[MOST] = {1, 1, 1, 1}, left = ranks;
     long points = 1;
-    for (int d = 0; d < dimensions; d++) {
-        dims[d] = n;
-        width[d] = periodic[d] = 1;
+    for (int d = 0; left > 1; d = (d + 1) % dimensions, left /= 2) {
+        if (left % 2)
+            give_up("ga_ghosts: takes 2, 4, 8 or 16 processes");
+        blocks[d] *= 2;
     }
-    for (int d = 0; ranks > 1; d = (d + 1) % dimensions, ranks /= 2)
-        dims[d] *= 2;
-    array = NGA_Create_ghosts(C_DBL, dimensions, dims, width, "ghosts", NULL);
-    if (!array)
-        give_up("ga_ghosts: no memory");
-    GA_Nblock(array, blocks);
-    NGA_Access_ghosts(array, local, &ours, ld);
     for (int d = 0; d < dimensions; d++) {
-        if (local[d] != n + 2 || blocks[d] * n != dims[d])
-            give_up("ga_ghosts: blocks differ; take 2, 4 or 8 processes");
+        local[d] = n + 2;
         points *= local[d];
     }
     MPI_Cart_create(MPI_COMM_WORLD, dimensions, blocks, periodic, 0, &grid);
     box = aligned_alloc(4096, ((size_t)points * 8 + 4095) / 4096 * 4096);
+    if (!box)
+        give_up("ga_ghosts: no memory");
     for (int d = 0; d < dimensions; d++) {
         types[d][0] = slab(d, 1);
         types[d][1] = slab(d, n + 1);
@@ -74,30 +90,49 @@ static long make(int n)
         types[d][3] = slab(d, 0);
     }
     for (long i = 0; i < points; i++)
-        box[i] = ours[i] = (double)(i + points * GA_Nodeid());
-    update(1);
+        box[i] = (double)(i + points * rank);
     exchange(1);
+#ifdef WITH_GA
+    if (messages)
+        return;
+    int dims[MOST] = {1, 1, 1, 1};
+    for (int d = 0; d < dimensions; d++)
+        dims[d] = n * blocks[d];
+    double *ours = make_array(dims, blocks, local);
+    for (long i = 0; i < points; i++)
+        ours[i] = (double)(i + points * rank);
+    update(1);
     if (memcmp(ours, box, (size_t)points * 8) != 0)
         give_up("ga_ghosts: the margins differ");
-    return points;
+#else
+    (void)messages;
+#endif
 }
 
 int main(int argc, char **argv)
 {
     struct arguments a = arguments(argc, argv);
+    int messages = has_option(argc, argv, "--messages");
     begin(&argc, &argv);
     for (int i = 0; i < a.count; i++) {
         char fields[80];
+        double budget_us = a.seconds * 1e6 / a.count;
+        int n = cell_size(a.cells[i]);
         dimensions = a.cells[i][0] - '0';
-        make(cell_size(a.cells[i]));
-        snprintf(fields, sizeof fields, "dimensions=%d size=%d ranks=%d", dimensions, cell_size(a.cells[i]), GA_Nnodes());
-        compare("ga_ghosts", fields, update, exchange, a.seconds * 1e6 / a.count);
+        make(n, messages);
+        snprintf(fields, sizeof fields, "way=%s dimensions=%d size=%d ranks=%d", messages ? "sendrecv" : "ga", dimensions, n, ranks);
+#ifdef WITH_GA
+        if (!messages) {
+            compare("ga_ghosts", fields, update, exchange, budget_us);
+            GA_Destroy(array);
+        } else
+#endif
+            measure_alone("ga_ghosts", fields, exchange, budget_us);
         for (int d = 0; d < dimensions; d++)
             for (int t = 0; t < 4; t++)
                 MPI_Type_free(&types[d][t]);
         MPI_Comm_free(&grid);
         free(box);
-        GA_Destroy(array);
     }
     end();
     return 0;

@@ -3,22 +3,33 @@
  *   ga_patches [--seconds S] [KIND:N ...]
  *
  * KIND is put, get or acc, then the number of dimensions, 2 or 3, then `own` if the patch lies at process 0 and not at process 1. N is bytes
- * of the patch; the block around it is twice as long in the last dimension, the buffer is dense. Process 1 waits in a barrier meanwhile. */
+ * of the patch; the block around it is twice as long in the last dimension, the buffer is dense. Process 1 waits in a barrier meanwhile.
+ * Without Global Arrays: MPI_Put, MPI_Get or MPI_Accumulate with a datatype, and MPI_Win_flush, on memory of MPI_Win_allocate. */
 #define _GNU_SOURCE
 #include "ga_measure.h"
-#include <armci.h>
 
-static int array, lo[3], hi[3], ld[2], dimensions, place, count[3], here_strides[2], there_strides[2];
-static double *here, one = 1;
-static char *there;
+static int lo[3], hi[3], ld[2], dimensions, place, count[3];
+static double *here;
 
+/* Process 0 does it so often. */
 #define OPERATION(name, what)                                   \
     static void name(int times)                                 \
     {                                                           \
-        if (GA_Nodeid() == 0)                                   \
-            for (int i = 0; i < times; i++)                     \
+        if (rank == 0)                                          \
+            for (int i = 0; i < times; i++) {                   \
                 what;                                           \
+            }                                                   \
     }
+
+static const char *const kinds[] = {"put", "get", "acc"};
+enum { KINDS = 3 };
+
+#ifdef WITH_GA
+
+static int array, here_strides[2], there_strides[2];
+static double one = 1;
+static void *blocks[MAX_CPUS];
+static char *there;
 
 OPERATION(put, NGA_Put(array, lo, hi, here, ld))
 OPERATION(get, NGA_Get(array, lo, hi, here, ld))
@@ -27,31 +38,15 @@ OPERATION(armci_put, ARMCI_PutS(here, here_strides, there, there_strides, count,
 OPERATION(armci_get, ARMCI_GetS(there, there_strides, here, here_strides, count, dimensions - 1, place))
 OPERATION(armci_acc, ARMCI_AccS(ARMCI_ACC_DBL, &one, here, here_strides, there, there_strides, count, dimensions - 1, place))
 
-static const struct {
-    const char *kind;
-    operations *work, *floor;
-} kinds[] = {{"put", put, armci_put}, {"get", get, armci_get}, {"acc", acc, armci_acc}};
+static operations *const work[] = {put, get, acc}, *const floors[] = {armci_put, armci_get, armci_acc};
 
-/* Extents of a patch of so many bytes, powers of 2, and the array around it: one block for each process. */
-static void make(long bytes, void **blocks)
+/* The array around a patch: one block for each process. */
+static void make(long bytes, const int *block)
 {
-    int extents[3], dims[3], chunk[3], left = (int)(bytes / 8);
+    int dims[3], chunk[3];
     for (int d = 0; d < dimensions; d++)
-        extents[d] = 1;
-    for (int d = dimensions - 1; left > 1; d = d > 0 ? d - 1 : dimensions - 1, left /= 2)
-        extents[d] *= 2;
-    for (int d = 0; d < dimensions; d++) {
-        dims[d] = extents[d] * (d == dimensions - 1 ? 2 : 1);
-        chunk[d] = dims[d];
-        lo[d] = 0;
-        hi[d] = extents[d] - 1;
-        count[dimensions - 1 - d] = extents[d];
-    }
-    for (int d = 1; d < dimensions; d++)
-        ld[d - 1] = extents[d];
-    lo[0] += place * dims[0];
-    hi[0] += place * dims[0];
-    dims[0] *= GA_Nnodes();
+        dims[d] = chunk[d] = block[d];
+    dims[0] *= ranks;
     count[0] *= 8;
     here_strides[0] = count[0];
     there_strides[0] = 2 * count[0];
@@ -65,6 +60,68 @@ static void make(long bytes, void **blocks)
     there = blocks[place];
 }
 
+static void measure(int kind, const char *fields, double budget_us)
+{
+    compare("ga_patches", fields, work[kind], floors[kind], budget_us);
+    GA_Destroy(array);
+    ARMCI_Free(blocks[rank]);
+}
+
+#else
+
+static MPI_Win window;
+static MPI_Datatype section;
+static int elements;
+
+OPERATION(put, MPI_Put(here, elements, MPI_DOUBLE, place, 0, 1, section, window); MPI_Win_flush(place, window))
+OPERATION(get, MPI_Get(here, elements, MPI_DOUBLE, place, 0, 1, section, window); MPI_Win_flush(place, window))
+OPERATION(acc, MPI_Accumulate(here, elements, MPI_DOUBLE, place, 0, 1, section, MPI_SUM, window); MPI_Win_flush(place, window))
+
+static operations *const work[] = {put, get, acc};
+
+static void make(long bytes, const int *block)
+{
+    int extents[3], starts[3] = {0, 0, 0};
+    double *memory;
+    for (int d = 0; d < dimensions; d++)
+        extents[d] = count[dimensions - 1 - d];
+    elements = (int)(bytes / 8);
+    MPI_Type_create_subarray(dimensions, block, extents, starts, MPI_ORDER_C, MPI_DOUBLE, &section);
+    MPI_Type_commit(&section);
+    MPI_Win_allocate(2 * bytes, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+    memset(memory, 0, 2 * (size_t)bytes);
+    MPI_Win_lock_all(0, window);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void measure(int kind, const char *fields, double budget_us)
+{
+    measure_alone("ga_patches", fields, work[kind], budget_us);
+    MPI_Win_unlock_all(window);
+    MPI_Win_free(&window);
+    MPI_Type_free(&section);
+}
+
+#endif
+
+/* Extents of a patch of so many bytes, powers of 2, and of the block around it. */
+static void shape(long bytes, int *block)
+{
+    int extents[3] = {1, 1, 1}, left = (int)(bytes / 8);
+    for (int d = dimensions - 1; left > 1; d = d > 0 ? d - 1 : dimensions - 1, left /= 2)
+        extents[d] *= 2;
+    for (int d = 0; d < dimensions; d++) {
+        block[d] = extents[d] * (d == dimensions - 1 ? 2 : 1);
+        lo[d] = 0;
+        hi[d] = extents[d] - 1;
+        count[dimensions - 1 - d] = extents[d];
+    }
+    for (int d = 1; d < dimensions; d++)
+        ld[d - 1] = extents[d];
+    lo[0] += place * block[0];
+    hi[0] += place * block[0];
+}
+
 int main(int argc, char **argv)
 {
     struct arguments a = arguments(argc, argv);
@@ -75,17 +132,16 @@ int main(int argc, char **argv)
         give_up("ga_patches: no memory");
     memset(here, 0, room);
     for (int i = 0; i < a.count; i++)
-        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-            if (strncmp(a.cells[i], kinds[k].kind, 3) == 0) {
-                void *blocks[MAX_CPUS];
+        for (int k = 0; k < KINDS; k++)
+            if (strncmp(a.cells[i], kinds[k], 3) == 0) {
                 char fields[80];
+                int block[3];
                 dimensions = a.cells[i][3] - '0';
                 place = strncmp(a.cells[i] + 4, "own", 3) == 0 ? 0 : 1;
-                make(cell_size(a.cells[i]), blocks);
+                shape(cell_size(a.cells[i]), block);
+                make(cell_size(a.cells[i]), block);
                 snprintf(fields, sizeof fields, "operation=%.*s size=%d", (int)strcspn(a.cells[i], ":"), a.cells[i], cell_size(a.cells[i]));
-                compare("ga_patches", fields, kinds[k].work, kinds[k].floor, a.seconds * 1e6 / a.count);
-                GA_Destroy(array);
-                ARMCI_Free(blocks[GA_Nodeid()]);
+                measure(k, fields, a.seconds * 1e6 / a.count);
             }
     free(here);
     end();

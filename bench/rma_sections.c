@@ -8,9 +8,10 @@
  *   sendrecv              MPI_Send and MPI_Recv with a datatype (MPI_Sendrecv in the ring)
  *   put, get              MPI_Put or MPI_Get with a datatype on memory of MPI_Win_allocate
  *   armci-put, armci-get  ARMCI_PutS or ARMCI_GetS on memory of ARMCI_Malloc (compiled with -DWITH_ARMCI)
+ *   ga-put, ga-get        NGA_Put or NGA_Get on a global array with a block for each rank (compiled with -DWITH_GA; shapes 2d and 3d)
  * Between two ranks the time is half a round trip: after its operation is complete at the target (MPI_Win_flush, ARMCI_Fence) a
  * rank tells the other one by an empty message. With --ring every rank moves data to (a get: from) both of its neighbours, and
- * MPI_Win_fence or ARMCI_Barrier ends the step. Data, and that nothing beside it was written, is checked before and after the
+ * MPI_Win_fence, ARMCI_Barrier or GA_Sync ends the step. Data, and that nothing beside it was written, is checked before and after the
  * timing of each cell. */
 #define _GNU_SOURCE
 #include "mpi_measure.h"
@@ -18,9 +19,12 @@
 #ifdef WITH_ARMCI
 #include <armci.h>
 #endif
+#ifdef WITH_GA
+#include <ga.h>
+#endif
 
 enum { TAG = 7, OUTSIDE = -1 };
-enum way { SENDRECV, PUT, GET, ARMCI_PUT, ARMCI_GET };
+enum way { SENDRECV, PUT, GET, ARMCI_PUT, ARMCI_GET, GA_PUT, GA_GET };
 
 static int rank, ranks, ring;
 static enum way way;
@@ -35,6 +39,55 @@ static int is_armci(void)
 {
     return way == ARMCI_PUT || way == ARMCI_GET;
 }
+
+static int is_ga(void)
+{
+    return way == GA_PUT || way == GA_GET;
+}
+
+#ifdef WITH_GA
+static int array;
+
+/* An area is this long in each dimension; a matrix is one plane of planes that are counted in rows. */
+static void area_of(int *extents)
+{
+    extents[0] = section.extent[0] > 1 ? section.extent[0] : section.extent[1];
+    extents[1] = section.extent[0] > 1 ? section.stride[0] / section.stride[1] : section.stride[1];
+    extents[2] = section.stride[1];
+}
+
+static int dimensions(void)
+{
+    return section.extent[0] > 1 ? 3 : 2;
+}
+
+static void ga_move(int peer, int side)
+{
+    int extents[3], area = AREAS * peer + (way == GA_PUT ? side : 2);
+    area_of(extents);
+    int lo[3] = {area * extents[0], 0, 0};
+    int hi[3] = {lo[0] + extents[0] - 1, section.extent[dimensions() == 3 ? 1 : 2] - 1, section.extent[2] - 1};
+    if (way == GA_PUT)
+        NGA_Put(array, lo, hi, outgoing, extents + 1);
+    else
+        NGA_Get(array, lo, hi, incoming[side], extents + 1);
+}
+
+/* The block of this rank, which has all areas one behind the other. */
+static double *open_array(void)
+{
+    int extents[3], first = AREAS * rank;
+    double *at;
+    area_of(extents);
+    int dims[3] = {ranks * AREAS * extents[0], extents[1], extents[2]}, chunk[3] = {AREAS * extents[0], extents[1], extents[2]};
+    array = NGA_Create(C_DBL, dimensions(), dims, "sections", chunk);
+    if (!array)
+        give_up("rma_sections: no memory for a global array");
+    int lo[3] = {first * extents[0], 0, 0}, hi[3] = {(first + AREAS) * extents[0] - 1, extents[1] - 1, extents[2] - 1}, ld[2];
+    NGA_Access(array, lo, hi, &at, ld);
+    return at;
+}
+#endif
 
 #ifdef WITH_ARMCI
 static void armci_move(int peer, int side)
@@ -75,6 +128,12 @@ static void move(int peer, int side)
     case ARMCI_PUT:
     case ARMCI_GET:
         armci_move(peer, side);
+        return;
+#endif
+#ifdef WITH_GA
+    case GA_PUT:
+    case GA_GET:
+        ga_move(peer, side);
         return;
 #endif
     default:
@@ -119,7 +178,7 @@ static void pingpong(int count)
 static void ring_steps(int count)
 {
     int right = (rank + 1) % ranks, left = (rank + ranks - 1) % ranks;
-    int is_get = way == GET || way == ARMCI_GET;
+    int is_get = way == GET || way == ARMCI_GET || way == GA_GET;
     for (int i = 0; i < count; i++) {
         if (way == SENDRECV) {
             MPI_Sendrecv(outgoing, 1, section.type, right, TAG, incoming[0], 1, section.type, left, TAG, MPI_COMM_WORLD,
@@ -133,6 +192,12 @@ static void ring_steps(int count)
 #ifdef WITH_ARMCI
         if (is_armci()) {
             ARMCI_Barrier();
+            continue;
+        }
+#endif
+#ifdef WITH_GA
+        if (is_ga()) {
+            GA_Sync();
             continue;
         }
 #endif
@@ -171,7 +236,7 @@ static void open_memory(void)
     double *memory = NULL;
     if (way == SENDRECV)
         memory = (double *)buffer((int)bytes);
-    else if (!is_armci()) {
+    else if (!is_armci() && !is_ga()) {
         MPI_Win_allocate(bytes, sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
         if (ring)
             MPI_Win_fence(0, window);
@@ -179,12 +244,16 @@ static void open_memory(void)
             MPI_Win_lock_all(0, window);
     }
 #ifdef WITH_ARMCI
-    else {
+    else if (is_armci()) {
         memories = malloc((size_t)ranks * sizeof *memories);
         if (ARMCI_Malloc((void **)memories, (armci_size_t)bytes) != 0)
             give_up("rma_sections: no memory from ARMCI_Malloc");
         memory = memories[rank];
     }
+#endif
+#ifdef WITH_GA
+    else if (section.stride[2] == 1 && section.stride[1] > 0)
+        memory = open_array();
 #endif
     if (memory == NULL)
         give_up("rma_sections: this was compiled without that way");
@@ -197,7 +266,7 @@ static void close_memory(void)
 {
     if (way == SENDRECV)
         free(incoming[0]);
-    else if (!is_armci()) {
+    else if (!is_armci() && !is_ga()) {
         if (ring)
             MPI_Win_fence(0, window);
         else
@@ -205,20 +274,24 @@ static void close_memory(void)
         MPI_Win_free(&window);
     }
 #ifdef WITH_ARMCI
-    else {
+    else if (is_armci()) {
         ARMCI_Free(incoming[0]);
         free(memories);
     }
+#endif
+#ifdef WITH_GA
+    else
+        GA_Destroy(array);
 #endif
 }
 
 static enum way way_of(const char *cell)
 {
-    static const char *const names[] = {"sendrecv", "put", "get", "armci-put", "armci-get"};
-    for (int i = 0; i < 5; i++)
+    static const char *const names[] = {"sendrecv", "put", "get", "armci-put", "armci-get", "ga-put", "ga-get"};
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
         if (cell_is(cell, names[i]))
             return (enum way)i;
-    give_up("rma_sections: a cell is WAY:SIZE; WAY is sendrecv, put, get, armci-put or armci-get");
+    give_up("rma_sections: a cell is WAY:SIZE; WAY is sendrecv, put, get, armci-put, armci-get, ga-put or ga-get");
     return SENDRECV;
 }
 
@@ -267,6 +340,9 @@ int main(int argc, char **argv)
 #ifdef WITH_ARMCI
     ARMCI_Init();
 #endif
+#ifdef WITH_GA
+    GA_Initialize();
+#endif
 
     for (int i = 0; i < a.count; i++) {
         int size = cell_size(a.cells[i]);
@@ -283,6 +359,9 @@ int main(int argc, char **argv)
         close_memory();
         MPI_Type_free(&section.type);
     }
+#ifdef WITH_GA
+    GA_Terminate();
+#endif
 #ifdef WITH_ARMCI
     ARMCI_Finalize();
 #endif

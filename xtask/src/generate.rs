@@ -8,6 +8,7 @@ mod entry;
 mod fuzz;
 mod header;
 mod openshmem;
+mod pieces;
 mod rust;
 mod standard;
 mod trampoline;

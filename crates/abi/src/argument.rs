@@ -4,9 +4,10 @@ use std::ffi::{CStr, c_char, c_int};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
+use isthmus_mpi::completion::{Completing, Completion};
 use isthmus_mpi::constants::UNDEFINED;
 use isthmus_mpi::counts::{Counts, Width};
-use isthmus_mpi::error::{Completing, Completion, Error, Result};
+use isthmus_mpi::error::{Error, Result};
 use isthmus_mpi::fail;
 use isthmus_mpi::handle::Handle;
 use isthmus_mpi::info::Info;

@@ -5,11 +5,11 @@ use std::sync::Once;
 
 pub use isthmus_mpi::coll::{refused, refused_by_name};
 use isthmus_mpi::comm::Comm;
-use isthmus_mpi::environment;
 use isthmus_mpi::errhandler;
 pub use isthmus_mpi::errhandler::Scope;
 use isthmus_mpi::error::{Error, Result};
 use isthmus_mpi::fail;
+use isthmus_mpi::process;
 use isthmus_mpi::tool::events;
 
 use crate::abi::{Abi, ErrorCode};
@@ -22,7 +22,7 @@ pub type CStatus<A> = <A as Abi>::Status;
 /// Run `body`, which needs MPI to be initialized. What the C function returns.
 #[inline(always)]
 pub fn enter<A: Abi>(name: &'static str, scope: Scope, body: impl FnOnce() -> Result<()>) -> c_int {
-    if !environment::is_active() {
+    if !process::is_active() {
         return absent::<A>(name, scope);
     }
     finish::<A>(name, scope, body())
@@ -31,7 +31,7 @@ pub fn enter<A: Abi>(name: &'static str, scope: Scope, body: impl FnOnce() -> Re
 /// Run `body`, which may run before MPI is initialized and after it is finalized.
 #[inline(always)]
 pub fn any_time<A: Abi>(name: &'static str, scope: Scope, body: impl FnOnce() -> Result<()>) -> c_int {
-    if !environment::is_active() {
+    if !process::is_active() {
         explain_panics();
     }
     finish::<A>(name, scope, body())

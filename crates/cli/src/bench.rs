@@ -17,6 +17,7 @@ mod catalogue;
 mod exchange;
 mod experiment;
 mod ga;
+mod judge;
 mod library;
 mod network;
 mod nodes;
@@ -323,7 +324,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut tables = Vec::new();
     for experiment in &experiments {
         let table = series::measure(experiment, &libraries, &workshop)?;
-        println!("{}", table.text());
+        println!("{}{}", table.text(), judge::lines(&table));
         tables.push(table);
         // After each experiment: what was measured is not lost if the next is interrupted.
         write(options, &tables, &cpus)?;
@@ -354,7 +355,7 @@ fn run_paper(
         for experiment in &figure.experiments {
             match series::measure(experiment, libraries, workshop) {
                 Ok(table) => {
-                    println!("{}", table.text());
+                    println!("{}{}", table.text(), judge::lines(&table));
                     tables.push(table);
                 }
                 // One experiment that cannot be had, such as a model that is not installed, does not end the others.

@@ -10,9 +10,9 @@ mod shared_direct;
 
 use isthmus_twice::twice;
 
-use crate::elements::Elements;
 use crate::error::Result;
 use crate::link::Link;
+use crate::link::elements::Elements;
 use crate::select::{Allgather, Allgatherv, Case, Traits, choose};
 
 /// `one` is where the block of rank 0 belongs; the others follow.

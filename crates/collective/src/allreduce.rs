@@ -17,8 +17,8 @@ use isthmus_twice::twice;
 
 use crate::error::Result;
 use crate::link::Link;
-use crate::operand::Operand;
-use crate::select::{Allreduce, choose};
+use crate::link::operand::Operand;
+use crate::select::{Allreduce, Case, choose};
 
 /// `output` may be `input`.
 ///
@@ -40,7 +40,7 @@ pub async unsafe fn run(
         if count == 0 || link.size() == 1 {
             return operand.copy(link, input, output, count);
         }
-        match choose(&operand.case(link, count))? {
+        match choose(&Case::of(operand, link, count))? {
             Allreduce::SharedFlat => shared_flat::run(link.board(), operand, input, output, count).await,
             Allreduce::SharedSliced => shared_sliced::run(link.board(), operand, input, output, count).await,
             Allreduce::SharedDirect => shared_direct::run(link.board(), operand, input, output, count).await,

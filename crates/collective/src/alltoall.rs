@@ -11,9 +11,9 @@ mod shared_morton;
 
 use isthmus_twice::twice;
 
-use crate::elements::{self, Elements};
 use crate::error::Result;
 use crate::link::Link;
+use crate::link::elements::{self, Elements};
 use crate::select::{Alltoall, Alltoallv, Case, Traits, choose};
 
 /// `from` says what goes to a rank, `to` where its block belongs. Blocks are of one length.

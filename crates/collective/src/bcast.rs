@@ -11,9 +11,9 @@ mod tree;
 
 use isthmus_twice::twice;
 
-use crate::elements::{Elements, Packed};
 use crate::error::Result;
 use crate::link::Link;
+use crate::link::elements::{Elements, Packed};
 use crate::root::Root;
 use crate::select::{Bcast, Case, Traits, choose};
 

@@ -8,10 +8,10 @@
 use isthmus_datatype::{Predefined, Type};
 use isthmus_engine::{ContextId, enter};
 
-use crate::elements::Elements;
+use crate::call::Call;
 use crate::error::Result;
-use crate::link::Call;
-use crate::operand::Operand;
+use crate::link::elements::Elements;
+use crate::link::operand::Operand;
 use crate::root::Root;
 use crate::team::Team;
 use crate::value::Value;

@@ -9,9 +9,9 @@ mod shared_direct;
 
 use isthmus_twice::twice;
 
-use crate::elements::Elements;
 use crate::error::Result;
 use crate::link::Link;
+use crate::link::elements::Elements;
 use crate::root::Root;
 use crate::select::{Case, Gather, Gatherv, Traits, choose};
 

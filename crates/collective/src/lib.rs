@@ -27,12 +27,13 @@
 //!
 //! | folder | what |
 //! |---|---|
-//! | `team`, `failure`, `members`, `calls` | who takes part, what is known of failures, blocking calls for other models |
-//! | `link`, `elements`, `operand`, `root`, `layout`, `part` | what an algorithm sees |
+//! | `team`, `members` | who takes part, and what is known of failures |
+//! | `link`, `memory`, `root`, `layout`, `part` | what an algorithm sees |
+//! | `call`, `lane`, `calls` | blocking calls by messages; those for other models than MPI |
 //! | `shared` | boards: memory that the ranks of a node share, and calls through it |
-//! | `schedule`, `task`, `polling` | calls that go on later |
-//! | `select` | which algorithm it is: lists, users' rules, explanations |
-//! | `allgather` ... `scatter` | a file for each algorithm |
+//! | `schedule`, `immediate`, `task`, `polling` | calls that go on later |
+//! | `select`, `traits` | which algorithm it is: lists, users' rules, explanations |
+//! | `allgather` ... `scatter` | a file for each algorithm; `reduction`: what some of them share |
 #![allow(unsafe_code)] // User buffers and what others share; each site argues its case.
 
 pub mod allgather;
@@ -40,18 +41,20 @@ pub mod allreduce;
 pub mod alltoall;
 pub mod barrier;
 pub mod bcast;
+mod call;
 mod calls;
-pub mod elements;
-pub mod failure;
 pub mod gather;
+mod immediate;
+mod lane;
 mod layout;
 mod link;
 mod members;
-mod operand;
+mod memory;
 mod part;
 mod polling;
 pub mod reduce;
 pub mod reduce_scatter;
+mod reduction;
 mod root;
 pub mod scan;
 pub mod scatter;
@@ -60,20 +63,24 @@ pub mod select;
 mod shared;
 mod task;
 mod team;
+mod traits;
 mod value;
 
 use isthmus_datatype::{error, fail};
 
+pub use call::{Call, Launching};
+pub use immediate::{Kept, Turn, begin as begin_immediate};
+pub use lane::Lane;
 pub use layout::Layout;
-pub use link::{Call, Incoming, Lane, Launching, Link, Outgoing};
+pub use link::operand::Operand;
+pub use link::{Incoming, Link, Outgoing, elements};
 pub use members::Members;
-pub use operand::Operand;
+pub use memory::release as release_memory;
 pub use root::Root;
 pub use schedule::{Program, Recorder, Running, Step};
 pub use shared::Access;
-pub use shared::immediate::{Kept, Turn, begin as begin_immediate};
 pub use task::{Look, Task};
-pub use team::Team;
+pub use team::{Team, failure};
 pub use value::Value;
 
 #[cfg(test)]

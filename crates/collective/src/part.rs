@@ -3,11 +3,12 @@
 //! A collective across nodes is made of collectives on such parts, chosen from the same lists ([`crate::select`]). So with
 //! each algorithm there is one for the ranks of a node, and one for their leaders.
 
-use crate::elements::Elements;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
-use crate::link::{Incoming, Link, Memory, Outgoing};
-use crate::operand::Operand;
+use crate::link::elements::Elements;
+use crate::link::operand::Operand;
+use crate::link::{Incoming, Link, Outgoing};
+use crate::memory::Memory;
 use crate::shared::Access;
 
 /// Ranks of another link.

@@ -14,9 +14,9 @@ use isthmus_twice::twice;
 
 use crate::error::Result;
 use crate::link::Link;
-use crate::operand::Operand;
+use crate::link::operand::Operand;
 use crate::root::Root;
-use crate::select::{Reduce, choose};
+use crate::select::{Case, Reduce, choose};
 
 /// As [`run`], with a root that may be in the other group.
 ///
@@ -58,7 +58,7 @@ pub async unsafe fn run(
     }
     // SAFETY: the caller's promise.
     unsafe {
-        match choose(&operand.case(link, count))? {
+        match choose(&Case::of(operand, link, count))? {
             Reduce::Shared => shared::run(link.board(), operand, input, output, count, root).await,
             Reduce::SharedDirect => shared_direct::run(link.board(), operand, input, output, count, root).await,
             Reduce::SharedTwoLevel => {

@@ -13,8 +13,8 @@ use isthmus_twice::twice;
 
 use crate::error::Result;
 use crate::link::Link;
-use crate::operand::Operand;
-use crate::select::{ReduceScatter, choose};
+use crate::link::operand::Operand;
+use crate::select::{Case, ReduceScatter, choose};
 
 /// `output` may be `input`.
 ///
@@ -38,7 +38,11 @@ pub async unsafe fn run(
         if link.remote_size() > 0 {
             return inter::run(link, operand, input, output, block);
         }
-        match choose(&operand.case(link, starts[link.size() - 1] + counts[link.size() - 1]))? {
+        match choose(&Case::of(
+            operand,
+            link,
+            starts[link.size() - 1] + counts[link.size() - 1],
+        ))? {
             ReduceScatter::Nodes => nodes::run(link, link.map(), operand, input, output, block),
             ReduceScatter::Shared => shared::run(link.board(), operand, input, output, block).await,
             ReduceScatter::SharedDirect => shared_direct::run(link.board(), operand, input, output, block).await,

@@ -11,8 +11,8 @@ use isthmus_twice::twice;
 use crate::error::Result;
 use crate::layout::Layout;
 use crate::link::Link;
-use crate::operand::Operand;
-use crate::select::{Scan, Traits, choose};
+use crate::link::operand::Operand;
+use crate::select::{Case, Scan, Traits, choose};
 
 /// `output` may be `input`.
 ///
@@ -30,7 +30,7 @@ pub async unsafe fn run(
     if count == 0 {
         return Ok(());
     }
-    let mut case = operand.case(link, count);
+    let mut case = Case::of(operand, link, count);
     // What comes before what is a matter of ranks, whatever commutes.
     if !link.layout().is_some_and(Layout::is_in_order) {
         case.offers = case.offers.without(Traits::NODES);

@@ -11,7 +11,7 @@
 //! with the board. If a rank leaves a call early, since its arguments were wrong or its memory was refused, its mark goes
 //! past the call, and those who need its posts get an error, not a hang. The next call works again.
 //!
-//! Messages have nothing to do with the board, and non-blocking collectives have one of their own ([`immediate`]), so all can
+//! Messages have nothing to do with the board, and non-blocking collectives have one of their own ([`immediate`](crate::immediate)), so all can
 //! be mixed. Algorithms for both are one text, compiled [`twice`](isthmus_twice::twice): for calls that wait for what others
 //! post, and for calls that look for it when they are [polled](crate::polling).
 
@@ -19,8 +19,8 @@ mod awaiting;
 pub mod direct;
 mod exchange;
 pub mod fold;
-mod founding;
-pub mod immediate;
+pub mod founding;
+pub mod immediates;
 mod lenders;
 mod lending;
 pub mod personal;
@@ -34,16 +34,16 @@ use std::sync::{Arc, OnceLock};
 use isthmus_engine::{Board, LONGEST, Step, enter, fault_events, is_oversubscribed, wait_until};
 
 use founding::Founding;
-use immediate::Immediates;
+use immediates::Immediates;
 use lenders::Lenders;
 use lending::Loan;
 
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::layout::Layout;
-use crate::link::{Call, Incoming, Link, Outgoing};
-use crate::select::Traits;
+use crate::link::{Incoming, Link, Outgoing};
 use crate::team::Team;
+use crate::traits::Traits;
 
 /// Calls by messages before there is a board.
 const WARM_UP: u32 = 3;
@@ -72,7 +72,7 @@ pub(crate) struct Control {
     /// Calls since: the same on every rank.
     calls: AtomicU64,
     /// Non-blocking calls.
-    immediates: Immediates,
+    pub(crate) immediates: Immediates,
     /// Where its ranks are, if somebody made the machine up.
     declared: OnceLock<Option<Arc<Layout>>>,
     /// Where they really are: known, once all have come together for the board.
@@ -110,7 +110,7 @@ impl Control {
     }
 
     /// Are its ranks on several nodes?
-    fn has_nodes(&self, team: &Team) -> bool {
+    pub(crate) fn has_nodes(&self, team: &Team) -> bool {
         let declared = self.declared.get_or_init(|| declare(team));
         declared.as_ref().is_some_and(|layout| layout.nodes().len() > 1)
     }
@@ -135,7 +135,7 @@ pub struct Agreed {
 }
 
 impl Agreed {
-    fn new((board, traits): (Board, Traits)) -> Self {
+    pub fn new((board, traits): (Board, Traits)) -> Self {
         let board = Arc::new(board);
         Self { board, traits }
     }
@@ -164,7 +164,7 @@ pub struct Access<'a> {
 
 /// What a board is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Whose {
+pub enum Whose {
     /// Blocking calls.
     All,
     /// Blocking calls of the ranks of one node, of several.
@@ -173,9 +173,9 @@ enum Whose {
     Requests,
 }
 
-/// The board of the communicator that `call` is on, if it has one. `call` may not have it yet.
+/// The board of `team`, if it has one. The call that makes it has none yet.
 #[inline]
-pub fn begin<'a>(team: &'a Team, call: &Call<'a>) -> Result<Option<Access<'a>>> {
+pub fn begin(team: &Team) -> Result<Option<Access<'_>>> {
     match team.shared.board.get() {
         Some(Some(agreed)) => {
             // Calls on one communicator follow each other, so there is nobody to race with.
@@ -189,22 +189,22 @@ pub fn begin<'a>(team: &'a Team, call: &Call<'a>) -> Result<Option<Access<'a>>> 
             Ok(Some(Access::new(agreed, team, number, whose)))
         }
         Some(None) => Ok(None),
-        None => warm_up(team, call).map(|()| None),
+        None => warm_up(team).map(|()| None),
     }
 }
 
 #[cold]
-fn warm_up(team: &Team, call: &Call<'_>) -> Result<()> {
+fn warm_up(team: &Team) -> Result<()> {
     let control = &team.shared;
     if team.is_inter() || control.early.fetch_add(1, Ordering::Relaxed) + 1 != WARM_UP {
         return Ok(());
     }
     let members: Vec<usize> = match control.layout(team) {
-        Some(layout) if layout.nodes().len() > 1 => layout.nodes()[layout.node_of(call.rank())].clone(),
-        _ => (0..call.size()).collect(),
+        Some(layout) if layout.nodes().len() > 1 => layout.nodes()[layout.node_of(team.rank() as usize)].clone(),
+        _ => (0..team.size() as usize).collect(),
     };
     if (2..=MOST_RANKS).contains(&members.len()) {
-        let is_for_all = members.len() == call.size();
+        let is_for_all = members.len() == team.size() as usize;
         let mut founding = Founding::begin(&mut enter(), team, members, false);
         let board = wait_until(|inside| founding.advance(inside, team))??;
         if is_for_all && board.is_some() {
@@ -223,8 +223,9 @@ fn warm_up(team: &Team, call: &Call<'_>) -> Result<()> {
 }
 
 impl<'a> Access<'a> {
+    /// As the call with this number uses it.
     #[inline]
-    fn new(agreed: &'a Agreed, team: &'a Team, call: u64, whose: Whose) -> Self {
+    pub fn new(agreed: &'a Agreed, team: &'a Team, call: u64, whose: Whose) -> Self {
         Self {
             board: &agreed.board,
             traits: agreed.traits,

@@ -5,14 +5,17 @@
 //! Calls of one kind (blocking, completed by a request, persistent) on one team follow each other in the same order at all
 //! members.
 
+pub mod failure;
+
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 
 use isthmus_engine::{ContextId, Peer};
 
-use crate::failure::Health;
 use crate::members::Members;
 use crate::shared::Control;
+
+use failure::Health;
 
 /// Processes that make collective calls together.
 #[derive(Debug)]

@@ -12,11 +12,12 @@ use std::sync::{Arc, OnceLock};
 
 use isthmus_datatype::{Custom, Predefined, Reduction, Type};
 
-use crate::elements::Elements;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
-use crate::link::{Incoming, Link, Memory as Room, Outgoing};
-use crate::operand::Operand;
+use crate::link::elements::Elements;
+use crate::link::operand::Operand;
+use crate::link::{Incoming, Link, Outgoing};
+use crate::memory::Memory as Room;
 use crate::root::Root;
 use crate::schedule::{Recorder, Step};
 use crate::select::tests::WANTED;

@@ -3,13 +3,15 @@
 mod extended;
 mod half;
 mod kernels;
+mod predefined;
 
 use std::sync::Arc;
 
 use crate::error::Result;
 use crate::types::Type;
 
-pub use kernels::{Kernel, Predefined, find, find_for};
+pub use kernels::{find, find_for};
+pub use predefined::{Kernel, Predefined};
 
 /// An operation of a user's, ready for one datatype.
 pub trait Custom: Send + Sync {

@@ -4,10 +4,12 @@ mod agreement;
 mod attributes;
 pub(crate) mod context;
 mod create;
+mod free;
 mod hints;
 mod idup;
 mod inter;
 mod split;
+pub(crate) mod world;
 
 use std::ffi::CStr;
 use std::ops::Deref;
@@ -20,20 +22,19 @@ use isthmus_engine::{ContextId, Peer};
 use crate::attribute::{Attributes, Cached, Keyvals};
 use crate::coll::check::Checks;
 use crate::constants::{CONGRUENT, IDENT, MAX_OBJECT_NAME, SIMILAR, UNEQUAL};
-use crate::environment;
-use crate::errhandler::{ERRORS_ARE_FATAL, Errhandler};
+use crate::errhandler::Errhandler;
 use crate::error::{Class, Result};
 use crate::fail;
 use crate::group::{self, Group, Members};
 use crate::handle::{Handle, Kind, Object, Table};
-use crate::liveness::{self, Health};
+use crate::liveness::Health;
+use crate::process;
 use crate::topology::Topology;
 
 pub use attributes::{comm_create_keyval, comm_delete_attr, comm_free_keyval, comm_get_attr, comm_set_attr};
 pub(crate) use create::digest;
-pub use create::{
-    comm_create, comm_create_from_group, comm_create_group, comm_disconnect, comm_dup, comm_dup_with_info, comm_free,
-};
+pub use create::{comm_create, comm_create_from_group, comm_create_group, comm_dup, comm_dup_with_info};
+pub use free::{comm_disconnect, comm_free};
 pub use hints::{Hints, Promise, comm_get_info, comm_set_info};
 pub use idup::{comm_idup, comm_idup_with_info};
 pub(crate) use inter::gather_both;
@@ -98,7 +99,7 @@ impl Object for Comm {
     fn absent(raw: u32) -> Option<&'static str> {
         let is_ours = [COMM_WORLD.raw(), COMM_SELF.raw()].contains(&raw);
         // Once there is a world, they are live.
-        is_ours.then(|| match environment::finalized() {
+        is_ours.then(|| match process::finalized() {
             Ok(true) => "is gone since MPI_Finalize; sessions make communicators of their own",
             _ => "needs MPI_Init; a session has no MPI_COMM_WORLD",
         })
@@ -267,7 +268,7 @@ impl Comm {
 
     /// Is it a duplicate of `MPI_COMM_WORLD`, or as good as one: the same processes in the same order?
     pub(crate) fn is_like_world(&self) -> bool {
-        let everyone = environment::world().size;
+        let everyone = process::world().size;
         ![COMM_WORLD, COMM_SELF].contains(&self.handle())
             && !self.is_inter()
             && self.size as u32 == everyone
@@ -286,38 +287,6 @@ impl Comm {
     fn name(&self) -> MutexGuard<'_, String> {
         self.name.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Make `MPI_COMM_WORLD` and `MPI_COMM_SELF`. The process must have joined its job.
-pub(crate) fn publish_world() -> Result<()> {
-    let predefined = |handle: Handle<Comm>, name: &str, context, members| -> Result<Option<Arc<Comm>>> {
-        let comm = Comm::intra(context, Group::new(members), ERRORS_ARE_FATAL.share("errhandler")?);
-        name.clone_into(&mut comm.name());
-        // The communicator is new, so its handle is not set yet.
-        let _ = comm.handle.set(handle);
-        Ok(Some(Arc::new(comm)))
-    };
-    let everyone = Members::first(environment::world().size);
-    let own = Members::from_peers(environment::me().into_iter().collect());
-    TABLE.set_predefined(vec![
-        None,
-        predefined(COMM_WORLD, "MPI_COMM_WORLD", context::WORLD, everyone)?,
-        predefined(COMM_SELF, "MPI_COMM_SELF", context::SELF, own)?,
-    ]);
-    Ok(())
-}
-
-/// The end of `MPI_COMM_WORLD` and `MPI_COMM_SELF`: the delete callbacks of the latter, then everyone waits for everyone.
-pub(crate) fn retire_world() -> Result<()> {
-    COMM_SELF.resolve("comm")?.attributes.clear(COMM_SELF)?;
-    // Before we wait, so that everyone is still there to take it; after, for the messages of the waiting.
-    environment::drain()?;
-    if isthmus_engine::enter().failures() == 0 {
-        liveness::forgive(create::wait_for_all(COMM_WORLD.resolve("comm")?))?;
-    }
-    environment::drain()?;
-    TABLE.set_predefined(Vec::new());
-    Ok(())
 }
 
 /// `MPI_Comm_size`: of the local group.
@@ -376,7 +345,7 @@ pub fn comm_compare(comm1: &Comm, comm2: &Comm) -> Result<i32> {
 /// `MPI_Comm_set_name`. A longer name is cut.
 pub fn comm_set_name(comm: &Comm, comm_name: &CStr) -> Result<()> {
     let mut name = comm_name.to_string_lossy().into_owned();
-    environment::cut(&mut name, MAX_OBJECT_NAME - 1);
+    process::cut(&mut name, MAX_OBJECT_NAME - 1);
     *comm.name() = name;
     Ok(())
 }

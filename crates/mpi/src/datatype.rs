@@ -37,8 +37,8 @@ pub use fortran::{type_create_f90_complex, type_create_f90_integer, type_create_
 pub use isthmus_datatype::{Element, Family, Layout, Loop, NAMED, Named, Shape, Signature, Type};
 pub use pack::{pack, pack_size, unpack};
 pub use query::{
-    get_count, get_elements, type_commit, type_get_extent, type_get_name, type_get_true_extent, type_get_value_index,
-    type_match_size, type_set_name, type_size,
+    get_count, get_elements, status_set_elements, type_commit, type_get_extent, type_get_name, type_get_true_extent,
+    type_get_value_index, type_match_size, type_set_name, type_size,
 };
 
 use contents::{Definition, Origin};

@@ -1,72 +1,22 @@
 //! Starting and ending MPI, and what a process may ask about its surroundings (MPI-5.0 §9, §11).
 
-pub mod codes;
-pub mod kinds;
 pub mod memory;
 
-use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
+use std::sync::Once;
 use std::thread::ThreadId;
 
 use isthmus_engine::warning::{Warning, warn};
-use isthmus_engine::{Peer, State, World, tunables, wait_until};
+use isthmus_engine::{Peer, State, tunables};
 
 use crate::comm::{self, Comm};
 use crate::constants::{
     MAX_PROCESSOR_NAME, THREAD_FUNNELED, THREAD_MULTIPLE, THREAD_SERIALIZED, THREAD_SINGLE, VERSION,
 };
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::handle::Handle;
 use crate::info::{self, Info};
-use crate::{coll, fail, p2p};
-
-/// Where the world model (`MPI_Init` to `MPI_Finalize`) stands. It happens once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Before,
-    Inside,
-    After,
-}
-
-struct Life {
-    phase: Phase,
-    /// The thread that called `MPI_Init`, and the level it was granted.
-    main: Option<(ThreadId, i32)>,
-    /// Who needs the job: the world model and each session count one.
-    users: u32,
-}
-
-static LIFE: Mutex<Life> = Mutex::new(Life {
-    phase: Phase::Before,
-    main: None,
-    users: 0,
-});
-
-/// Is MPI there: initialized and not finalized, or in use by a session? Not in a child made by `fork`.
-#[inline(always)]
-pub fn is_active() -> bool {
-    isthmus_engine::is_in_use()
-}
-
-fn life() -> MutexGuard<'static, Life> {
-    LIFE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The calling process, once it has joined its job.
-pub fn me() -> Option<Peer> {
-    static ME: OnceLock<Peer> = OnceLock::new();
-    if let Some(me) = ME.get() {
-        return Some(*me);
-    }
-    if isthmus_engine::state() == State::Outside {
-        return None;
-    }
-    Some(*ME.get_or_init(|| Peer(world().rank)))
-}
-
-/// The job. Only after [`join`].
-pub(crate) fn world() -> &'static World {
-    isthmus_engine::world()
-}
+use crate::process::{Phase, cut, life, me};
+use crate::{coll, fail};
 
 /// Join the job if this process has not, for one user of it that wants this thread level; the level granted.
 ///
@@ -86,7 +36,7 @@ pub(crate) fn join(wanted: i32) -> Result<i32> {
         allow_threads(wanted);
         isthmus_engine::join()?;
         static TELL_ENV: Once = Once::new();
-        TELL_ENV.call_once(info::publish_env);
+        TELL_ENV.call_once(info::env::publish_env);
         // SAFETY: the kernels are those of the predefined operations, by number.
         unsafe { isthmus_engine::rma::provide_kernels(1, crate::win::kernel_of) };
         isthmus_engine::rma::handle_active(crate::win::handle_active);
@@ -106,31 +56,12 @@ fn allow_threads(wanted: i32) {
     }
 }
 
-/// Wait until everything that this process sent has left it. A child made by `fork` sent nothing.
-pub(crate) fn drain() -> Result<()> {
-    if isthmus_engine::state() != State::Inside {
-        return Ok(());
-    }
-    p2p::drain()?;
-    wait_until(|inside| inside.is_quiet().then_some(()))?;
-    Ok(())
-}
-
 /// One user of the job less; with the last, this process may exit when it likes.
 pub(crate) fn part() {
     let mut life = life();
     life.users -= 1;
     if life.users == 0 {
         isthmus_engine::part();
-    }
-}
-
-/// One line for the user about an error that ends the job.
-pub(crate) fn line(procedure: &str, error: &Error) -> String {
-    let (class, detail) = (codes::name(error.code()), error.detail());
-    match me() {
-        Some(Peer(rank)) => format!("isthmus: rank {rank}: {procedure}: {class}: {detail}"),
-        None => format!("isthmus: {procedure}: {class}: {detail}"),
     }
 }
 
@@ -186,7 +117,7 @@ pub fn init_thread(required: i32) -> Result<i32> {
         ));
     }
     let provided = join(required)?;
-    comm::publish_world()?;
+    comm::world::publish()?;
     let mut life = life();
     life.phase = Phase::Inside;
     life.main = Some((std::thread::current().id(), provided));
@@ -203,20 +134,11 @@ pub fn finalize() -> Result<()> {
         Phase::After => return Err(fail!(Other, "MPI has been finalized before")),
     }
     coll::check::finalize()?;
-    comm::retire_world()?;
+    comm::world::retire()?;
+    isthmus_collective::release_memory();
     life().phase = Phase::After;
     part();
     Ok(())
-}
-
-/// `MPI_Initialized`: has `MPI_Init` returned, ever?
-pub fn initialized() -> Result<bool> {
-    Ok(life().phase != Phase::Before)
-}
-
-/// `MPI_Finalized`: has `MPI_Finalize` returned?
-pub fn finalized() -> Result<bool> {
-    Ok(life().phase == Phase::After)
 }
 
 fn main_thread() -> Result<(ThreadId, i32)> {
@@ -271,11 +193,6 @@ pub fn get_processor_name() -> Result<String> {
     Ok(name)
 }
 
-/// At most `length` bytes of `text`, and no broken character at the end.
-pub(crate) fn cut(text: &mut String, length: usize) {
-    text.truncate(text.floor_char_boundary(length));
-}
-
 /// `MPI_Wtime`: seconds since a point that all processes of this boot share.
 pub fn wtime() -> f64 {
     isthmus_os::clock::now().as_secs_f64()
@@ -299,31 +216,4 @@ pub fn get_hw_resource_info() -> Result<Handle<Info>> {
         .map(|(level, confined)| (comm::resource_type(level), confined.to_string()));
     let memory = (comm::SHARED_MEMORY.to_owned(), true.to_string());
     Info::from_pairs(std::iter::once(memory).chain(types)).publish()
-}
-
-/// What is known of how a program with these arguments was started, as `MPI_INFO_ENV` tells it.
-pub(crate) fn env_pairs(arguments: &[String]) -> Vec<(String, String)> {
-    let mut pairs = Vec::new();
-    let mut tell = |key: &str, mut value: String| {
-        cut(&mut value, crate::constants::MAX_INFO_VAL - 1);
-        pairs.push((key.to_owned(), value));
-    };
-    if let Some((command, rest)) = arguments.split_first() {
-        tell("command", command.clone());
-        tell("argv", rest.join(" "));
-    }
-    if let Some(size) = isthmus_engine::expected_size() {
-        tell("maxprocs", size.to_string());
-        tell("soft", size.to_string());
-    }
-    if let Some(level) = tunables::THREAD_LEVEL.get() {
-        tell("thread_level", format!("MPI_THREAD_{}", level.to_ascii_uppercase()));
-    }
-    tell("mpi_memory_alloc_kinds", kinds::supported(kinds::asked_at_start()));
-    tell("host", isthmus_os::host::name());
-    tell("arch", std::env::consts::ARCH.to_owned());
-    if let Ok(directory) = std::env::current_dir() {
-        tell("wdir", directory.to_string_lossy().into_owned());
-    }
-    pairs
 }

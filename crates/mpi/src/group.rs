@@ -5,11 +5,11 @@ use std::sync::{Arc, OnceLock};
 use isthmus_engine::Peer;
 
 use crate::constants::{IDENT, PROC_NULL, SIMILAR, UNDEFINED, UNEQUAL};
-use crate::environment;
 use crate::error::{Class, Error, Result};
 use crate::fail;
 use crate::handle::{Handle, Kind, Object, Table};
-use crate::session::SessionId;
+use crate::process;
+use crate::process::SessionId;
 
 pub use isthmus_collective::Members;
 
@@ -52,7 +52,7 @@ impl Group {
     }
 
     fn derived(session: Option<SessionId>, members: Members) -> Arc<Self> {
-        let rank = environment::me().and_then(|me| members.rank_of(me));
+        let rank = process::me().and_then(|me| members.rank_of(me));
         Arc::new(Self {
             members,
             rank: rank.unwrap_or(UNDEFINED),

@@ -1,10 +1,11 @@
 //! Info objects: ordered lists of (key, value) hints (MPI-5.0 §10). Keys and values are bytes, in whatever encoding.
 
+pub(crate) mod env;
+
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::constants::{MAX_INFO_KEY, MAX_INFO_VAL};
-use crate::environment;
 use crate::error::{Class, Result};
 use crate::fail;
 use crate::handle::{Handle, Kind, Object, Table};
@@ -119,7 +120,7 @@ pub fn info_create() -> Result<Handle<Info>> {
 /// MPI is initialized.
 pub fn info_create_env(argv: &[&CStr]) -> Result<Handle<Info>> {
     let arguments: Vec<String> = argv.iter().map(|text| text.to_string_lossy().into_owned()).collect();
-    Info::from_pairs(environment::env_pairs(&arguments)).publish()
+    Info::from_pairs(env::env_pairs(&arguments)).publish()
 }
 
 /// `MPI_Info_dup`: a copy in the same order.
@@ -190,18 +191,6 @@ pub fn info_get_nthkey(info: &Info, n: i32) -> Result<Vec<u8>> {
 /// `MPI_Info_free`.
 pub fn info_free(handle: Handle<Info>) -> Result<()> {
     handle.remove("info").map(drop)
-}
-
-/// Make `MPI_INFO_ENV`, the environment that this process was started in.
-pub(crate) fn publish_env() {
-    let arguments: Vec<String> = std::env::args_os()
-        .map(|argument| argument.to_string_lossy().into_owned())
-        .collect();
-    let env = Info {
-        read_only: true,
-        ..Info::from_pairs(environment::env_pairs(&arguments))
-    };
-    Info::table().set_predefined(vec![None, Some(Arc::new(env))]);
 }
 
 #[cfg(test)]

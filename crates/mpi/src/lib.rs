@@ -8,6 +8,7 @@ pub mod abi_info;
 pub mod attribute;
 pub mod coll;
 pub mod comm;
+pub mod completion;
 pub mod constants;
 pub mod counts;
 pub mod datatype;
@@ -21,6 +22,7 @@ pub mod liveness;
 pub mod op;
 pub mod p2p;
 pub mod probe;
+pub mod process;
 pub mod request;
 pub mod session;
 pub mod status;
@@ -37,14 +39,10 @@ pub mod procedures {
         abi_get_fortran_booleans, abi_get_fortran_info, abi_get_info, abi_get_version, abi_set_fortran_booleans,
         abi_set_fortran_info,
     };
-    pub use crate::environment::codes::{
-        add_error_class, add_error_code, add_error_string, error_class, error_string, remove_error_class,
-        remove_error_code, remove_error_string,
-    };
     pub use crate::environment::memory::{aint_add, aint_diff, alloc_mem, free_mem, get_address};
     pub use crate::environment::{
-        abort, finalize, finalized, get_hw_resource_info, get_library_version, get_processor_name, get_version, init,
-        init_thread, initialized, is_thread_main, pcontrol, query_thread, wtick, wtime,
+        abort, finalize, get_hw_resource_info, get_library_version, get_processor_name, get_version, init, init_thread,
+        is_thread_main, pcontrol, query_thread, wtick, wtime,
     };
     pub use crate::errhandler::{
         comm_call_errhandler, comm_create_errhandler, comm_get_errhandler, comm_set_errhandler, errhandler_free,
@@ -55,6 +53,11 @@ pub mod procedures {
         info_create, info_create_env, info_delete, info_dup, info_free, info_get, info_get_nkeys, info_get_nthkey,
         info_get_string, info_get_valuelen, info_set,
     };
+    pub use crate::process::codes::{
+        add_error_class, add_error_code, add_error_string, error_class, error_string, remove_error_class,
+        remove_error_code, remove_error_string,
+    };
+    pub use crate::process::{finalized, initialized};
     pub use crate::session::{
         group_from_session_pset, session_finalize, session_get_info, session_get_nth_pset, session_get_num_psets,
         session_get_pset_info, session_init,
@@ -92,8 +95,8 @@ pub mod procedures {
         scatterv_init,
     };
     pub use crate::datatype::{
-        get_count, get_elements, pack, pack_external, pack_external_size, pack_size, type_commit, type_contiguous,
-        type_create_darray, type_create_f90_complex, type_create_f90_integer, type_create_f90_real,
+        get_count, get_elements, pack, pack_external, pack_external_size, pack_size, status_set_elements, type_commit,
+        type_contiguous, type_create_darray, type_create_f90_complex, type_create_f90_integer, type_create_f90_real,
         type_create_hindexed, type_create_hindexed_block, type_create_hvector, type_create_indexed_block,
         type_create_keyval, type_create_resized, type_create_struct, type_create_subarray, type_delete_attr, type_dup,
         type_free, type_free_keyval, type_get_attr, type_get_contents, type_get_envelope, type_get_extent,
@@ -130,8 +133,8 @@ pub mod procedures {
         waitall, waitany, waitsome,
     };
     pub use crate::status::{
-        status_get_error, status_get_source, status_get_tag, status_set_cancelled, status_set_elements,
-        status_set_error, status_set_source, status_set_tag, test_cancelled,
+        status_get_error, status_get_source, status_get_tag, status_set_cancelled, status_set_error, status_set_source,
+        status_set_tag, test_cancelled,
     };
 
     // Windows: win.rs.

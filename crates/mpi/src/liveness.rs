@@ -14,14 +14,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use isthmus_collective::failure;
-use isthmus_engine::{Consensus, Entered, OpId, Outcome, Peer, enter, fault_events};
+use isthmus_engine::{Consensus, Entered, Peer, enter};
 
 use crate::comm::Comm;
 use crate::errhandler::Errhandler;
 use crate::error::{Error, Result};
-use crate::{environment, fail, request};
+use crate::{fail, process};
 
-pub(crate) use failure::{error_of, failed, revoked};
+pub(crate) use failure::{failed, revoked};
 pub use recovery::{
     comm_ack_failed, comm_agree, comm_failure_ack, comm_failure_get_acked, comm_get_failed, comm_is_revoked,
     comm_revoke, comm_shrink,
@@ -47,8 +47,8 @@ impl Comm {
             let senders = self.remote_group().unwrap_or(&self.group).members();
             let alone = senders
                 .iter()
-                .all(|peer| inside.has_failed(peer) || Some(peer) == environment::me());
-            let other = senders.iter().find(|peer| Some(*peer) != environment::me());
+                .all(|peer| inside.has_failed(peer) || Some(peer) == process::me());
+            let other = senders.iter().find(|peer| Some(*peer) != process::me());
             other.filter(|_| alone)
         })
     }
@@ -72,39 +72,6 @@ pub(crate) fn unanswered(dead: Peer) -> Error {
         "process {} of the job, which might have sent, has failed and that is not acknowledged",
         dead.0
     )
-}
-
-/// May the receive `op`, which has not matched, wait for somebody who has failed? Free while the job is whole.
-#[inline]
-pub(crate) fn disturbs(inside: &mut Entered, op: OpId) -> Option<Peer> {
-    if fault_events() == 0 {
-        return None;
-    }
-    disturbs_if_wild(inside, op)
-}
-
-#[cold]
-fn disturbs_if_wild(inside: &mut Entered, op: OpId) -> Option<Peer> {
-    let context = inside.awaits_anybody(op)?;
-    request::comm_of(inside, context)?.unacknowledged(inside)
-}
-
-/// Wait for the receive `op` from anybody. Gives up, and withdraws it, if a member has failed that the user does not know of.
-pub(crate) fn await_anybody(inside: &mut Entered, op: OpId) -> Result<Outcome> {
-    let mut dead = None;
-    let outcome = inside.wait(|inside| {
-        if let Some(outcome) = inside.take(op) {
-            return Some(outcome);
-        }
-        dead = disturbs(inside, op);
-        dead.is_some_and(|_| inside.cancel(op))
-            .then(|| inside.take(op))
-            .flatten()
-    })?;
-    match dead {
-        Some(dead) if outcome.cancelled => Err(unanswered(dead)),
-        _ => Ok(outcome),
-    }
 }
 
 /// An error handler that returns has been given to something: this process wants to go on when others fail.

@@ -13,12 +13,12 @@ mod partitioned;
 mod persistent;
 mod staging;
 
-use isthmus_engine::{Entered, OpId, Outcome, Scattered, enter};
+use isthmus_engine::{Entered, OpId, Outcome, Scattered, State, enter, wait_until};
 
+use crate::completion::{received, sent};
 use crate::error::{Error, Result};
-use crate::request::{self, of_operation};
+use crate::request::{self, anybody};
 use crate::status::Status;
-use crate::{fail, liveness};
 
 pub(crate) use arguments::{Incoming, Outgoing, Source, any_tag};
 pub use blocking::{recv, rsend, send, sendrecv, sendrecv_replace, ssend};
@@ -249,7 +249,7 @@ fn await_receive(inside: &mut Entered, op: OpId) -> Result<Status> {
 
 /// As [`await_receive`], where anybody may send. Gives up if somebody who might have sent has failed.
 fn await_anybody(inside: &mut Entered, op: OpId) -> Result<Status> {
-    received(&liveness::await_anybody(inside, op)?)
+    received(&anybody::await_anybody(inside, op)?)
 }
 
 #[cold]
@@ -317,7 +317,7 @@ unsafe fn complete_both(
         inside.cancel(op);
     }
     let outcome = match arriving.op {
-        Some(op) if incoming.from == Source::Any => Some(liveness::await_anybody(&mut inside, op)),
+        Some(op) if incoming.from == Source::Any => Some(anybody::await_anybody(&mut inside, op)),
         _ => arriving.land(&mut inside),
     };
     let status = match outcome {
@@ -327,52 +327,14 @@ unsafe fn complete_both(
     delivered.and(status)
 }
 
-/// Wait until everything has left that the user sent and needs not wait for: buffered sends, and sends whose request
-/// was freed. Part of finalizing.
+/// Wait until everything that this process sent has left it: also buffered sends, and sends whose request was freed. A child made by
+/// `fork` sent nothing.
 pub(crate) fn drain() -> Result<()> {
+    if isthmus_engine::state() != State::Inside {
+        return Ok(());
+    }
     buffered::flush_everything()?;
-    request::drain_freed()
-}
-
-/// How a send ended.
-#[inline]
-pub(crate) fn sent(outcome: &Outcome) -> Result<Status> {
-    let status = Status {
-        cancelled: outcome.cancelled,
-        ..Status::SENT
-    };
-    if outcome.peer_failed {
-        return Err(of_operation(not_sent(outcome), status));
-    }
-    Ok(status)
-}
-
-#[cold]
-fn not_sent(outcome: &Outcome) -> Error {
-    liveness::error_of(outcome, "the receiving process died before it had the message")
-}
-
-/// How a receive ended.
-#[inline]
-pub(crate) fn received(outcome: &Outcome) -> Result<Status> {
-    let status = Status::from(outcome);
-    if outcome.truncated | outcome.peer_failed {
-        return Err(of_operation(not_received(outcome), status));
-    }
-    Ok(status)
-}
-
-#[cold]
-fn not_received(outcome: &Outcome) -> Error {
-    let arrival = outcome.arrival;
-    if outcome.peer_failed {
-        return liveness::error_of(outcome, "the sending process died before its message had arrived");
-    }
-    fail!(
-        Truncate,
-        "the message from rank {} with tag {} is longer than the buffer, which holds its first {} bytes",
-        arrival.source,
-        arrival.tag,
-        arrival.bytes
-    )
+    request::drain_freed()?;
+    wait_until(|inside| inside.is_quiet().then_some(()))?;
+    Ok(())
 }

@@ -4,6 +4,7 @@
 //! name. Whatever needs more (staging buffers, several transfers, user callbacks, schedules of collectives; later windows and
 //! files) is a boxed `Operation` in a table.
 
+pub(crate) mod anybody;
 mod background;
 mod complete;
 mod finish;
@@ -24,12 +25,11 @@ use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::handle::{Handle, Kind, Object};
-use crate::liveness;
 use crate::status::Status;
 
 pub(crate) use complete::try_twice;
 pub use complete::{test, testall, testany, testsome, wait, waitall, waitany, waitsome};
-pub(crate) use finish::{blame, of_operation};
+pub(crate) use finish::blame;
 pub(crate) use free::drain_freed;
 pub use free::request_free;
 pub use generalized::{CancelFn, FreeFn, QueryFn, grequest_complete, grequest_start};
@@ -151,7 +151,7 @@ impl Look {
     /// How far the receive `op` is, which is not complete.
     #[inline]
     fn unless_disturbed(inside: &mut Entered, op: OpId) -> Self {
-        match liveness::disturbs(inside, op) {
+        match anybody::disturbs(inside, op) {
             Some(_) => Self::Disturbed,
             None => Self::Pending,
         }

@@ -2,21 +2,18 @@
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::constants::THREAD_MULTIPLE;
-use crate::environment::{self, kinds};
+use crate::environment;
 use crate::errhandler::Errhandler;
 use crate::error::{Class, Result};
 use crate::fail;
 use crate::group::{Group, Members, publish};
 use crate::handle::{Handle, Kind, Object, Table};
 use crate::info::Info;
+use crate::process::{self, SessionId, kinds};
 use crate::{liveness, p2p};
-
-/// Tells a session from all others that the process has had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SessionId(u64);
 
 /// An instance of MPI, independent of others in the process.
 pub struct Session {
@@ -25,20 +22,6 @@ pub struct Session {
     handle: OnceLock<Handle<Session>>,
     /// The thread level granted.
     level: i32,
-}
-
-/// What sessions asked for that are not finalized, if it is not what was asked for at the start.
-static KINDS: Mutex<Vec<(SessionId, String)>> = Mutex::new(Vec::new());
-
-fn asked_kinds() -> MutexGuard<'static, Vec<(SessionId, String)>> {
-    KINDS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The kinds of memory that are supported on what is derived from a session, or (`None`) from the world.
-pub(crate) fn memory_alloc_kinds(session: Option<SessionId>) -> String {
-    let all = asked_kinds();
-    let own = all.iter().find(|(id, _)| Some(*id) == session);
-    kinds::supported(own.map(|(_, asked)| asked.as_str()).or(kinds::asked_at_start()))
 }
 
 impl Object for Session {
@@ -79,8 +62,8 @@ const PSETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 /// The members of a process set. Names compare without case, as those of URIs do (MPI-5.0 §11.3.2).
 pub(crate) fn pset_members(name: &str) -> Option<Members> {
     match PSETS.iter().position(|pset| pset.eq_ignore_ascii_case(name))? {
-        0 => Some(Members::first(environment::world().size)),
-        _ => Some(Members::from_peers(environment::me().into_iter().collect())),
+        0 => Some(Members::first(process::world().size)),
+        _ => Some(Members::from_peers(process::me().into_iter().collect())),
     }
 }
 
@@ -103,8 +86,8 @@ pub fn session_init(info: Option<&Info>, errhandler: &Errhandler) -> Result<Hand
     liveness::attach(&errhandler);
     static SESSIONS: AtomicU64 = AtomicU64::new(0);
     let id = SessionId(SESSIONS.fetch_add(1, Ordering::Relaxed));
-    if let Some(kinds) = info.and_then(|info| info.value("mpi_memory_alloc_kinds")) {
-        asked_kinds().push((id, kinds));
+    if let Some(asked) = info.and_then(|info| info.value("mpi_memory_alloc_kinds")) {
+        kinds::ask(id, asked);
     }
     let session = Arc::new(Session {
         id,
@@ -121,9 +104,9 @@ pub fn session_init(info: Option<&Info>, errhandler: &Errhandler) -> Result<Hand
 /// `MPI_Session_finalize`: what this process sent through the session is on its way when this returns.
 pub fn session_finalize(handle: Handle<Session>) -> Result<()> {
     let session = handle.remove("session")?;
-    let drained = environment::drain();
+    let drained = p2p::drain();
     p2p::forget_session(session.id);
-    asked_kinds().retain(|(id, _)| *id != session.id);
+    kinds::forget(session.id);
     environment::part();
     drained
 }
@@ -132,7 +115,7 @@ pub fn session_finalize(handle: Handle<Session>) -> Result<()> {
 pub fn session_get_info(session: &Session) -> Result<Handle<Info>> {
     Info::from_pairs([
         ("thread_level", environment::thread_level_name(session.level).to_owned()),
-        ("mpi_memory_alloc_kinds", memory_alloc_kinds(Some(session.id))),
+        ("mpi_memory_alloc_kinds", kinds::memory_alloc_kinds(Some(session.id))),
     ])
     .publish()
 }

@@ -3,9 +3,7 @@
 use isthmus_engine::Outcome;
 
 use crate::constants::{ANY_SOURCE, ANY_TAG, PROC_NULL};
-use crate::datatype::Datatype;
 use crate::error::{Class, Result};
-use crate::fail;
 
 /// A status, free of any ABI's layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,15 +119,4 @@ pub fn status_set_error(status: &mut Status, error: i32) -> Result<()> {
 pub fn status_set_cancelled(status: &mut Status, flag: bool) -> Result<()> {
     status.cancelled = flag;
     Ok(())
-}
-
-/// `MPI_Status_set_elements` (MPI-5.0 §13.3): as if `count` basic elements of `datatype` had been received.
-pub fn status_set_elements(status: &mut Status, datatype: &'static Datatype, count: i64) -> Result<()> {
-    match datatype.signature().bytes_of(count) {
-        Some(bytes) => {
-            status.bytes = bytes;
-            Ok(())
-        }
-        None => Err(fail!(Count, "count={count} basic elements of the datatype cannot be")),
-    }
 }

@@ -6,10 +6,11 @@ use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use isthmus_mpi::comm::{COMM_SELF, Comm};
+use isthmus_mpi::completion::Completing;
 use isthmus_mpi::constants::{ANY_SOURCE, ANY_TAG, BUFFER_AUTOMATIC, PROC_NULL, TAG_UB, UNDEFINED};
 use isthmus_mpi::counts::Width;
 use isthmus_mpi::datatype::Datatype;
-use isthmus_mpi::error::{Class, Completing, Error};
+use isthmus_mpi::error::{Class, Error};
 use isthmus_mpi::handle::Handle;
 use isthmus_mpi::probe::{MESSAGE_NO_PROC, MESSAGE_NULL, Message};
 use isthmus_mpi::procedures as mpi;

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use anyhow::{Result, bail};
 
-use super::body::Body;
 use super::c;
+use super::pieces::Body;
 use super::rust::{self, Width};
 use super::standard::{Direction, Length, Parameter, Procedure};
 

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::argument;
-use super::rust::{self, Width};
+use super::pieces::Body;
+use super::rust::{self, Width, wants_width};
 use super::standard::{Direction, Parameter, Procedure};
 
 /// May be called before MPI is initialized and after it is finalized (MPI-5.0 §11.4.1), or reads nothing that
@@ -62,15 +63,6 @@ const SERVED_BY: [(&str, &str); 13] = [
     ("type_hvector", "type_create_hvector"),
     ("type_size_x", "type_size"),
     ("type_struct", "type_create_struct"),
-];
-
-/// Typed procedures that also want to know the width of the counts, for `MPI_Type_get_envelope`.
-const WIDTH: [&str; 5] = [
-    "type_contiguous",
-    "type_create_hindexed_block",
-    "type_create_hvector",
-    "type_create_resized",
-    "type_vector",
 ];
 
 /// Collective procedures of other chapters whose calls are counted where ranks are checked to call the same, with the
@@ -131,28 +123,6 @@ fn count_refusals(procedure: &Procedure, teller: &str, body: &mut Body) -> Resul
     }
     body.before.push_str("refusal.averted();\n");
     Ok(())
-}
-
-/// Does the typed procedure want to know the width of the counts?
-pub fn wants_width(typed: &str) -> bool {
-    WIDTH.contains(&typed)
-}
-
-/// Pieces of a body.
-#[derive(Default)]
-pub struct Body {
-    /// Checks and conversions.
-    pub before: String,
-    /// Arguments of the typed procedure.
-    pub arguments: Vec<String>,
-    /// What happens whether it fails or not.
-    pub always: String,
-    /// Names for what it returns.
-    pub results: Vec<String>,
-    /// What happens if it succeeds.
-    pub after: String,
-    /// What happens if it fails, but completed an operation.
-    pub report: String,
 }
 
 /// The whole entry.

@@ -2,9 +2,17 @@
 
 use anyhow::Result;
 
-use super::body;
 use super::c;
 use super::standard::{Length, Parameter, Procedure};
+
+/// Typed procedures that also want to know the width of the counts, for `MPI_Type_get_envelope`.
+const WIDTH: [&str; 5] = [
+    "type_contiguous",
+    "type_create_hindexed_block",
+    "type_create_hvector",
+    "type_create_resized",
+    "type_vector",
+];
 
 /// What stands for the width of counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -109,5 +117,10 @@ pub fn is_generic(procedure: &Procedure) -> Result<bool> {
             return Ok(true);
         }
     }
-    Ok(body::wants_width(&procedure.rust_name()))
+    Ok(wants_width(&procedure.rust_name()))
+}
+
+/// Does the typed procedure want to know the width of the counts?
+pub fn wants_width(typed: &str) -> bool {
+    WIDTH.contains(&typed)
 }

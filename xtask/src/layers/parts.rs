@@ -33,6 +33,50 @@ pub fn violations(house: &House) -> Result<Vec<String>> {
     Ok(check(house, &files))
 }
 
+/// Files of a crate without parts that import one another in a circle, if there are any: a line.
+pub fn circles(sources: &str) -> Result<Vec<String>> {
+    let mut files = Vec::new();
+    collect(Path::new(sources), &mut Vec::new(), &mut files)?;
+    Ok(circle(sources, &files).into_iter().collect())
+}
+
+fn circle(sources: &str, files: &[(ModulePath, String)]) -> Option<String> {
+    let is_file = |module: &[String]| files.iter().any(|(own, _)| own == module);
+    let mut imports = BTreeMap::new();
+    for (module, text) in files {
+        let named = match paths::of(module, text) {
+            Ok(named) => named,
+            Err(error) => return Some(format!("{sources}: {}: {error}", module.join("::"))),
+        };
+        let file_of = |target: &ModulePath| {
+            let longest = (1..=target.len()).rev().find(|length| is_file(&target[..*length]));
+            longest.map(|length| target[..length].to_vec())
+        };
+        let its: BTreeSet<ModulePath> = named
+            .all()
+            .iter()
+            .filter_map(file_of)
+            .filter(|file| file != module)
+            .collect();
+        imports.insert(module.clone(), its);
+    }
+    // Who imports nothing that is left is in no circle.
+    loop {
+        let left: BTreeSet<ModulePath> = imports.keys().cloned().collect();
+        imports.retain(|_, its| its.iter().any(|file| left.contains(file)));
+        if imports.len() == left.len() {
+            break;
+        }
+    }
+    let left: Vec<String> = imports.keys().map(|module| module.join("::")).collect();
+    (!left.is_empty()).then(|| {
+        format!(
+            "{sources}: these import one another in a circle, or import who does: {}",
+            left.join(", ")
+        )
+    })
+}
+
 /// All files of a folder with their modules; files of tests are left out.
 fn collect(folder: &Path, module: &mut ModulePath, files: &mut Vec<(ModulePath, String)>) -> Result<()> {
     let entries = fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
@@ -80,6 +124,12 @@ fn check(house: &House, files: &[(ModulePath, String)]) -> Vec<String> {
         .map(|(_, root)| root.reexports())
         .unwrap_or_default();
 
+    let mut own_modules: BTreeSet<&str> = files
+        .iter()
+        .filter_map(|(module, _)| module.first().map(String::as_str))
+        .collect();
+    own_modules.extend(heights.keys().filter_map(|part| part.split("::").next()));
+
     let mut used = BTreeSet::new();
     for (module, named) in imports {
         if module.is_empty() {
@@ -100,7 +150,11 @@ fn check(house: &House, files: &[(ModulePath, String)]) -> Vec<String> {
                 Some(first) if heights.contains_key(first.as_str()) || has_part_within(first, &heights) => {
                     target.clone()
                 }
-                Some(first) => reexports.get(first).cloned().unwrap_or_default(),
+                Some(first) => match reexports.get(first) {
+                    // Of another crate: the layers of crates say whether that may be.
+                    Some(origin) if !own_modules.contains(origin[0].as_str()) => continue,
+                    origin => origin.cloned().unwrap_or_default(),
+                },
                 None => continue,
             };
             let its = if target.is_empty() {
@@ -214,6 +268,42 @@ mod tests {
             .len(),
             1
         );
+    }
+
+    #[test]
+    fn what_the_root_takes_from_another_crate_is_no_part() {
+        let files = [
+            ("channel::ring", "use crate::fail;"),
+            ("", "use other_crate::fail; use protocol::send;"),
+            ("protocol::send", ""),
+        ];
+        assert_eq!(wrong(&HOUSE, &files), [""; 0]);
+    }
+
+    #[test]
+    fn a_circle_of_files_is_found() {
+        let circle_of = |files: &[(&str, &str)]| {
+            let split = |module: &str| module.split("::").map(str::to_owned).collect();
+            let files: Vec<_> = files
+                .iter()
+                .map(|(module, text)| (split(module), (*text).to_owned()))
+                .collect();
+            circle("cli", &files)
+        };
+        let down = [
+            ("a", "use super::b::B;"),
+            ("b", "use crate::c::d;"),
+            ("c", ""),
+            ("c::d", "fn f() { super::super::c::g() }"),
+        ];
+        assert_eq!(circle_of(&down), None);
+        let around = [
+            ("a", "use super::b::B;"),
+            ("b", "use crate::c;"),
+            ("c", "use crate::a::A;"),
+            ("d", ""),
+        ];
+        assert!(circle_of(&around).is_some_and(|line| line.ends_with(": a, b, c")));
     }
 
     #[test]

@@ -53,27 +53,40 @@ pub struct Way {
 }
 
 /// Nothing that other libraries have not, but something that they cannot be told.
-pub const ISTHMUS: Model = Model { flags: &[] };
+pub const ISTHMUS: Model = Model {
+    flags: &[],
+    is_for_all: false,
+};
 
 /// A programming model beside MPI, as the C programs are compiled for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Model {
     /// Flags for the compiler.
     pub flags: &'static [&'static str],
+    /// The other libraries run the program, too, compiled without the flags: it then does by MPI what it would do by the model.
+    pub is_for_all: bool,
 }
 
 /// ARMCI.
 pub const ARMCI: Model = Model {
     flags: &["-DWITH_ARMCI", "-larmci"],
+    is_for_all: false,
 };
 
 /// Global Arrays, and ARMCI beside it.
 pub const GA: Model = Model {
-    flags: &["-lga", "-larmci"],
+    flags: &["-DWITH_GA", "-DWITH_ARMCI", "-lga", "-larmci"],
+    is_for_all: false,
 };
 
+/// The same beside what the other libraries have in its place.
+pub const GA_BESIDE_MPI: Model = Model { is_for_all: true, ..GA };
+
 /// OpenSHMEM.
-pub const SHMEM: Model = Model { flags: &["-loshmem"] };
+pub const SHMEM: Model = Model {
+    flags: &["-loshmem"],
+    is_for_all: false,
+};
 
 /// The groups of an experiment's rows.
 #[derive(Default)]
@@ -227,11 +240,15 @@ impl Experiment {
 /// Of each kind of cell the first, and the last that is not large.
 fn few(cells: &[String]) -> Vec<String> {
     const LARGE: u64 = 256 << 10;
-    let split = |cell: &str| -> (String, u64) {
+    // What is no number comes after all numbers, in its order.
+    let split = |(at, cell): (usize, &String)| -> (String, u64) {
         let (kind, size) = cell.rsplit_once(':').unwrap_or(("", cell));
-        (kind.to_owned(), size.parse().unwrap_or(0))
+        (
+            kind.to_owned(),
+            size.parse().unwrap_or(u64::MAX - cells.len() as u64 + at as u64),
+        )
     };
-    let cells: Vec<_> = cells.iter().map(|cell| (cell, split(cell))).collect();
+    let cells: Vec<_> = cells.iter().zip(cells.iter().enumerate().map(split)).collect();
     let chosen = cells.iter().filter(|(_, (kind, size))| {
         let sizes = || {
             let of_kind = cells.iter().filter(|(_, (other, _))| other == kind);
@@ -251,6 +268,7 @@ mod tests {
         let cells = ["a:1", "a:2", "a:4096", "a:4194304", "b:8"].map(str::to_owned);
         assert_eq!(few(&cells), ["a:1", "a:4096", "b:8"]);
         assert_eq!(few(&["1048576".to_owned(), "4194304".to_owned()]), ["1048576"]);
+        assert_eq!(few(&["ft:S", "ft:A", "is:S"].map(str::to_owned)), ["ft:S", "is:S"]);
         assert!(few(&[]).is_empty());
     }
 }

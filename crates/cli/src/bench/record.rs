@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::judge;
 use super::samples::Samples;
 use super::table::Table;
 use super::target::Verdict;
@@ -71,6 +72,6 @@ fn entry<'a>(table: &'a Table) -> Entry<'a> {
         libraries: libraries.collect(),
         floor: &table.floor,
         speed_ups: speed_ups.collect(),
-        targets: table.verdicts(),
+        targets: judge::verdicts(table),
     }
 }

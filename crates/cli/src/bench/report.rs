@@ -7,6 +7,7 @@ use anyhow::Result;
 use isthmus_os::topology;
 use plotters::style::RGBColor;
 
+use super::judge;
 use super::library::Name;
 use super::plot::{self, Line, Scale};
 use super::quantity::Quantity;
@@ -82,7 +83,10 @@ fn overview(tables: &[Table]) -> String {
                 format!("{} of {}", summary.lost, summary.cells),
             )
         });
-        let badges: String = table.verdicts().iter().map(|verdict| badge(verdict.met)).collect();
+        let badges: String = judge::verdicts(table)
+            .iter()
+            .map(|verdict| badge(verdict.met))
+            .collect();
         let _ = write!(
             text,
             "<tr><td><a href=\"#{name}\">{name}</a></td><td>{}</td><td class=\"number\">{mean}</td>\
@@ -107,7 +111,7 @@ fn section(table: &Table) -> Result<String> {
         table.rounds(),
         if table.rounds() == 1 { "" } else { "es" }
     );
-    let verdicts = table.verdicts();
+    let verdicts = judge::verdicts(table);
     if !verdicts.is_empty() {
         text += "<ul class=\"targets\">";
         for verdict in verdicts {

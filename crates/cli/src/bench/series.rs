@@ -41,7 +41,8 @@ struct Contender<'a> {
 /// that says why; it is an error if there is no number at all. Blocks, and shows progress on stderr.
 pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: &Workshop) -> Result<Table<'a>> {
     let launches = experiment.launches;
-    let can = |library: &&Library| experiment.model.is_none() || library.name == Name::Isthmus;
+    let can =
+        |library: &&Library| library.name == Name::Isthmus || experiment.model.is_none_or(|model| model.is_for_all);
     let nodes = match experiment.nodes {
         0 => None,
         count => Some(workshop.nodes(count, experiment.links)?),
@@ -218,7 +219,7 @@ fn one_launch(
             told.as_ref().unwrap_or(library),
             run.ranks,
             experiment.program,
-            experiment.model,
+            experiment.model.filter(|_| library.name == Name::Isthmus),
             &arguments(experiment, run, &cells),
         ) {
             Ok(finished) => {

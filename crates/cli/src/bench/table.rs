@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use super::experiment::Experiment;
 use super::library::Name;
 use super::samples::{Cell, Samples, geometric_mean, median};
-use super::target::{Target, Verdict};
 use crate::show;
 
 /// A cell in which we are slower than this against the best peer counts as lost.
@@ -274,7 +273,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// What the columns are, how it went altogether, and which targets are met.
+    /// What the columns are, and how it went altogether.
     pub fn notes(&self) -> String {
         let mut text = String::new();
         if self.compares() {
@@ -303,10 +302,6 @@ impl<'a> Table<'a> {
                 self.label(worst.0)
             );
         }
-        for verdict in self.verdicts() {
-            let met = if verdict.met { "met" } else { "MISSED" };
-            text += &format!("target: {}: {met}\n", verdict.text);
-        }
         text
     }
 
@@ -321,12 +316,6 @@ impl<'a> Table<'a> {
             lost: values.iter().filter(|value| **value < LOST).count(),
             worst: *cells.iter().min_by(|a, b| a.1.total_cmp(&b.1))?,
         })
-    }
-
-    /// Whether the targets are met, as far as can be told from what was measured.
-    pub fn verdicts(&self) -> Vec<Verdict> {
-        let targets: &[Target] = &self.experiment.targets;
-        targets.iter().filter_map(|target| target.judge(self)).collect()
     }
 
     /// Whether the machine changed between launches.
@@ -362,7 +351,8 @@ pub struct Summary {
 mod tests {
     use super::super::catalogue;
     use super::super::experiment::Floor;
-    use super::super::target::Demand;
+    use super::super::judge::verdicts;
+    use super::super::target::{Demand, Target};
     use super::*;
 
     const CELL: Cell = Cell { group: 0, at: 8 };
@@ -439,10 +429,10 @@ mod tests {
         };
         let numbers = [(Name::Isthmus, [0.1, 0.1, 0.1]), (Name::Intel, [0.2, 0.2, 0.2])];
         check(targets(), &numbers, |table| {
-            let met: Vec<bool> = table.verdicts().iter().map(|verdict| verdict.met).collect();
+            let met: Vec<bool> = verdicts(table).iter().map(|verdict| verdict.met).collect();
             assert_eq!(met, [true, true, false]);
         });
-        check(targets(), &numbers[..1], |table| assert_eq!(table.verdicts().len(), 2));
+        check(targets(), &numbers[..1], |table| assert_eq!(verdicts(table).len(), 2));
     }
 
     #[test]
@@ -462,18 +452,15 @@ mod tests {
         })];
         let table = Table::new(&experiment, vec![ours, peer], Samples::default());
         assert_eq!(table.row(other), ["16", "-", "1.00", "-"]);
-        let verdicts = table.verdicts();
-        assert!(
-            !verdicts[0].met && verdicts[0].text.contains("failed at 16"),
-            "{verdicts:?}"
-        );
+        let judged = verdicts(&table);
+        assert!(!judged[0].met && judged[0].text.contains("failed at 16"), "{judged:?}");
         // Also where nothing is left that could be judged.
         experiment.floor = Floor::None;
         experiment.targets = vec![Target::rows(16, 16, Demand::Under(1.0))];
         let mut peer = Column::new(Name::Mpich);
         peer.values.set(other, 0, 1.0);
         let columns = vec![Column::new(Name::Isthmus), peer];
-        let verdicts = Table::new(&experiment, columns, Samples::default()).verdicts();
-        assert!(verdicts.len() == 1 && !verdicts[0].met, "{verdicts:?}");
+        let judged = verdicts(&Table::new(&experiment, columns, Samples::default()));
+        assert!(judged.len() == 1 && !judged[0].met, "{judged:?}");
     }
 }

@@ -4,8 +4,8 @@
 //! Cost: ceil(log2 p) rounds; each block is copied twice more than need be, so this is for small blocks.
 //! Preconditions: blocks of one size, not empty. Any number of ranks.
 
-use crate::elements::{self, Elements};
 use crate::error::Result;
+use crate::link::elements::{self, Elements};
 use crate::link::{Incoming, Link, Outgoing};
 
 /// `one` is where the block of rank 0 belongs; the others follow.

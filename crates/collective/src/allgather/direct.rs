@@ -4,9 +4,9 @@
 //! direct reads). Cost: p - 1 messages of a block per rank, one round; each byte moves once.
 //! Preconditions: none. Any number of ranks, any sizes.
 
-use crate::elements::{self, Elements, Packed};
 use crate::error::Result;
 use crate::link::Link;
+use crate::link::elements::{self, Elements, Packed};
 
 /// # Safety
 /// `own` must be readable, and the blocks writable.

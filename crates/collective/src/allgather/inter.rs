@@ -4,9 +4,9 @@
 //! Source: [`direct`](super::direct), between two groups. Cost: one message of a block per rank of the other group, one round.
 //! Preconditions: an intercommunicator. Any number of ranks, any sizes.
 
-use crate::elements::{self, Elements, Packed};
 use crate::error::Result;
 use crate::link::Link;
+use crate::link::elements::{self, Elements, Packed};
 
 /// # Safety
 /// `own` must be readable, and the blocks writable.

@@ -4,10 +4,10 @@
 //! an all-gather among nodes, and a broadcast of all blocks in each node. Preconditions: several nodes, known to all, and all
 //! ranks of a node before those of the next; blocks of one length.
 
-use crate::elements::Elements;
 use crate::error::Result;
 use crate::layout::Layout;
 use crate::link::Link;
+use crate::link::elements::Elements;
 use crate::part::Part;
 use crate::root::Root;
 use crate::{bcast, gather};

@@ -4,9 +4,9 @@
 //! Cost: p - 1 rounds of a block; each byte moves once. Each rank talks to two others only.
 //! Preconditions: none. Any number of ranks, any sizes.
 
-use crate::elements::{self, Elements};
 use crate::error::Result;
 use crate::link::Link;
+use crate::link::elements::{self, Elements};
 
 /// # Safety
 /// `own` must be readable, and the blocks writable.

@@ -7,9 +7,9 @@
 use isthmus_twice::twice;
 
 use super::shared;
-use crate::elements::{self, Elements, Packed};
 use crate::error::Result;
 use crate::link::Link;
+use crate::link::elements::{self, Elements, Packed};
 use crate::shared::Access;
 
 /// # Safety

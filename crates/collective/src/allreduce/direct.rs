@@ -6,7 +6,7 @@
 
 use crate::error::Result;
 use crate::link::Link;
-use crate::operand::Operand;
+use crate::link::operand::Operand;
 use crate::reduce_scatter::direct;
 
 /// # Safety

@@ -9,7 +9,7 @@ use isthmus_twice::twice;
 
 use super::shared_flat;
 use crate::error::Result;
-use crate::operand::Operand;
+use crate::link::operand::Operand;
 use crate::shared::Access;
 
 /// `output` may be `input`.

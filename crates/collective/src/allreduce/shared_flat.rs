@@ -10,7 +10,7 @@ use isthmus_twice::twice;
 
 use crate::error::Result;
 use crate::link::Link;
-use crate::operand::Operand;
+use crate::link::operand::Operand;
 use crate::shared::Access;
 use crate::shared::fold::{fold, overlap};
 

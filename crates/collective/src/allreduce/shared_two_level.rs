@@ -15,7 +15,7 @@ use isthmus_twice::twice;
 use crate::error::Result;
 use crate::layout::Layout;
 use crate::link::Link;
-use crate::operand::Operand;
+use crate::link::operand::Operand;
 use crate::shared::Access;
 use crate::shared::slices::{Slices, length};
 use crate::shared::units::{Partials, Workers};

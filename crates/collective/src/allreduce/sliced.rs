@@ -7,7 +7,7 @@
 
 use crate::error::Result;
 use crate::link::Link;
-use crate::operand::Operand;
+use crate::link::operand::Operand;
 use crate::reduce_scatter::direct;
 
 /// Bytes that go through both rounds at once: this bounds the memory for contributions, and keeps them in the cache.

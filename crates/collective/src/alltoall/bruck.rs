@@ -4,8 +4,8 @@
 //! Cost: ceil(log2 p) rounds of half of all blocks; each block is copied log p times, so this is for tiny blocks.
 //! Preconditions: blocks of one length. Any number of ranks.
 
-use crate::elements::{self, Elements};
 use crate::error::Result;
+use crate::link::elements::{self, Elements};
 use crate::link::{Incoming, Link, Outgoing};
 
 /// # Safety

@@ -4,9 +4,9 @@
 //! that each rank is read by one other at a time). Cost: p - 1 messages of a block per rank, one round.
 //! Preconditions: none. Any number of ranks, any sizes.
 
-use crate::elements::{self, Elements};
 use crate::error::Result;
 use crate::link::Link;
+use crate::link::elements::{self, Elements};
 
 /// # Safety
 /// What `from` says must be readable, what `to` says writable.

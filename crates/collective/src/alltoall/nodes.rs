@@ -5,10 +5,10 @@
 //! gather and a scatter of p blocks a rank in each node, one message between any two nodes; a block is copied four times
 //! more. Preconditions: several nodes, known to all; blocks of one length.
 
-use crate::elements::{self, Elements};
 use crate::error::Result;
 use crate::layout::Layout;
 use crate::link::Link;
+use crate::link::elements::{self, Elements};
 use crate::part::Part;
 use crate::root::Root;
 use crate::{gather, scatter};

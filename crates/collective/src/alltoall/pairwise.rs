@@ -4,9 +4,9 @@
 //! 2014; Thakur, Rabenseifner, Gropp, 2005. Cost: p - 1 rounds of a block; each byte moves once, and each rank has one reader
 //! and one writer at a time. Preconditions: none. Any number of ranks, any sizes.
 
-use crate::elements::{self, Elements};
 use crate::error::Result;
 use crate::link::Link;
+use crate::link::elements::{self, Elements};
 
 /// # Safety
 /// What `from` says must be readable, what `to` says writable.

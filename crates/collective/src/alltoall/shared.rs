@@ -8,9 +8,9 @@
 
 use isthmus_twice::twice;
 
-use crate::elements::{self, Elements};
 use crate::error::Result;
 use crate::link::Link;
+use crate::link::elements::{self, Elements};
 use crate::shared::Access;
 
 /// # Safety

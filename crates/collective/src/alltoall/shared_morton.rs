@@ -12,8 +12,8 @@ use std::sync::{Mutex, PoisonError};
 
 use isthmus_twice::twice;
 
-use crate::elements::{self, Elements};
 use crate::error::Result;
+use crate::link::elements::{self, Elements};
 use crate::link::{Link, mismatched};
 use crate::shared::Access;
 

@@ -3,8 +3,8 @@
 //! Source: [`binomial`](super::binomial) in the other group, after one message. Cost: one message more than a broadcast there.
 //! Preconditions: an intercommunicator. Any number of ranks.
 
-use crate::elements::{self, Elements, Packed};
 use crate::error::Result;
+use crate::link::elements::{self, Elements, Packed};
 use crate::link::{Incoming, Link};
 use crate::root::Root;
 

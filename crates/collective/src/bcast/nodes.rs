@@ -3,10 +3,10 @@
 //! Source: the two levels of every library that spans nodes (Graham, Shipman, EuroPVM/MPI 2008). Cost: a broadcast among
 //! nodes, and one in each node. Preconditions: several nodes, known to all.
 
-use crate::elements::Elements;
 use crate::error::Result;
 use crate::layout::Layout;
 use crate::link::Link;
+use crate::link::elements::Elements;
 use crate::part::Part;
 
 /// # Safety

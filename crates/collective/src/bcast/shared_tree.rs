@@ -7,10 +7,10 @@
 
 use isthmus_twice::twice;
 
-use crate::elements::Elements;
 use crate::error::Result;
 use crate::layout::Layout;
 use crate::link::Link;
+use crate::link::elements::Elements;
 use crate::shared::Access;
 
 /// # Safety

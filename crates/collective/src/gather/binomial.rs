@@ -4,8 +4,8 @@
 //! Cost: ceil(log2 p) rounds; a block moves up to log2 p times, and p - 1 of them come to the root in log2 p messages.
 //! Preconditions: blocks of one length. Any number of ranks.
 
-use crate::elements::{self, Elements};
 use crate::error::Result;
+use crate::link::elements::{self, Elements};
 use crate::link::{Incoming, Link, Outgoing};
 
 /// # Safety

@@ -5,9 +5,9 @@
 //! waits for ranks that may not be running.
 //! Preconditions: none. Any number of ranks, any sizes.
 
-use crate::elements::{self, Elements};
 use crate::error::Result;
 use crate::link::Link;
+use crate::link::elements::{self, Elements};
 
 /// # Safety
 /// `own` must be readable, and the blocks writable.

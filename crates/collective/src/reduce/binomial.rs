@@ -6,7 +6,7 @@
 
 use crate::error::Result;
 use crate::link::Link;
-use crate::operand::{Operand, Scratch};
+use crate::link::operand::{Operand, Scratch};
 
 /// `output` matters at the root, and may be `input`.
 ///

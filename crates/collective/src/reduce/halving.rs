@@ -6,10 +6,10 @@
 //! Cost: 2 log2 p rounds, 2 n (p - 1) / p bytes and n (p - 1) / p operations; one more round of n, and perhaps two, if p
 //! is no power of two. Preconditions: none. Any number of ranks, any operation.
 
-use crate::allreduce::halving::Halves;
 use crate::error::Result;
 use crate::link::Link;
-use crate::operand::Operand;
+use crate::link::operand::Operand;
+use crate::reduction::halving::Halves;
 
 /// `output` matters at the root, and may be `input`.
 ///

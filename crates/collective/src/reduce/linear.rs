@@ -6,7 +6,7 @@
 
 use crate::error::Result;
 use crate::link::Link;
-use crate::operand::Operand;
+use crate::link::operand::Operand;
 
 /// Bytes of each rank that come at once: this bounds the memory for contributions, and keeps them in the cache.
 const SEGMENT: i64 = 256 << 10;

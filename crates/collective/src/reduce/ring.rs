@@ -4,10 +4,10 @@
 //! direct gather. Cost: p - 1 rounds of n / p, and one of p - 1 messages at the root; n (p - 1) / p operations.
 //! Preconditions: an operation that commutes, since a block's operands begin with another rank each.
 
-use crate::allreduce::ring::{block, longest, reduce};
 use crate::error::Result;
 use crate::link::Link;
-use crate::operand::Operand;
+use crate::link::operand::Operand;
+use crate::reduction::ring::{block, longest, reduce};
 
 /// `output` matters at the root, and may be `input`.
 ///

@@ -10,7 +10,7 @@ use isthmus_twice::twice;
 use super::shared;
 use crate::error::Result;
 use crate::link::Link;
-use crate::operand::Operand;
+use crate::link::operand::Operand;
 use crate::shared::Access;
 
 /// `output` matters at the root, and may be `input`.

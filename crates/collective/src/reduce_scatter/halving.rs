@@ -8,7 +8,7 @@
 
 use crate::error::Result;
 use crate::link::Link;
-use crate::operand::Operand;
+use crate::link::operand::Operand;
 
 /// `block` says where a rank's block lies in `input`: (first element, number of elements); one follows the other.
 ///

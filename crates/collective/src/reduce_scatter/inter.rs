@@ -7,7 +7,7 @@
 
 use crate::error::Result;
 use crate::link::Link;
-use crate::operand::Operand;
+use crate::link::operand::Operand;
 use crate::reduce::binomial;
 use crate::scatter::linear;
 

@@ -7,7 +7,7 @@
 use crate::error::Result;
 use crate::layout::Layout;
 use crate::link::Link;
-use crate::operand::Operand;
+use crate::link::operand::Operand;
 use crate::part::Part;
 use crate::root::Root;
 use crate::{reduce, scatter};

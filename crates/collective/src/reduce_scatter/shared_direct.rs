@@ -11,7 +11,7 @@ use isthmus_twice::twice;
 use super::shared;
 use crate::error::Result;
 use crate::link::Link;
-use crate::operand::Operand;
+use crate::link::operand::Operand;
 use crate::shared::Access;
 
 /// `block` says where a rank's block lies in `input`: (first element, number of elements).

@@ -6,7 +6,7 @@
 
 use crate::error::Result;
 use crate::link::Link;
-use crate::operand::Operand;
+use crate::link::operand::Operand;
 
 /// Bytes that cross at once.
 const SEGMENT: i64 = 64 << 10;

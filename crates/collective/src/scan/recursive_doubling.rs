@@ -6,7 +6,7 @@
 
 use crate::error::Result;
 use crate::link::Link;
-use crate::operand::Operand;
+use crate::link::operand::Operand;
 
 /// # Safety
 /// `input` must hold `count` elements and `output` have room for them; they are the same or do not overlap.

@@ -3,9 +3,9 @@
 //! Source: [`linear`](super::linear), between two groups. Cost: one message of a block per rank of the other group, one round.
 //! Preconditions: an intercommunicator. Any number of ranks, any sizes.
 
-use crate::elements::{self, Elements};
 use crate::error::Result;
 use crate::link::Link;
+use crate::link::elements::{self, Elements};
 use crate::root::Root;
 
 /// # Safety

@@ -4,9 +4,9 @@
 //! Cost: one message of a block per rank, one round. Why no tree: see [`gather`](crate::gather).
 //! Preconditions: none. Any number of ranks, any sizes.
 
-use crate::elements::{self, Elements};
 use crate::error::Result;
 use crate::link::Link;
+use crate::link::elements::{self, Elements};
 
 /// # Safety
 /// `own` must be writable, and the blocks readable.

@@ -4,10 +4,10 @@
 //! other node at the root, and a scatter in each node; blocks for other nodes are copied once more at both ends.
 //! Preconditions: several nodes, known to all; blocks of one length.
 
-use crate::elements::{self, Elements};
 use crate::error::Result;
 use crate::layout::Layout;
 use crate::link::Link;
+use crate::link::elements::{self, Elements};
 use crate::part::{Blocks, Part};
 use crate::root::Root;
 

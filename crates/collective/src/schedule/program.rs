@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use isthmus_engine::OpId;
 
-use crate::elements::Elements;
 use crate::error::{Error, Result};
+use crate::link::elements::Elements;
 use crate::link::{Incoming, Outgoing};
+use crate::memory::Memory;
 use isthmus_datatype::{Custom, Kernel, Type};
 
 /// Steps, and all that they need.
@@ -23,15 +24,13 @@ pub struct Program {
     /// How it will fail, however it goes on.
     pub fault: Option<Error>,
     /// Where intermediate results lie.
-    pub memory: Vec<Vec<std::mem::MaybeUninit<u8>>>,
+    pub memory: Vec<Memory<'static>>,
     /// Room for the operations of whoever runs it.
     pub ops: Vec<Option<OpId>>,
 }
 
 /// Programs that a thread keeps when they are over: the next ones take no memory from the system.
 const KEPT: usize = 16;
-/// Intermediate results that are kept with a program: so many, of up to so many bytes each.
-const KEPT_MEMORY: (usize, usize) = (4, 4 << 10);
 
 thread_local! {
     #[allow(clippy::vec_box)] // They come and go as boxes.
@@ -39,7 +38,7 @@ thread_local! {
 }
 
 impl Program {
-    /// One without steps; what it has in memory is free for use.
+    /// One without steps.
     pub fn empty() -> Box<Self> {
         let spare = SPARE.try_with(|spare| spare.borrow_mut().pop());
         spare.ok().flatten().unwrap_or_default()
@@ -52,9 +51,7 @@ impl Program {
         self.sends.clear();
         self.ops.clear();
         self.fault = None;
-        let (most, longest) = KEPT_MEMORY;
-        self.memory.retain(|bytes| bytes.len() <= longest);
-        self.memory.truncate(most);
+        self.memory.clear();
         // At the end of a thread there is nothing to keep it.
         let _ = SPARE.try_with(|spare| {
             let mut spare = spare.borrow_mut();

@@ -1,17 +1,17 @@
 //! Writing down what an algorithm asks for.
 
 use std::cell::{RefCell, RefMut};
-use std::mem;
 use std::sync::Arc;
 
 use isthmus_datatype::Reduction;
 
 use super::program::{Place, Program, Step};
-use crate::elements::Elements;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
-use crate::link::{Incoming, Link, Memory, Outgoing, Pool};
-use crate::operand::Operand;
+use crate::link::elements::Elements;
+use crate::link::operand::Operand;
+use crate::link::{Incoming, Link, Outgoing};
+use crate::memory::{Memory, Pool};
 use crate::shared::Access;
 use crate::team::Team;
 
@@ -79,11 +79,7 @@ impl Recorder {
 
     fn program(&self) -> RefMut<'_, Box<Program>> {
         RefMut::map(self.program.borrow_mut(), |program| {
-            program.get_or_insert_with(|| {
-                let mut program = Program::empty();
-                self.memory.set(mem::take(&mut program.memory));
-                program
-            })
+            program.get_or_insert_with(Program::empty)
         })
     }
 

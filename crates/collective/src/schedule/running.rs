@@ -7,7 +7,8 @@ use isthmus_engine::{Entered, OpId, Outcome, enter, fault_events};
 
 use super::program::{Program, Step};
 use crate::error::{Error, Result};
-use crate::link::{Lane, check, mismatched};
+use crate::lane::{Lane, check};
+use crate::link::mismatched;
 use crate::task::{Look, Task};
 use crate::team::Team;
 

@@ -30,8 +30,7 @@ fn sizes(collective: &Collective) -> Vec<u64> {
 fn every_case(collective: &Collective, mut f: impl FnMut(Case)) {
     for ranks in (1..80).chain([255, 256, 1000]) {
         for bytes in sizes(collective) {
-            for offers in 0..1 << Traits::NAMES.len() {
-                let offers = Traits(offers);
+            for offers in Traits::sets() {
                 if Traits::BOARD.are_in(offers) && ranks > MOST_IN_RANK_ORDER as u64 {
                     continue;
                 }

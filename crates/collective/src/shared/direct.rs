@@ -16,9 +16,9 @@ use super::Access;
 use super::exchange::is_not_there;
 use super::lending::OnLoan;
 use super::personal::index;
-use crate::elements::Packed;
 use crate::error::Result;
 use crate::link::Link;
+use crate::link::elements::Packed;
 use crate::polling::token;
 
 /// Readers of one rank's memory at a time: they contend for its page tables. Source: the throttled reads of

@@ -4,11 +4,11 @@ use isthmus_engine::{INLINE, LONGEST, Posted, Step};
 use isthmus_twice::twice;
 
 use super::{Access, LONG};
-use crate::elements::Elements;
 use crate::error::{Error, Result};
 use crate::fail;
+use crate::link::elements::Elements;
+use crate::link::operand::Operand;
 use crate::link::{Link, mismatched};
-use crate::operand::Operand;
 
 /// What is shorter is not lent: to wait until all have read it costs as much as a copy (docs/decisions/0028).
 pub(super) const LENT_FROM: usize = 8 << 10;

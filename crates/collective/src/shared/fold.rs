@@ -5,10 +5,10 @@
 use std::mem::MaybeUninit;
 
 use super::{Access, largest_element};
-use crate::elements::Elements;
 use crate::error::Result;
 use crate::link::Link;
-use crate::operand::Operand;
+use crate::link::elements::Elements;
+use crate::link::operand::Operand;
 use isthmus_datatype::Reduction;
 
 /// Bytes that are combined at a time, so that they stay in the nearest cache from one contribution to the next.

@@ -11,9 +11,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use isthmus_engine::{Board, Entered, Mode, OpId, Outcome, Peer, Posting, single_copies_pay};
 
 use crate::error::{Error, Result};
-use crate::link::{Incoming, Lane, Outgoing, check};
-use crate::select::Traits;
+use crate::lane::{Lane, check};
+use crate::link::{Incoming, Outgoing};
 use crate::team::Team;
+use crate::traits::Traits;
 
 /// In the word beside the board's place, which is a multiple of 128: single copies between all members are possible.
 const REACH: u64 = 1;

@@ -12,7 +12,7 @@ use super::slices::{Slices, length};
 use crate::error::Result;
 use crate::layout::Layout;
 use crate::link::Link;
-use crate::operand::Operand;
+use crate::link::operand::Operand;
 
 /// Up to so many bytes one rank of each unit combines all of them: what the others would spare it is less than what it takes
 /// to hand them over.

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use super::kernels::{Kernel, Predefined, bring};
+use super::predefined::{Kernel, Predefined, bring};
 use crate::predefined::Element;
 
 macro_rules! loops {

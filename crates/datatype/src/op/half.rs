@@ -2,7 +2,7 @@
 //! each operation. Sum and product in `f32` are rounded to the same half as the exact results would be, since 24 bits are
 //! at least 2 * 11 + 2 (Figueroa 1995).
 
-use super::kernels::Number;
+use super::predefined::Number;
 
 /// The bits of a binary16.
 #[derive(Clone, Copy)]

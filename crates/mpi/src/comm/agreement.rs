@@ -3,11 +3,14 @@
 //! A dissemination all-gather (Bruck et al., IEEE TPDS 8(11), 1997): in round k each process sends what it knows to the
 //! one 2^k before it and hears what the one 2^k after it knows; ceil(log2 n) rounds.
 
+use std::ffi::CStr;
+
 use isthmus_engine::ContextId;
 
 use super::Comm;
-use crate::constants::TAG_UB;
+use crate::constants::{MAX_STRINGTAG_LEN, TAG_UB};
 use crate::error::Result;
+use crate::fail;
 use crate::p2p::internal::{exchange_bytes, recv_bytes, send_bytes};
 
 /// The tag of agreements among all members of a communicator, on its collective context.
@@ -87,4 +90,26 @@ fn decode<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u32; N]> + '_ {
         words
     };
     bytes.chunks_exact(N * size_of::<u32>()).map(words)
+}
+
+/// The tag under which processes meet that named this `stringtag`, and a second opinion on whether they did.
+pub fn meeting_tag(stringtag: &CStr) -> Result<(i32, u32)> {
+    let name = stringtag.to_bytes();
+    if name.len() >= MAX_STRINGTAG_LEN {
+        return Err(fail!(
+            Arg,
+            "stringtag has {} characters, {} are allowed",
+            name.len(),
+            MAX_STRINGTAG_LEN - 1
+        ));
+    }
+    let tag = fnv(name.iter().copied()) & TAG_UB as u32;
+    Ok((tagged(tag as i32), fnv(name.iter().rev().copied())))
+}
+
+/// FNV-1a, 32 bits (draft-eastlake-fnv).
+pub fn fnv(bytes: impl Iterator<Item = u8>) -> u32 {
+    bytes.fold(0x811c_9dc5, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
 }

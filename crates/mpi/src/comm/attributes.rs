@@ -5,12 +5,12 @@ use std::ffi::c_void;
 use super::Comm;
 use crate::attribute::{Cached, Copy, Delete, Value};
 use crate::constants::{ANY_SOURCE, PROC_NULL, TAG_UB};
-use crate::environment::{self, codes};
 use crate::error::Result;
+use crate::process::{self, codes};
 
 /// Values of the keys that every communicator has; `None` if `keyval` is none of them or has no value here.
 fn predefined(keyval: i32) -> Option<i32> {
-    let launched = || Some(environment::world()).filter(|world| !world.singleton);
+    let launched = || Some(process::world()).filter(|world| !world.singleton);
     match keyval {
         501 => Some(TAG_UB),
         // Every rank can do input and output.

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use isthmus_engine::{ContextId, Peer};
 
-use super::agreement::{gather, tagged};
+use super::agreement::{fnv, gather, meeting_tag, tagged};
 use super::inter::gather_both;
-use super::{COMM_SELF, COMM_WORLD, Comm, context};
+use super::{Comm, context};
 use crate::coll::check;
-use crate::constants::{MAX_STRINGTAG_LEN, TAG_UB, UNDEFINED};
+use crate::constants::{TAG_UB, UNDEFINED};
 use crate::errhandler::Errhandler;
 use crate::error::Result;
 use crate::group::{Group, Members};
 use crate::handle::Handle;
 use crate::info::Info;
-use crate::{fail, liveness, p2p, request};
+use crate::{fail, liveness};
 
 impl Comm {
     /// What the calling process offers as the context id of a communicator that is made of this one.
@@ -88,13 +88,6 @@ fn digest_of(group: &Group) -> u32 {
 /// A number that tells ordered sets of processes apart, never 0.
 pub(crate) fn digest(members: impl Iterator<Item = Peer>) -> u32 {
     fnv(members.flat_map(|peer| peer.0.to_ne_bytes())) | 1
-}
-
-/// FNV-1a, 32 bits (draft-eastlake-fnv).
-fn fnv(bytes: impl Iterator<Item = u8>) -> u32 {
-    bytes.fold(0x811c_9dc5, |hash, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    })
 }
 
 fn is_subset(group: &Group, of: &Group) -> bool {
@@ -177,21 +170,6 @@ pub fn comm_create_group(comm: &Comm, group: &Group, tag: i32) -> Result<Handle<
     among(group, comm.context(), tagged(tag), 0, comm.errhandler())?.publish()
 }
 
-/// The tag under which processes meet that named this `stringtag`, and a second opinion on whether they did.
-pub(super) fn meeting_tag(stringtag: &CStr) -> Result<(i32, u32)> {
-    let name = stringtag.to_bytes();
-    if name.len() >= MAX_STRINGTAG_LEN {
-        return Err(fail!(
-            Arg,
-            "stringtag has {} characters, {} are allowed",
-            name.len(),
-            MAX_STRINGTAG_LEN - 1
-        ));
-    }
-    let tag = fnv(name.iter().copied()) & TAG_UB as u32;
-    Ok((tagged(tag as i32), fnv(name.iter().rev().copied())))
-}
-
 /// `MPI_Comm_create_from_group`: a communicator without a parent, collective over `group`.
 pub fn comm_create_from_group(
     group: &Group,
@@ -211,33 +189,4 @@ pub fn comm_create_from_group(
     let new = among(group, context::MEETING, tag, word, errhandler)?;
     super::comm_set_info(&new, info)?;
     new.publish()
-}
-
-fn check_freeable(handle: Handle<Comm>) -> Result<()> {
-    if handle == COMM_WORLD || handle == COMM_SELF {
-        return Err(fail!(Comm, "comm={handle:?} is predefined and cannot be freed"));
-    }
-    Ok(())
-}
-
-/// `MPI_Comm_free`: deletes the attributes, and then the handle. Operations under way complete.
-pub fn comm_free(handle: Handle<Comm>) -> Result<()> {
-    check_freeable(handle)?;
-    let comm = handle.resolve("comm")?;
-    comm.attributes.clear(handle)?;
-    check::leave(comm, "MPI_Comm_free");
-    p2p::forget_comm(comm.context());
-    p2p::forget_channels(comm.collective_context());
-    isthmus_engine::enter().forget_failed_calls(comm.collective_context());
-    request::comm_freed(handle.remove("comm")?);
-    Ok(())
-}
-
-/// `MPI_Comm_disconnect`: as [`comm_free`], after all members have called. Collective.
-pub fn comm_disconnect(handle: Handle<Comm>) -> Result<()> {
-    check_freeable(handle)?;
-    let comm = handle.resolve("comm")?;
-    check::same(comm, "MPI_Comm_disconnect")?;
-    wait_for_all(comm)?;
-    comm_free(handle)
 }

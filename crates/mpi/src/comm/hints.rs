@@ -7,12 +7,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Comm;
-use crate::environment::kinds;
 use crate::error::Result;
 use crate::fail;
 use crate::handle::Handle;
 use crate::info::Info;
-use crate::session;
+use crate::process::kinds;
 
 /// Something that a program may promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,7 +132,7 @@ pub fn comm_set_info(comm: &Comm, info: Option<&Info>) -> Result<()> {
 
 /// `MPI_Comm_get_info`: all hints that we know, with the values in use.
 pub fn comm_get_info(comm: &Comm) -> Result<Handle<Info>> {
-    let supported = session::memory_alloc_kinds(comm.group.session());
+    let supported = kinds::memory_alloc_kinds(comm.group.session());
     Info::from_pairs(comm.hints.pairs(supported)).publish()
 }
 

@@ -5,18 +5,17 @@ use std::sync::Arc;
 
 use isthmus_engine::{ContextId, Peer};
 
-use super::agreement::{TAG, broadcast, gather, swap, tagged};
-use super::create::meeting_tag;
+use super::agreement::{TAG, broadcast, gather, meeting_tag, swap, tagged};
 use super::{Comm, context};
 use crate::coll::check;
 use crate::constants::{TAG_UB, UNDEFINED};
-use crate::environment;
 use crate::errhandler::Errhandler;
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::group::{Group, Members};
 use crate::handle::Handle;
 use crate::info::Info;
+use crate::process;
 
 /// What each member of a group said, by rank.
 type Words<const N: usize> = Vec<[u32; N]>;
@@ -190,7 +189,7 @@ pub fn intercomm_create_from_groups(
         if remote.members().iter().any(|peer| local_group.rank_of(peer).is_some()) {
             return Err(fail!(Group, "remote_group and local_group overlap"));
         }
-        let both = environment::me().into_iter().chain(remote.peer(remote_leader));
+        let both = process::me().into_iter().chain(remote.peer(remote_leader));
         Ok(meet(Members::from_peers(both.collect())))
     };
     let leaders = (local.rank() == local_leader).then(leaders);

@@ -116,3 +116,14 @@ const INTEGER: u32 = 0x219;
 const REAL: u32 = 0x21a;
 const DOUBLE_PRECISION: u32 = 0x21c;
 const LONG_DOUBLE: u32 = 0x220;
+
+/// `MPI_Status_set_elements` (MPI-5.0 §13.3): as if `count` basic elements of `datatype` had been received.
+pub fn status_set_elements(status: &mut Status, datatype: &'static Datatype, count: i64) -> Result<()> {
+    match datatype.signature().bytes_of(count) {
+        Some(bytes) => {
+            status.bytes = bytes;
+            Ok(())
+        }
+        None => Err(fail!(Count, "count={count} basic elements of the datatype cannot be")),
+    }
+}

@@ -15,8 +15,9 @@ use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::fail;
 use crate::handle::Handle;
+use crate::process::SessionId;
 use crate::request::{Look, Operation, Request, Work, launch};
-use crate::session::{Session, SessionId};
+use crate::session::Session;
 use crate::status::Status;
 
 /// Whom an attached buffer serves.

@@ -5,8 +5,8 @@
 use isthmus_engine::{ContextId, Mode, Posting, enter};
 
 use super::arguments::{Incoming, Outgoing, Source, destination};
-use super::{received, sent};
 use crate::comm::Comm;
+use crate::completion::{received, sent};
 use crate::error::Result;
 
 /// Send bytes.

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use isthmus_engine::layout::Layout;
 use isthmus_engine::{Entered, OpId, Outcome, Scattered};
 
-use super::{Flight, Incoming, Outgoing, Source, received, sent};
+use super::{Flight, Incoming, Outgoing, Source};
+use crate::completion::{received, sent};
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::fail;

@@ -7,8 +7,9 @@ use isthmus_engine::{Entered, enter, is_oversubscribed};
 
 use super::finish::{at_index, finish, in_status};
 use super::{Entry, Look, Plain, REQUEST_NULL, REQUESTS, Request, Work, look};
+use crate::completion::Completing;
 use crate::constants::UNDEFINED;
-use crate::error::{Class, Completing, Error, Result};
+use crate::error::{Class, Error, Result};
 use crate::handle::Handle;
 use crate::status::{Status, Statuses};
 

@@ -8,7 +8,8 @@ use super::background;
 use super::free::bury_orphans;
 use super::{Look, Plain, REQUEST_NULL, REQUESTS, Request, Work, invalid, look, scope_inside};
 use crate::comm::Comm;
-use crate::error::{Class, Completing, Completion, Error, Result};
+use crate::completion::{Completing, Completion, of_operation};
+use crate::error::{Class, Error, Result};
 use crate::fail;
 use crate::handle::Handle;
 use crate::liveness;
@@ -129,17 +130,7 @@ pub(super) fn pending(request: Handle<Request>) -> Error {
 pub(crate) fn blame(error: Error, scope: Option<Arc<Comm>>) -> Error {
     let completion = Completion {
         scope,
-        ..completion(&error)
-    };
-    error.completing(completion)
-}
-
-/// The error of an operation that ended with `status`.
-#[cold]
-pub(crate) fn of_operation(error: Error, status: Status) -> Error {
-    let completion = Completion {
-        status,
-        ..completion(&error)
+        ..Completion::of(&error)
     };
     error.completing(completion)
 }
@@ -149,7 +140,7 @@ pub(crate) fn of_operation(error: Error, status: Status) -> Error {
 pub(super) fn at_index(error: Error, index: i32) -> Error {
     let completion = Completion {
         index,
-        ..completion(&error)
+        ..Completion::of(&error)
     };
     error.completing(completion)
 }
@@ -163,14 +154,6 @@ pub(super) fn in_status(first: &Error, at: usize, index: i32) -> Error {
     );
     error.completing(Completion {
         index,
-        ..completion(first)
-    })
-}
-
-fn completion(error: &Error) -> Completion {
-    error.completion().cloned().unwrap_or(Completion {
-        status: Status::EMPTY,
-        index: 0,
-        scope: None,
+        ..Completion::of(first)
     })
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use isthmus_engine::{Entered, enter};
 
-use super::{Look, Operation, REQUESTS, Request, UserCode, Work, launch, of_operation, with_work};
+use super::{Look, Operation, REQUESTS, Request, UserCode, Work, launch, with_work};
+use crate::completion::of_operation;
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::handle::Handle;

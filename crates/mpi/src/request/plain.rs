@@ -4,9 +4,9 @@
 use isthmus_engine::{ContextId, Entered, OpId, Outcome, enter};
 
 use super::{Look, Request};
+use crate::completion;
 use crate::error::Result;
 use crate::handle::{Handle, Kind, carried, carry};
-use crate::p2p;
 use crate::status::Status;
 
 /// A send or a receive of contiguous data.
@@ -90,8 +90,8 @@ impl Plain {
     /// What is to be said of its outcome.
     pub fn judge(self, outcome: &Outcome) -> Result<Status> {
         match self {
-            Self::Send(_) => p2p::sent(outcome),
-            Self::Receive(_) => p2p::received(outcome),
+            Self::Send(_) => completion::sent(outcome),
+            Self::Receive(_) => completion::received(outcome),
         }
     }
 }

@@ -6,12 +6,11 @@ use isthmus_engine::heap::HugePages;
 use isthmus_engine::rma::Atomicity;
 
 use super::Win;
-use crate::environment::kinds;
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::handle::Handle;
 use crate::info::Info;
-use crate::session;
+use crate::process::kinds;
 
 /// Hints that are true or false, with what holds if nothing is said.
 const FLAGS: [(&str, bool); 4] = [
@@ -187,7 +186,7 @@ pub fn win_set_info(win: &Win, info: Option<&Info>) -> Result<()> {
 
 /// `MPI_Win_get_info`: all hints that we know, with the values in use.
 pub fn win_get_info(win: &Win) -> Result<Handle<Info>> {
-    let supported = session::memory_alloc_kinds(win.group.session());
+    let supported = kinds::memory_alloc_kinds(win.group.session());
     Info::from_pairs(win.hints.pairs(supported)).publish()
 }
 

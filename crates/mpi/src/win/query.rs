@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::{Flavor, Win};
 use crate::constants::{MAX_OBJECT_NAME, PROC_NULL};
-use crate::environment;
 use crate::error::Result;
 use crate::fail;
 use crate::group::Group;
 use crate::handle::{Handle, Object};
+use crate::process;
 
 /// `MPI_Win_get_group`. To be freed by the caller.
 pub fn win_get_group(win: &Win) -> Result<Handle<Group>> {
@@ -19,7 +19,7 @@ pub fn win_get_group(win: &Win) -> Result<Handle<Group>> {
 /// `MPI_Win_set_name`. A longer name is cut.
 pub fn win_set_name(win: &Win, win_name: &CStr) -> Result<()> {
     let mut name = win_name.to_string_lossy().into_owned();
-    environment::cut(&mut name, MAX_OBJECT_NAME - 1);
+    process::cut(&mut name, MAX_OBJECT_NAME - 1);
     *win.name() = name;
     Ok(())
 }

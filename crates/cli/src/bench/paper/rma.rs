@@ -1,11 +1,11 @@
-//! Guiang, Purkayastha, Milfeld: messages beside one-sided operations (bench/rma_sections.c).
+//! Guiang, Purkayastha, Milfeld: messages beside one-sided operations (bench/rma_sections.c) and ghost updates (bench/ga_ghosts.c).
 
 use super::{Figure, Paper};
-use crate::bench::catalogue::{by_size, products};
-use crate::bench::experiment::{ARMCI, Experiment, Groups, Model, Run};
+use crate::bench::catalogue::{by_size, cells, products};
+use crate::bench::experiment::{ARMCI, Experiment, GA, Groups, Model, Rows, Run};
 use crate::bench::quantity::Quantity;
 
-/// Figures 1 to 8.
+/// Figures 1 to 10.
 pub fn paper() -> Paper {
     Paper {
         name: "rma",
@@ -14,7 +14,7 @@ pub fn paper() -> Paper {
         setting: "The paper measured 16 nodes of two Itanium processors with Myrinet, MPICH-GM 1.2.1.7, LAM-MPI 6.5.6, ARMCI 1.0.6 \
                   and Global Arrays 3.2B. Here all processes are on one machine. A put is timed until it is complete at the target \
                   (MPI_Win_flush, ARMCI_Fence) and the target has been told by an empty message; in the ring the step ends with \
-                  MPI_Win_fence or ARMCI_Barrier. ARMCI is Isthmus's own.",
+                  MPI_Win_fence, ARMCI_Barrier or GA_Sync. ARMCI and Global Arrays are Isthmus's own.",
         figures: vec![
             Figure {
                 title: "Figure 1: ping-pong on one node, contiguous",
@@ -58,14 +58,14 @@ pub fn paper() -> Paper {
                 title: "Figure 5: sections of 2-D arrays, ring of 16 ranks",
                 found: "ARMCI put and get are ahead of MPI send/receive with datatypes and of Global Arrays at every size; Global Arrays \
                         is last.",
-                experiments: ring("2d"),
+                experiments: with_arrays("2d"),
                 baseline: "sendrecv",
                 missing: None,
             },
             Figure {
                 title: "Figure 6: sections of 3-D arrays, ring of 16 ranks",
                 found: "As in two dimensions; Global Arrays' get comes nearer to MPI.",
-                experiments: ring("3d"),
+                experiments: with_arrays("3d"),
                 baseline: "sendrecv",
                 missing: None,
             },
@@ -76,6 +76,25 @@ pub fn paper() -> Paper {
             across_nodes(
                 "Figure 8: sections of 3-D arrays, one process a node",
                 "As in two dimensions.",
+            ),
+            ghosts(
+                "Figure 9: update of ghost cells in 2 dimensions, 16 ranks, by points of each in a dimension",
+                "2",
+                "16,64,256",
+            ),
+            ghosts(
+                "Figure 9: update of ghost cells in 3 dimensions, 16 ranks",
+                "3",
+                "16,32,64",
+            ),
+            ghosts(
+                "Figure 9: update of ghost cells in 4 dimensions, 16 ranks",
+                "4",
+                "16,24",
+            ),
+            across_nodes(
+                "Figure 10: update of ghost cells, one process a node",
+                "As on shared memory: Global Arrays is behind everywhere.",
             ),
         ],
     }
@@ -97,6 +116,50 @@ fn ring(shape: &'static str) -> Vec<Experiment> {
         ways("ring", &["sendrecv", "put", "get"], None),
         ways("ring-armci", &["armci-put", "armci-get"], Some(ARMCI)),
     ]
+}
+
+/// The ring of sections, by Global Arrays too.
+fn with_arrays(shape: &'static str) -> Vec<Experiment> {
+    let sizes = "128,1K,8K,32K,128K,512K,1M";
+    let mut all = ring(shape);
+    all.push(experiment("ring-ga", shape, &["ga-put", "ga-get"], sizes, 16, Some(GA)));
+    all
+}
+
+/// `GA_Update_ghosts` beside `MPI_Sendrecv` with datatypes.
+fn ghosts(title: &'static str, dimensions: &'static str, points: &str) -> Figure {
+    let by = |way: &str, options: &[&str], model| Experiment {
+        groups: Groups {
+            heading: "way",
+            field: "way",
+            names: vec![way.to_owned()],
+        },
+        rows: Rows {
+            heading: "points",
+            field: "size",
+            label: |points| points.to_string(),
+        },
+        runs: vec![Run {
+            ranks: 16,
+            options: options.iter().map(|option| (*option).to_owned()).collect(),
+            cells: products(&[dimensions.to_owned()], &cells(&[], points)),
+        }],
+        seconds: 3.0,
+        launches: 3,
+        model,
+        ..by_size(
+            &format!("rma-ghosts-{dimensions}-{way}"),
+            "update of ghost cells",
+            "ga_ghosts",
+        )
+    };
+    Figure {
+        title,
+        found: "GA_Update_ghosts is behind MPI_Sendrecv with datatypes over the whole range of sizes.",
+        experiments: vec![by("sendrecv", &["--messages"], None), by("ga", &[], Some(GA))],
+        baseline: "sendrecv",
+        missing: None,
+    }
 }
 
 fn experiment(

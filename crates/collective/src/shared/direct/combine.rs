@@ -1,18 +1,16 @@
 //! Combining straight out of the ranks' own memory: a piece of somebody's elements is copied into a near cache, and combined there before
 //! the next one; what lies in memory that all map is combined where it lies.
 
-mod room;
-
 use isthmus_engine::{Remote, Step};
 use isthmus_twice::twice;
 
 use crate::error::Result;
 use crate::link::Link;
-use crate::operand::Operand;
+use crate::link::operand::Operand;
+use crate::memory::Memory;
 use crate::shared::Access;
 use crate::shared::fold::overlap;
 use isthmus_datatype::{Kernel, Reduction};
-use room::Room;
 
 /// Bytes of a piece: 16 KiB cost more calls of the kernel than the nearer cache gains (an all-reduce of 128 KiB on two ranks takes 18 us so
 /// and 14 with 64 KiB, on Emerald Rapids).
@@ -55,18 +53,15 @@ impl Access<'_> {
         let (length, total) = (operand.crossing(count), operand.crossing(total));
         // What others read must not be written over before they have.
         let aside = length > 0 && overlap(input, output, total);
-        let room = Room::take(if aside { PIECE + length } else { PIECE.min(length) })?;
+        let mut memory = Memory::allocate(if aside { PIECE + length } else { PIECE.min(length) })?;
+        let room = memory.start();
         let part = Part {
             total,
             first: operand.crossing(first),
             length,
             own: operand.at(input, first),
-            result: if aside {
-                room.start().wrapping_add(PIECE)
-            } else {
-                output
-            },
-            room: room.start(),
+            result: if aside { room.wrapping_add(PIECE) } else { output },
+            room,
         };
         let result = part.result;
         let (shown, copied) = (self.step(), self.step());
@@ -79,7 +74,6 @@ impl Access<'_> {
             // SAFETY: the caller's promise; results lie elsewhere.
             unsafe { isthmus_engine::copy(result, output, length) };
         }
-        room.leave();
         Ok(done)
     }
 

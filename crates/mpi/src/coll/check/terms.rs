@@ -124,7 +124,7 @@ pub fn text_in(words: &[u64]) -> String {
 }
 
 /// What a call was made with. What is not said is not compared.
-pub(in crate::coll) struct Terms {
+pub(crate) struct Terms {
     root: Option<Root>,
     op: Option<&'static str>,
     all: Option<Sequence>,

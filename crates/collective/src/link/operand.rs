@@ -1,11 +1,10 @@
 //! What reductions work on: elements with an operation.
 
-use crate::elements::{self, Elements};
 use crate::error::Result;
 use crate::fail;
-use crate::link::{Incoming, Link, Memory, Outgoing};
-use crate::select::{Case, Traits};
-use crate::shared::Access;
+use crate::link::elements::{self, Elements};
+use crate::link::{Incoming, Link, Outgoing};
+use crate::memory::Memory;
 use isthmus_datatype::{Predefined, Reduction, Type};
 
 /// A datatype and an operation on it. All pointers are addresses of elements as MPI means them: data lies from
@@ -54,6 +53,12 @@ impl<'a> Operand<'a> {
     #[inline]
     pub fn is_commutative(&self) -> bool {
         self.commutative
+    }
+
+    /// Is the result the same in whatever order it combines?
+    #[inline]
+    pub fn is_exact(&self) -> bool {
+        self.exact
     }
 
     /// Do elements cross packed, rather than as they lie in memory?
@@ -143,25 +148,6 @@ impl<'a> Operand<'a> {
     /// How many elements so many bytes are, at least one.
     pub fn in_bytes(&self, bytes: i64) -> i64 {
         (bytes / self.datatype.size().max(1)).max(1)
-    }
-
-    /// What the choice of an algorithm for `count` elements may depend on.
-    #[inline]
-    pub fn case(&self, link: &impl Link, count: i64) -> Case {
-        let bytes = (count * self.datatype.size()) as usize;
-        let offers = Traits::PLAIN.when(self.datatype.is_contiguous())
-            | Traits::COMMUTATIVE.when(self.commutative)
-            | Traits::EXACT.when(self.exact)
-            | Traits::ELEMENT_EACH.when(count >= link.size() as i64);
-        let case = Case::on(link, bytes, offers);
-        let calls_user = matches!(self.reduction, Reduction::Custom(_));
-        let is_apart = calls_user && link.shared().is_some_and(Access::is_of_request);
-        let missing =
-            Traits::BOARD.when(!self.crosses_small(link.size()) || is_apart) | Traits::SINGLE_COPIES.when(calls_user);
-        Case {
-            offers: case.offers.without(missing),
-            ..case
-        }
     }
 
     /// Copy elements; nothing else in `to` changes.

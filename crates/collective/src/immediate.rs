@@ -1,7 +1,7 @@
 //! Non-blocking collectives through a board.
 //!
 //! A communicator gets a second [`Board`] in its [`WARM_UP`]th non-blocking call, for these alone: several may be under way, and
-//! blocking ones in between end before them. That call goes on when all have come to it ([`super::founding`]). From then on each
+//! blocking ones in between end before them. That call goes on when all have come to it ([`Founding`]). From then on each
 //! call's number is its number on the board, and it goes through the same steps as a blocking one: its algorithm is polled
 //! whenever progress is made, first in the call itself. One that asks for messages instead (its operation is a user's, or a
 //! rule says so) records them, and they are run when it has ended.
@@ -9,125 +9,25 @@
 //! A mark on the board says that all before it is over, so how far a call has come is noted until those before it have ended.
 
 use std::any::Any;
-use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::mem;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::Poll;
 
-use isthmus_engine::{Board, Entered, Step, enter};
+use isthmus_engine::{Entered, enter};
 
-use super::founding::Founding;
-use super::{Access, Agreed, MOST_RANKS, Whose};
 use crate::error::{Error, Result};
-use crate::link::{Lane, Link};
+use crate::lane::Lane;
+use crate::link::Link;
 use crate::polling::poll_inside;
 use crate::schedule::{Program, Recorder, Running};
-use crate::select::Traits;
+use crate::shared::founding::Founding;
+use crate::shared::immediates::WARM_UP;
+use crate::shared::{Access, Agreed, MOST_RANKS, Whose};
 use crate::task::{Look, Task};
 use crate::team::Team;
-
-/// The call in which ranks agree on a board, and the first to use it.
-const WARM_UP: u64 = 3;
-
-/// Shared control of a communicator's non-blocking calls.
-#[derive(Debug, Default)]
-pub struct Immediates {
-    /// Calls made: the same on every rank.
-    calls: AtomicU64,
-    /// Not set: not agreed yet. `None` inside: there is no memory for it.
-    board: OnceLock<Option<Agreed>>,
-    ledger: Mutex<Ledger>,
-}
-
-/// How far calls have come.
-#[derive(Debug)]
-struct Ledger {
-    /// No call can go well any more.
-    is_given_up: bool,
-    /// All before this one are over.
-    first: u64,
-    /// Of this one and those after it; `None`: over.
-    marks: VecDeque<Option<Step>>,
-}
-
-impl Default for Ledger {
-    fn default() -> Self {
-        Self {
-            is_given_up: false,
-            first: WARM_UP,
-            marks: VecDeque::new(),
-        }
-    }
-}
-
-impl Ledger {
-    /// A call has come to this step, or is over. What we are done with before, if that changes it.
-    #[inline]
-    fn note(&mut self, call: u64, mark: Option<Step>) -> Option<Step> {
-        if self.is_given_up {
-            return None;
-        }
-        let at = (call - self.first) as usize;
-        if self.marks.len() <= at {
-            self.marks.resize_with(at + 1, || Some(Step::first_of(0)));
-        }
-        self.marks[at] = mark;
-        while let Some(None) = self.marks.front() {
-            self.marks.pop_front();
-            self.first += 1;
-        }
-        let come_to = self.marks.front().copied().flatten();
-        let begun = Step::first_of(self.first);
-        (at == 0).then(|| come_to.map_or(begun, |step| step.max(begun)))
-    }
-}
-
-impl Immediates {
-    /// The ranks have agreed.
-    fn attach(&self, board: Option<(Board, Traits)>) {
-        let ledger = self.ledger();
-        match &board {
-            Some((board, _)) if ledger.is_given_up => board.give_up(),
-            Some((board, _)) => {
-                board.finish_before(Step::first_of(ledger.first));
-                board.ring_all();
-            }
-            None => {}
-        }
-        // There is one agreement.
-        let _ = self.board.set(board.map(Agreed::new));
-    }
-
-    /// A call has come to this step, and needs nothing that was posted before, or is over.
-    #[inline]
-    pub fn note(&self, call: u64, mark: Option<Step>) {
-        let mut ledger = self.ledger();
-        if let Some(step) = ledger.note(call, mark)
-            && let Some(Some(Agreed { board, .. })) = self.board.get()
-        {
-            board.finish_before(step);
-            board.ring_all();
-        }
-    }
-
-    /// No call can go well any more.
-    #[cold]
-    pub fn give_up(&self) {
-        let mut ledger = self.ledger();
-        ledger.is_given_up = true;
-        if let Some(Some(Agreed { board, .. })) = self.board.get() {
-            board.give_up();
-        }
-    }
-
-    #[inline]
-    fn ledger(&self) -> std::sync::MutexGuard<'_, Ledger> {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// The place of one call in the order of non-blocking calls on a communicator. When it is dropped, the call is over.
 pub struct Turn {
@@ -327,41 +227,5 @@ impl<F: Future<Output = Result<Option<Box<Program>>>> + 'static> Task for Passin
         // With its last share a communicator takes its leave of the engine. Who holds another one waits at the gate if it is
         // about to give it up.
         matches!(self.stage, Stage::Over(None)) && self.kept.is_empty() && Arc::strong_count(&self.team) > 1
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const FIRST: u64 = WARM_UP;
-
-    fn start(call: u64) -> Option<Step> {
-        Some(Step::first_of(call))
-    }
-
-    #[test]
-    fn calls_that_end_early_wait_for_those_before() {
-        let mut ledger = Ledger::default();
-        assert_eq!(ledger.note(FIRST + 2, None), None);
-        assert_eq!(ledger.note(FIRST + 1, None), None);
-        assert_eq!(ledger.note(FIRST + 5, None), None);
-        assert_eq!(ledger.note(FIRST, None), start(FIRST + 3));
-        assert_eq!(ledger.note(FIRST + 4, None), None);
-        assert_eq!(ledger.note(FIRST + 3, None), start(FIRST + 6));
-        assert!(ledger.marks.is_empty());
-    }
-
-    #[test]
-    fn how_far_a_call_has_come_is_told_when_those_before_are_over() {
-        let mut ledger = Ledger::default();
-        let third = Step::first_of(FIRST + 1).next().next();
-        assert_eq!(
-            ledger.note(FIRST, Some(Step::first_of(FIRST).next())),
-            Some(Step::first_of(FIRST).next())
-        );
-        assert_eq!(ledger.note(FIRST + 1, Some(third)), None);
-        assert_eq!(ledger.note(FIRST, None), Some(third));
-        assert_eq!(ledger.note(FIRST + 1, None), start(FIRST + 2));
     }
 }

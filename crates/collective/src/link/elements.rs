@@ -4,7 +4,8 @@ use std::ffi::c_void;
 use std::sync::{Arc, OnceLock};
 
 use crate::error::Result;
-use crate::link::{Incoming, Link, Memory, Outgoing};
+use crate::link::{Incoming, Link, Outgoing};
+use crate::memory::Memory;
 use isthmus_datatype::Type;
 
 /// `count` elements of a datatype at an address.

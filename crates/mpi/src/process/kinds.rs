@@ -2,7 +2,11 @@
 //!
 //! A kind is a name with restrictors behind it (`mpi:alloc_mem`); a list of them stands between commas.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use isthmus_engine::tunables;
+
+use super::SessionId;
 
 /// What is supported whether somebody asks or not: all that the system allocates, all that MPI allocates.
 const ALWAYS: [&str; 2] = ["mpi", "system"];
@@ -36,6 +40,30 @@ pub(crate) fn supported(asked: Option<&str>) -> String {
         }
     }
     all.join(",")
+}
+
+/// What sessions asked for that are not finalized, if it is not what was asked for at the start.
+static KINDS: Mutex<Vec<(SessionId, String)>> = Mutex::new(Vec::new());
+
+fn asked_kinds() -> MutexGuard<'static, Vec<(SessionId, String)>> {
+    KINDS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The kinds of memory that are supported on what is derived from a session, or (`None`) from the world.
+pub(crate) fn memory_alloc_kinds(session: Option<SessionId>) -> String {
+    let all = asked_kinds();
+    let own = all.iter().find(|(id, _)| Some(*id) == session);
+    supported(own.map(|(_, asked)| asked.as_str()).or(asked_at_start()))
+}
+
+/// A session asked for these.
+pub(crate) fn ask(session: SessionId, asked: String) {
+    asked_kinds().push((session, asked));
+}
+
+/// The session is finalized.
+pub(crate) fn forget(session: SessionId) {
+    asked_kinds().retain(|(id, _)| *id != session);
 }
 
 /// May a program promise to use these alone? Only if all of them are supported.
