@@ -237,6 +237,66 @@ fn a_reader_may_leave() -> Result<()> {
     Ok(())
 }
 
+/// Kernels of NAS: what they compute is what was published, or the program fails.
+#[test]
+fn nas_kernels() -> Result<()> {
+    let source = isthmus_tests::prefix().join("share/isthmus/bench/nas.c");
+    let program = scratch("bench")?.join("nas");
+    let mpicc = Run::program(command("mpicc")).words("-O2 -Wall -Wextra -Werror");
+    mpicc.arg(&source).arg("-o").arg(&program).arg("-lm").succeed()?;
+    for ranks in [1, 2, 4] {
+        let run = Run::mpiexec(&format!("-n {ranks}"))
+            .arg(&program)
+            .words("ft:S is:S cg:S mg:S")
+            .succeed()?;
+        let verified = run.out.lines().filter(|line| line.ends_with("verified=1")).count();
+        ensure!(verified == 4, "{ranks} ranks: {}", run.out);
+    }
+    Ok(())
+}
+
+/// Cache misses by a simulator: two copies through a ring miss what one copy does not. Without valgrind the program says what to install.
+#[test]
+fn cache_misses() -> Result<()> {
+    let source = isthmus_tests::prefix().join("share/isthmus/bench/misses.c");
+    let program = scratch("bench")?.join("misses");
+    let mpicc = Run::program(command("mpicc")).words("-O2 -Wall -Wextra -Werror");
+    mpicc.arg(&source).arg("-o").arg(&program).succeed()?;
+    let misses = |words: &str, mechanism: &str, path: Option<&str>| -> Result<Finished> {
+        let run = Run::mpiexec("-n 2").arg(&program).words(words);
+        let run = run
+            .env("ISTHMUS_MECHANISM", mechanism)
+            .env("ISTHMUS_EAGER_LIMIT", "8192");
+        match path {
+            Some(path) => run.env("PATH", path).finish(),
+            None => run.finish(),
+        }
+    };
+    let without = misses("pingpong:65536", "ring", Some("/nowhere"))?;
+    ensure!(
+        without.code != Some(0) && without.err.contains("apt-get install valgrind"),
+        "{}",
+        without.err
+    );
+    if Run::program("valgrind").words("--version").finish().is_err() {
+        println!("not tried: valgrind is missing");
+        return Ok(());
+    }
+    let lines = |run: &Finished| -> Result<f64> {
+        let word = run
+            .out
+            .split("misses=")
+            .nth(1)
+            .and_then(|rest| rest.split_whitespace().next());
+        word.and_then(|word| word.parse().ok())
+            .with_context(|| format!("no number: {}{}", run.out, run.err))
+    };
+    let ring = lines(&misses("pingpong:1048576", "ring", None)?)?;
+    let single = lines(&misses("--alloc pingpong:1048576", "mapped", None)?)?;
+    ensure!(single < ring, "{single} lines by one copy, {ring} by two");
+    Ok(())
+}
+
 #[test]
 fn shmem() -> Result<()> {
     shows("shmem", "shmem-rma", 10)?;

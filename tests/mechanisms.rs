@@ -90,6 +90,36 @@ fn a_tuning_file_is_followed() -> Result<()> {
     Ok(())
 }
 
+/// `isthmus info --protocols` tells what a job with the same environment does.
+#[test]
+fn what_is_named_is_shown() -> Result<()> {
+    for (named, row) in [
+        ("vmsplice", "vmsplice"),
+        ("loopback", "loopback"),
+        ("cma_write", "pushed by the sender"),
+    ] {
+        let run = Run::program(isthmus_tests::command("isthmus"))
+            .words("info --protocols")
+            .env("ISTHMUS_MECHANISM", named)
+            .succeed()?;
+        if named == "cma_write" && run.out.contains("cma is closed") {
+            continue;
+        }
+        let taken: Vec<&str> = run
+            .out
+            .lines()
+            .filter(|line| line.contains("yes, it is named"))
+            .collect();
+        ensure!(
+            !taken.is_empty() && taken.iter().all(|line| line.contains(row)),
+            "{named}: {}",
+            run.out
+        );
+        ensure!(run.out.contains(&format!("ISTHMUS_MECHANISM={named}:")), "{}", run.out);
+    }
+    Ok(())
+}
+
 /// Huge pages by every policy: the same program, and at most one line.
 #[test]
 fn every_policy_of_huge_pages() -> Result<()> {

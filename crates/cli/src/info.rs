@@ -6,7 +6,7 @@ use anyhow::Result;
 use isthmus_engine::symmetric::size;
 use isthmus_engine::wait_limits::{self, Habits};
 use isthmus_engine::{counters, protocols, single_copies_pay, single_copy_price, tunables};
-use isthmus_os::{cgroup, cma_probe, cpu, membarrier, memfd, memory, topology, yama};
+use isthmus_os::{cgroup, cma_probe, cpu, kmod, membarrier, memfd, memory, topology, yama};
 use isthmus_transfer::{helper, vmsplice};
 use serde::Serialize;
 
@@ -155,7 +155,15 @@ pub fn protocols() -> ExitCode {
     println!(
         "messages go at once up to half of a ring; with at most three to two CPUs, and cheap copies, those of 32K and less."
     );
-    println!("ISTHMUS_MECHANISM forces one; cma_read, cma_write and cma_both say which side copies.");
+    match tunables::MECHANISM.get() {
+        Some(named) => println!("ISTHMUS_MECHANISM={named}: large messages take it where they can."),
+        None => println!("ISTHMUS_MECHANISM forces one; cma_read, cma_write and cma_both say which side copies."),
+    }
+    if let Err(error) = kmod::Device::open(kmod::DEVICE, [0; 16]) {
+        println!("kmod, our kernel module, which copies as cma does where it is loaded, is not there: {error}");
+    } else {
+        println!("kmod, our kernel module, is loaded, and copies where the table says cma.");
+    }
     println!(
         "DMAmin, half of the last cache by those who share it, is {} here: from there on a helper thread copies, if asked to (ISTHMUS_HELPER=1).",
         show::bytes(helper::dma_min())

@@ -6,9 +6,15 @@
 /// `VG_USERREQ__RUNNING_ON_VALGRIND`.
 const RUNNING_ON: u64 = 0x1001;
 
-/// Does valgrind run this process? Costs a few instructions elsewhere.
+/// Does valgrind run this process, with a tool that keeps a book of memory? Costs a few instructions elsewhere.
 pub fn is_present() -> bool {
-    ask(RUNNING_ON) != 0
+    ask(RUNNING_ON) != 0 && !std::env::var("LD_PRELOAD").is_ok_and(|libraries| only_counts(&libraries))
+}
+
+/// Cachegrind, callgrind and lackey follow instructions, and have no library of their own to replace `malloc`.
+fn only_counts(preloaded: &str) -> bool {
+    let mut tools = preloaded.split("vgpreload_").skip(1).peekable();
+    tools.peek().is_some() && tools.all(|rest| rest.starts_with("core"))
 }
 
 /// The answer to a request without arguments; 0 outside.
@@ -57,7 +63,17 @@ mod tests {
 
     #[test]
     fn a_preloaded_checker_is_seen() {
-        let preloaded = std::env::var("LD_PRELOAD").is_ok_and(|libraries| libraries.contains("vgpreload"));
+        let preloaded = std::env::var("LD_PRELOAD")
+            .is_ok_and(|libraries| libraries.contains("vgpreload") && !only_counts(&libraries));
         assert_eq!(is_present(), preloaded);
+    }
+
+    #[test]
+    fn who_only_counts_is_told_by_its_libraries() {
+        assert!(only_counts("/usr/libexec/valgrind/vgpreload_core-amd64-linux.so"));
+        assert!(!only_counts(
+            "/v/vgpreload_core-amd64-linux.so:/v/vgpreload_memcheck-amd64-linux.so"
+        ));
+        assert!(!only_counts("/lib/libother.so") && !only_counts(""));
     }
 }

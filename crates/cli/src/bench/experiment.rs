@@ -240,11 +240,15 @@ impl Experiment {
 /// Of each kind of cell the first, and the last that is not large.
 fn few(cells: &[String]) -> Vec<String> {
     const LARGE: u64 = 256 << 10;
-    let split = |cell: &str| -> (String, u64) {
+    // What is no number comes after all numbers, in its order.
+    let split = |(at, cell): (usize, &String)| -> (String, u64) {
         let (kind, size) = cell.rsplit_once(':').unwrap_or(("", cell));
-        (kind.to_owned(), size.parse().unwrap_or(0))
+        (
+            kind.to_owned(),
+            size.parse().unwrap_or(u64::MAX - cells.len() as u64 + at as u64),
+        )
     };
-    let cells: Vec<_> = cells.iter().map(|cell| (cell, split(cell))).collect();
+    let cells: Vec<_> = cells.iter().zip(cells.iter().enumerate().map(split)).collect();
     let chosen = cells.iter().filter(|(_, (kind, size))| {
         let sizes = || {
             let of_kind = cells.iter().filter(|(_, (other, _))| other == kind);
@@ -264,6 +268,7 @@ mod tests {
         let cells = ["a:1", "a:2", "a:4096", "a:4194304", "b:8"].map(str::to_owned);
         assert_eq!(few(&cells), ["a:1", "a:4096", "b:8"]);
         assert_eq!(few(&["1048576".to_owned(), "4194304".to_owned()]), ["1048576"]);
+        assert_eq!(few(&["ft:S", "ft:A", "is:S"].map(str::to_owned)), ["ft:S", "is:S"]);
         assert!(few(&[]).is_empty());
     }
 }

@@ -142,7 +142,7 @@ fn wait_patiently<T: Send>(
     }
     inside.engine().meeting = (None, None);
     let crowded = boot::is_oversubscribed();
-    let mut patience = WaitLimits::default();
+    let mut patience = WaitLimits::new(inside.engine().channels.has_network());
     let mut showing = Showing::default();
     let mut attending = Attending::begin();
     let mut rounds = 0_u32;

@@ -166,13 +166,34 @@ pub(crate) enum Next {
 pub(crate) struct WaitLimits {
     looks: u32,
     since: Option<Duration>,
+    /// Looks go to the network, too.
+    over_network: bool,
 }
 
 impl WaitLimits {
+    /// `over_network`: looks go to the network, too. Each is a system call then, beside which giving way costs little; and whoever sends
+    /// may need this CPU without being a rank of this node (docs/decisions/0084).
+    pub fn new(over_network: bool) -> Self {
+        Self {
+            over_network,
+            ..Self::default()
+        }
+    }
+
     /// Something has moved.
     #[inline]
     pub fn renew(&mut self) {
-        *self = Self::default();
+        *self = Self::new(self.over_network);
+    }
+
+    /// Spin, or where that is dear give way.
+    #[inline]
+    fn look(&self) -> Next {
+        if self.over_network && self.looks >= LOOKS_CROWDED {
+            counters::YIELDS.add(1);
+            return Next::Yield;
+        }
+        Next::Look
     }
 
     /// Nothing has moved. `crowded`: there are more threads that want a CPU than CPUs; `at_work`: has the awaited rank got one?
@@ -186,7 +207,7 @@ impl WaitLimits {
             }
             self.looks = LOOKS_CROWDED;
         } else if !self.looks.is_multiple_of(LOOKS) {
-            return Next::Look;
+            return self.look();
         }
         let now = clock::now();
         let idle = now - *self.since.get_or_insert(now);
@@ -197,7 +218,7 @@ impl WaitLimits {
         });
         if idle < habits.spin {
             counters::SPINS.add(1);
-            Next::Look
+            self.look()
         } else if idle < habits.sleep_after {
             counters::YIELDS.add(1);
             Next::Yield
@@ -269,6 +290,17 @@ mod tests {
         assert_eq!(looks(&mut patience, true), LOOKS_AT_WORK - LOOKS_CROWDED);
         patience.renew();
         assert_eq!(looks(&mut patience, true), LOOKS_AT_WORK);
+    }
+
+    #[test]
+    fn who_looks_at_the_network_gives_way_soon() {
+        let mut patience = WaitLimits::new(true);
+        for _ in 0..2 {
+            let looks = (1..).find(|_| !matches!(patience.lose(false, || false), Next::Look));
+            assert_eq!(looks, Some(LOOKS_CROWDED));
+            assert!(matches!(patience.lose(false, || false), Next::Yield));
+            patience.renew();
+        }
     }
 
     #[test]

@@ -181,7 +181,7 @@ fn bell(inside: &mut Entered) -> &'static Doorbell {
 /// Wait until `look` sees what it looks for. Blocks.
 #[inline(never)]
 pub(crate) fn wait(inside: &mut Entered, look: Look<'_>) {
-    let mut patience = WaitLimits::default();
+    let mut patience = WaitLimits::new(inside.engine().channels.has_network());
     inside.engine().meeting = (None, None);
     let mut showing = Showing::default();
     loop {

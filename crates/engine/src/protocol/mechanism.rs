@@ -256,6 +256,11 @@ fn forced() -> Option<&'static Choice> {
     })
 }
 
+/// What moves the bytes of large messages, and which side, if the user says so. The module (`kmod`) copies as `cma` does.
+pub(crate) fn named() -> Option<(&'static str, Sides)> {
+    forced().map(|choice| (choice.mechanism, choice.sides))
+}
+
 /// Has the user said so?
 fn is_named(name: &str) -> bool {
     forced().is_some_and(|choice| choice.name == name)

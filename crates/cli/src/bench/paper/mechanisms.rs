@@ -1,9 +1,10 @@
 //! What the papers about mechanisms have in common: the same program, told to use one mechanism after the other.
 
 use crate::bench::catalogue::by_size;
-use crate::bench::experiment::{Experiment, Groups, ISTHMUS, Run, Way};
+use crate::bench::experiment::{Experiment, Groups, ISTHMUS, Rows, Run, Value, Way};
 use crate::bench::quantity::Quantity;
 use crate::bench::size;
+use crate::show;
 
 const fn way(name: &'static str, environment: &'static [(&'static str, &'static str)]) -> Way {
     Way { name, environment }
@@ -72,4 +73,69 @@ pub fn by_way(
         ways: ways.to_vec(),
         ..by_size(name, name, program)
     }
+}
+
+const KERNELS: [&str; 4] = ["ft", "is", "cg", "mg"];
+const CLASSES: &str = "SWAB";
+
+/// Kernels of NAS (bench/nas.c) on 2 ranks, in these classes.
+pub fn nas(name: &str, ways: &[Way], classes: &str, launches: u32) -> Experiment {
+    let cells = KERNELS
+        .iter()
+        .flat_map(|kernel| classes.chars().map(move |class| format!("{kernel}:{class}")))
+        .collect();
+    Experiment {
+        title: "time of a kernel, whose result is the published one".to_owned(),
+        rows: Rows {
+            heading: "kernel",
+            field: "row",
+            label: |row| {
+                let kernel = KERNELS.get(row as usize / CLASSES.len()).unwrap_or(&"?");
+                let class = CLASSES.chars().nth(row as usize % CLASSES.len()).unwrap_or('?');
+                format!("{kernel} {class}")
+            },
+        },
+        value: Value::Field("ms"),
+        launches,
+        ..of_cells(by_way(name, "nas", Quantity::Cost("ms"), ways, (2, "", "1")), cells)
+    }
+}
+
+/// Lines that all ranks together miss in an operation, by a simulator (bench/misses.c).
+pub fn misses(name: &str, ranks: u32, cells: &str) -> Experiment {
+    /// One copy in user space.
+    const SINGLE: Way = way("single copy", &[("ISTHMUS_MECHANISM", "mapped"), EAGER]);
+    let cells = cells.split(',').map(str::to_owned).collect();
+    let mut experiment = Experiment {
+        title: "lines missed in the last-level cache per operation, by all ranks".to_owned(),
+        rows: Rows {
+            heading: "operation",
+            field: "row",
+            label: |row| {
+                let operation = if row >> 32 == 0 { "ping-pong" } else { "all-to-all" };
+                format!("{operation} {}", show::bytes(row & 0xffff_ffff))
+            },
+        },
+        value: Value::Field("misses"),
+        launches: 1,
+        ..of_cells(
+            by_way(
+                name,
+                "misses",
+                Quantity::Cost("lines"),
+                &[RING, SINGLE],
+                (ranks, "", "1"),
+            ),
+            cells,
+        )
+    };
+    experiment.runs[1].options.push("--alloc".to_owned());
+    experiment
+}
+
+fn of_cells(mut experiment: Experiment, cells: Vec<String>) -> Experiment {
+    for run in &mut experiment.runs {
+        run.cells.clone_from(&cells);
+    }
+    experiment
 }

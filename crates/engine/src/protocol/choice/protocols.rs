@@ -12,6 +12,7 @@ use isthmus_transfer::stream::Kind;
 
 use crate::protocol::choice::facts::Facts;
 use crate::protocol::choice::select;
+use crate::protocol::mechanism::{self, Sides};
 use crate::protocol::send::MAPPED_FROM;
 use crate::protocol::single_copy::SHARED_FROM;
 
@@ -32,6 +33,10 @@ pub enum Taken {
     OfMappedMemory,
     /// If `ISTHMUS_MECHANISM` names it.
     IfNamed,
+    /// `ISTHMUS_MECHANISM` names it.
+    Named,
+    /// If what `ISTHMUS_MECHANISM` names is refused.
+    IfNamedIsRefused,
     /// Another one is better here.
     Never,
 }
@@ -47,6 +52,8 @@ impl Taken {
             Self::Unhelped => "without help",
             Self::OfMappedMemory => "of MPI_Alloc_mem",
             Self::IfNamed => "if named",
+            Self::Named => "yes, it is named",
+            Self::IfNamedIsRefused => "if the named one is refused",
             Self::Never => "no",
         }
     }
@@ -106,7 +113,7 @@ pub static PROTOCOLS: &[Protocol] = &[
         cost: |facts, bytes| through_ring(facts, bytes) + 2 * RECORD,
     },
     Protocol {
-        name: "rendezvous, pull",
+        name: PULL,
         mechanism: "cma",
         how: "announced, pulled by the receiver",
         needs_two_cpus: false,
@@ -121,7 +128,7 @@ pub static PROTOCOLS: &[Protocol] = &[
         cost: |facts, bytes| 2 * RECORD + (facts.prices.single_copy)(bytes),
     },
     Protocol {
-        name: "rendezvous, both ends",
+        name: BOTH,
         mechanism: "cma",
         how: "announced, pulled by the receiver and pushed by the sender from the other end",
         needs_two_cpus: true,
@@ -131,6 +138,14 @@ pub static PROTOCOLS: &[Protocol] = &[
             (bytes >= SHARED_FROM && may_be_single(facts, bytes)).then(taken)
         },
         cost: |facts, bytes| 3 * RECORD + (facts.prices.single_copy)(bytes / 2),
+    },
+    Protocol {
+        name: PUSH,
+        mechanism: "cma",
+        how: "announced, pushed by the sender",
+        needs_two_cpus: false,
+        applies: |facts, bytes| if_named(facts, bytes).filter(|_| facts.single_copies),
+        cost: |facts, bytes| 2 * RECORD + (facts.prices.single_copy)(bytes),
     },
     Protocol {
         name: "rendezvous, mapped",
@@ -166,6 +181,10 @@ pub static PROTOCOLS: &[Protocol] = &[
     },
 ];
 
+const PULL: &str = "rendezvous, pull";
+const PUSH: &str = "rendezvous, push";
+const BOTH: &str = "rendezvous, both ends";
+
 fn is_eager(facts: &Facts, bytes: u64) -> bool {
     bytes <= facts.eager_limit()
 }
@@ -198,7 +217,29 @@ pub struct Open {
 /// mapped way is there for messages in memory from `MPI_Alloc_mem`. Takes some 200 us at first use, for the probes.
 pub fn for_message(bytes: u64, cma: bool) -> Vec<Open> {
     let ranks = crate::membership::boot::world().map_or(1, |world| world.size);
-    open(&Facts::gather(ranks, cma), bytes)
+    let mut protocols = open(&Facts::gather(ranks, cma), bytes);
+    if let Some((mechanism, sides)) = mechanism::named() {
+        let announced = protocols.iter_mut().filter(|open| open.protocol.name != "eager");
+        announced.for_each(|open| open.taken = once_named(open.protocol, mechanism, sides));
+    }
+    protocols
+}
+
+/// When an announced message takes this protocol if the user names that mechanism.
+fn once_named(protocol: &Protocol, mechanism: &str, sides: Sides) -> Taken {
+    let by_these = match sides {
+        Sides::Any => protocol.name != PUSH,
+        Sides::Receiver => protocol.name == PULL,
+        Sides::Sender => protocol.name == PUSH,
+        Sides::Both => protocol.name == BOTH,
+    };
+    match protocol.mechanism == mechanism {
+        // Either side may copy: both do where they have a CPU each.
+        true if by_these && protocol.name == PULL && sides == Sides::Any => Taken::Unhelped,
+        true if by_these => Taken::Named,
+        false if protocol.mechanism == "ring" => Taken::IfNamedIsRefused,
+        _ => Taken::Never,
+    }
 }
 
 fn open(facts: &Facts, bytes: u64) -> Vec<Open> {
@@ -354,6 +395,22 @@ mod tests {
     }
 
     #[test]
+    fn what_is_named_is_taken() {
+        let taken = |mechanism, sides| -> Vec<&str> {
+            let named = |protocol: &&Protocol| once_named(protocol, mechanism, sides) == Taken::Named;
+            PROTOCOLS.iter().filter(named).map(|protocol| protocol.name).collect()
+        };
+        assert_eq!(taken("cma", Sides::Receiver), [PULL]);
+        assert_eq!(taken("cma", Sides::Sender), [PUSH]);
+        assert_eq!(taken("cma", Sides::Both), [BOTH]);
+        assert_eq!(taken("cma", Sides::Any), [BOTH]);
+        assert_eq!(taken("vmsplice", Sides::Any), ["rendezvous, vmsplice"]);
+        let ring = PROTOCOLS.iter().find(|protocol| protocol.name == "rendezvous, ring");
+        let ring = ring.map(|ring| once_named(ring, "loopback", Sides::Any));
+        assert_eq!(ring, Some(Taken::IfNamedIsRefused));
+    }
+
+    #[test]
     fn what_is_closed_is_not_offered() {
         let names = |bytes, cma| -> Vec<&str> {
             let protocols = for_message(bytes, cma);
@@ -362,7 +419,7 @@ mod tests {
         };
         assert_eq!(names(8, true), ["ring"]);
         assert!(!names(64 << 20, false).contains(&"cma"));
-        assert_eq!(names(64 << 20, true).iter().filter(|name| **name == "cma").count(), 2);
+        assert_eq!(names(64 << 20, true).iter().filter(|name| **name == "cma").count(), 3);
         assert!(names(64 << 20, true).contains(&"mapped"));
         for stream in ["vmsplice", "writev", "loopback"] {
             assert!(names(64 << 20, false).contains(&stream) && !names(1 << 10, false).contains(&stream));
