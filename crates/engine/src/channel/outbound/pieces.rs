@@ -47,6 +47,7 @@ pub(super) fn piece(copying: Copying, total: usize, rest: usize) -> usize {
 }
 
 /// The time since then; at least one.
+#[inline]
 pub(super) fn ticks_since(began: u64) -> u32 {
     clock::ticks().wrapping_sub(began).clamp(1, u64::from(u32::MAX)) as u32
 }
@@ -73,6 +74,7 @@ impl Payload {
 ///
 /// # Safety
 /// As for [`Buffer::read`].
+#[inline]
 pub(super) unsafe fn write_piece(copying: Copying, piece: Payload, to: *mut u8) {
     let Payload { buffer, from, length } = piece;
     match buffer.row() {
