@@ -100,8 +100,14 @@ unsafe fn row(
     };
     // SAFETY: the caller's promise; the target's elements are checked against the window.
     unsafe {
-        win.flow
-            .combine_row(&place.target, at, operand.cast(), result.cast(), count as usize, combine)?;
+        win.flow.combine_row(
+            &place.target,
+            at,
+            operand.cast(),
+            result.cast(),
+            count as usize,
+            combine,
+        )?;
     }
     Ok(true)
 }
