@@ -10,6 +10,8 @@ extern void armci_read_strided(void *ptr, int stride_levels, int stride_arr[], i
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
+    // Twice is as good as once.
+    ARMCI_Init();
     ARMCI_Init();
     int array[4][6][8], back[4][6][8] = {{{0}}}, packed[3 * 4 * 5], bad = 0;
     for (int i = 0; i < 4 * 6 * 8; i++)
@@ -27,6 +29,8 @@ int main(int argc, char **argv)
             }
     if (bad)
         fprintf(stderr, "%d elements are wrong\n", bad);
+    ARMCI_Finalize();
+    bad += ARMCI_Initialized() != 0;
     ARMCI_Finalize();
     MPI_Finalize();
     return bad != 0;
