@@ -104,6 +104,7 @@ const HOUSES: &[House] = &[
             &["allgather", "alltoall", "barrier", "reduce_scatter", "scan"],
             &["allreduce"],
             &["calls"],
+            &["symmetric"],
         ],
         upward: &[("link", "shared"), ("team", "shared")],
     },

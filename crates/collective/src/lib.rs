@@ -31,6 +31,7 @@
 //! | `link`, `memory`, `root`, `layout`, `part` | what an algorithm sees |
 //! | `call`, `lane`, `calls` | blocking calls by messages; those for other models than MPI |
 //! | `shared` | boards: memory that the ranks of a node share, and calls through it |
+//! | `symmetric` | collectives of members that map each other's memory: OpenSHMEM's |
 //! | `schedule`, `immediate`, `task`, `polling` | calls that go on later |
 //! | `select`, `traits` | which algorithm it is: lists, users' rules, explanations |
 //! | `allgather` ... `scatter` | a file for each algorithm; `reduction`: what some of them share |
@@ -61,6 +62,7 @@ pub mod scatter;
 mod schedule;
 pub mod select;
 mod shared;
+pub mod symmetric;
 mod task;
 mod team;
 mod traits;

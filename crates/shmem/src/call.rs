@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use isthmus_collective::symmetric::Caller;
 use isthmus_engine::{State, abort, state, world};
 
 /// The C function that the program called.
@@ -19,12 +20,18 @@ impl Call {
         };
         abort(1, &line)
     }
+}
 
-    /// What differs between PEs that make the same call must not differ in its name.
-    pub fn hash(self) -> u64 {
-        // FNV-1a.
-        let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        self.0.bytes().fold(0xcbf2_9ce4_8422_2325, mix)
+impl From<Call> for Caller {
+    #[inline]
+    fn from(call: Call) -> Self {
+        Self::new(call.0, |name, what| Call(name).refuse(what))
+    }
+}
+
+impl From<Caller> for Call {
+    fn from(caller: Caller) -> Self {
+        Self(caller.name())
     }
 }
 

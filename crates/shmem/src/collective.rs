@@ -1,121 +1,216 @@
-//! Collectives (OpenSHMEM 1.6, "Collective Routines"): the members of a team meet, show one another what is short or where what is long
-//! lies, and read it there. Every algorithm here works on a [`Group`], which is a team or, deprecated, an active set.
+//! Collectives (OpenSHMEM 1.6, "Collective Routines"), with the algorithms for symmetric memory of `isthmus_collective`: here are the routines,
+//! on teams and, deprecated, on active sets.
 
 pub mod active_set;
-pub mod alltoall;
-pub mod barrier;
-pub mod broadcast;
-pub mod collect;
-pub mod reduce;
-pub mod scan;
 
 use std::ffi::c_int;
 
-use crate::board::{Board, INLINE, Meeting, Terms, Whom};
+use isthmus_collective::symmetric::{Array, Board, Caller, Combine, Group, Memory};
+
 use crate::call::Call;
 use crate::job::{Job, job};
-use crate::numbers::Element;
+use crate::numbers::{Element, Operation, Reduces, Sum};
+use crate::order;
 use crate::team::TeamHandle;
 
-/// Bytes that a member shows the others instead of letting them look where they lie.
-pub const SHORT: usize = INLINE - 16;
+impl Memory for Job {
+    #[inline]
+    fn name(&self, address: usize, length: usize) -> Option<u64> {
+        self.ranges.name(address, length)
+    }
 
-/// Who takes part in a call.
-#[derive(Clone, Copy)]
-pub struct Group<'a> {
-    job: &'a Job,
-    call: Call,
-    board: &'a Board,
-}
+    #[inline]
+    fn named(&self, name: u64, length: usize, process: u32) -> Option<usize> {
+        self.ranges.named(name, length, process)
+    }
 
-impl Group<'static> {
-    /// The members of a team.
-    fn of_team(call: Call, team: TeamHandle) -> Self {
-        let job = job(call);
-        let board = match team {
-            TeamHandle::WORLD | TeamHandle::SHARED => &job.world,
-            team => team.find(call).board(job),
-        };
-        Self { job, call, board }
+    fn refuse(&self, caller: Caller, argument: &str, address: usize, length: usize) -> ! {
+        self.ranges.refuse(caller.into(), argument, address, length, self.me)
     }
 }
 
-impl<'a> Group<'a> {
-    fn size(&self) -> usize {
-        self.board.size()
-    }
+/// Who takes part: the members of a team.
+fn of_team(call: Call, team: TeamHandle) -> Group<'static> {
+    let job = job(call);
+    let board = match team {
+        TeamHandle::WORLD | TeamHandle::SHARED => &job.world,
+        team => team.find(call).board(job),
+    };
+    of_board(job, call, board)
+}
 
-    fn me(&self) -> usize {
-        self.board.me()
-    }
-
-    /// Meet: all must pass the same value of an argument.
-    fn meet(&self, argument: (&'static str, u64), words: &[u64], data: &[u8]) -> Meeting<'a> {
-        let terms = Terms::new(self.call, argument);
-        self.board.meet(self.job, terms, words, data)
-    }
-
-    /// As [`meet`](Self::meet), but with a root, and wait for these only.
-    fn meet_some(
-        &self,
-        argument: (&'static str, u64),
-        root: usize,
-        words: &[u64],
-        data: &[u8],
-        whom: Whom,
-    ) -> Meeting<'a> {
-        let terms = Terms {
-            root: Some(root),
-            ..Terms::new(self.call, argument)
-        };
-        self.board.meet_some(self.job, terms, words, data, whom)
-    }
-
-    /// What everybody calls this array of ours; one of no elements may lie anywhere. One that is not symmetric ends the job.
-    fn name<T>(&self, argument: &str, array: *const T, count: usize) -> u64 {
-        let length = count.saturating_mul(size_of::<T>());
-        match self.job.ranges.name(array.addr(), length) {
-            Some(name) => name,
-            None if length == 0 => 0,
-            None => self
-                .job
-                .ranges
-                .refuse(self.call, argument, array.addr(), length, self.job.me),
-        }
-    }
-
-    /// Where the array of a member is that it calls so.
-    fn array_of<T>(&self, member: usize, name: u64, count: usize) -> *const T {
-        let pe = self.board.members()[member];
-        let found = self.job.ranges.named(name, count.saturating_mul(size_of::<T>()), pe);
-        match found {
-            Some(address) => std::ptr::with_exposed_provenance(address),
-            None => self.call.refuse(format!(
-                "PE {pe} passes an array that is not as long here: {count} elements"
-            )),
-        }
-    }
-
-    /// A member as an argument.
-    fn member(&self, argument: &str, member: c_int) -> usize {
-        if member.cast_unsigned() as usize >= self.size() {
-            self.call.refuse(format!(
-                "{argument}={member} is not a PE of the team: they are 0 to {}",
-                self.size() - 1
-            ));
-        }
-        member as usize
+fn of_board<'a>(job: &'a Job, call: Call, board: &'a Board) -> Group<'a> {
+    Group {
+        memory: job,
+        caller: call.into(),
+        board,
     }
 }
 
-/// The bytes of an array.
+/// A member as an argument.
+fn member(group: Group<'_>, argument: &str, member: c_int) -> usize {
+    if member.cast_unsigned() as usize >= group.board.size() {
+        group.caller.refuse(format!(
+            "{argument}={member} is not a PE of the team: they are 0 to {}",
+            group.board.size() - 1
+        ));
+    }
+    member as usize
+}
+
+fn array<T>(source: *const T) -> Array<*const u8> {
+    Array::new(source.cast(), size_of::<T>())
+}
+
+fn combine<T: Reduces, O: Operation>() -> Combine {
+    let kernel = isthmus_datatype::op::find_for(O::OP, T::KIND);
+    Combine {
+        width: size_of::<T>(),
+        kernel: kernel.expect("the table has operations for types that have them"),
+    }
+}
+
+/// `shmem_barrier_all`: with the completion of everything before. Blocks until all PEs have come.
 ///
 /// # Safety
-/// It must have as many elements, and nobody may write to them meanwhile.
-unsafe fn bytes<'a, T: Element>(array: *const T, count: usize) -> &'a [u8] {
-    if count == 0 {
-        return &[];
+/// None is needed.
+pub unsafe fn barrier_all(call: Call) {
+    order::complete();
+    of_team(call, TeamHandle::WORLD).sync();
+}
+
+/// `shmem_sync_all`. Blocks until all PEs have come.
+///
+/// # Safety
+/// None is needed.
+pub unsafe fn sync_all(call: Call) {
+    of_team(call, TeamHandle::WORLD).sync();
+}
+
+/// `shmem_team_sync`. Blocks until all members have come.
+///
+/// # Safety
+/// None is needed.
+pub unsafe fn team_sync(call: Call, team: TeamHandle) -> c_int {
+    of_team(call, team).sync();
+    0
+}
+
+/// `shmem_broadcast`: the root's `dest` gets it too. Blocks.
+///
+/// # Safety
+/// The root's `source` must have `nelems` elements.
+pub unsafe fn broadcast<T: Element>(
+    call: Call,
+    team: TeamHandle,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    root: c_int,
+) -> c_int {
+    let group = of_team(call, team);
+    let root = member(group, "PE_root", root);
+    // SAFETY: the caller's promise.
+    unsafe { group.broadcast(dest.cast(), array(source), nelems, root, true) };
+    0
+}
+
+/// `shmem_collect`: each member gives as much as it likes. Blocks.
+///
+/// # Safety
+/// `source` must have `nelems` elements, and `dest` room for those of all.
+pub unsafe fn collect<T: Element>(
+    call: Call,
+    team: TeamHandle,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { of_team(call, team).collect(dest.cast(), array(source), nelems, false) };
+    0
+}
+
+/// `shmem_fcollect`: each member gives as much. Blocks.
+///
+/// # Safety
+/// As for [`collect`].
+pub unsafe fn fcollect<T: Element>(
+    call: Call,
+    team: TeamHandle,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { of_team(call, team).collect(dest.cast(), array(source), nelems, true) };
+    0
+}
+
+/// `shmem_alltoall`. Blocks.
+///
+/// # Safety
+/// `source` must have `nelems` elements for each member, and `dest` room for as many.
+pub unsafe fn alltoall<T: Element>(
+    call: Call,
+    team: TeamHandle,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { of_team(call, team).alltoall(dest.cast(), array(source), (1, 1), nelems) };
+    0
+}
+
+/// `shmem_alltoalls`: elements a stride apart. Blocks.
+///
+/// # Safety
+/// As for [`alltoall`], with strides.
+pub unsafe fn alltoalls<T: Element>(
+    call: Call,
+    team: TeamHandle,
+    dest: *mut T,
+    source: *const T,
+    dst: isize,
+    sst: isize,
+    nelems: usize,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { of_team(call, team).alltoall(dest.cast(), array(source), (dst, sst), nelems) };
+    0
+}
+
+/// `shmem_sum_reduce` and its siblings; `dest` may be `source`. Blocks.
+///
+/// # Safety
+/// Both must have `nreduce` elements.
+pub unsafe fn reduce<T: Reduces, O: Operation>(
+    call: Call,
+    team: TeamHandle,
+    dest: *mut T,
+    source: *const T,
+    nreduce: usize,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { of_team(call, team).reduce(combine::<T, O>(), dest.cast(), source.cast(), nreduce) };
+    0
+}
+
+/// `shmem_sum_inscan`, `shmem_sum_exscan`; `dest` may be `source`. Blocks.
+///
+/// # Safety
+/// Both must have `nelems` elements.
+pub unsafe fn scan<T: Reduces, const INCLUSIVE: bool>(
+    call: Call,
+    team: TeamHandle,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        of_team(call, team).scan(combine::<T, Sum>(), dest.cast(), source.cast(), nelems, INCLUSIVE);
     }
-    // SAFETY: the caller's promise; any bytes will do.
-    unsafe { std::slice::from_raw_parts(array.cast(), count * size_of::<T>()) }
+    0
 }

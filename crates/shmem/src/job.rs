@@ -4,10 +4,10 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use isthmus_collective::symmetric::{Board, Meeting, Terms, bytes_for};
 use isthmus_engine::symmetric::{self, Bells, Piece, size};
 use isthmus_engine::{Peer, enter, world};
 
-use crate::board::{self, Board, Meeting, Terms};
 use crate::call::Call;
 use crate::memory::heap::Heap;
 use crate::memory::statics::{self, Moved};
@@ -116,13 +116,13 @@ impl Job {
         }
         let bells = enter().bells();
         let marks_bytes = u64::from(size) * size_of::<Mark>() as u64;
-        let shared = symmetric::named(WORLD, marks_bytes + board::bytes_for(size as usize));
+        let shared = symmetric::named(WORLD, marks_bytes + bytes_for(size as usize));
         let shared = or_refuse(call, shared);
         // SAFETY: the cells follow the marks.
         let cells = unsafe { shared.add(marks_bytes as usize) };
         let everyone: Box<[u32]> = (0..size).collect();
-        let meeting_place = Board::new(cells, everyone.clone(), me as usize, 0);
-        // Meetings need a job to ring bells; this one is completed below.
+        let meeting_place = Board::new(cells, bells, everyone.clone(), me as usize, 0);
+        // It is completed below.
         let mut job = Self {
             me,
             size,
@@ -178,19 +178,19 @@ impl Job {
                 self.size
             ));
         }
-        let terms = Terms::new(call, ("SHMEM_SYMMETRIC_SIZE", length));
-        self.world.meet(self, terms, &[], &[]);
+        let terms = Terms::new(call.into(), ("SHMEM_SYMMETRIC_SIZE", length));
+        self.world.meet(terms, &[], &[]);
         length
     }
 
     /// The same free addresses in all processes.
     fn agree_on_address(&self, call: Call, piece: Piece) -> usize {
-        let terms = Terms::new(call, ("attempt", 0));
+        let terms = Terms::new(call.into(), ("attempt", 0));
         for attempt in 0..ADDRESSES {
             let address = FIRST_ADDRESS + attempt * BETWEEN_ADDRESSES;
             let at = NonNull::new(std::ptr::with_exposed_provenance_mut(address)).expect("not zero");
             let free = symmetric::reserve_addresses(at, piece.length());
-            let meeting = self.world.meet(self, terms, &[u64::from(free)], &[]);
+            let meeting = self.world.meet(terms, &[u64::from(free)], &[]);
             if (0..self.world.size()).all(|member| meeting.word(member, 0) == 1) {
                 // SAFETY: the addresses were kept just now.
                 or_refuse(call, unsafe { piece.map_at(at) });
@@ -227,8 +227,8 @@ impl Job {
             count: count as u64,
         };
         let words = [card.heap, card.statics, card.count];
-        let terms = Terms::new(call, ("table", 0));
-        let meeting = self.world.meet(self, terms, &words, &[]);
+        let terms = Terms::new(call.into(), ("table", 0));
+        let meeting = self.world.meet(terms, &words, &[]);
         let cards: Vec<Card> = (0..self.world.size()).map(|member| card_of(meeting, member)).collect();
         let address = |place: u64, length: u64| symmetric::at(place, length).map(|at| at.as_ptr().expose_provenance());
         let heap = Range::new(
@@ -253,7 +253,7 @@ impl Job {
             };
             moved.iter().map(range).collect()
         });
-        self.world.meet(self, terms, &[], &[]);
+        self.world.meet(terms, &[], &[]);
         Ranges::new(heap, ranges)
     }
 

@@ -5,13 +5,12 @@
 //! PE's memory is displaced by (`memory/symmetric.rs`); the rest is a copy, a store or one instruction of the CPU. Nothing enters the
 //! engine but waits.
 //!
-//! Where the PEs meet (`board.rs`), each has cells in memory that all find by name: collectives are flags in these and loads from
-//! the others' memory.
+//! Collectives are `isthmus_collective::symmetric`: the PEs meet in cells of memory that all find by name, and load from each other's
+//! memory.
 #![allow(unsafe_code)] // C calls these functions with pointers, and all memory is shared; each site argues its case.
 #![allow(clippy::too_many_arguments)] // As the specification has them.
 
 mod atomic;
-mod board;
 mod cache;
 mod call;
 mod collective;

@@ -1,4 +1,4 @@
-/* What only C can say: functions that pass a long double by value, loops over long doubles, and variable arguments. */
+/* What only C can say: functions that pass a long double by value, and variable arguments. */
 
 #include <stddef.h>
 
@@ -39,15 +39,3 @@ void isthmus_openshmem_shmem_pcontrol(int level, ...)
 {
     (void) level;
 }
-
-#define LOOP(name, expression)                                                          \
-    void isthmus_shmem_long_double_##name(const long double *from, long double *to)     \
-    {                                                                                   \
-        long double a = *to, b = *from;                                                 \
-        *to = (expression);                                                             \
-    }
-
-LOOP(sum, a + b)
-LOOP(prod, a * b)
-LOOP(min, b < a ? b : a)
-LOOP(max, b > a ? b : a)

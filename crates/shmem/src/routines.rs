@@ -3,12 +3,9 @@
 pub use crate::atomic::*;
 pub use crate::cache::*;
 pub use crate::collective::active_set::*;
-pub use crate::collective::alltoall::*;
-pub use crate::collective::barrier::*;
-pub use crate::collective::broadcast::*;
-pub use crate::collective::collect::*;
-pub use crate::collective::reduce::*;
-pub use crate::collective::scan::*;
+pub use crate::collective::{
+    alltoall, alltoalls, barrier_all, broadcast, collect, fcollect, reduce, scan, sync_all, team_sync,
+};
 pub use crate::context::*;
 pub use crate::lock::*;
 pub use crate::memory::routines::*;

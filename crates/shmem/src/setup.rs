@@ -3,10 +3,10 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use isthmus_collective::symmetric::Terms;
 use isthmus_engine::{State, abort, state};
 use isthmus_os::process;
 
-use crate::board::Terms;
 use crate::call::Call;
 use crate::context;
 use crate::job::{self, Job, job};
@@ -113,8 +113,8 @@ fn grant(requested: c_int) -> c_int {
 }
 
 fn meet(call: Call, job: &Job) {
-    let terms = Terms::new(call, ("", 0));
-    job.world.meet(job, terms, &[], &[]);
+    let terms = Terms::new(call.into(), ("", 0));
+    job.world.meet(terms, &[], &[]);
 }
 
 /// `shmem_finalize`: a barrier; the last one ends the library. Blocks until all PEs have come.

@@ -3,9 +3,9 @@
 use std::ffi::{c_int, c_long};
 use std::sync::{Mutex, PoisonError};
 
+use isthmus_collective::symmetric::{Board, Terms, bytes_for};
 use isthmus_engine::symmetric;
 
-use crate::board::{Board, Terms};
 use crate::call::Call;
 use crate::context;
 use crate::handle::Table;
@@ -335,15 +335,15 @@ fn split(
     };
     let (key, step) = memory.unwrap_or_default();
     let words = [u64::from(memory.is_some()), key, step];
-    let terms = Terms::new(call, argument);
-    let meeting = parent.board(job).meet(job, terms, &words, &[]);
+    let terms = Terms::new(call.into(), argument);
+    let meeting = parent.board(job).meet(terms, &words, &[]);
     if !(0..parent.size()).all(|member| meeting.word(member, 0) == 1) {
         return Err(());
     }
     let made = ours.zip(place).map(|(members, place)| {
         let (key, step) = (meeting.word(members[0], 1), meeting.word(members[0], 2));
         let all: Box<[u32]> = members.iter().map(|&member| parent.members[member]).collect();
-        let board = Board::named(key, all.clone(), place, step).ok()?;
+        let board = Board::named(key, job.bells, all.clone(), place, step).ok()?;
         let team = Team {
             members: all,
             me: place,
@@ -358,7 +358,7 @@ fn split(
         Some(handle) => handle,
     };
     let well = u64::from(handle.is_some());
-    let meeting = parent.board(job).meet(job, terms, &[well], &[]);
+    let meeting = parent.board(job).meet(terms, &[well], &[]);
     match handle {
         Some(handle) if (0..parent.size()).all(|member| meeting.word(member, 0) == 1) => Ok(handle),
         Some(handle) => {
@@ -377,7 +377,7 @@ fn memory_for(members: usize) -> Option<(u64, u64)> {
         return Some((key, step));
     }
     let key = OF_TEAM | symmetric::unique_number().ok()?;
-    symmetric::named(key, crate::board::bytes_for(members)).ok()?;
+    symmetric::named(key, bytes_for(members)).ok()?;
     Some((key, 0))
 }
 
@@ -395,10 +395,10 @@ pub unsafe fn team_destroy(call: Call, team: TeamHandle) {
     let job = job(call);
     let found = team.find(call);
     order::complete();
-    let terms = Terms::new(call, ("", 0));
+    let terms = Terms::new(call.into(), ("", 0));
     // After the second meeting nobody needs what was shown at the first, and nobody shows anything at the second.
-    found.board(job).meet(job, terms, &[], &[]);
-    found.board(job).part(job, terms);
+    found.board(job).meet(terms, &[], &[]);
+    found.board(job).part(terms);
     context::close_of(team);
     if let Some(team) = TEAMS.remove(team.0)
         && let (0, Some(board)) = (team.me, &team.board)

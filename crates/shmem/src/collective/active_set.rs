@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use std::ffi::{c_int, c_long};
 use std::sync::{Mutex, PoisonError};
 
-use super::{Group, alltoall, barrier, broadcast, collect, reduce};
-use crate::board::Board;
+use isthmus_collective::symmetric::{Board, Group};
+
+use super::{array, combine, member, of_board};
 use crate::call::Call;
 use crate::job::job;
-use crate::numbers::{Element, Operation};
+use crate::numbers::{Element, Operation, Reduces};
+use crate::order;
 
 /// In keys of memory: an active set's.
 const OF_SET: u64 = 0x53 << 56;
@@ -44,12 +46,12 @@ fn group(call: Call, start: c_int, log_stride: c_int, size: c_int, p_sync: *cons
                 ));
             };
             let key = OF_SET | (start as u64) << 32 | (log_stride as u64) << 24 | size as u64;
-            match Board::named(key, members, me, 0) {
+            match Board::named(key, job.bells, members, me, 0) {
                 Ok(board) => Box::leak(Box::new(board)),
                 Err(error) => call.refuse(error),
             }
         });
-    Group { job, call, board }
+    of_board(job, call, board)
 }
 
 /// `shmem_barrier`. Blocks.
@@ -57,7 +59,8 @@ fn group(call: Call, start: c_int, log_stride: c_int, size: c_int, p_sync: *cons
 /// # Safety
 /// None is needed.
 pub unsafe fn barrier_set(call: Call, start: c_int, log_stride: c_int, size: c_int, p_sync: *mut c_long) {
-    barrier::of_set(group(call, start, log_stride, size, p_sync), true);
+    order::complete();
+    group(call, start, log_stride, size, p_sync).sync();
 }
 
 /// `shmem_sync`. Blocks.
@@ -65,13 +68,13 @@ pub unsafe fn barrier_set(call: Call, start: c_int, log_stride: c_int, size: c_i
 /// # Safety
 /// None is needed.
 pub unsafe fn sync_set(call: Call, start: c_int, log_stride: c_int, size: c_int, p_sync: *mut c_long) {
-    barrier::of_set(group(call, start, log_stride, size, p_sync), false);
+    group(call, start, log_stride, size, p_sync).sync();
 }
 
 /// `shmem_broadcast32`, `shmem_broadcast64`: the root's `dest` stays as it is. Blocks.
 ///
 /// # Safety
-/// As for [`broadcast::broadcast`].
+/// As for [`super::broadcast`].
 pub unsafe fn broadcast_set<T: Element>(
     call: Call,
     dest: *mut T,
@@ -84,36 +87,37 @@ pub unsafe fn broadcast_set<T: Element>(
     p_sync: *mut c_long,
 ) {
     let group = group(call, start, log_stride, size, p_sync);
+    let root = member(group, "PE_root", root);
     // SAFETY: the caller's promise.
-    unsafe { broadcast::run(group, dest, source, nelems, root, false) };
+    unsafe { group.broadcast(dest.cast(), array(source), nelems, root, false) };
 }
 
 macro_rules! collects {
-    ($($(#[$doc:meta])* $name:ident, |$nelems:ident| $agreed:expr;)*) => { $(
+    ($($(#[$doc:meta])* $name:ident, $is_alike:literal;)*) => { $(
         $(#[$doc])*
         ///
         /// # Safety
-        /// As for [`collect::collect`].
+        /// As for [`super::collect`].
         #[allow(clippy::too_many_arguments)] // As the specification has them.
         pub unsafe fn $name<T: Element>(call: Call, dest: *mut T, source: *const T, nelems: usize, start: c_int, log_stride: c_int, size: c_int, p_sync: *mut c_long) {
-            let $nelems = nelems;
+            let group = group(call, start, log_stride, size, p_sync);
             // SAFETY: the caller's promise.
-            unsafe { collect::run(group(call, start, log_stride, size, p_sync), dest, source, nelems, $agreed) };
+            unsafe { group.collect(dest.cast(), array(source), nelems, $is_alike) };
         }
     )* };
 }
 
 collects! {
     /// `shmem_collect32`, `shmem_collect64`. Blocks.
-    collect_set, |_nelems| ("", 0);
+    collect_set, false;
     /// `shmem_fcollect32`, `shmem_fcollect64`. Blocks.
-    fcollect_set, |nelems| ("nelems", nelems as u64);
+    fcollect_set, true;
 }
 
 /// `shmem_alltoall32`, `shmem_alltoall64`. Blocks.
 ///
 /// # Safety
-/// As for [`alltoall::alltoall`].
+/// As for [`super::alltoall`].
 pub unsafe fn alltoall_set<T: Element>(
     call: Call,
     dest: *mut T,
@@ -126,13 +130,13 @@ pub unsafe fn alltoall_set<T: Element>(
 ) {
     let group = group(call, start, log_stride, size, p_sync);
     // SAFETY: the caller's promise.
-    unsafe { alltoall::run(group, dest, source, (1, 1), nelems) };
+    unsafe { group.alltoall(dest.cast(), array(source), (1, 1), nelems) };
 }
 
 /// `shmem_alltoalls32`, `shmem_alltoalls64`. Blocks.
 ///
 /// # Safety
-/// As for [`alltoall::alltoalls`].
+/// As for [`super::alltoalls`].
 pub unsafe fn alltoalls_set<T: Element>(
     call: Call,
     dest: *mut T,
@@ -147,14 +151,14 @@ pub unsafe fn alltoalls_set<T: Element>(
 ) {
     let group = group(call, start, log_stride, size, p_sync);
     // SAFETY: the caller's promise.
-    unsafe { alltoall::run(group, dest, source, (dst, sst), nelems) };
+    unsafe { group.alltoall(dest.cast(), array(source), (dst, sst), nelems) };
 }
 
 /// `shmem_int_sum_to_all` and its siblings; `pWrk` is not needed. Blocks.
 ///
 /// # Safety
-/// As for [`reduce::reduce`].
-pub unsafe fn reduce_set<T: Element, O: Operation<T>>(
+/// As for [`super::reduce`].
+pub unsafe fn reduce_set<T: Reduces, O: Operation>(
     call: Call,
     dest: *mut T,
     source: *const T,
@@ -170,5 +174,5 @@ pub unsafe fn reduce_set<T: Element, O: Operation<T>>(
     };
     let group = group(call, start, log_stride, size, p_sync);
     // SAFETY: the caller's promise.
-    unsafe { reduce::run::<T, O>(group, dest, source, count) };
+    unsafe { group.reduce(combine::<T, O>(), dest.cast(), source.cast(), count) };
 }

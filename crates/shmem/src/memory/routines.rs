@@ -3,7 +3,8 @@
 
 use std::ffi::{c_long, c_void};
 
-use crate::board::Terms;
+use isthmus_collective::symmetric::Terms;
+
 use crate::call::Call;
 use crate::job::{Job, job};
 use crate::order;
@@ -157,6 +158,8 @@ fn allocate(call: Call, size: usize, alignment: usize, zeroed: bool) -> *mut c_v
 
 /// Meet all PEs, which make the same request. Did it go well everywhere?
 fn meet(job: &Job, call: Call, argument: (&'static str, u64), well: bool) -> bool {
-    let meeting = job.world.meet(job, Terms::new(call, argument), &[u64::from(well)], &[]);
+    let meeting = job
+        .world
+        .meet(Terms::new(call.into(), argument), &[u64::from(well)], &[]);
     (0..job.world.size()).all(|member| meeting.word(member, 0) == 1)
 }

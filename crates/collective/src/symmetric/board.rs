@@ -1,4 +1,4 @@
-//! Where the PEs of a team meet: cells in memory of the job that all its members find by name.
+//! Where the members of a group meet: cells in memory of the job that they all find by name.
 //!
 //! # Layout
 //! [`DEPTH`] cells per member, used in turn:
@@ -22,10 +22,10 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use isthmus_engine::{Peer, is_oversubscribed, symmetric, wait_until};
+use isthmus_engine::symmetric::{self, Bells};
+use isthmus_engine::{Peer, is_oversubscribed, wait_until};
 
-use crate::call::Call;
-use crate::job::Job;
+use super::Caller;
 
 /// Bytes that a member can show the others at a meeting.
 pub const INLINE: usize = 1248;
@@ -51,8 +51,8 @@ pub fn bytes_for(members: usize) -> u64 {
 /// What all members of a meeting must pass alike.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms {
-    /// The routine.
-    pub call: Call,
+    /// The call.
+    pub caller: Caller,
     /// An argument's name, and its value.
     pub argument: (&'static str, u64),
     /// The root, where there is one.
@@ -61,15 +61,15 @@ pub struct Terms {
 
 impl Terms {
     /// Of a routine without a root.
-    pub fn new(call: Call, argument: (&'static str, u64)) -> Self {
+    pub fn new(caller: Caller, argument: (&'static str, u64)) -> Self {
         let root = None;
-        Self { call, argument, root }
+        Self { caller, argument, root }
     }
 
     fn numbers(self) -> [u64; 3] {
         // No team is so large.
         [
-            self.call.hash(),
+            self.caller.identity(),
             self.argument.1,
             self.root.map_or(u64::MAX, |root| root as u64),
         ]
@@ -83,15 +83,19 @@ pub enum Whom {
     All,
     /// One.
     One(usize),
-    /// Nobody: it is there for others. `compares`: with those that have come until its own next meeting, so that of two members that
-    /// both wait for nobody the later one finds out.
-    Nobody { compares: bool },
+    /// Nobody: it is there for others.
+    Nobody {
+        /// With those that have come until its own next meeting, so that of two members that both wait for nobody the later one
+        /// finds out.
+        compares: bool,
+    },
 }
 
 /// The cells, as one member sees them.
 #[derive(Debug)]
 pub struct Board {
     base: NonNull<u8>,
+    bells: Bells,
     members: Box<[u32]>,
     me: usize,
     /// Meetings so far.
@@ -117,9 +121,10 @@ pub struct Meeting<'a> {
 
 impl Board {
     /// The cells at `base`, [`bytes_for`] the members, of which the caller is the `me`-th; they have met `step` times.
-    pub fn new(base: NonNull<u8>, members: Box<[u32]>, me: usize, step: u64) -> Self {
+    pub fn new(base: NonNull<u8>, bells: Bells, members: Box<[u32]>, me: usize, step: u64) -> Self {
         Self {
             base,
+            bells,
             members,
             me,
             step: AtomicU64::new(step),
@@ -130,12 +135,12 @@ impl Board {
     }
 
     /// As [`new`](Self::new), at what the job calls `key`.
-    pub fn named(key: u64, members: Box<[u32]>, me: usize, step: u64) -> isthmus_engine::Result<Self> {
+    pub fn named(key: u64, bells: Bells, members: Box<[u32]>, me: usize, step: u64) -> isthmus_engine::Result<Self> {
         let base = symmetric::named(key, bytes_for(members.len()))?;
-        Ok(Self::new(base, members, me, step))
+        Ok(Self::new(base, bells, members, me, step))
     }
 
-    /// PEs of the world, in the order of the team.
+    /// Processes of the job, in the order of the group.
     pub fn members(&self) -> &[u32] {
         &self.members
     }
@@ -169,20 +174,20 @@ impl Board {
 
     /// Come, show some words and bytes behind them (at most [`INLINE`] bytes together), and wait until everybody has come. Blocks. PEs that
     /// do not agree about the terms end the job.
-    pub fn meet(&self, job: &Job, terms: Terms, words: &[u64], data: &[u8]) -> Meeting<'_> {
-        self.meet_some(job, terms, words, data, Whom::All)
+    pub fn meet(&self, terms: Terms, words: &[u64], data: &[u8]) -> Meeting<'_> {
+        self.meet_some(terms, words, data, Whom::All)
     }
 
     /// As [`meet`](Self::meet), but wait for these only. Blocks.
-    pub fn meet_some(&self, job: &Job, terms: Terms, words: &[u64], data: &[u8], whom: Whom) -> Meeting<'_> {
-        let step = self.come(job, terms, words, data);
+    pub fn meet_some(&self, terms: Terms, words: &[u64], data: &[u8], whom: Whom) -> Meeting<'_> {
+        let step = self.come(terms, words, data);
         match whom {
             Whom::All => {
-                self.await_all(terms.call, step);
+                self.await_all(terms.caller, step);
                 (0..self.members.len()).for_each(|member| self.check(member, step, terms));
             }
             Whom::One(member) => {
-                self.await_one(terms.call, member, step);
+                self.await_one(terms.caller, member, step);
                 self.check(member, step, terms);
             }
             Whom::Nobody { compares } => {
@@ -196,16 +201,16 @@ impl Board {
     }
 
     /// The last meeting: others may write these cells as soon as we have left. Blocks.
-    pub fn part(&self, job: &Job, terms: Terms) {
-        let step = self.come(job, terms, &[], &[]);
-        self.await_all(terms.call, step);
+    pub fn part(&self, terms: Terms) {
+        let step = self.come(terms, &[], &[]);
+        self.await_all(terms.caller, step);
     }
 
     /// Fill our next cell and publish it: the step. Blocks while somebody may still read what it held.
-    fn come(&self, job: &Job, terms: Terms, words: &[u64], data: &[u8]) -> u64 {
+    fn come(&self, terms: Terms, words: &[u64], data: &[u8]) -> u64 {
         let step = self.step.load(Ordering::Relaxed) + 1;
         self.step.store(step, Ordering::Relaxed);
-        self.await_room(terms.call, step);
+        self.await_room(terms.caller, step);
         if self.has_uncompared.load(Ordering::Relaxed) {
             self.compare_late();
         }
@@ -224,10 +229,10 @@ impl Board {
         }
         // SYNC: board
         mine.step.store(step, Ordering::Release);
-        job.bells.order();
+        self.bells.order();
         for (member, &pe) in self.members.iter().enumerate() {
             if member != self.me {
-                job.bells.ring(Peer(pe));
+                self.bells.ring(Peer(pe));
             }
         }
         step
@@ -251,7 +256,7 @@ impl Board {
 
     /// All have come to the meeting behind the one whose cell `step` writes again.
     #[inline]
-    fn await_room(&self, call: Call, step: u64) {
+    fn await_room(&self, caller: Caller, step: u64) {
         let needed = (step + 1).saturating_sub(DEPTH as u64);
         if needed <= self.all_came.load(Ordering::Relaxed) {
             return;
@@ -261,13 +266,13 @@ impl Board {
         if (0..self.members.len()).all(|member| self.has_come(member, latest)) {
             self.all_came.store(latest, Ordering::Relaxed);
         } else {
-            self.await_all(call, needed);
+            self.await_all(caller, needed);
         }
     }
 
-    fn await_all(&self, call: Call, step: u64) {
+    fn await_all(&self, caller: Caller, step: u64) {
         let mut next = 0;
-        self.await_what(call, || {
+        self.await_what(caller, || {
             while next < self.members.len() && self.has_come(next, step) {
                 next += 1;
             }
@@ -276,12 +281,12 @@ impl Board {
         self.all_came.store(step, Ordering::Relaxed);
     }
 
-    fn await_one(&self, call: Call, member: usize, step: u64) {
-        self.await_what(call, || self.has_come(member, step));
+    fn await_one(&self, caller: Caller, member: usize, step: u64) {
+        self.await_what(caller, || self.has_come(member, step));
     }
 
     #[inline(always)]
-    fn await_what(&self, call: Call, mut look: impl FnMut() -> bool + Send) {
+    fn await_what(&self, caller: Caller, mut look: impl FnMut() -> bool + Send) {
         let looks = if is_oversubscribed() { 1 } else { LOOKS };
         for _ in 0..looks {
             if look() {
@@ -290,7 +295,7 @@ impl Board {
             std::hint::spin_loop();
         }
         if let Err(error) = wait_until(|_| look().then_some(())) {
-            call.refuse(error);
+            caller.refuse(error);
         }
     }
 
@@ -316,17 +321,17 @@ impl Board {
         let (name, value) = terms.argument;
         let numbers = terms.numbers();
         if theirs[0] != numbers[0] {
-            terms.call.refuse(format!(
+            terms.caller.refuse(format!(
                 "PE {pe} calls another routine at the same time; all PEs of a team must call the same"
             ));
         }
         if theirs[2] != numbers[2] {
-            terms.call.refuse(format!(
+            terms.caller.refuse(format!(
                 "PE_root={} here and PE_root={} on PE {pe}: all PEs must pass the same",
                 numbers[2], theirs[2]
             ));
         }
-        terms.call.refuse(format!(
+        terms.caller.refuse(format!(
             "{name}={value} here and {name}={} on PE {pe}: all PEs must pass the same",
             theirs[1]
         ))
