@@ -1,6 +1,7 @@
 //! Every algorithm of every collective, in turn: the random checker with algorithms forced, and what is said of rules that
 //! make no sense.
 
+use std::collections::BTreeMap;
 use std::process::{Child, Command};
 use std::time::Duration;
 
@@ -42,26 +43,83 @@ fn forced(checker: Run) -> Result<u64> {
     Ok(count.context("the checker counts")?.parse()?)
 }
 
-/// The checker on so many ranks, with each of the wishes, which must have come true now and then.
-fn check_all(ranks: &[u32], topology: Option<&str>) -> Result<()> {
-    for (number, wish) in wishes()?.iter().enumerate() {
-        let mut times = 0;
-        for ranks in ranks {
-            let mut run = checker(*ranks, 100 * number as u32 + ranks)?.env("ISTHMUS_COLLECTIVES", wish);
-            if let Some(topology) = topology {
-                run = run.env("ISTHMUS_TOPOLOGY", topology);
-            }
-            times += forced(run)?;
-        }
-        assert!(times > 0, "{wish}");
+/// How many calls each rule had, of those that the end of a run says: `allreduce:ring`, 17.
+fn calls_by_rule(said: &str) -> Vec<(String, u64)> {
+    let rule = |line: &str| {
+        let text = line.strip_prefix("isthmus: ISTHMUS_COLLECTIVES: ")?;
+        let (rule, calls) = text.strip_suffix(" calls")?.rsplit_once(": ")?;
+        Some((rule.to_owned(), calls.parse().ok()?))
+    };
+    said.lines().filter_map(rule).collect()
+}
+
+/// Machines that are made up, or the real one, and numbers of ranks.
+type Machines<'a> = &'a [(Option<&'a str>, &'a [u32])];
+
+/// The checker with these rules; what the first rank's calls went by is added to `calls`.
+fn check(rules: &str, topology: Option<&str>, ranks: u32, seed: u32, calls: &mut BTreeMap<String, u64>) -> Result<()> {
+    let mut run = checker(ranks, seed)?
+        .env("ISTHMUS_COLLECTIVES", rules)
+        .env("ISTHMUS_COLLECTIVES_REPORT", "1");
+    if let Some(topology) = topology {
+        run = run.env("ISTHMUS_TOPOLOGY", topology);
+    }
+    for (rule, times) in calls_by_rule(&run.succeed()?.err) {
+        *calls.entry(rule).or_default() += times;
     }
     Ok(())
+}
+
+/// The checker with each of the wishes on each machine. Each algorithm that needs some of `needs` (no matter what, if that is
+/// nothing), and nothing of `missing`, must have done a call.
+fn check_all(machines: Machines<'_>, needs: Traits, missing: Traits) -> Result<()> {
+    let mut calls = BTreeMap::new();
+    for (topology, ranks) in machines {
+        for (number, wish) in wishes()?.iter().enumerate() {
+            for ranks in *ranks {
+                check(wish, *topology, *ranks, 100 * number as u32 + ranks, &mut calls)?;
+            }
+        }
+    }
+    for one in collectives(8, Traits::NONE)? {
+        for algorithm in one.collective.algorithms {
+            let meant = needs == Traits::NONE || algorithm.needs.meets(needs);
+            if meant && !algorithm.needs.meets(missing) {
+                check_alone(
+                    &format!("{}:{}", one.collective.name, algorithm.name),
+                    machines,
+                    &mut calls,
+                )?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// If no call went by this rule, since none that it fits was drawn, more are drawn until one does.
+fn check_alone(rule: &str, machines: Machines<'_>, calls: &mut BTreeMap<String, u64>) -> Result<()> {
+    const TRIES: u32 = 10;
+    for seed in 0..TRIES {
+        if calls.get(rule).is_some_and(|times| *times > 0) {
+            return Ok(());
+        }
+        for (topology, ranks) in machines {
+            let most = ranks.last().context("no number of ranks")?;
+            check(&format!("{rule}?"), *topology, *most, 1000 + seed, calls)?;
+        }
+    }
+    anyhow::bail!("no call went by {rule}")
 }
 
 #[test]
 fn every_algorithm_is_right() -> Result<()> {
     let most = if full() { 17 } else { 9 };
-    check_all(&(1..=most).collect::<Vec<_>>(), None)
+    let ranks: Vec<u32> = (1..=most).collect();
+    check_all(
+        &[(None, &ranks)],
+        Traits::NONE,
+        Traits::NODES | Traits::PLACES | lacking()?,
+    )
 }
 
 #[test]
@@ -71,10 +129,22 @@ fn every_algorithm_is_right_on_several_nodes() -> Result<()> {
     } else {
         &[3, 5, 8]
     };
-    check_all(ranks, Some("2x1x2x2"))?;
-    // Ranks of two nodes take turns; and packages of one node.
-    check_all(&ranks[..2], Some("1.0,0.0,1.1"))?;
-    check_all(&ranks[1..3], Some("2x2x2"))
+    let machines = [
+        (Some("2x1x2x2"), ranks),
+        // Ranks of two nodes take turns; and packages of one node.
+        (Some("1.0,0.0,1.1"), &ranks[..2]),
+        (Some("2x2x2"), &ranks[1..3]),
+    ];
+    check_all(&machines, Traits::NODES | Traits::PLACES, lacking()?)
+}
+
+/// What calls cannot have here: single copies, where the kernel refuses them.
+fn lacking() -> Result<Traits> {
+    let copies = Command::new(command("isthmus"))
+        .args(["info", "--protocols"])
+        .output()?;
+    let text = String::from_utf8_lossy(&copies.stdout).into_owned();
+    Ok(Traits::SINGLE_COPIES.when(!text.contains("cma")))
 }
 
 /// Machines of several units: how they are declared, and a letter for the unit of each rank.

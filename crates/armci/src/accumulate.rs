@@ -94,10 +94,14 @@ macro_rules! float {
 }
 float!(f32 f64);
 
-/// Add `count` elements.
+/// Adds `count` elements: the factor, source, target, count. The pointers must be good for as many elements, and the factor for one.
+type Add = unsafe fn(*const u8, *const u8, *mut u8, usize);
+
+/// See [`Add`].
 ///
 /// # Safety
-/// The pointers must be good for as many elements, and `scale` for one.
+/// As it says.
+#[inline(always)]
 unsafe fn add<T: Element>(scale: *const u8, from: *const u8, to: *mut u8, count: usize) {
     let (from, to) = (from.cast::<T>(), to.cast::<T>());
     // SAFETY: the caller's promise; the elements may lie anywhere.
@@ -113,6 +117,26 @@ unsafe fn add<T: Element>(scale: *const u8, from: *const u8, to: *mut u8, count:
     }
 }
 
+/// The same in vectors of 32 bytes.
+///
+/// # Safety
+/// As for [`add`]; the processor must have them.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn add_wide<T: Element>(scale: *const u8, from: *const u8, to: *mut u8, count: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { add::<T>(scale, from, to, count) };
+}
+
+/// The better one of the two here.
+fn adding<T: Element>() -> Add {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        return add_wide::<T>;
+    }
+    add::<T>
+}
+
 /// Which elements, and the factor.
 #[derive(Debug, Clone, Copy)]
 pub struct Sum {
@@ -123,21 +147,14 @@ pub struct Sum {
 }
 
 impl Sum {
-    /// # Safety
-    /// As for [`add`].
-    #[inline]
-    unsafe fn add(self, from: *const u8, to: *mut u8, bytes: u64) {
-        let count = (bytes / self.kind.bytes()) as usize;
-        // SAFETY: the caller's promise.
-        unsafe {
-            match self.kind {
-                Kind::Int => add::<i32>(self.scale, from, to, count),
-                Kind::Long => add::<i64>(self.scale, from, to, count),
-                Kind::Float => add::<f32>(self.scale, from, to, count),
-                Kind::Double => add::<f64>(self.scale, from, to, count),
-                Kind::Complex => add::<[f32; 2]>(self.scale, from, to, count),
-                Kind::DoubleComplex => add::<[f64; 2]>(self.scale, from, to, count),
-            }
+    fn adding(self) -> Add {
+        match self.kind {
+            Kind::Int => adding::<i32>(),
+            Kind::Long => adding::<i64>(),
+            Kind::Float => adding::<f32>(),
+            Kind::Double => adding::<f64>(),
+            Kind::Complex => adding::<[f32; 2]>(),
+            Kind::DoubleComplex => adding::<[f64; 2]>(),
         }
     }
 }
@@ -147,35 +164,55 @@ struct Adder<'a> {
     job: &'a Job,
     owner: usize,
     sum: Sum,
+    add: Add,
+    /// Elements are of 2 to this power bytes.
+    power: u32,
+    /// The first address of the stripe that is held, as mapped here, and its lock.
     held: Option<(u64, &'a ShortLock)>,
 }
 
 impl<'a> Adder<'a> {
-    fn hold(&mut self, stripe: u64) {
+    fn new(job: &'a Job, owner: usize, sum: Sum) -> Self {
+        Self {
+            job,
+            owner,
+            sum,
+            add: sum.adding(),
+            power: sum.kind.bytes().trailing_zeros(),
+            held: None,
+        }
+    }
+
+    /// Hold the lock of the stripe with this byte.
+    #[inline]
+    fn hold(&mut self, at: u64) {
+        let first = at - at % Controls::stripe_bytes();
         if let Some((held, lock)) = self.held {
-            if held == stripe {
+            if held == first {
                 return;
             }
             lock.unlock();
         }
-        let lock = self.job.controls.lock(self.owner, stripe);
+        let lock = self.job.controls.lock(self.owner, Controls::stripe_of(at));
         lock.lock(self.job.me, &self.job.world);
-        self.held = Some((stripe, lock));
+        self.held = Some((first, lock));
     }
 
     /// # Safety
-    /// As for [`add`].
+    /// As for [`Add`].
+    #[inline]
     unsafe fn row(&mut self, from: *const u8, to: *mut u8, bytes: u64) {
-        let element = self.sum.kind.bytes();
+        let count = bytes >> self.power;
         let mut done = 0;
-        while done + element <= bytes {
-            let at = to.addr() as u64 + done;
-            self.hold(Controls::stripe_of(at));
+        while done < count {
+            let at = to.addr() as u64 + (done << self.power);
+            self.hold(at);
             // Up to the element that begins in the next stripe.
             let left = Controls::stripe_bytes() - at % Controls::stripe_bytes();
-            let step = left.next_multiple_of(element).min(bytes - done) / element * element;
+            let step = ((left + (1 << self.power) - 1) >> self.power).min(count - done);
+            let place = (done << self.power) as usize;
             // SAFETY: a part of the caller's range.
-            unsafe { self.sum.add(from.add(done as usize), to.add(done as usize), step) };
+            unsafe { (self.add)(self.sum.scale, from.add(place), to.add(place), step as usize) };
             done += step;
         }
     }
@@ -224,12 +261,7 @@ pub unsafe fn section(sum: Sum, section: &Section, from: *const u8, to: *mut u8,
 /// # Safety
 /// Both ends must be good, and rows whole numbers of elements.
 pub unsafe fn add_section(job: &Job, sum: Sum, section: &Section, from: u64, to: u64, owner: usize) {
-    let mut adder = Adder {
-        job,
-        owner,
-        sum,
-        held: None,
-    };
+    let mut adder = Adder::new(job, owner, sum);
     section.for_each_row(from, to, |source, target| {
         let source = std::ptr::with_exposed_provenance(source as usize);
         let target = std::ptr::with_exposed_provenance_mut(target as usize);
@@ -252,12 +284,7 @@ pub unsafe fn pieces(sum: Sum, entries: &[Vector], proc: i32) -> Result<()> {
     }
     // SAFETY: the caller's promise.
     let owner = unsafe { check_vectors(job, End::Target, entries, proc) }?;
-    let mut adder = Adder {
-        job,
-        owner,
-        sum,
-        held: None,
-    };
+    let mut adder = Adder::new(job, owner, sum);
     for entry in entries {
         let add = |source: *mut u8, target: *mut u8, bytes: u64| {
             // SAFETY: the target has been checked, the source is the caller's.

@@ -25,6 +25,7 @@ pub mod mutex;
 pub mod notify;
 pub mod reduction;
 pub mod rmw;
+mod rows;
 pub mod section;
 pub mod transfer;
 

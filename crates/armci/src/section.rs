@@ -49,6 +49,15 @@ impl Section {
                 section.row *= count;
                 continue;
             }
+            if let Some(inner) = section.count.checked_sub(1) {
+                let (a, b) = (&mut section.from[inner], &mut section.to[inner]);
+                let goes_on = |level: &Level, stride: i64| level.stride.checked_mul(level.count as i64) == Some(stride);
+                let longer = a.count.checked_mul(count);
+                if let Some(longer) = longer.filter(|_| goes_on(a, from) && goes_on(b, to)) {
+                    (a.count, b.count) = (longer, longer);
+                    continue;
+                }
+            }
             section.from[section.count] = Level { count, stride: from };
             section.to[section.count] = Level { count, stride: to };
             section.count += 1;
@@ -136,14 +145,28 @@ impl Section {
     }
 
     /// Call `row(source, destination)` for every row, in the order of addresses of a section with positive strides.
+    #[inline]
     pub fn for_each_row(&self, from: u64, to: u64, mut row: impl FnMut(u64, u64)) {
+        self.for_each_run(from, to, |mut source, mut target, count, [a, b]| {
+            for _ in 0..count {
+                row(source, target);
+                source = source.wrapping_add_signed(a);
+                target = target.wrapping_add_signed(b);
+            }
+        });
+    }
+
+    /// Call `run(source, destination, count, strides)` for the rows of the innermost level, in the same order.
+    #[inline]
+    pub fn for_each_run(&self, from: u64, to: u64, mut run: impl FnMut(u64, u64, u64, [i64; 2])) {
+        let inner = (self.from[0], self.to[0]);
         let mut index = [0_u64; MOST_LEVELS];
         let (mut source, mut target) = (from, to);
         loop {
-            row(source, target);
-            let mut level = 0;
+            run(source, target, inner.0.count, [inner.0.stride, inner.1.stride]);
+            let mut level = 1;
             loop {
-                if level == self.count {
+                if level >= self.count {
                     return;
                 }
                 let (a, b) = (self.from[level], self.to[level]);

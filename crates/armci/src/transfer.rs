@@ -9,6 +9,7 @@ use isthmus_transfer::local::copy_range;
 use crate::directory;
 use crate::error::{Error, Result, argument};
 use crate::life::{Job, job};
+use crate::rows::{SHORT, copy_short};
 use crate::section::Section;
 
 /// Which of the two ends is global memory of the process that the call names.
@@ -118,6 +119,7 @@ pub unsafe fn copy_section(section: &Section, from: u64, to: u64) {
                 std::ptr::with_exposed_provenance_mut(b.address as usize),
                 a.length as usize,
             ),
+            _ if section.row < SHORT => copy_short(section, from, to),
             _ => copy_range(&source, &target, 0..section.bytes()),
         }
     }

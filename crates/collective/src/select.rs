@@ -18,7 +18,7 @@ use crate::error::Result;
 pub use crate::traits::Traits;
 pub use case::Case;
 pub use explain::{Explained, Step, collectives};
-pub use overrides::check;
+pub use overrides::{check, report};
 pub use table::{
     Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Barrier, Bcast, Gather, Gatherv, Reduce, ReduceScatter,
     Scan, Scatter, Scatterv,

@@ -60,6 +60,12 @@ impl Traits {
         self.0 & !others.0 == 0
     }
 
+    /// Is any of these among those?
+    #[inline]
+    pub const fn meets(self, others: Self) -> bool {
+        self.0 & others.0 != 0
+    }
+
     /// Both sets.
     #[must_use]
     pub const fn and(self, others: Self) -> Self {

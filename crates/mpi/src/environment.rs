@@ -136,6 +136,7 @@ pub fn finalize() -> Result<()> {
     coll::check::finalize()?;
     comm::world::retire()?;
     isthmus_collective::release_memory();
+    isthmus_collective::select::report();
     life().phase = Phase::After;
     part();
     Ok(())

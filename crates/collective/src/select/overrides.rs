@@ -13,9 +13,10 @@
 //! From `#` to the end of a line is a comment.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use isthmus_engine::counters::ALGORITHMS_WANTED;
-use isthmus_engine::tunables::COLLECTIVES;
+use isthmus_engine::tunables::{COLLECTIVES, COLLECTIVES_REPORT, speaks_for_job};
 
 use super::table::ALL;
 use super::{Case, Collective, Range, Traits};
@@ -23,7 +24,7 @@ use crate::error::Result;
 use crate::fail;
 
 /// One of the user's rules.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 struct Rule {
     algorithm: usize,
     ranks: Range,
@@ -32,10 +33,12 @@ struct Rule {
     optional: bool,
     /// As it was written.
     text: String,
+    /// Calls of this process that went by it.
+    calls: AtomicU64,
 }
 
 /// The user's rules, by the collective's place in the table.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Overrides(Vec<Vec<Rule>>);
 
 /// `Err`: what is wrong with them.
@@ -57,6 +60,18 @@ pub fn check() -> Result<()> {
 #[inline]
 pub fn given() -> Option<&'static Overrides> {
     read().as_ref().ok()?.as_ref()
+}
+
+/// At the end of the process: how many calls went by each of the user's rules, if that is asked for. The first rank says it.
+pub fn report() {
+    let Some(overrides) = given().filter(|_| COLLECTIVES_REPORT.get() != 0 && speaks_for_job()) else {
+        return;
+    };
+    for rule in overrides.0.iter().flatten() {
+        let calls = rule.calls.load(Ordering::Relaxed);
+        let line = format!("isthmus: {}: {}: {calls} calls", COLLECTIVES.variable(), rule.text);
+        isthmus_os::process::say(&line);
+    }
 }
 
 impl Overrides {
@@ -98,6 +113,7 @@ impl Overrides {
             let needs = collective.algorithms[rule.algorithm].needs;
             if needs.are_in(case.offers) {
                 ALGORITHMS_WANTED.add_anywhere(1);
+                rule.calls.fetch_add(1, Ordering::Relaxed);
                 return Ok(Some(rule.algorithm));
             }
             if !rule.optional {
@@ -163,6 +179,7 @@ fn rule(text: &str) -> std::result::Result<(&'static Collective, Rule), String> 
             bytes,
             optional,
             text,
+            calls: AtomicU64::new(0),
         },
     ))
 }
