@@ -632,7 +632,12 @@ fn with_limited_pipes(open: &Path) -> Result<()> {
             .limit(Duration::from_secs(120))
             .succeed()
     };
-    let complaints = |run: &Finished| run.err.lines().filter(|line| line.contains(" the ring instead")).count();
+    let complaints = |run: &Finished| {
+        run.err
+            .lines()
+            .filter(|line| line.contains(" the ring instead"))
+            .count()
+    };
     for stream in ["vmsplice", "writev"] {
         let soft = Setting::to("/proc/sys/fs/pipe-user-pages-soft", "1")?;
         let small = run(stream)?;

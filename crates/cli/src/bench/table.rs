@@ -207,7 +207,10 @@ impl<'a> Table<'a> {
 
     /// As a multiple of the best value of the other groups in the same row, for costs.
     pub fn to_best(&self, cell: Cell) -> Option<f64> {
-        let others = self.cells().into_iter().filter(|other| other.at == cell.at && other.group != cell.group);
+        let others = self
+            .cells()
+            .into_iter()
+            .filter(|other| other.at == cell.at && other.group != cell.group);
         let best = others.filter_map(|other| self.value(other)).min_by(f64::total_cmp)?;
         Some(self.value(cell)? / best)
     }
