@@ -13,6 +13,8 @@ use crate::{directory, memory, mutex};
 /// The message spaces of ARMCI's world: collectives, users' messages. Far above those that communicators take, which count
 /// from 0.
 const WORLD_CONTEXT: ContextId = ContextId(u32::MAX - 64);
+/// Those of the team of all, for its barriers.
+const WORLD_TEAM: ContextId = ContextId(u32::MAX - 61);
 
 /// What an initialized process knows. Lives until it exits, since calls of other threads may look at it.
 #[derive(Debug)]
@@ -110,7 +112,7 @@ fn found(members: Option<Vec<Peer>>) -> Result<()> {
             symmetric::nodes()
         )));
     }
-    let world = Arc::new(Group::new(members, Some(me), WORLD_CONTEXT));
+    let world = Arc::new(Group::new(members, Some(me), WORLD_CONTEXT, WORLD_TEAM));
     let controls = Controls::exchange(&world.link()?)?;
     group::open(world.clone());
     let job = Box::leak(Box::new(Job { world, me, controls }));
