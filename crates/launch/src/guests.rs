@@ -8,7 +8,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use isthmus_engine::control::Nonce;
-use isthmus_engine::job::{self, Overview};
+use isthmus_engine::job::{self, Nodes, Overview};
 use isthmus_os::{limits, poll, random, signal};
 
 use crate::failure::{Failure, Result, say, say_as_it_is};
@@ -21,21 +21,71 @@ const GRACE: Duration = Duration::from_millis(250);
 /// How often we look at what has no descriptor to wait for.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Make a job of so many ranks, say its nonce, and stay with them; the answer is the exit code. Blocks until all have gone.
-pub fn run(ranks: u32) -> Result<u8> {
+/// Who is to come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Party {
+    /// Ranks of the job.
+    ranks: u32,
+    /// If they are on several nodes: where each is.
+    nodes: Option<Nodes>,
+}
+
+impl Party {
+    /// As an argument: `RANKS`, or `RANKS@NODE@NODE,NODE,...`: this node, and that of each rank.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('@');
+        let ranks: u32 = parts.next()?.parse().ok()?;
+        let nodes = match parts.next() {
+            None => None,
+            Some(own) => Some(Nodes {
+                own: own.parse().ok()?,
+                of: parts
+                    .next()?
+                    .split(',')
+                    .map(|node| node.parse().ok())
+                    .collect::<Option<_>>()?,
+            }),
+        };
+        let fits = nodes.as_ref().is_none_or(|nodes| nodes.of.len() == ranks as usize);
+        ((1..=job::MAX_RANKS).contains(&ranks) && fits && parts.next().is_none()).then_some(Self { ranks, nodes })
+    }
+}
+
+/// The nonce of a job whose first rank has made it: in the environment, since arguments are seen by everybody.
+fn given_nonce() -> Result<Nonce> {
+    let given = std::env::var("ISTHMUS_JOB").ok().and_then(|text| Nonce::parse(&text));
+    given.ok_or_else(|| Failure::usage("--guests on several nodes: this is for the library's own use"))
+}
+
+/// Make the part of a job that is on this node, say its nonce, and stay with its ranks; the answer is the exit code. Blocks until all have gone.
+pub fn run(Party { ranks, nodes }: Party) -> Result<u8> {
     let mut nonce = Nonce([0; 16]);
-    random::fill(&mut nonce.0).map_err(|error| Failure::machine("make the job's nonce", error))?;
+    match nodes {
+        Some(_) => nonce = given_nonce()?,
+        None => random::fill(&mut nonce.0).map_err(|error| Failure::machine("make the job's nonce", error))?,
+    }
     let wanted = 64 + u64::from(ranks) * 2;
     limits::allow_open_files(wanted)
         .map_err(|limit| Failure::machine("keep so many ranks", format!("the hard limit of open files is {limit}")))?;
     let failed = |error| Failure::machine("make the job's shared memory", error);
-    let segment = job::create(ranks, nonce).map_err(failed)?;
+    let segment = match &nodes {
+        None => job::create(ranks, nonce),
+        Some(nodes) => job::create_on(ranks, nonce, nodes),
+    };
+    let segment = segment.map_err(failed)?;
+    let is_here = |rank: u32| {
+        let nodes = nodes.as_ref();
+        nodes.is_none_or(|nodes| nodes.of[rank as usize] == nodes.own)
+    };
     let pool = job::create_pool(&segment);
     let mut guests = Guests {
         door: Door::open(nonce, ranks)?,
         overview: Overview::of(&segment, nonce).map_err(failed)?,
         visitors: Vec::new(),
-        ranks: (0..ranks).map(|_| Guest::Awaited).collect(),
+        ranks: (0..ranks)
+            .map(|rank| if is_here(rank) { Guest::Awaited } else { Guest::Left })
+            .collect(),
+        is_whole: nodes.is_none(),
         empty_since: Instant::now(),
     };
     let mut output = std::io::stdout();
@@ -60,7 +110,7 @@ enum Guest {
     /// It has not joined yet.
     Awaited,
     Inside(Lifeline),
-    /// It has finalized and gone.
+    /// It has finalized and gone, or is on another node.
     Left,
     /// It has died, and the others go on.
     Lost,
@@ -71,6 +121,8 @@ struct Guests {
     overview: Overview,
     visitors: Vec<Visitor>,
     ranks: Vec<Guest>,
+    /// All ranks of the job are here.
+    is_whole: bool,
     /// Since when nobody was inside.
     empty_since: Instant,
 }
@@ -170,9 +222,12 @@ impl Guests {
             Guest::Awaited => false,
             _ => true,
         });
-        all && self
-            .inside()
-            .any(|(rank, lifeline)| rank != failed && !lifeline.finalized)
+        // Those on other nodes would have to be asked, and told; the launcher ends them.
+        self.is_whole
+            && all
+            && self
+                .inside()
+                .any(|(rank, lifeline)| rank != failed && !lifeline.finalized)
     }
 
     fn are_over(&self) -> bool {
@@ -182,7 +237,9 @@ impl Guests {
 
     /// End every rank that is inside.
     fn end(&mut self, code: u8) -> u8 {
-        for kill in [libc::SIGTERM, signal::KILL] {
+        // Those on other nodes are the launcher's to end. Hydra does so when it sees a process killed, and not after SIGTERM.
+        let gently = self.is_whole.then_some(libc::SIGTERM);
+        for kill in gently.into_iter().chain([signal::KILL]) {
             for (_, lifeline) in self.inside() {
                 let _ = signal::send(lifeline.pid, kill); // It may end at any moment.
             }

@@ -8,6 +8,7 @@ use crate::daemon::Call;
 use isthmus_engine::tunables;
 
 use crate::failure::{Failure, Result};
+use crate::guests::Party;
 use crate::nodes;
 
 pub mod table;
@@ -27,7 +28,7 @@ pub enum Request {
     /// Run the part of a job that is this node's.
     Daemon(Call),
     /// Keep the job of so many ranks that another launcher has started.
-    Guests(u32),
+    Guests(Party),
 }
 
 /// A job: one or more commands whose ranks share a world.
@@ -448,12 +449,9 @@ impl Parser {
             }
             "guests" => {
                 let text = self.text(name)?;
-                let ranks = text
-                    .parse()
-                    .ok()
-                    .filter(|ranks| (1..=isthmus_engine::job::MAX_RANKS).contains(ranks));
+                let party = Party::parse(&text);
                 let wrong = || Failure::usage(format!("--guests {text}: this is for the library's own use"));
-                return Ok(Some(Request::Guests(ranks.ok_or_else(wrong)?)));
+                return Ok(Some(Request::Guests(party.ok_or_else(wrong)?)));
             }
             other => {
                 let known = table::ACCEPTED.iter().find(|accepted| accepted.name == other);

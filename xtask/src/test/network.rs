@@ -2,6 +2,7 @@
 //! nothing but the network joins them. As root; without the right it says what was not run.
 
 mod first_message;
+mod other_launcher;
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -133,6 +134,7 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
         }
     }
     imb::on_nodes(suite, prefix, &|ranks| job.mpiexec(ranks));
+    other_launcher::run(suite, &job);
     suite.step("isthmus bench network --quick", || job.bench());
     suite.step("isthmus bench --paper shiba --quick", || job.paper());
     for (name, wrong) in &WRONG {

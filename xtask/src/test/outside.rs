@@ -14,7 +14,7 @@ pub mod cmake;
 pub mod imb;
 pub mod mpi4py;
 pub mod mpich;
-mod python;
+pub mod python;
 pub mod rsmpi;
 pub mod shmem4py;
 

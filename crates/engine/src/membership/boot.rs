@@ -174,11 +174,14 @@ fn invitation() -> Result<Option<Invitation>> {
             return Ok(None);
         };
         let place = pmi::join(&invited)?;
-        return Ok(place.map(|place| Invitation {
-            nonce: place.nonce,
-            rank: place.rank,
-            appnum: place.appnum as i32,
-            by_other: true,
+        return Ok(place.map(|(place, session)| {
+            *SESSION.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = session;
+            Invitation {
+                nonce: place.nonce,
+                rank: place.rank,
+                appnum: place.appnum as i32,
+                by_other: true,
+            }
         }));
     };
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
@@ -232,7 +235,7 @@ fn refuse_other_launchers() -> Result<()> {
 fn ask(invitation: &Invitation) -> Result<Option<Place>> {
     let hint = match invitation.by_other {
         false => "is the mpiexec that set ISTHMUS_JOB still running, on this machine, in this network namespace?",
-        true => "are all ranks on one machine? For several use Isthmus's own mpiexec --host",
+        true => "the first rank of each node has started mpiexec --guests there: is it still running?",
     };
     let failed = |what: &str, error: &dyn std::fmt::Display| Error::Boot(format!("{what}: {error} ({hint})"));
     let lifeline =
@@ -374,6 +377,7 @@ fn settle(place: Place) -> Result<()> {
     // The second half: the first names the socket.
     let job = u64::from_ne_bytes(nonce.0[8..].try_into().expect("eight bytes"));
     if let Some(name) = engine.open_network(job)?
+        && !say_to_other_launcher(segment, world.rank, &name)?
         && let Some(lifeline) = &engine.membership.lifeline
     {
         socket::send(lifeline, &ToLauncher::Card { name }.encode(), None)
@@ -390,6 +394,28 @@ fn settle(place: Place) -> Result<()> {
     heap::open(segment);
     STATE.store(INSIDE, Ordering::Release);
     Ok(())
+}
+
+/// The launcher that has started ranks on several nodes, and is no `mpiexec` of ours.
+static SESSION: Mutex<Option<pmi::Session>> = Mutex::new(None);
+
+/// Tell the ranks on other nodes how this one is reached, and learn how they are, if another launcher has started them. False: it has not. Waits
+/// for all ranks.
+fn say_to_other_launcher(segment: &Segment, me: u32, name: &[u8]) -> Result<bool> {
+    let mut session = SESSION.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let Some(session) = session.as_mut() else {
+        return Ok(false);
+    };
+    session.say_card(me, name)?;
+    // One of each node asks for all.
+    let is_first = (0..segment.ranks()).find(|&rank| !segment.is_elsewhere(rank)) == Some(me);
+    for rank in (0..segment.ranks()).filter(|&rank| is_first && segment.is_elsewhere(rank)) {
+        let theirs = session.card(rank)?;
+        if segment.card(rank).is_some_and(|card| card.write(&theirs)) {
+            (0..segment.ranks()).for_each(|other| segment.alert(other));
+        }
+    }
+    Ok(true)
 }
 
 fn attach(segment: OwnedFd, pool: Option<OwnedFd>, nonce: Nonce) -> Result<Segment> {
@@ -449,6 +475,10 @@ pub fn part() {
 fn leave() {
     let _ = STATE.compare_exchange(INSIDE, IDLE, Ordering::AcqRel, Ordering::Relaxed);
     tell(&ToLauncher::Finalized);
+    let session = SESSION.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+    if let Some(session) = session {
+        session.finalize();
+    }
 }
 
 /// Tell the launcher that the job is in use again after [`leave`] (sessions).

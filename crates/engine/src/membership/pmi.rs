@@ -2,16 +2,19 @@
 //! `srun --mpi=pmi2` speak. Lines of `key=value` over a socket whose number is in `PMI_FD`
 //! (<https://wiki.mpich.org/mpich/index.php/PMI_v1_Wire_Protocol>).
 //!
-//! The launcher is asked for one thing: to tell all ranks the nonce that rank 0 has. Rank 0 starts `mpiexec --guests`, which hands out the
-//! job's memory and watches over the ranks as `mpiexec` does over its own. From then on the launcher only sees how processes end.
+//! The launcher tells all ranks who can share memory with whom, and the nonce that rank 0 has. The first rank of each node starts
+//! `mpiexec --guests`, which hands out the job's memory there and watches over the ranks as `mpiexec` does over its own. Where all are on one node,
+//! the launcher only sees how processes end from then on. Else it also tells how ranks are reached over the network, and ends the job when one dies: the
+//! connection stays until `MPI_Finalize` (docs/decisions/0085).
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 
-use isthmus_os::{child, process};
+use isthmus_os::{child, host, process, random};
 
 use crate::membership::control::Nonce;
+use crate::membership::job::Nodes;
 use crate::{Error, Result};
 
 /// Under which name the nonce is kept.
@@ -27,6 +30,9 @@ pub struct Invited {
     /// Ranks of the job.
     pub size: u32,
 }
+
+/// The launcher of a job on several nodes.
+pub type Session = Open<UnixStream>;
 
 /// A place in the job.
 #[derive(Debug, PartialEq, Eq)]
@@ -52,46 +58,148 @@ pub fn invited(variable: impl Fn(&str) -> Option<String>) -> Option<Invited> {
 ///
 /// # Errors
 /// The launcher does not answer as it should, or the job cannot be made.
-pub fn join(invited: &Invited) -> Result<Option<Place>> {
+pub fn join(invited: &Invited) -> Result<Option<(Place, Option<Session>)>> {
     let Some(socket) = process::inherited_socket(invited.descriptor) else {
         return Ok(None);
     };
     // Not a file: writing to a launcher that has hung up would end the process by SIGPIPE.
-    let mut launcher = Launcher::over(UnixStream::from(socket)).map_err(|error| failed(&error))?;
-    let make = || make_job(invited.size);
-    exchange(&mut launcher, invited.rank, make).map(Some)
+    let launcher = Launcher::over(UnixStream::from(socket)).map_err(|error| failed(&error))?;
+    exchange(launcher, invited, &host::sharing_domain(), make_job).map(Some)
 }
 
 fn failed(what: &str) -> Error {
     Error::Boot(format!("the launcher that started us (PMI-1): {what}"))
 }
 
+/// What a node's keeper is made of: ranks of the job, and if they are on several nodes, which, and the job's nonce.
+type Wanted<'a> = (u32, Option<(&'a Nodes, &'a Nonce)>);
+
 fn exchange<S: Read + Write>(
-    launcher: &mut Launcher<S>,
-    rank: u32,
-    make: impl FnOnce() -> Result<Nonce>,
-) -> Result<Place> {
+    mut launcher: Launcher<S>,
+    invited: &Invited,
+    domain: &str,
+    make: impl Fn(Wanted<'_>) -> Result<Nonce>,
+) -> Result<(Place, Option<Open<S>>)> {
+    let &Invited { rank, size, .. } = invited;
     let mut ask = |line: &str, answer: &str| launcher.ask(line, answer).map_err(|error| failed(&error));
     ask("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init")?;
     let space = ask("cmd=get_my_kvsname", "my_kvsname")?.value("kvsname")?;
     let appnum = ask("cmd=get_appnum", "appnum")?.value("appnum")?.parse().unwrap_or(0);
-    if rank == 0 {
-        let nonce = make()?;
-        ask(
-            &format!("cmd=put kvsname={space} key={KEY} value={nonce}"),
-            "put_result",
-        )?;
+    let mut open = Open { launcher, space };
+    open.put(&format!("isthmus-node-{rank}"), domain)?;
+    open.barrier()?;
+    let mut domains = Vec::new();
+    let mut of = Vec::new();
+    for other in 0..size {
+        let theirs = open.value(&format!("isthmus-node-{other}"))?;
+        let at = domains.iter().position(|known| *known == theirs).unwrap_or_else(|| {
+            domains.push(theirs);
+            domains.len() - 1
+        });
+        of.push(u16::try_from(at).map_err(|_| failed("more nodes than there may be"))?);
     }
-    ask("cmd=barrier_in", "barrier_out")?;
-    let text = ask(&format!("cmd=get kvsname={space} key={KEY}"), "get_result")?.value("value")?;
+    let own = of[rank as usize];
+    let is_first = of.iter().position(|node| *node == own) == Some(rank as usize);
+    let nodes = (domains.len() > 1).then_some(Nodes { own, of });
+    if rank == 0 {
+        let nonce = match &nodes {
+            None => make((size, None))?,
+            Some(_) => {
+                let mut nonce = Nonce([0; 16]);
+                random::fill(&mut nonce.0).map_err(|error| failed(&error.to_string()))?;
+                nonce
+            }
+        };
+        open.put(KEY, &nonce.to_string())?;
+        open.barrier()?;
+        if let Some(nodes) = &nodes {
+            make((size, Some((nodes, &nonce))))?;
+            open.barrier()?;
+        }
+        return open.placed(nonce, (rank, appnum), nodes.is_some());
+    }
+    open.barrier()?;
+    let text = open.value(KEY)?;
     let nonce = Nonce::parse(&text).ok_or_else(|| failed("what rank 0 said did not arrive"))?;
-    // Nothing more is asked; and a rank's end is no accident of the launcher's from now on.
-    ask("cmd=finalize", "finalize_ack")?;
-    Ok(Place { nonce, rank, appnum })
+    if let Some(nodes) = &nodes {
+        if is_first {
+            make((size, Some((nodes, &nonce))))?;
+        }
+        open.barrier()?;
+    }
+    open.placed(nonce, (rank, appnum), nodes.is_some())
+}
+
+/// The key-value space of a launcher: what all ranks of a job tell each other by.
+#[derive(Debug)]
+pub struct Open<S> {
+    launcher: Launcher<S>,
+    /// Its name.
+    space: String,
+}
+
+impl<S: Read + Write> Open<S> {
+    fn ask(&mut self, line: &str, answer: &str) -> Result<Answer> {
+        self.launcher.ask(line, answer).map_err(|error| failed(&error))
+    }
+
+    /// Say something to all who ask for it after the next barrier. Waits for the launcher.
+    fn put(&mut self, key: &str, value: &str) -> Result<()> {
+        let line = format!("cmd=put kvsname={} key={key} value={value}", self.space);
+        self.ask(&line, "put_result").map(drop)
+    }
+
+    /// Wait for all ranks.
+    fn barrier(&mut self) -> Result<()> {
+        self.ask("cmd=barrier_in", "barrier_out").map(drop)
+    }
+
+    /// What was said. Waits for the launcher.
+    fn value(&mut self, key: &str) -> Result<String> {
+        let line = format!("cmd=get kvsname={} key={key}", self.space);
+        self.ask(&line, "get_result")?.value("value")
+    }
+
+    fn placed(mut self, nonce: Nonce, (rank, appnum): (u32, u32), stays: bool) -> Result<(Place, Option<Self>)> {
+        let place = Place { nonce, rank, appnum };
+        if stays {
+            return Ok((place, Some(self)));
+        }
+        // Nothing more is asked; and a rank's end is no accident of the launcher's from now on.
+        self.ask("cmd=finalize", "finalize_ack")?;
+        Ok((place, None))
+    }
+
+    /// Tell all ranks how `rank` is reached. Waits for all of them.
+    ///
+    /// # Errors
+    /// The launcher does not answer as it should.
+    pub fn say_card(&mut self, rank: u32, name: &[u8]) -> Result<()> {
+        let text: String = name.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.put(&format!("isthmus-card-{rank}"), &text)?;
+        self.barrier()
+    }
+
+    /// How a rank is reached that has [said so](Self::say_card).
+    ///
+    /// # Errors
+    /// The launcher does not answer as it should.
+    pub fn card(&mut self, rank: u32) -> Result<Vec<u8>> {
+        let text = self.value(&format!("isthmus-card-{rank}"))?;
+        let byte = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
+        let bytes = (0..text.len()).step_by(2).map(byte).collect::<Option<_>>();
+        bytes.ok_or_else(|| failed(&format!("'{text}' is no name of rank {rank}")))
+    }
+
+    /// This rank leaves: its end is no accident any more.
+    pub fn finalize(mut self) {
+        // A launcher that is gone has ended us.
+        let _ = self.ask("cmd=finalize", "finalize_ack");
+    }
 }
 
 /// Start `mpiexec --guests`, beside this library; it says the nonce of the job that it has made.
-fn make_job(size: u32) -> Result<Nonce> {
+fn make_job((size, nodes): Wanted<'_>) -> Result<Nonce> {
     let failed = |what: String| Error::Boot(format!("cannot make a job of {size} ranks: {what}"));
     let library = process::own_file();
     let beside = library
@@ -101,8 +209,15 @@ fn make_job(size: u32) -> Result<Nonce> {
         failed("the mpiexec of Isthmus, which keeps the job's memory, is not in bin beside the library's folder".into())
     })?;
     let mut command = Command::new(&program);
+    let mut guests = size.to_string();
+    if let Some((nodes, nonce)) = nodes {
+        let of: Vec<_> = nodes.of.iter().map(u16::to_string).collect();
+        guests += &format!("@{}@{}", nodes.own, of.join(","));
+        // Arguments are seen by everybody.
+        command.env("ISTHMUS_JOB", nonce.to_string());
+    }
     command
-        .args(["--guests", &size.to_string()])
+        .args(["--guests", &guests])
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
     child::apart(&mut command);
@@ -119,6 +234,7 @@ fn make_job(size: u32) -> Result<Nonce> {
 }
 
 /// The connection to the launcher.
+#[derive(Debug)]
 struct Launcher<S> {
     stream: BufReader<S>,
 }
@@ -201,7 +317,7 @@ mod tests {
     }
 
     /// A launcher that gives these answers, and what it was asked.
-    fn against(answers: &'static [&str], rank: u32) -> (Result<Place>, Vec<String>) {
+    fn against(answers: &'static [&str], rank: u32, size: u32) -> (Result<Place>, Vec<String>) {
         let (ours, theirs) = UnixStream::pair().expect("two sockets");
         let launcher = std::thread::spawn(move || {
             let mut stream = BufReader::new(theirs);
@@ -219,12 +335,24 @@ mod tests {
             }
             asked
         });
-        let mut connection = Launcher::over(ours).expect("a connection");
-        let place = exchange(&mut connection, rank, || Ok(Nonce([7; 16])));
-        drop(connection);
+        let connection = Launcher::over(ours).expect("a connection");
+        let invited = Invited {
+            descriptor: -1,
+            rank,
+            size,
+        };
+        let place = exchange(connection, &invited, "here", |_| Ok(Nonce([7; 16]))).map(|(place, open)| {
+            if let Some(mut open) = open {
+                open.say_card(rank, &[0, 255]).expect("the launcher listens");
+                assert_eq!(open.card(0).expect("a card"), [2, 254]);
+                open.finalize();
+            }
+            place
+        });
         (place, launcher.join().expect("it ends"))
     }
 
+    const HERE: &str = "cmd=get_result rc=0 value=here";
     const NONCE: &str = "cmd=get_result rc=0 msg=success value=07070707070707070707070707070707";
 
     #[test]
@@ -236,10 +364,14 @@ mod tests {
                 "cmd=appnum appnum=2 rc=0",
                 "cmd=put_result rc=0 msg=success",
                 "cmd=barrier_out rc=0",
-                NONCE,
+                HERE,
+                HERE,
+                "cmd=put_result rc=0 msg=success",
+                "cmd=barrier_out rc=0",
                 "cmd=finalize_ack rc=0",
             ],
             0,
+            2,
         );
         let wanted = Place {
             nonce: Nonce([7; 16]),
@@ -247,8 +379,9 @@ mod tests {
             appnum: 2,
         };
         assert_eq!(place.expect("a place"), wanted);
+        assert_eq!(asked[3], "cmd=put kvsname=space_0 key=isthmus-node-0 value=here");
         assert_eq!(
-            asked[3],
+            asked[7],
             "cmd=put kvsname=space_0 key=isthmus-job value=07070707070707070707070707070707"
         );
     }
@@ -260,14 +393,51 @@ mod tests {
                 "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0",
                 "cmd=my_kvsname kvsname=s",
                 "cmd=appnum appnum=-1",
+                "cmd=put_result rc=0",
+                "cmd=barrier_out",
+                HERE,
+                HERE,
                 "cmd=barrier_out",
                 NONCE,
                 "cmd=finalize_ack",
             ],
-            3,
+            1,
+            2,
         );
-        assert_eq!(place.expect("a place").rank, 3);
-        assert!(!asked.iter().any(|line| line.starts_with("cmd=put")), "{asked:?}");
+        assert_eq!(place.expect("a place").rank, 1);
+        assert!(
+            !asked.iter().any(|line| line.contains("key=isthmus-job value")),
+            "{asked:?}"
+        );
+        assert_eq!(asked.last().map(String::as_str), Some("cmd=finalize"));
+    }
+
+    /// The first of its node makes a keeper there, tells how it is reached, and stays with the launcher until it finalizes.
+    #[test]
+    fn on_several_nodes_the_launcher_tells_how_ranks_are_reached() {
+        let (place, asked) = against(
+            &[
+                "cmd=response_to_init rc=0",
+                "cmd=my_kvsname kvsname=s",
+                "cmd=appnum appnum=0",
+                "cmd=put_result rc=0",
+                "cmd=barrier_out",
+                "cmd=get_result rc=0 value=there",
+                HERE,
+                "cmd=barrier_out",
+                NONCE,
+                "cmd=barrier_out",
+                "cmd=put_result rc=0",
+                "cmd=barrier_out",
+                "cmd=get_result rc=0 value=02fe",
+                "cmd=finalize_ack",
+            ],
+            1,
+            2,
+        );
+        assert_eq!(place.expect("a place").nonce, Nonce([7; 16]));
+        assert_eq!(asked[10], "cmd=put kvsname=s key=isthmus-card-1 value=00ff");
+        assert_eq!(asked.len(), 14, "{asked:?}");
     }
 
     #[test]
@@ -281,11 +451,15 @@ mod tests {
                 "cmd=response_to_init rc=0",
                 "cmd=my_kvsname kvsname=s",
                 "cmd=appnum appnum=0",
+                "cmd=put_result rc=0",
+                "cmd=barrier_out",
+                HERE,
+                HERE,
                 "cmd=barrier_out",
                 "cmd=get_result rc=0 value=x",
             ],
         ] {
-            let (place, _) = against(answers, 1);
+            let (place, _) = against(answers, 1, 2);
             assert!(place.is_err(), "{answers:?}");
         }
     }

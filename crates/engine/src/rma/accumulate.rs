@@ -20,7 +20,7 @@ use crate::{Error, Result, counters, fault_events};
 const WIDEST_BYTES: usize = WIDEST as usize;
 
 /// So many bytes of elements in a row are combined by vectors, under locks, sooner than element by element.
-const LONG: usize = 256;
+const LONG: usize = 64;
 
 impl Flow {
     /// Combine the elements of `from`, addresses here, into those of `at`, offsets in the region. For a no-op `from` is not looked at.
@@ -108,7 +108,10 @@ impl Flow {
             return Ok(Pending::DONE);
         }
         check_alive(target.peer())?;
-        self.stores();
+        // In mapped memory it ends with an instruction, or with giving a lock back by one.
+        if !(atomic::ORDERS && target.shift().is_some()) {
+            self.stores();
+        }
         if target.is_elsewhere() {
             let there = Layout::contiguous(at, bytes);
             let from = (combine.operator != Operator::NoOp).then(|| Layout::local(operand, bytes));

@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use super::access::{Local, Remote, bytes, over};
-use super::operation::{check_predefined_op, combine, instruction, is_row, with_elements};
+use super::operation::{check_predefined_op, combine, combine_of_row, instruction, is_row, with_elements};
 use super::record::Access;
 use super::{Flavor, Win};
 use crate::constants::PROC_NULL;
@@ -68,6 +68,48 @@ unsafe fn element(
         win.flow
             .by_instruction(&place.target, at, operand.cast(), result.cast(), instruction)
     })
+}
+
+/// Elements of one predefined type that lie in a row at the origin and in a window. False: nothing was done, and what is wrong is found out
+/// elsewhere.
+///
+/// # Safety
+/// `operand` must be readable, unless it is a no-op, and `result` writable, or null, for so many elements.
+#[inline]
+unsafe fn row(
+    operand: *const c_void,
+    result: *mut c_void,
+    (count, datatype): (i64, &Datatype),
+    (target_rank, target_disp): (i32, i64),
+    op: &Op,
+    win: &Win,
+) -> Result<bool> {
+    if win.is_checked || win.flavor == Flavor::Dynamic || target_disp < 0 || count <= 0 {
+        return Ok(false);
+    }
+    let Ok(target) = usize::try_from(target_rank) else {
+        return Ok(false);
+    };
+    let Some(combine) = combine_of_row(op, datatype).filter(|_| target < win.size) else {
+        return Ok(false);
+    };
+    win.admit(target)?;
+    let place = win.place(target)?;
+    let Some(at) = (target_disp as u64).checked_mul(place.unit as u64) else {
+        return Ok(false);
+    };
+    // SAFETY: the caller's promise; the target's elements are checked against the window.
+    unsafe {
+        win.flow.combine_row(
+            &place.target,
+            at,
+            operand.cast(),
+            result.cast(),
+            count as usize,
+            combine,
+        )?;
+    }
+    Ok(true)
 }
 
 /// `local`: `None` for what fetches only. `result`: where what was there before goes.
@@ -156,13 +198,18 @@ pub unsafe fn accumulate(
 ) -> Result<()> {
     check_predefined_op(op)?;
     let local = Local::check("origin_addr", origin_addr, origin_count, origin_datatype)?;
-    if origin_count == 1
-        && target_count == 1
-        && std::ptr::eq(origin_datatype, target_datatype)
+    if origin_count == target_count && std::ptr::eq(origin_datatype, target_datatype) {
+        let place = (target_rank, target_disp);
         // SAFETY: the caller's promise.
-        && unsafe { element(origin_addr, null_mut(), target_datatype, (target_rank, target_disp), op, win)? }
-    {
-        return Ok(());
+        let done = unsafe {
+            match origin_count {
+                1 => element(origin_addr, null_mut(), target_datatype, place, op, win)?,
+                count => row(origin_addr, null_mut(), (count, target_datatype), place, op, win)?,
+            }
+        };
+        if done {
+            return Ok(());
+        }
     }
     let remote = Remote {
         rank: target_rank,

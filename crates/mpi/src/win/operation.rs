@@ -1,5 +1,7 @@
 //! What accumulates do to the elements of a datatype (MPI-5.0 §12.3.4): a predefined operation, on elements of one predefined type.
 
+use std::sync::OnceLock;
+
 use isthmus_engine::layout::{Layout, Level, Span};
 use isthmus_engine::rma::{Class, Combine, Instruction, Kernel, Operator};
 
@@ -133,6 +135,31 @@ pub(super) fn instruction(op: &Op, datatype: &Datatype) -> Option<Instruction> {
 #[inline]
 pub(super) fn is_row(datatype: &Datatype) -> bool {
     datatype.named().is_some_and(|named| named.elements.len() == 1)
+}
+
+/// What `op` does to elements of the predefined type `datatype`, none of them pairs, as [`combine`] finds out once for each; `None`: it is
+/// not such a type, or `op` is not defined for it.
+#[inline]
+pub(super) fn combine_of_row(op: &Op, datatype: &Datatype) -> Option<Combine> {
+    /// By operation and element.
+    static FOUND: [[OnceLock<Combine>; ELEMENTS]; OPERATIONS] =
+        [const { [const { OnceLock::new() }; ELEMENTS] }; OPERATIONS];
+    const ELEMENTS: usize = 32;
+    const OPERATIONS: usize = 32;
+    let (named, which) = (datatype.named()?, op.which()?);
+    let [element] = *named.elements else { return None };
+    let moves = matches!(which, Predefined::Replace | Predefined::NoOp);
+    if !moves && !which.is_defined_for(named.family) {
+        return None;
+    }
+    let found = FOUND.get(which as usize % OPERATIONS)?.get(element as usize)?;
+    match found.get() {
+        Some(combine) => Some(*combine),
+        None => {
+            let combine = combine(op, datatype).ok()?;
+            Some(*found.get_or_init(|| combine))
+        }
+    }
 }
 
 /// What `op` does to the elements of `datatype`.

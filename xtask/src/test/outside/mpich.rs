@@ -13,15 +13,7 @@ use crate::process::{quiet, root};
 /// The C surface against what others say of it, and programs compiled by MPICH's wrapper for the standard ABI.
 pub fn run(suite: &mut Suite, prefix: &Path) {
     const PROGRAMS: [&str; 4] = ["point_to_point", "collectives", "communicators", "attributes"];
-    let environment = Environment::new("mpich");
-    let install = || {
-        environment
-            .make()
-            .and_then(|()| environment.install("mpich", &["mpich==5.0.2", "pympistandard==0.2.0"], &[]))
-    };
-    if !suite.step("MPICH and pympistandard (wheels) install", install) {
-        return;
-    }
+    let Some(environment) = wheels(suite) else { return };
     suite.step("prototypes, constants, symbols, interception, garbage handles", || {
         let mut check = Command::new(environment.program("python"));
         quiet(check.arg(root().join("tests/abi/check.py")).arg(prefix), RUN).map(drop)
@@ -64,6 +56,19 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
         }
         Ok(())
     });
+}
+
+/// What Python's packages have of MPICH, installed. `None`: it cannot be.
+pub fn wheels(suite: &mut Suite) -> Option<Environment> {
+    let environment = Environment::new("mpich");
+    let install = || {
+        environment
+            .make()
+            .and_then(|()| environment.install("mpich", &["mpich==5.0.2", "pympistandard==0.2.0"], &[]))
+    };
+    suite
+        .step("MPICH and pympistandard (wheels) install", install)
+        .then_some(environment)
 }
 
 /// A program on 4 ranks by the launcher of the wheel, which finds our library.
