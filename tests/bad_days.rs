@@ -41,6 +41,9 @@ fn main() -> ExitCode {
         test!(a_quota_below_the_number_of_cpus, may_limit_cpus),
         test!(an_affinity_mask_of_one_cpu),
         test!(other_users_change_speed_only, may_change_user),
+        test!(pipes_that_are_limited, may_change_user),
+        test!(a_kernel_that_copies_what_is_spliced),
+        test!(no_loopback_device, may_leave_the_network),
         test!(survivors_go_on),
         test!(killed_in_the_middle_of_a_collective),
         test!(killed_while_memory_is_lent),
@@ -577,6 +580,141 @@ fn as_other_users(open: &Path) -> Result<()> {
             .arg(copy);
         run.limit(Duration::from_secs(120)).succeed()?;
     }
+    Ok(())
+}
+
+/// A setting of the machine, as long as this lives.
+struct Setting {
+    path: &'static str,
+    before: String,
+}
+
+impl Setting {
+    fn to(path: &'static str, value: &str) -> Result<Self> {
+        let before = std::fs::read_to_string(path)?;
+        let setting = Self { path, before };
+        std::fs::write(path, value).context(path)?;
+        Ok(setting)
+    }
+}
+
+impl Drop for Setting {
+    fn drop(&mut self) {
+        // It could be written just now.
+        let _ = std::fs::write(self.path, &self.before);
+    }
+}
+
+/// Users whose pipes have too many pages get small ones, which carry everything; where they get none, the ring does, and one line says so.
+fn pipes_that_are_limited() -> Result<()> {
+    let open = std::env::temp_dir().join(format!("isthmus-pipes-{}", std::process::id()));
+    Run::program("cp")
+        .words("-rL")
+        .arg(prefix().join("lib"))
+        .arg(&open)
+        .succeed()?;
+    let outcome = with_limited_pipes(&open);
+    std::fs::remove_dir_all(&open)?;
+    outcome
+}
+
+fn with_limited_pipes(open: &Path) -> Result<()> {
+    let program = open.join("large_messages");
+    std::fs::copy(compile("large_messages")?, &program)?;
+    let run = |stream: &str| -> Result<Finished> {
+        Run::mpiexec("-n 2 -env LD_LIBRARY_PATH")
+            .arg(open)
+            .arg(compile("deny")?)
+            .arg("user")
+            .arg(&program)
+            .env("ISTHMUS_MECHANISM", stream)
+            .env("ISTHMUS_TRACE", "1")
+            .limit(Duration::from_secs(120))
+            .succeed()
+    };
+    let complaints = |run: &Finished| {
+        run.err
+            .lines()
+            .filter(|line| line.contains(" the ring instead"))
+            .count()
+    };
+    for stream in ["vmsplice", "writev"] {
+        let soft = Setting::to("/proc/sys/fs/pipe-user-pages-soft", "1")?;
+        let small = run(stream)?;
+        ensure!(
+            small.err.contains(&format!(": {stream} Push")) && complaints(&small) == 0,
+            "{stream}: {}",
+            small.err
+        );
+        let hard = Setting::to("/proc/sys/fs/pipe-user-pages-hard", "1")?;
+        let none = run(stream)?;
+        ensure!(
+            complaints(&none) == 1 && none.err.contains("pipe-user-pages-soft"),
+            "{stream}: {}",
+            none.err
+        );
+        drop((hard, soft));
+    }
+    Ok(())
+}
+
+/// vmsplice that copies, as newer kernels may, or that a filter refuses: everything arrives, and `isthmus info` says which it is.
+fn a_kernel_that_copies_what_is_spliced() -> Result<()> {
+    let folder = isthmus_tests::scratch("splice")?;
+    let (source, library) = (folder.join("copies.c"), folder.join("copies.so"));
+    std::fs::write(
+        &source,
+        "#include <sys/uio.h>\n\
+         ssize_t vmsplice(int fd, const struct iovec *spans, size_t count, unsigned flags)\n\
+         { (void)flags; return writev(fd, spans, (int)count); }\n",
+    )?;
+    Run::program("cc")
+        .words("-shared -fPIC -O1 -o")
+        .arg(&library)
+        .arg(&source)
+        .succeed()?;
+    let told = Run::program(command("isthmus"))
+        .words("info --protocols")
+        .env("LD_PRELOAD", &library);
+    let told = told.succeed()?;
+    ensure!(told.out.contains("vmsplice copies on this kernel"), "{}", told.out);
+    let program = compile("large_messages")?;
+    let run = Run::mpiexec("-n 2 -env LD_PRELOAD").arg(&library).arg(&program);
+    let run = run.env("ISTHMUS_MECHANISM", "vmsplice").env("ISTHMUS_TRACE", "1");
+    let run = run.succeed()?;
+    ensure!(run.err.contains(": vmsplice Push"), "{}", run.err);
+
+    let told = Run::program(compile("deny")?)
+        .arg("vmsplice")
+        .arg(command("isthmus"))
+        .words("info --protocols");
+    let told = told.succeed()?;
+    ensure!(told.out.contains("vmsplice is not to be had here"), "{}", told.out);
+    let run = Run::mpiexec("-n 2").arg(compile("deny")?).arg("vmsplice").arg(&program);
+    let run = run.env("ISTHMUS_MECHANISM", "vmsplice").succeed()?;
+    ensure!(
+        run.err.lines().count() == 1 && run.err.contains(" the ring instead"),
+        "{}",
+        run.err
+    );
+    Ok(())
+}
+
+/// A socket that is refused: the ring, and one line.
+fn no_loopback_device() -> Result<()> {
+    let run = Run::program("unshare")
+        .arg("--net")
+        .arg(command("mpiexec"))
+        .words("-n 2")
+        .arg(compile("large_messages")?)
+        .env("ISTHMUS_MECHANISM", "loopback")
+        .limit(Duration::from_secs(120))
+        .succeed()?;
+    ensure!(
+        run.err.lines().count() == 1 && run.err.contains("a loopback device that is up"),
+        "{}",
+        run.err
+    );
     Ok(())
 }
 

@@ -237,6 +237,20 @@ fn a_reader_may_leave() -> Result<()> {
     Ok(())
 }
 
+/// Each mechanism, its bare loop, and what is chosen. Where single copies are refused their bare loops fail.
+#[test]
+fn mechanisms() -> Result<()> {
+    let known = Run::program(command("isthmus")).words("info --protocols").succeed()?;
+    if known.out.contains("cma is closed") {
+        println!("not tried: single copies are refused");
+        return Ok(());
+    }
+    shows_tables(
+        "mechanisms --sizes 64K,128K",
+        &[("mechanisms", 18), ("mechanisms-real", 18)],
+    )
+}
+
 /// Kernels of NAS: what they compute is what was published, or the program fails.
 #[test]
 fn nas_kernels() -> Result<()> {

@@ -1,6 +1,6 @@
 /* deny ERRNO PROGRAM...: runs the program with process_vm_readv and process_vm_writev answered by this errno (EPERM 1,
  * ENOSYS 38) by a seccomp filter, as some containers do. deny membarrier PROGRAM...: with membarrier answered by EPERM.
- * deny accept4 PROGRAM..., deny wait4 PROGRAM...: with these.
+ * deny accept4 PROGRAM..., deny wait4 PROGRAM..., deny vmsplice PROGRAM...: with these.
  * deny user PROGRAM...: as another user for each rank, without capabilities. No MPI in here. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -39,6 +39,8 @@ int main(int argc, char **argv) {
         failed = filter(SYS_membarrier, SYS_membarrier, EPERM);
     else if (strcmp(argv[1], "accept4") == 0)
         failed = filter(SYS_accept4, SYS_accept4, EPERM);
+    else if (strcmp(argv[1], "vmsplice") == 0)
+        failed = filter(SYS_vmsplice, SYS_vmsplice, EPERM);
     else if (strcmp(argv[1], "wait4") == 0)
         failed = filter(SYS_wait4, SYS_wait4, EPERM);
     else

@@ -47,6 +47,9 @@ pub enum Error {
     /// Another process has died.
     #[error("process {0} has failed")]
     Failed(usize),
+    /// A collective call could not be made: mostly because a member has failed.
+    #[error("{0}")]
+    Collective(String),
     /// The engine could not do it.
     #[error(transparent)]
     Engine(#[from] isthmus_engine::Error),

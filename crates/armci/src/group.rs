@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use isthmus_collective::{Members, Team};
+
 use isthmus_engine::{ContextId, Peer, enter};
 
 use crate::error::{Error, Result, argument};
@@ -15,6 +17,8 @@ pub struct Group {
     members: Vec<Peer>,
     me: Option<usize>,
     context: ContextId,
+    /// For barriers; those who are no members have none.
+    team: Option<Arc<Team>>,
 }
 
 /// The number of the group of all.
@@ -103,7 +107,7 @@ pub fn create(list: &[i32], parent: &Group) -> Result<i32> {
         Some(me) => agree_on_context(&members, me)?,
         None => ContextId(0),
     };
-    let group = Arc::new(Group::new(members, me, context));
+    let group = Arc::new(Group::new(members, me, context, ContextId(context.0 + 2)));
     let mut groups = groups();
     let free = groups.iter().position(Option::is_none).unwrap_or(groups.len());
     if free == groups.len() {
@@ -120,7 +124,7 @@ fn agree_on_context(members: &[Peer], me: usize) -> Result<ContextId> {
     let number = |peer: Peer| world.members.iter().position(|&other| other == peer).unwrap_or(0);
     let mut bytes = [0; 4];
     if me == 0 {
-        let first = FIRST_OF_COUNT + enter().take_numbers(2);
+        let first = FIRST_OF_COUNT + enter().take_numbers(4);
         let first = u32::try_from(first).map_err(|_| argument("no context id is left"))?;
         bytes = first.to_ne_bytes();
         for &peer in &members[1..] {
@@ -147,9 +151,16 @@ pub fn free(number: i32) -> Result<()> {
 }
 
 impl Group {
-    /// Of these members, whose number `me` is the calling process; with two neighbouring message spaces.
-    pub fn new(members: Vec<Peer>, me: Option<usize>, context: ContextId) -> Self {
-        Self { members, me, context }
+    /// Of these members, whose number `me` is the calling process; with two neighbouring message spaces, and two more from `team` on, an
+    /// even number.
+    pub fn new(members: Vec<Peer>, me: Option<usize>, context: ContextId, team: ContextId) -> Self {
+        let team = me.map(|me| Team::new(Members::from_peers(members.clone()), me, team));
+        Self {
+            members,
+            me,
+            context,
+            team,
+        }
     }
 
     /// Members.
@@ -209,6 +220,8 @@ impl Group {
         let me = self
             .me
             .ok_or_else(|| argument("the calling process is not a member of the group"))?;
-        Ok(Link::new(&self.members, me, context))
+        let team = self.team.as_deref();
+        let team = team.unwrap_or_else(|| unreachable!("members have a team"));
+        Ok(Link::new(&self.members, me, context, team))
     }
 }

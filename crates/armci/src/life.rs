@@ -13,6 +13,8 @@ use crate::{directory, memory, mutex};
 /// The message spaces of ARMCI's world: collectives, users' messages. Far above those that communicators take, which count
 /// from 0.
 const WORLD_CONTEXT: ContextId = ContextId(u32::MAX - 64);
+/// Those of the team of all, for its barriers.
+const WORLD_TEAM: ContextId = ContextId(u32::MAX - 61);
 
 /// What an initialized process knows. Lives until it exits, since calls of other threads may look at it.
 #[derive(Debug)]
@@ -68,6 +70,37 @@ pub fn init(members: Option<Vec<Peer>>) -> Result<()> {
     Ok(())
 }
 
+/// Has the program initialized, and not finalized since?
+static BY_PROGRAM: Mutex<bool> = Mutex::new(false);
+
+/// As [`init`], by the program itself: calling again does nothing, as in ComEx, so that upstream Global Arrays, which begins twice, ends at its
+/// first [`finalize_by_program`].
+///
+/// # Errors
+/// As for [`init`].
+pub fn init_by_program(members: Option<Vec<Peer>>) -> Result<()> {
+    let mut by_program = BY_PROGRAM.lock().unwrap_or_else(PoisonError::into_inner);
+    if !*by_program {
+        init(members)?;
+        *by_program = true;
+    }
+    Ok(())
+}
+
+/// As [`finalize`], by the program itself.
+///
+/// # Errors
+/// As for [`finalize`].
+pub fn finalize_by_program() -> Result<()> {
+    let mut by_program = BY_PROGRAM.lock().unwrap_or_else(PoisonError::into_inner);
+    if !*by_program {
+        return Ok(());
+    }
+    *by_program = false;
+    drop(by_program);
+    finalize()
+}
+
 fn found(members: Option<Vec<Peer>>) -> Result<()> {
     let ours = isthmus_engine::world();
     let members = members.unwrap_or_else(|| (0..ours.size).map(Peer).collect());
@@ -79,7 +112,7 @@ fn found(members: Option<Vec<Peer>>) -> Result<()> {
             symmetric::nodes()
         )));
     }
-    let world = Arc::new(Group::new(members, Some(me), WORLD_CONTEXT));
+    let world = Arc::new(Group::new(members, Some(me), WORLD_CONTEXT, WORLD_TEAM));
     let controls = Controls::exchange(&world.link()?)?;
     group::open(world.clone());
     let job = Box::leak(Box::new(Job { world, me, controls }));

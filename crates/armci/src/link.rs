@@ -1,9 +1,9 @@
 //! Messages among the members of a group, and collectives made of them.
 //!
-//! Barrier: dissemination (D. Hensgen, R. Finkel, U. Manber, "Two Algorithms for Barrier Synchronization", 1988). All-gather:
-//! the same pattern (J. Bruck et al., "Efficient Algorithms for All-to-All Communications", 1997). Broadcast and reduction: a
+//! Barrier: that of [`isthmus_collective`], on shared memory where it can be. All-gather: dissemination (J. Bruck et al., "Efficient Algorithms for All-to-All Communications", 1997). Broadcast and reduction: a
 //! binomial tree. Everything blocks until this process's part is done.
 
+use isthmus_collective::Team;
 use isthmus_engine::{ContextId, Entered, Mode, OpId, Outcome, Peer, Posting, enter};
 
 use crate::error::{Error, Result, argument};
@@ -12,7 +12,6 @@ use crate::error::{Error, Result, argument};
 /// calls that follow one another need none of their own.
 #[derive(Debug, Clone, Copy)]
 enum Tag {
-    Barrier,
     Gather,
     Broadcast,
     Reduce,
@@ -24,12 +23,18 @@ pub struct Link<'a> {
     members: &'a [Peer],
     me: usize,
     context: ContextId,
+    team: &'a Team,
 }
 
 impl<'a> Link<'a> {
-    /// Among `members`, of which the calling process is number `me`.
-    pub fn new(members: &'a [Peer], me: usize, context: ContextId) -> Self {
-        Self { members, me, context }
+    /// Among `members`, of which the calling process is number `me`, and which are that team.
+    pub fn new(members: &'a [Peer], me: usize, context: ContextId, team: &'a Team) -> Self {
+        Self {
+            members,
+            me,
+            context,
+            team,
+        }
     }
 
     /// Our number.
@@ -114,15 +119,9 @@ impl<'a> Link<'a> {
     /// # Errors
     /// A member has failed.
     pub fn barrier(&self) -> Result<()> {
-        let size = self.size();
-        let mut distance = 1;
-        while distance < size {
-            let to = (self.me + distance) % size;
-            let from = (self.me + size - distance) % size;
-            self.exchange(Tag::Barrier, to, &[], from, &mut [])?;
-            distance *= 2;
-        }
-        Ok(())
+        self.team
+            .barrier()
+            .map_err(|error| Error::Collective(error.to_string()))
     }
 
     /// `data` of the member `root` goes to all.

@@ -19,6 +19,7 @@ mod experiment;
 mod ga;
 mod judge;
 mod library;
+mod mechanisms;
 mod network;
 mod nodes;
 mod one_sided;
@@ -210,6 +211,8 @@ enum What {
     /// Between two nodes, which are network namespaces of this machine (as root): half round trip, bandwidth, collectives, start, memory,
     /// beside a bare TCP socket
     Network(Sizes),
+    /// Large messages by each mechanism, beside a bare loop of its system calls, and what is chosen, and tuned (ISTHMUS_TUNING=FILE)
+    Mechanisms(Sizes),
     /// OpenSHMEM: puts, gets, atomics, signals, collectives and random updates, beside the CPU and MPI
     Shmem,
     /// Global Arrays: patches, ghost cells, counters, synchronisation, beside ARMCI, MPI and the CPU
@@ -257,6 +260,7 @@ impl What {
             What::Barrier => catalogue::barrier(),
             What::Rma(sizes) => return one_sided::experiments(&sizes.sizes),
             What::Network(sizes) => return network::network(&sizes.sizes),
+            What::Mechanisms(sizes) => return mechanisms::mechanisms(&sizes.sizes),
             What::Shmem => return shmem::shmem(),
             What::Ga => return ga::ga(),
         };

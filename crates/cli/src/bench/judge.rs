@@ -56,6 +56,7 @@ impl Target {
             Demand::TimesGroup(group, times) => {
                 format!("at most {times:.2} x {}", table.group(group).unwrap_or_default())
             }
+            Demand::TimesBest(times) => format!("at most {times:.2} x the best other"),
             Demand::Flat(times) => format!("at most {times:.2} times what it is at {}", table.row_label(self.from)),
         }
     }
@@ -83,6 +84,7 @@ impl Target {
             Demand::TimesGroup(group, times) => {
                 at_worst(&|cell| table.to_group(cell, group), &factor, &|value| value <= times)
             }
+            Demand::TimesBest(times) => at_worst(&|cell| table.to_best(cell), &factor, &|value| value <= times),
             Demand::Flat(times) => at_worst(&|cell| table.to_first_row(cell, self.from), &factor, &|value| {
                 value <= times
             }),

@@ -5,7 +5,7 @@
 
 mod cma;
 mod limic;
-mod mechanisms;
+pub(super) mod mechanisms;
 mod nemesis;
 mod rma;
 mod shiba;

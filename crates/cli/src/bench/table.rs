@@ -205,6 +205,16 @@ impl<'a> Table<'a> {
         Some(self.value(cell)? / self.value(base)?)
     }
 
+    /// As a multiple of the best value of the other groups in the same row, for costs.
+    pub fn to_best(&self, cell: Cell) -> Option<f64> {
+        let others = self
+            .cells()
+            .into_iter()
+            .filter(|other| other.at == cell.at && other.group != cell.group);
+        let best = others.filter_map(|other| self.value(other)).min_by(f64::total_cmp)?;
+        Some(self.value(cell)? / best)
+    }
+
     /// The first library's value over that in the same row of another group, in the same round; the median over rounds.
     pub fn to_group(&self, cell: Cell, group: usize) -> Option<f64> {
         let values = &self.first().values;

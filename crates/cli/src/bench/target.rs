@@ -38,6 +38,8 @@ pub enum Demand {
     Under(f64),
     /// At most so many times the value in the same row of the group at this index.
     TimesGroup(usize, f64),
+    /// At most so many times the best value in the same row of all other groups.
+    TimesBest(f64),
     /// In each group no row more than so many times the first of these rows.
     Flat(f64),
 }

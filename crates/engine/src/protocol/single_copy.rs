@@ -143,7 +143,8 @@ impl Engine {
     /// Let the sender push the first `expected` bytes of an announced message into the receive `op`: only it knows where
     /// they lie.
     pub(crate) fn start_pushed(&mut self, way: Way, op: u32, peer: u32, record: ReadyToSend, expected: u64) {
-        let chunk = self.ask_for_help(op, peer, record, expected);
+        // Nothing is shared out: as much as is pulled at a time.
+        let chunk = self.ask_for_help(op, peer, record, expected, chunk_of(expected).max(SLICE));
         self.transfers.pulls.push(Pull {
             access: None,
             way,
@@ -167,7 +168,7 @@ impl Engine {
         let is_busy = |outbound: &Outbound| outbound.orders.has_fetchable();
         match mechanism::sides() {
             Sides::Any => {}
-            Sides::Both => return self.ask_for_help(op, peer, record, expected),
+            Sides::Both => return self.ask_for_help(op, peer, record, expected, chunk_of(expected)),
             Sides::Receiver | Sides::Sender => return 0,
         }
         if expected < SHARED_FROM
@@ -176,10 +177,10 @@ impl Engine {
         {
             return 0;
         }
-        self.ask_for_help(op, peer, record, expected)
+        self.ask_for_help(op, peer, record, expected, chunk_of(expected))
     }
 
-    fn ask_for_help(&mut self, op: u32, peer: u32, record: ReadyToSend, expected: u64) -> u64 {
+    fn ask_for_help(&mut self, op: u32, peer: u32, record: ReadyToSend, expected: u64, chunk: u64) -> u64 {
         let Some(descriptor) = self.descriptor(record.descriptor) else {
             return 0;
         };
@@ -187,7 +188,6 @@ impl Engine {
         let Some(buffer) = self.ops[op].buffer.row() else {
             return 0;
         };
-        let chunk = chunk_of(expected);
         descriptor.share(expected.div_ceil(chunk) as u32);
         let help = Help {
             send_op: record.send_op,

@@ -1,0 +1,61 @@
+//! Each mechanism of large messages by itself, beside a bare loop of its system calls, and what is chosen beside the best of them
+//! (bench/mechanisms.c).
+
+use super::experiment::{Experiment, Floor, Way};
+use super::paper::mechanisms::{CMA_BOTH, CMA_READ, CMA_WRITE, LOOPBACK, RING, VMSPLICE, WRITEV, by_way};
+use super::quantity::Quantity;
+use super::size::Size;
+use super::target::{Demand, Target};
+
+/// What Isthmus chooses without a file of measurements.
+const CHOSEN: Way = Way {
+    name: "chosen",
+    environment: &[("ISTHMUS_TUNING", "none")],
+};
+/// What it chooses by the file that `ISTHMUS_TUNING` names here, or by the user's.
+const TUNED: Way = Way {
+    name: "tuned",
+    environment: &[],
+};
+
+/// With buffers that nobody touches, and with buffers that are rewritten and read in every round.
+pub fn mechanisms(sizes: &[Size]) -> Vec<Experiment> {
+    let named = [CMA_READ, CMA_WRITE, CMA_BOTH, VMSPLICE, WRITEV, LOOPBACK];
+    let ways: Vec<Way> = named.into_iter().chain([RING, CHOSEN, TUNED]).collect();
+    let usual: Vec<String> = sizes.iter().map(|size| size.0.to_string()).collect();
+    let sizes = match usual.is_empty() {
+        true => "64K,256K,1M,4M".to_owned(),
+        false => usual.join(","),
+    };
+    let of = |name, title: &str, kind| {
+        let mut experiment = by_way(name, "mechanisms", Quantity::Cost("us"), &ways, (2, kind, &sizes));
+        title.clone_into(&mut experiment.title);
+        for (run, way) in experiment.runs.iter_mut().zip(&named) {
+            run.options.extend(["--bare".to_owned(), way.name.to_owned()]);
+        }
+        let (chosen, tuned) = (named.len() + 1, named.len() + 2);
+        Experiment {
+            floor: Floor::Own("system calls"),
+            targets: (0..named.len())
+                .map(|group| Target::all(Demand::TimesFloor(1.1)).of(group))
+                .chain([
+                    Target::all(Demand::TimesBest(1.0 / 0.95)).of(chosen),
+                    Target::all(Demand::TimesBest(1.1)).of(tuned),
+                ])
+                .collect(),
+            ..experiment
+        }
+    };
+    vec![
+        of(
+            "mechanisms",
+            "half round trip by each mechanism, beside a bare loop of its system calls; buffers untouched",
+            "",
+        ),
+        of(
+            "mechanisms-real",
+            "half round trip by each mechanism; the buffer is rewritten before and read after each message",
+            "--real",
+        ),
+    ]
+}
