@@ -79,14 +79,15 @@ pub(crate) fn peers(call: &str, comm: Handle) -> Vec<Peer> {
     }
 }
 
-/// `ARMCI_Init_mpi_comm`: the processes of a communicator are all that there are, by their ranks in it.
+/// `ARMCI_Init_mpi_comm`: the processes of a communicator are all that there are, by their ranks in it. 1: it is done, as ComEx answers, by
+/// which upstream Global Arrays goes.
 #[unsafe(no_mangle)]
 extern "C" fn isthmus_armci_ARMCI_Init_mpi_comm(comm: Handle) -> c_int {
     const CALL: &str = "ARMCI_Init_mpi_comm";
-    if let Err(error) = life::init(Some(peers(CALL, comm))) {
+    if let Err(error) = life::init_by_program(Some(peers(CALL, comm))) {
         fatal(CALL, &error);
     }
-    0
+    1
 }
 
 /// Communicators that were made for groups, by the group's message space.

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::sync::Once;
 
-pub use isthmus_mpi::coll::{refused, refused_by_name};
+pub use isthmus_mpi::coll::{refused, refused_by_name, refused_immediate, refused_persistent};
 use isthmus_mpi::comm::Comm;
 use isthmus_mpi::errhandler;
 pub use isthmus_mpi::errhandler::Scope;
@@ -156,15 +156,15 @@ pub fn on_win_at<A: Abi>(win: *mut A::Handle) -> Scope {
 /// are checked to call the same.
 pub struct Refusal {
     comm: &'static Comm,
-    procedure: &'static str,
+    call: &'static str,
     tell: fn(&'static Comm, &str),
 }
 
 impl Refusal {
-    /// The arguments of this call are being looked at.
+    /// The arguments of this call are being looked at: `call` as `tell` takes it, the name of a collective or a procedure.
     #[inline(always)]
-    pub fn new(comm: &'static Comm, procedure: &'static str, tell: fn(&'static Comm, &str)) -> Self {
-        Self { comm, procedure, tell }
+    pub fn new(comm: &'static Comm, call: &'static str, tell: fn(&'static Comm, &str)) -> Self {
+        Self { comm, call, tell }
     }
 
     /// They are good: the procedure itself tells.
@@ -177,7 +177,7 @@ impl Refusal {
 impl Drop for Refusal {
     #[inline(always)]
     fn drop(&mut self) {
-        (self.tell)(self.comm, self.procedure);
+        (self.tell)(self.comm, self.call);
     }
 }
 

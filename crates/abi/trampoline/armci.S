@@ -101,6 +101,7 @@
     entry PARMCI_Wait, ARMCI_Wait, ARMCI_Wait
     entry PARMCI_WaitAll, ARMCI_WaitAll, ARMCI_WaitAll
     entry PARMCI_WaitProc, ARMCI_WaitProc, ARMCI_WaitProc
+    entry parmci_read_strided, armci_read_strided, armci_read_strided
     entry parmci_stride_info_count, armci_stride_info_count, armci_stride_info_count
     entry parmci_stride_info_destroy, armci_stride_info_destroy, armci_stride_info_destroy
     entry parmci_stride_info_has_more, armci_stride_info_has_more, armci_stride_info_has_more
@@ -111,6 +112,7 @@
     entry parmci_stride_info_seg_ptr, armci_stride_info_seg_ptr, armci_stride_info_seg_ptr
     entry parmci_stride_info_seg_size, armci_stride_info_seg_size, armci_stride_info_seg_size
     entry parmci_stride_info_size, armci_stride_info_size, armci_stride_info_size
+    entry parmci_write_strided, armci_write_strided, armci_write_strided
     entry parmci_exchange_address, armci_exchange_address, armci_exchange_address
     entry parmci_exchange_address_grp, armci_exchange_address_grp, armci_exchange_address_grp
     entry parmci_grp_clus_brdcst, armci_grp_clus_brdcst, armci_grp_clus_brdcst

@@ -70,6 +70,37 @@ pub fn init(members: Option<Vec<Peer>>) -> Result<()> {
     Ok(())
 }
 
+/// Has the program initialized, and not finalized since?
+static BY_PROGRAM: Mutex<bool> = Mutex::new(false);
+
+/// As [`init`], by the program itself: calling again does nothing, as in ComEx, so that upstream Global Arrays, which begins twice, ends at its
+/// first [`finalize_by_program`].
+///
+/// # Errors
+/// As for [`init`].
+pub fn init_by_program(members: Option<Vec<Peer>>) -> Result<()> {
+    let mut by_program = BY_PROGRAM.lock().unwrap_or_else(PoisonError::into_inner);
+    if !*by_program {
+        init(members)?;
+        *by_program = true;
+    }
+    Ok(())
+}
+
+/// As [`finalize`], by the program itself.
+///
+/// # Errors
+/// As for [`finalize`].
+pub fn finalize_by_program() -> Result<()> {
+    let mut by_program = BY_PROGRAM.lock().unwrap_or_else(PoisonError::into_inner);
+    if !*by_program {
+        return Ok(());
+    }
+    *by_program = false;
+    drop(by_program);
+    finalize()
+}
+
 fn found(members: Option<Vec<Peer>>) -> Result<()> {
     let ours = isthmus_engine::world();
     let members = members.unwrap_or_else(|| (0..ours.size).map(Peer).collect());

@@ -12,6 +12,7 @@ mod channel;
 pub mod counters;
 mod engine;
 mod error;
+mod fault;
 #[cfg(any(test, fuzzing))]
 pub mod hostile;
 mod matching;
@@ -24,6 +25,7 @@ pub mod rma;
 pub mod tunables;
 mod types;
 pub mod warning;
+mod way;
 
 use engine::Engine;
 use matching::queues::Pattern;

@@ -8,8 +8,8 @@ use isthmus_shm::Offset;
 use isthmus_transfer::copy::Copying;
 
 use crate::memory::buffer::Buffer;
-use crate::protocol::choice::select::{Effort, Way};
 use crate::types::{Arrival, ContextId, OpId, Outcome};
+use crate::way::{Effort, Way};
 use crate::{Error, Result};
 
 const INDEX_BITS: u32 = 19;

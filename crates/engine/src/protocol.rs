@@ -11,7 +11,6 @@ pub(crate) mod advertise;
 pub(crate) mod choice;
 pub(crate) mod helped;
 pub(crate) mod mechanism;
-pub(crate) mod orders;
 mod payloads;
 mod receive;
 pub(crate) mod rendezvous;

@@ -30,7 +30,7 @@ pub use alltoall::{
 pub use barrier::{barrier, barrier_init, ibarrier};
 pub use bcast::{bcast, bcast_init, ibcast};
 pub use check::refused_by_name;
-pub use form::refused;
+pub use form::{refused, refused_immediate, refused_persistent};
 pub use gather::{gather, gather_init, gatherv, gatherv_init, igather, igatherv};
 pub use neighbor::{
     ineighbor_allgather, ineighbor_allgatherv, ineighbor_alltoall, ineighbor_alltoallv, ineighbor_alltoallw,

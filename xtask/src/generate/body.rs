@@ -84,21 +84,35 @@ const COUNTED_BY_NAME: [&str; 14] = [
     "MPI_Intercomm_merge",
 ];
 
-/// Who is told that a call's arguments were refused, which its typed procedure would have counted.
-fn teller(procedure: &Procedure) -> Option<&'static str> {
+/// Who is told that a call's arguments were refused, which its typed procedure would have counted, and what: the function, and the
+/// name of the collective or the procedure.
+fn teller(procedure: &Procedure) -> Option<(&'static str, String)> {
     let on_comm = |one: &Parameter| one.kind == "COMMUNICATOR" && one.direction == Direction::In;
     let is_neighborly = procedure.name.to_ascii_lowercase().contains("neighbor_a");
     if COUNTED_BY_NAME.contains(&procedure.name.as_str()) {
-        Some("refused_by_name")
-    } else if (procedure.chapter == "collective" || is_neighborly) && procedure.parameters(false).any(on_comm) {
-        Some("refused")
-    } else {
-        None
+        return Some(("refused_by_name", procedure.name.clone()));
     }
+    if !(procedure.chapter == "collective" || is_neighborly) || !procedure.parameters(false).any(on_comm) {
+        return None;
+    }
+    let name = procedure.name.strip_prefix("MPI_").unwrap_or(&procedure.name);
+    let immediate = name
+        .strip_prefix('I')
+        .filter(|rest| rest.starts_with(char::is_lowercase));
+    Some(match (immediate, name.strip_suffix("_init")) {
+        (Some(name), _) => ("refused_immediate", capitalized(name)),
+        (_, Some(name)) => ("refused_persistent", name.to_owned()),
+        _ => ("refused", name.to_owned()),
+    })
+}
+
+fn capitalized(name: &str) -> String {
+    let (first, rest) = name.split_at(1);
+    first.to_ascii_uppercase() + rest
 }
 
 /// The communicator first, then whatever may be refused, and only then the call.
-fn count_refusals(procedure: &Procedure, teller: &str, body: &mut Body) -> Result<()> {
+fn count_refusals(procedure: &Procedure, (teller, call): (&str, String), body: &mut Body) -> Result<()> {
     let comm = procedure
         .parameters(false)
         .find(|one| one.kind == "COMMUNICATOR")
@@ -111,10 +125,7 @@ fn count_refusals(procedure: &Procedure, teller: &str, body: &mut Body) -> Resul
         // Whatever it is given, the procedure gets to see.
         return Ok(());
     }
-    body.before = format!(
-        "{resolved}let refusal = entry::Refusal::new({comm}, {:?}, entry::{teller});\n{rest}",
-        procedure.name
-    );
+    body.before = format!("{resolved}let refusal = entry::Refusal::new({comm}, {call:?}, entry::{teller});\n{rest}");
     for (index, argument) in body.arguments.iter_mut().enumerate() {
         if argument.contains('?') {
             writeln!(body.before, "let argument_{index} = {argument};")?;

@@ -49,7 +49,7 @@ unsafe fn allgather_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Allgather_init", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Allgather", entry::refused_persistent);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_7 = argument::info::<A>(info, "info")?;
             refusal.averted();
@@ -85,7 +85,7 @@ unsafe fn allgatherv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Allgatherv", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Allgatherv", entry::refused);
             let argument_4 = argument::counts(recvcounts, peers(comm), "recvcounts")?;
             let argument_5 = argument::counts(displs, peers(comm), "displs")?;
             refusal.averted();
@@ -122,7 +122,7 @@ unsafe fn allgatherv_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Allgatherv_init", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Allgatherv", entry::refused_persistent);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_4 = argument::counts(recvcounts, peers(comm), "recvcounts")?;
             let argument_5 = argument::counts(displs, peers(comm), "displs")?;
@@ -159,7 +159,7 @@ unsafe fn allreduce<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Allreduce", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Allreduce", entry::refused);
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
@@ -186,7 +186,7 @@ unsafe fn allreduce_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Allreduce_init", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Allreduce", entry::refused_persistent);
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
@@ -254,7 +254,7 @@ unsafe fn alltoall_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Alltoall_init", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Alltoall", entry::refused_persistent);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_7 = argument::info::<A>(info, "info")?;
             refusal.averted();
@@ -291,7 +291,7 @@ unsafe fn alltoallv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Alltoallv", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Alltoallv", entry::refused);
             let argument_1 = argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?;
             let argument_2 = argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?;
             let argument_5 = argument::counts(recvcounts, peers(comm), "recvcounts")?;
@@ -332,7 +332,7 @@ unsafe fn alltoallv_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Alltoallv_init", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Alltoallv", entry::refused_persistent);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_1 = argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?;
             let argument_2 = argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?;
@@ -375,7 +375,7 @@ unsafe fn alltoallw<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Alltoallw", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Alltoallw", entry::refused);
             let argument_1 = argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?;
             let argument_2 = argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?;
             let argument_3 =
@@ -419,7 +419,7 @@ unsafe fn alltoallw_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Alltoallw_init", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Alltoallw", entry::refused_persistent);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_1 = argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?;
             let argument_2 = argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?;
@@ -468,7 +468,7 @@ unsafe fn barrier_init<A: Abi>(comm: CHandle<A>, info: CHandle<A>, request: *mut
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Barrier_init", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Barrier", entry::refused_persistent);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_1 = argument::info::<A>(info, "info")?;
             refusal.averted();
@@ -520,7 +520,7 @@ unsafe fn bcast_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Bcast_init", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Bcast", entry::refused_persistent);
             let root = A::word_in::<Rank>(root);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_5 = argument::info::<A>(info, "info")?;
@@ -553,7 +553,7 @@ unsafe fn exscan<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Exscan", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Exscan", entry::refused);
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
@@ -580,7 +580,7 @@ unsafe fn exscan_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Exscan_init", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Exscan", entry::refused_persistent);
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
@@ -652,7 +652,7 @@ unsafe fn gather_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Gather_init", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Gather", entry::refused_persistent);
             let root = A::word_in::<Rank>(root);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_8 = argument::info::<A>(info, "info")?;
@@ -691,7 +691,7 @@ unsafe fn gatherv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Gatherv", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Gatherv", entry::refused);
             let root = A::word_in::<Rank>(root);
             let argument_4 = argument::counts(recvcounts, peers_if(is_root(comm, root), comm), "recvcounts")?;
             let argument_5 = argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?;
@@ -731,7 +731,7 @@ unsafe fn gatherv_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Gatherv_init", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Gatherv", entry::refused_persistent);
             let root = A::word_in::<Rank>(root);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_4 = argument::counts(recvcounts, peers_if(is_root(comm, root), comm), "recvcounts")?;
@@ -772,7 +772,7 @@ unsafe fn iallgather<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Iallgather", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Allgather", entry::refused_immediate);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             refusal.averted();
             let request = procedures::iallgather(
@@ -807,7 +807,7 @@ unsafe fn iallgatherv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Iallgatherv", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Allgatherv", entry::refused_immediate);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_4 = argument::counts(recvcounts, peers(comm), "recvcounts")?;
             let argument_5 = argument::counts(displs, peers(comm), "displs")?;
@@ -843,7 +843,7 @@ unsafe fn iallreduce<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Iallreduce", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Allreduce", entry::refused_immediate);
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
@@ -873,7 +873,7 @@ unsafe fn ialltoall<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Ialltoall", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Alltoall", entry::refused_immediate);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             refusal.averted();
             let request = procedures::ialltoall(
@@ -909,7 +909,7 @@ unsafe fn ialltoallv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Ialltoallv", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Alltoallv", entry::refused_immediate);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_1 = argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?;
             let argument_2 = argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?;
@@ -951,7 +951,7 @@ unsafe fn ialltoallw<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Ialltoallw", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Alltoallw", entry::refused_immediate);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_1 = argument::counts(sendcounts, peers_if(!is_in_place::<A>(sendbuf), comm), "sendcounts")?;
             let argument_2 = argument::counts(sdispls, peers_if(!is_in_place::<A>(sendbuf), comm), "sdispls")?;
@@ -985,7 +985,7 @@ unsafe fn ibarrier<A: Abi>(comm: CHandle<A>, request: *mut CHandle<A>) -> c_int 
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Ibarrier", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Barrier", entry::refused_immediate);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             refusal.averted();
             let request = procedures::ibarrier(comm)?;
@@ -1009,7 +1009,7 @@ unsafe fn ibcast<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Ibcast", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Bcast", entry::refused_immediate);
             let root = A::word_in::<Rank>(root);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             refusal.averted();
@@ -1041,7 +1041,7 @@ unsafe fn iexscan<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Iexscan", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Exscan", entry::refused_immediate);
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
@@ -1071,7 +1071,7 @@ unsafe fn igather<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Igather", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Gather", entry::refused_immediate);
             let root = A::word_in::<Rank>(root);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             refusal.averted();
@@ -1109,7 +1109,7 @@ unsafe fn igatherv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Igatherv", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Gatherv", entry::refused_immediate);
             let root = A::word_in::<Rank>(root);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_4 = argument::counts(recvcounts, peers_if(is_root(comm, root), comm), "recvcounts")?;
@@ -1148,7 +1148,7 @@ unsafe fn ireduce<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Ireduce", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Reduce", entry::refused_immediate);
             let root = A::word_in::<Rank>(root);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             refusal.averted();
@@ -1182,7 +1182,7 @@ unsafe fn ireduce_scatter<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Ireduce_scatter", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Reduce_scatter", entry::refused_immediate);
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
@@ -1217,7 +1217,7 @@ unsafe fn ireduce_scatter_block<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Ireduce_scatter_block", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Reduce_scatter_block", entry::refused_immediate);
             let recvcount = argument::count(recvcount, "recvcount")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
@@ -1252,7 +1252,7 @@ unsafe fn iscan<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Iscan", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Scan", entry::refused_immediate);
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
@@ -1282,7 +1282,7 @@ unsafe fn iscatter<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Iscatter", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Scatter", entry::refused_immediate);
             let root = A::word_in::<Rank>(root);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             refusal.averted();
@@ -1320,7 +1320,7 @@ unsafe fn iscatterv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Iscatterv", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Scatterv", entry::refused_immediate);
             let root = A::word_in::<Rank>(root);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_1 = argument::counts(sendcounts, peers_if(is_root(comm, root), comm), "sendcounts")?;
@@ -1419,7 +1419,7 @@ unsafe fn reduce_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Reduce_init", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Reduce", entry::refused_persistent);
             let root = A::word_in::<Rank>(root);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_7 = argument::info::<A>(info, "info")?;
@@ -1475,7 +1475,7 @@ unsafe fn reduce_scatter<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Reduce_scatter", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Reduce_scatter", entry::refused);
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let argument_2 = argument::counts(recvcounts, comm.size() as usize, "recvcounts")?;
@@ -1507,7 +1507,7 @@ unsafe fn reduce_scatter_block<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Reduce_scatter_block", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Reduce_scatter_block", entry::refused);
             let recvcount = argument::count(recvcount, "recvcount")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
@@ -1541,7 +1541,7 @@ unsafe fn reduce_scatter_block_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Reduce_scatter_block_init", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Reduce_scatter_block", entry::refused_persistent);
             let recvcount = argument::count(recvcount, "recvcount")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
@@ -1579,7 +1579,7 @@ unsafe fn reduce_scatter_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Reduce_scatter_init", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Reduce_scatter", entry::refused_persistent);
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
@@ -1615,7 +1615,7 @@ unsafe fn scan<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Scan", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Scan", entry::refused);
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
@@ -1642,7 +1642,7 @@ unsafe fn scan_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Scan_init", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Scan", entry::refused_persistent);
             let count = argument::count(count, "count")?;
             let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
@@ -1714,7 +1714,7 @@ unsafe fn scatter_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Scatter_init", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Scatter", entry::refused_persistent);
             let root = A::word_in::<Rank>(root);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_8 = argument::info::<A>(info, "info")?;
@@ -1753,7 +1753,7 @@ unsafe fn scatterv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Scatterv", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Scatterv", entry::refused);
             let root = A::word_in::<Rank>(root);
             let argument_1 = argument::counts(sendcounts, peers_if(is_root(comm, root), comm), "sendcounts")?;
             let argument_2 = argument::counts(displs, peers_if(is_root(comm, root), comm), "displs")?;
@@ -1793,7 +1793,7 @@ unsafe fn scatterv_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Scatterv_init", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Scatterv", entry::refused_persistent);
             let root = A::word_in::<Rank>(root);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_1 = argument::counts(sendcounts, peers_if(is_root(comm, root), comm), "sendcounts")?;

@@ -350,7 +350,7 @@ unsafe fn ineighbor_allgather<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Ineighbor_allgather", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Neighbor_allgather", entry::refused_immediate);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             refusal.averted();
             let request = procedures::ineighbor_allgather(
@@ -385,7 +385,7 @@ unsafe fn ineighbor_allgatherv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Ineighbor_allgatherv", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Neighbor_allgatherv", entry::refused_immediate);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_4 = argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?;
             let argument_5 = argument::counts(displs, topology::indegree(comm)?, "displs")?;
@@ -422,7 +422,7 @@ unsafe fn ineighbor_alltoall<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Ineighbor_alltoall", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Neighbor_alltoall", entry::refused_immediate);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             refusal.averted();
             let request = procedures::ineighbor_alltoall(
@@ -458,7 +458,7 @@ unsafe fn ineighbor_alltoallv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Ineighbor_alltoallv", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Neighbor_alltoallv", entry::refused_immediate);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_1 = argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?;
             let argument_2 = argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?;
@@ -500,7 +500,7 @@ unsafe fn ineighbor_alltoallw<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Ineighbor_alltoallw", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Neighbor_alltoallw", entry::refused_immediate);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_1 = argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?;
             let argument_2 = argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?;
@@ -572,7 +572,7 @@ unsafe fn neighbor_allgather_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Neighbor_allgather_init", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Neighbor_allgather", entry::refused_persistent);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_7 = argument::info::<A>(info, "info")?;
             refusal.averted();
@@ -608,7 +608,7 @@ unsafe fn neighbor_allgatherv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Neighbor_allgatherv", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Neighbor_allgatherv", entry::refused);
             let argument_4 = argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?;
             let argument_5 = argument::counts(displs, topology::indegree(comm)?, "displs")?;
             refusal.averted();
@@ -645,7 +645,7 @@ unsafe fn neighbor_allgatherv_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Neighbor_allgatherv_init", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Neighbor_allgatherv", entry::refused_persistent);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_4 = argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?;
             let argument_5 = argument::counts(displs, topology::indegree(comm)?, "displs")?;
@@ -714,7 +714,7 @@ unsafe fn neighbor_alltoall_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Neighbor_alltoall_init", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Neighbor_alltoall", entry::refused_persistent);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_7 = argument::info::<A>(info, "info")?;
             refusal.averted();
@@ -751,7 +751,7 @@ unsafe fn neighbor_alltoallv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Neighbor_alltoallv", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Neighbor_alltoallv", entry::refused);
             let argument_1 = argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?;
             let argument_2 = argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?;
             let argument_5 = argument::counts(recvcounts, topology::indegree(comm)?, "recvcounts")?;
@@ -792,7 +792,7 @@ unsafe fn neighbor_alltoallv_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Neighbor_alltoallv_init", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Neighbor_alltoallv", entry::refused_persistent);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_1 = argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?;
             let argument_2 = argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?;
@@ -835,7 +835,7 @@ unsafe fn neighbor_alltoallw<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Neighbor_alltoallw", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Neighbor_alltoallw", entry::refused);
             let argument_1 = argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?;
             let argument_2 = argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?;
             let argument_3 = &argument::handles::<A, Datatype>(sendtypes, topology::outdegree(comm)?, "sendtypes")?;
@@ -878,7 +878,7 @@ unsafe fn neighbor_alltoallw_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
-            let refusal = entry::Refusal::new(comm, "MPI_Neighbor_alltoallw_init", entry::refused);
+            let refusal = entry::Refusal::new(comm, "Neighbor_alltoallw", entry::refused_persistent);
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_1 = argument::counts(sendcounts, topology::outdegree(comm)?, "sendcounts")?;
             let argument_2 = argument::counts(sdispls, topology::outdegree(comm)?, "sdispls")?;

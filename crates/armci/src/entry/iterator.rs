@@ -17,6 +17,54 @@ struct Rows {
 }
 
 impl Rows {
+    /// # Safety
+    /// As many strides as there are levels, and one count more.
+    unsafe fn of(base: *mut c_void, levels: i32, strides: *const i32, count: *const i32) -> Self {
+        let known = (levels.max(0) as usize).min(MOST_LEVELS);
+        let mut new = Self {
+            base,
+            levels: known as i32,
+            strides: [0; MOST_LEVELS],
+            count: [0; MOST_LEVELS + 1],
+            size: 1,
+            at: 0,
+            index: [0; MOST_LEVELS],
+        };
+        // SAFETY: the caller's promise.
+        unsafe {
+            new.count[0] = count.read();
+            for level in 0..known {
+                new.strides[level] = strides.add(level).read();
+                new.count[level + 1] = count.add(level + 1).read();
+                new.size = new.size.saturating_mul(new.count[level + 1]);
+            }
+        }
+        new
+    }
+
+    fn advance(&mut self) {
+        if self.at >= self.size {
+            return;
+        }
+        self.at += 1;
+        for level in 0..self.levels as usize {
+            self.index[level] += 1;
+            if self.index[level] < self.count[level + 1] {
+                return;
+            }
+            self.index[level] = 0;
+        }
+    }
+
+    /// Where the row is, for each in their order.
+    fn for_each(mut self, mut row: impl FnMut(*mut u8, usize)) {
+        let length = self.count[0].max(0) as usize;
+        while self.at < self.size {
+            row(self.base.wrapping_byte_offset(self.offset()).cast(), length);
+            self.advance();
+        }
+    }
+
     fn offset(&self) -> isize {
         let levels = (self.levels.max(0) as usize).min(MOST_LEVELS);
         (0..levels)
@@ -33,25 +81,43 @@ unsafe extern "C" fn isthmus_armci_armci_stride_info_init(
     strides: *const i32,
     count: *const i32,
 ) {
-    let known = (levels.max(0) as usize).min(MOST_LEVELS);
-    let mut new = Rows {
-        base,
-        levels: known as i32,
-        strides: [0; MOST_LEVELS],
-        count: [0; MOST_LEVELS + 1],
-        size: 1,
-        at: 0,
-        index: [0; MOST_LEVELS],
-    };
-    // SAFETY: the caller's promise: as many elements as there are levels, and one count more.
+    // SAFETY: the caller's promise.
+    unsafe { rows.write(Rows::of(base, levels, strides, count)) };
+}
+
+/// Rows of a section into a buffer, one behind the other.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn isthmus_armci_armci_write_strided(
+    base: *mut c_void,
+    levels: i32,
+    strides: *const i32,
+    count: *const i32,
+    mut buffer: *mut u8,
+) {
+    // SAFETY: the caller's promise: the section, and a buffer for all of its bytes.
     unsafe {
-        new.count[0] = count.read();
-        for level in 0..known {
-            new.strides[level] = strides.add(level).read();
-            new.count[level + 1] = count.add(level + 1).read();
-            new.size = new.size.saturating_mul(new.count[level + 1]);
-        }
-        rows.write(new);
+        Rows::of(base, levels, strides, count).for_each(|row, length| {
+            std::ptr::copy(row, buffer, length);
+            buffer = buffer.add(length);
+        });
+    }
+}
+
+/// The other way round.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn isthmus_armci_armci_read_strided(
+    base: *mut c_void,
+    levels: i32,
+    strides: *const i32,
+    count: *const i32,
+    mut buffer: *const u8,
+) {
+    // SAFETY: as above.
+    unsafe {
+        Rows::of(base, levels, strides, count).for_each(|row, length| {
+            std::ptr::copy(buffer, row, length);
+            buffer = buffer.add(length);
+        });
     }
 }
 
@@ -80,18 +146,7 @@ facts! {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn isthmus_armci_armci_stride_info_next(rows: *mut Rows) {
     // SAFETY: the caller's promise.
-    let rows = unsafe { &mut *rows };
-    if rows.at >= rows.size {
-        return;
-    }
-    rows.at += 1;
-    for level in 0..rows.levels as usize {
-        rows.index[level] += 1;
-        if rows.index[level] < rows.count[level + 1] {
-            return;
-        }
-        rows.index[level] = 0;
-    }
+    unsafe { (*rows).advance() };
 }
 
 #[unsafe(no_mangle)]

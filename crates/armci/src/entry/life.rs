@@ -10,12 +10,12 @@ use crate::life;
 
 #[unsafe(no_mangle)]
 extern "C" fn isthmus_armci_ARMCI_Init() -> i32 {
-    done("ARMCI_Init", life::init(None))
+    done("ARMCI_Init", life::init_by_program(None))
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn isthmus_armci_ARMCI_Init_args(_argc: *mut i32, _argv: *mut c_void) -> i32 {
-    done("ARMCI_Init_args", life::init(None))
+    done("ARMCI_Init_args", life::init_by_program(None))
 }
 
 #[unsafe(no_mangle)]
@@ -25,7 +25,7 @@ extern "C" fn isthmus_armci_ARMCI_Initialized() -> i32 {
 
 #[unsafe(no_mangle)]
 extern "C" fn isthmus_armci_ARMCI_Finalize() {
-    answer("ARMCI_Finalize", life::finalize());
+    answer("ARMCI_Finalize", life::finalize_by_program());
 }
 
 /// There is nothing to clean up that the end of the process does not.

@@ -7,7 +7,8 @@ use isthmus_transfer::copy::Copying;
 use crate::channel::cells;
 use crate::channel::outbound::mapped;
 use crate::channel::record::{Envelope, Fixed, Handler, Switch};
-use crate::protocol::choice::select::{self, Effort};
+use crate::channel::wishes;
+use crate::way::Effort;
 
 /// Where the pieces of a message go that came in several records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +33,7 @@ pub struct Inbound {
     pub incoming: Option<Incoming>,
     /// If it is one to learn from: what it cost so far, and how it is copied.
     pub timed: Option<(Effort, Copying)>,
-    /// How the peer is to copy: see [`crate::protocol::choice::select::wish`].
+    /// How the peer is to copy: see [`wishes::wish`].
     wishes: u32,
     /// Records that came; of these, whole messages or beginnings of them, and announcements. They wrap.
     heard: u32,
@@ -107,12 +108,12 @@ impl Inbound {
 
     /// Messages of `length` bytes are to be copied so from now on.
     pub fn wish(&mut self, length: u64, copying: Copying) {
-        self.tell(select::with_wish(self.wishes, length, copying));
+        self.tell(wishes::with_wish(self.wishes, length, copying));
     }
 
     /// Messages of `length` bytes are to be announced from now on, or to go at once.
     pub fn wish_announced(&mut self, length: u64, announced: bool) {
-        self.tell(select::with_announced(self.wishes, length, announced));
+        self.tell(wishes::with_announced(self.wishes, length, announced));
     }
 
     fn tell(&mut self, wishes: u32) {

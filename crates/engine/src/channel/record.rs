@@ -6,10 +6,10 @@
 use isthmus_shm::ring::Header;
 use isthmus_transfer::copy::{Copying, copy};
 
+use crate::channel::wishes;
 use crate::memory::buffer::Buffer;
 use crate::memory::payload::Payload;
 use crate::memory::staging::copy_from_others;
-use crate::protocol::choice::select;
 
 /// Who handles a record. The numbers are part of the layout version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,7 +185,7 @@ impl ReadyToSend {
 
     /// Is it such a message, as far as its length goes, too?
     pub fn could_go(&self) -> bool {
-        self.flags & Self::COULD_GO != 0 && select::compared(self.total).is_some()
+        self.flags & Self::COULD_GO != 0 && wishes::compared(self.total).is_some()
     }
 }
 

@@ -11,6 +11,7 @@ use isthmus_shm::Segment;
 use isthmus_shm::slot::Identity;
 
 use crate::engine::Engine;
+use crate::fault;
 use crate::membership::control::{self, Nonce, ToLauncher, ToRank};
 use crate::membership::cpus::Cpus;
 use crate::membership::job;
@@ -383,7 +384,7 @@ fn settle(place: Place) -> Result<()> {
             .map_err(|error| Error::Boot(format!("mpiexec hung up: {error}")))?;
     }
     let _ = WORLD.set(world);
-    engine.memory.arena.plan = mechanism::plan();
+    engine.memory.arena.plan = fault::plan();
     *ENGINE.get(&mut enter()) = Some(engine);
     if registered {
         gate::favour();

@@ -16,10 +16,10 @@ use crate::counters;
 use crate::engine::Engine;
 use crate::memory::buffer::Buffer;
 use crate::memory::heap::{self, REGISTRY};
-use crate::protocol::choice::select::Way;
 use crate::protocol::mechanism;
 use crate::tunables;
 use crate::warning::{Warning, warn};
+use crate::way::Way;
 
 /// How one side reaches the other's buffer.
 #[derive(Debug, Clone, Copy)]

@@ -21,6 +21,7 @@ use std::time::Duration;
 use isthmus_os::clock;
 use isthmus_shm::{Advert, Offset};
 
+use crate::channel::orders::Known;
 use crate::channel::outbound::Answer;
 use crate::channel::record::{Advertised, ReadyToSend};
 use crate::counters;
@@ -29,12 +30,11 @@ use crate::matching::queues::Key;
 use crate::matching::unexpected::Unexpected;
 use crate::memory::heap;
 use crate::ops::Stage;
-use crate::protocol::choice::select::Way;
 use crate::protocol::mechanism;
-use crate::protocol::orders::Known;
 use crate::protocol::single_copy::{Push, chunk_of};
 use crate::tunables;
 use crate::types::{ContextId, OpId};
+use crate::way::Way;
 
 /// Shorter messages are not worth a push.
 pub(crate) const PUSHED_FROM: u64 = 32 << 10;

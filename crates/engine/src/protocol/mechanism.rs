@@ -6,20 +6,21 @@ use std::sync::OnceLock;
 use isthmus_os::xpmem::{self, Device};
 use isthmus_os::{Error, errno, kmod, process};
 use isthmus_shm::slot::Identity;
+use isthmus_transfer::Transfer;
 use isthmus_transfer::attached::Xpmem;
 use isthmus_transfer::cma::{Cma, Refusal};
-use isthmus_transfer::fault::{Fault, Plan};
+use isthmus_transfer::fault::Fault;
 use isthmus_transfer::kmod::Kmod;
 use isthmus_transfer::mapped::Mapped;
 use isthmus_transfer::stream::{Drain, Feed, Kind};
 use isthmus_transfer::trace::{Event, Trace};
-use isthmus_transfer::{Direction, Transfer};
 
+use crate::fault::plan;
 use crate::membership::boot;
 use crate::memory::heap::REGISTRY;
-use crate::protocol::choice::select::Way;
 use crate::tunables;
 use crate::warning::{Warning, warn};
+use crate::way::Way;
 
 /// Any mechanism, for as long as the process lives. Each call leaks a little memory: once per peer.
 pub(crate) fn keep(transfer: impl Transfer + 'static) -> &'static dyn Transfer {
@@ -138,35 +139,6 @@ fn xpmem() -> Option<Exposure> {
 pub(crate) fn mapped() -> &'static dyn Transfer {
     static MAPPED: OnceLock<&'static dyn Transfer> = OnceLock::new();
     *MAPPED.get_or_init(|| keep(Mapped::new(&REGISTRY)))
-}
-
-/// A piece of an announced message is written into a ring, or about to be read out of one: what is to go wrong does.
-#[inline]
-pub(crate) fn strike_piece(direction: Direction) {
-    if let Some(plan) = plan() {
-        plan.strike_piece(direction);
-    }
-}
-
-/// What is to go wrong in this process.
-#[inline]
-pub(crate) fn plan() -> Option<&'static Plan> {
-    static PLAN: OnceLock<Option<Plan>> = OnceLock::new();
-    PLAN.get_or_init(read_plan).as_ref()
-}
-
-#[cold]
-fn read_plan() -> Option<Plan> {
-    let rules = tunables::FAULT.get().unwrap_or_default();
-    let plan = Plan::parse(rules).unwrap_or_else(|unclear| {
-        warn(
-            Warning::Fault,
-            &format!("isthmus: {}: {unclear}", tunables::FAULT.variable()),
-        );
-        Plan::default()
-    });
-    let plan = plan.of_rank(boot::world().map_or(0, |world| world.rank));
-    (!plan.is_empty()).then_some(plan)
 }
 
 fn tell(event: &Event) {

@@ -6,15 +6,18 @@ use isthmus_transfer::copy::Copying;
 
 use crate::channel::inbound::Incoming;
 use crate::channel::record::{Body, Data, EagerFirst, Envelope};
+use crate::channel::wishes;
 use crate::engine::Engine;
+use crate::fault;
 use crate::matching::queues::Key;
 use crate::matching::unexpected::Unexpected;
 use crate::membership::boot;
 use crate::memory::payload::Payload;
 use crate::ops::Stage;
-use crate::protocol::choice::select::{self, Effort, Way};
-use crate::protocol::mechanism;
+use crate::protocol::choice::select;
 use crate::types::ContextId;
+use crate::way;
+use crate::way::{Effort, Way};
 
 /// From this length on, reading and writing of a message overlap enough for the whole of it to be timed; of shorter ones,
 /// both copies of the first record are.
@@ -55,7 +58,7 @@ impl Engine {
     /// its like?
     #[inline]
     pub(crate) fn compare(&mut self, peer: u32, total: u64, announced: bool) {
-        if let Some(class) = select::compared(total) {
+        if let Some(class) = wishes::compared(total) {
             self.compare_in(class, peer, total, announced);
         }
     }
@@ -169,7 +172,7 @@ impl Engine {
     fn learn_from_eager(&mut self, peer: u32, copying: Copying, total: u64, bytes: u64, took: u64) {
         let eager = &mut self.learned(peer).eager;
         eager.learn(Way::Ring(copying), total, bytes, took);
-        let Way::Ring(best) = eager.choose(total, select::ring_ways()) else {
+        let Way::Ring(best) = eager.choose(total, way::ring_ways()) else {
             return;
         };
         if let Some(inbound) = self.channels.inbound_mut(peer) {
@@ -190,7 +193,7 @@ impl Engine {
         if self.ops[op].to != peer {
             return;
         }
-        mechanism::strike_piece(Direction::Pull);
+        fault::strike_piece(Direction::Pull);
         let (mut effort, way, length) = (self.ops[op].effort, self.ops[op].way, self.ops[op].wire);
         let began = clock::ticks();
         let whole = self.store(op, data.offset, payload);

@@ -40,11 +40,13 @@ use crate::memory::payload::Payload;
 use crate::ops::Stage;
 use crate::protocol::access::{Access, Pushable};
 use crate::protocol::advertise::{PUSHED_FROM, Silence};
-use crate::protocol::choice::select::{self, Effort, Measurements, Way};
+use crate::protocol::choice::select::Measurements;
 use crate::protocol::choice::tuning;
 use crate::protocol::mechanism;
 use crate::protocol::single_copy::SHARED_FROM;
 use crate::types::{ContextId, OpId};
+use crate::way;
+use crate::way::{Effort, Way};
 
 /// Who copies an announced message.
 #[derive(Debug, Clone, Copy)]
@@ -375,7 +377,7 @@ impl Engine {
         let preferred = tuning::preferred(length);
         let needed = needed && self.streams_from(peer, preferred).next().is_none();
         let by_ring = needed || preferred == Some("ring");
-        let ring = select::ring_ways().filter(|&way| by_ring || !pays && mechanism::is_open(way));
+        let ring = way::ring_ways().filter(|&way| by_ring || !pays && mechanism::is_open(way));
         let streams = self.streams_from(peer, preferred);
         let accesses = mapped.into_iter().chain(single);
         let ways = accesses.clone().map(|access| access.way).chain(streams).chain(ring);

@@ -4,6 +4,7 @@ use isthmus_shm::Offset;
 
 use crate::channel::outbound::{Message, Queued};
 use crate::channel::record::{Envelope, ReadyToSend};
+use crate::channel::wishes::COMPARED_FROM;
 use crate::engine::Engine;
 use crate::matching::queues::Key;
 use crate::matching::unexpected::Unexpected;
@@ -12,7 +13,6 @@ use crate::memory::buffer::Buffer;
 use crate::memory::heap;
 use crate::memory::payload::Payload;
 use crate::ops::Stage;
-use crate::protocol::choice::select::COMPARED_FROM;
 use crate::types::{ContextId, Mode, Outcome, Posting};
 use crate::{Result, counters, tunables};
 

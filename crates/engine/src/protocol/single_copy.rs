@@ -16,8 +16,8 @@ use crate::engine::Engine;
 use crate::memory::buffer::Buffer;
 use crate::memory::heap;
 use crate::protocol::access::Access;
-use crate::protocol::choice::select::Way;
 use crate::protocol::mechanism::{self, Sides};
+use crate::way::Way;
 
 /// Bytes of a single copy between two looks at everything else.
 const SLICE: u64 = 4 << 20;

@@ -25,10 +25,10 @@ use crate::channel::record::{ClearToSend, Fed, ReadyToSend};
 use crate::counters;
 use crate::engine::Engine;
 use crate::ops::Stage;
-use crate::protocol::choice::select::Way;
 use crate::protocol::mechanism;
 use crate::types::OpId;
 use crate::warning::{Warning, warn};
+use crate::way::Way;
 
 /// Records that say what was fed, and that wait for room at most.
 const MAX_TOLD: usize = 8;

@@ -10,8 +10,8 @@ use isthmus_transfer::{Direction, Interrupted, Layout, Transfer};
 use super::locks::Locks;
 use super::mailbox::{self, Mailboxes};
 use super::region::{Atomicity, Parsed, RegionKey};
-use crate::protocol::choice::select::Way;
 use crate::types::Peer;
+use crate::way::Way;
 use crate::{Error, Result, allows_threads, enter};
 
 /// A region of a peer. Cheap to keep.

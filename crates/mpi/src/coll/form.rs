@@ -263,20 +263,25 @@ impl Form for Persistent {
     }
 }
 
-/// A call of a collective failed before it could begin: its arguments are no arguments at all. It begins nonetheless, and fails
-/// then, as if it had looked at the arguments itself: so the others are told, and the next call finds everyone in step.
+/// A call of the collective `name` (as in `Bcast`) failed before it could begin: its arguments are no arguments at all. It begins
+/// nonetheless, and fails then, as if it had looked at the arguments itself: so the others are told, and the next call finds
+/// everyone in step.
 #[cold]
-pub fn refused(comm: &'static Comm, procedure: &str) {
-    let name = procedure.strip_prefix("MPI_").unwrap_or(procedure);
-    let immediate = name
-        .strip_prefix('I')
-        .filter(|rest| rest.starts_with(char::is_lowercase));
+pub fn refused(comm: &'static Comm, name: &str) {
     // What it has begun says on its end that the call is given up. If it cannot begin, all know.
-    match (immediate, name.strip_suffix("_init")) {
-        (Some(name), _) => drop(Immediate::begin(comm, name)),
-        (_, Some(name)) => drop(Persistent::begin(comm, name)),
-        _ => drop(Blocking::begin(comm, name)),
-    }
+    drop(Blocking::begin(comm, name));
+}
+
+/// As [`refused`], of a call that a request completes.
+#[cold]
+pub fn refused_immediate(comm: &'static Comm, name: &str) {
+    drop(Immediate::begin(comm, name));
+}
+
+/// As [`refused`], of a call that makes a persistent request.
+#[cold]
+pub fn refused_persistent(comm: &'static Comm, name: &str) {
+    drop(Persistent::begin(comm, name));
 }
 
 /// The three procedures of a collective, from one text that is generic over the form `F`.

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use isthmus_transfer::stream::Kind;
 
+use crate::channel::wishes;
 use crate::protocol::choice::facts::Facts;
-use crate::protocol::choice::select;
 use crate::protocol::mechanism::{self, Sides};
 use crate::protocol::send::MAPPED_FROM;
 use crate::protocol::single_copy::SHARED_FROM;
@@ -89,7 +89,7 @@ pub static PROTOCOLS: &[Protocol] = &[
         how: "at once, in pieces that both sides copy at the same time",
         needs_two_cpus: false,
         applies: |facts, bytes| {
-            let compared = select::compared(bytes).is_some() && facts.single_copies_pay();
+            let compared = wishes::compared(bytes).is_some() && facts.single_copies_pay();
             let taken = if compared { Taken::UnlessSlower } else { Taken::Always };
             is_eager(facts, bytes).then_some(taken)
         },
@@ -191,7 +191,7 @@ fn is_eager(facts: &Facts, bytes: u64) -> bool {
 
 /// Could it be announced and copied once: since it is too long to go at once, or since that may be faster?
 fn may_be_single(facts: &Facts, bytes: u64) -> bool {
-    facts.single_copies && (!is_eager(facts, bytes) || select::compared(bytes).is_some() && facts.single_copies_pay())
+    facts.single_copies && (!is_eager(facts, bytes) || wishes::compared(bytes).is_some() && facts.single_copies_pay())
 }
 
 fn if_named(facts: &Facts, bytes: u64) -> Option<Taken> {

@@ -10,9 +10,9 @@ use isthmus_transfer::{Direction, Shape, cma, mapped};
 use crate::engine::Engine;
 use crate::memory::buffer::Buffer;
 use crate::memory::heap;
-use crate::protocol::choice::select::Way;
 use crate::protocol::mechanism;
 use crate::types::Peer;
+use crate::way::Way;
 use crate::{Entered, tunables};
 
 /// Bytes of a process, as its peers reach them: to be told to them.

@@ -11,65 +11,11 @@
 use std::sync::OnceLock;
 
 use isthmus_os::topology;
-use isthmus_transfer::copy::{self, Copying};
-use isthmus_transfer::stream::{KINDS, Kind};
+use isthmus_transfer::copy::Copying;
 
-use crate::membership::boot;
+use crate::channel::wishes::{CLASSES, COMPARISONS, class};
 use crate::protocol::choice::comparison::Comparison;
-
-/// How the bytes of a message get here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
-    /// Straight from the sender's buffer, by the kernel.
-    SingleCopy,
-    /// Straight from the sender's buffer, which both sides map.
-    Mapped,
-    /// The sender streams them through the ring, copying so.
-    Ring(Copying),
-    /// The sender feeds a stream, and we drain it.
-    Stream(Kind),
-}
-
-impl Way {
-    /// The mechanism's name, as in tunables.
-    pub fn mechanism(self) -> &'static str {
-        match self {
-            Self::SingleCopy => "cma",
-            Self::Mapped => "mapped",
-            Self::Ring(_) => "ring",
-            Self::Stream(kind) => kind.name(),
-        }
-    }
-
-    /// How the sender is to copy what of such a message goes through the ring.
-    pub fn copying(self) -> Copying {
-        match self {
-            Self::Ring(copying) => copying,
-            Self::SingleCopy | Self::Mapped | Self::Stream(_) => Copying::usual(),
-        }
-    }
-
-    const fn index(self) -> usize {
-        match self {
-            Self::Ring(copying) => copying as usize,
-            Self::SingleCopy => copy::WAYS,
-            Self::Mapped => copy::WAYS + 1,
-            Self::Stream(kind) => copy::WAYS + 2 + kind as usize,
-        }
-    }
-}
-
-/// The ways through the ring that are worth a try on this processor, the usual one first. Where ranks share CPUs, only
-/// that: times would tell who was descheduled, and bytes that the next rank on this CPU reads should stay in its cache.
-pub fn ring_ways() -> impl Iterator<Item = Way> + Clone {
-    let usual = Copying::usual();
-    let others = [Copying::Vector, Copying::String, Copying::Streaming];
-    let crowded = boot::is_oversubscribed();
-    let others = others
-        .into_iter()
-        .filter(move |&way| !crowded && way != usual && way.is_sensible());
-    std::iter::once(usual).chain(others).map(Way::Ring)
-}
+use crate::way::{WAYS, Way};
 
 /// Is a message of `length` bytes stored past the caches? A quarter of the last-level cache: with the buffers of both
 /// sides it is full, so what is stored has left it before somebody reads it, and its lines would have been read for
@@ -91,24 +37,6 @@ fn last_quarter() -> u64 {
     })
 }
 
-/// What a transfer costs: the time that each side spends copying, in [`isthmus_os::clock::ticks`]. Not the time until it is
-/// done: that of a message in a window is mostly the one of those before it.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Effort {
-    pub sender: u64,
-    pub receiver: u64,
-}
-
-impl Effort {
-    /// One number. The two copy at the same time, so the slower one decides; unless they share CPUs.
-    pub fn cost(self) -> u64 {
-        match boot::is_oversubscribed() {
-            true => self.sender.saturating_add(self.receiver),
-            false => self.sender.max(self.receiver),
-        }
-    }
-}
-
 /// Transfers by each way before the first judgement.
 const TRIALS: u32 = 3;
 /// After so many transfers a slower way gets another chance; at first sooner, since the first transfers also pay for memory
@@ -117,9 +45,6 @@ const RETRY: u32 = 128;
 const FIRST_RETRY: u32 = 8;
 /// ...unless it was slower by more than this factor.
 const HOPELESS: u64 = 16;
-/// Size classes: powers of two from 1 KiB.
-const CLASSES: usize = 20;
-
 #[derive(Debug, Clone, Copy, Default)]
 struct Estimate {
     /// Thousandths of the unit of time per byte, smoothed; the first trials keep the best, since they also pay for set-up.
@@ -150,28 +75,10 @@ pub struct Learned {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Class {
-    ways: [Estimate; copy::WAYS + 2 + KINDS],
+    ways: [Estimate; WAYS],
     turns: u32,
     /// Chances that slower ways have had.
     retries: u32,
-}
-
-/// Size classes, from the first, for which a way through the ring can be wished; longer messages are as the last one's.
-const WISHED: usize = 12;
-/// Size classes whose messages may be announced though they could go at once, if their receiver wishes: from 16 KiB on (a single
-/// copy of less never wins) up to the usual limit of what goes at once, 128 KiB, and what more of its class may.
-const COMPARED: std::ops::RangeInclusive<usize> = 4..=7;
-/// How many these are.
-pub const COMPARISONS: usize = *COMPARED.end() - *COMPARED.start() + 1;
-const _: () = assert!(2 * WISHED + COMPARISONS <= u32::BITS as usize);
-/// The shortest of these messages.
-pub const COMPARED_FROM: usize = 16 << 10;
-
-/// The number of the compared size class of a message, if it is in one.
-#[inline]
-pub fn compared(length: u64) -> Option<usize> {
-    let class = class(length);
-    COMPARED.contains(&class).then(|| class - COMPARED.start())
 }
 
 /// What was learned of one peer, by messages that it announced and by those that it sent at once.
@@ -183,47 +90,6 @@ pub struct Measurements {
     pub eager: Learned,
     /// Of each compared size class.
     pub comparisons: [Comparison; COMPARISONS],
-}
-
-/// What the receiver wishes for a message of `length` bytes, by the word that it wrote.
-pub fn wish(wishes: u32, length: usize) -> Copying {
-    match wishes >> wish_shift(length as u64) & 3 {
-        0 => Copying::usual(),
-        number => Copying::of(number - 1),
-    }
-}
-
-/// `wishes` with another one for messages of `length` bytes.
-pub fn with_wish(wishes: u32, length: u64, copying: Copying) -> u32 {
-    let shift = wish_shift(length);
-    wishes & !(3 << shift) | (copying as u32 + 1) << shift
-}
-
-fn wish_shift(length: u64) -> u32 {
-    2 * class(length).min(WISHED - 1) as u32
-}
-
-/// What of `wishes` is about ways through the ring.
-pub fn ring_wishes(wishes: u32) -> u32 {
-    wishes & ((1 << (2 * WISHED)) - 1)
-}
-
-/// Does the receiver wish a message of `length` bytes to be announced, though it could go at once?
-pub fn is_wished_announced(wishes: u32, length: u64) -> bool {
-    compared(length).is_some_and(|at| wishes >> (2 * WISHED + at) & 1 != 0)
-}
-
-/// `wishes` with another answer to [`is_wished_announced`], for `length` bytes.
-pub fn with_announced(wishes: u32, length: u64, announced: bool) -> u32 {
-    match compared(length) {
-        Some(at) => wishes & !(1 << (2 * WISHED + at)) | u32::from(announced) << (2 * WISHED + at),
-        None => wishes,
-    }
-}
-
-/// The size class of a message.
-pub fn class(bytes: u64) -> usize {
-    (bytes.max(1).ilog2().saturating_sub(10) as usize).min(CLASSES - 1)
 }
 
 impl Learned {
@@ -307,27 +173,6 @@ mod tests {
     #[test]
     fn a_hopeless_way_is_left_alone() {
         assert_eq!(run(100_000, 1_000, 2000), (RING, TRIALS));
-    }
-
-    #[test]
-    fn wishes_are_kept_by_size() {
-        let wishes = with_wish(0, 20_000, Copying::Streaming);
-        assert_eq!(wish(wishes, 20_000), Copying::Streaming);
-        assert_eq!(wish(wishes, 100_000), Copying::usual());
-        let wishes = with_wish(with_wish(wishes, 100_000, Copying::String), 20_000, Copying::Vector);
-        assert_eq!(wish(wishes, 20_000), Copying::Vector);
-        assert_eq!(wish(wishes, 100_000), Copying::String);
-    }
-
-    #[test]
-    fn announcements_are_wished_by_size() {
-        let wishes = with_announced(with_wish(0, 100_000, Copying::String), 100_000, true);
-        let announced = [8 << 10, 16 << 10, 65_536, 100_000, 128 << 10, 256 << 10]
-            .map(|length| is_wished_announced(wishes, length));
-        assert_eq!(announced, [false, false, true, true, false, false]);
-        assert_eq!(wish(wishes, 100_000), Copying::String);
-        assert_eq!(wish(wishes, 1 << 30), Copying::usual());
-        assert!(!is_wished_announced(with_announced(wishes, 70_000, false), 70_000));
     }
 
     #[test]

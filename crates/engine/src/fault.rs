@@ -1,0 +1,39 @@
+//! What is to go wrong in this process, for tests (`ISTHMUS_FAULT`).
+
+use std::sync::OnceLock;
+
+use isthmus_transfer::Direction;
+use isthmus_transfer::fault::Plan;
+
+use crate::membership::boot;
+use crate::tunables;
+use crate::warning::{Warning, warn};
+
+/// A piece of an announced message is written into a ring, or about to be read out of one: what is to go wrong does.
+#[inline]
+pub(crate) fn strike_piece(direction: Direction) {
+    if let Some(plan) = plan() {
+        plan.strike_piece(direction);
+    }
+}
+
+/// What is to go wrong in this process.
+#[inline]
+pub(crate) fn plan() -> Option<&'static Plan> {
+    static PLAN: OnceLock<Option<Plan>> = OnceLock::new();
+    PLAN.get_or_init(read_plan).as_ref()
+}
+
+#[cold]
+fn read_plan() -> Option<Plan> {
+    let rules = tunables::FAULT.get().unwrap_or_default();
+    let plan = Plan::parse(rules).unwrap_or_else(|unclear| {
+        warn(
+            Warning::Fault,
+            &format!("isthmus: {}: {unclear}", tunables::FAULT.variable()),
+        );
+        Plan::default()
+    });
+    let plan = plan.of_rank(boot::world().map_or(0, |world| world.rank));
+    (!plan.is_empty()).then_some(plan)
+}
