@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int};
 use super::{entries, find, indexed, list, patch, tell};
 use crate::array;
 use crate::distribution::{Distribution, place_in};
-use crate::error::{Error, Result, fatal};
+use crate::error::{Error, fatal};
 use crate::{life, onesided};
 
 /// Is the distribution one in which programs count blocks instead of processes?
