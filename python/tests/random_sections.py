@@ -34,6 +34,27 @@ def random_blocks(shape):
     return blocks
 
 
+def random_options(shape):
+    """A distribution of any kind."""
+    block = [int(random.integers(1, 4)) for _ in shape]
+    left, grid = ga.size(), []
+    for extent in shape:
+        grid.append(int(random.integers(1, left + 1)))
+        left //= grid[-1]
+    some = random.permutation(ga.size())[: int(random.integers(1, ga.size() + 1))].tolist()
+    return [
+        {},
+        {"chunk": 2},
+        {"ghosts": 1},
+        {"blocks": random_blocks(shape)},
+        {"block": block},
+        {"block": block, "grid": grid},
+        {"block": block, "grid": grid, "tiled": True},
+        {"processes": some},
+        {"mirrored": True},
+    ][random.integers(9)]
+
+
 def random_key(shape):
     key = []
     for extent in shape:
@@ -53,7 +74,7 @@ for round in range(rounds):
     ndim = int(random.integers(1, 8)) if random.integers(4) == 0 else int(random.integers(1, 4))
     shape = tuple(int(n) for n in random.integers(1, max(3, 40 // ndim**2), size=ndim))
     dtype = DTYPES[random.integers(len(DTYPES))]
-    options = [{}, {"chunk": 2}, {"ghosts": 1}, {"blocks": random_blocks(shape)}][random.integers(4)]
+    options = random_options(shape)
     if "ghosts" in options and min(shape) < ga.size():
         options = {}
     model = values_of(shape, dtype)
@@ -62,7 +83,7 @@ for round in range(rounds):
     check((a.numpy() == model).all(), f"{what}: created")
     low, high = a.distribution()
     own = tuple(slice(first, last) for first, last in zip(low, high))
-    check(a.local.shape == model[own].shape and (a.local == model[own]).all(), f"{what}: own part")
+    check("block" in options or a.local.shape == model[own].shape and (a.local == model[own]).all(), f"{what}: own part")
     ga.sync()
     for _ in range(6):
         key, owner, kind = random_key(shape), int(random.integers(ga.size())), int(random.integers(4))

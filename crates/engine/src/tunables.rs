@@ -269,7 +269,7 @@ table! {
     ADVERTISE = "advertise", 1, "0/1", "Tell senders where large receives lie that are posted and not waited for, so that they can write there.";
     CONNECT_TIMEOUT_MS = "connect_timeout_ms", 60_000, "ms", "How long a rank on another node that was never reached is tried, as when the link is down or a firewall is between, before the job ends with a line that says so.";
     NETWORK_EAGER = "network_eager", 64 << 10, "bytes", "Messages to other nodes beyond this size are announced, and read by their receiver out of the sender's memory where the provider can do that; 16K at least.";
-    NETWORK_PIECE = "network_piece", 256 << 10, "bytes", "Longest piece of a message that is read from another node at a time.";
+    NETWORK_PIECE = "network_piece", 128 << 10, "bytes", "Longest piece of a message that is read from another node at a time.";
     NETWORK_FLIGHT = "network_flight", 256 << 10, "bytes", "So much may be under way of what is read from one peer on another node, or one piece.";
     PROGRESS_THREAD = "progress_thread", 1, "0/1", "A thread serves windows whose ranks are on several nodes while the program computes; 0: only calls do.";
     PEER_SILENCE_US = "peer_silence_us", 10, "us", "Silence of a peer after which a large message is copied without it, at most; from 2 us on, more for longer messages.";

@@ -367,6 +367,19 @@ impl Array {
         self.me
     }
 
+    /// The place among those that have it of a process of its group. `None`: it has nothing of it.
+    pub fn place_of(&self, process: usize) -> Option<usize> {
+        match &self.plan.restricted {
+            Some(list) => list.iter().position(|member| *member == process),
+            None => Some(process).filter(|process| *process < self.processes()),
+        }
+    }
+
+    /// The number in its group of the process at a place.
+    pub fn process_at(&self, place: usize) -> usize {
+        self.plan.restricted.as_ref().map_or(place, |list| list[place])
+    }
+
     /// The number among all of a process that has it.
     pub fn absolute(&self, process: usize) -> usize {
         self.processes[process]

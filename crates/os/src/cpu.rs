@@ -28,6 +28,30 @@ pub fn yield_now() {
 /// Run the calling thread, and what it starts, on `cpus` only. To be called between `fork` and `exec` too: allocates
 /// nothing.
 pub fn bind(cpus: &[usize]) -> crate::Result<()> {
+    // 0: the caller.
+    bind_thread(Thread(0), cpus)
+}
+
+/// A thread, by the kernel's number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Thread(pub i32);
+
+impl Thread {
+    /// The caller.
+    pub fn current() -> Self {
+        // SAFETY: gettid has no preconditions.
+        Self(unsafe { libc::gettid() })
+    }
+}
+
+/// The CPU that the caller runs on, which may be another one a moment later; `None`: the kernel does not say.
+pub fn current() -> Option<usize> {
+    // SAFETY: sched_getcpu has no preconditions.
+    usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
+/// As [`bind`], of another thread of this process.
+pub fn bind_thread(thread: Thread, cpus: &[usize]) -> crate::Result<()> {
     // SAFETY: an all-zero cpu_set_t is an empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     for &cpu in cpus.iter().filter(|&&cpu| cpu < libc::CPU_SETSIZE as usize) {
@@ -36,7 +60,7 @@ pub fn bind(cpus: &[usize]) -> crate::Result<()> {
     }
     // SAFETY: `set` is as large as we say.
     crate::error::check("sched_setaffinity", unsafe {
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)
+        libc::sched_setaffinity(thread.0, size_of::<libc::cpu_set_t>(), &set)
     })
     .map(drop)
 }

@@ -4,7 +4,7 @@
 //! MPICH2-Nemesis" (ICPP'09), sections 3.4 and 3.5: there, too, a thread that shares a CPU with the one that waits costs more than
 //! it hides, and short copies are not worth the hand-over ([`dma_min`]).
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 
 use isthmus_os::{Error, cpu, errno, signal, topology};
@@ -66,8 +66,31 @@ pub fn submit(
         told.finish(copy());
         then();
     });
+    stay_away();
     helper.send(job).map_err(|_| NO_THREAD)?;
     Ok(completion)
+}
+
+/// The helper, once it runs.
+static HELPER_THREAD: AtomicI32 = AtomicI32::new(0);
+
+/// Let the helper run on any of the caller's CPUs but the one that the caller is on, if there is another: a kernel that wakes it there leaves it
+/// waiting for as long as the caller computes, beside a CPU with nothing to do.
+fn stay_away() {
+    static KEPT_FROM: AtomicUsize = AtomicUsize::new(usize::MAX);
+    let thread = HELPER_THREAD.load(Ordering::Relaxed);
+    let Some(here) = cpu::current().filter(|_| thread != 0) else {
+        return;
+    };
+    if KEPT_FROM.swap(here, Ordering::Relaxed) == here {
+        return;
+    }
+    let mut others = cpu::affinity();
+    others.retain(|&cpu| cpu != here);
+    if !others.is_empty() {
+        // A kernel that does not want it leaves it slower.
+        let _ = cpu::bind_thread(cpu::Thread(thread), &others);
+    }
 }
 
 const NO_THREAD: Error = Error {
@@ -78,6 +101,7 @@ const NO_THREAD: Error = Error {
 fn start() -> Result<mpsc::Sender<Job>, Error> {
     let (sender, jobs) = mpsc::channel::<Job>();
     let work = move || {
+        HELPER_THREAD.store(cpu::Thread::current().0, Ordering::Relaxed);
         // They are for the program's threads.
         let _ = signal::block_all();
         jobs.into_iter().for_each(|job| job());

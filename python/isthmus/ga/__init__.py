@@ -47,12 +47,16 @@ def sync():
     _lib.GA_Sync()
 
 
-def create(shape, dtype=float, *, ghosts=None, chunk=None, blocks=None, name="array"):
+def create(
+    shape, dtype=float, *, ghosts=None, chunk=None, blocks=None, block=None, grid=None, tiled=False, processes=None, mirrored=False, name="array"
+):
     """A new array whose elements are not set. Collective.
 
     ghosts: width of the margin around each process's part, for each dimension. chunk: least extent of a part for each dimension (0: no
     matter). blocks: for each dimension the first index of each block (an irregular distribution, as many blocks in all as processes at
-    most).
+    most). block: extents of blocks that are dealt out in turn, to the processes, or in each dimension to a `grid` of processes: then the
+    blocks of a process form one array, as ScaLAPACK has it, or lie one behind the other if `tiled`. processes: only these have parts.
+    mirrored: for the group of the node's processes.
     """
     shape = tuple(int(extent) for extent in (shape if np.iterable(shape) else (shape,)))
     dtype = np.dtype(dtype)
@@ -79,6 +83,11 @@ def create(shape, dtype=float, *, ghosts=None, chunk=None, blocks=None, name="ar
                 raise ValueError(f"blocks {dimension}: first indexes of blocks rise from 0 and end below {extent}")
         if len(starts) != len(shape) or np.prod([len(dimension) for dimension in starts]) > size():
             raise ValueError(f"blocks: one list for each dimension, and at most {size()} blocks in all")
+    if block is not None:
+        block = each("block", block)
+        grid = None if grid is None else each("grid", grid)
+        if 0 in block[: len(shape)] or (grid and np.prod(grid[: len(shape)]) not in range(1, size() + 1)):
+            raise ValueError(f"block and grid: positive numbers, and at most {size()} processes")
     handle = _lib.GA_Create_handle()
     _lib.GA_Set_data64(handle, len(shape), _library.indexes(shape), DTYPES[dtype])
     _lib.GA_Set_array_name(handle, name.encode())
@@ -90,6 +99,15 @@ def create(shape, dtype=float, *, ghosts=None, chunk=None, blocks=None, name="ar
         every = [start for dimension in starts for start in dimension]
         counts = [len(dimension) for dimension in starts]
         _lib.GA_Set_irreg_distr64(handle, _library.indexes(every), _library.indexes(counts))
+    if block is not None and grid is None:
+        _lib.GA_Set_block_cyclic64(handle, block)
+    elif block is not None:
+        (_lib.GA_Set_tiled_proc_grid64 if tiled else _lib.GA_Set_block_cyclic_proc_grid64)(handle, block, grid)
+    if mirrored:
+        _lib.GA_Set_pgroup(handle, _lib.GA_Pgroup_get_mirror())
+    if processes is not None:
+        processes = [int(process) for process in processes]
+        _lib.GA_Set_restricted(handle, (ctypes.c_int * len(processes))(*processes), len(processes))
     if not _lib.GA_Allocate(handle):
         raise MemoryError(f"array '{name}' of shape {shape}: no memory for it")
     return GlobalArray(handle, shape, dtype)
@@ -124,6 +142,12 @@ def array(values, **options):
     """A new array with the elements of an ndarray that every process has. Collective. Options as for `create`."""
     values = np.asarray(values)
     new = create(values.shape, values.dtype, **options)
+    if "block" in options:
+        # A part is many blocks.
+        if rank() == 0:
+            new[...] = values
+        sync()
+        return new
     low, high = new.distribution()
     if new.local.size:
         new.local[...] = values[tuple(slice(first, last) for first, last in zip(low, high))]

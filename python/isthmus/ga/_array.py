@@ -179,11 +179,16 @@ class GlobalArray:
     # Where elements are.
 
     def distribution(self, process=None):
-        """First index of the part of a process (of this one unless it is said), and the index after its last, for each dimension."""
+        """First index of the part of a process (of this one unless it is said), and the index after its last, for each dimension.
+
+        Where blocks are dealt out there is no such part: it is said to be empty.
+        """
         low, high = indexes([0] * self.ndim), indexes([0] * self.ndim)
         process = self._lib.GA_Nodeid() if process is None else process
         if not 0 <= process < self._lib.GA_Nnodes():
             raise ValueError(f"process {process}: there are {self._lib.GA_Nnodes()}")
+        if self._lib.GA_Total_blocks(self._live) >= 0:
+            return (0,) * self.ndim, (0,) * self.ndim
         self._lib.NGA_Distribution64(self._live, process, low, high)
         low, high = tuple(low[: self.ndim]), tuple(last + 1 for last in high[: self.ndim])
         if any(first >= last for first, last in zip(low, high)):
@@ -464,7 +469,16 @@ class GlobalArray:
 
     def sum(self):
         """The sum of all elements. Collective."""
-        return self._reduced("+", self.local.sum(dtype=self.dtype))
+        blocks = self._lib.GA_Total_blocks(self._live)
+        if blocks < 0:
+            return self._reduced("+", self.local.sum(dtype=self.dtype))
+        # Blocks that are dealt out, in turn.
+        total = np.zeros((), self.dtype)
+        for number in range(self._lib.GA_Nodeid(), blocks, self._lib.GA_Nnodes()):
+            low, high = indexes([0] * self.ndim), indexes([0] * self.ndim)
+            self._lib.NGA_Distribution64(self._live, number, low, high)
+            total = total + self[tuple(slice(low[d], high[d] + 1) for d in range(self.ndim))].sum(dtype=self.dtype)
+        return self._reduced("+", total.astype(self.dtype)[()])
 
     def dot(self, other):
         """The sum of products of two arrays' elements, neither conjugated. Collective."""

@@ -84,7 +84,7 @@ indexed! {
         handle: c_int, process: c_int, to: *mut *mut c_void, length: *mut Index,
     ) {
         let array = find(handle)?;
-        let process = usize::try_from(process).ok().filter(|process| *process < array.processes());
+        let process = usize::try_from(process).ok().and_then(|process| array.place_of(process));
         let process = process.ok_or_else(|| Error::argument("proc is no process of the array"))?;
         if to.is_null() {
             return Err(Error::argument("ptr is null"));

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int};
 use super::{entries, find, indexed, list, patch, tell};
 use crate::array;
 use crate::distribution::{Distribution, place_in};
-use crate::error::{Error, Result, fatal};
+use crate::error::{Error, fatal};
 use crate::{life, onesided};
 
 /// Is the distribution one in which programs count blocks instead of processes?
@@ -45,10 +45,7 @@ indexed! {
         } else {
             // A process that is not in the array's group has nothing.
             let process = isthmus_armci::life::job()?.process(process)?;
-            match process < group_size(&array)? {
-                true => array.blocks_of(process).into_iter().next(),
-                false => None,
-            }
+            array.place_of(process).and_then(|place| array.blocks_of(place).into_iter().next())
         };
         match found {
             Some(block) => {
@@ -67,7 +64,7 @@ indexed! {
         match array.check(&crate::patch::Patch::new(index.clone(), index.clone())) {
             Err(_) => -1,
             Ok(()) if is_dealt(&array) => array.blocks(&crate::patch::Patch::new(index.clone(), index))[0].number as c_int,
-            Ok(()) => onesided::locate(&array, &index)?.0 as c_int,
+            Ok(()) => array.process_at(onesided::locate(&array, &index)?.0) as c_int,
         }
     }
     fn isthmus_ga_NGA_Locate_nnodes, isthmus_ga_NGA_Locate_nnodes64(
@@ -87,15 +84,11 @@ indexed! {
         let blocks = array.blocks(&patch);
         for (n, block) in blocks.iter().enumerate() {
             tell(map.wrapping_add(2 * n * array.rank()), block.patch.lo.iter().chain(&block.patch.hi).copied());
-            let number = if is_dealt(&array) { block.number } else { block.owner as i64 };
+            let number = if is_dealt(&array) { block.number } else { array.process_at(block.owner) as i64 };
             tell(processes.wrapping_add(n), [number]);
         }
         blocks.len() as c_int
     }
-}
-
-fn group_size(array: &array::Array) -> Result<usize> {
-    Ok(array.group()?.size())
 }
 
 entries! {
