@@ -12,6 +12,7 @@ mod tree;
 use isthmus_twice::twice;
 
 use crate::error::Result;
+use crate::fail;
 use crate::link::Link;
 use crate::link::elements::{Elements, Packed};
 use crate::root::Root;
@@ -48,6 +49,7 @@ pub async unsafe fn run(link: &impl Link, elements: Elements<'_>, root: usize) -
             Bcast::SharedDirect => return shared_direct::run(link.board(), elements, root).await,
             Bcast::SharedTree => return shared_tree::run(link.board(), link.map(), elements, root).await,
             Bcast::Binomial => return by_tree(link, elements, root),
+            // On packed elements, below.
             Bcast::ScatterAllgather | Bcast::Tree => {}
         }
         let is_root = link.rank() == root;
@@ -58,7 +60,8 @@ pub async unsafe fn run(link: &impl Link, elements: Elements<'_>, root: usize) -
         }?;
         match choice {
             Bcast::ScatterAllgather => scatter_allgather::run(link, packed.data, packed.len, root)?,
-            _ => tree::run(link, link.map(), packed.data, packed.len, root)?,
+            Bcast::Tree => tree::run(link, link.map(), packed.data, packed.len, root)?,
+            other => return Err(fail!(Intern, "{other:?} takes no packed elements")),
         }
         if !is_root {
             packed.settle(link, elements);

@@ -71,7 +71,7 @@ impl<'a> Lane<'a> {
     /// where that can be; it must be waited for nonetheless.
     ///
     /// # Safety
-    /// As for [`Link::transfer`], until the operations are complete.
+    /// As for [`Link::transfer`](crate::Link::transfer), until the operations are complete.
     pub unsafe fn start_all(
         self,
         inside: &mut Entered,

@@ -28,7 +28,7 @@ use crate::rma::{self, Asked, Serving};
 use crate::tunables::{self, Origin};
 use crate::types::ContextId;
 
-use arrivals::{Deferred, PATIENCE};
+use arrivals::{Deferred, DEFERRED_ROUNDS};
 
 /// The engine.
 pub(crate) struct Engine {
@@ -93,8 +93,8 @@ impl Engine {
     /// Move whatever can move. True: something did.
     #[inline]
     pub fn progress(&mut self) -> bool {
-        self.deferred.patient = self.deferred.rounds < PATIENCE;
-        if !self.deferred.patient {
+        self.deferred.leaving = self.deferred.rounds < DEFERRED_ROUNDS;
+        if !self.deferred.leaving {
             self.deferred.rounds = 0;
         }
         let mut moved = self.poll_hot();
@@ -119,7 +119,7 @@ impl Engine {
             moved |= self.serve();
         }
         moved |= rma::serve();
-        self.deferred.patient = false;
+        self.deferred.leaving = false;
         if self.deferred.seen {
             moved |= self.take_deferred(moved);
         }

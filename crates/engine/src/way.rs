@@ -56,10 +56,10 @@ pub const WAYS: usize = copy::WAYS + 2 + KINDS;
 pub fn ring_ways() -> impl Iterator<Item = Way> + Clone {
     let usual = Copying::usual();
     let others = [Copying::Vector, Copying::String, Copying::Streaming];
-    let crowded = boot::is_oversubscribed();
+    let oversubscribed = boot::is_oversubscribed();
     let others = others
         .into_iter()
-        .filter(move |&way| !crowded && way != usual && way.is_sensible());
+        .filter(move |&way| !oversubscribed && way != usual && way.is_sensible());
     std::iter::once(usual).chain(others).map(Way::Ring)
 }
 

@@ -7,7 +7,7 @@
 //! bitmaps    ranks x whole pairs of lines              bit s of bitmap r: sender s has something for receiver r; then
 //!                                                      the attention word
 //! inboxes    ranks x ranks x u64                       offset of the ring from s to r, 0 while there is none;
-//!                                                      an odd number: a letter
+//!                                                      an odd number: a notice
 //! failures   ranks x u32                               ranks that are no more, in the order in which they went; the
 //!                                                      highest bit: in peace
 //! cards      ranks x Card                              only where ranks are on several nodes: see [`crate::card`]
@@ -19,7 +19,7 @@
 //! The header is written by the launcher before anybody maps the segment, but for `next`, `numbers` and `taking`, which anybody
 //! adds to, `limit` and `pool_limit`, which anybody lowers while joining, and the heads of the lists of [`crate::revocation`],
 //! [`crate::agreement`] and [`crate::directory`]. The failures and their number are written by the launcher only. An inbox word `[r][s]` is written
-//! by `s` only, but that `r` takes letters out.
+//! by `s` only, but that `r` takes notices out.
 //!
 //! # Ordering
 //! A chunk of the arena belongs to whoever moved `next` past it, and becomes known to others through a release store of

@@ -13,7 +13,7 @@ use crate::traits::Traits;
 pub struct Case {
     /// How many there are.
     pub ranks: u64,
-    /// As [`Collective::bytes`] counts them.
+    /// As [`Collective::bytes`](super::Collective::bytes) counts them.
     pub bytes: u64,
     /// What there is.
     pub offers: Traits,

@@ -172,7 +172,7 @@ impl Board {
         }
     }
 
-    /// Come, show some words and bytes behind them (at most [`INLINE`] bytes together), and wait until everybody has come. Blocks. PEs that
+    /// Come, show some words and bytes behind them (at most 1248 bytes together), and wait until everybody has come. Blocks. PEs that
     /// do not agree about the terms end the job.
     pub fn meet(&self, terms: Terms, words: &[u64], data: &[u8]) -> Meeting<'_> {
         self.meet_some(terms, words, data, Whom::All)

@@ -18,7 +18,7 @@ use crate::team::Team;
 pub(crate) struct Health {
     /// The calls end that need all members: one has failed, or the team is revoked.
     broken: AtomicBool,
-    /// With so many wounds of the process it was looked at last.
+    /// How many fault events there were when it was looked at last.
     looked: AtomicU32,
 }
 
@@ -30,7 +30,7 @@ impl Team {
         if fault_events() == 0 {
             return Ok(());
         }
-        self.look_for_wounds(inside)
+        self.look_for_failures(inside)
     }
 
     /// The same for one call, whose tag in the message space of collective calls this is: fails, too, if a member has given
@@ -40,7 +40,7 @@ impl Team {
         if fault_events() == 0 {
             return Ok(());
         }
-        self.look_for_wounds(inside)?;
+        self.look_for_failures(inside)?;
         match inside.has_call_failed(self.collective_context(), tag) {
             true => Err(given_up()),
             false => Ok(()),
@@ -64,7 +64,7 @@ impl Team {
     }
 
     #[cold]
-    fn look_for_wounds(&self, inside: &mut Entered) -> Result<()> {
+    fn look_for_failures(&self, inside: &mut Entered) -> Result<()> {
         let health = self.health();
         if !health.broken.load(Ordering::Relaxed) && health.looked.load(Ordering::Relaxed) == fault_events() {
             return Ok(());

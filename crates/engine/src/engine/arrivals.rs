@@ -23,7 +23,7 @@ const BURST: usize = 32;
 const DEFERRED: u64 = 4 << 10;
 
 /// ...for so many rounds of progress.
-pub(super) const PATIENCE: u32 = 64;
+pub(super) const DEFERRED_ROUNDS: u32 = 64;
 
 /// So long one stays for which there is no memory: what frees some, or the receive, may be behind it.
 const REFUSED_LONG: Duration = Duration::from_secs(10);
@@ -35,7 +35,7 @@ const REFUSED_AGAIN: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(super) struct Deferred {
     /// Leave them now.
-    pub(super) patient: bool,
+    pub(super) leaving: bool,
     /// One was left.
     pub(super) seen: bool,
     /// Rounds of progress in which some were left while other things moved.
@@ -111,7 +111,7 @@ impl Engine {
         let Some(bytes) = self.is_unexpected(peer, header, body) else {
             return false;
         };
-        if self.deferred.patient {
+        if self.deferred.leaving {
             self.deferred.seen = true;
             return true;
         }
@@ -190,7 +190,7 @@ impl Engine {
 
     /// Take whatever has come from a peer, also what would stay for its receive: nobody will look again.
     pub fn take_all(&mut self, peer: u32) {
-        self.deferred.patient = false;
+        self.deferred.leaving = false;
         if self.channels.is_remote(peer) {
             return self.take_all_remote(peer);
         }
@@ -210,9 +210,9 @@ impl Engine {
             return self.poll(peer);
         }
         // Nobody looks there before it rings again: nothing is left there for its receive to come.
-        let patient = std::mem::replace(&mut self.deferred.patient, false);
+        let leaving = std::mem::replace(&mut self.deferred.leaving, false);
         let moved = self.poll(peer);
-        self.deferred.patient = patient;
+        self.deferred.leaving = leaving;
         self.channels.look_again(peer);
         moved
     }

@@ -54,7 +54,7 @@ static SECRET: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 static FENCE_NEEDED: AtomicBool = AtomicBool::new(true);
 
 /// How long a launcher may take to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
 /// Where this process stands.
 #[inline]
@@ -246,7 +246,7 @@ fn ask(invitation: &Invitation) -> Result<Option<Place>> {
         nonce: invitation.nonce,
     };
     socket::send(&lifeline, &hello.encode(), None).map_err(|error| failed("mpiexec hung up", &error))?;
-    socket::set_receive_limit(&lifeline, PATIENCE).map_err(|error| failed("cannot wait for mpiexec", &error))?;
+    socket::set_receive_limit(&lifeline, ANSWER_WITHIN).map_err(|error| failed("cannot wait for mpiexec", &error))?;
     let mut packet = [0; control::MAX_PACKET];
     match socket::receive(&lifeline, &mut packet).map_err(|error| failed("mpiexec does not answer", &error))? {
         socket::Received::Packet(length, segment) => match (ToRank::decode(&packet[..length]), segment) {

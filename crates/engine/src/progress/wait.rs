@@ -141,8 +141,8 @@ fn wait_patiently<T: Send>(
         return value.expect("the wait ends when there is a value");
     }
     inside.engine().meeting = (None, None);
-    let crowded = boot::is_oversubscribed();
-    let mut patience = WaitLimits::new(inside.engine().channels.has_network());
+    let oversubscribed = boot::is_oversubscribed();
+    let mut limits = WaitLimits::new(inside.engine().channels.has_network());
     let mut showing = Showing::default();
     let mut attending = Attending::begin();
     let mut rounds = 0_u32;
@@ -161,13 +161,13 @@ fn wait_patiently<T: Send>(
             return value;
         }
         if moved {
-            patience.renew();
+            limits.renew();
             continue;
         }
-        match patience.lose(crowded, || inside.engine().is_awaited_at_work()) {
+        match limits.lose(oversubscribed, || inside.engine().is_awaited_at_work()) {
             Next::Look => std::hint::spin_loop(),
             // Where there are CPUs enough, it comes back at once.
-            Next::Yield if !crowded => give_way(inside.engine().slot()),
+            Next::Yield if !oversubscribed => give_way(inside.engine().slot()),
             Next::Yield => attending.pause(|| give_way(inside.engine().slot())),
             Next::Sleep => {
                 showing.note(inside);

@@ -17,7 +17,7 @@ use crate::{counters, tunables};
 /// Looks between two readings of the clock.
 const LOOKS: u32 = 64;
 /// Looks before the CPU is given away, when there are more ranks than CPUs.
-const LOOKS_CROWDED: u32 = 4;
+const LOOKS_OVERSUBSCRIBED: u32 = 4;
 /// As long as the awaited rank has a CPU itself: what it sends is nearer than our next turn, and who has waited for more of it
 /// gives way less often (docs/decisions/0020).
 const LOOKS_AT_WORK: u32 = 24;
@@ -58,7 +58,7 @@ impl Habits {
             // The peer may need our CPU to get anywhere. And all that share ours have their turns before it has come: who slept by then
             // would have to be woken for each message, which takes as long as several turns.
             return Self {
-                looks: LOOKS_CROWDED,
+                looks: LOOKS_OVERSUBSCRIBED,
                 spin: Duration::ZERO,
                 sleep_after: turn * facts.ranks.div_ceil(facts.cpus),
             };
@@ -77,7 +77,7 @@ impl Habits {
     }
 
     /// Those of a rank with a CPU of its own, by what is known now.
-    pub(crate) fn uncrowded() -> Self {
+    pub(crate) fn exclusive() -> Self {
         Self::of(Facts {
             ranks: 1,
             cpus: 1,
@@ -189,30 +189,34 @@ impl WaitLimits {
     /// Spin, or where that is dear give way.
     #[inline]
     fn look(&self) -> Next {
-        if self.over_network && self.looks >= LOOKS_CROWDED {
+        if self.over_network && self.looks >= LOOKS_OVERSUBSCRIBED {
             counters::YIELDS.add(1);
             return Next::Yield;
         }
         Next::Look
     }
 
-    /// Nothing has moved. `crowded`: there are more threads that want a CPU than CPUs; `at_work`: has the awaited rank got one?
+    /// Nothing has moved. `oversubscribed`: there are more threads that want a CPU than CPUs; `at_work`: has the awaited rank got one?
     /// For who is inside.
     #[inline]
-    pub fn lose(&mut self, crowded: bool, at_work: impl FnOnce() -> bool) -> Next {
+    pub fn lose(&mut self, oversubscribed: bool, at_work: impl FnOnce() -> bool) -> Next {
         self.looks = self.looks.wrapping_add(1);
-        if crowded {
-            if self.looks < LOOKS_CROWDED || self.looks < LOOKS_AT_WORK && at_work() {
+        if oversubscribed {
+            if self.looks < LOOKS_OVERSUBSCRIBED || self.looks < LOOKS_AT_WORK && at_work() {
                 return Next::Look;
             }
-            self.looks = LOOKS_CROWDED;
+            self.looks = LOOKS_OVERSUBSCRIBED;
         } else if !self.looks.is_multiple_of(LOOKS) {
             return self.look();
         }
         let now = clock::now();
         let idle = now - *self.since.get_or_insert(now);
         let habits = Habits::of(Facts {
-            ranks: if crowded { boot::ranks_per_cpu().max(2) } else { 1 },
+            ranks: if oversubscribed {
+                boot::ranks_per_cpu().max(2)
+            } else {
+                1
+            },
             cpus: 1,
             wake: wake(),
         });
@@ -274,9 +278,9 @@ mod tests {
     }
 
     /// Looks until the CPU is given away.
-    fn looks(patience: &mut WaitLimits, at_work: bool) -> u32 {
+    fn looks(limits: &mut WaitLimits, at_work: bool) -> u32 {
         let mut looks = 1;
-        while matches!(patience.lose(true, || at_work), Next::Look) {
+        while matches!(limits.lose(true, || at_work), Next::Look) {
             looks += 1;
         }
         looks
@@ -284,22 +288,22 @@ mod tests {
 
     #[test]
     fn who_shares_a_cpu_gives_it_away_soon_and_later_if_the_awaited_rank_has_one() {
-        let mut patience = WaitLimits::default();
-        assert_eq!(looks(&mut patience, false), LOOKS_CROWDED);
-        assert_eq!(looks(&mut patience, false), 1, "nothing has come meanwhile");
-        assert_eq!(looks(&mut patience, true), LOOKS_AT_WORK - LOOKS_CROWDED);
-        patience.renew();
-        assert_eq!(looks(&mut patience, true), LOOKS_AT_WORK);
+        let mut limits = WaitLimits::default();
+        assert_eq!(looks(&mut limits, false), LOOKS_OVERSUBSCRIBED);
+        assert_eq!(looks(&mut limits, false), 1, "nothing has come meanwhile");
+        assert_eq!(looks(&mut limits, true), LOOKS_AT_WORK - LOOKS_OVERSUBSCRIBED);
+        limits.renew();
+        assert_eq!(looks(&mut limits, true), LOOKS_AT_WORK);
     }
 
     #[test]
     fn who_looks_at_the_network_gives_way_soon() {
-        let mut patience = WaitLimits::new(true);
+        let mut limits = WaitLimits::new(true);
         for _ in 0..2 {
-            let looks = (1..).find(|_| !matches!(patience.lose(false, || false), Next::Look));
-            assert_eq!(looks, Some(LOOKS_CROWDED));
-            assert!(matches!(patience.lose(false, || false), Next::Yield));
-            patience.renew();
+            let looks = (1..).find(|_| !matches!(limits.lose(false, || false), Next::Look));
+            assert_eq!(looks, Some(LOOKS_OVERSUBSCRIBED));
+            assert!(matches!(limits.lose(false, || false), Next::Yield));
+            limits.renew();
         }
     }
 

@@ -181,11 +181,11 @@ fn bell(inside: &mut Entered) -> &'static Doorbell {
 /// Wait until `look` sees what it looks for. Blocks.
 #[inline(never)]
 pub(crate) fn wait(inside: &mut Entered, look: Look<'_>) {
-    let mut patience = WaitLimits::new(inside.engine().channels.has_network());
+    let mut limits = WaitLimits::new(inside.engine().channels.has_network());
     inside.engine().meeting = (None, None);
     let mut showing = Showing::default();
     loop {
-        if !WAITERS.get(inside).polling && poll(inside, look, &mut patience) {
+        if !WAITERS.get(inside).polling && poll(inside, look, &mut limits) {
             break;
         }
         showing.note(inside);
@@ -196,8 +196,8 @@ pub(crate) fn wait(inside: &mut Entered, look: Look<'_>) {
     showing.end(inside);
 }
 
-/// Poll, until what `look` looks for has come (true), patience is at its end, or somebody else polls.
-fn poll(inside: &mut Entered, look: Look<'_>, patience: &mut WaitLimits) -> bool {
+/// Poll, until what `look` looks for has come (true), the limits are reached, or somebody else polls.
+fn poll(inside: &mut Entered, look: Look<'_>, limits: &mut WaitLimits) -> bool {
     start_polling(inside);
     if !WAITERS.get(inside).resting.is_empty() {
         // What woke us may be for others, and show in shared memory only.
@@ -218,7 +218,7 @@ fn poll(inside: &mut Entered, look: Look<'_>, patience: &mut WaitLimits) -> bool
                 return false;
             }
             start_polling(inside);
-            patience.renew();
+            limits.renew();
             continue;
         }
         if look(inside) {
@@ -226,21 +226,21 @@ fn poll(inside: &mut Entered, look: Look<'_>, patience: &mut WaitLimits) -> bool
             return true;
         }
         if moved {
-            patience.renew();
+            limits.renew();
             if inside.is_wanted() || !WAITERS.get(inside).resting.is_empty() {
                 inside.outside(be_courteous);
             }
             continue;
         }
-        let crowded = is_oversubscribed(inside);
-        match patience.lose(crowded, || inside.engine().is_awaited_at_work()) {
+        let oversubscribed = is_oversubscribed(inside);
+        match limits.lose(oversubscribed, || inside.engine().is_awaited_at_work()) {
             Next::Look if inside.is_wanted() => inside.outside(be_courteous),
             Next::Look => std::hint::spin_loop(),
             Next::Yield => {
                 // Some wait for what only shared memory shows.
                 inside.notice();
                 let slot = inside.engine().slot();
-                match crowded {
+                match oversubscribed {
                     true => attending.pause(|| inside.outside(|| give_way(slot))),
                     false => inside.outside(|| give_way(slot)),
                 };
@@ -337,7 +337,7 @@ fn rest(inside: &mut Entered, look: Look<'_>) -> bool {
 /// With a CPU for everybody, what comes is seen by the thread that polls, and told, in a fraction of the time that a sleep
 /// takes.
 fn linger(done: &AtomicBool) {
-    let until = clock::now() + Habits::uncrowded().spin;
+    let until = clock::now() + Habits::exclusive().spin;
     while clock::now() < until {
         for _ in 0..64 {
             if done.load(Ordering::Relaxed) || !POLLED.load(Ordering::Relaxed) {

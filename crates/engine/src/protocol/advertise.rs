@@ -72,7 +72,7 @@ impl Claim {
 
 /// A peer that is inside the library answers within this time.
 const ANSWERS_WITHIN: Duration = Duration::from_micros(2);
-/// And so many bytes are worth another microsecond of patience: some tenth of what copying them takes.
+/// And so many bytes are worth another microsecond of waiting: some tenth of what copying them takes.
 const BYTES_PER_US: u64 = 256 << 10;
 
 /// How long nothing has been heard of a peer.
@@ -326,7 +326,7 @@ impl Engine {
         if signs != silence.signs {
             *silence = Silence { since: now, signs };
         }
-        let patience = ANSWERS_WITHIN.max(Duration::from_micros(bytes / BYTES_PER_US));
-        now - silence.since >= patience.min(Duration::from_micros(tunables::PEER_SILENCE_US.get()))
+        let limit = ANSWERS_WITHIN.max(Duration::from_micros(bytes / BYTES_PER_US));
+        now - silence.since >= limit.min(Duration::from_micros(tunables::PEER_SILENCE_US.get()))
     }
 }

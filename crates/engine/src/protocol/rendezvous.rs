@@ -382,10 +382,10 @@ impl Engine {
         let accesses = mapped.into_iter().chain(single);
         let ways = accesses.clone().map(|access| access.way).chain(streams).chain(ring);
         let wanted = ways.clone().filter(|way| preferred == Some(way.mechanism()));
-        let lessons = &mut self.learned(peer).announced;
+        let learned = &mut self.learned(peer).announced;
         let way = match wanted.clone().next() {
-            Some(_) => lessons.choose(length, wanted),
-            None => lessons.choose(length, ways),
+            Some(_) => learned.choose(length, wanted),
+            None => learned.choose(length, ways),
         };
         self.ops[op].way = way;
         let access = accesses.into_iter().find(|access| access.way == way)?;

@@ -1,7 +1,7 @@
 //! Announced messages through streams: the sender feeds a pipe or a socket, the receiver drains it.
 //!
 //! The receiver asks for it by its answer to the announcement. The sender makes the stream at first use, and hands the other
-//! end over through the receiver's letterbox, a socket that the receiver has opened before it asked. Each piece that is fed
+//! end over through the receiver's listener, a socket that the receiver has opened before it asked. Each piece that is fed
 //! is told of by a record, so the stream needs no frames, and whoever waits is woken as for any record. The send is over when
 //! the receiver has everything, and says so: until then pages may be lent.
 //!
@@ -81,8 +81,8 @@ struct Draining {
 /// All streams of this process.
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
-    letterbox: Option<OwnedFd>,
-    /// Connections to it whose letter has not come yet, as many as there are ranks at most.
+    listener: Option<OwnedFd>,
+    /// Connections to it whose first packet has not come yet, as many as there are ranks at most.
     unread: Vec<OwnedFd>,
     /// By peer and number.
     feeds: BTreeMap<Which, Box<dyn Feed>>,
@@ -127,7 +127,7 @@ impl Streams {
 }
 
 /// What comes with a descriptor: the receiver's secret, who sends it, and what it is.
-fn letter(secret: [u64; 2], from: u32, kind: Kind) -> [u8; 24] {
+fn first_packet(secret: [u64; 2], from: u32, kind: Kind) -> [u8; 24] {
     let mut packet = [0; 24];
     for (at, word) in secret.into_iter().enumerate() {
         packet[at * 8..at * 8 + 8].copy_from_slice(&word.to_ne_bytes());
@@ -137,8 +137,8 @@ fn letter(secret: [u64; 2], from: u32, kind: Kind) -> [u8; 24] {
     packet
 }
 
-/// The name of a rank's letterbox. It tells half of the secret at most, and letters are checked by all of it.
-fn letterbox_name(secret: [u64; 2], rank: u32) -> String {
+/// The name of a rank's listener. It tells half of the secret at most, and first packets are checked by all of it.
+fn socket_name(secret: [u64; 2], rank: u32) -> String {
     format!("isthmus-{:016x}-{rank}", secret[0] ^ secret[1])
 }
 
@@ -161,7 +161,7 @@ impl Engine {
         if closed || missing.start != 0 || !self.ops[op].buffer.has_layout() {
             return 0;
         }
-        if let Err(error) = self.open_letterbox() {
+        if let Err(error) = self.open_listener() {
             report(kind, peer, "receive from", &error);
             self.transfers.streams.closed_from.insert((peer, number(kind)));
             return 0;
@@ -177,25 +177,25 @@ impl Engine {
         number(kind)
     }
 
-    fn open_letterbox(&mut self) -> Result<(), Error> {
-        if self.transfers.streams.letterbox.is_none() {
+    fn open_listener(&mut self) -> Result<(), Error> {
+        if self.transfers.streams.listener.is_none() {
             let identity = self.slot().identity();
             let secret = identity.map_or([0; 2], |identity| identity.nonce);
-            self.transfers.streams.letterbox = Some(socket::listen(&letterbox_name(secret, self.me))?);
+            self.transfers.streams.listener = Some(socket::listen(&socket_name(secret, self.me))?);
         }
         Ok(())
     }
 
     /// Take the descriptors that peers have handed over.
-    fn take_letters(&mut self) {
+    fn take_first_packets(&mut self) {
         let Some(secret) = self.slot().identity().map(|identity| identity.nonce) else {
             return;
         };
-        let Some(letterbox) = &self.transfers.streams.letterbox else {
+        let Some(listener) = &self.transfers.streams.listener else {
             return;
         };
         let mut connections = std::mem::take(&mut self.transfers.streams.unread);
-        while let Ok(Some(connection)) = socket::accept(letterbox) {
+        while let Ok(Some(connection)) = socket::accept(listener) {
             connections.push(connection);
         }
         for connection in connections {
@@ -216,7 +216,7 @@ impl Engine {
             let (from, kind) = (word(16), kind_of(word(20)));
             if let Some(kind) = kind
                 && from < self.segment.ranks()
-                && packet == letter(secret, from, kind)
+                && packet == first_packet(secret, from, kind)
             {
                 let drain = mechanism::drain_stream(kind, descriptor);
                 self.transfers.streams.drains.insert((from, number(kind)), drain);
@@ -301,7 +301,7 @@ impl Engine {
             return true;
         }
         if !self.transfers.streams.drains.contains_key(&which) {
-            self.take_letters();
+            self.take_first_packets();
         }
         let receive = expected.and_then(|expected| {
             let op = self.ops.find(expected.op)?;
@@ -430,15 +430,19 @@ impl Engine {
         self.feed_on();
     }
 
-    /// Make a stream and give the peer its end. Waits for nobody, unless the peer's letterbox is full.
+    /// Make a stream and give the peer its end. Waits for nobody, unless the peer's listener is full.
     fn hand_over(&mut self, peer: u32, kind: Kind) -> Result<(), Error> {
         let identity = self.segment.slot(peer).identity().ok_or(Error {
             call: "slot",
             errno: isthmus_os::errno::ESRCH,
         })?;
         let (feed, descriptor) = mechanism::open_stream(kind)?;
-        let connection = socket::connect(&letterbox_name(identity.nonce, peer))?;
-        socket::send(&connection, &letter(identity.nonce, self.me, kind), Some(&descriptor))?;
+        let connection = socket::connect(&socket_name(identity.nonce, peer))?;
+        socket::send(
+            &connection,
+            &first_packet(identity.nonce, self.me, kind),
+            Some(&descriptor),
+        )?;
         self.transfers.streams.feeds.insert((peer, number(kind)), feed);
         Ok(())
     }
@@ -583,10 +587,10 @@ mod tests {
     }
 
     #[test]
-    fn letters_tell_who_and_what() {
-        let one = letter([1, 2], 3, Kind::Writev);
-        assert_ne!(one, letter([1, 2], 4, Kind::Writev));
-        assert_ne!(one, letter([1, 2], 3, Kind::Vmsplice));
-        assert_ne!(one, letter([1, 3], 3, Kind::Writev));
+    fn first_packets_tell_who_and_what() {
+        let one = first_packet([1, 2], 3, Kind::Writev);
+        assert_ne!(one, first_packet([1, 2], 4, Kind::Writev));
+        assert_ne!(one, first_packet([1, 2], 3, Kind::Vmsplice));
+        assert_ne!(one, first_packet([1, 3], 3, Kind::Writev));
     }
 }
