@@ -144,7 +144,7 @@ fn lacking() -> Result<Traits> {
         .args(["info", "--protocols"])
         .output()?;
     let text = String::from_utf8_lossy(&copies.stdout).into_owned();
-    Ok(Traits::SINGLE_COPIES.when(!text.contains("cma")))
+    Ok(Traits::SINGLE_COPIES.when(text.contains("cma is closed")))
 }
 
 /// Machines of several units: how they are declared, and a letter for the unit of each rank.

@@ -28,7 +28,7 @@ use crate::rma::{self, Asked, Serving};
 use crate::tunables::{self, Origin};
 use crate::types::ContextId;
 
-use arrivals::{Deferred, DEFERRED_ROUNDS};
+use arrivals::{DEFERRED_ROUNDS, Deferred};
 
 /// The engine.
 pub(crate) struct Engine {

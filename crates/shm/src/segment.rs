@@ -344,7 +344,7 @@ impl Segment {
     }
 
     /// As [`Self::attach`], with the file of huge pages that [`create_pool`] made. A process that has none, or cannot map it, makes everybody do
-    /// without.
+    /// without, and fails if somebody has taken memory of it already.
     pub fn attach_with(fd: OwnedFd, pool: Option<OwnedFd>, nonce: [u8; 16]) -> Result<Self, Error> {
         let facts = inspect(&fd, nonce)?;
         let checked = checker::is_present();

@@ -96,6 +96,7 @@ pub(crate) fn from_pool(segment: &Segment, length: u64) -> Result<Offset, segmen
         Err(error) => {
             // Some may have been found.
             segment.unback(at, length);
+            segment.return_to_pool(at, length);
             Err(error)
         }
     }

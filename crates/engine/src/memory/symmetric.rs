@@ -53,14 +53,31 @@ impl Piece {
     pub fn take(length: u64) -> Result<Self> {
         let segment = segment()?;
         let length = length.next_multiple_of(PAGE);
-        let Offset(at) = match Self::from_pool(segment, length) {
-            Some(at) => at,
-            None if length < huge::BYTES => segment.take(length)?,
+        match Self::from_pool(segment, length) {
+            Some(at) => Ok(Self::lent(segment, at, length)),
+            None => Self::take_small_pages(length),
+        }
+    }
+
+    /// As [`Self::take`], of memory that can be mapped at any page ([`Self::map_at`]).
+    ///
+    /// # Errors
+    /// The segment has no more.
+    pub fn take_small_pages(length: u64) -> Result<Self> {
+        let segment = segment()?;
+        let length = length.next_multiple_of(PAGE);
+        let at = match length {
+            _ if length < huge::BYTES => segment.take(length)?,
             // From the beginning of a huge page on.
-            None => Offset(segment.take(length + huge::BYTES)?.0.next_multiple_of(huge::BYTES)),
+            _ => Offset(segment.take(length + huge::BYTES)?.0.next_multiple_of(huge::BYTES)),
         };
-        segment.lend(Offset(at), length);
-        Ok(Self { segment, at, length })
+        Ok(Self::lent(segment, at, length))
+    }
+
+    fn lent(segment: &'static Segment, at: Offset, length: u64) -> Self {
+        segment.lend(at, length);
+        let Offset(at) = at;
+        Self { segment, at, length }
     }
 
     /// Whole huge pages from the machine's pool, all of them at once, where that is the policy and it has as many.

@@ -19,6 +19,8 @@ use crate::sync::Ordering;
 
 /// Addresses for it at most.
 const LIMIT: u64 = 32 << 30;
+/// So many times its bytes: processes keep those of memory that they have freed.
+const ADDRESSES: u64 = 4;
 
 /// The file, and where it is mapped.
 #[derive(Debug)]
@@ -29,10 +31,11 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// A file as long as the pool is now, with nothing of it taken, and its length; `None`: there is no pool, or the kernel refuses.
+    /// A file that all of the pool fits into, with nothing of it taken, and its length; `None`: there is no pool, or the kernel refuses.
     pub(super) fn create() -> Option<(OwnedFd, u64)> {
         let pool = huge::pool();
-        let length = ((pool.pages + pool.more) * huge::BYTES).min(LIMIT);
+        // What the kernel would add is memory that others could have.
+        let length = pool.pages.saturating_mul(ADDRESSES * huge::BYTES).min(LIMIT);
         if length == 0 || pool.bytes != huge::BYTES {
             return None;
         }
@@ -50,9 +53,15 @@ impl Pool {
         length: u64,
         hint: usize,
     ) -> Option<(Mapping, Self)> {
-        let mapping = Mapping::shared_near(segment, (from + length) as usize, hint).ok()?;
-        let first = mapping.base().addr().get() as u64 + from;
-        if !first.is_multiple_of(huge::BYTES) {
+        let excess = |mapping: &Mapping| (mapping.base().addr().get() as u64 + from) % huge::BYTES;
+        let mut mapping = Mapping::shared_near(segment, (from + length) as usize, hint).ok()?;
+        if excess(&mapping) > 0 {
+            // Elsewhere than wished: a little below is most often room, too.
+            let below = mapping.base().addr().get() - excess(&mapping) as usize;
+            drop(mapping);
+            mapping = Mapping::shared_near(segment, (from + length) as usize, below).ok()?;
+        }
+        if excess(&mapping) > 0 {
             return None;
         }
         // SAFETY: within the mapping.
@@ -111,6 +120,15 @@ impl Segment {
         match (&self.pool, at + length <= most()) {
             (Some(pool), true) => Ok(Offset(pool.from() + at)),
             _ => Err(exhausted(at + length)),
+        }
+    }
+
+    /// Nothing could be put behind addresses that were taken: whoever comes next may have them, unless somebody has come already.
+    pub fn return_to_pool(&self, at: Offset, length: u64) {
+        if let Some(pool) = &self.pool {
+            let first = at.0 - pool.from();
+            let next = &self.header().pool_next;
+            let _ = next.compare_exchange(first + length, first, Ordering::SeqCst, Ordering::Relaxed);
         }
     }
 
