@@ -132,6 +132,9 @@ static void count_refusals(const char *what, int refused, int least) {
     CHECK(anywhere >= least, "%s: memory was refused %d times", what, anywhere);
 }
 
+/* Elements of what is too long for the memory that a thread keeps for its next calls. */
+enum { LONG_COUNT = 300000 };
+
 /* Of one communicator, in every form, with a board and without. */
 static void starved_in_a_group(unsigned seed) {
     unsigned state = seed;
@@ -142,7 +145,7 @@ static void starved_in_a_group(unsigned seed) {
         int is_cold = round % 2;
         MPI_Comm comm = MPI_COMM_WORLD;
         if (is_cold) OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
-        struct collective one = make(kind, comm, (int)(next_random(&state) % 64), 200000 / size, 1, 0);
+        struct collective one = make(kind, comm, (int)(next_random(&state) % 64), LONG_COUNT, 1, 0);
         int victim = (int)(next_random(&state) % (unsigned)size), class;
         if (!is_cold) warm_up(&one, form, round < 6 ? 5 : 1);
         refill(&one, seed);
@@ -270,7 +273,7 @@ static void discard_wide(struct wide_call *one) {
 static void starved_between_groups_and_neighbors(unsigned seed) {
     unsigned state = seed;
     int refused[WIDE] = {0};
-    struct wide_call one = make_wide(100800);
+    struct wide_call one = make_wide(302400);
     for (int round = 0; round < 6 * WIDE; round++) {
         enum wide kind = (enum wide)(round / 6);
         enum form form = (enum form)(round % 3);

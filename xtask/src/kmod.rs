@@ -44,16 +44,23 @@ pub struct Kernel {
     pub image: PathBuf,
 }
 
-/// The newest of them, by name.
-pub fn kernel() -> Option<Kernel> {
-    let images = std::fs::read_dir("/boot").into_iter().flatten().flatten();
-    let kernels = images.filter_map(|entry| {
-        let name = entry.file_name().into_string().ok()?;
-        let release = name.strip_prefix("vmlinuz-")?.to_owned();
-        let image = entry.path();
-        headers(&release).exists().then_some(Kernel { release, image })
-    });
-    kernels.max_by(|a, b| a.release.cmp(&b.release))
+/// The newest release whose headers are here, by name.
+pub fn newest() -> Option<String> {
+    let releases = std::fs::read_dir("/lib/modules").into_iter().flatten().flatten();
+    let names = releases.filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter(|release| headers(release).exists()).max()
+}
+
+/// Where images are that are not installed.
+pub fn images() -> PathBuf {
+    target().join("kmod/image")
+}
+
+/// The image of a release: an installed one, or one out of a package.
+pub fn image(release: &str) -> Option<PathBuf> {
+    let installed = PathBuf::from(format!("/boot/vmlinuz-{release}"));
+    let unpacked = images().join(format!("boot/vmlinuz-{release}"));
+    [installed, unpacked].into_iter().find(|image| image.exists())
 }
 
 /// Build it outside the sources; where the module is.

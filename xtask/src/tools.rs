@@ -31,7 +31,7 @@ pub enum Tool {
     /// An emulator of whole machines.
     Qemu,
     /// A kernel with its headers.
-    Kernel,
+    Headers,
     /// A shell and its commands that need no libraries.
     BusyBox,
     /// What works with binary files: `strip`.
@@ -51,7 +51,7 @@ impl Tool {
             Self::Scalapack => "ScaLAPACK for MPICH's ABI",
             Self::Slurm => "Slurm",
             Self::Qemu => "qemu for x86",
-            Self::Kernel => "a Linux image with its headers",
+            Self::Headers => "the headers of a Linux kernel",
             Self::BusyBox => "a static busybox",
             Self::Binutils => "strip",
         }
@@ -76,7 +76,7 @@ impl Tool {
                 "munge",
             ],
             Self::Qemu => &["qemu-system-x86"],
-            Self::Kernel => &["linux-image-amd64", "linux-headers-amd64", "make", "gcc"],
+            Self::Headers => &["linux-headers-amd64", "make", "gcc"],
             Self::BusyBox => &["busybox-static"],
             Self::Binutils => &["binutils"],
         }
@@ -106,7 +106,7 @@ impl Tool {
             Self::Scalapack => has_library("libscalapack-mpich.so.2.2"),
             Self::Slurm => ["munged", "slurmctld", "slurmd", "srun"].into_iter().all(found),
             Self::Qemu => found(kmod::QEMU),
-            Self::Kernel => found("make") && found("gcc") && kmod::kernel().is_some(),
+            Self::Headers => found("make") && found("gcc") && kmod::newest().is_some(),
             Self::BusyBox => std::path::Path::new(kmod::BUSYBOX).exists(),
             Self::Binutils => found("strip"),
         }

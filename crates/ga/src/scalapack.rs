@@ -63,16 +63,21 @@ fn unusable(why: impl ToString) -> Error {
 /// # Errors
 /// It is not there, uses another MPI than ours, or MPI is not initialized.
 pub fn check() -> Result<()> {
-    let mut flag: c_int = 0;
-    // SAFETY: MPI's own signature; the call is allowed at any time.
+    let (mut is_initialized, mut is_finalized): (c_int, c_int) = (0, 0);
+    // SAFETY: MPI's own signatures; the calls are allowed at any time.
     unsafe {
-        let is_initialized: unsafe extern "C" fn(*mut c_int) -> c_int = function("MPI_Initialized")?;
-        is_initialized(&mut flag);
+        let ask: unsafe extern "C" fn(*mut c_int) -> c_int = function("MPI_Initialized")?;
+        ask(&mut is_initialized);
+        let ask: unsafe extern "C" fn(*mut c_int) -> c_int = function("MPI_Finalized")?;
+        ask(&mut is_finalized);
     }
-    if flag == 0 {
+    if is_initialized == 0 {
         return Err(Error::argument(
             "ScaLAPACK sends messages by MPI, which is not initialized: call MPI_Init first",
         ));
+    }
+    if is_finalized != 0 {
+        return Err(Error::argument("ScaLAPACK sends messages by MPI, which is finalized"));
     }
     Ok(())
 }
@@ -179,12 +184,20 @@ impl Grid {
         let columns = ranks.len() / rows;
         let (mut world, mut members, mut communicator) = (0, 0, 0);
         let (mut height, mut width, mut row, mut column) = (0, 0, 0, 0);
-        // SAFETY: signatures of MPICH's ABI and of the BLACS; the list has as many ranks as it says. Errors end the job, as
-        // MPI_COMM_WORLD's handler and the BLACS have it.
+        let good = |procedure: &str, code: c_int| match code {
+            0 => Ok(()),
+            code => Err(Error::argument(format!("{procedure} failed with error code {code}"))),
+        };
+        // SAFETY: signatures of MPICH's ABI and of the BLACS; the list has as many ranks as it says.
         let context = unsafe {
-            function::<CommGroup>("MPI_Comm_group")?(COMM_WORLD, &mut world);
-            function::<Include>("MPI_Group_incl")?(world, ranks.len() as c_int, ranks.as_ptr(), &mut members);
-            function::<CreateGroup>("MPI_Comm_create_group")?(COMM_WORLD, members, FOUNDING_TAG, &mut communicator);
+            let code = function::<CommGroup>("MPI_Comm_group")?(COMM_WORLD, &mut world);
+            good("MPI_Comm_group", code)?;
+            let code =
+                function::<Include>("MPI_Group_incl")?(world, ranks.len() as c_int, ranks.as_ptr(), &mut members);
+            good("MPI_Group_incl", code)?;
+            let code =
+                function::<CreateGroup>("MPI_Comm_create_group")?(COMM_WORLD, members, FOUNDING_TAG, &mut communicator);
+            good("MPI_Comm_create_group", code)?;
             let free = function::<Free>("MPI_Group_free")?;
             free(&mut members);
             free(&mut world);

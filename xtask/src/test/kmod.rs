@@ -96,10 +96,28 @@ fn complaints(said: &str) -> Result<()> {
     }
 }
 
-/// All that the machine is made of: installed where we may.
+/// All that the machine is made of: tools are installed where we may, the kernel's image is only taken out of its package.
 fn kernel() -> Result<Kernel> {
-    tools::need(&[Tool::Qemu, Tool::Kernel, Tool::BusyBox, Tool::Binutils])?;
-    kmod::kernel().context("no kernel with its headers")
+    tools::need(&[Tool::Qemu, Tool::Headers, Tool::BusyBox, Tool::Binutils])?;
+    let release = kmod::newest().context("no headers of a kernel")?;
+    if let Some(image) = kmod::image(&release) {
+        return Ok(Kernel { release, image });
+    }
+    let folder = kmod::images();
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let package = format!("linux-image-{release}");
+    let mut download = Command::new("apt-get");
+    download.args(["-qq", "download", &package]).current_dir(&folder);
+    quiet(&mut download, BUILD).with_context(|| format!("no {package}"))?;
+    for entry in std::fs::read_dir(&folder).context("packages")? {
+        let file = entry?.path();
+        if file.extension().is_some_and(|extension| extension == "deb") {
+            quiet(Command::new("dpkg-deb").arg("-x").arg(&file).arg(&folder), BUILD)?;
+            std::fs::remove_file(&file).with_context(|| format!("cannot remove {}", file.display()))?;
+        }
+    }
+    let image = kmod::image(&release).with_context(|| format!("{package} has no image"))?;
+    Ok(Kernel { release, image })
 }
 
 fn start(kernel: &Kernel, prefix: &Path) -> Result<String> {

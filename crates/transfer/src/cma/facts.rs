@@ -79,9 +79,17 @@ const PROBE: usize = 64 << 10;
 /// Spans of the probe for the cost per span.
 const PROBE_SPANS: u64 = 64;
 
+/// Memory of that length, unless there is none.
+fn probe_bytes(value: u8) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(PROBE).ok()?;
+    bytes.resize(PROBE, value);
+    Some(bytes)
+}
+
 #[cold]
 fn measure() -> Facts {
-    // As probed on Sapphire Rapids, Linux 6.18: should the probe be refused, nothing will be copied either.
+    // As probed on Sapphire Rapids, Linux 6.18: should the probe be refused, nothing will be copied either; nor is there memory for it always.
     const USUAL: Facts = Facts {
         call: 420_000,
         byte: 36,
@@ -90,7 +98,9 @@ fn measure() -> Facts {
         own_byte: 20,
         own_block: 2_000,
     };
-    let (source, mut target) = (vec![1u8; PROBE], vec![2u8; PROBE]);
+    let (Some(source), Some(mut target)) = (probe_bytes(1), probe_bytes(2)) else {
+        return USUAL;
+    };
     let (from, to) = (
         source.as_ptr().expose_provenance() as u64,
         target.as_mut_ptr().expose_provenance() as u64,

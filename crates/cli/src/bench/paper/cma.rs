@@ -9,7 +9,7 @@ const US: Quantity = Quantity::Cost("us");
 pub(super) const NAS: &str = "The NAS implementation itself: bench/nas.c has kernels of our own, from the specification, whose results are compared with the \
                               published ones; CG distributes rows only. The paper had classes C and D on 64 and more ranks, and repeats only the gains.";
 const MODULES: &str = "LiMIC and KNEM are kernel modules; ours runs in a virtual machine only (cargo xtask test --only kmod), and its ratios to CMA \
-                       there are in docs/numbers.md.";
+                       there are in docs/numbers/mechanisms.md.";
 
 /// Figures 2 to 11 and Table 1.
 pub fn paper() -> Paper {
