@@ -154,6 +154,14 @@ unsafe fn copy_blocks(from: *const u8, from_stride: isize, to: *mut u8, to_strid
     }
 }
 
+/// Memory that a probe of costs copies; `None`: there is none.
+pub(crate) fn probe_bytes(value: u8, length: usize) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(length).ok()?;
+    bytes.resize(length, value);
+    Some(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,6 +14,7 @@ use isthmus_os::pipe::MAX_SPANS;
 use isthmus_os::{Error, clock, errno};
 
 use crate::layout::Layout;
+use crate::local::probe_bytes;
 use crate::transfer::{Interrupted, Shape};
 use crate::{Span, loopback, vmsplice, writev};
 
@@ -231,7 +232,8 @@ fn measure(kind: Kind) -> Option<Facts> {
     const ROUNDS: usize = 5;
     let (mut feed, descriptor) = kind.open().ok()?;
     let mut drain = kind.drain(descriptor);
-    let (source, mut target) = (vec![1u8; PIECE as usize], vec![2u8; PIECE as usize]);
+    let source = probe_bytes(1, PIECE as usize)?;
+    let mut target = probe_bytes(2, PIECE as usize)?;
     let from = Layout::local(source.as_ptr(), PIECE);
     let to = Layout::local(target.as_mut_ptr(), PIECE);
     let mut time = |bytes: u64| -> Option<[u64; 2]> {

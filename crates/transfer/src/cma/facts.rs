@@ -6,6 +6,7 @@ use std::time::Duration;
 use isthmus_os::process_vm::{self, Direction, MAX_BYTES, MAX_SPANS, Span};
 
 use super::nanoseconds;
+use crate::local::probe_bytes;
 use crate::mapped;
 use crate::transfer::Shape;
 
@@ -79,14 +80,6 @@ const PROBE: usize = 64 << 10;
 /// Spans of the probe for the cost per span.
 const PROBE_SPANS: u64 = 64;
 
-/// Memory of that length, unless there is none.
-fn probe_bytes(value: u8) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(PROBE).ok()?;
-    bytes.resize(PROBE, value);
-    Some(bytes)
-}
-
 #[cold]
 fn measure() -> Facts {
     // As probed on Sapphire Rapids, Linux 6.18: should the probe be refused, nothing will be copied either; nor is there memory for it always.
@@ -98,7 +91,7 @@ fn measure() -> Facts {
         own_byte: 20,
         own_block: 2_000,
     };
-    let (Some(source), Some(mut target)) = (probe_bytes(1), probe_bytes(2)) else {
+    let (Some(source), Some(mut target)) = (probe_bytes(1, PROBE), probe_bytes(2, PROBE)) else {
         return USUAL;
     };
     let (from, to) = (
