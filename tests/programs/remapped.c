@@ -6,10 +6,13 @@
 
 enum { ROUNDS = 40 };
 
+static int at_the_same;
+
 static char *mapped(size_t length) {
     static void *at;
     char *memory = mmap(at, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(memory != MAP_FAILED, "no memory");
+    at_the_same += memory == at;
     at = memory;
     return memory;
 }
@@ -35,6 +38,7 @@ int main(int argc, char **argv) {
         }
         CHECK(munmap(buffer, (size_t)length) == 0, "munmap");
     }
+    CHECK(at_the_same > 0, "each was mapped elsewhere");
     end();
     return 0;
 }

@@ -37,7 +37,8 @@ impl Endpoint {
         self.offer.has_rma()
     }
 
-    /// Let peers read `length` bytes at `at`. `key` is chosen by chance: who knows it may read. Does not block, but for as long as the provider
+    /// Let peers read `length` bytes at `at`. `key` is chosen by chance: who knows it may read; a provider that picks keys
+    /// itself (`FI_MR_PROV_KEY`) takes no notice of it. Does not block, but for as long as the provider
     /// takes to pin memory.
     ///
     /// # Errors

@@ -136,6 +136,13 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
             suite.step(&format!("{name} on 2 nodes x {ranks}"), || job.program(name, ranks));
         }
     }
+    let reads = "network_reads on 2 nodes x 1";
+    match job.reads() {
+        Ok(false) => suite.skip(reads, "libfabric has no provider net here"),
+        ran => {
+            suite.step(reads, || ran.map(drop));
+        }
+    }
     imb::on_nodes(suite, prefix, &|ranks| job.mpiexec(ranks));
     other_launcher::run(suite, &job);
     suite.step("isthmus bench network --quick", || job.bench());
@@ -241,26 +248,18 @@ impl Nodes {
 
     /// From now on packets of each node are treated so, in the words of tc(8).
     fn shape(&self, how: &str) -> Result<()> {
-        for name in &self.names {
+        let shaped = self.names.iter().try_for_each(|name| {
             let line = format!("-n {name} qdisc replace dev eth0 root {how}");
-            quiet(Command::new("tc").args(line.split_whitespace()), SOON).map(drop)?;
-        }
-        Ok(())
+            quiet(Command::new("tc").args(line.split_whitespace()), SOON).map(drop)
+        });
+        // Some may be shaped already; there is nothing to take away from the others.
+        shaped.inspect_err(|_| drop(self.unshape()))
     }
 
-    /// As before [`Self::shape`]. How many packets were lost.
+    /// As before [`Self::shape`], on all nodes, also if one of them fails. How many packets were lost.
     fn unshape(&self) -> Result<u64> {
-        let mut lost = 0;
-        for name in &self.names {
-            let show = format!("-s -n {name} qdisc show dev eth0");
-            let text = quiet(Command::new("tc").args(show.split_whitespace()), SOON)?;
-            let after = text.split("(dropped ").nth(1).unwrap_or_default();
-            let number = after.split(',').next().unwrap_or_default();
-            lost += number.parse::<u64>().with_context(|| format!("tc says {text}"))?;
-            let remove = format!("-n {name} qdisc del dev eth0 root");
-            quiet(Command::new("tc").args(remove.split_whitespace()), SOON)?;
-        }
-        Ok(lost)
+        let lost: Vec<Result<u64>> = self.names.iter().map(|name| unshape(name)).collect();
+        lost.into_iter().sum()
     }
 
     /// The connections of a node, as the kernel lists them: local port, remote address, state.
@@ -322,6 +321,18 @@ impl Drop for Nodes {
     }
 }
 
+/// One node. How many packets were lost there.
+fn unshape(name: &str) -> Result<u64> {
+    let show = format!("-s -n {name} qdisc show dev eth0");
+    let shown = quiet(Command::new("tc").args(show.split_whitespace()), SOON);
+    let remove = format!("-n {name} qdisc del dev eth0 root");
+    quiet(Command::new("tc").args(remove.split_whitespace()), SOON)?;
+    let text = shown?;
+    let after = text.split("(dropped ").nth(1).unwrap_or_default();
+    let number = after.split(',').next().unwrap_or_default();
+    number.parse().with_context(|| format!("tc says {text}"))
+}
+
 fn ip(line: &str) -> Result<()> {
     quiet(Command::new("ip").args(line.split_whitespace()), SOON).map(drop)
 }
@@ -368,6 +379,20 @@ impl Job<'_> {
     fn program(&self, name: &str, ranks: usize) -> Result<()> {
         quiet(self.mpiexec(ranks).arg(self.compile(name)?), RUN)?;
         self.nodes.emptied()
+    }
+
+    /// Long messages are read out of their senders' memory by the provider net. False: it is not here.
+    fn reads(&self) -> Result<bool> {
+        let mut run = self.mpiexec(1);
+        run.env("ISTHMUS_FABRIC", "net").arg(self.compile("network_reads")?);
+        let output = run.stdin(Stdio::null()).output().context("cannot run mpiexec")?;
+        let text = String::from_utf8_lossy(&output.stderr);
+        self.nodes.emptied()?;
+        if text.contains("libfabric has no provider here that serves") {
+            return Ok(false);
+        }
+        ensure!(output.status.success(), "mpiexec ended with {}:\n{text}", output.status);
+        Ok(true)
     }
 
     /// It makes nodes of its own.

@@ -265,7 +265,8 @@ collectives! {
             "p - 1 rounds of n, one reader and one writer a rank", "Thakur, Rabenseifner, Gropp 2005; XSEDE 2014";
     }
     choose {
-        Nodes(ANY, up_to(4 << 10), NO_MORE), "few messages between nodes";
+        Nodes(up_to(64), up_to(4 << 10), NO_MORE), "few messages between nodes";
+        Nodes(ANY, up_to(1 << 10), NO_MORE), "few messages between nodes, as long as the first ranks of nodes have memory for all blocks";
         SharedDirect(up_to(2), from(12 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         SharedDirect(ANY, from(24 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         Shared(ANY, ANY, NO_MORE), "each rank is scheduled once";

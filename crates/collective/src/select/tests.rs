@@ -148,6 +148,21 @@ fn two_ranks_with_cheap_copies_combine_out_of_their_memory() {
 }
 
 #[test]
+fn all_to_all_by_nodes_gathers_only_what_has_room() {
+    let collective = Alltoall::COLLECTIVE;
+    let by_nodes = |ranks, bytes| {
+        let rule = collective.chosen(&Case {
+            ranks,
+            bytes,
+            offers: Traits::NODES,
+        });
+        collective.algorithms[rule.algorithm].name == "nodes"
+    };
+    assert!(by_nodes(64, 4 << 10) && by_nodes(65, 1 << 10) && by_nodes(1000, 1 << 10));
+    assert!(!by_nodes(64, 5 << 10) && !by_nodes(65, 4 << 10));
+}
+
+#[test]
 fn lists_are_tidy() {
     for (index, collective) in ALL.iter().enumerate() {
         assert_eq!(collective.index, index);

@@ -207,7 +207,7 @@ impl Engine {
         moved
     }
 
-    fn handle_held_of(&mut self, peer: u32) -> bool {
+    pub(super) fn handle_held_of(&mut self, peer: u32) -> bool {
         let mut moved = false;
         while let Some(held) = self
             .channels
@@ -234,8 +234,9 @@ impl Engine {
     /// Handle whatever has come from a peer that has failed.
     pub fn take_all_remote(&mut self, peer: u32) {
         self.take_frames();
-        self.end_reads(peer);
+        // What was held may begin to be read.
         self.handle_held_of(peer);
+        self.end_reads(peer);
     }
 
     /// The peer must know what was handled before it runs out of credit.
@@ -308,7 +309,7 @@ impl Engine {
     }
 
     /// What this peer sent cannot be true: somebody would wait for it for ever.
-    fn end_over(&self, peer: u32, what: &str) -> ! {
+    pub(crate) fn end_over(&self, peer: u32, what: &str) -> ! {
         let why = format!("isthmus: rank {}: rank {peer}, on another node, sends {what}", self.me);
         self.abort(1, &why)
     }

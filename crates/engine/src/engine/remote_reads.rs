@@ -2,11 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use isthmus_transfer::copy::Copying;
+
 use crate::channel::record::ReadyToSend;
 use crate::counters;
 use crate::engine::Engine;
 use crate::memory::buffer::Buffer;
 use crate::ops::Stage;
+use crate::way::Way;
 
 /// So long the provider may take to be done with reads of a process that is no more.
 const LAST_READS: Duration = Duration::from_secs(10);
@@ -41,8 +44,15 @@ impl Engine {
             return false;
         }
         self.ops[op].effort = None;
+        self.ops[op].way = Way::Ring(Copying::Vector);
         network.read_on();
         true
+    }
+
+    /// Is the receive `op` one that a message is being read into?
+    pub fn is_reading_into(&self, op: u32) -> bool {
+        let network = self.channels.network();
+        network.is_some_and(|network| network.reads_into(self.ops.id(op)))
     }
 
     /// Go on with reads. True: something moved.
@@ -77,6 +87,7 @@ impl Engine {
             .is_none_or(|network| network.end_reads(peer))
         {
             self.take_frames();
+            self.handle_held_of(peer);
             if began.elapsed() > LAST_READS {
                 let why = format!(
                     "isthmus: rank {}: reads from rank {peer}, which has failed, do not end",

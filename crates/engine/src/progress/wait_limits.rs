@@ -186,28 +186,20 @@ impl WaitLimits {
         *self = Self::new(self.over_network);
     }
 
-    /// Spin, or where that is dear give way.
-    #[inline]
-    fn look(&self) -> Next {
-        if self.over_network && self.looks >= LOOKS_CROWDED {
-            counters::YIELDS.add(1);
-            return Next::Yield;
-        }
-        Next::Look
-    }
-
     /// Nothing has moved. `crowded`: there are more threads that want a CPU than CPUs; `at_work`: has the awaited rank got one?
     /// For who is inside.
     #[inline]
     pub fn lose(&mut self, crowded: bool, at_work: impl FnOnce() -> bool) -> Next {
         self.looks = self.looks.wrapping_add(1);
+        // A look may take as long as others have the CPU, so that the clock is read at each.
+        let gives_way = self.over_network && self.looks >= LOOKS_CROWDED;
         if crowded {
             if self.looks < LOOKS_CROWDED || self.looks < LOOKS_AT_WORK && at_work() {
                 return Next::Look;
             }
             self.looks = LOOKS_CROWDED;
-        } else if !self.looks.is_multiple_of(LOOKS) {
-            return self.look();
+        } else if !gives_way && !self.looks.is_multiple_of(LOOKS) {
+            return Next::Look;
         }
         let now = clock::now();
         let idle = now - *self.since.get_or_insert(now);
@@ -216,10 +208,10 @@ impl WaitLimits {
             cpus: 1,
             wake: wake(),
         });
-        if idle < habits.spin {
+        if idle < habits.spin && !gives_way {
             counters::SPINS.add(1);
-            self.look()
-        } else if idle < habits.sleep_after {
+            Next::Look
+        } else if idle < habits.spin.max(habits.sleep_after) {
             counters::YIELDS.add(1);
             Next::Yield
         } else {
@@ -301,6 +293,25 @@ mod tests {
             assert!(matches!(patience.lose(false, || false), Next::Yield));
             patience.renew();
         }
+    }
+
+    #[test]
+    fn who_looks_at_the_network_sleeps_in_time_however_long_a_look_takes() {
+        let after = Habits::uncrowded().sleep_after;
+        let mut patience = WaitLimits::new(true);
+        let mut yields = 0;
+        loop {
+            match patience.lose(false, || false) {
+                Next::Look => {}
+                // Others have the CPU for so long.
+                Next::Yield => {
+                    yields += 1;
+                    std::thread::sleep(after / 4);
+                }
+                Next::Sleep => break,
+            }
+        }
+        assert!((1..=4).contains(&yields), "{yields} yields");
     }
 
     #[test]

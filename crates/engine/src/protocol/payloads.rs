@@ -193,6 +193,9 @@ impl Engine {
         if self.ops[op].to != peer {
             return;
         }
+        if self.channels.is_remote(peer) && self.is_reading_into(op) {
+            self.end_over(peer, "a piece of a message that we read out of its memory");
+        }
         fault::strike_piece(Direction::Pull);
         let (mut effort, way, length) = (self.ops[op].effort, self.ops[op].way, self.ops[op].wire);
         let began = clock::ticks();

@@ -59,7 +59,11 @@ impl Engine {
         }
         if length >= COMPARED_FROM {
             if outbound.is_remote() && length as u64 > tunables::NETWORK_EAGER.get() {
-                return self.announce(to, message, 0).map(Some);
+                // What cannot be announced, for lack of descriptors, goes in frames.
+                if let Ok(op) = self.announce(to, message, 0) {
+                    return Ok(Some(op));
+                }
+                outbound = self.outbound(to)?;
             }
             let wished = outbound.is_to_be_announced(message);
             if wished || length >= self.transfers.announced_from && self.is_rather_announced(to, buffer) {

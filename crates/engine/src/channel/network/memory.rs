@@ -90,7 +90,8 @@ impl Network {
         let Some(key) = key.filter(|_| self.endpoint.can_read()) else {
             return false;
         };
-        if self.reads.len() > MOST_READS || !self.find(segment, peer) {
+        let free = self.reads.iter().position(Option::is_none);
+        if free.is_none() && self.reads.len() > MOST_READS || !self.find(segment, peer) {
             return false;
         }
         let read = RemoteRead {
@@ -104,8 +105,8 @@ impl Network {
             under_way: 0,
             failed: false,
         };
-        match self.reads.iter_mut().find(|read| read.is_none()) {
-            Some(free) => *free = Some(read),
+        match free {
+            Some(at) => self.reads[at] = Some(read),
             None => self.reads.push(Some(read)),
         }
         true
@@ -182,7 +183,14 @@ impl Network {
     /// A message of which nothing is under way any more.
     pub fn next_read_over(&mut self) -> Option<RemoteRead> {
         let mut reads = self.reads.iter_mut();
-        reads.find_map(|read| read.take_if(|read| read.is_over()))
+        let over = reads.find_map(|read| read.take_if(|read| read.is_over()));
+        trim(&mut self.reads);
+        over
+    }
+
+    /// Is a message being read into this receive?
+    pub fn reads_into(&self, op: OpId) -> bool {
+        self.reads.iter().flatten().any(|read| read.op == op)
     }
 
     /// Begin nothing more with this peer. True: nothing is under way.
@@ -194,6 +202,27 @@ impl Network {
         for slot in &mut self.reads {
             slot.take_if(|read| read.peer == peer && read.under_way == 0);
         }
+        trim(&mut self.reads);
         !self.reads.iter().flatten().any(|read| read.peer == peer)
+    }
+}
+
+/// The others stay where they are: events name them by their place.
+fn trim<T>(places: &mut Vec<Option<T>>) {
+    while places.pop_if(|last| last.is_none()).is_some() {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::trim;
+
+    #[test]
+    fn free_places_at_the_end_go_and_the_others_stay() {
+        let mut places = vec![None, Some(1), None, Some(3), None, None];
+        trim(&mut places);
+        assert_eq!(places, [None, Some(1), None, Some(3)]);
+        places.fill(None);
+        trim(&mut places);
+        assert!(places.is_empty());
     }
 }
