@@ -2,6 +2,7 @@
  *
  * On the symmetric heap a PE's copy of an object is at its address plus a number, so a value or an atomic is one instruction. All
  * else (other addresses, PEs that are none, before shmem_init, under a profiling library) goes to the library. */
+#pragma GCC system_header
 
 /* Where the heap is. All zeros: every call goes to the library. */
 struct isthmus_shmem_near_1 {
@@ -25,7 +26,7 @@ void isthmus_shmem_wake_1(int pe);
         < isthmus_shmem_near_1.lengths[ISTHMUS_SHMEM_SHIFT(object)], 1) \
         && __builtin_expect((size_t)(unsigned int)(pe) < isthmus_shmem_near_1.pes, 1))
 #define ISTHMUS_SHMEM_AT(type, object, pe) ((type *)((uintptr_t)(object) + (uintptr_t)isthmus_shmem_near_1.displacements[pe]))
-/* Whose place is found before the instruction, which loads behind it wait for. */
+/* Read the address before the locked instruction: loads after it would wait for it. */
 #define ISTHMUS_SHMEM_WATCHERS(pe) (isthmus_shmem_near_1.watchers[pe])
 /* The compiler moves nothing across, as across a call. */
 #define ISTHMUS_SHMEM_IN_ORDER __atomic_signal_fence(__ATOMIC_SEQ_CST)

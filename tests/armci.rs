@@ -9,7 +9,7 @@ use isthmus_tests::{Run, compile_in, full, prefix, programs, scratch};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// What is done wrong on two ranks, and what the line about it must say.
-const WRONG: [(&str, &[&str]); 20] = [
+const WRONG: [(&str, &[&str]); 21] = [
     ("before", &["ARMCI_Put", "not initialized"]),
     ("wild", &["rank 0", "ARMCI_Put", "dst=0x10", "process 1"]),
     ("stack", &["rank 0", "ARMCI_Get", "src=0x", "process 1"]),
@@ -24,6 +24,7 @@ const WRONG: [(&str, &[&str]); 20] = [
     ("mutex", &["ARMCI_Lock", "no mutexes"]),
     ("free", &["ARMCI_Free_local", "ptr=0x"]),
     ("error", &["rank 0", "ARMCI_Error", "the program gives up", "code 7"]),
+    ("members", &["ARMCI_Init_mpi_comm", "other members"]),
     ("group", &["armci_msg_group_barrier", "group=17"]),
     ("freed", &["ARMCI_Put", "dst=0x", "freed"]),
     ("twice", &["ARMCI_Lock", "holds this mutex already"]),

@@ -155,12 +155,18 @@ fn compile(name: &str) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Does the compiler take it, without a warning?
+/// Does the compiler take it, without a warning, with `shmem-near.h` and without?
 fn is_accepted(file: &str, standard: &str) -> Result<()> {
+    is_accepted_with("-O0", file, standard)?;
+    is_accepted_with("-O1", file, standard)
+}
+
+fn is_accepted_with(level: &str, file: &str, standard: &str) -> Result<()> {
     let compiler = if file.ends_with(".cpp") { "oshcxx" } else { "oshcc" };
     let output = Command::new(command(compiler))
         .arg(format!("-std={standard}"))
         .args([
+            level,
             "-fsyntax-only",
             "-Wall",
             "-Wextra",
@@ -172,7 +178,7 @@ fn is_accepted(file: &str, standard: &str) -> Result<()> {
         .with_context(|| format!("cannot run {compiler}"))?;
     ensure!(
         output.status.success(),
-        "it says:\n{}",
+        "with {level} it says:\n{}",
         String::from_utf8_lossy(&output.stderr)
     );
     Ok(())

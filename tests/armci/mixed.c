@@ -59,7 +59,7 @@ int main(int argc, char **argv)
     // The other half by a communicator, whose ranks are the processes.
     MPI_Comm half;
     MPI_Comm_split(MPI_COMM_WORLD, me % 2, -me, &half);
-    CHECK(ARMCI_Init_mpi_comm(half) == 1);
+    CHECK(ARMCI_Init_mpi_comm(half) == 1 && ARMCI_Init_mpi_comm(half) == 1);
     int mine, all;
     MPI_Comm_rank(half, &mine);
     MPI_Comm_size(half, &all);

@@ -32,6 +32,10 @@ int main(int argc, char **argv)
         if (!strcmp(what, "mutex")) ARMCI_Lock(0, last);
         if (!strcmp(what, "free")) ARMCI_Free_local(mine);
         if (!strcmp(what, "error")) ARMCI_Error("the program gives up", 7);
+        if (!strcmp(what, "members")) {
+            MPI_Init(&argc, &argv);
+            ARMCI_Init_mpi_comm(MPI_COMM_SELF);
+        }
         if (!strcmp(what, "group")) armci_msg_group_barrier(&(ARMCI_Group){17});
     }
     if (!strcmp(what, "freed")) {

@@ -6,6 +6,7 @@
 
 #include <complex.h>
 #include <sched.h>
+#include <sys/syscall.h>
 
 enum { ROUNDS = 200, BYTES = 3 * 4096 };
 
@@ -133,14 +134,51 @@ static void whole_elements(MPI_Aint at) {
     CHECK(creal(was) == (double)adds * size && creal(was) == cimag(was), "%g", creal(was));
 }
 
+static MPI_T_pvar_session session;
+static MPI_T_pvar_handle locked;
+
+static void count_locked_regions(void) {
+    int index, numbers;
+    OK(MPI_T_pvar_get_index("rma_locked_regions", MPI_T_PVAR_CLASS_COUNTER, &index));
+    OK(MPI_T_pvar_session_create(&session));
+    OK(MPI_T_pvar_handle_alloc(session, index, NULL, &locked, &numbers));
+    OK(MPI_T_pvar_start(session, locked));
+}
+
+/* Since they are counted, at all ranks. */
+static long locked_regions(void) {
+    unsigned long mine, all;
+    OK(MPI_T_pvar_read(session, locked, &mine));
+    OK(MPI_Allreduce(&mine, &all, 1, MPI_UNSIGNED_LONG, MPI_SUM, MPI_COMM_WORLD));
+    return (long)all;
+}
+
+/* One more, by whichever call. */
+static void add_one(int how, MPI_Aint at) {
+    long one = 1, was = 0, found, next;
+    if (how == 0) {
+        OK(MPI_Accumulate(&one, 1, MPI_LONG, 0, at, 1, MPI_LONG, MPI_SUM, win));
+    } else if (how == 1) {
+        OK(MPI_Fetch_and_op(&one, &found, MPI_LONG, 0, at, MPI_SUM, win));
+        OK(MPI_Win_flush(0, win));
+    } else {
+        for (int is_done = 0; !is_done; was = found) {
+            next = was + 1;
+            OK(MPI_Compare_and_swap(&next, &was, &found, MPI_LONG, 0, at, win));
+            OK(MPI_Win_flush(0, win));
+            is_done = found == was;
+        }
+    }
+}
+
 /* Long accumulates and single elements among them: none is lost, whatever each goes by. */
 static void long_and_short(MPI_Aint at) {
     enum { LONGS = 128 };
-    long ones[LONGS], one = 1, was[LONGS];
+    long ones[LONGS], was[LONGS];
     for (int i = 0; i < LONGS; i++) ones[i] = 1;
     for (int i = 0; i < ROUNDS; i++) {
         if ((i + rank) % 2) OK(MPI_Accumulate(ones, LONGS, MPI_LONG, 0, at, LONGS, MPI_LONG, MPI_SUM, win));
-        else for (int k = 0; k < LONGS; k += 8) OK(MPI_Accumulate(&one, 1, MPI_LONG, 0, at + 8 * k, 1, MPI_LONG, MPI_SUM, win));
+        else for (int k = 0; k < LONGS; k += 8) add_one(k / 8 % 3, at + 8 * k);
     }
     OK(MPI_Win_flush(0, win));
     OK(MPI_Barrier(MPI_COMM_WORLD));
@@ -150,7 +188,11 @@ static void long_and_short(MPI_Aint at) {
 }
 
 int main(int argc, char **argv) {
+    int given, is_fenced = syscall(SYS_membarrier, 2 /* MEMBARRIER_CMD_GLOBAL_EXPEDITED */, 0, 0) == 0;
     begin(&argc, &argv);
+    OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &given));
+    count_locked_regions();
+    int is_one_node = on_one_node();
     for (int ordinary = 0; ordinary < 2; ordinary++) {
         open_window(ordinary);
         message_passing();
@@ -159,10 +201,14 @@ int main(int argc, char **argv) {
         whole_elements(256);
         whole_elements(276);
         whole_elements(4096 - 7);
+        long before = locked_regions();
         long_and_short(1024);
+        if (!ordinary && is_fenced && is_one_node) CHECK(locked_regions() - before == 1, "%ld regions went over to locks", locked_regions() - before);
         long_and_short(7604);
         close_window(ordinary);
     }
+    OK(MPI_T_pvar_session_free(&session));
+    OK(MPI_T_finalize());
     end();
     return 0;
 }

@@ -57,7 +57,7 @@ impl Controls {
         place >> STRIPE_BITS
     }
 
-    /// Bytes from a place on that are under one lock, `within` bytes behind a stripe's beginning.
+    /// Bytes of a stripe, which are under one lock.
     #[inline]
     pub fn stripe_bytes() -> u64 {
         1 << STRIPE_BITS

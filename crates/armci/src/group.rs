@@ -44,7 +44,8 @@ pub(crate) fn open(world: Arc<Group>) {
 
 /// There are no groups any more.
 pub(crate) fn close() {
-    groups().clear();
+    let groups = std::mem::take(&mut *groups());
+    groups.iter().flatten().for_each(|group| group.forget_failed_calls());
 }
 
 /// A group by its number.
@@ -141,10 +142,11 @@ fn agree_on_context(members: &[Peer], me: usize) -> Result<ContextId> {
 /// # Errors
 /// There is no such group, or it is the group of all.
 pub fn free(number: i32) -> Result<()> {
-    find(number)?;
+    let group = find(number)?;
     if number == WORLD {
         return Err(argument("the group of all processes cannot be freed"));
     }
+    group.forget_failed_calls();
     groups()[number as usize] = None;
     let _ = DEFAULT.compare_exchange(number, WORLD, Ordering::Relaxed, Ordering::Relaxed);
     Ok(())
@@ -152,7 +154,7 @@ pub fn free(number: i32) -> Result<()> {
 
 impl Group {
     /// Of these members, whose number `me` is the calling process; with two neighbouring message spaces, and two more from `team` on, an
-    /// even number.
+    /// even number, as [`Team::new`] has it.
     pub fn new(members: Vec<Peer>, me: Option<usize>, context: ContextId, team: ContextId) -> Self {
         let team = me.map(|me| Team::new(Members::from_peers(members.clone()), me, team));
         Self {
@@ -161,6 +163,18 @@ impl Group {
             context,
             team,
         }
+    }
+
+    /// Nobody asks any more which of its calls have failed.
+    fn forget_failed_calls(&self) {
+        if let Some(team) = &self.team {
+            enter().forget_failed_calls(team.collective_context());
+        }
+    }
+
+    /// Are its members these, in this order?
+    pub(crate) fn is_of(&self, members: &[Peer]) -> bool {
+        self.members == members
     }
 
     /// Members.

@@ -56,10 +56,12 @@ pub fn rank() -> Option<u32> {
 /// them. Joins the job if nobody in this process has. Calling again counts.
 ///
 /// # Errors
-/// The job cannot be joined, there is no memory, or this process is not a member.
+/// The job cannot be joined, there is no memory, this process is not a member, or it is initialized among others.
 pub fn init(members: Option<Vec<Peer>>) -> Result<()> {
     let mut users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
-    if *users == 0 {
+    if *users > 0 {
+        check_same(members.as_deref())?;
+    } else {
         isthmus_engine::join()?;
         if let Err(error) = found(members) {
             isthmus_engine::part();
@@ -80,11 +82,22 @@ static BY_PROGRAM: Mutex<bool> = Mutex::new(false);
 /// As for [`init`].
 pub fn init_by_program(members: Option<Vec<Peer>>) -> Result<()> {
     let mut by_program = BY_PROGRAM.lock().unwrap_or_else(PoisonError::into_inner);
-    if !*by_program {
-        init(members)?;
-        *by_program = true;
+    if *by_program {
+        return check_same(members.as_deref());
     }
+    init(members)?;
+    *by_program = true;
     Ok(())
+}
+
+/// Whoever initializes again and tells the members tells those that there are.
+fn check_same(members: Option<&[Peer]>) -> Result<()> {
+    match members {
+        Some(members) if !job()?.world.is_of(members) => Err(argument(
+            "the communicator has other members, or in another order, than those among which ARMCI is initialized",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// As [`finalize`], by the program itself.

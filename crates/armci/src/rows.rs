@@ -95,24 +95,37 @@ mod tests {
     fn rows_of_every_length_come_over() {
         for row in 1..SHORT {
             let (a, b) = (row as i64 + 3, row as i64 + 1);
-            let levels = [(3, a, b), (2, 4 * a, 5 * b), (2, 9 * a, 11 * b)];
-            let section = Section::of(row, levels);
-            let source: Vec<u8> = (0..18 * a as usize + 600).map(|at| (at * 7 % 251) as u8 + 1).collect();
-            let mut target = vec![0_u8; 22 * b as usize + 600];
-            let mut wanted = target.clone();
-            section.for_each_row(0, 0, |from, to| {
-                let (from, to, row) = (from as usize, to as usize, row as usize);
-                wanted[to..to + row].copy_from_slice(&source[from..from + row]);
-            });
-            // SAFETY: both are longer than the section.
-            unsafe {
-                copy_short(
-                    &section,
-                    source.as_ptr().expose_provenance() as u64,
-                    target.as_mut_ptr().expose_provenance() as u64,
-                );
-            }
-            assert_eq!(target, wanted, "rows of {row}");
+            come_over(row, [(3, a, b), (2, 4 * a, 5 * b), (2, 9 * a, 11 * b)]);
+            // The outer two levels are one, and all three.
+            come_over(row, [(3, a, b), (2, 4 * a, 5 * b), (2, 8 * a, 10 * b)]);
+            come_over(row, [(3, a, b), (2, 3 * a, 3 * b), (2, 6 * a, 6 * b)]);
         }
+    }
+
+    fn come_over(row: u64, levels: [(u64, i64, i64); 3]) {
+        let (a, b) = (row as i64 + 3, row as i64 + 1);
+        let section = Section::of(row, levels);
+        let source: Vec<u8> = (0..18 * a as usize + 600).map(|at| (at * 7 % 251) as u8 + 1).collect();
+        let mut target = vec![0_u8; 22 * b as usize + 600];
+        let mut wanted = target.clone();
+        let [inner, middle, outer] = levels;
+        for i in 0..outer.0 as i64 {
+            for j in 0..middle.0 as i64 {
+                for k in 0..inner.0 as i64 {
+                    let from = (i * outer.1 + j * middle.1 + k * inner.1) as usize;
+                    let to = (i * outer.2 + j * middle.2 + k * inner.2) as usize;
+                    wanted[to..to + row as usize].copy_from_slice(&source[from..from + row as usize]);
+                }
+            }
+        }
+        // SAFETY: both are longer than the section.
+        unsafe {
+            copy_short(
+                &section,
+                source.as_ptr().expose_provenance() as u64,
+                target.as_mut_ptr().expose_provenance() as u64,
+            );
+        }
+        assert_eq!(target, wanted, "rows of {row}");
     }
 }

@@ -51,8 +51,9 @@ const PERSISTENT: i32 = LARGEST_TAG / 2;
 const LARGEST_TAG: i32 = 0x3fff_ffff;
 
 impl Team {
-    /// The team of `members`, of which the calling process has this rank; all have agreed on `context`: an even number, which
-    /// nothing else uses, like the one after it. Does not block.
+    /// The team of `members`, of which the calling process has this rank; all have agreed on `context`: a number which nothing else
+    /// uses, like the one after it. Even, since a message about a job that hangs takes what waits in an odd one for a collective call.
+    /// Does not block.
     pub fn new(members: Members, rank: usize, context: ContextId) -> Arc<Self> {
         Self::with(members, rank, context, None, None)
     }

@@ -66,31 +66,31 @@ impl Phase {
     }
 
     /// Go over to locks. `fence_all` fences all processes that do not fence for themselves; false: it cannot. `others`: the visits of all,
-    /// but of the dead. Does not block: who is visiting makes the rest wait for another time. True: elements are under locks only.
-    pub fn lock<'a>(&self, fence_all: impl Fn() -> bool, others: impl Iterator<Item = &'a Visit>) -> bool {
-        if self.is_locked() {
-            return true;
+    /// but of the dead. Does not block: who is visiting makes the rest wait for another time, and nobody is fenced until then. True: from
+    /// this call on, elements are under locks only.
+    pub fn lock<'a>(&self, fence_all: impl Fn() -> bool, mut others: impl Iterator<Item = &'a Visit> + Clone) -> bool {
+        match self.0.load(Ordering::Relaxed) {
+            LOCKS => return false,
+            BOTH => {}
+            // What may fail comes before anything is changed.
+            _ if !fence_all() => return false,
+            _ => {
+                let _ = self
+                    .0
+                    .compare_exchange(INSTRUCTIONS, BOTH, Ordering::SeqCst, Ordering::Relaxed);
+            }
         }
-        // What may fail comes before anything is changed.
-        if !fence_all() {
-            return false;
-        }
-        let _ = self
-            .0
-            .compare_exchange(INSTRUCTIONS, BOTH, Ordering::SeqCst, Ordering::Relaxed);
-        if !fence_all() {
+        let is_raised = |visit: &Visit, order| visit.0.load(order) != 0;
+        if others.clone().any(|visit| is_raised(visit, Ordering::Relaxed)) || !fence_all() {
             return false;
         }
         fence(Ordering::SeqCst);
-        for visit in others {
-            // SYNC: visit
-            if visit.0.load(Ordering::Acquire) != 0 {
-                return false;
-            }
+        // SYNC: visit
+        if others.any(|visit| is_raised(visit, Ordering::Acquire)) {
+            return false;
         }
         // SYNC: phase
-        self.0.store(LOCKS, Ordering::Release);
-        true
+        self.0.swap(LOCKS, Ordering::Release) != LOCKS
     }
 }
 
@@ -99,6 +99,10 @@ impl Visit {
     /// for us. `of_several`: the process has several threads that may visit.
     #[inline]
     pub fn begin(&self, phase: &Phase, fence_needed: bool, of_several: bool) -> Option<Visiting<'_>> {
+        // Nothing is raised in vain: who wants locks would wait for it.
+        if phase.0.load(Ordering::Relaxed) != INSTRUCTIONS {
+            return None;
+        }
         if of_several {
             self.0.fetch_add(1, Ordering::Relaxed);
         } else {
@@ -121,11 +125,15 @@ mod tests {
     fn a_visit_makes_locks_wait_for_another_time() {
         let (phase, visits) = (Phase::default(), [Visit::default(), Visit::default()]);
         let visiting = visits[0].begin(&phase, true, true).expect("by instructions");
+        assert!(!phase.lock(|| false, visits.iter()) && !phase.is_locked());
+        assert!(visits[0].begin(&phase, true, true).is_some(), "nothing was changed");
         assert!(!phase.lock(|| true, visits.iter()) && !phase.is_locked());
         assert!(visits[1].begin(&phase, true, false).is_none(), "no new ones");
+        assert!(!phase.lock(|| unreachable!("nobody is fenced in vain"), visits.iter()));
         drop(visiting);
         assert!(!phase.lock(|| false, visits.iter()));
         assert!(phase.lock(|| true, visits.iter()) && phase.is_locked());
+        assert!(!phase.lock(|| true, visits.iter()), "told once");
         phase.reset();
         assert!(visits[1].begin(&phase, false, false).is_some());
     }
@@ -170,11 +178,14 @@ mod tests {
                 visits
             });
             let mut changes = 0;
-            if shared.phase.lock(|| true, shared.visits.iter()) {
-                // SAFETY: as above.
-                shared.element.with_mut(|element| unsafe { *element += 1 });
-                changes = 1;
+            for _ in 0..2 {
+                if shared.phase.lock(|| true, shared.visits.iter()) {
+                    // SAFETY: as above.
+                    shared.element.with_mut(|element| unsafe { *element += 1 });
+                    changes += 1;
+                }
             }
+            assert!(changes < 2);
             let visits = visitor.join().expect("ends");
             // SAFETY: the other has ended.
             assert_eq!(shared.element.with(|element| unsafe { *element }), visits + changes);

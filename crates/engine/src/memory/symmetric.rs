@@ -33,7 +33,8 @@ pub fn named(key: u64, length: u64) -> Result<NonNull<u8>> {
 
 /// A number that no other process of the job gets, ever, and that is not 0.
 pub fn unique_number() -> Result<u64> {
-    Ok(segment()?.take_numbers(1) + 1)
+    // Numbers are taken by twos, so that message spaces begin with even ones.
+    Ok(segment()?.take_numbers(2) + 1)
 }
 
 /// Addresses in the segment, taken by this process for good.

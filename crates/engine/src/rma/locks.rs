@@ -9,7 +9,7 @@
 //! ([`isthmus_shm::switchover`]): what is changed by instructions first goes over to locks at the first long accumulate.
 
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use isthmus_os::membarrier::fence_everyone;
@@ -71,6 +71,9 @@ pub(super) fn at(place: Place) -> Option<&'static Locks> {
     Some(unsafe { table.as_ref() })
 }
 
+/// The kernel does not let this process fence others, and need not be asked again.
+static IS_REFUSED: AtomicBool = AtomicBool::new(false);
+
 /// A lock that is held until this is dropped.
 #[must_use]
 pub(super) struct Held<'a>(&'a Stripe);
@@ -120,10 +123,20 @@ impl Locks {
     /// From now on, if that can be, the elements of regions with this phase are changed under locks only.
     #[cold]
     pub fn go_over(&self, home: &Home, number: u8) {
+        if IS_REFUSED.load(Ordering::Relaxed) {
+            return;
+        }
+        let fence_all = || {
+            let is_done = fence_everyone();
+            if !is_done {
+                IS_REFUSED.store(true, Ordering::Relaxed);
+            }
+            is_done
+        };
         let living = (0..home.segment.ranks()).filter(|rank| !is_dead(home.segment, *rank));
         // SAFETY: as above.
         let visits = living.map(|rank| unsafe { &*self.visits().wrapping_add(rank as usize) });
-        if self.phase(number).lock(fence_everyone, visits) {
+        if self.phase(number).lock(fence_all, visits) {
             counters::RMA_LOCKED_REGIONS.add_anywhere(1);
         }
     }

@@ -74,11 +74,10 @@ unsafe fn element(
 /// elsewhere.
 ///
 /// # Safety
-/// `operand` must be readable, unless it is a no-op, and `result` writable, or null, for so many elements.
+/// `operand` must be readable, unless it is a no-op, for so many elements.
 #[inline]
 unsafe fn row(
     operand: *const c_void,
-    result: *mut c_void,
     (count, datatype): (i64, &Datatype),
     (target_rank, target_disp): (i32, i64),
     op: &Op,
@@ -100,14 +99,8 @@ unsafe fn row(
     };
     // SAFETY: the caller's promise; the target's elements are checked against the window.
     unsafe {
-        win.flow.combine_row(
-            &place.target,
-            at,
-            operand.cast(),
-            result.cast(),
-            count as usize,
-            combine,
-        )?;
+        win.flow
+            .combine_row(&place.target, at, operand.cast(), null_mut(), count as usize, combine)?;
     }
     Ok(true)
 }
@@ -204,7 +197,7 @@ pub unsafe fn accumulate(
         let done = unsafe {
             match origin_count {
                 1 => element(origin_addr, null_mut(), target_datatype, place, op, win)?,
-                count => row(origin_addr, null_mut(), (count, target_datatype), place, op, win)?,
+                count => row(origin_addr, (count, target_datatype), place, op, win)?,
             }
         };
         if done {

@@ -146,13 +146,22 @@ pub(super) fn combine_of_row(op: &Op, datatype: &Datatype) -> Option<Combine> {
         [const { [const { OnceLock::new() }; ELEMENTS] }; OPERATIONS];
     const ELEMENTS: usize = 32;
     const OPERATIONS: usize = 32;
+    const FIRST: usize = Predefined::Sum as usize;
+    const {
+        let mut at = 0;
+        while at < Predefined::ALL.len() {
+            let which = Predefined::ALL[at] as usize;
+            assert!(FIRST <= which && which - FIRST < OPERATIONS);
+            at += 1;
+        }
+    }
     let (named, which) = (datatype.named()?, op.which()?);
     let [element] = *named.elements else { return None };
     let moves = matches!(which, Predefined::Replace | Predefined::NoOp);
     if !moves && !which.is_defined_for(named.family) {
         return None;
     }
-    let found = FOUND.get(which as usize % OPERATIONS)?.get(element as usize)?;
+    let found = FOUND.get(which as usize - FIRST)?.get(element as usize)?;
     match found.get() {
         Some(combine) => Some(*combine),
         None => {
