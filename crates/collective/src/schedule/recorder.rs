@@ -7,6 +7,7 @@ use isthmus_datatype::Reduction;
 
 use super::program::{Place, Program, Step};
 use crate::error::{Error, Result};
+use crate::fail;
 use crate::layout::Layout;
 use crate::link::elements::Elements;
 use crate::link::operand::Operand;
@@ -83,9 +84,19 @@ impl Recorder {
         })
     }
 
+    /// Where there is no memory for it, the call fails, though it goes on.
     fn push(&self, step: Step) {
-        self.program().steps.push(step);
+        let program = &mut **self.program();
+        match program.steps.try_reserve(1) {
+            Ok(()) => program.steps.push(step),
+            Err(_) => drop(program.fault.get_or_insert_with(no_memory)),
+        }
     }
+}
+
+#[cold]
+fn no_memory() -> Error {
+    fail!(NoMem, "no memory for the steps of a call that goes on later")
 }
 
 impl Link for Recorder {
@@ -117,6 +128,10 @@ impl Link for Recorder {
     unsafe fn transfer(&self, receives: &[Incoming], sends: &[Outgoing]) -> Result<()> {
         let program = &mut **self.program();
         let before = (program.receives.len(), program.sends.len());
+        let reserved = (program.steps.try_reserve(1))
+            .and_then(|()| program.receives.try_reserve(receives.len()))
+            .and_then(|()| program.sends.try_reserve(sends.len()));
+        reserved.map_err(|_| no_memory())?;
         program.receives.extend_from_slice(receives);
         program.sends.extend_from_slice(sends);
         program.steps.push(Step::Messages {
@@ -175,8 +190,6 @@ impl Link for Recorder {
     }
 
     fn memory(&self, len: usize) -> Result<Memory<'_>> {
-        // The program brings some along.
-        drop(self.program());
         Memory::from_pool(len, &self.memory)
     }
 }
