@@ -2,6 +2,7 @@
 // mpiexec: --set huge_pages=off
 /* Hints of windows are told back, and those that change something do: pages, alignment, locks, how accumulates are made atomic. */
 #include "check.h"
+#include "counter.h"
 
 static void told(MPI_Win win, const char *key, const char *wanted) {
     char value[MPI_MAX_INFO_VAL];
@@ -14,17 +15,10 @@ static void told(MPI_Win win, const char *key, const char *wanted) {
     OK(MPI_Info_free(&info));
 }
 
-static unsigned long counter(const char *name) {
-    int index, numbers;
+/* Since this began to count. */
+static unsigned long value_of(MPI_T_pvar_session session, MPI_T_pvar_handle handle) {
     unsigned long value;
-    MPI_T_pvar_session session;
-    MPI_T_pvar_handle handle;
-    OK(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index));
-    OK(MPI_T_pvar_session_create(&session));
-    OK(MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &numbers));
-    OK(MPI_T_pvar_start(session, handle));
     OK(MPI_T_pvar_read(session, handle, &value));
-    OK(MPI_T_pvar_session_free(&session));
     return value;
 }
 
@@ -81,13 +75,17 @@ int main(int argc, char **argv) {
 
     /* Huge pages begin at their multiples; memory is good whether the machine has any or not. The tunable says none, the window some. */
     const char *pages[] = {"thp", "auto", "hugetlb", "off", "large"};
+    MPI_T_pvar_session session;
+    OK(MPI_T_pvar_session_create(&session));
+    MPI_T_pvar_handle huge = counter(session, "huge_bytes");
+    OK(MPI_T_pvar_start(session, huge));
     for (int i = 0; i < 5; i++) {
-        unsigned long before = counter("huge_bytes");
+        unsigned long before = value_of(session, huge);
         const char *pair[][2] = {{"isthmus_huge_pages", pages[i]}};
         win = make(pair, 1, 2 * HUGE, 0, &memory);
         told(win, "isthmus_huge_pages", i < 4 ? pages[i] : NULL);
         if (i < 3) CHECK((uintptr_t)memory % HUGE == 0, "%s: %p does not begin at a huge page", pages[i], (void *)memory);
-        else CHECK(counter("huge_bytes") == before, "%s: huge pages were asked for", pages[i]);
+        else CHECK(value_of(session, huge) == before, "%s: huge pages were asked for", pages[i]);
         for (int at = 0; at < 2 * HUGE; at += 4096) memory[at] = (char)(at >> 12);
         OK(MPI_Win_fence(0, win));
         char there;
@@ -96,6 +94,7 @@ int main(int argc, char **argv) {
         CHECK(there == 5, "%s: %d", pages[i], there);
         OK(MPI_Win_free(&win));
     }
+    OK(MPI_T_pvar_session_free(&session));
     OK(MPI_T_finalize());
     end();
     return 0;
