@@ -172,8 +172,7 @@ mod tests {
     #[test]
     fn a_long_piece_does_not_serve_a_short_call() {
         release();
-        let _kept = Memory::allocate(1 << 16).unwrap();
-        drop(_kept);
+        drop(Memory::allocate(1 << 16).unwrap());
         drop(Memory::allocate(100).unwrap());
         assert_eq!(SPARE.with(|spare| spare.borrow().blocks.len()), 2);
     }

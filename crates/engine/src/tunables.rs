@@ -279,7 +279,7 @@ table! {
     STAGING = "staging", 0, "bytes", "Ring in which a process shows others data of collectives, rounded up to a power of two, at least 1M; 0: as the ring, or with more ranks than CPUs a quarter of the last for all of them together.";
     TRACE = "trace", 0, "0/1", "Tell of every single copy, one line each.";
     CHECK = "check", 0, "0/1", "Compare what the ranks call in each collective and say who disagrees on what, at a price; the same on all ranks.";
-    COLLECTIVES_REPORT = "collectives_report", 0, "0/1", "At the end the first rank says for each rule of ISTHMUS_COLLECTIVES how many of its calls went by it.";
+    COLLECTIVES_REPORT = "collectives_report", 0, "0/1", "In MPI_Finalize the first rank says for each rule of ISTHMUS_COLLECTIVES how many of its calls went by it.";
     UNEXPECTED_LIMIT = "unexpected_limit", 64 << 20, "bytes", "Unmatched payload kept at a receiver; beyond it senders only announce. The default is less where memory is short.";
 }
 

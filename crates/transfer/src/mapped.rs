@@ -189,7 +189,7 @@ pub fn facts() -> Facts {
 fn measure() -> Facts {
     const BYTES: u64 = 64 << 10;
     const BLOCKS: u64 = 512;
-    // As probed on Zen 5: there is no memory for a probe always.
+    // As CMA's facts have it for our own copies (Sapphire Rapids): there is not always memory for a probe.
     const USUAL: Facts = Facts { byte: 20, block: 2_000 };
     let probe = |value| local::probe_bytes(value, BYTES as usize);
     let (Some(source), Some(mut target)) = (probe(1), probe(2)) else {

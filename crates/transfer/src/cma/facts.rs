@@ -82,7 +82,7 @@ const PROBE_SPANS: u64 = 64;
 
 #[cold]
 fn measure() -> Facts {
-    // As probed on Sapphire Rapids, Linux 6.18: should the probe be refused, nothing will be copied either; nor is there memory for it always.
+    // As probed on Sapphire Rapids, Linux 6.18: should the probe be refused, nothing will be copied either; and there is not always memory for it.
     const USUAL: Facts = Facts {
         call: 420_000,
         byte: 36,
