@@ -242,6 +242,8 @@ impl Nodes {
         nodes.names = (1..=MOST).map(|node| format!("isth{id}-{node}")).collect();
         nodes.take_down();
         nodes.names.clear();
+        // Held by what still runs there.
+        (1..=MOST).for_each(|node| drop(ip(&format!("link del {}", nodes.port(node)))));
         let bridge = nodes.bridge.clone();
         ip(&format!("link add {bridge} type bridge"))?;
         ip(&format!("addr add {}/24 dev {bridge}", nodes.address(OWN)))?;
