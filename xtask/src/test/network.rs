@@ -52,6 +52,7 @@ const PROGRAMS: &[&str] = &[
     "neighbors",
     "intercommunicators",
     "win_flavors",
+    "win_bad_input",
     "win_errors",
     "win_litmus",
     "win_many",
