@@ -17,7 +17,7 @@ use crate::handle::Handle;
 pub fn type_contiguous(count: i64, oldtype: &'static Datatype, width: Width) -> Result<Handle<Datatype>> {
     check_count("count", count)?;
     make(Combiner::Contiguous, width, &[Count(count), Type(oldtype)], || {
-        Ok(oldtype.shape().repeated(count, oldtype.extent())?)
+        oldtype.shape().repeated(count, oldtype.extent())
     })
 }
 
@@ -168,11 +168,11 @@ pub fn type_create_struct(
             .iter()
             .zip(array_of_displacements.iter())
             .zip(shapes);
-        Ok(Shape::sequence(blocks.map(|((count, displacement), shape)| Block {
+        Shape::sequence(blocks.map(|((count, displacement), shape)| Block {
             displacement,
             count,
             shape,
-        }))?)
+        }))
     })
 }
 
@@ -215,7 +215,7 @@ pub fn type_create_subarray(
             first = first.checked_add(skipped).ok_or_else(too_large)?;
             stride = stride.checked_mul(array_of_sizes.get(d)).ok_or_else(too_large)?;
         }
-        Ok(shape.shifted(first)?.resized(0, stride)?)
+        shape.shifted(first)?.resized(0, stride)
     })
 }
 
@@ -223,7 +223,7 @@ pub fn type_create_subarray(
 pub fn type_create_resized(oldtype: &'static Datatype, lb: i64, extent: i64, width: Width) -> Result<Handle<Datatype>> {
     let arguments = [Address(lb), Address(extent), Type(oldtype)];
     make(Combiner::Resized, width, &arguments, || {
-        Ok(oldtype.shape().resized(lb, extent)?)
+        oldtype.shape().resized(lb, extent)
     })
 }
 
