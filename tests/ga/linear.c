@@ -388,7 +388,7 @@ int main(int argc, char **argv)
     eigen(0);
     eigen(3);
     reused();
-    n = 1;
+    n = 2;
     reused();
     for (int turn = 0; turn < 8; turn++) in_group();
     GA_Terminate();
