@@ -34,7 +34,7 @@ const HOUSES: &[House] = &[
         sources: "crates/engine/src",
         order: &[
             &["error", "types", "counters", "tunables"],
-            &["warning"],
+            &["warning", "rules"],
             &["memory"],
             &["membership"],
             &["way", "fault"],

@@ -44,6 +44,7 @@ use crate::protocol::choice::select::Measurements;
 use crate::protocol::choice::tuning;
 use crate::protocol::mechanism;
 use crate::protocol::single_copy::SHARED_FROM;
+use crate::rules::Rule;
 use crate::types::{ContextId, OpId};
 use crate::way;
 use crate::way::{Effort, Way};
@@ -385,6 +386,11 @@ impl Engine {
         let learned = &mut self.learned(peer).announced;
         let way = match wanted.clone().next() {
             Some(_) => learned.choose(length, wanted),
+            None if !Rule::Learning.holds() => ways
+                .clone()
+                .find(|way| pays || !matches!(way, Way::SingleCopy))
+                .or(ways.clone().next())
+                .unwrap_or(Way::Ring(Copying::usual())),
             None => learned.choose(length, ways),
         };
         self.ops[op].way = way;

@@ -9,6 +9,7 @@ use crate::channel::ring_size;
 use crate::membership::boot;
 use crate::membership::cpus::Cpus;
 use crate::protocol::choice::remote;
+use crate::rules::Rule;
 use crate::tunables;
 use crate::tunables::Origin;
 
@@ -71,7 +72,9 @@ impl Facts {
     /// as long as fits into a ring beside another one, if nobody says otherwise, nor which way long messages are to go (docs/decisions/0025).
     pub fn eager_limit(&self) -> u64 {
         match self.eager_limit {
-            (limit, Origin::Default) if !self.is_named && self.cpus != Cpus::Own => limit.max(self.ring / 2),
+            (limit, Origin::Default) if !self.is_named && self.cpus != Cpus::Own && Rule::LongEager.holds() => {
+                limit.max(self.ring / 2)
+            }
             (limit, _) => limit,
         }
     }
