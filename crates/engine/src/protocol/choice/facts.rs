@@ -84,14 +84,6 @@ impl Facts {
         !self.is_named && self.eager_limit.1 == Origin::Default
     }
 
-    /// From this length on messages are announced that could go at once, where single copies pay: of ranks that take turns where some
-    /// have a CPU to themselves (docs/decisions/0030). `None`: none are. Not where somebody has said what is to be used.
-    pub fn announced_from(&self) -> Option<u64> {
-        /// Shorter ones lie in a cell, as near as in their sender's buffer.
-        const FROM: u64 = (32 << 10) + 1;
-        (self.cpus == Cpus::PartlyShared && self.is_free()).then_some(FROM)
-    }
-
     /// Are single copies possible, and do they pay?
     pub fn single_copies_pay(&self) -> bool {
         self.single_copies && (self.prices.single_copies_pay)()
