@@ -49,6 +49,7 @@ const PROGRAMS: &[&str] = &[
     "user_operation",
     "neighbors",
     "intercommunicators",
+    "network_idle",
     "win_flavors",
     "win_errors",
     "win_litmus",
