@@ -9,13 +9,25 @@ use isthmus_tests::{Run, compile_in, full, prefix, programs, scratch};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// What is done wrong on two ranks, and what the line about it must say.
-const WRONG: [(&str, &[&str]); 21] = [
+const WRONG: [(&str, &[&str]); 33] = [
     ("before", &["ARMCI_Put", "not initialized"]),
     ("wild", &["rank 0", "ARMCI_Put", "dst=0x10", "process 1"]),
     ("stack", &["rank 0", "ARMCI_Get", "src=0x", "process 1"]),
     ("end", &["rank 0", "ARMCI_Put", "dst=0x", "process 1"]),
     ("before-it", &["ARMCI_Put", "dst=0x", "process 1"]),
     ("section", &["ARMCI_PutS", "dst=0x", "1088 bytes", "process 1"]),
+    ("acc", &["rank 0", "ARMCI_Acc", "dst=0x", "process 1"]),
+    ("section-get", &["rank 0", "ARMCI_GetS", "src=0x", "process 1"]),
+    ("section-acc", &["rank 0", "ARMCI_AccS", "dst=0x", "process 1"]),
+    ("vector", &["rank 0", "ARMCI_PutV", "dst_ptr_array=0x", "process 1"]),
+    ("vector-get", &["rank 0", "ARMCI_GetV", "src_ptr_array=0x", "process 1"]),
+    ("vector-acc", &["rank 0", "ARMCI_AccV", "dst_ptr_array=0x", "process 1"]),
+    ("nb-put", &["rank 0", "ARMCI_NbPut", "dst=0x", "process 1"]),
+    ("nb-get", &["rank 0", "ARMCI_NbGetS", "src=0x", "process 1"]),
+    ("value", &["rank 0", "ARMCI_PutValueLong", "dst=0x", "process 1"]),
+    ("value-get", &["rank 0", "ARMCI_GetValueDouble", "src=0x", "process 1"]),
+    ("flag", &["rank 0", "ARMCI_Put_flag", "flag=0x", "process 1"]),
+    ("rmw-wild", &["rank 0", "ARMCI_Rmw", "prem=0x", "process 1"]),
     ("other", &["ARMCI_Put", "dst=0x", "process 1"]),
     ("proc", &["ARMCI_Put", "proc=2", "there are 2"]),
     ("negative", &["ARMCI_Put", "bytes=-8"]),

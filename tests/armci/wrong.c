@@ -24,6 +24,24 @@ int main(int argc, char **argv)
         if (!strcmp(what, "end")) ARMCI_Put(mine, far + 1020, 8, last);
         if (!strcmp(what, "before-it")) ARMCI_Put(mine, far - 1, 8, last);
         if (!strcmp(what, "section")) ARMCI_PutS(mine, near, far, stride, count, 1, last);
+        double one = 1;
+        int flag;
+        armci_hdl_t handle;
+        ARMCI_INIT_HANDLE(&handle);
+        void *from[2] = {mine, mine + 8}, *to[2] = {far, far + 1024};
+        armci_giov_t list = {from, to, 2, 8}, back = {to, from, 2, 8};
+        if (!strcmp(what, "acc")) ARMCI_Acc(ARMCI_ACC_DBL, &one, mine, far + 1024, 8, last);
+        if (!strcmp(what, "section-get")) ARMCI_GetS(far, stride, mine, near, count, 1, last);
+        if (!strcmp(what, "section-acc")) ARMCI_AccS(ARMCI_ACC_DBL, &one, mine, near, far, stride, count, 1, last);
+        if (!strcmp(what, "vector")) ARMCI_PutV(&list, 1, last);
+        if (!strcmp(what, "vector-get")) ARMCI_GetV(&back, 1, last);
+        if (!strcmp(what, "vector-acc")) ARMCI_AccV(ARMCI_ACC_DBL, &one, &list, 1, last);
+        if (!strcmp(what, "nb-put")) ARMCI_NbPut(mine, far + 1024, 8, last, &handle);
+        if (!strcmp(what, "nb-get")) ARMCI_NbGetS(far, stride, mine, near, count, 1, last, &handle);
+        if (!strcmp(what, "value")) ARMCI_PutValueLong(1, far + 1020, last);
+        if (!strcmp(what, "value-get")) ARMCI_GetValueDouble(far - 8, last);
+        if (!strcmp(what, "flag")) ARMCI_Put_flag(mine, far, 8, &flag, 1, last);
+        if (!strcmp(what, "rmw-wild")) ARMCI_Rmw(ARMCI_SWAP_LONG, mine, mine + 8, 0, last);
         if (!strcmp(what, "other")) ARMCI_Put(mine, at[0], 8, last);
         if (!strcmp(what, "proc")) ARMCI_Put(mine, far, 8, size);
         if (!strcmp(what, "negative")) ARMCI_Put(mine, far, -8, last);
@@ -58,6 +76,10 @@ int main(int argc, char **argv)
         // Memory that cannot be had: an error at every process, and all goes on.
         void *more[size];
         if (ARMCI_Malloc(more, me == last ? 1L << 50 : 64) == 0) return 3;
+        ARMCI_Group all;
+        ARMCI_Group_get_world(&all);
+        if (ARMCI_Malloc_group(more, me == last ? 1L << 50 : 64, &all) == 0) return 6;
+        if (ARMCI_Malloc_local(1L << 50) != NULL) return 7;
         if (ARMCI_Malloc(more, 64) != 0) return 4;
         ARMCI_Barrier();
         ARMCI_Finalize();

@@ -129,6 +129,15 @@ impl Win {
         let Some(pieces) = remote.datatype.with_places(base, remote.count, pieces) else {
             return Ok(());
         };
+        let is_inside = match self.flavor {
+            Flavor::Dynamic => self
+                .attached_at(target, remote.disp, remote.datatype, remote.count)
+                .is_ok(),
+            _ => pieces.iter().all(|&(_, end)| end <= self.key(target).length()),
+        };
+        if !is_inside {
+            return Ok(());
+        }
         let Some(list) = self.list(target) else { return Ok(()) };
         let mut count = list.count();
         for &(from, to) in &pieces {
@@ -207,7 +216,7 @@ impl Win {
     }
 }
 
-/// The bytes of a layout; `None`: too many pieces.
+/// The bytes of a layout; `None`: too many pieces, or more than there are addresses.
 fn pieces(layout: &Layout<'_>) -> Option<Vec<(u64, u64)>> {
     let mut cursor = layout.cursor(0);
     let mut left = layout.length();
@@ -217,9 +226,9 @@ fn pieces(layout: &Layout<'_>) -> Option<Vec<(u64, u64)>> {
         let length = block.length.min(left);
         let is_full = length == 0 || pieces.len() == PIECES;
         match pieces.last_mut() {
-            Some((_, end)) if *end == block.address => *end += length,
+            Some((_, end)) if *end == block.address => *end = end.checked_add(length)?,
             _ if is_full => return None,
-            _ => pieces.push((block.address, block.address + length)),
+            _ => pieces.push((block.address, block.address.checked_add(length)?)),
         }
         cursor.advance(length);
         left -= length;

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use super::super::outside::mpich::wheels;
 use super::super::outside::python::Environment;
 use super::super::suite::Suite;
-use super::{Job, RUN};
+use super::{Job, OWN, RUN};
 use crate::process::{quiet, target};
 
 /// Programs, and ranks that go to a node before the next one gets some: with 1, neighbours are on different nodes.
@@ -71,7 +71,12 @@ fn hydra(environment: &Environment, job: &Job<'_>, per_node: u32) -> Result<Comm
     let mut run = Command::new("timeout");
     run.arg("60").arg(environment.program("mpiexec"));
     run.args(["-launcher", "ssh", "-launcher-exec"]).arg(shell);
-    run.args(["-localhost", "10.91.0.254", "-hosts", &job.nodes.names.join(",")]);
+    run.args([
+        "-localhost",
+        &job.nodes.address(OWN),
+        "-hosts",
+        &job.nodes.names.join(","),
+    ]);
     run.args(["-n", "4", "-ppn", &per_node.to_string()]);
     run.env("LD_LIBRARY_PATH", job.prefix.join("lib"));
     Ok(run)
