@@ -283,11 +283,22 @@ impl Entered {
     /// must be read at once: the next operation may take its place.
     #[inline]
     pub fn take_users(&mut self, op: OpId) -> Option<&Outcome> {
+        self.take_of(Owner::User, op)
+    }
+
+    /// As [`Self::take_users`], of an operation that the library has started and kept to itself.
+    #[inline]
+    pub fn take_well(&mut self, op: OpId) -> Option<&Outcome> {
+        self.take_of(Owner::Library, op)
+    }
+
+    #[inline(always)]
+    fn take_of(&mut self, owner: Owner, op: OpId) -> Option<&Outcome> {
         let engine = self.engine();
         let index = engine.ops.find(op)?;
         let op = &engine.ops[index];
         let well = !(op.outcome.truncated | op.outcome.peer_failed);
-        if op.stage != ops::Stage::Complete || op.owner != Owner::User || !well {
+        if op.stage != ops::Stage::Complete || op.owner != owner || !well {
             return None;
         }
         engine.ops.release(index);

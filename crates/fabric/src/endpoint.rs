@@ -252,6 +252,13 @@ impl Endpoint {
         self.delivered.get(to.0 as usize).is_some_and(|delivered| *delivered)
     }
 
+    /// The connection to there has ended: what is said of it from now on counts.
+    pub fn forget_delivery(&mut self, to: Destination) {
+        if let Some(delivered) = self.delivered.get_mut(to.0 as usize) {
+            *delivered = false;
+        }
+    }
+
     /// A buffer for a frame to send, if one is free.
     pub fn take(&mut self) -> Option<Frame> {
         self.free.pop().map(Frame)
@@ -426,9 +433,9 @@ impl Endpoint {
         }
     }
 
-    /// Is every frame on its way that was sent, as far as the provider tells?
-    pub fn is_quiet(&self) -> bool {
-        self.free.len() == SENDS
+    /// Is every frame on its way that was sent, as far as the provider tells? But for so many, which the caller keeps.
+    pub fn is_quiet(&self, kept: usize) -> bool {
+        self.free.len() + kept == SENDS
     }
 
     /// What becomes readable when [`Self::poll`] has something to do; `None`: the provider has nothing of the kind.
