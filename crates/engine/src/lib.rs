@@ -49,6 +49,7 @@ pub use isthmus_os::topology::{Level, MadeUp, Place};
 pub use isthmus_transfer::copy::copy;
 pub use membership::failures::fault_events;
 pub use membership::place::{declared, hardware, here};
+pub use membership::pmi::abort_by_launcher;
 pub use memory::staging::{LONGEST, Staged, copy_for_others, copy_from_others, copy_past_caches};
 pub use progress::attend::Attended;
 pub use progress::gate::{Entered, Guarded, allow_threads, allows_threads, enter};
@@ -282,11 +283,22 @@ impl Entered {
     /// must be read at once: the next operation may take its place.
     #[inline]
     pub fn take_users(&mut self, op: OpId) -> Option<&Outcome> {
+        self.take_of(Owner::User, op)
+    }
+
+    /// As [`Self::take_users`], of an operation that the library has started and kept to itself.
+    #[inline]
+    pub fn take_well(&mut self, op: OpId) -> Option<&Outcome> {
+        self.take_of(Owner::Library, op)
+    }
+
+    #[inline(always)]
+    fn take_of(&mut self, owner: Owner, op: OpId) -> Option<&Outcome> {
         let engine = self.engine();
         let index = engine.ops.find(op)?;
         let op = &engine.ops[index];
         let well = !(op.outcome.truncated | op.outcome.peer_failed);
-        if op.stage != ops::Stage::Complete || op.owner != Owner::User || !well {
+        if op.stage != ops::Stage::Complete || op.owner != owner || !well {
             return None;
         }
         engine.ops.release(index);

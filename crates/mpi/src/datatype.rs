@@ -7,6 +7,7 @@ mod contents;
 mod darray;
 mod external;
 mod fortran;
+mod known;
 mod pack;
 mod query;
 

@@ -114,13 +114,13 @@ pub unsafe fn mrecv(
     datatype: &'static Datatype,
     message: &mut Handle<Message>,
 ) -> Result<Status> {
-    let (id, comm) = find(*message)?;
-    let received = Incoming::check_matched(buf, count, datatype, id).and_then(|incoming| {
-        forget(message);
-        // SAFETY: the caller's promise.
-        unsafe { incoming.accept() }
-    });
-    received.map_err(|error| blame(error, comm))
+    let given = *message;
+    let incoming =
+        Incoming::check_matched(buf, count, datatype, find(given)?).map_err(|error| blame(error, scope(given)))?;
+    let found = forget(message);
+    // SAFETY: the caller's promise.
+    let received = unsafe { incoming.accept() };
+    received.map_err(|error| blame(error, found.map(|found| found.comm)))
 }
 
 /// `MPI_Imrecv`. The handle becomes null.
@@ -133,12 +133,12 @@ pub unsafe fn imrecv(
     datatype: &'static Datatype,
     message: &mut Handle<Message>,
 ) -> Result<Handle<Request>> {
-    let (id, comm) = find(*message)?;
-    let request = Incoming::check_matched(buf, count, datatype, id).and_then(|incoming| {
-        forget(message);
-        // SAFETY: the caller's promise.
-        unsafe { incoming.launch(comm.as_deref()) }
-    });
+    let given = *message;
+    let incoming =
+        Incoming::check_matched(buf, count, datatype, find(given)?).map_err(|error| blame(error, scope(given)))?;
+    let comm = forget(message).map(|found| found.comm);
+    // SAFETY: the caller's promise.
+    let request = unsafe { incoming.launch(comm.as_deref()) };
     request.map_err(|error| blame(error, comm))
 }
 
@@ -165,18 +165,20 @@ fn take(inside: &mut Entered, wanted: Wanted, comm: &Comm) -> Option<Result<(Han
     Some(Ok((Handle::from_raw(message), Status::from(&arrival))))
 }
 
-/// Which message a handle names, `None` for `MPI_MESSAGE_NO_PROC`, and its communicator.
-fn find(message: Handle<Message>) -> Result<(Option<MessageId>, Option<Arc<Comm>>)> {
+/// Which message a handle names, `None` for `MPI_MESSAGE_NO_PROC`.
+fn find(message: Handle<Message>) -> Result<Option<MessageId>> {
     if message == MESSAGE_NO_PROC {
-        return Ok((None, None));
+        return Ok(None);
     }
     match MESSAGES.get(&mut enter()).get(message.raw()) {
-        Some(found) => Ok((Some(found.id), Some(Arc::clone(&found.comm)))),
+        Some(found) => Ok(Some(found.id)),
         None => Err(fail!(Request, "message={message:?} is not a live handle (MPI_Message)")),
     }
 }
 
-fn forget(message: &mut Handle<Message>) {
-    MESSAGES.get(&mut enter()).remove(message.raw());
+/// The handle becomes null; what it named.
+fn forget(message: &mut Handle<Message>) -> Option<Found> {
+    let found = MESSAGES.get(&mut enter()).take(message.raw());
     *message = MESSAGE_NULL;
+    found
 }

@@ -334,7 +334,17 @@ fn look(inside: &mut Entered, request: Handle<Request>) -> Result<Look> {
 
 #[inline(never)]
 fn look_at_entry(inside: &mut Entered, request: Handle<Request>) -> Result<Look> {
-    let mut work = std::mem::replace(&mut REQUESTS.get(inside).entry(request)?.work, Work::Lent);
+    let entry = REQUESTS.get(inside).entry(request)?;
+    // Nobody else need be kept from it.
+    if let Work::Persistent(persistent) = &entry.work {
+        match persistent.current {
+            None => return Ok(Look::Inactive),
+            Some(Work::Complete) => return Ok(Look::Complete),
+            Some(Work::Plain(plain)) => return Ok(plain.look(inside)),
+            _ => {}
+        }
+    }
+    let mut work = std::mem::replace(&mut entry.work, Work::Lent);
     let look = work.look(inside);
     let due = work.operation().is_some_and(|operation| operation.calls_out());
     REQUESTS.get(inside).entry(request)?.work = work;

@@ -35,6 +35,7 @@ pub mod signal;
 pub mod small_file;
 pub mod socket;
 pub mod stdio;
+pub mod subnet;
 pub mod thread;
 pub mod topology;
 pub mod xpmem;

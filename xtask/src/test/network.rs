@@ -1,6 +1,7 @@
 //! Jobs on several nodes: network namespaces joined by a bridge, each with IPC, PID and mount namespaces of its own, so that
 //! nothing but the network joins them. As root; without the right it says what was not run.
 
+mod broken;
 mod first_message;
 mod other_launcher;
 
@@ -12,6 +13,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+
+use isthmus_os::subnet::Subnet;
 
 use first_message::{Cut, comes_back, computes, stays_away};
 
@@ -49,6 +52,7 @@ const PROGRAMS: &[&str] = &[
     "user_operation",
     "neighbors",
     "intercommunicators",
+    "network_idle",
     "win_flavors",
     "win_bad_input",
     "win_errors",
@@ -161,7 +165,7 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
         });
     }
     suite.step("a firewall between a node and mpiexec is named", || job.firewall());
-    suite.step("a link that is cut for two seconds costs time only", || job.cut_link());
+    broken::run(suite, &job);
     suite.step("a link that is cut before the first message costs time only", || {
         comes_back(&job, Cut::Link)?;
         comes_back(&job, Cut::Route)
@@ -214,11 +218,18 @@ struct Nodes {
     names: Vec<String>,
     bridge: String,
     launcher: PathBuf,
+    subnet: Subnet,
 }
+
+/// On the bridge, which is this machine's.
+const OWN: u8 = 254;
+/// No run makes more nodes.
+const MOST: u32 = 16;
 
 impl Nodes {
     fn make(count: u32) -> Result<Self> {
-        let id = std::process::id() % 10_000;
+        let subnet = Subnet::claim(91).context("cannot claim addresses")?;
+        let id = subnet.number();
         let folder = target().join("test/network");
         std::fs::create_dir_all(&folder).context("cannot make a folder")?;
         let launcher = folder.join("enter");
@@ -228,23 +239,48 @@ impl Nodes {
             names: Vec::new(),
             bridge: format!("isth{id}"),
             launcher,
+            subnet,
         };
+        // What a run has left that was killed: its addresses are ours now.
+        nodes.names = (1..=MOST).map(|node| format!("isth{id}-{node}")).collect();
+        nodes.take_down();
+        nodes.names.clear();
+        // Held by what still runs there.
+        (1..=MOST).for_each(|node| drop(ip(&format!("link del {}", nodes.port(node)))));
         let bridge = nodes.bridge.clone();
         ip(&format!("link add {bridge} type bridge"))?;
-        ip(&format!("addr add 10.91.0.254/24 dev {bridge}"))?;
+        ip(&format!("addr add {}/24 dev {bridge}", nodes.address(OWN)))?;
         ip(&format!("link set {bridge} up"))?;
         for node in 1..=count {
             let name = format!("isth{id}-{node}");
-            let port = format!("iv{id}p{node}");
+            let port = nodes.port(node);
             ip(&format!("netns add {name}"))?;
             nodes.names.push(name.clone());
             ip(&format!("link add {port} type veth peer name eth0 netns {name}"))?;
             ip(&format!("link set {port} master {bridge} up"))?;
-            ip(&format!("-n {name} addr add 10.91.0.{node}/24 dev eth0"))?;
+            ip(&format!("-n {name} addr add {}/24 dev eth0", nodes.address(node as u8)))?;
             ip(&format!("-n {name} link set eth0 up"))?;
             ip(&format!("-n {name} link set lo up"))?;
         }
         Ok(nodes)
+    }
+
+    /// Of a node, or of this machine: [`OWN`].
+    fn address(&self, node: u8) -> String {
+        self.subnet.text(node)
+    }
+
+    /// Where the node is plugged in.
+    fn port(&self, node: u32) -> String {
+        format!("iv{}p{node}", self.subnet.number())
+    }
+
+    fn take_down(&self) {
+        // What cannot be taken down stays; nobody could do more about it.
+        for name in &self.names {
+            let _ = ip(&format!("netns del {name}"));
+        }
+        let _ = ip(&format!("link del {}", self.bridge));
     }
 
     /// From now on packets of each node are treated so, in the words of tc(8).
@@ -281,7 +317,7 @@ impl Nodes {
 
     /// Are ranks of the first node connected to some of the second?
     fn are_connected(&self) -> bool {
-        let second = u32::from_be_bytes([2, 0, 91, 10]);
+        let second = u32::from_ne_bytes(self.subnet.address(2));
         let of_second = format!("{second:08X}:");
         let all = self.connections(0).unwrap_or_default();
         all.iter()
@@ -314,11 +350,7 @@ impl Nodes {
 
 impl Drop for Nodes {
     fn drop(&mut self) {
-        // What cannot be taken down stays; nobody could do more about it.
-        for name in &self.names {
-            let _ = ip(&format!("netns del {name}"));
-        }
-        let _ = ip(&format!("link del {}", self.bridge));
+        self.take_down();
     }
 }
 
@@ -517,9 +549,10 @@ impl Job<'_> {
 
     fn firewall(&self) -> Result<()> {
         let last = self.nodes.names.last().context("no nodes")?;
-        ip(&format!("-n {last} route add blackhole 10.91.0.254/32"))?;
+        let own = self.nodes.address(OWN);
+        ip(&format!("-n {last} route add blackhole {own}/32"))?;
         let refused = self.ends_in_error(self.mpiexec(1).arg("true"), ["cannot connect back", "firewall"]);
-        ip(&format!("-n {last} route del blackhole 10.91.0.254/32"))?;
+        ip(&format!("-n {last} route del blackhole {own}/32"))?;
         refused
     }
 
@@ -551,17 +584,6 @@ impl Job<'_> {
         self.nodes.emptied()
     }
 
-    fn cut_link(&self) -> Result<()> {
-        let mut child = self.long_program()?;
-        let port = first_message::port();
-        ip(&format!("link set {port} down"))?;
-        std::thread::sleep(Duration::from_secs(2));
-        let was_cut = self.still_runs(&mut child);
-        ip(&format!("link set {port} up"))?;
-        was_cut?;
-        self.ends_well(child)
-    }
-
     fn nonsense(&self) -> Result<()> {
         let mut child = self.long_program()?;
         let all = self.nodes.connections(1)?;
@@ -572,7 +594,7 @@ impl Job<'_> {
             .collect();
         ensure!(!listens.is_empty(), "nobody listens on the second node");
         for port in listens {
-            let mut connection = TcpStream::connect(("10.91.0.2", port)).context("cannot connect")?;
+            let mut connection = TcpStream::connect((self.nodes.address(2), port)).context("cannot connect")?;
             let nonsense: Vec<u8> = (0..4000_u32)
                 .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
                 .collect();

@@ -9,19 +9,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use isthmus_os::subnet::Subnet;
 
 /// The nodes, and how launchers get there.
 pub struct Nodes {
     names: Vec<String>,
     bridge: String,
+    subnet: Subnet,
     /// What is called as `ssh` is.
     pub remote_shell: PathBuf,
     /// What is called with a host and a command's words.
     pub enter: PathBuf,
 }
 
-/// The first three numbers of the addresses.
-const NETWORK: &str = "10.92.0";
+/// No experiment has more.
+const MOST: u32 = 16;
 
 impl Nodes {
     /// Make so many, and scripts in `directory`. Blocks for some tens of milliseconds each.
@@ -29,11 +31,13 @@ impl Nodes {
     /// # Errors
     /// The process may not: it takes root and iproute2.
     pub fn make(count: u32, directory: &Path) -> Result<Self> {
-        let id = std::process::id() % 10_000;
+        let subnet = Subnet::claim(92).context("cannot claim addresses")?;
+        let (id, network) = (subnet.number(), subnet.text(0));
+        let network = network.trim_end_matches(".0");
         let hosts = directory.join("hosts");
-        let mut known = format!("127.0.0.1 localhost\n{NETWORK}.254 {}\n", isthmus_os::host::name());
+        let mut known = format!("127.0.0.1 localhost\n{network}.254 {}\n", isthmus_os::host::name());
         for node in 1..=count {
-            known += &format!("{NETWORK}.{node} isthb{id}-{node}\n");
+            known += &format!("{network}.{node} isthb{id}-{node}\n");
         }
         fs::write(&hosts, known)?;
         let inside = format!(
@@ -48,12 +52,17 @@ impl Nodes {
         let mut nodes = Self {
             names: Vec::new(),
             bridge: format!("isthb{id}"),
+            subnet,
             remote_shell: script(directory, "remote-shell", &remote_shell)?,
             enter: script(directory, "enter", &enter)?,
         };
+        // What an experiment has left that was killed: its addresses are ours now.
+        nodes.names = (1..=MOST).map(|node| format!("isthb{id}-{node}")).collect();
+        nodes.take_down();
+        nodes.names.clear();
         let bridge = nodes.bridge.clone();
         ip(&format!("link add {bridge} type bridge"))?;
-        ip(&format!("addr add {NETWORK}.254/24 dev {bridge}"))?;
+        ip(&format!("addr add {network}.254/24 dev {bridge}"))?;
         ip(&format!("link set {bridge} up"))?;
         for node in 1..=count {
             let (name, port) = (format!("isthb{id}-{node}"), format!("ib{id}p{node}"));
@@ -61,11 +70,19 @@ impl Nodes {
             nodes.names.push(name.clone());
             ip(&format!("link add {port} type veth peer name eth0 netns {name}"))?;
             ip(&format!("link set {port} master {bridge} up"))?;
-            ip(&format!("-n {name} addr add {NETWORK}.{node}/24 dev eth0"))?;
+            ip(&format!("-n {name} addr add {network}.{node}/24 dev eth0"))?;
             ip(&format!("-n {name} link set eth0 up"))?;
             ip(&format!("-n {name} link set lo up"))?;
         }
         Ok(nodes)
+    }
+
+    fn take_down(&self) {
+        // What cannot be taken down stays; nobody could do more about it.
+        for name in &self.names {
+            let _ = ip(&format!("netns del {name}"));
+        }
+        let _ = ip(&format!("link del {}", self.bridge));
     }
 
     /// So many.
@@ -73,19 +90,19 @@ impl Nodes {
         self.names.len() as u32
     }
 
-    /// `10.92.0.1:2,10.92.0.2:2`: each with its share of the ranks; or without.
+    /// `10.92.1.1:2,10.92.1.2:2`: each with its share of the ranks; or without.
     pub fn hosts(&self, ranks: u32, with_ranks: bool) -> String {
         let share = ranks.div_ceil(self.count());
         let host = |node: u32| match with_ranks {
-            true => format!("{NETWORK}.{node}:{share}"),
-            false => format!("{NETWORK}.{node}"),
+            true => format!("{}:{share}", self.subnet.text(node as u8)),
+            false => self.subnet.text(node as u8),
         };
         (1..=self.count()).map(host).collect::<Vec<_>>().join(",")
     }
 
     /// For the floors' program: the namespaces of the first two nodes, and the address of the second.
     pub fn floors(&self) -> [String; 4] {
-        let address = format!("{NETWORK}.2");
+        let address = self.subnet.text(2);
         [
             "--nodes".to_owned(),
             self.names[..2].join(","),
@@ -112,11 +129,7 @@ impl Nodes {
 
 impl Drop for Nodes {
     fn drop(&mut self) {
-        // What cannot be taken down stays; nobody could do more about it.
-        for name in &self.names {
-            let _ = ip(&format!("netns del {name}"));
-        }
-        let _ = ip(&format!("link del {}", self.bridge));
+        self.take_down();
     }
 }
 

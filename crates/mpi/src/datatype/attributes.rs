@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::contents::{Combiner, Definition, Origin, Recipe};
+use super::contents::{Argument, Combiner, Definition, Origin, Recipe};
 use super::{Datatype, Type};
 use crate::attribute::{Cached, Copy, Delete};
 use crate::counts::Width;
@@ -41,7 +41,11 @@ pub fn type_delete_attr(datatype: &'static Datatype, type_keyval: i32) -> Result
 pub fn type_dup(oldtype: &'static Datatype) -> Result<Handle<Datatype>> {
     let copy = Datatype::new(Definition {
         described: Type::derived(oldtype.shape().clone()),
-        origin: Arc::new(Origin::Made(Recipe::new(Combiner::Dup, Width::Int).datatype(oldtype))),
+        origin: Arc::new(Origin::Made(Recipe::of(
+            Combiner::Dup,
+            Width::Int,
+            &[Argument::Type(oldtype)],
+        )?)),
     });
     copy.committed.store(oldtype.is_committed(), Ordering::Relaxed);
     let handle = Datatype::insert(Arc::clone(&copy))?;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use isthmus_datatype::shape::{Block, Shape};
 
+use super::contents::Argument::{self, Address, Addresses, Count, Integer, Type, Types};
 use super::contents::{Combiner, Definition, Origin, Recipe};
-use super::{Datatype, Type};
+use super::{Datatype, known};
 use crate::constants::{ORDER_C, ORDER_FORTRAN};
 use crate::counts::{Counts, Width};
 use crate::error::Result;
@@ -15,8 +16,9 @@ use crate::handle::Handle;
 /// `MPI_Type_contiguous`.
 pub fn type_contiguous(count: i64, oldtype: &'static Datatype, width: Width) -> Result<Handle<Datatype>> {
     check_count("count", count)?;
-    let recipe = Recipe::new(Combiner::Contiguous, width).count(count).datatype(oldtype);
-    make(oldtype.shape().repeated(count, oldtype.extent())?, recipe)
+    make(Combiner::Contiguous, width, &[Count(count), Type(oldtype)], || {
+        oldtype.shape().repeated(count, oldtype.extent())
+    })
 }
 
 /// `MPI_Type_vector`: `stride` in extents of `oldtype`.
@@ -28,10 +30,11 @@ pub fn type_vector(
     width: Width,
 ) -> Result<Handle<Datatype>> {
     let bytes = in_extents("stride", stride, oldtype)?;
-    let recipe = Recipe::new(Combiner::Vector, width).counts([count, blocklength, stride]);
     make(
-        blocks_apart(count, blocklength, bytes, oldtype)?,
-        recipe.datatype(oldtype),
+        Combiner::Vector,
+        width,
+        &[Count(count), Count(blocklength), Count(stride), Type(oldtype)],
+        || blocks_apart(count, blocklength, bytes, oldtype),
     )
 }
 
@@ -43,12 +46,11 @@ pub fn type_create_hvector(
     oldtype: &'static Datatype,
     width: Width,
 ) -> Result<Handle<Datatype>> {
-    let recipe = Recipe::new(Combiner::Hvector, width)
-        .counts([count, blocklength])
-        .address(stride);
     make(
-        blocks_apart(count, blocklength, stride, oldtype)?,
-        recipe.datatype(oldtype),
+        Combiner::Hvector,
+        width,
+        &[Count(count), Count(blocklength), Address(stride), Type(oldtype)],
+        || blocks_apart(count, blocklength, stride, oldtype),
     )
 }
 
@@ -60,15 +62,16 @@ pub fn type_indexed(
     oldtype: &'static Datatype,
 ) -> Result<Handle<Datatype>> {
     check_count("count", count)?;
-    let recipe = Recipe::new(Combiner::Indexed, array_of_blocklengths.width())
-        .count(count)
-        .counts(array_of_blocklengths.iter())
-        .counts(array_of_displacements.iter());
-    let bytes = all_in_extents(array_of_displacements, oldtype)?;
-    make(
-        indexed(array_of_blocklengths, Counts::Large(&bytes), oldtype)?,
-        recipe.datatype(oldtype),
-    )
+    let arguments = [
+        Count(count),
+        Argument::Counts(array_of_blocklengths),
+        Argument::Counts(array_of_displacements),
+        Type(oldtype),
+    ];
+    make(Combiner::Indexed, array_of_blocklengths.width(), &arguments, || {
+        let bytes = all_in_extents(array_of_displacements, oldtype)?;
+        indexed(array_of_blocklengths, Counts::Large(&bytes), oldtype)
+    })
 }
 
 /// `MPI_Type_create_hindexed`: displacements in bytes.
@@ -79,14 +82,15 @@ pub fn type_create_hindexed(
     oldtype: &'static Datatype,
 ) -> Result<Handle<Datatype>> {
     check_count("count", count)?;
-    let recipe = Recipe::new(Combiner::Hindexed, array_of_blocklengths.width())
-        .count(count)
-        .counts(array_of_blocklengths.iter())
-        .addresses(array_of_displacements.iter());
-    make(
-        indexed(array_of_blocklengths, array_of_displacements, oldtype)?,
-        recipe.datatype(oldtype),
-    )
+    let arguments = [
+        Count(count),
+        Argument::Counts(array_of_blocklengths),
+        Addresses(array_of_displacements),
+        Type(oldtype),
+    ];
+    make(Combiner::Hindexed, array_of_blocklengths.width(), &arguments, || {
+        indexed(array_of_blocklengths, array_of_displacements, oldtype)
+    })
 }
 
 /// `MPI_Type_create_indexed_block`: displacements in extents of `oldtype`.
@@ -97,13 +101,20 @@ pub fn type_create_indexed_block(
     oldtype: &'static Datatype,
 ) -> Result<Handle<Datatype>> {
     check_count("count", count)?;
-    let recipe = Recipe::new(Combiner::IndexedBlock, array_of_displacements.width())
-        .counts([count, blocklength])
-        .counts(array_of_displacements.iter());
-    let bytes = all_in_extents(array_of_displacements, oldtype)?;
+    let arguments = [
+        Count(count),
+        Count(blocklength),
+        Argument::Counts(array_of_displacements),
+        Type(oldtype),
+    ];
     make(
-        indexed_block(blocklength, Counts::Large(&bytes), oldtype)?,
-        recipe.datatype(oldtype),
+        Combiner::IndexedBlock,
+        array_of_displacements.width(),
+        &arguments,
+        || {
+            let bytes = all_in_extents(array_of_displacements, oldtype)?;
+            indexed_block(blocklength, Counts::Large(&bytes), oldtype)
+        },
     )
 }
 
@@ -116,13 +127,15 @@ pub fn type_create_hindexed_block(
     width: Width,
 ) -> Result<Handle<Datatype>> {
     check_count("count", count)?;
-    let recipe = Recipe::new(Combiner::HindexedBlock, width)
-        .counts([count, blocklength])
-        .addresses(array_of_displacements.iter());
-    make(
-        indexed_block(blocklength, array_of_displacements, oldtype)?,
-        recipe.datatype(oldtype),
-    )
+    let arguments = [
+        Count(count),
+        Count(blocklength),
+        Addresses(array_of_displacements),
+        Type(oldtype),
+    ];
+    make(Combiner::HindexedBlock, width, &arguments, || {
+        indexed_block(blocklength, array_of_displacements, oldtype)
+    })
 }
 
 /// `MPI_Type_create_struct`: displacements in bytes.
@@ -134,30 +147,33 @@ pub fn type_create_struct(
 ) -> Result<Handle<Datatype>> {
     check_count("count", count)?;
     check_blocklengths(array_of_blocklengths)?;
-    let mut recipe = Recipe::new(Combiner::Struct, array_of_blocklengths.width())
-        .count(count)
-        .counts(array_of_blocklengths.iter())
-        .addresses(array_of_displacements.iter());
-    let mut types = Vec::with_capacity(array_of_types.len());
     for (i, handle) in array_of_types.iter().enumerate() {
-        let datatype = match handle.resolve("array_of_types") {
-            Ok(datatype) => datatype,
+        if handle.resolve("array_of_types").is_err() {
             // The name takes longer to write than all the rest.
-            Err(_) => handle.resolve(&format!("array_of_types[{i}]"))?,
-        };
-        recipe = recipe.datatype(datatype);
-        types.push(datatype.shape());
+            handle.resolve(&format!("array_of_types[{i}]"))?;
+        }
     }
-    let blocks = array_of_blocklengths
-        .iter()
-        .zip(array_of_displacements.iter())
-        .zip(types);
-    let shape = Shape::sequence(blocks.map(|((count, displacement), shape)| Block {
-        displacement,
-        count,
-        shape,
-    }))?;
-    make(shape, recipe)
+    let arguments = [
+        Count(count),
+        Argument::Counts(array_of_blocklengths),
+        Addresses(array_of_displacements),
+        Types(array_of_types),
+    ];
+    make(Combiner::Struct, array_of_blocklengths.width(), &arguments, || {
+        let mut shapes = Vec::with_capacity(array_of_types.len());
+        for handle in array_of_types {
+            shapes.push(handle.resolve("array_of_types")?.shape());
+        }
+        let blocks = array_of_blocklengths
+            .iter()
+            .zip(array_of_displacements.iter())
+            .zip(shapes);
+        Shape::sequence(blocks.map(|((count, displacement), shape)| Block {
+            displacement,
+            count,
+            shape,
+        }))
+    })
 }
 
 /// `MPI_Type_create_subarray`: a block of an array of `ndims` dimensions, with the whole array's extent.
@@ -181,30 +197,34 @@ pub fn type_create_subarray(
             ));
         }
     }
-    let too_large = || fail!(ValueTooLarge, "the array's extent exceeds 64 bits");
-    let mut shape = oldtype.shape().repeated(1, 0)?;
-    let (mut stride, mut first) = (oldtype.extent(), 0i64);
-    for d in fastest_first(ndims, order)? {
-        shape = shape.repeated(array_of_subsizes.get(d), stride)?;
-        let skipped = array_of_starts.get(d).checked_mul(stride).ok_or_else(too_large)?;
-        first = first.checked_add(skipped).ok_or_else(too_large)?;
-        stride = stride.checked_mul(array_of_sizes.get(d)).ok_or_else(too_large)?;
-    }
-    let recipe = Recipe::new(Combiner::Subarray, array_of_sizes.width())
-        .integer(ndims)
-        .counts(array_of_sizes.iter())
-        .counts(array_of_subsizes.iter())
-        .counts(array_of_starts.iter())
-        .integer(order);
-    make(shape.shifted(first)?.resized(0, stride)?, recipe.datatype(oldtype))
+    let arguments = [
+        Integer(ndims),
+        Argument::Counts(array_of_sizes),
+        Argument::Counts(array_of_subsizes),
+        Argument::Counts(array_of_starts),
+        Integer(order),
+        Type(oldtype),
+    ];
+    make(Combiner::Subarray, array_of_sizes.width(), &arguments, || {
+        let too_large = || fail!(ValueTooLarge, "the array's extent exceeds 64 bits");
+        let mut shape = oldtype.shape().repeated(1, 0)?;
+        let (mut stride, mut first) = (oldtype.extent(), 0i64);
+        for d in fastest_first(ndims, order)? {
+            shape = shape.repeated(array_of_subsizes.get(d), stride)?;
+            let skipped = array_of_starts.get(d).checked_mul(stride).ok_or_else(too_large)?;
+            first = first.checked_add(skipped).ok_or_else(too_large)?;
+            stride = stride.checked_mul(array_of_sizes.get(d)).ok_or_else(too_large)?;
+        }
+        shape.shifted(first)?.resized(0, stride)
+    })
 }
 
 /// `MPI_Type_create_resized`.
 pub fn type_create_resized(oldtype: &'static Datatype, lb: i64, extent: i64, width: Width) -> Result<Handle<Datatype>> {
-    let recipe = Recipe::new(Combiner::Resized, width)
-        .addresses([lb, extent])
-        .datatype(oldtype);
-    make(oldtype.shape().resized(lb, extent)?, recipe)
+    let arguments = [Address(lb), Address(extent), Type(oldtype)];
+    make(Combiner::Resized, width, &arguments, || {
+        oldtype.shape().resized(lb, extent)
+    })
 }
 
 /// The dimensions of an array, the one whose elements are closest together first.
@@ -217,11 +237,20 @@ pub(super) fn fastest_first(ndims: i32, order: i32) -> Result<Vec<usize>> {
     }
 }
 
-pub(super) fn make(shape: Shape, recipe: Recipe) -> Result<Handle<Datatype>> {
-    Datatype::publish(Definition {
-        described: Type::derived(shape),
-        origin: Arc::new(Origin::Made(recipe)),
-    })
+/// A datatype made from these arguments, of this shape.
+pub(super) fn make(
+    combiner: Combiner,
+    width: Width,
+    arguments: &[Argument<'_>],
+    shape: impl FnOnce() -> Result<Shape>,
+) -> Result<Handle<Datatype>> {
+    let definition = known::definition(combiner, width, arguments, || {
+        Ok(Definition {
+            described: isthmus_datatype::Type::derived(shape()?),
+            origin: Arc::new(Origin::Made(Recipe::of(combiner, width, arguments)?)),
+        })
+    })?;
+    Datatype::publish(definition)
 }
 
 /// `count` blocks, `stride` bytes apart.

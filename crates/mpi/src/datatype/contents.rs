@@ -5,7 +5,7 @@ use std::sync::Arc;
 use isthmus_datatype::{Named, Type};
 
 use super::{Datatype, fortran};
-use crate::counts::Width;
+use crate::counts::{Counts, Width};
 use crate::error::Result;
 use crate::fail;
 use crate::handle::Handle;
@@ -58,62 +58,81 @@ pub(super) struct Recipe {
     types: Vec<Definition>,
 }
 
+/// An argument of a constructor.
+#[derive(Clone, Copy)]
+pub(super) enum Argument<'a> {
+    /// An `int` in both interfaces.
+    Integer(i32),
+    /// Several of them.
+    Integers(&'a [i32]),
+    /// An `int` in one interface and a large count in the other.
+    Count(i64),
+    /// Several of them.
+    Counts(Counts<'a>),
+    /// An address in one interface and a large count in the other.
+    Address(i64),
+    /// Several of them.
+    Addresses(Counts<'a>),
+    Type(&'static Datatype),
+    /// Several, which have been found to be there.
+    Types(&'a [Handle<Datatype>]),
+}
+
 impl Recipe {
-    pub fn new(combiner: Combiner, width: Width) -> Self {
-        Self {
+    /// These arguments.
+    pub fn of(combiner: Combiner, width: Width, arguments: &[Argument<'_>]) -> Result<Self> {
+        let mut recipe = Self {
             combiner,
             width,
             integers: Vec::new(),
             addresses: Vec::new(),
             large_counts: Vec::new(),
             types: Vec::new(),
+        };
+        for argument in arguments {
+            match *argument {
+                Argument::Integer(value) => recipe.integers.push(value),
+                Argument::Integers(values) => recipe.integers.extend_from_slice(values),
+                Argument::Count(value) => recipe.add_counts([value]),
+                Argument::Counts(values) => recipe.add_counts(values.iter()),
+                Argument::Address(value) => recipe.add_addresses([value]),
+                Argument::Addresses(values) => recipe.add_addresses(values.iter()),
+                Argument::Type(datatype) => recipe.types.push(datatype.definition.clone()),
+                Argument::Types(handles) => {
+                    recipe.types.reserve(handles.len());
+                    for handle in handles {
+                        let datatype = handle.resolve("array_of_types")?;
+                        recipe.types.push(datatype.definition.clone());
+                    }
+                }
+            }
         }
+        Ok(recipe)
     }
 
-    /// An argument that is an `int` in both interfaces.
-    pub fn integer(self, value: i32) -> Self {
-        self.integers([value])
-    }
-
-    /// Several of [`Self::integer`].
-    pub fn integers(mut self, values: impl IntoIterator<Item = i32>) -> Self {
-        self.integers.extend(values);
-        self
-    }
-
-    /// An argument that is an `int` in one interface and a large count in the other.
-    pub fn count(self, value: i64) -> Self {
-        self.counts([value])
-    }
-
-    /// Several of [`Self::count`].
-    pub fn counts(mut self, values: impl IntoIterator<Item = i64>) -> Self {
+    fn add_counts(&mut self, values: impl IntoIterator<Item = i64>) {
         match self.width {
             // They came as `int`.
             Width::Int => self.integers.extend(values.into_iter().map(|value| value as i32)),
             Width::Large => self.large_counts.extend(values),
         }
-        self
     }
 
-    /// An argument that is an address in one interface and a large count in the other.
-    pub fn address(self, value: i64) -> Self {
-        self.addresses([value])
-    }
-
-    /// Several of [`Self::address`].
-    pub fn addresses(mut self, values: impl IntoIterator<Item = i64>) -> Self {
+    fn add_addresses(&mut self, values: impl IntoIterator<Item = i64>) {
         match self.width {
             Width::Int => self.addresses.extend(values),
             Width::Large => self.large_counts.extend(values),
         }
-        self
     }
 
-    /// A datatype argument.
-    pub fn datatype(mut self, datatype: &Datatype) -> Self {
-        self.types.push(datatype.definition.clone());
-        self
+    /// Numbers among the arguments.
+    pub fn numbers(&self) -> usize {
+        self.integers.len() + self.addresses.len() + self.large_counts.len()
+    }
+
+    /// The datatypes among the arguments.
+    pub fn types(&self) -> &[Definition] {
+        &self.types
     }
 }
 

@@ -3,7 +3,7 @@
 use isthmus_datatype::shape::{Block, Shape};
 
 use super::construct::make;
-use super::contents::{Combiner, Recipe};
+use super::contents::{Argument, Combiner};
 use super::{Datatype, construct};
 use crate::constants::{
     DISTRIBUTE_BLOCK, DISTRIBUTE_CYCLIC, DISTRIBUTE_DFLT_DARG, DISTRIBUTE_DFLT_DARG_LITERALLY, DISTRIBUTE_NONE,
@@ -50,20 +50,24 @@ pub fn type_create_darray(
         array_of_dargs,
         array_of_psizes,
     )?;
-    let mut shape = oldtype.shape().repeated(1, 0)?;
-    let mut stride = oldtype.extent();
-    for d in construct::fastest_first(ndims, order)? {
-        shape = dimensions[d].share(&shape, stride)?;
-        stride = stride.checked_mul(dimensions[d].size).ok_or_else(too_large)?;
-    }
-    let recipe = Recipe::new(Combiner::Darray, array_of_gsizes.width())
-        .integers([size, rank, ndims])
-        .counts(array_of_gsizes.iter())
-        .integers(array_of_distribs.iter().copied())
-        .integers(array_of_dargs.iter().copied())
-        .integers(array_of_psizes.iter().copied())
-        .integer(order);
-    make(shape.resized(0, stride)?, recipe.datatype(oldtype))
+    let arguments = [
+        Argument::Integers(&[size, rank, ndims]),
+        Argument::Counts(array_of_gsizes),
+        Argument::Integers(array_of_distribs),
+        Argument::Integers(array_of_dargs),
+        Argument::Integers(array_of_psizes),
+        Argument::Integer(order),
+        Argument::Type(oldtype),
+    ];
+    make(Combiner::Darray, array_of_gsizes.width(), &arguments, || {
+        let mut shape = oldtype.shape().repeated(1, 0)?;
+        let mut stride = oldtype.extent();
+        for d in construct::fastest_first(ndims, order)? {
+            shape = dimensions[d].share(&shape, stride)?;
+            stride = stride.checked_mul(dimensions[d].size).ok_or_else(too_large)?;
+        }
+        shape.resized(0, stride)
+    })
 }
 
 fn check_grid(size: i32, rank: i32, psizes: &[i32]) -> Result<()> {

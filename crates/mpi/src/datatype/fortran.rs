@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::NAMED;
-use super::contents::{Combiner, Definition, Origin, Recipe};
+use super::contents::{Argument, Combiner, Definition, Origin, Recipe};
 use super::{Datatype, Type};
 use crate::constants::UNDEFINED;
 use crate::counts::Width;
@@ -59,9 +59,11 @@ pub(super) fn find(combiner: Combiner, numbers: &[i32]) -> Result<Handle<Datatyp
         .unwrap_or_else(|| unreachable!("the tables hold predefined types"));
     let datatype = Datatype::new(Definition {
         described: Type::predefined(named),
-        origin: Arc::new(Origin::Kind(
-            Recipe::new(combiner, Width::Int).integers(numbers.iter().copied()),
-        )),
+        origin: Arc::new(Origin::Kind(Recipe::of(
+            combiner,
+            Width::Int,
+            &[Argument::Integers(numbers)],
+        )?)),
     });
     datatype.committed.store(true, Ordering::Relaxed);
     let handle = Datatype::insert(datatype)?;

@@ -161,6 +161,11 @@ impl<'a> Outgoing<'a> {
     /// The buffer must be readable where the datatype says until the work is complete.
     #[inline(never)]
     pub(super) unsafe fn start(&self, inside: &mut Entered) -> Result<Work> {
+        if self.layout.is_none() {
+            // SAFETY: the caller's promise.
+            let op = unsafe { self.post(inside) }?;
+            return Ok(op.map_or(Work::Complete, |op| Work::Plain(Plain::Send(op))));
+        }
         // SAFETY: the caller's promise.
         Ok(unsafe { self.begin(inside) }?.into_send())
     }
@@ -241,6 +246,12 @@ impl Incoming<'_> {
     /// The buffer must be writable where the datatype says until the work is complete.
     #[inline(never)]
     pub(super) unsafe fn start(&self, inside: &mut Entered) -> Result<Work> {
+        if self.layout.is_none() {
+            // SAFETY: the caller's promise.
+            let op = unsafe { self.post(inside, self.buf) }?;
+            self.advertise(inside, op);
+            return Ok(op.map_or(Work::NoProcess, |op| Work::Plain(Plain::Receive(op))));
+        }
         // SAFETY: the caller's promise.
         let flight = unsafe { self.begin(inside) }?;
         self.advertise(inside, flight.op);

@@ -29,10 +29,32 @@ pub(super) fn finish(inside: &mut Entered, request: &mut Handle<Request>) -> Res
         forget(inside, request);
         return Ok(status);
     }
+    if let Some(status) = take_started(inside, *request) {
+        return Ok(status);
+    }
     if bury_if_gone(inside, request) {
         return Ok(Status::EMPTY);
     }
     finish_any(inside, request)
+}
+
+/// What most persistent requests of contiguous data end with: they went well, and can be started again.
+fn take_started(inside: &mut Entered, request: Handle<Request>) -> Option<Status> {
+    let status = match *started(inside, request)? {
+        Some(Work::Complete) => Status::SENT,
+        Some(Work::Plain(plain)) => plain.take_well(inside)?,
+        _ => return None,
+    };
+    *started(inside, request)? = None;
+    Some(status)
+}
+
+/// What a persistent request has been started as.
+fn started(inside: &mut Entered, request: Handle<Request>) -> Option<&mut Option<Work>> {
+    match &mut REQUESTS.get(inside).live.get(request.raw())?.work {
+        Work::Persistent(persistent) => Some(&mut persistent.current),
+        _ => None,
+    }
 }
 
 /// What most collectives end with. False: there is more to do.

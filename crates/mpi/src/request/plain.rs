@@ -76,15 +76,25 @@ impl Plain {
     /// Retire a request of the user's that is complete and went well: its status.
     #[inline(always)]
     pub fn take_users(self, inside: &mut Entered) -> Option<Status> {
-        // Built in place from what the engine has: an outcome handed from call to call costs more than all the look-ups.
-        let outcome = inside.take_users(self.op())?;
-        Some(match self {
+        Some(self.status_of(inside.take_users(self.op())?))
+    }
+
+    /// As [`Self::take_users`], of one that belongs to a persistent request.
+    #[inline]
+    pub fn take_well(self, inside: &mut Entered) -> Option<Status> {
+        Some(self.status_of(inside.take_well(self.op())?))
+    }
+
+    /// Built in place from what the engine has: an outcome handed from call to call costs more than all the look-ups.
+    #[inline(always)]
+    fn status_of(self, outcome: &Outcome) -> Status {
+        match self {
             Self::Receive(_) => Status::from(outcome),
             Self::Send(_) => Status {
                 cancelled: outcome.cancelled,
                 ..Status::SENT
             },
-        })
+        }
     }
 
     /// What is to be said of its outcome.

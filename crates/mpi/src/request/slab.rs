@@ -100,12 +100,6 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Drop the value that `raw` names, as [`Self::take`] does. False: it names nothing.
-    #[inline]
-    pub fn remove(&mut self, raw: u32) -> bool {
-        self.take(raw).is_some()
-    }
-
     #[inline]
     fn slot(&mut self, raw: u32) -> Option<&mut Slot<T>> {
         let (kind, generation, index) = decompose(raw);
@@ -133,7 +127,7 @@ mod tests {
         let b = insert(&mut slab, "b");
         assert_ne!(a, b);
         assert_eq!(slab.get(a).copied(), Some("a"));
-        assert!(slab.remove(b));
+        assert!(slab.take(b).is_some());
         assert_eq!(slab.get(a).copied(), Some("a"));
     }
 
@@ -141,9 +135,9 @@ mod tests {
     fn stale_handles_name_nothing() {
         let mut slab = Slab::new(Kind::Request);
         let old = insert(&mut slab, 1);
-        assert!(slab.remove(old));
+        assert!(slab.take(old).is_some());
         assert_eq!(slab.get(old), None);
-        assert!(!slab.remove(old));
+        assert!(slab.take(old).is_none());
         let new = insert(&mut slab, 2);
         assert_ne!(old, new);
         assert_eq!(slab.get(old), None);
@@ -163,7 +157,7 @@ mod tests {
             compose(Kind::Request, 0, 2),
         ] {
             assert_eq!(slab.get(raw), None, "{raw:#x}");
-            assert!(!slab.remove(raw), "{raw:#x}");
+            assert!(slab.take(raw).is_none(), "{raw:#x}");
         }
     }
 
@@ -171,11 +165,11 @@ mod tests {
     fn generations_wrap() {
         let mut slab = Slab::new(Kind::Request);
         let first = insert(&mut slab, 0);
-        slab.remove(first);
+        slab.take(first);
         let mut handles = vec![first];
         loop {
             let handle = insert(&mut slab, 0);
-            slab.remove(handle);
+            slab.take(handle);
             if handle == first {
                 break;
             }
@@ -190,7 +184,7 @@ mod tests {
         let mut slab = Slab::new(Kind::Message);
         let handles: Vec<u32> = (0..10).map(|value| insert(&mut slab, value)).collect();
         for &handle in handles.iter().step_by(2) {
-            slab.remove(handle);
+            slab.take(handle);
         }
         let again: Vec<u32> = (10..15).map(|value| insert(&mut slab, value)).collect();
         assert_eq!(slab.slots.len(), 10);

@@ -21,31 +21,28 @@ pub enum Cut {
 
 impl Cut {
     fn set(self, job: &Job, cut: bool) -> Result<()> {
+        let (first, second) = (&job.nodes.names[0], job.nodes.address(2));
+        let port = job.nodes.port(2);
         let change = match (self, cut) {
-            (Self::Route, true) => format!("-n {} route add unreachable 10.91.0.2/32", job.nodes.names[0]),
-            (Self::Route, false) => format!("-n {} route del unreachable 10.91.0.2/32", job.nodes.names[0]),
-            (Self::Link, true) => format!("link set {} down", port()),
-            (Self::Link, false) => format!("link set {} up", port()),
+            (Self::Route, true) => format!("-n {first} route add unreachable {second}/32"),
+            (Self::Route, false) => format!("-n {first} route del unreachable {second}/32"),
+            (Self::Link, true) => format!("link set {port} down"),
+            (Self::Link, false) => format!("link set {port} up"),
         };
         ip(&change)?;
         match cut {
             true => Ok(()),
             // The next job's daemon could not connect back as long as the kernel remembers that nobody answered.
-            false => wait("the second node is not back", || answers(2)),
+            false => wait("the second node is not back", || answers(job.nodes.subnet.address(2))),
         }
     }
 }
 
 /// Does a node answer to this machine? By a refusal, since nobody listens there.
-fn answers(node: u8) -> bool {
-    let address = SocketAddr::from(([10, 91, 0, node], 1));
+fn answers(node: [u8; 4]) -> bool {
+    let address = SocketAddr::from((node, 1));
     let connected = TcpStream::connect_timeout(&address, Duration::from_secs(1));
     connected.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
-}
-
-/// The second node's, on the bridge.
-pub fn port() -> String {
-    format!("iv{}p2", std::process::id() % 10_000)
 }
 
 /// It comes back after a second: that costs time only.
@@ -76,7 +73,8 @@ pub fn stays_away(job: &Job, cut: Cut) -> Result<()> {
         "mpiexec ended with {}:\n{text}",
         output.status
     );
-    let says = text.contains("rank 0 on host ") && text.contains("rank 1 on node 1 at 10.91.0.2:");
+    let says =
+        text.contains("rank 0 on host ") && text.contains(&format!("rank 1 on node 1 at {}:", job.nodes.address(2)));
     ensure!(
         says && text.contains("cannot be reached") && lines.count() == 1,
         "it says:\n{text}"
