@@ -114,6 +114,7 @@ impl Visitor {
             pid: self.pid,
             gone: false,
             card: None,
+            lost: Vec::new(),
             finalized: false,
             ended: None,
         }
@@ -141,6 +142,8 @@ pub struct Lifeline {
     gone: bool,
     /// How other nodes reach it, once it has said so, until that is passed on.
     pub card: Option<Vec<u8>>,
+    /// Ranks of other nodes to which it has no way any more, each with a line for the user, until they are declared failed.
+    pub lost: Vec<(u32, String)>,
     /// The process that called `MPI_Init`: the one we started, or one below it.
     pub pid: u32,
     /// MPI is finalized: the end of the process is no death.
@@ -177,6 +180,7 @@ impl Lifeline {
                     return Some(Abort { code, members, message });
                 }
                 Some(Some(ToLauncher::Card { name })) => self.card = Some(name),
+                Some(Some(ToLauncher::Lost { rank, message })) => self.lost.push((rank, message)),
                 Some(Some(ToLauncher::Hello { .. })) => {}
                 Some(None) => {
                     self.ended = Some(Instant::now());
@@ -236,7 +240,7 @@ mod tests {
     proptest! {
         /// No packet, whole, cut or made up, is more than refused.
         #[test]
-        fn any_packet(bytes in proptest::collection::vec(any::<u8>(), 0..64), kind in 0u8..6, magic in any::<bool>()) {
+        fn any_packet(bytes in proptest::collection::vec(any::<u8>(), 0..64), kind in 0u8..7, magic in any::<bool>()) {
             let mut packet = ToLauncher::Finalized.encode();
             if magic {
                 packet[8] = kind;

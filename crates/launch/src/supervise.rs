@@ -120,6 +120,7 @@ fn supervise(
         here,
         nodes,
         uplink,
+        lost_elsewhere: HashSet::new(),
         strangers: strangers.into_iter().collect(),
         visitors: Vec::new(),
         closed_until: None,
@@ -182,6 +183,8 @@ struct Supervisor<'a> {
     /// Where the others run, if not all are here.
     nodes: Option<Nodes>,
     uplink: Option<Uplink>,
+    /// Ranks of other nodes that count as failed on this one.
+    lost_elsewhere: HashSet<u32>,
     door: Door,
     signals: Signals,
     turns: Vec<Turn>,
@@ -471,6 +474,7 @@ impl Supervisor<'_> {
             self.abort(rank, &abort);
         }
         self.pass_card_on(rank);
+        self.part_from_lost(rank);
         self.consider(rank);
     }
 

@@ -1,6 +1,8 @@
 //! The addresses of this machine, and what the kernel says of its TCP connections.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 /// Addresses by which other machines may reach this one: those of interfaces that are up and no loopback, IPv4 first; the loopback
 /// address last. Link-local ones are left out: they mean nothing elsewhere.
@@ -38,6 +40,53 @@ pub fn addresses() -> Vec<IpAddr> {
     });
     found.sort_by_key(|address| (address.is_loopback(), address.is_ipv6()));
     found
+}
+
+/// Of this process' TCP connections, let the kernel end those to `peers`, and those that were made to `own`, whose other end answers
+/// nothing for so long, be it that nothing is to be answered. Others are left alone. Blocks while descriptors are looked at.
+pub fn limit_silence(own: Option<SocketAddr>, peers: &[SocketAddr], limit: Duration) {
+    let Ok(list) = std::fs::read_dir("/proc/self/fd") else {
+        return;
+    };
+    for entry in list.flatten() {
+        let Some(fd) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
+            continue;
+        };
+        let ours = end_of(fd, libc::getsockname).is_some_and(|local| Some(local) == own);
+        let remote = end_of(fd, libc::getpeername);
+        if remote.is_some_and(|remote| ours || peers.contains(&remote)) {
+            // SAFETY: it was open a moment ago, and a socket of TCP; should it have become another meanwhile, that is watched more closely.
+            let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+            crate::socket::keep_alive_for(fd, limit);
+        }
+    }
+}
+
+type EndOf = unsafe extern "C" fn(i32, *mut libc::sockaddr, *mut libc::socklen_t) -> i32;
+
+/// One end of a connection, if this descriptor is one of TCP's.
+fn end_of(fd: i32, ask: EndOf) -> Option<SocketAddr> {
+    // SAFETY: zero is a value of the structure, which has room for any address and is as long as we say.
+    unsafe {
+        let mut storage: libc::sockaddr_storage = std::mem::zeroed();
+        let mut length = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+        if ask(fd, (&raw mut storage).cast(), &raw mut length) != 0 {
+            return None;
+        }
+        match i32::from(storage.ss_family) {
+            libc::AF_INET => {
+                let address = &*(&raw const storage).cast::<libc::sockaddr_in>();
+                let ip = Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr));
+                Some(SocketAddr::new(ip.into(), u16::from_be(address.sin_port)))
+            }
+            libc::AF_INET6 => {
+                let address = &*(&raw const storage).cast::<libc::sockaddr_in6>();
+                let ip = Ipv6Addr::from(address.sin6_addr.s6_addr);
+                Some(SocketAddr::new(ip.into(), u16::from_be(address.sin6_port)))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The TCP connections that processes of this machine have begun or made, at one time.
@@ -104,6 +153,23 @@ mod tests {
         let are_made = |states: &[&str]| Connections(states.iter().map(|state| line(state)).collect()).are_made(to);
         assert!(are_made(&["01"]) && are_made(&["06", "01"]));
         assert!(!are_made(&[]) && !are_made(&["02"]) && !are_made(&["01", "02"]) && !are_made(&["06"]));
+    }
+
+    #[test]
+    fn connections_to_peers_are_watched() {
+        use std::os::fd::AsFd;
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let one = std::net::TcpStream::connect(address).expect("a connection");
+        let (other, _) = listener.accept().expect("the other end");
+        let limit = Duration::from_secs(77);
+        limit_silence(None, &["127.0.0.1:1".parse().expect("an address")], limit);
+        assert_ne!(crate::socket::silence_limit(one.as_fd()), limit);
+        limit_silence(None, &[address], limit);
+        assert_eq!(crate::socket::silence_limit(one.as_fd()), limit);
+        assert_ne!(crate::socket::silence_limit(other.as_fd()), limit);
+        limit_silence(Some(address), &[], limit);
+        assert_eq!(crate::socket::silence_limit(other.as_fd()), limit);
     }
 
     #[test]

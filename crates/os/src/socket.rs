@@ -8,6 +8,11 @@ use crate::error::{Error, Result, check, check_size};
 
 /// Notice within half a minute when the machine at the other end of a TCP connection is no more, or cannot be reached.
 pub fn keep_alive(fd: BorrowedFd<'_>) {
+    keep_alive_for(fd, Duration::from_secs(30));
+}
+
+/// As [`keep_alive`], within so long.
+pub fn keep_alive_for(fd: BorrowedFd<'_>, limit: Duration) {
     let set = |level: libc::c_int, option: libc::c_int, value: libc::c_int| {
         // SAFETY: the option is ours and as long as we say. A system without it notices later.
         unsafe {
@@ -24,7 +29,28 @@ pub fn keep_alive(fd: BorrowedFd<'_>) {
     set(libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, 10);
     set(libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, 5);
     set(libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 4);
-    set(libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, 30_000);
+    set(
+        libc::IPPROTO_TCP,
+        libc::TCP_USER_TIMEOUT,
+        limit.as_millis() as libc::c_int,
+    );
+}
+
+/// After how long without an answer the kernel ends a TCP connection; zero: after its own time.
+pub fn silence_limit(fd: BorrowedFd<'_>) -> Duration {
+    let mut value: libc::c_int = 0;
+    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the answer is ours to write, and as long as we say. Where there is none it stays zero.
+    unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_USER_TIMEOUT,
+            (&raw mut value).cast(),
+            &raw mut length,
+        )
+    };
+    Duration::from_millis(value.unsigned_abs().into())
 }
 
 /// Who is at the other end (`SO_PEERCRED`), as our own namespaces show it.

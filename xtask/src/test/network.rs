@@ -1,6 +1,7 @@
 //! Jobs on several nodes: network namespaces joined by a bridge, each with IPC, PID and mount namespaces of its own, so that
 //! nothing but the network joins them. As root; without the right it says what was not run.
 
+mod broken;
 mod first_message;
 mod other_launcher;
 
@@ -51,6 +52,7 @@ const PROGRAMS: &[&str] = &[
     "user_operation",
     "neighbors",
     "intercommunicators",
+    "network_idle",
     "win_flavors",
     "win_bad_input",
     "win_errors",
@@ -163,7 +165,7 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
         });
     }
     suite.step("a firewall between a node and mpiexec is named", || job.firewall());
-    suite.step("a link that is cut for two seconds costs time only", || job.cut_link());
+    broken::run(suite, &job);
     suite.step("a link that is cut before the first message costs time only", || {
         comes_back(&job, Cut::Link)?;
         comes_back(&job, Cut::Route)
@@ -580,17 +582,6 @@ impl Job<'_> {
         let status = child.wait().context("cannot wait for mpiexec")?;
         ensure!(status.success(), "mpiexec ended with {status}");
         self.nodes.emptied()
-    }
-
-    fn cut_link(&self) -> Result<()> {
-        let mut child = self.long_program()?;
-        let port = self.nodes.port(2);
-        ip(&format!("link set {port} down"))?;
-        std::thread::sleep(Duration::from_secs(2));
-        let was_cut = self.still_runs(&mut child);
-        ip(&format!("link set {port} up"))?;
-        was_cut?;
-        self.ends_well(child)
     }
 
     fn nonsense(&self) -> Result<()> {

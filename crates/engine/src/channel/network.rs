@@ -10,12 +10,14 @@
 
 mod departures;
 pub(crate) mod frame;
+mod liveness;
 mod memory;
 mod reaching;
 mod watch;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use isthmus_fabric::provider::Wanted;
 use isthmus_fabric::{Destination, Endpoint, Exposed, Frame};
@@ -26,6 +28,7 @@ use crate::channel::inbound::Inbound;
 use crate::channel::outbound::{self, Outbound};
 use crate::memory::arena::Arena;
 use crate::{Error, Result, tunables};
+use liveness::Liveness;
 pub(crate) use memory::RemoteRead;
 use reaching::Reaching;
 use watch::Watch;
@@ -66,6 +69,11 @@ pub(crate) struct Network {
     /// What peers were told of our room for unmatched payload.
     announce_only: bool,
     pace: Pace,
+    /// When links were looked at, for [`liveness`].
+    looked_at: Instant,
+    /// How long ago sockets were, and for how many links.
+    since_sockets: Duration,
+    watched: usize,
 }
 
 /// The stand-in of a descriptor of another node's.
@@ -89,8 +97,14 @@ pub(crate) struct Link {
     filled: Option<(Frame, usize)>,
     /// Frames that were sent before there was a connection, and came back.
     again: Vec<(Frame, usize)>,
-    /// There was a connection.
+    /// There is a connection.
     reached: bool,
+    /// There was one that has broken, and is made again.
+    broken: bool,
+    /// Frames that had come until then.
+    come_before: u64,
+    /// What tells that frames are lost that nobody gives back.
+    liveness: Liveness,
     /// What is known as long as there was none, once something was to go.
     reaching: Option<Reaching>,
     /// Frames sent, and bytes of records in them.
@@ -219,6 +233,9 @@ impl Network {
             released: Vec::new(),
             announce_only: false,
             pace: Pace::new(),
+            looked_at: Instant::now(),
+            since_sockets: Duration::ZERO,
+            watched: 0,
         })))
     }
 
@@ -274,7 +291,11 @@ impl Network {
 
     /// Has everything left this process, as far as anybody can tell?
     pub fn is_quiet(&self) -> bool {
-        self.waiting.is_empty() && self.endpoint.is_quiet()
+        // Where a connection has broken nobody may be left to take what is kept.
+        let broken = |peer: &u32| self.links[*peer as usize].as_ref().filter(|link| link.broken);
+        let kept = self.linked.iter().filter_map(broken);
+        let kept = kept.map(|link| link.again.len() + usize::from(link.filled.is_some()));
+        self.waiting.iter().all(|peer| broken(peer).is_some()) && self.endpoint.is_quiet(kept.sum())
     }
 
     /// Before a sleep: must we stay awake? If not, the doorbell will ring when something comes.

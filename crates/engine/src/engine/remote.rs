@@ -9,6 +9,7 @@ use crate::channel::network::frame::{self, Prefix};
 use crate::channel::network::{Held, Network, Proxy, WINDOW};
 use crate::channel::record::{Body, ClearToSend, Handler, ReadyToSend};
 use crate::engine::Engine;
+use crate::membership::boot;
 
 /// Frames taken in one round.
 const BURST: usize = 16;
@@ -56,13 +57,29 @@ impl Engine {
             return false;
         };
         let went = network.send_waiting(segment, me, announce_only);
-        if let Some(why) = network.unreachable(segment, me) {
-            self.abort(1, &why);
+        if let Some((peer, why)) = network.gone(segment, me) {
+            self.part_from_remote(peer, &why);
         }
+        let Some(network) = self.channels.network_mut() else {
+            return false;
+        };
         network.looked(came);
         let released = std::mem::take(&mut network.released);
         released.into_iter().for_each(|own| self.memory.arena.give_back(own));
         came | went
+    }
+
+    /// There is no way to this peer any more. Where error handlers return it counts as failed, on all of this node; else the job ends.
+    #[cold]
+    fn part_from_remote(&mut self, peer: u32, why: &str) {
+        if !self.slot().endures() {
+            self.abort(1, why);
+        }
+        let (segment, me) = (self.segment, self.me);
+        if let Some(network) = self.channels.network_mut() {
+            network.part(segment, me, peer);
+        }
+        boot::tell_of_loss(peer, why);
     }
 
     /// Take what has come. True: something had.
@@ -163,6 +180,8 @@ impl Engine {
         }
         let link = self.channels.network_mut().expect("as before").link(peer);
         link.returned = prefix.consumed;
+        let asks = self.channels.network_mut().expect("as before").heed(peer, prefix.flags);
+        let link = self.channels.network_mut().expect("as before").link(peer);
         if let Some(ring) = &link.ring {
             ring.ring.set_announce_only(prefix.flags & frame::ANNOUNCE_ONLY != 0);
         }
@@ -190,6 +209,9 @@ impl Engine {
             }
         }
         self.return_credit(peer);
+        if asks {
+            self.channels.send_remote(peer);
+        }
     }
 
     /// Records that were held for their receives. True: some were handled.

@@ -494,6 +494,14 @@ fn tell(message: &ToLauncher) {
     }
 }
 
+/// Tell the launcher that this process has no way any more to a rank of another node, which is to count as failed on this one.
+pub(crate) fn tell_of_loss(rank: u32, why: &str) {
+    tell(&ToLauncher::Lost {
+        rank,
+        message: why.to_owned(),
+    });
+}
+
 /// The connection to the launcher, whoever is inside the engine.
 fn lifeline() -> Option<ManuallyDrop<OwnedFd>> {
     let descriptor = LIFELINE.load(Ordering::Relaxed);

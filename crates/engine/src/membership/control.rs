@@ -79,6 +79,13 @@ pub enum ToLauncher {
         /// Its name there, as [`isthmus_fabric`] gives it.
         name: Vec<u8>,
     },
+    /// There is no way any more to this rank of another node. It counts as failed on this node from now on.
+    Lost {
+        /// Which.
+        rank: u32,
+        /// Why, one line for the user.
+        message: String,
+    },
     /// `MPI_Abort` or a fatal error: end the job with this exit code. The message, if any, is printed as it is.
     Abort {
         /// Exit code of the job.
@@ -117,6 +124,7 @@ impl ToLauncher {
             Self::Resumed => 3,
             Self::Abort { .. } => 4,
             Self::Card { .. } => 5,
+            Self::Lost { .. } => 6,
         });
         match self {
             Self::Hello { rank, pid, nonce } => {
@@ -126,6 +134,10 @@ impl ToLauncher {
             }
             Self::Finalized | Self::Resumed => {}
             Self::Card { name } => packet.extend(&name[..name.len().min(MAX_PACKET - packet.len())]),
+            Self::Lost { rank, message } => {
+                packet.extend(rank.to_le_bytes());
+                packet.extend(&message.as_bytes()[..message.len().min(MAX_PACKET - packet.len())]);
+            }
             Self::Abort { code, members, message } => {
                 packet.extend(code.to_le_bytes());
                 let bits = bits_of(members);
@@ -149,6 +161,10 @@ impl ToLauncher {
             2 => Some(Self::Finalized),
             3 => Some(Self::Resumed),
             5 => Some(Self::Card { name: body.to_vec() }),
+            6 => Some(Self::Lost {
+                rank: word(body, 0)?,
+                message: String::from_utf8_lossy(&body[4..]).into_owned(),
+            }),
             4 => {
                 let text = 8 + word(body, 4)? as usize;
                 Some(Self::Abort {
@@ -249,6 +265,10 @@ mod tests {
             ToLauncher::Finalized,
             ToLauncher::Resumed,
             ToLauncher::Card { name: vec![2, 0, 7] },
+            ToLauncher::Lost {
+                rank: 9,
+                message: "why".into(),
+            },
             ToLauncher::Abort {
                 code: -2,
                 members: Vec::new(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use isthmus_os::poll;
 
 use super::Supervisor;
+use crate::failure::say_as_it_is;
 use crate::wire::{Card, Connection, ToHead, ToNode};
 
 /// The connection to `mpiexec`.
@@ -98,6 +99,26 @@ impl Supervisor<'_> {
             rank,
             name,
         }));
+    }
+
+    /// A rank may have no way any more to some on other nodes: those count as failed on this one.
+    pub(super) fn part_from_lost(&mut self, index: usize) {
+        let Some(rank) = self.ranks.get_mut(index) else { return };
+        let turn = rank.left;
+        let lost = rank
+            .lifeline
+            .as_mut()
+            .map(|lifeline| std::mem::take(&mut lifeline.lost));
+        for (other, why) in lost.into_iter().flatten() {
+            if self.here.contains(&other) || other >= self.size || !self.lost_elsewhere.insert(other) {
+                continue;
+            }
+            say_as_it_is(&format!("{why}; it counts as failed here, since error handlers return"));
+            self.verdict.get_or_insert(1);
+            if let Some(turn) = self.turns.get(turn) {
+                turn.overview.declare_failed(other, false);
+            }
+        }
     }
 
     /// A turn begins, for which some on other nodes may have come before us.

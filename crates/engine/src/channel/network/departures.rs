@@ -80,7 +80,7 @@ impl Network {
                 job: self.job,
                 sequence: link.frames_sent,
                 consumed: link.handled,
-                flags,
+                flags: flags | link.liveness.flags(),
             };
             prefix.write(self.endpoint.bytes(buffer), length);
             let to = link.to.expect("found above");
@@ -89,6 +89,7 @@ impl Network {
                     link.frames_sent += 1;
                     link.told = link.handled;
                     link.owes = false;
+                    link.liveness.asked();
                     went = true;
                 }
                 Ok(Sent::Busy) => {

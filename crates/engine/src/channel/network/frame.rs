@@ -15,6 +15,10 @@ const RECORD: usize = 8;
 const MAGIC: u32 = 0x4953_4e31;
 /// The sender has no room for unmatched payload: announce only.
 pub const ANNOUNCE_ONLY: u32 = 1;
+/// The sender wants to hear what has come: a frame back.
+pub const ASKS: u32 = 2;
+/// The sender has given the connection up: for it, the receiver has failed.
+pub const PARTED: u32 = 4;
 
 /// What a frame says besides its records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,5 @@
-//! Peers that were not reached yet: what was to go is tried again, and the job ends where that leads nowhere.
+//! Peers that were not reached yet, or to which the connection has broken: what was to go is tried again, and where that leads nowhere they
+//! count as failed.
 //!
 //! The first frame to a peer makes the provider connect. What comes of that, few providers tell: some fail the frame, some hand back
 //! what was sent meanwhile, and `ofi_rxm` begins anew without a word. So besides what the provider says the kernel is asked, where
@@ -13,7 +14,7 @@ use isthmus_os::host;
 use isthmus_os::network::Connections;
 use isthmus_shm::Segment;
 
-use super::{Link, Network};
+use super::{Link, Network, frame};
 use crate::tunables;
 
 /// How often the kernel is asked.
@@ -123,22 +124,34 @@ impl Network {
         };
         if !link.reached {
             let delivered = link.to.is_some_and(|to| self.endpoint.has_delivered(to));
-            link.reached = delivered || link.frames_come > 0;
+            link.reached = delivered || link.frames_come > link.come_before;
+            link.broken &= !link.reached;
         }
         link.reached
     }
 
     /// A frame could not go, or has come back.
     pub(super) fn came_back(&mut self, peer: u32, frame: (Frame, usize), error: &Error, was_sent: bool) {
-        let is_reached = self.is_reached(peer);
+        let was_reached = self.is_reached(peer);
+        let prefix = frame::Prefix::read(&self.endpoint.bytes(frame.0)[..frame.1]);
         let Some(link) = self.links[peer as usize].as_mut() else {
             return self.endpoint.put_back(frame.0);
         };
-        if is_reached || link.lost {
-            // The launcher knows whether the peer is no more; until it says so, nothing can be done.
-            self.endpoint.put_back(frame.0);
-            link.lost = true;
-            return;
+        if link.lost {
+            return self.endpoint.put_back(frame.0);
+        }
+        if was_reached {
+            link.reached = false;
+            link.broken = true;
+            link.come_before = link.frames_come;
+            link.to.into_iter().for_each(|to| self.endpoint.forget_delivery(to));
+        }
+        let sent = link.frames_sent;
+        if link.broken && frame.1 == frame::HEADER && prefix.is_some_and(|last| !was_sent || last.sequence + 1 == sent)
+        {
+            // Credit only, for somebody who may have left: a later frame will say the same.
+            link.frames_sent -= u64::from(was_sent);
+            return self.endpoint.put_back(frame.0);
         }
         match was_sent {
             true => link.again.push(frame),
@@ -164,8 +177,18 @@ impl Network {
         }
     }
 
-    /// A sentence, if there is a peer that has not been reached for too long.
-    pub fn unreachable(&mut self, segment: &Segment, me: u32) -> Option<String> {
+    /// Who and where a peer is, for people.
+    pub(super) fn describe(&self, segment: &Segment, peer: u32) -> String {
+        let card = segment.card(peer);
+        let node = card.map_or(0, |card| card.node());
+        let address = card.and_then(|card| card.name());
+        let address = address.and_then(|name| self.endpoint.tcp_address(&name));
+        let at = address.map(|address| format!(" at {address}")).unwrap_or_default();
+        format!("rank {peer} on node {node}{at}")
+    }
+
+    /// A peer that has not been reached for too long, and a sentence that says so.
+    pub(super) fn unreachable(&mut self, segment: &Segment, me: u32) -> Option<(u32, String)> {
         if self.unreached.is_empty() {
             return None;
         }
@@ -180,7 +203,10 @@ impl Network {
         let connections = Connections::now().ok();
         let limit = Duration::from_millis(tunables::CONNECT_TIMEOUT_MS.get());
         for peer in self.unreached.clone() {
-            if self.is_reached(peer) {
+            let is_kept = self.links[peer as usize]
+                .as_ref()
+                .is_some_and(|link| !link.again.is_empty());
+            if self.is_reached(peer) && !is_kept {
                 self.unreached.retain(|&other| other != peer);
                 self.link(peer).reaching = None;
                 continue;
@@ -191,19 +217,17 @@ impl Network {
             reaching.look(now, connections.as_ref());
             let courtesy = if me > peer { COURTESY } else { Duration::ZERO };
             if reaching.missed >= limit + courtesy {
-                let at = reaching
-                    .address
-                    .map(|address| format!(" at {address}"))
-                    .unwrap_or_default();
-                let node = segment.card(peer).map_or(0, |card| card.node());
-                return Some(format!(
-                    "isthmus: rank {me} on host {}: rank {peer} on node {node}{at} cannot be reached: {}; tried for {} s \
-                     ({}): is the link up, and no firewall between?",
+                let why = reaching.why.clone();
+                let again = if self.link(peer).broken { " any more" } else { "" };
+                let sentence = format!(
+                    "isthmus: rank {me} on host {}: {} cannot be reached{again}: {why}; tried for {} s ({}): is the link up, and no \
+                     firewall between?",
                     host::name(),
-                    reaching.why,
+                    self.describe(segment, peer),
                     limit.as_secs_f64(),
                     tunables::CONNECT_TIMEOUT_MS.variable(),
-                ));
+                );
+                return Some((peer, sentence));
             }
         }
         None

@@ -1,0 +1,207 @@
+//! Connections that break after they were made, and what is lost with them.
+//!
+//! Providers differ in what they say. `net` of libfabric 1.17 (and `tcp` since 1.18) fails what it still had to send, drops a
+//! frame that came in part, and connects again at the next send; what the kernel had taken is lost without a word. So frames that come
+//! back are sent again ([`super::reaching`]), and what nobody gives back is found by its number: a frame that is missing though later
+//! ones have come, for [`MISSING`], is lost, and the connection with it. Who waits asks ([`frame::ASKS`]) after a second for a
+//! frame back, if it has sent what the peer has not said to have handled: that shows a loss at the end.
+//!
+//! A connection over which nothing is answered for that long by the other machine is ended by the kernel, which is told so
+//! of the provider's sockets ([`isthmus_os::network::limit_silence`]). Only time between rounds of progress counts.
+
+use std::time::{Duration, Instant};
+
+use isthmus_os::host;
+use isthmus_shm::Segment;
+
+use super::{Network, frame};
+use crate::tunables;
+
+/// How often links are looked at.
+const LOOK: Duration = Duration::from_millis(200);
+/// As much counts between two looks, at most.
+const STEP: Duration = Duration::from_millis(500);
+/// What was sent before has come, or is lost: long enough for a provider that moves long frames by a way of their own, and a short cut.
+const MISSING: Duration = Duration::from_secs(20);
+/// How long an answer may be missing before it is asked for; twice as long the next time, to a limit.
+const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(8)];
+/// How often sockets are looked for that the kernel is to watch.
+const SOCKETS: Duration = Duration::from_secs(10);
+/// The kernel ends a connection whose other end has not answered for so long.
+const SILENCE: Duration = Duration::from_secs(30);
+/// Of the two ends the one with the smaller rank says so, if it can.
+const COURTESY: Duration = Duration::from_secs(1);
+
+/// What is known of a link beside its frames.
+#[derive(Debug, Default)]
+pub(super) struct Liveness {
+    /// The next frame asks.
+    asks: bool,
+    /// The peer is told that it counts as failed here.
+    parts: bool,
+    /// It has told us that.
+    parted: bool,
+    /// What the peer had handled at the last look, and for how long that has not changed.
+    returned: u64,
+    unanswered: Duration,
+    pause: Duration,
+    /// Frames that had come in turn at the last look, and for how long a later one has been there.
+    come: u64,
+    missing: Duration,
+}
+
+impl Liveness {
+    pub fn flags(&self) -> u32 {
+        let asks = if self.asks { frame::ASKS } else { 0 };
+        asks | if self.parts { frame::PARTED } else { 0 }
+    }
+
+    pub fn asked(&mut self) {
+        self.asks = false;
+    }
+
+    /// Time has passed in which the peer said to have handled so many bytes of so many. True: it is to be asked.
+    fn wait_for_answer(&mut self, passed: Duration, returned: u64, sent: u64) -> bool {
+        if returned != self.returned || returned == sent {
+            self.returned = returned;
+            self.unanswered = Duration::ZERO;
+            self.pause = PAUSES[0];
+            return false;
+        }
+        self.unanswered += passed;
+        if self.unanswered < self.pause {
+            return false;
+        }
+        self.unanswered = Duration::ZERO;
+        self.pause = (self.pause * 2).clamp(PAUSES[0], PAUSES[1]);
+        self.asks = true;
+        true
+    }
+
+    /// Time has passed, `come` frames have come in turn, and others out of it or not. For how long one has been missing.
+    fn wait_for_missing(&mut self, passed: Duration, come: u64, is_ahead: bool) -> Duration {
+        if come != self.come || !is_ahead {
+            self.come = come;
+            self.missing = Duration::ZERO;
+        } else {
+            self.missing += passed;
+        }
+        self.missing
+    }
+}
+
+impl Network {
+    /// The flags of a frame that has come in its turn. True: the peer wants to hear from us.
+    pub fn heed(&mut self, peer: u32, flags: u32) -> bool {
+        let link = self.link(peer);
+        link.liveness.parted |= flags & frame::PARTED != 0;
+        link.owes |= flags & frame::ASKS != 0;
+        flags & frame::ASKS != 0
+    }
+
+    /// Who cannot be talked to any more, and a sentence that says why. Once per peer, until it is [parted](Self::part) from.
+    pub fn gone(&mut self, segment: &'static Segment, me: u32) -> Option<(u32, String)> {
+        let now = Instant::now();
+        let passed = now.saturating_duration_since(self.looked_at);
+        if passed >= LOOK {
+            self.looked_at = now;
+            if let Some(broken) = self.look(segment, me, passed.min(STEP)) {
+                return Some(broken);
+            }
+        }
+        self.unreachable(segment, me)
+    }
+
+    fn look(&mut self, segment: &'static Segment, me: u32, passed: Duration) -> Option<(u32, String)> {
+        self.watch_sockets(segment, passed);
+        let limit = Duration::from_millis(tunables::CONNECT_TIMEOUT_MS.get()).min(MISSING);
+        for peer in self.linked.clone() {
+            let link = self.link(peer);
+            if link.lost {
+                continue;
+            }
+            let (returned, sent) = (link.returned, link.sent);
+            if link.liveness.wait_for_answer(passed, returned, sent) && link.reached {
+                link.owes = true;
+                self.send(segment, me, peer);
+            }
+            let courtesy = if me > peer { COURTESY } else { Duration::ZERO };
+            let link = self.link(peer);
+            let (come, is_ahead) = (link.frames_come, !link.ahead.is_empty());
+            let missing = link.liveness.wait_for_missing(passed, come, is_ahead);
+            let why = match link.liveness.parted {
+                true => "it has found it broken",
+                false if missing >= limit + courtesy => "what it sent before has not come",
+                false => continue,
+            };
+            let sentence = format!(
+                "isthmus: rank {me} on host {}: the connection to {} broke: {why}: is the link up, and nothing between that resets \
+                 connections?",
+                host::name(),
+                self.describe(segment, peer),
+            );
+            return Some((peer, sentence));
+        }
+        None
+    }
+
+    /// The peer counts as failed: tell it, if it is still there.
+    pub fn part(&mut self, segment: &'static Segment, me: u32, peer: u32) {
+        let link = self.link(peer);
+        link.liveness.parts = true;
+        link.owes = true;
+        self.send(segment, me, peer);
+        self.link(peer).lost = true;
+        self.unreached.retain(|&other| other != peer);
+    }
+
+    /// The kernel is to end connections that nobody answers.
+    fn watch_sockets(&mut self, segment: &Segment, passed: Duration) {
+        self.since_sockets += passed;
+        if self.since_sockets < SOCKETS && self.watched == self.linked.len() {
+            return;
+        }
+        self.since_sockets = Duration::ZERO;
+        self.watched = self.linked.len();
+        let own = self.endpoint.tcp_address(self.endpoint.name());
+        let address = |peer: &u32| {
+            let name = segment.card(*peer)?.name()?;
+            self.endpoint.tcp_address(&name)
+        };
+        let peers: Vec<_> = self.linked.iter().filter_map(address).collect();
+        isthmus_os::network::limit_silence(own, &peers, SILENCE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_asked_for_ever_more_seldom() {
+        let mut link = Liveness::default();
+        assert!(!link.wait_for_answer(STEP, 0, 0), "nothing was sent");
+        let mut asked = Vec::new();
+        for look in 1..=50 {
+            if link.wait_for_answer(STEP, 0, 10) {
+                assert_eq!(link.flags(), frame::ASKS);
+                link.asked();
+                assert_eq!(link.flags(), 0);
+                asked.push(look);
+            }
+        }
+        assert_eq!(asked, [2, 6, 14, 30, 46]);
+        assert!(!link.wait_for_answer(STEP, 10, 10) && !link.wait_for_answer(STEP, 10, 20));
+        assert!(link.wait_for_answer(STEP, 10, 20), "a second again");
+    }
+
+    #[test]
+    fn only_what_stays_away_is_missing() {
+        let mut link = Liveness::default();
+        assert_eq!(link.wait_for_missing(STEP, 3, true), Duration::ZERO);
+        assert_eq!(link.wait_for_missing(STEP, 3, true), STEP);
+        assert_eq!(link.wait_for_missing(STEP, 4, true), Duration::ZERO, "one has come");
+        assert_eq!(link.wait_for_missing(STEP, 4, true), STEP);
+        assert_eq!(link.wait_for_missing(STEP, 4, false), Duration::ZERO);
+    }
+}

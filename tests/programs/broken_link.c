@@ -1,0 +1,42 @@
+/* broken_link FOLDER once|always|returns: 2 ranks on 2 nodes whose connection the test resets. They exchange a message, show in a folder that
+   they have, and wait for the file `go` there. Then they exchange another, or messages until one fails: by `returns` with the class of a dead
+   process, after which they print "parted". */
+#include "check.h"
+
+/* Some go in frames, some are read by their receivers. */
+enum { LONG = 300000 };
+static char out[LONG], in[LONG];
+
+static int exchange(int bytes) {
+    return MPI_Sendrecv(out, bytes, MPI_BYTE, 1 - rank, 3, in, bytes, MPI_BYTE, 1 - rank, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+int main(int argc, char **argv) {
+    begin(&argc, &argv);
+    CHECK(argc > 2 && size == 2, "%d arguments", argc);
+    int returns = strcmp(argv[2], "returns") == 0;
+    if (returns) OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    memset(out, 'a' + rank, sizeof out);
+    OK(exchange(8));
+    char name[4096];
+    snprintf(name, sizeof name, "%s/ready-%d", argv[1], rank);
+    FILE *ready = fopen(name, "w");
+    CHECK(ready, "%s", name);
+    fclose(ready);
+    snprintf(name, sizeof name, "%s/go", argv[1]);
+    while (access(name, F_OK) != 0) usleep(10000);
+    int code = exchange(LONG);
+    CHECK(code != MPI_SUCCESS || (in[0] == 'b' - rank && in[LONG - 1] == 'b' - rank), "%d", in[0]);
+    static const int sizes[] = {8, 3000, 50000, LONG};
+    for (int i = 0; code == MPI_SUCCESS && strcmp(argv[2], "once") != 0; i++) code = exchange(sizes[i % 4]);
+    if (returns) {
+        int class = 0;
+        OK(MPI_Error_class(code, &class));
+        CHECK(class == MPIX_ERR_PROC_FAILED, "class %d", class);
+        printf("parted\n");
+    } else {
+        OK(code);
+    }
+    end();
+    return 0;
+}

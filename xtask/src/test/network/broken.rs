@@ -1,0 +1,161 @@
+//! Connections between ranks that break after they were made.
+
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use super::super::suite::Suite;
+use super::{Job, Nodes, OWN, SOON, ip, wait};
+use crate::process::{quiet, target};
+
+/// All of it.
+pub fn run(suite: &mut Suite, job: &Job<'_>) {
+    let names = [
+        "a connection that is reset while nothing is under way is made again, or missed",
+        "a connection that is reset again and again ends the job with a line",
+        "ranks whose connection breaks hear of a failure where errors return",
+    ];
+    if !can_reset(job.nodes) {
+        let why = "ss(8) does not close connections here (iproute2, and a kernel with CONFIG_INET_DIAG_DESTROY)";
+        return names.iter().for_each(|name| suite.skip(name, why));
+    }
+    suite.step(names[0], || idle(job));
+    suite.step(names[1], || ends(job));
+    suite.step(names[2], || returns(job));
+    suite.step("a cut of 5 s between two that talk costs time only", || cut(job));
+}
+
+/// Every connection between the first two nodes is reset.
+fn reset(nodes: &Nodes) -> Result<()> {
+    let mut kill = Command::new("ip");
+    kill.args(["netns", "exec", &nodes.names[1], "ss", "-K", "dst", &nodes.address(1)]);
+    quiet(&mut kill, SOON).map(drop)
+}
+
+/// Is a connection of this machine's own gone once it is closed?
+fn can_reset(nodes: &Nodes) -> bool {
+    let Ok(listener) = TcpListener::bind((nodes.address(OWN), 0)) else {
+        return false;
+    };
+    let Ok(port) = listener.local_addr().map(|address| address.port()) else {
+        return false;
+    };
+    let Ok(mut one) = TcpStream::connect((nodes.address(OWN), port)) else {
+        return false;
+    };
+    let kill = quiet(Command::new("ss").args(["-K", "dport", "=", &port.to_string()]), SOON);
+    kill.is_ok() && one.write_all(b"x").is_err()
+}
+
+fn folder() -> std::path::PathBuf {
+    target().join("test/network/broken")
+}
+
+/// The program, when both ranks have talked and wait to be told to [`go`].
+fn start(job: &Job<'_>, how: &str) -> Result<Child> {
+    let program = job.compile("broken_link")?;
+    // What an earlier one has left.
+    let _ = std::fs::remove_dir_all(folder());
+    std::fs::create_dir_all(folder()).context("cannot make a folder")?;
+    let mut child = job
+        .mpiexec(1)
+        .args(["--set", "connect_timeout_ms=1000"])
+        .arg(program)
+        .arg(folder())
+        .arg(how)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context("cannot start mpiexec")?;
+    let are_ready = || (0..2).all(|rank| folder().join(format!("ready-{rank}")).exists());
+    wait("the ranks have not talked", are_ready).inspect_err(|_| drop(child.kill()))?;
+    Ok(child)
+}
+
+fn go() -> Result<()> {
+    std::fs::write(folder().join("go"), "").context("cannot write a file")
+}
+
+fn end(job: &Job<'_>, child: Child) -> Result<(Output, String)> {
+    let output = child.wait_with_output().context("cannot wait for mpiexec")?;
+    job.nodes.emptied()?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    Ok((output, text))
+}
+
+fn idle(job: &Job<'_>) -> Result<()> {
+    let child = start(job, "once")?;
+    ensure!(job.nodes.are_connected(), "no connection");
+    reset(job.nodes)?;
+    wait("the connection is still there", || !job.nodes.are_connected())?;
+    go()?;
+    let (output, text) = end(job, child)?;
+    // The provider may not know that it is gone when it is handed the first frame, and says nothing of a short one.
+    match output.status.success() {
+        true => Ok(()),
+        false => says_so(&output, &text),
+    }
+}
+
+/// Reset until the job has ended, as it must: what a socket had taken is lost sooner or later.
+fn reset_until_over(job: &Job<'_>, how: &str) -> Result<(Output, String)> {
+    let mut child = start(job, how)?;
+    go()?;
+    let mut failed = Ok(());
+    let ended = wait("the job still runs", || {
+        failed = reset(job.nodes);
+        failed.is_err() || child.try_wait().is_ok_and(|status| status.is_some())
+    });
+    if ended.is_err() || failed.is_err() {
+        child.kill().context("cannot end mpiexec")?;
+    }
+    let result = end(job, child)?;
+    failed?;
+    ended.with_context(|| result.1.clone())?;
+    Ok(result)
+}
+
+fn ends(job: &Job<'_>) -> Result<()> {
+    let (output, text) = reset_until_over(job, "always")?;
+    says_so(&output, &text)
+}
+
+/// A line or two: each end may have found it out.
+fn says_so(output: &Output, text: &str) -> Result<()> {
+    ensure!(
+        output.status.code() == Some(1),
+        "mpiexec ended with {}:\n{text}",
+        output.status
+    );
+    let says = |line: &&str| line.contains(" on host ") && line.contains(": is the link up, and no");
+    let found = text.lines().filter(says).count();
+    ensure!((1..=2).contains(&found), "it says:\n{text}");
+    Ok(())
+}
+
+fn returns(job: &Job<'_>) -> Result<()> {
+    let (output, text) = reset_until_over(job, "returns")?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    ensure!(
+        output.status.code() == Some(1) && said.matches("parted").count() == 2,
+        "mpiexec ended with {}:\n{said}\n{text}",
+        output.status
+    );
+    ensure!(text.contains("counts as failed here"), "it says:\n{text}");
+    Ok(())
+}
+
+fn cut(job: &Job<'_>) -> Result<()> {
+    let mut child = job.long_program()?;
+    let port = job.nodes.port(2);
+    ip(&format!("link set {port} down"))?;
+    std::thread::sleep(Duration::from_secs(5));
+    let was_cut = job.still_runs(&mut child);
+    ip(&format!("link set {port} up"))?;
+    was_cut?;
+    job.ends_well(child)
+}
