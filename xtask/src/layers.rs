@@ -66,7 +66,6 @@ const HOUSES: &[House] = &[
             ("memory::staging::publish", "membership"),
             ("protocol::advertise", "engine"),
             ("protocol::choice::protocols", "protocol"),
-            ("protocol::choice::remote", "engine"),
             ("protocol::choice::remote", "progress"),
             ("protocol::choice::remote", "protocol"),
             ("protocol::helped", "engine"),
