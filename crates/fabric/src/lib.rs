@@ -11,6 +11,7 @@ mod abi;
 mod endpoint;
 mod library;
 pub mod provider;
+mod queue;
 mod remote_memory;
 
 pub use endpoint::{Destination, Endpoint, Event, FRAME, Frame, MAX_NAME, Sent};
