@@ -74,7 +74,7 @@ impl Supervisor<'_> {
                 }
                 ToNode::End(code) => self.end(code),
                 ToNode::Signal(signal) => self.tell_all(signal),
-                ToNode::Run(_) => {}
+                ToNode::Run(_) | ToNode::Branch(_) => {}
             }
         }
         if is_closed {
