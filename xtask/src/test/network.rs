@@ -137,8 +137,6 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
         }
     };
     let job = Job { prefix, nodes: &nodes };
-    if std::env::var_os("DEV_BROKEN").is_some() {
-        return tree::run(suite, prefix);
     for (programs, ranks) in [(PAIRS, 1), (PROGRAMS, 2)] {
         for name in programs {
             suite.step(&format!("{name} on 2 nodes x {ranks}"), || job.program(name, ranks));
