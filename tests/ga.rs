@@ -1,11 +1,12 @@
 //! Global Arrays: every program of `tests/ga` on as many ranks as its first line says.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, ExitCode};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use isthmus_tests::{Run, command, compile_in, programs, scratch};
+use isthmus_tests::{ControlGroup, Run, command, compile_in, full, programs, scratch};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> ExitCode {
@@ -37,7 +38,22 @@ fn main() -> ExitCode {
         "each name of Global Arrays 5.9 is declared, and linked with its profiling name",
         || has_all_names().map_err(|error| format!("{error:#}").into()),
     );
-    let trials = trials.chain(headers).chain(solvers).chain([missing, names]);
+    let killed = OPERATIONS.into_iter().flat_map(|operation| {
+        ["", "returns"].map(|mode| {
+            Trial::test(format!("killed in {operation} {mode}"), move || {
+                killed(operation, mode).map_err(|error| format!("{error:#}").into())
+            })
+        })
+    });
+    let unhandled = Trial::test("what is wrong, and not handled, ends the job by its line", || {
+        is_ended().map_err(|error| format!("{error:#}").into())
+    });
+    let full = Trial::test("all memory is taken, and given back", || {
+        takes_all().map_err(|error| format!("{error:#}").into())
+    })
+    .with_ignored_flag(ControlGroup::with_memory(1 << 40).is_none());
+    let trials = trials.chain(headers).chain(solvers).chain(killed);
+    let trials = trials.chain([missing, names, unhandled, full]);
     libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
 }
 
@@ -79,6 +95,112 @@ fn names_the_package() -> Result<()> {
         finished.code,
         finished.err
     );
+    Ok(())
+}
+
+/// What `tests/ga/killed.c` knows to be killed in.
+const OPERATIONS: [&str; 21] = [
+    "put",
+    "get",
+    "acc",
+    "strided",
+    "scatter",
+    "read_inc",
+    "mutex",
+    "held",
+    "sync",
+    "reduce",
+    "broadcast",
+    "create",
+    "copy",
+    "dot",
+    "ghosts",
+    "side",
+    "transpose",
+    "product",
+    "groups",
+    "solve",
+    "solve together",
+];
+
+/// Shared memory with a name.
+fn traces() -> BTreeSet<String> {
+    let entries = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+    entries.map(|entry| entry.path().display().to_string()).collect()
+}
+
+/// Somebody dies in the middle of an operation: the job ends by one line; or, where errors return, everybody else hears of it.
+fn killed(operation: &str, mode: &str) -> Result<()> {
+    let program = compile_in("ga", "killed", &["-lga"])?;
+    let (operation, solver) = match operation.strip_suffix(" together") {
+        Some(operation) if is_found(SCALAPACK) => (operation, "scalapack"),
+        Some(_) => return Ok(()),
+        None => (operation, "lapack"),
+    };
+    let before = traces();
+    let seeds = if full() { 12 } else { 2 };
+    for (seed, ranks) in (1..=seeds).map(|seed| (seed, 2 + seed % 3)) {
+        let run = Run::mpiexec("-n").arg(ranks.to_string()).arg(&program);
+        let run = run
+            .words(&format!("{operation} {seed} {mode}"))
+            .env("ISTHMUS_GA_LINEAR", solver)
+            .limit(Duration::from_secs(60))
+            .finish()?;
+        let what = format!(
+            "{operation} {mode}, seed {seed} on {ranks}: {:?}\n{}{}",
+            run.code, run.out, run.err
+        );
+        ensure!(run.err.contains("killed by signal 9"), "{what}");
+        if solver == "scalapack" && mode == "returns" {
+            // ScaLAPACK cannot go on, whatever error handlers others have.
+            ensure!(run.code != Some(0), "{what}");
+            continue;
+        }
+        ensure!(run.code == Some(137), "{what}");
+        if mode == "returns" {
+            let victim = format!("process {} ", ranks - 1);
+            let survivors = run.out.lines().filter(|line| {
+                line.starts_with("survived: isthmus: rank") && line.contains("GA_") && line.contains(&victim)
+            });
+            ensure!(survivors.count() == ranks - 1, "{what}");
+        }
+    }
+    // Who else runs here may have some for a while.
+    let begun = Instant::now();
+    loop {
+        let after = traces();
+        let left: Vec<_> = after.difference(&before).collect();
+        if left.is_empty() {
+            return Ok(());
+        }
+        ensure!(begun.elapsed() < Duration::from_secs(20), "left behind: {left:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn is_ended() -> Result<()> {
+    let program = compile_in("ga", "wrong", &["-lga"])?;
+    let run = Run::mpiexec("-n 2").arg(program).arg("unhandled").finish()?;
+    let line = "isthmus: rank 0: NGA_Put: array 'doubles': hi[1]=11 is outside 0..11";
+    ensure!(
+        run.code == Some(1) && run.err.lines().any(|said| said == line),
+        "it exits with {:?} and says:\n{}",
+        run.code,
+        run.err
+    );
+    Ok(())
+}
+
+/// In a group of processes whose memory is limited. Only root can try that.
+fn takes_all() -> Result<()> {
+    for ranks in ["1", "3"] {
+        let group = ControlGroup::with_memory(256 << 20).context("making a cgroup")?;
+        let run = group.run(command("mpiexec")).words("-n").arg(ranks);
+        let run = run.arg(compile_in("ga", "full", &["-lga"])?).arg("all");
+        run.limit(Duration::from_secs(120))
+            .succeed()
+            .with_context(|| format!("{ranks} ranks"))?;
+    }
     Ok(())
 }
 

@@ -135,10 +135,10 @@ fn found(members: Option<Vec<Peer>>) -> Result<()> {
 }
 
 /// Finalize: the last of as many calls as [`init`] had waits for all processes and gives global memory back. Without
-/// `init`, does nothing.
+/// `init`, does nothing. In a job that has lost a process it waits for nobody, as `MPI_Finalize`.
 ///
 /// # Errors
-/// Another process has died.
+/// The job cannot be waited for, though it has lost nobody.
 pub fn finalize() -> Result<()> {
     let mut users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
     match *users {
@@ -158,8 +158,12 @@ pub fn finalize() -> Result<()> {
     memory::free_all();
     group::close();
     *users = 0;
+    let has_lost_somebody = isthmus_engine::enter().failures() > 0;
     isthmus_engine::part();
-    waited
+    match waited {
+        Err(_) if has_lost_somebody => Ok(()),
+        waited => waited,
+    }
 }
 
 /// Is it initialized?

@@ -68,7 +68,7 @@ impl<'a> Link<'a> {
     fn finish(&self, inside: &mut Entered, op: OpId, with: usize) -> Result<Outcome> {
         let outcome = inside.wait_for_operations(|inside| inside.take(op))?;
         if outcome.peer_failed | outcome.revoked {
-            return Err(Error::Failed(with));
+            return Err(Error::Failed(self.first_failed(inside).unwrap_or(with)));
         }
         if outcome.truncated {
             return Err(argument(format!(
@@ -77,6 +77,15 @@ impl<'a> Link<'a> {
             )));
         }
         Ok(outcome)
+    }
+
+    /// The first member that failed; not one that left since, because it heard of that.
+    fn first_failed(&self, inside: &mut Entered) -> Option<usize> {
+        let failed = (0..inside.failures()).filter_map(|index| inside.failure(index));
+        let failed: Vec<Peer> = failed.filter(|(_, in_peace)| !in_peace).map(|(peer, _)| peer).collect();
+        failed
+            .iter()
+            .find_map(|peer| self.members.iter().position(|member| member == peer))
     }
 
     /// Send to a member. Blocks until `data` may change.

@@ -49,6 +49,7 @@ pub use isthmus_os::topology::{Level, MadeUp, Place};
 pub use isthmus_transfer::copy::copy;
 pub use membership::failures::fault_events;
 pub use membership::place::{declared, hardware, here};
+pub use membership::pmi::abort_by_launcher;
 pub use memory::staging::{LONGEST, Staged, copy_for_others, copy_from_others, copy_past_caches};
 pub use progress::attend::Attended;
 pub use progress::gate::{Entered, Guarded, allow_threads, allows_threads, enter};

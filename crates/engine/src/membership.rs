@@ -14,7 +14,7 @@ pub(crate) mod failed_calls;
 pub(crate) mod failures;
 pub mod job;
 pub(crate) mod place;
-mod pmi;
+pub(crate) mod pmi;
 
 use std::os::fd::OwnedFd;
 

@@ -25,6 +25,7 @@ pub const EP_RDM: c_int = 3;
 pub const THREAD_DOMAIN: c_int = 3;
 pub const AV_TABLE: c_int = 2;
 pub const WAIT_NONE: c_int = 0;
+pub const WAIT_SET: c_int = 2;
 pub const WAIT_FD: c_int = 3;
 pub const CQ_FORMAT_MSG: c_int = 2;
 pub const GETWAIT: c_int = 5;
@@ -35,6 +36,7 @@ pub const SOCKADDR_IN6: u32 = 3;
 pub const EAGAIN: isize = 11;
 pub const ENOKEY: isize = 266;
 pub const EAVAIL: isize = 259;
+pub const ETIMEDOUT: c_int = 110;
 
 #[repr(C)]
 pub struct TxAttr {
@@ -141,8 +143,26 @@ pub struct FabricOps {
     pub domain: unsafe extern "C" fn(*mut Fabric, *mut Info, *mut *mut Domain, *mut c_void) -> c_int,
     pub passive_ep: *const c_void,
     pub eq_open: *const c_void,
-    pub wait_open: *const c_void,
+    pub wait_open: unsafe extern "C" fn(*mut Fabric, *mut WaitAttr, *mut *mut Wait) -> c_int,
     pub trywait: unsafe extern "C" fn(*mut Fabric, *mut *mut Fid, c_int) -> c_int,
+}
+
+#[repr(C)]
+pub struct WaitAttr {
+    pub wait_obj: c_int,
+    pub flags: u64,
+}
+
+#[repr(C)]
+pub struct Wait {
+    pub fid: Fid,
+    pub ops: *const WaitOps,
+}
+
+#[repr(C)]
+pub struct WaitOps {
+    pub size: usize,
+    pub wait: unsafe extern "C" fn(*mut Wait, c_int) -> c_int,
 }
 
 #[repr(C)]

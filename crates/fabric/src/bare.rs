@@ -140,7 +140,7 @@ impl Bare {
         let mut entries = [empty; BATCH];
         // SAFETY: the queue's format is that of the entries, of which there are as many as we say.
         let count = unsafe {
-            let cq = self.endpoint.cq.as_ptr();
+            let cq = self.endpoint.queue.cq.as_ptr();
             ((*(*cq).ops).read)(cq, entries.as_mut_ptr().cast(), BATCH)
         };
         if count < 0 && -count != abi::EAGAIN {

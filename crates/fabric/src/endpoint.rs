@@ -2,12 +2,13 @@
 
 use std::ffi::c_void;
 use std::net::SocketAddr;
-use std::os::fd::{BorrowedFd, RawFd};
+use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 
-use crate::abi::{self, Av, AvAttr, Context, Cq, CqAttr, CqEntry, CqErrEntry, Domain, Ep, Fabric, Fid, Mr};
+use crate::abi::{self, Av, AvAttr, Context, CqEntry, CqErrEntry, Domain, Ep, Fabric, Fid, Mr};
 use crate::library::Library;
 use crate::provider::{Offer, Wanted};
+use crate::queue::Queue;
 use crate::{Error, Result};
 
 /// Bytes of the largest frame.
@@ -81,10 +82,9 @@ pub struct Endpoint {
     fabric: NonNull<Fabric>,
     pub(crate) domain: NonNull<Domain>,
     av: NonNull<Av>,
-    pub(crate) cq: NonNull<Cq>,
+    pub(crate) queue: Queue,
     pub(crate) ep: NonNull<Ep>,
     inject: usize,
-    wait: Option<RawFd>,
     name: Vec<u8>,
     /// First all that come, then all that go.
     buffers: Box<[u8]>,
@@ -135,7 +135,8 @@ impl Endpoint {
             let mut av = std::ptr::null_mut();
             let code = ((*(*domain).ops).av_open)(domain, &raw mut attr, &raw mut av, std::ptr::null_mut());
             library.check("fi_av_open", code)?;
-            let (cq, can_wait) = completion_queue(library, domain)?;
+            let queue = Queue::open(library, NonNull::new_unchecked(fabric), domain, offer.needs_wait_set())?;
+            let cq = queue.cq.as_ptr();
             let mut ep = std::ptr::null_mut();
             let code = ((*(*domain).ops).endpoint)(domain, info, &raw mut ep, std::ptr::null_mut());
             library.check("fi_endpoint", code)?;
@@ -144,17 +145,15 @@ impl Endpoint {
             library.check("fi_ep_bind", bind(ep.cast(), cq.cast(), abi::TRANSMIT | abi::RECV))?;
             let code = ((*(*ep).fid.ops).control)(ep.cast(), abi::ENABLE, std::ptr::null_mut());
             library.check("fi_enable", code)?;
-            let wait = can_wait.then(|| descriptor_of(cq)).flatten();
             let mut endpoint = Self {
                 inject: (*(*info).tx_attr).inject_size,
                 library,
                 fabric: NonNull::new_unchecked(fabric),
                 domain: NonNull::new_unchecked(domain),
                 av: NonNull::new_unchecked(av),
-                cq: NonNull::new_unchecked(cq),
+                queue,
                 ep: NonNull::new_unchecked(ep),
                 offer,
-                wait,
                 name: Vec::new(),
                 buffers: vec![0; (RECEIVES + SENDS) * FRAME].into_boxed_slice(),
                 operations: (0..FIRST_READ + READS)
@@ -387,7 +386,7 @@ impl Endpoint {
             let mut entries = [empty; BATCH];
             // SAFETY: the queue's format is that of the entries, of which there are as many as we say.
             let count = unsafe {
-                let cq = self.cq.as_ptr();
+                let cq = self.queue.cq.as_ptr();
                 ((*(*cq).ops).read)(cq, entries.as_mut_ptr().cast(), BATCH)
             };
             match count {
@@ -422,7 +421,7 @@ impl Endpoint {
         let mut entry: CqErrEntry = unsafe { std::mem::zeroed() };
         // SAFETY: the entry is ours to write.
         let read = unsafe {
-            let cq = self.cq.as_ptr();
+            let cq = self.queue.cq.as_ptr();
             ((*(*cq).ops).readerr)(cq, &raw mut entry, 0)
         };
         if read <= 0 {
@@ -455,20 +454,12 @@ impl Endpoint {
     /// What becomes readable when [`Self::poll`] has something to do; `None`: the provider has nothing of the kind.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         // SAFETY: the queue's, and open as long as it is.
-        self.wait.map(|fd| unsafe { BorrowedFd::borrow_raw(fd) })
+        self.queue.descriptor.map(|fd| unsafe { BorrowedFd::borrow_raw(fd) })
     }
 
     /// May somebody sleep until the [descriptor](Self::descriptor) is readable? False: there is something to [poll](Self::poll).
     pub fn may_sleep(&mut self) -> bool {
-        if !self.taken.is_empty() || !self.unposted.is_empty() {
-            return false;
-        }
-        let mut fid: *mut Fid = self.cq.as_ptr().cast();
-        // SAFETY: one object, which lives.
-        unsafe {
-            let fabric = self.fabric.as_ptr();
-            ((*(*fabric).ops).trywait)(fabric, &raw mut fid, 1) == 0
-        }
+        self.taken.is_empty() && self.unposted.is_empty() && self.queue.may_sleep()
     }
 }
 
@@ -481,7 +472,7 @@ impl Drop for Endpoint {
             if let Some(region) = self.region {
                 close(region.as_ptr().cast());
             }
-            close(self.cq.as_ptr().cast());
+            self.queue.close();
             close(self.av.as_ptr().cast());
             close(self.domain.as_ptr().cast());
             close(self.fabric.as_ptr().cast());
@@ -489,40 +480,9 @@ impl Drop for Endpoint {
     }
 }
 
-/// A completion queue, and whether one can sleep on it.
-///
-/// # Safety
-/// The domain must live.
-unsafe fn completion_queue(library: &Library, domain: *mut Domain) -> Result<(*mut Cq, bool)> {
-    for wait in [abi::WAIT_FD, abi::WAIT_NONE] {
-        // SAFETY: numbers and pointers, for which zero is a value.
-        let mut attr: CqAttr = unsafe { std::mem::zeroed() };
-        attr.format = abi::CQ_FORMAT_MSG;
-        attr.wait_obj = wait;
-        let mut cq = std::ptr::null_mut();
-        // SAFETY: the caller's promise.
-        let code = unsafe { ((*(*domain).ops).cq_open)(domain, &raw mut attr, &raw mut cq, std::ptr::null_mut()) };
-        if code == 0 {
-            return Ok((cq, wait == abi::WAIT_FD));
-        }
-        if wait == abi::WAIT_NONE {
-            library.check("fi_cq_open", code)?;
-        }
-    }
-    Err(library.failed("fi_cq_open", -1))
-}
-
-/// # Safety
-/// The queue must live, and have a descriptor to wait for.
-unsafe fn descriptor_of(cq: *mut Cq) -> Option<RawFd> {
-    let mut fd: RawFd = -1;
-    // SAFETY: the caller's promise; the answer is one descriptor.
-    let code = unsafe { ((*(*cq).fid.ops).control)(cq.cast(), abi::GETWAIT, (&raw mut fd).cast()) };
-    (code == 0 && fd >= 0).then_some(fd)
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::os::fd::AsRawFd;
     use std::time::{Duration, Instant};
 
     use super::*;
@@ -541,6 +501,44 @@ pub(crate) mod tests {
             }
             (one, other) => panic!("{:?} {:?}", one.err(), other.err()),
         }
+    }
+
+    /// Once all that has come was taken, the descriptor cannot be read, and can when something comes.
+    #[test]
+    fn the_descriptor_tells_what_has_come() {
+        let Some((mut one, mut other)) = pair() else { return };
+        let there = one.reach(other.name()).expect("a name");
+        for round in 0..20 {
+            let mut came = send(&mut one, b"words", there, &mut other);
+            let began = Instant::now();
+            while came.is_empty() && began.elapsed() < Duration::from_secs(20) {
+                came.extend(receive(&mut one, &mut other));
+            }
+            assert_eq!(came, [b"words"], "round {round}");
+            // What the provider does beside messages may make it readable for a while.
+            let quiet = || receive(&mut one, &mut other).is_empty() && other.may_sleep() && !is_readable(&other);
+            let mut tries = std::iter::repeat_with(quiet).take(1000);
+            assert!(tries.any(|quiet| quiet), "it stays readable in round {round}");
+        }
+        let frame = one.take().expect("a frame");
+        assert_eq!(one.send(frame, 8, there).expect("a way"), Sent::Going);
+        let began = Instant::now();
+        while !is_readable(&other) && began.elapsed() < Duration::from_secs(20) {
+            // Sending may take progress.
+            assert!(one.poll().expect("a working endpoint").is_none());
+        }
+        assert!(is_readable(&other));
+    }
+
+    fn is_readable(endpoint: &Endpoint) -> bool {
+        let descriptor = endpoint.descriptor().expect("one to wait for");
+        let mut poll = libc::pollfd {
+            fd: descriptor.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // SAFETY: one descriptor.
+        unsafe { libc::poll(&raw mut poll, 1, 0) == 1 }
     }
 
     fn send(from: &mut Endpoint, text: &[u8], to: Destination, other: &mut Endpoint) -> Vec<Vec<u8>> {

@@ -12,6 +12,7 @@ pub mod bare;
 mod endpoint;
 mod library;
 pub mod provider;
+mod queue;
 mod remote_memory;
 
 pub use endpoint::{Destination, Endpoint, Event, FRAME, Frame, MAX_NAME, Sent};

@@ -152,6 +152,17 @@ impl Offer {
     pub fn name(&self) -> String {
         name_of(self.chosen)
     }
+
+    /// Does its `fi_trywait` do nothing, so that a queue's own descriptor stays readable (see [`crate::queue`])?
+    pub fn needs_wait_set(&self) -> bool {
+        // SAFETY: libfabric's, whole. Version 1.18.2 counts as 118.20.
+        let version = unsafe { (*self.chosen.as_ref().fabric_attr).prov_version };
+        match self.name().as_str() {
+            "net" => true,
+            "tcp" => version < (118 << 16 | 20),
+            _ => false,
+        }
+    }
 }
 
 fn name_of(info: NonNull<Info>) -> String {

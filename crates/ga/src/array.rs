@@ -54,6 +54,9 @@ pub enum Cut {
     TiledIrregular(Vec<Vec<i64>>, Vec<i64>),
 }
 
+/// More than any address space has, and so few that sums and products with numbers of processes can be counted.
+const MOST_BYTES: i64 = 1 << 55;
+
 impl Plan {
     /// Of nothing, for the default group.
     pub fn new() -> Self {
@@ -94,6 +97,29 @@ impl Plan {
     pub fn set_group(&mut self, number: i32) {
         self.group = life::group_number(number);
         self.is_mirrored = number == life::MIRROR;
+    }
+
+    /// Can all its elements be counted, and margins and blocks that are not full besides? If not, there is no memory for them.
+    fn check_size(&self, bytes: usize) -> Result<()> {
+        let block = match &self.cut {
+            Cut::Cyclic(block) | Cut::Grid(block, ..) => block.as_slice(),
+            _ => &[],
+        };
+        let extent = |d: usize| -> Option<i64> {
+            let margins = self.ghosts[d].checked_mul(2)?;
+            let block = block.get(d).copied().unwrap_or(0).max(0);
+            self.dims[d].checked_add(margins)?.checked_add(block)
+        };
+        let mut extents = (0..self.dims.len()).map(extent);
+        let total = extents.try_fold(bytes as i64, |total, extent| total.checked_mul(extent?));
+        match total.is_some_and(|total| total <= MOST_BYTES) {
+            true => Ok(()),
+            false => Err(isthmus_armci::Error::Memory {
+                bytes: MOST_BYTES as u64,
+                why: format!("dims={:?} are more than can be addressed", self.dims),
+            }
+            .into()),
+        }
     }
 
     fn distribution(&self, processes: usize) -> Result<Distribution> {
@@ -193,6 +219,7 @@ impl LaidOut {
         let kind = plan
             .kind
             .ok_or_else(|| Error::argument("the array has no dimensions yet: call GA_Set_data first"))?;
+        plan.check_size(kind.bytes())?;
         let group = group::find(plan.group)?;
         let members = match &plan.restricted {
             Some(list) => list.clone(),

@@ -50,15 +50,46 @@ fn patch(array: &Array, row: usize, height: usize, column: usize, width: usize) 
     }
 }
 
+/// Rows and columns of a block. Small matrices are dealt out, too.
+fn block_of(grid: &Grid, extents: [usize; 2]) -> usize {
+    (extents[0] / grid.extents[0].max(grid.extents[1])).clamp(1, BLOCK)
+}
+
+/// Rows and columns that the process at a place of the grid has.
+fn part_of(grid: &Grid, extents: [usize; 2], place: [usize; 2]) -> [usize; 2] {
+    let block = block_of(grid, extents);
+    [0, 1].map(|d| {
+        let blocks = blocks_of(extents[d], block, place[d], grid.extents[d]);
+        blocks.map(|(_, _, count)| count).sum()
+    })
+}
+
+/// Can ScaLAPACK count the elements of a matrix, `times` as many as a process has, in its 32 bits? The same at every process.
+///
+/// # Errors
+/// It cannot.
+pub(crate) fn check_size(grid: &Grid, extents: [usize; 2], times: usize) -> Result<()> {
+    // The first process of the grid has most.
+    let [rows, columns] = part_of(grid, extents, [0, 0]);
+    let block = block_of(grid, extents);
+    let most = (rows + block).saturating_mul(columns + block).saturating_mul(times);
+    let longest = extents[0].max(extents[1]).saturating_mul(8);
+    if most.saturating_add(longest) <= c_int::MAX as usize {
+        return Ok(());
+    }
+    Err(Error::argument(format!(
+        "a matrix of {} x {} is too large for {} processes: ScaLAPACK counts the elements of each in 32 bits; use more processes",
+        extents[0],
+        extents[1],
+        grid.extents[0] * grid.extents[1]
+    )))
+}
+
 impl<T: Element> Dealt<T> {
     /// Zeros.
     pub fn zeros(grid: Grid, extents: [usize; 2]) -> Self {
-        // Small matrices are dealt out, too.
-        let block = (extents[0] / grid.extents[0].max(grid.extents[1])).clamp(1, BLOCK);
-        let here = [0, 1].map(|d| {
-            let blocks = blocks_of(extents[d], block, grid.place[d], grid.extents[d]);
-            blocks.map(|(_, _, count)| count).sum()
-        });
+        let block = block_of(&grid, extents);
+        let here = part_of(&grid, extents, grid.place);
         Self {
             grid,
             extents,
@@ -74,6 +105,7 @@ impl<T: Element> Dealt<T> {
     /// They cannot be read.
     pub fn load(grid: Grid, array: &Array, is_transposed: bool) -> Result<Self> {
         let columns = array.dims.get(1).map_or(1, |columns| *columns as usize);
+        check_size(&grid, [array.dims[0] as usize, columns], 1)?;
         let mut dealt = Self::zeros(grid, [array.dims[0] as usize, columns]);
         for (row, column, at, [height, width]) in dealt.blocks() {
             let wanted = match is_transposed {
@@ -155,6 +187,11 @@ impl<T: Element> Dealt<T> {
         Ok(())
     }
 
+    /// Rows of the whole matrix.
+    pub fn rows(&self) -> usize {
+        self.extents[0]
+    }
+
     /// As routines are told of it.
     fn descriptor(&self) -> Descriptor {
         let [rows, columns] = self.extents.map(|extent| extent as c_int);
@@ -179,3 +216,37 @@ fn outcome(routine: &str, info: c_int) -> Result<c_int> {
 }
 
 const ONE: c_int = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_32_bits_cannot_count_is_refused() {
+        let grid = |rows, columns| Grid {
+            context: 0,
+            extents: [rows, columns],
+            place: [0, 0],
+        };
+        assert!(check_size(&grid(1, 1), [46_000, 46_000], 1).is_ok());
+        assert!(check_size(&grid(1, 1), [46_400, 46_400], 1).is_err());
+        assert!(check_size(&grid(2, 2), [60_000, 60_000], 1).is_ok());
+        assert!(check_size(&grid(2, 2), [60_000, 60_000], 2).is_ok());
+        assert!(check_size(&grid(2, 2), [70_000, 70_000], 2).is_err());
+        assert!(check_size(&grid(1, 1), [usize::MAX / 64, 1], 1).is_err());
+    }
+
+    #[test]
+    fn each_row_and_column_is_dealt_to_one_process() {
+        for extents in [[1, 1], [7, 3], [100, 100], [301, 2]] {
+            let place = |row, column| Grid {
+                context: 0,
+                extents: [2, 3],
+                place: [row, column],
+            };
+            let parts = (0..2).flat_map(|row| (0..3).map(move |column| (row, column)));
+            let parts = parts.map(|(row, column)| Dealt::<f64>::zeros(place(row, column), extents).values.len());
+            assert_eq!(parts.sum::<usize>(), extents[0] * extents[1]);
+        }
+    }
+}

@@ -9,7 +9,7 @@ use isthmus_armci::mutex;
 use isthmus_engine::Peer;
 
 use crate::error::{Error, Result};
-use crate::{array, getmem, scalapack};
+use crate::{array, getmem, systems};
 
 static INITIALIZED: AtomicBool = AtomicBool::new(false);
 static MUTEXES: AtomicI32 = AtomicI32::new(-1);
@@ -37,7 +37,7 @@ pub fn terminate() -> Result<()> {
     set_default_group(WORLD)?;
     give_back_memory(array::forget_all());
     getmem::forget_all();
-    scalapack::forget_all();
+    systems::forget_all();
     MUTEXES.store(-1, Ordering::Relaxed);
     // Gives back all memory that is left.
     armci::finalize()?;

@@ -7,7 +7,7 @@ use crate::onesided::fetch;
 use crate::patch::{Patch, offset, strides};
 
 /// Elements of an operand that are fetched at a time: they stay in a near cache, and in memory that the C library keeps.
-const AT_A_TIME: i64 = 4096;
+pub(crate) const AT_A_TIME: i64 = 4096;
 
 /// Call `row` with the first index and the elements of each row, along the last dimension, that the calling process has of a patch.
 ///

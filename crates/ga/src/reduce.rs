@@ -7,7 +7,7 @@ use crate::element::{Complex, Element};
 use crate::error::{Error, Result};
 use crate::kind::{Generic, Kind, dispatch};
 use crate::life::collectively;
-use crate::local::{Part, as_bytes, fold, operand};
+use crate::local::{AT_A_TIME, Part, as_bytes, fold, operand};
 use crate::onesided::fetch;
 
 struct DoDot<'a>(Part<'a>, bool, Part<'a>, bool);
@@ -24,15 +24,20 @@ impl Generic for DoDot<'_> {
         b.0.check(b.1)?;
         a.0.check_like(a.1, b.0, b.1)?;
         let mut sum = [T::ZERO];
+        // Operands of other extents are fetched whole, once for all.
+        let is_turned = transpose_a != transpose_b;
+        let may_be_cut = is_turned || a.1.extents() == b.1.extents();
+        let most = if may_be_cut { AT_A_TIME } else { i64::MAX };
         for block in a.0.own_blocks(a.1) {
-            let ours: Vec<T> = fetch(a.0, &block.patch)?;
-            let theirs: Vec<T> = if transpose_a == transpose_b {
-                operand(&block.patch, a.1, b.0, b.1)?
-            } else {
-                transposed_operand(&block.patch, a, b)?
-            };
-            for (x, y) in ours.into_iter().zip(theirs) {
-                sum[0] = sum[0].add(x.mul(y));
+            for piece in block.patch.slabs(most) {
+                let ours: Vec<T> = fetch(a.0, &piece)?;
+                let theirs: Vec<T> = match is_turned {
+                    false => operand(&piece, a.1, b.0, b.1)?,
+                    true => transposed_operand(&piece, a, b)?,
+                };
+                for (x, y) in ours.into_iter().zip(theirs) {
+                    sum[0] = sum[0].add(x.mul(y));
+                }
             }
         }
         all_reduce(

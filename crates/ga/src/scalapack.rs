@@ -5,9 +5,9 @@
 //! Source of the interface: <https://www.netlib.org/scalapack/>; L. S. Blackford et al., "ScaLAPACK Users' Guide", 1997. Fortran's
 //! conventions: arguments by reference, matrices by columns, lengths of strings behind all others.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use isthmus_armci::group::Group;
 use libloading::os::unix::Library;
@@ -32,6 +32,8 @@ const DEEP: c_int = 8;
 
 /// MPICH's `MPI_COMM_WORLD`.
 const COMM_WORLD: c_int = 0x4400_0000;
+/// MPICH's `MPI_ERRORS_ARE_FATAL`.
+const ERRORS_ARE_FATAL: c_int = 0x5400_0000;
 /// Of the messages by which a group's communicator is made.
 const FOUNDING_TAG: c_int = 24072;
 
@@ -147,12 +149,66 @@ pub(crate) struct Grid {
     pub place: [usize; 2],
 }
 
-/// Grids of groups that have asked, by their processes' ranks.
-static GRIDS: Mutex<Option<HashMap<Vec<c_int>, Grid>>> = Mutex::new(None);
+/// A grid, and what is given back with it.
+#[derive(Debug)]
+struct Made {
+    grid: Grid,
+    communicator: c_int,
+    /// The BLACS' own name of the communicator.
+    handle: c_int,
+}
 
-/// Forget all grids: their contexts end with MPI.
+/// Grids of groups that have asked, by their processes' ranks: all processes go through them in the same order.
+static GRIDS: Mutex<BTreeMap<Vec<c_int>, Made>> = Mutex::new(BTreeMap::new());
+
+fn grids() -> MutexGuard<'static, BTreeMap<Vec<c_int>, Made>> {
+    GRIDS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn ranks_of(group: &Group) -> Vec<c_int> {
+    (0..group.size()).map(|member| group.peer(member).0 as c_int).collect()
+}
+
+/// The context of the grid that a group has already.
+pub(crate) fn context_of(group: &Group) -> Option<c_int> {
+    grids().get(&ranks_of(group)).map(|made| made.grid.context)
+}
+
+/// Give back the grid of a group, if it has one; the context that it had. Collective over the group. Blocks.
+pub(crate) fn forget(group: &Group) -> Option<c_int> {
+    let made = grids().remove(&ranks_of(group))?;
+    let context = made.grid.context;
+    made.give_back();
+    Some(context)
+}
+
+/// Give back all grids. Collective. Blocks.
 pub(crate) fn forget_all() {
-    *GRIDS.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    let all = std::mem::take(&mut *grids());
+    all.into_values().for_each(Made::give_back);
+}
+
+impl Made {
+    /// What cannot be given back any more ends with MPI.
+    fn give_back(mut self) {
+        type Number = unsafe extern "C" fn(c_int);
+        type Free = unsafe extern "C" fn(*mut c_int) -> c_int;
+        if check().is_err() || isthmus_engine::enter().failures() > 0 {
+            return;
+        }
+        // SAFETY: signatures of the BLACS and of MPICH's ABI; nobody has the context after this.
+        unsafe {
+            if let Ok(exit) = function::<Number>("Cblacs_gridexit") {
+                exit(self.grid.context);
+            }
+            if let Ok(free) = function::<Number>("Cfree_blacs_system_handle") {
+                free(self.handle);
+            }
+            if let Ok(free) = function::<Free>("MPI_Comm_free") {
+                free(&mut self.communicator);
+            }
+        }
+    }
 }
 
 impl Grid {
@@ -161,21 +217,22 @@ impl Grid {
     /// # Errors
     /// ScaLAPACK cannot be used.
     pub fn of(group: &Group) -> Result<Self> {
-        let ranks: Vec<c_int> = (0..group.size()).map(|member| group.peer(member).0 as c_int).collect();
-        let grids = || GRIDS.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = grids().as_ref().and_then(|grids| grids.get(&ranks)) {
-            return Ok(*known);
+        let ranks = ranks_of(group);
+        if let Some(known) = grids().get(&ranks) {
+            return Ok(known.grid);
         }
-        let grid = Self::make(&ranks)?;
-        grids().get_or_insert_default().insert(ranks, grid);
+        let made = Self::make(&ranks)?;
+        let grid = made.grid;
+        grids().insert(ranks, made);
         Ok(grid)
     }
 
-    fn make(ranks: &[c_int]) -> Result<Self> {
+    fn make(ranks: &[c_int]) -> Result<Made> {
         type CommGroup = unsafe extern "C" fn(c_int, *mut c_int) -> c_int;
         type Include = unsafe extern "C" fn(c_int, c_int, *const c_int, *mut c_int) -> c_int;
         type CreateGroup = unsafe extern "C" fn(c_int, c_int, c_int, *mut c_int) -> c_int;
         type Free = unsafe extern "C" fn(*mut c_int) -> c_int;
+        type SetHandler = unsafe extern "C" fn(c_int, c_int) -> c_int;
         type Handle = unsafe extern "C" fn(c_int) -> c_int;
         type Init = unsafe extern "C" fn(*mut c_int, *const c_char, c_int, c_int);
         type Info = unsafe extern "C" fn(c_int, *mut c_int, *mut c_int, *mut c_int, *mut c_int);
@@ -189,7 +246,7 @@ impl Grid {
             code => Err(Error::argument(format!("{procedure} failed with error code {code}"))),
         };
         // SAFETY: signatures of MPICH's ABI and of the BLACS; the list has as many ranks as it says.
-        let context = unsafe {
+        let (context, handle) = unsafe {
             let code = function::<CommGroup>("MPI_Comm_group")?(COMM_WORLD, &mut world);
             good("MPI_Comm_group", code)?;
             let code =
@@ -201,21 +258,30 @@ impl Grid {
             let free = function::<Free>("MPI_Group_free")?;
             free(&mut members);
             free(&mut world);
-            let mut context = function::<Handle>("Csys2blacs_handle")?(communicator);
+            // ScaLAPACK does not look at what MPI answers: where errors return, it would go on with what was there before.
+            let code = function::<SetHandler>("MPI_Comm_set_errhandler")?(communicator, ERRORS_ARE_FATAL);
+            good("MPI_Comm_set_errhandler", code)?;
+            let handle = function::<Handle>("Csys2blacs_handle")?(communicator);
+            let mut context = handle;
             let order = c"Row".as_ptr();
             function::<Init>("Cblacs_gridinit")?(&mut context, order, rows as c_int, columns as c_int);
             function::<Info>("Cblacs_gridinfo")?(context, &mut height, &mut width, &mut row, &mut column);
-            context
+            (context, handle)
         };
         if (height, width) != (rows as c_int, columns as c_int) {
             return Err(Error::argument(format!(
                 "the BLACS made a grid of {height} x {width} processes, not {rows} x {columns}"
             )));
         }
-        Ok(Self {
+        let grid = Self {
             context,
             extents: [rows, columns],
             place: [row as usize, column as usize],
+        };
+        Ok(Made {
+            grid,
+            communicator,
+            handle,
         })
     }
 }

@@ -33,6 +33,16 @@ fn turned<T: Copy>(values: &[T], rows: usize, columns: usize) -> Vec<T> {
         .collect()
 }
 
+/// Linear algebra knows these elements?
+///
+/// # Errors
+/// It does not.
+fn check_kind(array: &Array) -> Result<()> {
+    scalapack::name(array.kind, "")
+        .map(drop)
+        .map_err(|error| Error::argument(format!("array '{}': {error}", array.name)))
+}
+
 /// The largest of what the members say.
 fn largest(group: &Group, value: c_int) -> Result<c_int> {
     let mut bytes = value.to_ne_bytes();
@@ -143,6 +153,7 @@ impl Generic for DoSolve<'_> {
 /// # Errors
 /// Extents or types that do not fit, no LAPACK.
 pub fn solve(a: &Array, b: &Array, factors: Factors) -> Result<c_int> {
+    check_kind(a)?;
     collectively(&*b.group()?, || dispatch(a.kind, DoSolve { a, b, factors }))
 }
 
@@ -188,7 +199,69 @@ impl Generic for DoInvert<'_> {
 /// # Errors
 /// There is no LAPACK.
 pub fn invert(a: &Array) -> Result<c_int> {
+    check_kind(a)?;
     collectively(&*a.group()?, || dispatch(a.kind, DoInvert(a)))
+}
+
+/// The metric of a generalized eigenproblem.
+#[derive(Debug, Clone, Copy)]
+pub struct Metric<'a> {
+    /// The matrix.
+    pub of: &'a Array,
+    /// Its factor is kept for later calls of the group (ScaLAPACK's only).
+    pub keeps: bool,
+    /// The factor that was kept last is taken, if there is one for a matrix of this size.
+    pub reuses: bool,
+}
+
+impl<'a> Metric<'a> {
+    /// To be factored, and forgotten.
+    pub fn once(of: &'a Array) -> Self {
+        Self {
+            of,
+            keeps: false,
+            reuses: false,
+        }
+    }
+}
+
+fn factor_of(grid: Grid, metric: Metric<'_>) -> Result<Dealt<f64>> {
+    let kept = match metric.keeps || metric.reuses {
+        true => dealt::eigen::take_kept(grid.context),
+        false => None,
+    };
+    let rows = metric.of.dims[0] as usize;
+    match kept.filter(|kept| metric.reuses && kept.rows() == rows) {
+        Some(factor) => Ok(factor),
+        None => dealt::eigen::factored(Dealt::load(grid, metric.of, false)?),
+    }
+}
+
+/// Forget the factor of a metric that was kept for the group of an array (`GA_Diag_reuse` with a negative flag). Collective.
+///
+/// # Errors
+/// The array was destroyed.
+pub fn forget_metric(a: &Array) -> Result<()> {
+    let group = a.group()?;
+    collectively(&group, || {
+        if let Some(context) = scalapack::context_of(&group) {
+            dealt::eigen::take_kept(context);
+        }
+        Ok(())
+    })
+}
+
+/// Give back what was made for a group, which is to be destroyed. Collective over the group. Blocks.
+pub fn forget(group: &Group) {
+    if let Some(context) = scalapack::forget(group) {
+        dealt::eigen::take_kept(context);
+    }
+}
+
+/// Give back what was made for all groups. Collective. Blocks.
+pub fn forget_all() {
+    dealt::eigen::forget_kept();
+    scalapack::forget_all();
 }
 
 /// `GA_Diag` and its kin: eigenvalues of a symmetric matrix, ascending, and its eigenvectors as the columns of `vectors`; with a metric
@@ -196,9 +269,9 @@ pub fn invert(a: &Array) -> Result<c_int> {
 ///
 /// # Errors
 /// The arrays are no square matrices of doubles of one size, or there is no LAPACK.
-pub fn eigen(a: &Array, metric: Option<&Array>, vectors: &Array, by_one: bool) -> Result<Vec<f64>> {
+pub fn eigen(a: &Array, metric: Option<Metric<'_>>, vectors: &Array, by_one: bool) -> Result<Vec<f64>> {
     let rows = square(a)?;
-    for array in [a, vectors].into_iter().chain(metric) {
+    for array in [a, vectors].into_iter().chain(metric.map(|metric| metric.of)) {
         if square(array)? != rows || array.kind != Kind::Double {
             return Err(Error::argument(format!(
                 "array '{}' must be a matrix of {rows} x {rows} doubles",
@@ -211,8 +284,11 @@ pub fn eigen(a: &Array, metric: Option<&Array>, vectors: &Array, by_one: bool) -
         let grid = if by_one { None } else { grid(&group, rows)? };
         if let Some(grid) = grid {
             let matrix = Dealt::load(grid, a, false)?;
-            let metric = metric.map(|metric| Dealt::load(grid, metric, false)).transpose()?;
-            let (values, found) = dealt::eigen::eigen(matrix, metric)?;
+            let mut factor = metric.map(|metric| factor_of(grid, metric)).transpose()?;
+            let (values, found) = dealt::eigen::eigen(matrix, factor.as_mut())?;
+            if let (Some(Metric { keeps: true, .. }), Some(factor)) = (metric, factor) {
+                dealt::eigen::keep(factor);
+            }
             group.link()?.barrier()?;
             found.store(vectors)?;
             return Ok(values);
@@ -220,7 +296,8 @@ pub fn eigen(a: &Array, metric: Option<&Array>, vectors: &Array, by_one: bool) -
         let mut values = vec![0.0_f64; rows];
         first_does(&group, || {
             let mut matrix: Vec<f64> = fetch(a, &a.whole())?;
-            let mut metric = metric.map(|metric| fetch::<f64>(metric, &metric.whole())).transpose()?;
+            let metric = metric.map(|metric| fetch::<f64>(metric.of, &metric.of.whole()));
+            let mut metric = metric.transpose()?;
             values = blas::eigen(rows, &mut matrix, metric.as_deref_mut())?;
             store(vectors, &vectors.whole(), &turned(&matrix, rows, rows))?;
             Ok(0)

@@ -7,9 +7,10 @@ use std::io::Write;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use isthmus_engine::abort_by_launcher;
 use isthmus_engine::control::Nonce;
 use isthmus_engine::job::{self, Nodes, Overview};
-use isthmus_os::{limits, poll, random, signal};
+use isthmus_os::{limits, poll, process, random, signal};
 
 use crate::failure::{Failure, Result, say, say_as_it_is};
 use crate::lifeline::{Abort, Asks, Closed, Door, Lifeline, Visitor};
@@ -18,6 +19,10 @@ use crate::lifeline::{Abort, Asks, Closed, Door, Lifeline, Visitor};
 const EMPTY: Duration = Duration::from_secs(60);
 /// How long ranks have between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(250);
+/// How long the launcher has to pass on what was said why: Hydra leaves off when it is asked to end the job.
+const OUTPUT: Duration = Duration::from_millis(100);
+/// How long the launcher has to end ranks when it is asked to.
+const LAUNCHER: Duration = Duration::from_secs(1);
 /// How often we look at what has no descriptor to wait for.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -86,6 +91,7 @@ pub fn run(Party { ranks, nodes }: Party) -> Result<u8> {
             .map(|rank| if is_here(rank) { Guest::Awaited } else { Guest::Left })
             .collect(),
         is_whole: nodes.is_none(),
+        launcher: nodes.and_then(|_| process::inherited_socket(0)),
         empty_since: Instant::now(),
     };
     let mut output = std::io::stdout();
@@ -123,6 +129,8 @@ struct Guests {
     ranks: Vec<Guest>,
     /// All ranks of the job are here.
     is_whole: bool,
+    /// If not: the connection of one of ours to the launcher, which ends those.
+    launcher: Option<OwnedFd>,
     /// Since when nobody was inside.
     empty_since: Instant,
 }
@@ -245,16 +253,26 @@ impl Guests {
         self.inside().next().is_none() && (!is_awaited || self.empty_since.elapsed() > EMPTY)
     }
 
-    /// End every rank that is inside.
+    /// End every rank that is inside. Those on other nodes are the launcher's to end, which is asked to: Hydra takes no notice when all
+    /// processes of a node end by themselves.
     fn end(&mut self, code: u8) -> u8 {
-        // Those on other nodes are the launcher's to end. Hydra does so when it sees a process killed, and not after SIGTERM.
-        let gently = self.is_whole.then_some(libc::SIGTERM);
-        for kill in gently.into_iter().chain([signal::KILL]) {
+        let is_told = |launcher: &OwnedFd| {
+            std::thread::sleep(OUTPUT);
+            abort_by_launcher(launcher, code).is_ok()
+        };
+        let steps: &[(Option<i32>, Duration)] = match &self.launcher {
+            Some(launcher) if is_told(launcher) => &[(None, LAUNCHER), (Some(signal::KILL), GRACE)],
+            _ if self.is_whole => &[(Some(libc::SIGTERM), GRACE), (Some(signal::KILL), GRACE)],
+            _ => &[(Some(signal::KILL), GRACE)],
+        };
+        for &(kill, grace) in steps {
             for (_, lifeline) in self.inside() {
-                let _ = signal::send(lifeline.pid, kill); // It may end at any moment.
+                if let Some(kill) = kill {
+                    let _ = signal::send(lifeline.pid, kill); // It may end at any moment.
+                }
             }
             let began = Instant::now();
-            while self.inside().any(|(_, lifeline)| lifeline.ended.is_none()) && began.elapsed() < GRACE {
+            while self.inside().any(|(_, lifeline)| lifeline.ended.is_none()) && began.elapsed() < grace {
                 std::thread::sleep(Duration::from_millis(5));
                 for guest in &mut self.ranks {
                     if let Guest::Inside(lifeline) = guest {

@@ -54,6 +54,7 @@ const PROGRAMS: &[&str] = &[
     "user_operation",
     "neighbors",
     "intercommunicators",
+    "network_idle",
     "win_flavors",
     "win_bad_input",
     "win_errors",

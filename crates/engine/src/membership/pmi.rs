@@ -8,10 +8,11 @@
 //! connection stays until `MPI_Finalize` (docs/decisions/0085).
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 
-use isthmus_os::{child, host, process, random};
+use isthmus_os::{child, host, process, random, socket};
 
 use crate::membership::control::Nonce;
 use crate::membership::job::Nodes;
@@ -63,8 +64,13 @@ pub fn join(invited: &Invited) -> Result<Option<(Place, Option<Session>)>> {
         return Ok(None);
     };
     // Not a file: writing to a launcher that has hung up would end the process by SIGPIPE.
-    let launcher = Launcher::over(UnixStream::from(socket)).map_err(|error| failed(&error))?;
-    exchange(launcher, invited, &host::sharing_domain(), make_job).map(Some)
+    let socket = UnixStream::from(socket);
+    let keepers = socket.try_clone().map_err(|error| failed(&error.to_string()))?;
+    let launcher = Launcher::over(socket).map_err(|error| failed(&error))?;
+    exchange(launcher, invited, &host::sharing_domain(), |wanted| {
+        make_job(wanted, &keepers)
+    })
+    .map(Some)
 }
 
 fn failed(what: &str) -> Error {
@@ -198,8 +204,9 @@ impl<S: Read + Write> Open<S> {
     }
 }
 
-/// Start `mpiexec --guests`, beside this library; it says the nonce of the job that it has made.
-fn make_job((size, nodes): Wanted<'_>) -> Result<Nonce> {
+/// Start `mpiexec --guests`, beside this library; it says the nonce of the job that it has made. On several nodes it has the connection
+/// to the launcher as its standard input, to [end the job](abort_by_launcher) by.
+fn make_job((size, nodes): Wanted<'_>, launcher: &UnixStream) -> Result<Nonce> {
     let failed = |what: String| Error::Boot(format!("cannot make a job of {size} ranks: {what}"));
     let library = process::own_file();
     let beside = library
@@ -209,17 +216,17 @@ fn make_job((size, nodes): Wanted<'_>) -> Result<Nonce> {
         failed("the mpiexec of Isthmus, which keeps the job's memory, is not in bin beside the library's folder".into())
     })?;
     let mut command = Command::new(&program);
+    command.stdin(Stdio::null());
     let mut guests = size.to_string();
     if let Some((nodes, nonce)) = nodes {
+        let launcher = launcher.try_clone().map_err(|error| failed(error.to_string()))?;
+        command.stdin(Stdio::from(OwnedFd::from(launcher)));
         let of: Vec<_> = nodes.of.iter().map(u16::to_string).collect();
         guests += &format!("@{}@{}", nodes.own, of.join(","));
         // Arguments are seen by everybody.
         command.env("ISTHMUS_JOB", nonce.to_string());
     }
-    command
-        .args(["--guests", &guests])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped());
+    command.args(["--guests", &guests]).stdout(Stdio::piped());
     child::apart(&mut command);
     let said = |error: std::io::Error| failed(format!("{}: {error}", program.display()));
     let mut child = command.spawn().map_err(said)?;
@@ -231,6 +238,15 @@ fn make_job((size, nodes): Wanted<'_>) -> Result<Nonce> {
     }
     let _ = child.wait(); // It has ended: the program itself is nobody's child.
     Nonce::parse(line.trim_end()).ok_or_else(|| failed(format!("{} --guests said no nonce", program.display())))
+}
+
+/// Have the launcher end the job on all nodes, with this exit code. `connection`: one to it, of any rank that has not finalized. Does
+/// not wait.
+///
+/// # Errors
+/// The launcher has hung up.
+pub fn abort_by_launcher(connection: &OwnedFd, code: u8) -> isthmus_os::Result<()> {
+    socket::send(connection, format!("cmd=abort exitcode={code}\n").as_bytes(), None)
 }
 
 /// The connection to the launcher.

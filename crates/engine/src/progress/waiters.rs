@@ -147,7 +147,8 @@ fn arm(inside: &mut Entered, bell: &Doorbell) -> (u32, bool) {
             return (bits, false);
         }
         if !moved {
-            return (bits, true);
+            // Not every round of progress looks at the network. This one does, or has it ring the bell.
+            return (bits, !inside.engine().has_work());
         }
     }
     (bits, false)

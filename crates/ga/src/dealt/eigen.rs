@@ -1,31 +1,65 @@
 //! Eigenvalues of symmetric matrices that are dealt out.
 
+use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
+use std::sync::{Mutex, PoisonError};
 
 use super::solve::factor;
-use super::{BLOCK, Dealt, ONE, outcome};
+use super::{BLOCK, Dealt, ONE, check_size, outcome};
 use crate::error::{Error, Result};
 use crate::scalapack::function;
 
-/// Eigenvalues, ascending, and eigenvectors of a symmetric matrix, or of the pair with a positive definite metric. Collective.
+/// Eigenvalues, ascending, and eigenvectors of a symmetric matrix, or of the pair with a positive definite metric, which [`factored`] gave.
+/// Collective.
 ///
 /// # Errors
-/// There is no ScaLAPACK, the metric is not positive definite, or it does not converge.
-pub(crate) fn eigen(mut a: Dealt<f64>, metric: Option<Dealt<f64>>) -> Result<(Vec<f64>, Dealt<f64>)> {
-    let Some(mut metric) = metric else {
+/// There is no ScaLAPACK, or it does not converge.
+pub(crate) fn eigen(mut a: Dealt<f64>, metric: Option<&mut Dealt<f64>>) -> Result<(Vec<f64>, Dealt<f64>)> {
+    check_size(&a.grid, a.extents, WORKSPACES)?;
+    let Some(metric) = metric else {
         return eigen_of_one(&mut a);
     };
-    if let row @ 1.. = factor("potrf", &mut metric)? {
-        return Err(Error::argument(format!(
-            "the metric is not positive definite, at row {row}"
-        )));
-    }
-    let scale = to_standard(&mut a, &mut metric)?;
+    let scale = to_standard(&mut a, metric)?;
     let (mut values, mut vectors) = eigen_of_one(&mut a)?;
     values.iter_mut().for_each(|value| *value *= scale);
-    from_standard(&mut metric, &mut vectors)?;
+    from_standard(metric, &mut vectors)?;
     Ok((values, vectors))
 }
+
+/// A metric becomes its Cholesky factor. Collective.
+///
+/// # Errors
+/// There is no ScaLAPACK, or the metric is not positive definite.
+pub(crate) fn factored(mut metric: Dealt<f64>) -> Result<Dealt<f64>> {
+    match factor("potrf", &mut metric)? {
+        0 => Ok(metric),
+        row => Err(Error::argument(format!(
+            "the metric is not positive definite, at row {row}"
+        ))),
+    }
+}
+
+/// Factors that the next call is to use again, by the context of their grid: all processes of a grid keep and forget them together.
+static KEPT: Mutex<BTreeMap<c_int, Dealt<f64>>> = Mutex::new(BTreeMap::new());
+
+/// Keep a factor.
+pub(crate) fn keep(factor: Dealt<f64>) {
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.insert(factor.grid.context, factor);
+}
+
+/// Take the factor that was kept for a grid.
+pub(crate) fn take_kept(context: c_int) -> Option<Dealt<f64>> {
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).remove(&context)
+}
+
+/// Forget all that were kept.
+pub(crate) fn forget_kept() {
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).clear();
+}
+
+/// `syevd` works with about two more matrices.
+const WORKSPACES: usize = 3;
 
 /// `sygst`: the problem with a factored metric becomes one without; what eigenvalues must be multiplied with.
 fn to_standard(a: &mut Dealt<f64>, metric: &mut Dealt<f64>) -> Result<f64> {

@@ -108,7 +108,13 @@ entries! {
         group::create(&members, &*group::default()?)?
     }
     fn isthmus_ga_GA_Pgroup_destroy(number: c_int) -> c_int {
-        group::free(life::group_number(number))?;
+        let number = life::group_number(number);
+        // Who is no member has nothing of it.
+        let group = group::find(number)?;
+        if number != group::WORLD && group.me().is_some() {
+            crate::systems::forget(&group);
+        }
+        group::free(number)?;
         1
     }
     fn isthmus_ga_GA_Pgroup_duplicate(number: c_int) -> c_int {

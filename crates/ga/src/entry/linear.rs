@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::kind::Kind;
 use crate::linear::{self, Factor, Orientation};
 use crate::patch::Patch;
-use crate::systems::{self, Factors};
+use crate::systems::{self, Factors, Metric};
 
 /// `GA_?gemm`: the leading parts of three matrices.
 ///
@@ -142,13 +142,20 @@ entries! {
     }
     fn isthmus_ga_GA_Spd_invert(a: c_int) -> c_int { systems::invert(&*find(a)?)? }
     fn isthmus_ga_GA_Diag(a: c_int, s: c_int, v: c_int, values: *mut c_void) {
-        tell(values, &systems::eigen(&*find(a)?, Some(&*find(s)?), &*find(v)?, false)?)
+        tell(values, &systems::eigen(&*find(a)?, Some(Metric::once(&*find(s)?)), &*find(v)?, false)?)
     }
     fn isthmus_ga_GA_Diag_seq(a: c_int, s: c_int, v: c_int, values: *mut c_void) {
-        tell(values, &systems::eigen(&*find(a)?, Some(&*find(s)?), &*find(v)?, true)?)
+        tell(values, &systems::eigen(&*find(a)?, Some(Metric::once(&*find(s)?)), &*find(v)?, true)?)
     }
-    fn isthmus_ga_GA_Diag_reuse(_reuse: c_int, a: c_int, s: c_int, v: c_int, values: *mut c_void) {
-        tell(values, &systems::eigen(&*find(a)?, Some(&*find(s)?), &*find(v)?, false)?)
+    fn isthmus_ga_GA_Diag_reuse(reuse: c_int, a: c_int, s: c_int, v: c_int, values: *mut c_void) {
+        if reuse < 0 {
+            // The factor is erased, and nothing computed.
+            systems::forget_metric(&*find(a)?)?
+        } else {
+            let of = find(s)?;
+            let metric = Metric { of: &of, keeps: true, reuses: reuse > 0 };
+            tell(values, &systems::eigen(&*find(a)?, Some(metric), &*find(v)?, false)?)
+        }
     }
     fn isthmus_ga_GA_Diag_std(a: c_int, v: c_int, values: *mut c_void) {
         tell(values, &systems::eigen(&*find(a)?, None, &*find(v)?, false)?)

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_long, c_void};
 
 use super::{entries, tell, text};
 use crate::allocator as ma;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::getmem;
 use crate::kind::Kind;
 use crate::life::group_number;
@@ -116,7 +116,11 @@ entries! {
     fn isthmus_ga_MA_trace(_value: Truth) {}
     fn isthmus_ga_MA_verify_allocator_stuff() -> Truth { 1 }
     fn isthmus_ga_GA_Getmem(kind: c_int, count: c_int, group: c_int) -> *mut c_void {
-        getmem::take(Kind::of(kind)?, count, group_number(group))?.cast()
+        match getmem::take(Kind::of(kind)?, count, group_number(group)) {
+            // Null, at every process, if the memory cannot be had.
+            Err(Error::Armci(isthmus_armci::Error::Memory { .. })) => std::ptr::null_mut(),
+            taken => taken?.cast(),
+        }
     }
     fn isthmus_ga_GA_Freemem(at: *mut c_void) { getmem::give_back(at.cast())? }
     // Memory is this library's own.

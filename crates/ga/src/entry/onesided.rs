@@ -23,7 +23,7 @@ unsafe fn buffer<I: Number>(
 ) -> Result<Buffer> {
     // SAFETY: the caller's promise.
     let ld = unsafe { list(ld, array.rank() - 1, "ld") }?;
-    Buffer::new(at.cast(), &ld, patch)
+    Buffer::new(at.cast(), &ld, patch).map_err(|error| Error::argument(format!("array '{}': {error}", array.name)))
 }
 
 /// Numbers of the program's, without taking memory.
@@ -101,7 +101,10 @@ unsafe fn strided<I: Number>(
         array.check(&patch)?;
         let skip = list(skip, array.rank(), "skip")?;
         if let Some(d) = skip.iter().position(|step| *step < 1) {
-            return Err(Error::argument(format!("skip[{d}]={} must be positive", skip[d])));
+            return Err(Error::argument(format!(
+                "array '{}': skip[{d}]={} must be positive",
+                array.name, skip[d]
+            )));
         }
         // What the buffer holds is denser than the patch.
         let mut dense = patch.clone();

@@ -105,6 +105,10 @@ fn transfer(local: Local<'_>, remote: Remote<'_>, win: &Win, way: Way) -> Result
             // SAFETY: the user gives the buffer, of as many bytes; the other one is checked against the window.
             unsafe {
                 match way {
+                    // Nobody may look before the target's MPI_Win_wait.
+                    Way::Put if win.epochs.mode() == Mode::Start => {
+                        win.flow.leave_bytes(target, at, local.buffer, length)?
+                    }
                     Way::Put => win.flow.put_bytes(target, at, local.buffer, length)?,
                     Way::Get => win.flow.get_bytes(target, at, local.buffer.cast_mut(), length)?,
                 };

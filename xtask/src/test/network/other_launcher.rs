@@ -34,28 +34,32 @@ pub fn run(suite: &mut Suite, job: &Job<'_>) {
     suite.step("programs on 2 nodes started by MPICH's own launcher (PMI-1)", || {
         PROGRAMS.iter().try_for_each(|&(name, per_node)| {
             let program = job.compile(name)?;
-            quiet(hydra(&environment, job, per_node)?.arg(program), RUN)?;
+            quiet(hydra(&environment, job, 4, per_node)?.arg(program), RUN)?;
             job.nodes.emptied()
         })
     });
     suite.step("deaths and aborts on 2 nodes under MPICH's own launcher", || {
         let program = job.compile("act")?;
-        // Which code the job ends with is the launcher's choice; 124 is that of timeout(1).
-        // The launcher may have ended all before our own line is out, and says the same then.
-        for (act, says) in [
+        // Which code the job ends with is the launcher's choice if it notices first; 124 is that of timeout(1). With 2 ranks nobody is
+        // left on the node of the one that dies.
+        for (ranks, act, says) in [
             (
+                4,
                 ["1", "abort=7"],
                 ["MPI_Abort: errorcode=7", "called MPI_Abort with code 7"],
             ),
-            (["1", "exit=3"], ["rank 1 (pid ", "EXIT CODE: 3"]),
-            (["2", "signal=9"], ["rank 2 (pid ", "Killed (signal 9)"]),
+            (4, ["1", "exit=3"], ["rank 1 (pid ", "EXIT CODE: "]),
+            (4, ["2", "signal=9"], ["rank 2 (pid ", "Killed (signal 9)"]),
+            (2, ["0", "exit=3"], ["rank 0 (pid ", "EXIT CODE: "]),
+            (2, ["1", "signal=9"], ["rank 1 (pid ", "Killed (signal 9)"]),
         ] {
-            let output = hydra(&environment, job, 2)?.arg(&program).args(act).output()?;
+            let mut run = hydra(&environment, job, ranks, ranks / 2)?;
+            let output = run.arg(&program).args(act).output()?;
             let text = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
             let ended = output.status;
             ensure!(
                 !ended.success() && ended.code() != Some(124) && says.iter().any(|says| text.contains(says)),
-                "{act:?}: {ended}: {text}"
+                "{act:?} of {ranks}: {ended}: {text}"
             );
             job.nodes.emptied()?;
         }
@@ -63,8 +67,8 @@ pub fn run(suite: &mut Suite, job: &Job<'_>) {
     });
 }
 
-/// 4 ranks, by the launcher of the wheel, which finds our library.
-fn hydra(environment: &Environment, job: &Job<'_>, per_node: u32) -> Result<Command> {
+/// So many ranks, by the launcher of the wheel, which finds our library.
+fn hydra(environment: &Environment, job: &Job<'_>, ranks: u32, per_node: u32) -> Result<Command> {
     let shell: PathBuf = target().join("test/network/remote-shell");
     std::fs::write(&shell, REMOTE_SHELL).context("cannot write the remote shell")?;
     std::fs::set_permissions(&shell, std::fs::Permissions::from_mode(0o755)).context("chmod")?;
@@ -77,7 +81,7 @@ fn hydra(environment: &Environment, job: &Job<'_>, per_node: u32) -> Result<Comm
         "-hosts",
         &job.nodes.names.join(","),
     ]);
-    run.args(["-n", "4", "-ppn", &per_node.to_string()]);
+    run.args(["-n", &ranks.to_string(), "-ppn", &per_node.to_string()]);
     run.env("LD_LIBRARY_PATH", job.prefix.join("lib"));
     Ok(run)
 }
