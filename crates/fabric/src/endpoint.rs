@@ -55,7 +55,7 @@ pub enum Event {
     Received(Frame, usize),
     /// So many bytes of a frame could not be delivered: the way to its destination is closed. The frame is the caller's again.
     Lost(Destination, Frame, usize, Error),
-    /// The [read](Endpoint::read) of this number is over, or has failed: then any part of its bytes may be there.
+    /// The [read](Endpoint::read) or [write](Endpoint::write) of this number is over, or has failed: then any part of its bytes may be there.
     Read(u64, Result<()>),
 }
 

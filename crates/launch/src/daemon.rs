@@ -60,7 +60,7 @@ pub fn run(call: &Call) -> Result<u8> {
                 ToNode::Run(given) => part = Some(given),
                 ToNode::Card(card) => uplink.cards.push(card),
                 ToNode::End(code) => return Ok(code),
-                ToNode::Signal(_) | ToNode::Branch(_) => {}
+                ToNode::Signal(_) | ToNode::Branch(_) | ToNode::Parted(_) => {}
             }
         }
         if part.is_none() && (uplink.is_closed() || began.elapsed() >= ANSWER) {

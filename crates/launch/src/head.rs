@@ -396,6 +396,10 @@ impl Head {
                     self.tell_above(&ToHead::Card(card.clone()));
                     self.cards.push(card);
                 }
+                ToHead::Parted(parting) => {
+                    self.tell_all(&ToNode::Parted(parting));
+                    self.tell_above(&ToHead::Parted(parting));
+                }
                 ToHead::Ending(code) => self.end(code),
                 ToHead::Done(code) => {
                     self.children[index].done = true;

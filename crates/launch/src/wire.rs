@@ -30,6 +30,8 @@ pub enum ToHead {
     Card(Card),
     /// The job is being ended there, with this exit code.
     Ending(u8),
+    /// A rank there has no way any more to a rank on another node.
+    Parted(Parting),
     /// Nothing of the job is left there; the exit code, 0 if all went well.
     Done(u8),
 }
@@ -47,6 +49,17 @@ pub enum ToNode {
     End(u8),
     /// Pass this signal on.
     Signal(i32),
+    /// A rank on another node has no way any more to one that may be here.
+    Parted(Parting),
+}
+
+/// Two ranks that cannot talk any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parting {
+    /// Who has found out, and counts as failed where the other is.
+    pub rank: u32,
+    /// Who counts as failed where that one is.
+    pub other: u32,
 }
 
 /// How a rank is reached over the network.
@@ -157,6 +170,17 @@ fn read_card(reader: &mut Reader<'_>) -> Option<Card> {
     })
 }
 
+fn write_parting(writer: &mut Writer, Parting { rank, other }: Parting) {
+    writer.number(rank.into()).number(other.into());
+}
+
+fn read_parting(reader: &mut Reader<'_>) -> Option<Parting> {
+    Some(Parting {
+        rank: reader.number()?,
+        other: reader.number()?,
+    })
+}
+
 /// What crosses.
 pub trait Message: Sized {
     /// As bytes.
@@ -176,6 +200,7 @@ impl Message for ToHead {
             Self::Card(card) => write_card(writer.number(2), card),
             Self::Ending(code) => drop(writer.number(3).number((*code).into())),
             Self::Done(code) => drop(writer.number(4).number((*code).into())),
+            Self::Parted(parting) => write_parting(writer.number(5), *parting),
         }
         writer.0
     }
@@ -191,6 +216,7 @@ impl Message for ToHead {
             2 => Self::Card(read_card(&mut reader)?),
             3 => Self::Ending(reader.number()?),
             4 => Self::Done(reader.number()?),
+            5 => Self::Parted(read_parting(&mut reader)?),
             _ => return None,
         };
         reader.0.is_empty().then_some(message)
@@ -206,6 +232,7 @@ impl Message for ToNode {
             Self::End(code) => drop(writer.number(3).number((*code).into())),
             Self::Signal(signal) => drop(writer.number(4).number(*signal as u64)),
             Self::Branch(limb) => write_limb(writer.number(5), limb),
+            Self::Parted(parting) => write_parting(writer.number(6), *parting),
         }
         writer.0
     }
@@ -218,6 +245,7 @@ impl Message for ToNode {
             3 => Self::End(reader.number()?),
             4 => Self::Signal(reader.number()?),
             5 => Self::Branch(Box::new(read_limb(&mut reader)?)),
+            6 => Self::Parted(read_parting(&mut reader)?),
             _ => return None,
         };
         reader.0.is_empty().then_some(message)
@@ -441,6 +469,7 @@ mod tests {
             ToHead::Card(card.clone()),
             ToHead::Ending(3),
             ToHead::Done(0),
+            ToHead::Parted(Parting { rank: 3, other: 9 }),
         ] {
             assert_eq!(ToHead::decode(&message.encode()), Some(message));
         }
@@ -450,6 +479,7 @@ mod tests {
             ToNode::Card(card),
             ToNode::End(137),
             ToNode::Signal(10),
+            ToNode::Parted(Parting { rank: 3, other: 9 }),
         ] {
             assert_eq!(ToNode::decode(&message.encode()), Some(message));
         }

@@ -4,6 +4,7 @@
 mod broken;
 mod first_message;
 mod other_launcher;
+mod rma;
 mod tree;
 mod wire;
 
@@ -150,6 +151,7 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
             suite.step(reads, || ran.map(drop));
         }
     }
+    rma::run(suite, &job);
     imb::on_nodes(suite, prefix, &|ranks| job.mpiexec(ranks));
     other_launcher::run(suite, &job);
     suite.step("isthmus bench network --quick", || job.bench());
@@ -403,6 +405,14 @@ impl Job<'_> {
             RUN,
         )?;
         Ok(program)
+    }
+
+    /// With these tunables, and the provider that Debian's libfabric has.
+    fn tuned(&self, name: &str, ranks: usize, set: &[&str]) -> Result<Command> {
+        let mut run = self.mpiexec(ranks);
+        run.args(set.iter().flat_map(|setting| ["--set", setting]));
+        run.arg(self.compile(name)?);
+        Ok(run)
     }
 
     fn program(&self, name: &str, ranks: usize) -> Result<()> {

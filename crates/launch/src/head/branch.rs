@@ -101,7 +101,7 @@ impl Head {
                 self.cards.push(card);
             }
             ToNode::End(code) => self.end(code),
-            ToNode::Signal(_) => self.tell_all(&message),
+            ToNode::Signal(_) | ToNode::Parted(_) => self.tell_all(&message),
             ToNode::Run(_) | ToNode::Branch(_) => {}
         }
     }
