@@ -160,7 +160,10 @@ pub fn on_nodes(suite: &mut Suite, mpiexec: &dyn Fn(usize) -> Command) {
         wheel.make()?;
         wheel.install("mpi4py", &[&format!("mpi4py=={VERSION}")], &[])?;
         let sources = unpacked(&wheel)?;
-        run_suite(mpiexec(2), 4, &wheel, &sources, &["--no-numpy", "-e", "test_datatype"])
+        let mut run = mpiexec(2);
+        // The last one counts.
+        run.arg("--timeout").arg((SUITE - RUN).as_secs().to_string());
+        run_suite(run, 4, &wheel, &sources, &["--no-numpy", "-e", "test_datatype"])
     });
 }
 
