@@ -6,7 +6,7 @@
  *   put-allocate get-allocate acc-allocate   on memory of MPI_Win_allocate (acc: MPI_SUM of doubles)
  *   put-create get-create acc-create         on ordinary memory
  *   put-vector get-vector put-2d ... get-3d  every second double, half of the columns of a matrix, half of a cube, on both sides
- *   put-computing put-idle                   rank 1 computes for a second, or waits in MPI; the longest of the operations
+ *   put-computing put-idle                   rank 1 computes for a second, or waits in MPI (-create-: on ordinary memory)
  *   armci-put armci-get armci-acc armci-put-2d armci-get-2d
  *                                            the same by ARMCI, with a fence (compiled with -DWITH_ARMCI)
  * By ranks that do it at once:

@@ -99,7 +99,7 @@ fn windows() -> Result<()> {
         &[
             ("rma", 12),
             ("rma-sections", 12),
-            ("rma-computing", 2),
+            ("rma-computing", 4),
             ("rma-elements", 12),
             ("rma-synchronisation", 12),
             ("rma-armci", 10),

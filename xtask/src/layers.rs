@@ -34,7 +34,7 @@ const HOUSES: &[House] = &[
         sources: "crates/engine/src",
         order: &[
             &["error", "types", "counters", "tunables"],
-            &["warning"],
+            &["warning", "rules"],
             &["memory"],
             &["membership"],
             &["way", "fault"],
@@ -66,7 +66,6 @@ const HOUSES: &[House] = &[
             ("memory::staging::publish", "membership"),
             ("protocol::advertise", "engine"),
             ("protocol::choice::protocols", "protocol"),
-            ("protocol::choice::remote", "engine"),
             ("protocol::choice::remote", "progress"),
             ("protocol::choice::remote", "protocol"),
             ("protocol::helped", "engine"),

@@ -30,6 +30,7 @@ mod process;
 mod quantity;
 mod record;
 mod report;
+mod rules;
 mod samples;
 mod series;
 mod shmem;
@@ -198,6 +199,8 @@ enum What {
     },
     /// Barrier, all-reduce, all-to-all, and a message from everyone to everyone, on 2 to 256 ranks
     Growth(Ranks),
+    /// What each rule about where bytes go is worth: everything with all of them, and with one left out after the other
+    Rules(Ranks),
     /// Launch, initialise and finalize 4 ranks
     Launch,
     /// CPU time of a rank that is blocked in MPI_Recv for 4 seconds, and how long it takes to wake
@@ -242,6 +245,7 @@ impl What {
                 ranks,
                 sizes,
             } => return catalogue::collectives(*nonblocking, &ranks.ranks, of, &sizes.sizes),
+            What::Rules(ranks) => return rules::rules(&ranks.ranks),
             What::Growth(ranks) => return calls::growth(&ranks.ranks),
             What::Pingpong { real, sizes } => catalogue::pingpong(*real, &sizes.sizes),
             What::Bandwidth(sizes) => catalogue::bandwidth(false, &sizes.sizes),

@@ -228,6 +228,7 @@ texts! {
     GA_GHOSTS = "ga_ghosts", "How Global Arrays fill margins: direct (each piece from its owner), shift (dimension by dimension) or auto (what is faster in the first updates; if not set).";
     GA_LINEAR = "ga_linear", "What solves Global Arrays' equations and eigenproblems: scalapack (all processes), lapack (the first one) or auto (scalapack for 256 rows and more, where it is there; if not set).";
     COLLECTIVES = "collectives", "Algorithms to use, the same on all ranks, as allreduce:ring,bcast@64K-:binomial, or @FILE with such rules (isthmus info --collectives).";
+    WITHOUT = "without", "Rules about where bytes go to leave out, to measure what they are worth, as cells,pieces (isthmus bench rules has all); never better, except by accident.";
     FAULT = "fault", "What is to go wrong, for tests: rules such as push:EPERM, cma.pull:EFAULT:after=7 or memory:ENOMEM:after=9 (isthmus_transfer::fault).";
 }
 
@@ -257,7 +258,7 @@ macro_rules! table {
 }
 
 table! {
-    EAGER_LIMIT = "eager_limit", 128 << 10, "bytes", "Messages up to this size travel through the ring, or are announced if their receiver finds that better; longer ones by rendezvous. Neither this nor mechanism set, and more ranks than CPUs: half of a ring, if that is more; with at most three to two CPUs, and cheap single copies, those beyond 32 KiB are announced.";
+    EAGER_LIMIT = "eager_limit", 128 << 10, "bytes", "Messages up to this size go at once, through the ring; longer ones by rendezvous. Neither this nor mechanism set, and more ranks than CPUs: half of a ring, if that is more.";
     SPIN_US = "spin_us", 0, "us", "How long a rank with a CPU of its own spins before it yields and sleeps; 0: twice what a wake takes here.";
     YIELD_US = "yield_us", 1000, "us", "How long a waiting rank yields its CPU before it sleeps, for each rank on that CPU.";
     CMA = "cma", 1, "0/1", "Use process_vm_readv where a probe shows that it works and transfers show that it is faster.";

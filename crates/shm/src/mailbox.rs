@@ -5,14 +5,16 @@
 //! side works on the first.
 //!
 //! # Fields
-//! `turn`: a state in the two lowest bits (free, claimed, posted, taken), above them the rank of who asks. `number`: which turn this is,
-//! written by who has claimed the box. `answer`: number and outcome of the last turn that is over, written by who has taken it. The
-//! bytes of the question belong to who asks until it posts, and from then on, until the box is free again, to nobody; those of the answer
-//! to who takes, until it answers.
+//! `turn`: a state in the three lowest bits (free, claimed, posted, taken, left, left and taken), above them the rank of who asks. `number`:
+//! which turn this is, written by who has claimed the box. `answer`: number and outcome of the last turn that is over, written by who has
+//! taken it. The bytes of the question belong to who asks until it posts, and from then on, until the box is free again, to nobody; those of
+//! the answer to who takes, until it answers. A question that is *left* is no longer that of who asked: it is not withdrawn, has no answer,
+//! and who has done it frees the box.
 //!
 //! # Ordering
 //! A box is claimed by an acquire of what freed it; posting releases the question, taking acquires it; the answer releases what was done
-//! and answered, and finding it acquires that. Only one of *take* and *withdraw* gets a posted box: both compare and swap.
+//! and answered, and finding it acquires that. Only one of *take* and *withdraw* gets a posted box: both compare and swap. Who has freed a box
+//! that was left to it has released what was done, which [`Mailbox::is_left`] acquires.
 //!
 //! # Safety
 //! Who dies with a box claimed or posted leaves it so, and who dies after it was taken leaves it taken with its answer in it: [`Mailbox::reclaim`]
@@ -26,8 +28,10 @@ const FREE: u32 = 0;
 const CLAIMED: u32 = 1;
 const POSTED: u32 = 2;
 const TAKEN: u32 = 3;
-const STATE: u32 = 3;
-const ABOVE: u32 = 2;
+const LEFT: u32 = 4;
+const LEFT_TAKEN: u32 = 5;
+const STATE: u32 = 7;
+const ABOVE: u32 = 3;
 
 const REFUSED: u32 = 1;
 
@@ -61,6 +65,7 @@ unsafe impl Sync for Mailbox {}
 pub struct Turn {
     me: u32,
     number: u32,
+    is_left: bool,
 }
 
 /// How a turn has ended.
@@ -88,7 +93,11 @@ impl Mailbox {
             .ok()?;
         let number = self.number.load(Ordering::Relaxed).wrapping_add(2);
         self.number.store(number, Ordering::Relaxed);
-        Some(Turn { me, number })
+        Some(Turn {
+            me,
+            number,
+            is_left: false,
+        })
     }
 
     /// Where the question goes, and is: [`QUESTION`] bytes.
@@ -108,6 +117,20 @@ impl Mailbox {
     pub fn post(&self, turn: &Turn) {
         // SYNC: mailbox-question
         self.turn.store(turn.me << ABOVE | POSTED, Ordering::Release);
+    }
+
+    /// Show the question, which is written, and leave it to the other side, which frees the box once it has done it.
+    #[inline]
+    pub fn leave(&self, turn: Turn) {
+        // SYNC: mailbox-question
+        self.turn.store(turn.me << ABOVE | LEFT, Ordering::Release);
+    }
+
+    /// Is there a question that was left, and is not done? Who is told of it by its asker finds it here, and what was done once it is none.
+    #[inline]
+    pub fn is_left(&self) -> bool {
+        // SYNC: mailbox-free
+        matches!(self.turn.load(Ordering::Acquire) & STATE, LEFT | LEFT_TAKEN)
     }
 
     /// Has the turn ended? Then [give the box back](Self::give_back) once what was answered is read.
@@ -145,22 +168,30 @@ impl Mailbox {
     #[inline]
     pub fn take(&self) -> Option<Turn> {
         let turn = self.turn.load(Ordering::Relaxed);
-        if turn & STATE != POSTED {
-            return None;
-        }
+        let taken = match turn & STATE {
+            POSTED => TAKEN,
+            LEFT => LEFT_TAKEN,
+            _ => return None,
+        };
         // SYNC: mailbox-question
         self.turn
-            .compare_exchange(turn, turn & !STATE | TAKEN, Ordering::Acquire, Ordering::Relaxed)
+            .compare_exchange(turn, turn & !STATE | taken, Ordering::Acquire, Ordering::Relaxed)
             .ok()?;
         Some(Turn {
             me: turn >> ABOVE,
             number: self.number.load(Ordering::Relaxed),
+            is_left: taken == LEFT_TAKEN,
         })
     }
 
-    /// What was taken is done, or is not.
+    /// What was taken is done, or is not; nobody hears of what was left.
     #[inline]
     pub fn give_answer(&self, turn: Turn, answered: Answered) {
+        if turn.is_left {
+            // SYNC: mailbox-free
+            self.turn.store(FREE, Ordering::Release);
+            return;
+        }
         let outcome = match answered {
             Answered::Done => 0,
             Answered::Refused => REFUSED,
@@ -177,8 +208,12 @@ impl Mailbox {
             return true;
         }
         let number = self.number.load(Ordering::Relaxed);
-        // While it is being done, it is still somebody's.
-        let is_over = turn & STATE != TAKEN || self.answer.load(Ordering::Acquire) & !REFUSED == number;
+        // While it is being done, it is still somebody's; what was left is done whoever lives.
+        let is_over = match turn & STATE {
+            TAKEN => self.answer.load(Ordering::Acquire) & !REFUSED == number,
+            LEFT | LEFT_TAKEN => false,
+            _ => true,
+        };
         is_over
             && is_dead(turn >> ABOVE)
             && self
@@ -235,6 +270,22 @@ mod tests {
         place.give_back(turn);
         let turn = place.claim(8).expect("free again");
         assert_eq!(place.answer(&turn), None, "that was the answer of another turn");
+        place.give_back(turn);
+    }
+
+    #[test]
+    fn what_is_left_is_done_and_freed_by_the_other_side() {
+        let place = Mailbox::default();
+        let turn = place.claim(7).expect("free");
+        place.leave(turn);
+        assert!(place.is_left() && place.claim(8).is_none() && !place.withdraw(&turn));
+        assert!(!place.reclaim(|_| true), "whoever lives");
+        let taken = place.take().expect("left");
+        assert!(place.is_left() && place.take().is_none() && !place.reclaim(|_| true));
+        place.give_answer(taken, Answered::Done);
+        assert!(!place.is_left() && place.is_free());
+        let turn = place.claim(8).expect("free again");
+        assert_eq!(place.answer(&turn), None);
         place.give_back(turn);
     }
 
@@ -328,6 +379,39 @@ mod tests {
             for (index, found) in done.iter().flatten().enumerate() {
                 assert_eq!(*found, 3 * index as u32);
             }
+        });
+    }
+
+    /// Who is told that something was left finds it done once nothing is left, whichever of its threads has done it.
+    #[test]
+    fn loom_what_is_left_is_done_before_it_is_gone() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let shared = Arc::new(Shared::default());
+            let told = Arc::new(AtomicU32::new(0));
+            let (theirs, tell) = (shared.clone(), told.clone());
+            let origin = loom::thread::spawn(move || {
+                let turn = theirs.place.claim(1).expect("nobody else asks");
+                // SAFETY: the box is ours.
+                theirs.question.with_mut(|question| unsafe { *question = 3 });
+                theirs.place.leave(turn);
+                tell.store(1, Ordering::Release);
+            });
+            let theirs = shared.clone();
+            let server = loom::thread::spawn(move || serve(&theirs));
+            while told.load(Ordering::Acquire) == 0 {
+                loom::thread::yield_now();
+            }
+            serve(&shared);
+            while shared.place.is_left() {
+                loom::thread::yield_now();
+            }
+            // SAFETY: what was left is done.
+            assert_eq!(shared.memory.with(|memory| unsafe { *memory }), 3);
+            assert!(shared.place.is_free());
+            origin.join().expect("ends");
+            server.join().expect("ends");
         });
     }
 

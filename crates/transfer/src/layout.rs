@@ -244,10 +244,40 @@ impl Cursor<'_> {
                         length: block,
                     };
                 } else {
-                    self.enter(self.next);
+                    self.enter_row();
                 }
             }
         }
+    }
+
+    /// Stand at the first block of the next row of a strided layout, whose blocks before it are behind us: with few divisions, which are what
+    /// short rows cost.
+    #[inline]
+    fn enter_row(&mut self) {
+        let Layout::Strided { base, block, levels } = self.layout else {
+            return;
+        };
+        let [inner, outer @ ..] = levels else { return };
+        let [middle, outer @ ..] = outer else { return };
+        // In an empty layout nobody stands, and no count is 0 in another one.
+        if self.next == 0 {
+            return;
+        }
+        let mut rest = self.next / inner.count;
+        let mut address = base;
+        let mut level = middle;
+        for above in outer {
+            address = address.wrapping_add_signed(((rest % level.count) as i64).wrapping_mul(level.stride));
+            rest /= level.count;
+            level = above;
+        }
+        if rest >= level.count {
+            return;
+        }
+        address = address.wrapping_add_signed((rest as i64).wrapping_mul(level.stride));
+        self.run = inner.count - 1;
+        self.next += 1;
+        self.current = Span { address, length: block };
     }
 
     /// Stand at the beginning of a block of a strided layout.
@@ -280,6 +310,17 @@ impl Cursor<'_> {
                     self.next += 1;
                 }
                 self.next_block();
+            }
+            Layout::Strided { base, block, levels } if at == 0 => {
+                if block > 0 && levels.iter().all(|level| level.count > 0) {
+                    self.run = levels.first().map_or(0, |inner| inner.count - 1);
+                    self.next = 1;
+                    self.current = Span {
+                        address: base,
+                        length: block,
+                    };
+                }
+                return;
             }
             Layout::Strided { block, .. } => {
                 if let Some(index) = at.checked_div(block) {

@@ -75,11 +75,15 @@ fn sections(sizes: &[Size]) -> Experiment {
 }
 
 fn away() -> Experiment {
-    let kinds = ["put-idle", "put-computing"];
-    let title = "a put and its flush, to a target that waits in MPI and to one that computes for a second";
+    let kinds = ["put-idle", "put-computing", "put-create-idle", "put-create-computing"];
+    let title = "a put and its flush, to a target that waits in MPI and to one that computes for a second, on memory of MPI_Win_allocate and on \
+                 ordinary memory";
     Experiment {
         runs: vec![on(2, products(&names(&kinds), &cells(&[], "8,1M")))],
-        targets: vec![Target::all(Demand::TimesGroup(0, 2.0)).of(1)],
+        targets: vec![
+            Target::all(Demand::TimesGroup(0, 2.0)).of(1),
+            Target::all(Demand::TimesGroup(2, 2.0)).of(3),
+        ],
         ..of_kinds("rma-computing", title, &kinds)
     }
 }

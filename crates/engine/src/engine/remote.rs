@@ -299,7 +299,7 @@ impl Engine {
                 }
                 record.descriptor = own.0;
                 record.place = 0;
-                record.flags &= ReadyToSend::COULD_GO;
+                record.flags = 0;
                 self.on_ready_to_send(peer, context, record);
             }
             Some(Handler::ClearToSend) => {

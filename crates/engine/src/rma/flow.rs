@@ -82,6 +82,27 @@ impl Flow {
         unsafe { self.put(target, &to, &from) }
     }
 
+    /// As [`Self::put_bytes`], but short bytes that only the target's process can store may be left to it: they are there when it has called
+    /// [`finish_left`](super::finish_left), after having been told so by us. Who uses this sees to it that nobody needs them before.
+    ///
+    /// # Errors
+    /// As for [`Self::put_bytes`].
+    ///
+    /// # Safety
+    /// As for [`Self::put_bytes`].
+    #[inline]
+    pub unsafe fn leave_bytes(&self, target: &Target, at: u64, from: *const u8, length: usize) -> Result<Pending> {
+        if target.shift().is_none() && fault_events() == 0 {
+            target.check(at, length as u64)?;
+            // SAFETY: the caller's promise.
+            if unsafe { mailbox::leave_put(target, at, from, length) }? {
+                return Ok(Pending::DONE);
+            }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.put_bytes(target, at, from, length) }
+    }
+
     /// Copy `length` bytes from offset `at` of the target. As [`Self::put_bytes`] otherwise.
     ///
     /// # Errors
@@ -172,6 +193,14 @@ impl Flow {
     /// What is started to a target from now on comes after what was started to the same target before. Does not block.
     #[inline]
     pub fn order(&self) {
+        fence(Ordering::Release);
+    }
+
+    /// Who [acquires](Ordering::Acquire) what is stored from now on sees everything that was started before. As [`Self::flush_all`] for those
+    /// who are told so by a store of ours, and cheaper. Does not block.
+    #[inline]
+    pub fn publish(&self) {
+        self.stored.store(false, Ordering::Relaxed);
         fence(Ordering::Release);
     }
 

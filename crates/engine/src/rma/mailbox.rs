@@ -406,7 +406,65 @@ pub(super) unsafe fn ask(
     end.into_result(target)
 }
 
+/// Leave a target a put of `length` bytes at `at`: it has done it when it has [finished](finish_left) what was left to it, and who leaves it sees
+/// to it that it does, before anybody needs the data. False: nothing was done.
+///
+/// # Safety
+/// `from` must be readable for as many bytes.
+pub(super) unsafe fn leave_put(target: &Target, at: u64, from: *const u8, length: usize) -> Result<bool> {
+    if !is_short(length) {
+        return Ok(false);
+    }
+    let Some(boxes) = target.mailboxes() else {
+        return Ok(false);
+    };
+    let home = home()?;
+    let Some((index, turn)) = boxes.claim_soon(home) else {
+        return Ok(false);
+    };
+    let question = Asked::plain(What::Put).question(target, at, length, length);
+    // SAFETY: the caller's promise; the box is ours, and has the room.
+    unsafe {
+        boxes.boxes[index].question().cast::<Question>().write(question);
+        super::flow::copy_short(from, boxes.operands(index, length), length);
+    }
+    boxes.boxes[index].leave(turn);
+    Ok(true)
+}
+
+/// Do what others have left to this process, as far as they have told of it. Any thread may, inside the engine or not.
+pub fn finish_left() {
+    let Some(own) = OWN.get() else { return };
+    own.serve();
+    for place in &own.boxes {
+        let mut looks = 0_u32;
+        while place.is_left() {
+            // Another thread is at it, or somebody has left more.
+            own.serve();
+            looks += 1;
+            match looks % 64 {
+                0 => cpu::yield_now(),
+                _ => std::hint::spin_loop(),
+            }
+        }
+    }
+}
+
 impl Mailboxes {
+    /// A box for this process, for which it waits where the target is at it.
+    #[inline]
+    fn claim_soon(&self, home: &Home) -> Option<(usize, Turn)> {
+        for _ in 0..LOOKS {
+            let found = self.claim(home);
+            if found.is_some() || !self.is_attended() {
+                return found;
+            }
+            serve();
+            std::hint::spin_loop();
+        }
+        None
+    }
+
     /// The target does not attend. If it sleeps inside the library, and was missed some times, have it look for a while. True: ask it
     /// nevertheless.
     fn miss(&self, target: &Target) -> bool {

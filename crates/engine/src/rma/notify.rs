@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use isthmus_shm::doorbell;
 
-use super::{Flow, Target, home};
+use super::attending::Attending;
+use super::{Flow, Target, home, mailbox};
+use crate::membership::boot;
 use crate::types::Peer;
 use crate::{Error, Result, Watch, counters, wait_until};
 
@@ -52,6 +54,29 @@ pub fn wake(peer: Peer) -> Result<()> {
 #[inline]
 pub fn published() {
     doorbell::order(home().is_ok_and(|home| home.fence_needed));
+}
+
+/// Looks before a wait begins as all waits do: about what two processes that do the same differ by.
+const LOOKS: u32 = 200;
+
+/// Has `ready` come, or does it within a microsecond or two? For what others write to shared memory in the same step of a program, and before
+/// a wait that makes progress: meanwhile only what is asked of this process's memory is done. Does not wait where CPUs are shared.
+#[inline]
+pub fn look_briefly(mut ready: impl FnMut() -> bool) -> bool {
+    if ready() {
+        return true;
+    }
+    if boot::is_oversubscribed() {
+        return false;
+    }
+    let _attending = Attending::begin();
+    (0..LOOKS).any(|look| {
+        if look % 8 == 0 {
+            mailbox::serve();
+        }
+        std::hint::spin_loop();
+        ready()
+    })
 }
 
 /// Wait until a counter of this process, which others raise by [`notify`], is at least that high: what it is then. Blocks, and makes

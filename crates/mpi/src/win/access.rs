@@ -101,18 +101,59 @@ fn transfer(local: Local<'_>, remote: Remote<'_>, win: &Win, way: Way) -> Result
     )?;
     win.at(target, remote.disp, remote.datatype, remote.count, |target, at| {
         if local.datatype.is_contiguous() && remote.datatype.is_contiguous() {
-            let length = bytes as usize;
             // SAFETY: the user gives the buffer, of as many bytes; the other one is checked against the window.
-            unsafe {
-                match way {
-                    Way::Put => win.flow.put_bytes(target, at, local.buffer, length)?,
-                    Way::Get => win.flow.get_bytes(target, at, local.buffer.cast_mut(), length)?,
-                };
-            }
-            return Ok(());
+            return unsafe { copy(local.buffer, target, at, bytes as usize, win, way) };
         }
         scattered(local, remote, target, at, win, way)
     })
+}
+
+/// # Safety
+/// So many bytes must be readable at `buffer`, or for a get writable.
+#[inline]
+unsafe fn copy(buffer: *const u8, target: &Target, at: u64, length: usize, win: &Win, way: Way) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match way {
+            // Nobody may look before the target's MPI_Win_wait.
+            Way::Put if win.epochs.mode() == Mode::Start => return leave(buffer, target, at, length, win),
+            Way::Put => win.flow.put_bytes(target, at, buffer, length)?,
+            Way::Get => win.flow.get_bytes(target, at, buffer.cast_mut(), length)?,
+        };
+    }
+    Ok(())
+}
+
+/// # Safety
+/// As for [`copy`].
+#[inline(never)]
+unsafe fn leave(buffer: *const u8, target: &Target, at: u64, length: usize, win: &Win) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { win.flow.leave_bytes(target, at, buffer, length)? };
+    Ok(())
+}
+
+/// Elements of the same contiguous datatype at both sides, the most frequent case. False: nothing was done, and what is wrong is found out
+/// elsewhere.
+///
+/// # Safety
+/// As for [`put`], or [`get`].
+#[inline]
+unsafe fn alike(local: Local<'_>, remote: Remote<'_>, win: &Win, way: Way) -> Result<bool> {
+    if local.count != remote.count || !std::ptr::eq(local.datatype, remote.datatype) || !local.datatype.is_contiguous()
+    {
+        return Ok(false);
+    }
+    let length = local.datatype.bytes(local.count)?;
+    if length <= 0 {
+        return Ok(false);
+    }
+    let Some((place, at)) = win.plain_place(remote.rank, remote.disp)? else {
+        return Ok(false);
+    };
+    // SAFETY: the caller's promise.
+    unsafe { copy(local.buffer, &place.target, at, length as usize, win, way)? };
+    Ok(true)
 }
 
 #[cold]
@@ -153,6 +194,10 @@ pub unsafe fn put(
         count: target_count,
         datatype: target_datatype,
     };
+    // SAFETY: the caller's promise.
+    if unsafe { alike(local, remote, win, Way::Put)? } {
+        return Ok(());
+    }
     transfer(local, remote, win, Way::Put)
 }
 
@@ -179,6 +224,10 @@ pub unsafe fn get(
         count: target_count,
         datatype: target_datatype,
     };
+    // SAFETY: the caller's promise.
+    if unsafe { alike(local, remote, win, Way::Get)? } {
+        return Ok(());
+    }
     transfer(local, remote, win, Way::Get)
 }
 

@@ -5,10 +5,10 @@
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
+use super::Win;
 use super::access::{Local, Remote, bytes, over};
 use super::operation::{check_predefined_op, combine, combine_of_row, instruction, is_row, with_elements};
 use super::record::Access;
-use super::{Flavor, Win};
 use crate::constants::PROC_NULL;
 use crate::datatype::{Datatype, Family};
 use crate::error::{Error, Result};
@@ -49,18 +49,10 @@ unsafe fn element(
     op: &Op,
     win: &Win,
 ) -> Result<bool> {
-    if win.is_checked || win.flavor == Flavor::Dynamic || target_disp < 0 {
-        return Ok(false);
-    }
-    let Ok(target) = usize::try_from(target_rank) else {
+    let Some(instruction) = instruction(op, datatype) else {
         return Ok(false);
     };
-    let Some(instruction) = instruction(op, datatype).filter(|_| target < win.size) else {
-        return Ok(false);
-    };
-    win.admit(target)?;
-    let place = win.place(target)?;
-    let Some(at) = (target_disp as u64).checked_mul(place.unit as u64) else {
+    let Some((place, at)) = win.plain_place(target_rank, target_disp)? else {
         return Ok(false);
     };
     // SAFETY: the caller's promise.
@@ -83,18 +75,10 @@ unsafe fn row(
     op: &Op,
     win: &Win,
 ) -> Result<bool> {
-    if win.is_checked || win.flavor == Flavor::Dynamic || target_disp < 0 || count <= 0 {
-        return Ok(false);
-    }
-    let Ok(target) = usize::try_from(target_rank) else {
+    let Some(combine) = combine_of_row(op, datatype).filter(|_| count > 0) else {
         return Ok(false);
     };
-    let Some(combine) = combine_of_row(op, datatype).filter(|_| target < win.size) else {
-        return Ok(false);
-    };
-    win.admit(target)?;
-    let place = win.place(target)?;
-    let Some(at) = (target_disp as u64).checked_mul(place.unit as u64) else {
+    let Some((place, at)) = win.plain_place(target_rank, target_disp)? else {
         return Ok(false);
     };
     // SAFETY: the caller's promise; the target's elements are checked against the window.

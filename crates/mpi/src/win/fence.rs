@@ -28,7 +28,7 @@ pub fn win_fence(assert: i32, win: &Win) -> Result<()> {
         ));
     }
     check::fence(win, assert)?;
-    win.flow.flush_all()?;
+    win.flow.publish();
     win.meet(Meeting::Fence(assert))?;
     if win.is_checked {
         win.forget_others();
@@ -66,24 +66,23 @@ impl Win {
         check::announce(self, turn, meeting);
         // SYNC: window-fence
         own.store(turn, Ordering::Release);
-        // Of those who come last, each sees all others, or is seen.
-        fence(Ordering::SeqCst);
         if let Some(away) = &self.away {
+            // Who leads the node sees us, or is seen asleep.
+            fence(Ordering::SeqCst);
             self.meet_nodes(away, turn)?;
             return check::compare(self, turn);
         }
         let mut next = 0;
-        if self.has_come(turn, &mut next) {
-            rma::published();
-            (0..self.size).for_each(|member| self.wake(member));
-            return check::compare(self, turn);
+        if !rma::look_briefly(|| self.has_come(turn, &mut next)) {
+            wait_until(|inside| match self.has_come(turn, &mut next) {
+                true => Some(Ok(())),
+                false => self.check_whole(inside).err().map(Err),
+            })??;
         }
-        wait_until(|inside| {
-            if self.has_come(turn, &mut next) {
-                return Some(check::compare(self, turn));
-            }
-            self.check_whole(inside).err().map(Err)
-        })?
+        // Who sleeps has looked at our count after it was seen to sleep, or is woken; so nobody fences between coming and looking.
+        rma::published();
+        (0..self.size).for_each(|member| self.wake(member));
+        check::compare(self, turn)
     }
 
     /// Wait until all members of all nodes have come here as often. The leader of each node waits for its node; the leaders meet by

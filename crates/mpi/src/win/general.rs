@@ -1,5 +1,8 @@
 //! General active target synchronisation (MPI-5.0 §12.5.2): post, start, complete, wait. Each pair of origin and target counts posts
 //! and completes, so that none is lost, however far one of the two is ahead.
+//!
+//! A short put to memory that its owner only can store to is left to the target (`rma/mailbox.rs`), which does it at the latest in the call that
+//! sees our complete: until then nobody may look at it, and what is counted is seen after what was left.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -7,7 +10,7 @@ use isthmus_engine::{Entered, enter, rma, wait_until};
 
 use super::Win;
 use super::epoch::{FREE, General, Mode, STARTED};
-use super::fence::check_assert;
+use super::fence::{check_assert, is_reached};
 use crate::constants::{MODE_NOCHECK, MODE_NOPUT, MODE_NOSTORE};
 use crate::error::Result;
 use crate::fail;
@@ -75,7 +78,7 @@ pub fn win_complete(win: &Win) -> Result<()> {
             win.label()
         ));
     }
-    win.flow.flush_all()?;
+    win.flow.publish();
     let targets = std::mem::take(&mut win.epochs.general().started);
     for &target in &targets {
         match win.part(target) {
@@ -94,6 +97,7 @@ pub fn win_complete(win: &Win) -> Result<()> {
 pub fn win_wait(win: &Win) -> Result<()> {
     let wanted = exposed(win, "MPI_Win_wait")?;
     win.await_all(&wanted, |origin| win.own.part.completes(win.plan, origin))?;
+    rma::finish_left();
     close(win, &wanted);
     win.forget_others();
     Ok(())
@@ -107,6 +111,7 @@ pub fn win_test(win: &Win) -> Result<bool> {
     let over = win.look(&mut inside, &wanted, |origin| win.own.part.completes(win.plan, origin))?;
     drop(inside);
     if over {
+        rma::finish_left();
         close(win, &wanted);
         win.forget_others();
     }
@@ -169,8 +174,7 @@ impl Win {
     ) -> Result<bool> {
         for &(member, until) in wanted {
             // SYNC: window-count
-            let have = count(member).load(Ordering::Acquire);
-            if (have.wrapping_sub(until) as i32) < 0 {
+            if !is_reached(count(member).load(Ordering::Acquire), until) {
                 if self.has_failed(inside, member) {
                     return Err(self.failed(member));
                 }
@@ -185,6 +189,14 @@ impl Win {
         wanted: &[(usize, u32)],
         count: impl Fn(usize) -> &'a AtomicU32 + Send + Sync,
     ) -> Result<()> {
+        let has_come = || {
+            wanted
+                .iter()
+                .all(|&(member, until)| is_reached(count(member).load(Ordering::Acquire), until))
+        };
+        if rma::look_briefly(has_come) {
+            return Ok(());
+        }
         wait_until(|inside| match self.look(inside, wanted, &count) {
             Ok(false) => None,
             Ok(true) => Some(Ok(())),

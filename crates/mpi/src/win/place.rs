@@ -50,6 +50,24 @@ impl Win {
         Ok(self.places.0[member].get_or_init(|| Box::new(place)))
     }
 
+    /// The memory of a target that may be accessed now, and the offset in it of `disp`, in a window that is neither dynamic nor checked.
+    /// `None`: it is another window, or what is wrong with the arguments is found out elsewhere.
+    ///
+    /// # Errors
+    /// No epoch lets us access the target.
+    #[inline]
+    pub(super) fn plain_place(&self, rank: i32, disp: i64) -> Result<Option<(&Place, u64)>> {
+        if self.is_checked || self.flavor == Flavor::Dynamic || disp < 0 {
+            return Ok(None);
+        }
+        let Some(target) = usize::try_from(rank).ok().filter(|target| *target < self.size) else {
+            return Ok(None);
+        };
+        self.admit(target)?;
+        let place = self.place(target)?;
+        Ok((disp as u64).checked_mul(place.unit as u64).map(|at| (place, at)))
+    }
+
     /// Do something with the region, and the offset in it, where `disp` of a member lies. In a dynamic window `count` elements must lie
     /// in memory that is attached.
     #[inline]
