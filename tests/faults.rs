@@ -365,27 +365,6 @@ fn everything_goes_wrong_now_and_then() -> Result<()> {
     Ok(())
 }
 
-/// What is announced though it could have gone at once ends as if it had, also where it cannot be read before its receive.
-#[test]
-fn what_could_have_gone_at_once_still_does() -> Result<()> {
-    let cases = [
-        "pull:EFAULT:after=30",
-        "pull:EFAULT:at=9000:after=100",
-        "pull:EPERM:after=200",
-        "push:EPERM",
-    ];
-    for fault in cases {
-        for ranks in ["-n 2", "-n 3"] {
-            Run::mpiexec(&format!("--set single_copy_max_cost=1000000 {ranks}"))
-                .arg(compile("wished_announced")?)
-                .env("ISTHMUS_FAULT", fault)
-                .limit(Duration::from_secs(60))
-                .succeed()?;
-        }
-    }
-    Ok(())
-}
-
 #[test]
 fn a_plan_that_makes_no_sense_is_said_so() -> Result<()> {
     let run = Run::mpiexec("-n 2")

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LONG = 1 << 20, GO = 3, DATA = 4, ROUNDS = 24, PATIENCE = 60 };
+enum { LONG = 4 << 20, GO = 3, DATA = 4, ROUNDS = 24, PATIENCE = 60 };
 
 /* What the two say to one another without MPI. */
 struct flags {

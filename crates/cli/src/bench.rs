@@ -12,6 +12,7 @@ use isthmus_os::{cpu, interrupt, topology};
 
 use crate::prefix::Prefix;
 
+pub mod bare_fabric;
 mod calls;
 mod catalogue;
 mod exchange;
@@ -30,6 +31,7 @@ mod process;
 mod quantity;
 mod record;
 mod report;
+mod rules;
 mod samples;
 mod series;
 mod shmem;
@@ -198,6 +200,8 @@ enum What {
     },
     /// Barrier, all-reduce, all-to-all, and a message from everyone to everyone, on 2 to 256 ranks
     Growth(Ranks),
+    /// What each rule about where bytes go is worth: everything with all of them, and with one left out after the other
+    Rules(Ranks),
     /// Launch, initialise and finalize 4 ranks
     Launch,
     /// CPU time of a rank that is blocked in MPI_Recv for 4 seconds, and how long it takes to wake
@@ -209,7 +213,7 @@ enum What {
     /// Windows: puts, gets, accumulates, sections, a target that computes, contended elements, synchronisation; ARMCI beside them
     Rma(Sizes),
     /// Between two nodes, which are network namespaces of this machine (as root): half round trip, bandwidth, collectives, start, memory,
-    /// beside a bare TCP socket
+    /// beside a bare loop on libfabric and on a TCP socket
     Network(Sizes),
     /// Large messages by each mechanism, beside a bare loop of its system calls, and what is chosen, and tuned (ISTHMUS_TUNING=FILE)
     Mechanisms(Sizes),
@@ -242,6 +246,7 @@ impl What {
                 ranks,
                 sizes,
             } => return catalogue::collectives(*nonblocking, &ranks.ranks, of, &sizes.sizes),
+            What::Rules(ranks) => return rules::rules(&ranks.ranks),
             What::Growth(ranks) => return calls::growth(&ranks.ranks),
             What::Pingpong { real, sizes } => catalogue::pingpong(*real, &sizes.sizes),
             What::Bandwidth(sizes) => catalogue::bandwidth(false, &sizes.sizes),

@@ -152,9 +152,7 @@ pub fn protocols() -> ExitCode {
     println!(
         "What is found faster each pair finds out by size, by trying it now and then. With more ranks than CPUs nobody helps, and"
     );
-    println!(
-        "messages go at once up to half of a ring; with at most three to two CPUs, and cheap copies, those of 32K and less."
-    );
+    println!("messages go at once up to half of a ring.");
     match tunables::MECHANISM.get() {
         Some(named) => println!("ISTHMUS_MECHANISM={named}: large messages take it where they can."),
         None => println!("ISTHMUS_MECHANISM forces one; cma_read, cma_write and cma_both say which side copies."),

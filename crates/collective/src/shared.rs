@@ -31,6 +31,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use isthmus_engine::rules::Rule;
 use isthmus_engine::{Board, LONGEST, Step, enter, fault_events, is_oversubscribed, wait_until};
 
 use founding::Founding;
@@ -268,7 +269,8 @@ impl<'a> Access<'a> {
     /// the caches: what is shown would be driven out of them by it (docs/decisions/0025).
     pub fn announce_taking(&self, bytes: usize) {
         let all = (bytes as u64).saturating_mul(self.board.members() as u64);
-        self.floods.set(isthmus_engine::passes_caches(all / 2));
+        self.floods
+            .set(Rule::Floods.holds() && isthmus_engine::passes_caches(all / 2));
     }
 
     /// The next step of the call. All ranks take the same steps.

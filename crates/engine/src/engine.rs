@@ -25,6 +25,7 @@ use crate::memory::arena;
 use crate::ops::Ops;
 use crate::protocol::transfers::Transfers;
 use crate::rma::{self, Asked, Serving};
+use crate::rules::Rule;
 use crate::tunables::{self, Origin};
 use crate::types::ContextId;
 
@@ -159,7 +160,8 @@ impl Engine {
     /// Where ranks take turns: has the one that will probably be heard next got a CPU, as far as it knows itself? Not asked where some
     /// have one to themselves: those have theirs always, and wait for the ones that share (docs/decisions/0030).
     pub fn is_awaited_at_work(&self) -> bool {
-        self.awaited != self.me && !boot::is_partly_oversubscribed() && self.segment.slot(self.awaited).is_at_work()
+        let looks = Rule::AtWork.holds() && !(boot::is_partly_oversubscribed() && Rule::FewLooks.holds());
+        self.awaited != self.me && looks && self.segment.slot(self.awaited).is_at_work()
     }
 
     /// Rounds of progress in a row that moved nothing, roughly: it wraps.

@@ -22,6 +22,7 @@ mod ops;
 mod progress;
 mod protocol;
 pub mod rma;
+pub mod rules;
 pub mod tunables;
 mod types;
 pub mod warning;

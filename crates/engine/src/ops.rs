@@ -232,13 +232,6 @@ impl Ops {
     }
 }
 
-impl OpId {
-    /// One that no operation has; a few thousand of them differ.
-    pub(crate) fn of_none(number: u32) -> Self {
-        Self(number << INDEX_BITS)
-    }
-}
-
 #[inline]
 fn index_of(id: OpId) -> u32 {
     (id.0 & INDEX_MASK).wrapping_sub(1)

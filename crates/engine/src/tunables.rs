@@ -228,6 +228,7 @@ texts! {
     GA_GHOSTS = "ga_ghosts", "How Global Arrays fill margins: direct (each piece from its owner), shift (dimension by dimension) or auto (what is faster in the first updates; if not set).";
     GA_LINEAR = "ga_linear", "What solves Global Arrays' equations and eigenproblems: scalapack (all processes), lapack (the first one) or auto (scalapack for 256 rows and more, where it is there; if not set).";
     COLLECTIVES = "collectives", "Algorithms to use, the same on all ranks, as allreduce:ring,bcast@64K-:binomial, or @FILE with such rules (isthmus info --collectives).";
+    WITHOUT = "without", "Rules about where bytes go to leave out, to measure what they are worth, as cells,pieces (isthmus bench rules has all); never better, except by accident.";
     FAULT = "fault", "What is to go wrong, for tests: rules such as push:EPERM, cma.pull:EFAULT:after=7 or memory:ENOMEM:after=9 (isthmus_transfer::fault).";
 }
 
@@ -257,7 +258,7 @@ macro_rules! table {
 }
 
 table! {
-    EAGER_LIMIT = "eager_limit", 128 << 10, "bytes", "Messages up to this size travel through the ring, or are announced if their receiver finds that better; longer ones by rendezvous. Neither this nor mechanism set, and more ranks than CPUs: half of a ring, if that is more; with at most three to two CPUs, and cheap single copies, those beyond 32 KiB are announced.";
+    EAGER_LIMIT = "eager_limit", 128 << 10, "bytes", "Messages up to this size go at once, through the ring; longer ones by rendezvous. Neither this nor mechanism set, and more ranks than CPUs: half of a ring, if that is more.";
     SPIN_US = "spin_us", 0, "us", "How long a rank with a CPU of its own spins before it yields and sleeps; 0: twice what a wake takes here.";
     YIELD_US = "yield_us", 1000, "us", "How long a waiting rank yields its CPU before it sleeps, for each rank on that CPU.";
     CMA = "cma", 1, "0/1", "Use process_vm_readv where a probe shows that it works and transfers show that it is faster.";
@@ -271,6 +272,8 @@ table! {
     NETWORK_EAGER = "network_eager", 64 << 10, "bytes", "Messages to other nodes beyond this size are announced, and read by their receiver out of the sender's memory where the provider can do that; 16K at least.";
     NETWORK_PIECE = "network_piece", 128 << 10, "bytes", "Longest piece of a message that is read from another node at a time.";
     NETWORK_FLIGHT = "network_flight", 256 << 10, "bytes", "So much may be under way of what is read from one peer on another node, or one piece.";
+    NETWORK_RMA = "network_rma", 16 << 10, "bytes", "Contiguous puts and gets of so much or more on windows of other nodes go by the provider's RMA, where it has some; 0: none.";
+    FAN_OUT = "fan_out", 32, "nodes", "With more nodes than this mpiexec starts so many branches, each of which does so for its own group of nodes.";
     PROGRESS_THREAD = "progress_thread", 1, "0/1", "A thread serves windows whose ranks are on several nodes while the program computes; 0: only calls do.";
     PEER_SILENCE_US = "peer_silence_us", 10, "us", "Silence of a peer after which a large message is copied without it, at most; from 2 us on, more for longer messages.";
     RING = "ring", 0, "bytes", "Data of the ring that a streaming pair leases, rounded up to a power of two from 4K to 4M; 0: twice the second-level cache, half of it where the last one is far and each rank has a CPU.";

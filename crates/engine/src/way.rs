@@ -4,6 +4,7 @@ use isthmus_transfer::copy::{self, Copying};
 use isthmus_transfer::stream::{KINDS, Kind};
 
 use crate::membership::boot;
+use crate::rules::Rule;
 
 /// How the bytes of a message get here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +60,7 @@ pub fn ring_ways() -> impl Iterator<Item = Way> + Clone {
     let oversubscribed = boot::is_oversubscribed();
     let others = others
         .into_iter()
-        .filter(move |&way| !oversubscribed && way != usual && way.is_sensible());
+        .filter(move |&way| !oversubscribed && Rule::Instructions.holds() && way != usual && way.is_sensible());
     std::iter::once(usual).chain(others).map(Way::Ring)
 }
 

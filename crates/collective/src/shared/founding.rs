@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use isthmus_engine::rules::Rule;
 use isthmus_engine::{Board, Entered, Mode, OpId, Outcome, Peer, Posting, single_copies_pay};
 
 use crate::error::{Error, Result};
@@ -174,7 +175,12 @@ impl Founding {
             let me = team.rank() as usize;
             let mut others = self.members.iter().filter(|member| **member != me);
             let reach_all = others.all(|member| peer(team, *member).is_some_and(|peer| inside.can_read(peer)));
-            word |= if reach_all { REACH } else { 0 } | if reach_all && single_copies_pay() { PAY } else { 0 };
+            word |= if reach_all { REACH } else { 0 }
+                | if reach_all && single_copies_pay() && Rule::Lent.holds() {
+                    PAY
+                } else {
+                    0
+                };
         }
         self.word.store(word, Ordering::Relaxed);
         self.told = 1;

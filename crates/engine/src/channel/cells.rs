@@ -19,6 +19,7 @@ use isthmus_shm::{Offset, Segment};
 
 use crate::counters;
 use crate::memory::arena::Arena;
+use crate::rules::Rule;
 
 /// The shortest message that travels in one. Below, the lines of a ring that it takes are fewer than a cell's and the record's
 /// that names it.
@@ -129,7 +130,7 @@ impl Cells {
     /// Is it time to make one, if the peer answers?
     #[inline]
     pub fn are_wanted(&self) -> bool {
-        self.missed > ANSWERS
+        self.missed > ANSWERS && Rule::Cells.holds()
     }
 
     /// Make one, if this process may and the peer, from which so many longer messages came, answers. What cannot be had now

@@ -111,11 +111,6 @@ impl Inbound {
         self.tell(wishes::with_wish(self.wishes, length, copying));
     }
 
-    /// Messages of `length` bytes are to be announced from now on, or to go at once.
-    pub fn wish_announced(&mut self, length: u64, announced: bool) {
-        self.tell(wishes::with_announced(self.wishes, length, announced));
-    }
-
     fn tell(&mut self, wishes: u32) {
         if wishes != self.wishes {
             self.wishes = wishes;

@@ -18,7 +18,6 @@ use crate::channel::cells::Cells;
 use crate::channel::network;
 use crate::channel::orders::Orders;
 use crate::channel::record::{CallFailed, Data, Envelope, Fixed, FullLine};
-use crate::channel::wishes;
 use crate::membership::failed_calls;
 use crate::memory::arena::Arena;
 use crate::memory::buffer::Buffer;
@@ -56,8 +55,6 @@ pub struct Outbound {
     /// What the receiver wished when last seen, and longer messages since.
     wishes: u32,
     unmeasured: u32,
-    /// The peer has asked for an announced message through the ring: it may not be able to read ours.
-    pub has_asked: bool,
     /// Pieces of longer messages that found room. Wraps.
     pieces: u32,
     /// What of ours is under way, and where it may go.
@@ -92,7 +89,6 @@ impl Outbound {
             limit: usize::MAX,
             wishes: 0,
             unmeasured: 0,
-            has_asked: false,
             pieces: 0,
             orders: Orders::default(),
             cells: Cells::default(),
@@ -114,7 +110,6 @@ impl Outbound {
             limit: network::LONGEST,
             wishes: 0,
             unmeasured: 0,
-            has_asked: false,
             pieces: 0,
             orders: Orders::default(),
             cells: Cells::never(),
@@ -140,12 +135,6 @@ impl Outbound {
     #[inline]
     pub fn announce_only(&self) -> bool {
         self.ring.announce_only()
-    }
-
-    /// Does the receiver wish this message, which could go at once, to be announced? One that is packed is not worth it.
-    #[inline]
-    pub fn is_to_be_announced(&self, message: Message) -> bool {
-        wishes::is_wished_announced(self.ring.wishes(), message.length as u64) && message.buffer.row().is_some()
     }
 
     /// Pieces of longer messages that the peer has made room for so far. Wraps.

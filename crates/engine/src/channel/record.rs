@@ -6,7 +6,6 @@
 use isthmus_shm::ring::Header;
 use isthmus_transfer::copy::{Copying, copy};
 
-use crate::channel::wishes;
 use crate::memory::buffer::Buffer;
 use crate::memory::payload::Payload;
 use crate::memory::staging::copy_from_others;
@@ -168,25 +167,16 @@ pub struct ReadyToSend {
     /// The sender's operation, to be named in the answer.
     pub send_op: u32,
     /// If it lies here and there (its address is 0): where the sender can push it, see [`crate::protocol::access::Pushable`]. And
-    /// [`Self::COULD_GO`], [`Self::BESIDE`], [`Self::READABLE`].
+    /// [`Self::BESIDE`], [`Self::READABLE`].
     pub flags: u32,
 }
 
 impl ReadyToSend {
-    /// A flag: it could have gone at once, and is announced since that is better. So the receiver fetches it also before it has
-    /// a receive for it: who sends such a message relies on that no more is needed than that its receiver is there.
-    pub const COULD_GO: u32 = 1 << 31;
-
     /// A flag: all of it lies beside the descriptor, too.
     pub const BESIDE: u32 = 1 << 30;
 
     /// A flag, between nodes: the network reads it out of the sender's memory, by the key in `place`.
     pub const READABLE: u32 = 1 << 29;
-
-    /// Is it such a message, as far as its length goes, too?
-    pub fn could_go(&self) -> bool {
-        self.flags & Self::COULD_GO != 0 && wishes::compared(self.total).is_some()
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

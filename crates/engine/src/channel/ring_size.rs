@@ -3,6 +3,7 @@
 use isthmus_os::topology::{self, Cache};
 
 use crate::membership::boot::{is_oversubscribed, known_cpus};
+use crate::rules::Rule;
 
 /// The largest last cache that is taken to be near: as much as eight cores of a Zen have with stacked memory. On Emerald Rapids 300 MiB
 /// are spread over a mesh.
@@ -13,7 +14,7 @@ pub fn suitable(ranks: u32) -> u64 {
     let caches = topology::own_caches();
     let second = caches.iter().find(|cache| cache.level == 2);
     match caches.last() {
-        Some(last) if is_oversubscribed() => {
+        Some(last) if is_oversubscribed() && Rule::SharedStaging.holds() => {
             let cpus = known_cpus().unwrap_or(1);
             oversubscribed_share(by_second(second, false), last.bytes, ranks, cpus)
         }

@@ -91,11 +91,6 @@ impl Engine {
                 let (first, _) = body.split::<EagerFirst>()?;
                 (first.envelope.tag, first.total)
             }
-            Handler::ReadyToSend => {
-                let (record, _) = body.split::<ReadyToSend>()?;
-                let kept = if self.keeps(record) { record.total } else { 0 };
-                (record.envelope.tag, kept)
-            }
             _ => return None,
         };
         let key = Key {

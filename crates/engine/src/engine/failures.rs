@@ -114,14 +114,13 @@ impl Engine {
             Some(Incoming::Unexpected(entry)) => Some(entry),
             _ => None,
         };
-        let streams = self.matching.end_streams(peer);
         self.remove_all_unexpected(|entry, key, early| {
-            let is_part = unfinished == Some(entry) || streams.contains(&Incoming::Unexpected(entry));
+            let is_part = unfinished == Some(entry);
             key.from == peer && (matches!(early, Unexpected::Announced(_)) || is_part)
         });
         for (at, key, early) in self.matching.all_taken() {
             let here = Incoming::Taken(at);
-            let part = incoming == Some(here) || streams.contains(&here) || matches!(early, Unexpected::Taken(_));
+            let part = incoming == Some(here) || matches!(early, Unexpected::Taken(_));
             if key.from == peer && part {
                 *early = Unexpected::Lost { source: early.source() };
             }

@@ -51,6 +51,5 @@ impl Engine {
         {
             inbound.incoming = Some(to);
         }
-        self.matching.redirect_streams(peer, from, to);
     }
 }

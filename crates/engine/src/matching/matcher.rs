@@ -1,10 +1,9 @@
 //! The queues of one process: posted receives, unexpected messages, messages taken by matched probes.
 
-use crate::channel::inbound::Incoming;
 use crate::matching::queues::{Key, Pattern, PostedQueue, UnexpectedQueue};
-use crate::matching::unexpected::{Unexpected, UnexpectedStream};
+use crate::matching::unexpected::Unexpected;
 use crate::ops::Ops;
-use crate::types::{ContextId, MessageId, OpId};
+use crate::types::{ContextId, MessageId};
 
 /// Everything that waits for its counterpart.
 #[derive(Debug)]
@@ -13,9 +12,6 @@ pub(crate) struct Matching {
     unexpected: UnexpectedQueue<Unexpected>,
     /// Messages taken by matched probes.
     taken: Vec<Option<(Key, Unexpected)>>,
-    /// Unexpected messages that stream, and how many there were.
-    streams: Vec<UnexpectedStream>,
-    streamed: u32,
     /// Unexpected payload kept here, and at most, in bytes.
     kept: u64,
     limit: u64,
@@ -34,8 +30,6 @@ impl Matching {
             posted: PostedQueue::default(),
             unexpected: UnexpectedQueue::default(),
             taken: Vec::new(),
-            streams: Vec::new(),
-            streamed: 0,
             kept: 0,
             limit,
             announce_only: false,
@@ -166,48 +160,6 @@ impl Matching {
         let taken = (0..).zip(&mut self.taken);
         taken.filter_map(|(at, taken)| taken.as_mut().map(|(key, message)| (at, *key, message)))
     }
-
-    /// The bytes of the unexpected message `entry` are going to stream; what the sender is to call it.
-    pub fn expect_stream(&mut self, peer: u32, entry: u32) -> u32 {
-        self.streamed = self.streamed.wrapping_add(1);
-        let id = OpId::of_none(self.streamed).0;
-        self.streams.push(UnexpectedStream {
-            peer,
-            id,
-            target: Incoming::Unexpected(entry),
-        });
-        id
-    }
-
-    /// Where the piece belongs that the sender sends for `id`, if it is one of these.
-    pub fn find_stream(&self, peer: u32, id: u32) -> Option<Incoming> {
-        let mut streams = self.streams.iter();
-        let stream = streams.find(|stream| stream.peer == peer && stream.id == id);
-        stream.map(|stream| stream.target)
-    }
-
-    /// That was the last piece.
-    pub fn end_stream(&mut self, peer: u32, id: u32) {
-        let ended = |stream: &UnexpectedStream| stream.peer == peer && stream.id == id;
-        if let Some(at) = self.streams.iter().position(ended) {
-            self.streams.remove(at);
-        }
-    }
-
-    /// The peer has died. Where its streams went.
-    pub fn end_streams(&mut self, peer: u32) -> Vec<Incoming> {
-        let theirs = self.streams.extract_if(.., |stream| stream.peer == peer);
-        theirs.map(|stream| stream.target).collect()
-    }
-
-    /// If pieces of a message from `peer` stream to `from`, let them go to `to`.
-    pub fn redirect_streams(&mut self, peer: u32, from: Incoming, to: Incoming) {
-        for stream in &mut self.streams {
-            if stream.peer == peer && stream.target == from {
-                stream.target = to;
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -258,18 +210,5 @@ mod tests {
         assert!(matching.has_no_unexpected() && matching.find_unexpected(ANY).is_none());
         assert!(matching.remove_taken(id).is_some() && matching.remove_taken(id).is_none());
         assert_eq!(matching.keep_taken(key, message(0)), id, "its place is free again");
-    }
-
-    #[test]
-    fn streams_follow_their_message_and_end_with_their_peer() {
-        let mut matching = Matching::new(3000);
-        let entry = matching.keep(KEY, message(10));
-        let id = matching.expect_stream(3, entry);
-        assert_eq!(matching.find_stream(3, id), Some(Incoming::Unexpected(entry)));
-        assert_eq!(matching.find_stream(2, id), None, "another peer cannot name it");
-        matching.redirect_streams(3, Incoming::Unexpected(entry), Incoming::Receive(7));
-        assert_eq!(matching.find_stream(3, id), Some(Incoming::Receive(7)));
-        assert_eq!(matching.end_streams(3), [Incoming::Receive(7)]);
-        assert_eq!(matching.find_stream(3, id), None);
     }
 }

@@ -1,6 +1,5 @@
 //! Messages that came before their receives, and how much of them is kept.
 
-use crate::channel::inbound::Incoming;
 use crate::channel::record::ReadyToSend;
 use crate::memory::payload::Payload;
 
@@ -37,13 +36,4 @@ impl Unexpected {
             Self::Announced(record) | Self::Taken(record) => record.envelope.source,
         }
     }
-}
-
-/// An unexpected message whose bytes stream, since they could not be fetched.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct UnexpectedStream {
-    pub peer: u32,
-    /// What its sender calls it: the number of no operation.
-    pub id: u32,
-    pub target: Incoming,
 }

@@ -101,7 +101,7 @@ impl Engine {
             tag,
         };
         let is_pushable = mechanism::may_push(Way::SingleCopy) || mechanism::may_push(Way::Mapped);
-        let goes_at_once = length <= self.transfers.eager_limit && length < self.transfers.announced_from;
+        let goes_at_once = length <= self.transfers.eager_limit;
         let is_remote = self.channels.is_remote(peer);
         if goes_at_once || peer == self.me || is_remote || own.is_some() || !is_pushable {
             return;

@@ -1,9 +1,8 @@
 //! The choice of a protocol: what is probed, what is measured on transfers that were made, and what follows from it.
 //!
 //! [`facts`] is what the choice depends on, gathered once; [`protocols`] is the list of protocols, each with when it applies and what it
-//! costs; [`select`] and [`comparison`] measure online which of those that are open is fastest; [`remote`] prices single copies.
+//! costs; [`select`] measures online which of those that are open is fastest; [`remote`] prices single copies.
 
-pub(crate) mod comparison;
 pub mod facts;
 pub mod protocols;
 pub(crate) mod remote;

@@ -6,12 +6,10 @@ use isthmus_transfer::copy::Copying;
 
 use crate::channel::inbound::Incoming;
 use crate::channel::record::{Body, Data, EagerFirst, Envelope};
-use crate::channel::wishes;
 use crate::engine::Engine;
 use crate::fault;
 use crate::matching::queues::Key;
 use crate::matching::unexpected::Unexpected;
-use crate::membership::boot;
 use crate::memory::payload::Payload;
 use crate::ops::Stage;
 use crate::protocol::choice::select;
@@ -54,31 +52,8 @@ impl Engine {
         }
     }
 
-    /// A message of so many bytes begins to come, announced though it could have gone at once, or at once: which is better for
-    /// its like?
-    #[inline]
-    pub(crate) fn compare(&mut self, peer: u32, total: u64, announced: bool) {
-        if let Some(class) = wishes::compared(total) {
-            self.compare_in(class, peer, total, announced);
-        }
-    }
-
-    #[cold]
-    fn compare_in(&mut self, class: usize, peer: u32, total: u64, announced: bool) {
-        let mut comparison = self.learned(peer).comparisons[class];
-        let wish = comparison.note(announced, clock::ticks(), || {
-            // It must be possible to answer.
-            !boot::is_oversubscribed() && self.outbound(peer).is_ok() && self.single_copies_pay_with(peer)
-        });
-        self.learned(peer).comparisons[class] = comparison;
-        if let (Some(wish), Some(inbound)) = (wish, self.channels.inbound_mut(peer)) {
-            inbound.wish_announced(total, wish);
-        }
-    }
-
     /// The beginning of a longer message.
     pub fn on_eager_first(&mut self, peer: u32, context: ContextId, first: EagerFirst, payload: Body) {
-        self.compare(peer, first.total, false);
         let key = Key {
             context,
             from: peer,
@@ -183,11 +158,6 @@ impl Engine {
     /// A piece of a streamed message.
     pub fn on_data(&mut self, peer: u32, data: Data, payload: Body) {
         let Some(op) = self.ops.find(crate::types::OpId(data.receive_op)) else {
-            if let Some(target) = self.matching.find_stream(peer, data.receive_op)
-                && self.add(target, payload).unwrap_or(true)
-            {
-                self.matching.end_stream(peer, data.receive_op);
-            }
             return;
         };
         if self.ops[op].to != peer {

@@ -35,15 +35,13 @@ use crate::engine::Engine;
 use crate::matching::queues::Key;
 use crate::matching::unexpected::Unexpected;
 use crate::memory::arena;
-use crate::memory::buffer::Buffer;
-use crate::memory::payload::Payload;
 use crate::ops::Stage;
 use crate::protocol::access::{Access, Pushable};
 use crate::protocol::advertise::{PUSHED_FROM, Silence};
 use crate::protocol::choice::select::Measurements;
 use crate::protocol::choice::tuning;
 use crate::protocol::mechanism;
-use crate::protocol::single_copy::SHARED_FROM;
+use crate::rules::Rule;
 use crate::types::{ContextId, OpId};
 use crate::way;
 use crate::way::{Effort, Way};
@@ -86,12 +84,9 @@ impl Engine {
         if let Some(descriptor) = self.descriptor(record.descriptor) {
             descriptor.expect_to_write();
         }
-        if record.could_go() {
-            self.compare(peer, record.total, true);
-        }
         // The offer is taken only for a receive that is there: a withdrawn message must not consume one.
         let Some(op) = self.matching.find_posted(&self.ops, key) else {
-            self.keep_announced(peer, key, record);
+            self.keep(key, Unexpected::Announced(record));
             return;
         };
         if let Some(claimant) = self.withdraw_advert(op) {
@@ -100,98 +95,8 @@ impl Engine {
         }
         if self.take_offer(peer, record) {
             self.matching.remove_posted(&mut self.ops, op);
-            if !self.fetch_at_once(op, peer, key.tag, record) {
-                self.fetch(op, peer, key.tag, record);
-            }
+            self.fetch(op, peer, key.tag, record);
         }
-    }
-
-    /// Fetch a taken message that could have gone at once, in a row and too short to be shared out, into the receive `op`. False: it is
-    /// none, or could not be read, and goes the way of the others.
-    fn fetch_at_once(&mut self, op: u32, peer: u32, tag: i32, record: ReadyToSend) -> bool {
-        let buffer = self.ops[op].buffer;
-        let fits = record.total < SHARED_FROM && record.total <= self.ops[op].length as u64;
-        if !record.could_go() || !fits || buffer.row().is_none() {
-            return false;
-        }
-        let Some(access) = self.pull_access(peer, record, record.total) else {
-            return false;
-        };
-        // SAFETY: the receive's pending buffer has room for the message.
-        if unsafe { access.pull(buffer, record.total, 0..record.total) }.is_err() {
-            // It is met again there, and dealt with.
-            return false;
-        }
-        access.count(record.total);
-        self.ops.matched(op, record.envelope.source, tag, record.total);
-        self.ops[op].to = peer;
-        self.finish(peer, record);
-        self.ops.complete_as_is(op);
-        true
-    }
-
-    /// Are the bytes of this announced message kept, if its receive is not there? Its sender relies on that where it could have gone at
-    /// once.
-    pub(crate) fn keeps(&self, record: ReadyToSend) -> bool {
-        record.could_go() && !self.matching.announce_only()
-    }
-
-    /// Keep an announced message until its receive comes.
-    fn keep_announced(&mut self, peer: u32, key: Key, record: ReadyToSend) {
-        if !self.keeps(record) {
-            self.keep(key, Unexpected::Announced(record));
-            return;
-        }
-        let fetched = self.fetch_unexpected(peer, record);
-        if !self.take_offer(peer, record) {
-            fetched.into_iter().for_each(|bytes| self.memory.spare.give(bytes));
-            return;
-        }
-        let is_here = fetched.is_some();
-        let bytes = fetched.unwrap_or_else(|| self.memory.spare.take(record.total as usize));
-        let early = Unexpected::Payload {
-            source: record.envelope.source,
-            bytes: Payload::Long(bytes),
-            total: record.total,
-        };
-        let entry = self.keep(key, early);
-        match is_here {
-            true => self.finish(peer, record),
-            false => self.stream_unexpected(peer, record, entry),
-        }
-    }
-
-    /// The bytes of an announced message; `None`: they cannot be read.
-    fn fetch_unexpected(&mut self, peer: u32, record: ReadyToSend) -> Option<Vec<u8>> {
-        let access = self.pull_access(peer, record, record.total)?;
-        let mut bytes = self.memory.spare.take(record.total as usize);
-        if (bytes.capacity() as u64) < record.total {
-            return None;
-        }
-        // SAFETY: there is room for as many.
-        let pulled = unsafe { access.pull(Buffer::target(bytes.as_mut_ptr()), record.total, 0..record.total) };
-        match pulled {
-            Ok(()) => {
-                access.count(record.total);
-                // SAFETY: they have been written.
-                unsafe { bytes.set_len(record.total as usize) };
-                Some(bytes)
-            }
-            Err(stopped) => {
-                self.memory.spare.give(bytes);
-                // What was withdrawn may be gone.
-                if !self.is_withdrawn(record) {
-                    self.copy_failed(peer, access.way, Direction::Pull, stopped);
-                }
-                None
-            }
-        }
-    }
-
-    /// Ask for the bytes of an announced message, whose offer we have taken, through the ring, into the kept message `entry`.
-    fn stream_unexpected(&mut self, peer: u32, record: ReadyToSend, entry: u32) {
-        let receive_op = self.matching.expect_stream(peer, entry);
-        self.ask(peer, record, receive_op, 0..record.total, (Copying::usual(), 0));
     }
 
     /// Has the sender withdrawn this message?
@@ -385,6 +290,11 @@ impl Engine {
         let learned = &mut self.learned(peer).announced;
         let way = match wanted.clone().next() {
             Some(_) => learned.choose(length, wanted),
+            None if !Rule::Learning.holds() => ways
+                .clone()
+                .find(|way| pays || !matches!(way, Way::SingleCopy))
+                .or(ways.clone().next())
+                .unwrap_or(Way::Ring(Copying::usual())),
             None => learned.choose(length, ways),
         };
         self.ops[op].way = way;
@@ -502,7 +412,6 @@ impl Engine {
             end,
         };
         let outbound = self.channels.outbound_mut(peer).expect("it was announced through it");
-        outbound.has_asked = true;
         outbound.push(stream);
         self.kick(peer);
     }

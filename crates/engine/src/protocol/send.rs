@@ -4,7 +4,6 @@ use isthmus_shm::Offset;
 
 use crate::channel::outbound::{Message, Queued};
 use crate::channel::record::{Envelope, ReadyToSend};
-use crate::channel::wishes::COMPARED_FROM;
 use crate::engine::Engine;
 use crate::matching::queues::Key;
 use crate::matching::unexpected::Unexpected;
@@ -18,6 +17,9 @@ use crate::{Result, counters, tunables};
 
 /// From this length on a message in memory that its receiver maps is announced: one copy instead of two.
 pub(crate) const MAPPED_FROM: usize = 32 << 10;
+
+/// No message that is shorter is announced to another node, whatever `network_eager` says.
+const NETWORK_FROM: usize = 16 << 10;
 
 impl Engine {
     /// Start a send. `None`: it is complete.
@@ -57,20 +59,10 @@ impl Engine {
         if !eager || outbound.announce_only() {
             return self.announce(to, message, 0).map(Some);
         }
-        if length >= COMPARED_FROM {
-            if outbound.is_remote() && length as u64 > tunables::NETWORK_EAGER.get() {
-                // What cannot be announced, for lack of descriptors, goes in frames.
-                if let Ok(op) = self.announce(to, message, 0) {
-                    return Ok(Some(op));
-                }
-                outbound = self.outbound(to)?;
-            }
-            let wished = outbound.is_to_be_announced(message);
-            if wished || length >= self.transfers.announced_from && self.is_rather_announced(to, buffer) {
-                // What cannot be announced, for lack of memory, goes at once.
-                if let Ok(op) = self.announce(to, message, ReadyToSend::COULD_GO) {
-                    return Ok(Some(op));
-                }
+        if length >= NETWORK_FROM && outbound.is_remote() && length as u64 > tunables::NETWORK_EAGER.get() {
+            // What cannot be announced, for lack of descriptors, goes in frames.
+            if let Ok(op) = self.announce(to, message, 0) {
+                return Ok(Some(op));
             }
             outbound = self.outbound(to)?;
         }
@@ -84,14 +76,6 @@ impl Engine {
             return Ok(None);
         }
         self.send_long_eager(to, message)
-    }
-
-    /// Is a message in `buffer` that nobody wished to be announced to be so? That we can read the peer's memory says that it can probably
-    /// read ours, until it asks.
-    #[cold]
-    fn is_rather_announced(&mut self, to: u32, buffer: Buffer) -> bool {
-        let has_asked = self.channels.outbound(to).is_some_and(|outbound| outbound.has_asked);
-        !has_asked && buffer.row().is_some() && self.single_copies_pay_with(to)
     }
 
     /// More than one record, or no room: with a larger ring if that helps, and what does not fit now is queued.

@@ -39,8 +39,6 @@ pub(crate) struct Transfers {
     pub(super) facts: Facts,
     /// The longest message that is sent without asking.
     pub(super) eager_limit: usize,
-    /// From this length up to the eager limit messages are announced nonetheless, where that pays.
-    pub(super) announced_from: usize,
 }
 
 impl Transfers {
@@ -60,7 +58,6 @@ impl Transfers {
             permissions: vec![Permissions::default(); ranks as usize],
             learned: (0..ranks).map(|_| None).collect(),
             eager_limit: facts.eager_limit() as usize,
-            announced_from: facts.announced_from().map_or(usize::MAX, |from| from as usize),
             facts,
         }
     }
@@ -80,11 +77,6 @@ impl Transfers {
         self.pushes.retain(|push| push.peer != peer);
         self.claims.retain(|claim| claim.peer() != peer);
         self.pending_cts.retain(|question| question.peer() != peer);
-    }
-
-    /// What the choice of a protocol depends on.
-    pub fn facts(&self) -> Facts {
-        self.facts
     }
 
     /// Do bytes of ours go through pipes or sockets?

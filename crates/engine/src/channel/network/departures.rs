@@ -179,7 +179,7 @@ fn translate(record: Record, body: &mut [u8], released: &mut Vec<Offset>, proxie
     };
     match Handler::of(record.header) {
         Some(Handler::ReadyToSend) => rewrite(body, |record: &mut ReadyToSend| {
-            record.flags &= ReadyToSend::COULD_GO | ReadyToSend::READABLE;
+            record.flags &= ReadyToSend::READABLE;
             if record.flags & ReadyToSend::READABLE == 0 {
                 record.place = 0;
             }

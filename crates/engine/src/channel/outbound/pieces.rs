@@ -8,6 +8,7 @@ use crate::channel::wishes;
 use crate::membership::boot;
 use crate::memory::buffer::Buffer;
 use crate::memory::staging;
+use crate::rules::Rule;
 use crate::tunables;
 
 /// Payload of the first and of the last record of a message in several, by string copies: while one side copies it, the
@@ -30,6 +31,9 @@ const MEASURE_EVERY: u32 = 8;
 /// long pieces win there; and as the last ones in flight are copied out with nobody helping, a message is cut into at
 /// least four (measured on Zen 5 at 128 KiB: 11.7 us in pieces of 4 KiB, 5.9 in 16, 5.5 in 32, 5.9 in 64).
 pub(super) fn piece(copying: Copying, total: usize, rest: usize) -> usize {
+    if !Rule::Pieces.holds() {
+        return rest.min(tunables::PIECE.get() as usize);
+    }
     match copying {
         Copying::Vector if boot::is_oversubscribed() => return rest.min(OVERSUBSCRIBED_PIECE),
         Copying::Vector => return rest.min((total / 8).clamp(VECTOR_PIECES[0], VECTOR_PIECES[1])),
@@ -79,7 +83,9 @@ pub(super) unsafe fn write_piece(copying: Copying, piece: Payload, to: *mut u8) 
     let Payload { buffer, from, length } = piece;
     match buffer.row() {
         // SAFETY: the caller's promise.
-        Some(at) if boot::is_oversubscribed() => unsafe { staging::copy_for_others(at.add(from), to, length) },
+        Some(at) if boot::is_oversubscribed() && Rule::Strings.holds() => unsafe {
+            staging::copy_for_others(at.add(from), to, length)
+        },
         // SAFETY: as above.
         _ => unsafe { buffer.read_by(copying, from, length, to) },
     }

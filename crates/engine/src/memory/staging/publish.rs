@@ -18,6 +18,7 @@ use isthmus_os::clock;
 use isthmus_transfer::copy::{Copying, WAYS, copy, copy_by};
 
 use crate::membership::boot::is_oversubscribed;
+use crate::rules::Rule;
 
 /// Shorter copies are not worth a choice.
 const FROM: usize = 1 << 10;
@@ -98,7 +99,7 @@ pub unsafe fn copy_past_caches(from: *const u8, to: *mut u8, length: usize) {
 
 /// How to copy where there is nothing to learn.
 fn usual(from: *const u8, to: *const u8, length: usize) -> Copying {
-    if length >= STRINGS_FROM && is_oversubscribed() && Copying::strings_suit(from, to) {
+    if length >= STRINGS_FROM && is_oversubscribed() && Rule::Strings.holds() && Copying::strings_suit(from, to) {
         return Copying::String;
     }
     Copying::usual()
@@ -139,6 +140,9 @@ unsafe fn copy_long(from: *const u8, to: *mut u8, length: usize) {
 
 /// Is it worth a try for this copy? (Where ranks take turns, times tell nothing about strings: it was tried.)
 fn is_sensible(way: Copying, from: *const u8, to: *const u8, length: usize) -> bool {
+    if !Rule::Instructions.holds() {
+        return false;
+    }
     match way {
         Copying::String => length >= STRINGS_TRIED_FROM && !is_oversubscribed() && Copying::strings_suit(from, to),
         other => other.is_sensible(),

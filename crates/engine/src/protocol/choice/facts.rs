@@ -9,6 +9,7 @@ use crate::channel::ring_size;
 use crate::membership::boot;
 use crate::membership::cpus::Cpus;
 use crate::protocol::choice::remote;
+use crate::rules::Rule;
 use crate::tunables;
 use crate::tunables::Origin;
 
@@ -71,7 +72,9 @@ impl Facts {
     /// as long as fits into a ring beside another one, if nobody says otherwise, nor which way long messages are to go (docs/decisions/0025).
     pub fn eager_limit(&self) -> u64 {
         match self.eager_limit {
-            (limit, Origin::Default) if !self.is_named && self.cpus != Cpus::Own => limit.max(self.ring / 2),
+            (limit, Origin::Default) if !self.is_named && self.cpus != Cpus::Own && Rule::LongEager.holds() => {
+                limit.max(self.ring / 2)
+            }
             (limit, _) => limit,
         }
     }
@@ -79,14 +82,6 @@ impl Facts {
     /// Has nobody said what is to be used?
     pub fn is_free(&self) -> bool {
         !self.is_named && self.eager_limit.1 == Origin::Default
-    }
-
-    /// From this length on messages are announced that could go at once, where single copies pay: of ranks that take turns where some
-    /// have a CPU to themselves (docs/decisions/0030). `None`: none are. Not where somebody has said what is to be used.
-    pub fn announced_from(&self) -> Option<u64> {
-        /// Shorter ones lie in a cell, as near as in their sender's buffer.
-        const FROM: u64 = (32 << 10) + 1;
-        (self.cpus == Cpus::PartlyShared && self.is_free()).then_some(FROM)
     }
 
     /// Are single copies possible, and do they pay?

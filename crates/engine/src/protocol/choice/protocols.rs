@@ -1,8 +1,8 @@
 //! The protocols, as a list of values: when each applies, and what a message between two idle ranks should cost by it.
 //!
-//! Sending asks the facts for its limits (`Facts::eager_limit`, `Facts::announced_from`), receiving for the ways that are open
+//! Sending asks the facts for its limit (`Facts::eager_limit`), receiving for the ways that are open
 //! (`Facts::leaves_ring_out`), and `isthmus info --protocols` prints this list. Among the ways that are open a receiver keeps
-//! what it measured to be fastest (`select.rs`, `comparison.rs`), since no model knows where two CPUs are and whether a buffer is in a cache.
+//! what it measured to be fastest (`select.rs`), since no model knows where two CPUs are and whether a buffer is in a cache.
 //!
 //! A new protocol is one more value of [`PROTOCOLS`].
 
@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use isthmus_transfer::stream::Kind;
 
-use crate::channel::wishes;
 use crate::protocol::choice::facts::Facts;
 use crate::protocol::mechanism::{self, Sides};
 use crate::protocol::send::MAPPED_FROM;
@@ -21,8 +20,6 @@ use crate::protocol::single_copy::SHARED_FROM;
 pub enum Taken {
     /// Always.
     Always,
-    /// Unless another one was measured to be faster.
-    UnlessSlower,
     /// If it was measured to be faster.
     IfFaster,
     /// If it was measured to be faster; the sender does not help.
@@ -46,7 +43,6 @@ impl Taken {
     pub fn words(self) -> &'static str {
         match self {
             Self::Always => "yes",
-            Self::UnlessSlower => "unless found slower",
             Self::IfFaster => "if found faster",
             Self::IfFasterUnhelped => "if found faster, without help",
             Self::Unhelped => "without help",
@@ -88,11 +84,7 @@ pub static PROTOCOLS: &[Protocol] = &[
         mechanism: "ring",
         how: "at once, in pieces that both sides copy at the same time",
         needs_two_cpus: false,
-        applies: |facts, bytes| {
-            let compared = wishes::compared(bytes).is_some() && facts.single_copies_pay();
-            let taken = if compared { Taken::UnlessSlower } else { Taken::Always };
-            is_eager(facts, bytes).then_some(taken)
-        },
+        applies: |facts, bytes| is_eager(facts, bytes).then_some(Taken::Always),
         cost: through_ring,
     },
     Protocol {
@@ -119,7 +111,6 @@ pub static PROTOCOLS: &[Protocol] = &[
         needs_two_cpus: false,
         applies: |facts, bytes| {
             let taken = || match () {
-                () if is_eager(facts, bytes) && bytes < SHARED_FROM => Taken::IfFaster,
                 () if facts.single_copies_pay() => Taken::Unhelped,
                 () => Taken::IfFasterUnhelped,
             };
@@ -133,8 +124,13 @@ pub static PROTOCOLS: &[Protocol] = &[
         how: "announced, pulled by the receiver and pushed by the sender from the other end",
         needs_two_cpus: true,
         applies: |facts, bytes| {
-            let always = || facts.single_copies_pay() && !is_eager(facts, bytes);
-            let taken = || if always() { Taken::Always } else { Taken::IfFaster };
+            let taken = || {
+                if facts.single_copies_pay() {
+                    Taken::Always
+                } else {
+                    Taken::IfFaster
+                }
+            };
             (bytes >= SHARED_FROM && may_be_single(facts, bytes)).then(taken)
         },
         cost: |facts, bytes| 3 * RECORD + (facts.prices.single_copy)(bytes / 2),
@@ -189,9 +185,9 @@ fn is_eager(facts: &Facts, bytes: u64) -> bool {
     bytes <= facts.eager_limit()
 }
 
-/// Could it be announced and copied once: since it is too long to go at once, or since that may be faster?
+/// Is it announced, and can it be copied once?
 fn may_be_single(facts: &Facts, bytes: u64) -> bool {
-    facts.single_copies && (!is_eager(facts, bytes) || wishes::compared(bytes).is_some() && facts.single_copies_pay())
+    facts.single_copies && !is_eager(facts, bytes)
 }
 
 fn if_named(facts: &Facts, bytes: u64) -> Option<Taken> {
@@ -280,31 +276,24 @@ mod tests {
         }
     }
 
-    /// What senders decided before there was this list: the longest eager message, and from where on eager ones are announced.
+    /// The longest message that goes at once.
     #[test]
-    fn senders_decide_as_before() {
+    fn senders_decide_by_who_has_a_cpu() {
         use Origin::{Default, Environment};
-        const NEVER: Option<u64> = None;
-        const FROM: Option<u64> = Some(32 * K + 1);
         let grid = [
-            (Cpus::Own, (128 * K, Default), false, 128 * K, NEVER),
-            (Cpus::Own, (128 * K, Default), true, 128 * K, NEVER),
-            (Cpus::Own, (4 * K, Environment), false, 4 * K, NEVER),
-            (Cpus::PartlyShared, (128 * K, Default), false, 1024 * K, FROM),
-            (Cpus::PartlyShared, (128 * K, Default), true, 128 * K, NEVER),
-            (Cpus::PartlyShared, (4 * K, Environment), false, 4 * K, NEVER),
-            (Cpus::PartlyShared, (4 * K, Environment), true, 4 * K, NEVER),
-            (Cpus::Shared, (128 * K, Default), false, 1024 * K, NEVER),
-            (Cpus::Shared, (128 * K, Default), true, 128 * K, NEVER),
-            (Cpus::Shared, (4 * K, Environment), false, 4 * K, NEVER),
+            (Cpus::Own, (128 * K, Default), false, 128 * K),
+            (Cpus::Own, (128 * K, Default), true, 128 * K),
+            (Cpus::Own, (4 * K, Environment), false, 4 * K),
+            (Cpus::PartlyShared, (128 * K, Default), false, 1024 * K),
+            (Cpus::PartlyShared, (128 * K, Default), true, 128 * K),
+            (Cpus::PartlyShared, (4 * K, Environment), false, 4 * K),
+            (Cpus::Shared, (128 * K, Default), false, 1024 * K),
+            (Cpus::Shared, (128 * K, Default), true, 128 * K),
+            (Cpus::Shared, (4 * K, Environment), false, 4 * K),
         ];
-        for (cpus, limit, named, eager, announced) in grid {
+        for (cpus, limit, named, eager) in grid {
             let facts = facts(cpus, limit, named, true);
-            assert_eq!(
-                (facts.eager_limit(), facts.announced_from()),
-                (eager, announced),
-                "{facts:?}"
-            );
+            assert_eq!(facts.eager_limit(), eager, "{facts:?}");
         }
         let ring = Facts {
             ring: 64 * K,
@@ -346,27 +335,12 @@ mod tests {
         };
         assert_eq!(table(8, true, true), [("eager", "yes")]);
         assert_eq!(table(8 * K, true, false), [("eager", "yes")]);
-        assert_eq!(
-            table(32 * K, true, true),
-            [
-                ("eager", "unless found slower"),
-                ("rendezvous, mapped", "of MPI_Alloc_mem"),
-                ("rendezvous, pull", "if found faster"),
-            ]
-        );
-        assert_eq!(
-            table(64 * K, true, true),
-            [
-                ("eager", "unless found slower"),
-                ("rendezvous, both ends", "if found faster"),
-                ("rendezvous, mapped", "of MPI_Alloc_mem"),
-                ("rendezvous, pull", "without help"),
-            ]
-        );
-        assert_eq!(
-            table(64 * K, true, false),
-            [("eager", "yes"), ("rendezvous, mapped", "of MPI_Alloc_mem")]
-        );
+        for pays in [true, false] {
+            assert_eq!(
+                table(64 * K, true, pays),
+                [("eager", "yes"), ("rendezvous, mapped", "of MPI_Alloc_mem")]
+            );
+        }
         assert_eq!(
             table(1024 * K, true, true),
             [

@@ -7,7 +7,6 @@ use std::sync::OnceLock;
 use isthmus_shm::Place;
 use isthmus_transfer::{Direction, Shape, cma, mapped};
 
-use crate::engine::Engine;
 use crate::memory::buffer::Buffer;
 use crate::memory::heap;
 use crate::protocol::mechanism;
@@ -80,15 +79,6 @@ pub fn single_copy_price() -> f64 {
 /// overlap: its price was 1.8 to 2.6 where single copies won, and 5 where they lost (docs/decisions/0028).
 pub fn single_copies_pay() -> bool {
     single_copy_price() * 100.0 <= tunables::SINGLE_COPY_MAX_COST.get() as f64
-}
-
-impl Engine {
-    /// Are there single copies out of the memory of `peer`, and do they pay, where nobody has said what is to be used?
-    #[cold]
-    pub(crate) fn single_copies_pay_with(&mut self, peer: u32) -> bool {
-        let facts = self.transfers.facts();
-        facts.is_free() && self.single_access(peer, 0, Direction::Pull).is_some() && facts.single_copies_pay()
-    }
 }
 
 impl Entered {

@@ -5,16 +5,14 @@
 //! changes the answer again. So each receiver learns, per peer and size class, from the transfers it really makes: a few
 //! by each way, then the fastest one, and the others again now and then. It is the receiver's own choice, so nobody
 //! needs to agree (law 4): a sender does as it is told, by the answer to its announcement or by a word beside the ring's
-//! credit. Where single copies are cheap they are what large messages take; and shorter ones, which could go at once, are announced for
-//! their sake where that lets them follow one another sooner (`comparison.rs`), or by their sender where ranks share some CPUs (`send.rs`).
+//! credit. Where single copies are cheap they are what large messages take.
 
 use std::sync::OnceLock;
 
 use isthmus_os::topology;
 use isthmus_transfer::copy::Copying;
 
-use crate::channel::wishes::{CLASSES, COMPARISONS, class};
-use crate::protocol::choice::comparison::Comparison;
+use crate::channel::wishes::{CLASSES, class};
 use crate::way::{WAYS, Way};
 
 /// Is a message of `length` bytes stored past the caches? A quarter of the last-level cache: with the buffers of both
@@ -88,8 +86,6 @@ pub struct Measurements {
     /// Announced, and not in a row at one end.
     pub scattered: Learned,
     pub eager: Learned,
-    /// Of each compared size class.
-    pub comparisons: [Comparison; COMPARISONS],
 }
 
 impl Learned {

@@ -1,0 +1,87 @@
+//! Rules about where bytes go and how, each of which can be left out, to measure what it is worth: `ISTHMUS_WITHOUT` names
+//! them, and `isthmus bench rules` leaves out one after the other (docs/numbers/rules.md has what was found).
+//!
+//! A rule that gains nothing where users are is to go. So a rule that is new gets its row here.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::tunables;
+
+macro_rules! rules {
+    ($($rule:ident = $name:literal, $does:literal;)*) => {
+        /// A rule that can be left out.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[repr(u32)]
+        pub enum Rule {
+            $(#[doc = $does] $rule,)*
+        }
+
+        /// All of them, what each is called, and what it does.
+        pub const RULES: &[(Rule, &str, &str)] = &[$((Rule::$rule, $name, $does)),*];
+    };
+}
+
+rules! {
+    Learning = "learning", "Receivers learn which way long messages take (docs/decisions/0007); else the ring, or single copies where they pay.";
+    Pieces = "pieces", "The length of records goes by the instructions that copy them (0008, 0009); else all of 64 KiB.";
+    Instructions = "instructions", "Which instructions copy to others is learned (0009); else what is usual on this processor.";
+    AtWork = "at_work", "Who waits where ranks share CPUs looks longer as long as the awaited rank has a CPU (0020).";
+    Cells = "cells", "Messages are answered in the memory that they came in (0022).";
+    SharedStaging = "shared_staging", "Where ranks share CPUs, all rings together have a quarter of the last cache (0023).";
+    Strings = "strings", "Where ranks share CPUs, long copies to others are by strings (0023, 0025).";
+    LongEager = "long_eager", "Where ranks share CPUs, messages of up to half a ring go at once (0025).";
+    Floods = "floods", "What all ranks take in a collective is stored past the caches if it is as much as they hold (0025).";
+    Lent = "lent", "Collectives read blocks where their owners have them, where single copies pay (0028).";
+    FewLooks = "few_looks", "With at most three ranks to two CPUs, who waits gives way after few looks (0030).";
+}
+
+/// Not read yet.
+const UNKNOWN: u32 = u32::MAX;
+
+/// A bit for each rule that is left out.
+static LEFT_OUT: AtomicU32 = AtomicU32::new(UNKNOWN);
+
+impl Rule {
+    /// Does it hold?
+    #[inline]
+    pub fn holds(self) -> bool {
+        match LEFT_OUT.load(Ordering::Relaxed) {
+            0 => true,
+            UNKNOWN => read() & 1 << self as u32 == 0,
+            left_out => left_out & 1 << self as u32 == 0,
+        }
+    }
+}
+
+#[cold]
+fn read() -> u32 {
+    let left_out = tunables::WITHOUT.get().map_or(0, parse);
+    LEFT_OUT.store(left_out, Ordering::Relaxed);
+    left_out
+}
+
+/// Names, with commas between them; what is none is ignored.
+fn parse(names: &str) -> u32 {
+    let bit = |name: &str| {
+        RULES
+            .iter()
+            .find(|row| row.1 == name.trim())
+            .map(|row| 1 << row.0 as u32)
+    };
+    names.split(',').filter_map(bit).fold(0, |all, bit: u32| all | bit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_rules() {
+        assert_eq!(
+            parse("cells, pieces,,pigeons"),
+            1 << Rule::Cells as u32 | 1 << Rule::Pieces as u32
+        );
+        assert_eq!(parse(""), 0);
+        assert!(RULES.iter().zip(0..).all(|(row, at)| row.0 as u32 == at));
+    }
+}
