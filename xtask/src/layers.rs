@@ -76,6 +76,8 @@ const HOUSES: &[House] = &[
             ("protocol::send", "engine"),
             ("protocol::single_copy", "engine"),
             ("protocol::streamed", "engine"),
+            ("rma::direct", "engine"),
+            ("rma::direct", "progress"),
             ("rma::flow", "progress"),
             ("rma::notify", "progress"),
             ("rma::service", "engine"),

@@ -12,6 +12,7 @@ use isthmus_os::{cpu, interrupt, topology};
 
 use crate::prefix::Prefix;
 
+pub mod bare_fabric;
 mod calls;
 mod catalogue;
 mod exchange;
@@ -214,7 +215,7 @@ enum What {
     /// Windows: puts, gets, accumulates, sections, a target that computes, contended elements, synchronisation; ARMCI beside them
     Rma(Sizes),
     /// Between two nodes, which are network namespaces of this machine (as root): half round trip, bandwidth, collectives, start, memory,
-    /// beside a bare TCP socket
+    /// beside a bare loop on libfabric and on a TCP socket
     Network(Sizes),
     /// Large messages by each mechanism, beside a bare loop of its system calls, and what is chosen, and tuned (ISTHMUS_TUNING=FILE)
     Mechanisms(Sizes),

@@ -47,6 +47,9 @@ enum Command {
     Bench(bench::Arguments),
     /// Measure each algorithm of each collective on this machine, and make rules of what is faster than the choice
     Tune(bench::tune::Arguments),
+    /// Half of what `bench network` compares with
+    #[command(hide = true)]
+    BareFabric(bench::bare_fabric::Arguments),
     /// Print the manual of this command, or its completion for bash
     #[command(hide = true)]
     Print {
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
         Command::Doctor { json } => doctor::run(json),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Tune(arguments) => bench::tune::run(&arguments),
+        Command::BareFabric(arguments) => bench::bare_fabric::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Print { what } => {
             let command = Arguments::command();
             print!(

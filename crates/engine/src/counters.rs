@@ -92,6 +92,7 @@ table! {
     VMSPLICE_BYTES = "vmsplice_bytes", "Bytes that came here as pages attached to a pipe.";
     WRITEV_BYTES = "writev_bytes", "Bytes that came here through a pipe by two copies.";
     LOOPBACK_BYTES = "loopback_bytes", "Bytes that came here through a socket of this host.";
+    NETWORK_RMA_BYTES = "network_rma_bytes", "Bytes of puts and gets that the network has written to, or read from, windows of ranks on other nodes.";
     NETWORK_READ_BYTES = "network_read_bytes", "Bytes that were read out of the memory of ranks on other nodes.";
     RING_BYTES = "ring_bytes", "Bytes of rendezvous that streamed through a ring.";
     ADVERTISED = "advertised", "Receives whose senders were told where they lie.";

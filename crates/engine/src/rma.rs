@@ -11,7 +11,7 @@
 //! | any other, while its process waits inside the library | questions in shared memory, which that process answers (`mailbox.rs`) |
 //! | any other | single copies by the kernel ([`isthmus_transfer`]) |
 //! | any other, where these are refused | messages, which the target's progress serves |
-//! | any on another node | the same messages |
+//! | any on another node | long puts and gets by the network's RMA where it has some (`direct.rs`), else the same messages |
 //!
 //! But for the last two rows nothing needs the target to call anything, and an operation is over when its call comes back.
 //!
@@ -29,6 +29,7 @@ mod active;
 mod atomic;
 mod attending;
 mod combine;
+mod direct;
 mod execute;
 mod flow;
 mod kernels;

@@ -272,6 +272,8 @@ table! {
     NETWORK_EAGER = "network_eager", 64 << 10, "bytes", "Messages to other nodes beyond this size are announced, and read by their receiver out of the sender's memory where the provider can do that; 16K at least.";
     NETWORK_PIECE = "network_piece", 128 << 10, "bytes", "Longest piece of a message that is read from another node at a time.";
     NETWORK_FLIGHT = "network_flight", 256 << 10, "bytes", "So much may be under way of what is read from one peer on another node, or one piece.";
+    NETWORK_RMA = "network_rma", 16 << 10, "bytes", "Contiguous puts and gets of so much or more on windows of other nodes go by the provider's RMA, where it has some; 0: none.";
+    FAN_OUT = "fan_out", 32, "nodes", "With more nodes than this mpiexec starts so many branches, each of which does so for its own group of nodes.";
     PROGRESS_THREAD = "progress_thread", 1, "0/1", "A thread serves windows whose ranks are on several nodes while the program computes; 0: only calls do.";
     PEER_SILENCE_US = "peer_silence_us", 10, "us", "Silence of a peer after which a large message is copied without it, at most; from 2 us on, more for longer messages.";
     RING = "ring", 0, "bytes", "Data of the ring that a streaming pair leases, rounded up to a power of two from 4K to 4M; 0: twice the second-level cache, half of it where the last one is far and each rank has a CPU.";

@@ -9,9 +9,13 @@ pub const VERSION: u32 = 1 << 16 | 17;
 pub const CAP_MSG: u64 = 1 << 1;
 pub const CAP_RMA: u64 = 1 << 2;
 pub const READ: u64 = 1 << 8;
+pub const WRITE: u64 = 1 << 9;
 pub const RECV: u64 = 1 << 10;
 pub const SEND: u64 = 1 << 11;
 pub const REMOTE_READ: u64 = 1 << 12;
+pub const REMOTE_WRITE: u64 = 1 << 13;
+pub const COMPLETION: u64 = 1 << 24;
+pub const DELIVERY_COMPLETE: u64 = 1 << 28;
 pub const TRANSMIT: u64 = SEND;
 pub const MODE_CONTEXT: u64 = 1 << 59;
 pub const MODE_CONTEXT2: u64 = 1 << 52;
@@ -297,6 +301,32 @@ pub struct MsgOps {
 pub struct RmaOps {
     pub size: usize,
     pub read: unsafe extern "C" fn(*mut Ep, *mut c_void, usize, *mut c_void, u64, u64, u64, *mut c_void) -> isize,
+    pub readv: *const c_void,
+    pub readmsg: *const c_void,
+    pub write: *const c_void,
+    pub writev: *const c_void,
+    pub writemsg: unsafe extern "C" fn(*mut Ep, *const MsgRma, u64) -> isize,
+}
+
+/// `struct fi_msg_rma`.
+#[repr(C)]
+pub struct MsgRma {
+    pub msg_iov: *const libc::iovec,
+    pub desc: *mut *mut c_void,
+    pub iov_count: usize,
+    pub addr: u64,
+    pub rma_iov: *const RmaIov,
+    pub rma_iov_count: usize,
+    pub context: *mut c_void,
+    pub data: u64,
+}
+
+/// `struct fi_rma_iov`.
+#[repr(C)]
+pub struct RmaIov {
+    pub addr: u64,
+    pub len: usize,
+    pub key: u64,
 }
 
 /// `struct fi_context2`: the provider's, for as long as the operation is under way.

@@ -16,14 +16,14 @@ pub const FRAME: usize = 68 << 10;
 /// Bytes of the longest name of an endpoint that peers are told.
 pub const MAX_NAME: usize = 112;
 /// Frames that may be under way to others.
-const SENDS: usize = 16;
+pub(crate) const SENDS: usize = 16;
 /// Frames that may have come and not been handled.
-const RECEIVES: usize = 16;
+pub(crate) const RECEIVES: usize = 16;
 /// Where the operations of reads begin, and how many may be under way.
 pub(crate) const FIRST_READ: usize = RECEIVES + SENDS;
 pub(crate) const READS: usize = 128;
 /// Completions taken at a time.
-const BATCH: usize = 16;
+pub(crate) const BATCH: usize = 16;
 
 /// Where frames go: an endpoint that was [reached](Endpoint::reach).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub enum Event {
     Received(Frame, usize),
     /// So many bytes of a frame could not be delivered: the way to its destination is closed. The frame is the caller's again.
     Lost(Destination, Frame, usize, Error),
-    /// The [read](Endpoint::read) of this number is over, or has failed: then any part of its bytes may be there.
+    /// The [read](Endpoint::read) or [write](Endpoint::write) of this number is over, or has failed: then any part of its bytes may be there.
     Read(u64, Result<()>),
 }
 
@@ -82,7 +82,7 @@ pub struct Endpoint {
     fabric: NonNull<Fabric>,
     pub(crate) domain: NonNull<Domain>,
     av: NonNull<Av>,
-    queue: Queue,
+    pub(crate) queue: Queue,
     pub(crate) ep: NonNull<Ep>,
     inject: usize,
     name: Vec<u8>,
@@ -111,6 +111,13 @@ impl Endpoint {
     /// # Errors
     /// If there is no libfabric, or no provider that serves.
     pub fn open(wanted: &Wanted) -> Result<Self> {
+        let mut endpoint = Self::open_without_receives(wanted)?;
+        endpoint.post()?;
+        Ok(endpoint)
+    }
+
+    /// It receives nothing yet.
+    pub(crate) fn open_without_receives(wanted: &Wanted) -> Result<Self> {
         let library = Library::open()?;
         let offer = Offer::find(library, wanted)?;
         let info = offer.info().as_ptr();
@@ -168,9 +175,15 @@ impl Endpoint {
             };
             endpoint.register()?;
             endpoint.learn_name()?;
-            endpoint.post()?;
             Ok(endpoint)
         }
+    }
+
+    /// There are no frames to be.
+    pub(crate) fn forget_buffers(&mut self) {
+        self.buffers = Box::default();
+        self.unposted.clear();
+        self.free.clear();
     }
 
     /// Tell the provider of the buffers, if it wants to know.
@@ -308,7 +321,7 @@ impl Endpoint {
         }
     }
 
-    fn description(&self) -> *mut c_void {
+    pub(crate) fn description(&self) -> *mut c_void {
         self.region
             // SAFETY: the region lives as long as we.
             .map_or(std::ptr::null_mut(), |region| unsafe { region.as_ref() }.mem_desc)
@@ -396,7 +409,7 @@ impl Endpoint {
     }
 
     /// Which operation this is.
-    fn index_of(&self, context: *mut c_void) -> Option<usize> {
+    pub(crate) fn index_of(&self, context: *mut c_void) -> Option<usize> {
         let at = context.addr().checked_sub(self.operations.as_ptr().addr())?;
         let index = at / size_of::<Operation>();
         self.operations.get(index).map(|operation| operation.index)

@@ -8,6 +8,7 @@
 #![allow(unsafe_code)] // Calls into libfabric, by the function tables that it gives out.
 
 mod abi;
+pub mod bare;
 mod endpoint;
 mod library;
 pub mod provider;

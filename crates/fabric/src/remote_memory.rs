@@ -7,7 +7,7 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use crate::abi::{self, Mr};
+use crate::abi::{self, Mr, MsgRma, RmaIov};
 use crate::endpoint::{Destination, Endpoint, Sent};
 use crate::{Error, Result};
 
@@ -47,11 +47,30 @@ impl Endpoint {
     /// # Safety
     /// The bytes must stay readable until this is [withdrawn](Self::withdraw).
     pub unsafe fn expose(&mut self, at: *const u8, length: usize, key: u64) -> Result<Exposed> {
+        // SAFETY: the caller's promise.
+        unsafe { self.expose_for(at, length, key, abi::REMOTE_READ) }
+    }
+
+    /// As [`Self::expose`], and let peers [write](Self::write) there.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// The bytes must stay, and be nobody's who minds, until this is [withdrawn](Self::withdraw).
+    pub unsafe fn expose_to_writes(&mut self, at: *mut u8, length: usize, key: u64) -> Result<Exposed> {
+        // SAFETY: the caller's promise.
+        unsafe { self.expose_for(at, length, key, abi::REMOTE_READ | abi::REMOTE_WRITE) }
+    }
+
+    /// # Safety
+    /// As for the two above.
+    unsafe fn expose_for(&mut self, at: *const u8, length: usize, key: u64, access: u64) -> Result<Exposed> {
         let (_, bits) = self.offer.registration();
         let mut key = if bits < 64 { key & ((1 << bits) - 1) } else { key };
         for _ in 0..TRIES {
             // SAFETY: the caller's promise.
-            match unsafe { self.register_memory(at, length, abi::REMOTE_READ, key) } {
+            match unsafe { self.register_memory(at, length, access, key) } {
                 Err(Error::Failed { errno, .. }) if errno as isize == abi::ENOKEY => key = key.wrapping_add(1),
                 region => {
                     let region = region?;
@@ -84,15 +103,93 @@ impl Endpoint {
         (into, length): (*mut u8, usize),
         number: u64,
     ) -> Result<Sent> {
+        // SAFETY: the caller's promise.
+        let (index, operation, description) = match unsafe { self.prepare(into, length, abi::READ, number) }? {
+            Some(prepared) => prepared,
+            None => return Ok(Sent::Busy),
+        };
+        let remote = self.remote_address(address).wrapping_add(offset);
+        let from = from.address();
+        // SAFETY: an open endpoint with RMA; the caller's promise for the bytes; the operation stays ours until its completion.
+        let code = unsafe {
+            let ep = self.ep.as_ptr();
+            ((*(*ep).rma).read)(ep, into.cast(), length, description, from, remote, key, operation)
+        };
+        self.begun(index, "fi_read", code)
+    }
+
+    /// The other way round: write `length` bytes to what a peer has [exposed to writes](Self::expose_to_writes). The event comes when the
+    /// peer has them.
+    ///
+    /// # Errors
+    /// As for [`Self::read`].
+    ///
+    /// # Safety
+    /// The bytes must stay as they are until the event.
+    pub unsafe fn write(
+        &mut self,
+        to: Destination,
+        (key, address, offset): (u64, u64, u64),
+        (from, length): (*mut u8, usize),
+        number: u64,
+    ) -> Result<Sent> {
+        // SAFETY: the caller's promise.
+        let (index, operation, mut description) = match unsafe { self.prepare(from, length, abi::WRITE, number) }? {
+            Some(prepared) => prepared,
+            None => return Ok(Sent::Busy),
+        };
+        let here = libc::iovec {
+            iov_base: from.cast(),
+            iov_len: length,
+        };
+        let there = RmaIov {
+            addr: self.remote_address(address).wrapping_add(offset),
+            len: length,
+            key,
+        };
+        let message = MsgRma {
+            msg_iov: &raw const here,
+            desc: &raw mut description,
+            iov_count: 1,
+            addr: to.address(),
+            rma_iov: &raw const there,
+            rma_iov_count: 1,
+            context: operation,
+            data: 0,
+        };
+        // SAFETY: as for reads; the message is the provider's for the call only.
+        let code = unsafe {
+            let ep = self.ep.as_ptr();
+            ((*(*ep).rma).writemsg)(ep, &raw const message, abi::COMPLETION | abi::DELIVERY_COMPLETE)
+        };
+        self.begun(index, "fi_writemsg", code)
+    }
+
+    /// What the provider counts offsets from, where the peer's memory begins at this address.
+    fn remote_address(&self, address: u64) -> u64 {
+        let (mode, _) = self.offer.registration();
+        if mode & abi::MR_VIRT_ADDR == 0 { 0 } else { address }
+    }
+
+    /// An operation with its number, and what the provider wants to know of the memory here. `None`: as many as there may be are under way.
+    ///
+    /// # Safety
+    /// The bytes must stay until the operation is over.
+    unsafe fn prepare(
+        &mut self,
+        at: *mut u8,
+        length: usize,
+        access: u64,
+        number: u64,
+    ) -> Result<Option<(usize, *mut c_void, *mut c_void)>> {
         let Some(index) = self.free_reads.pop() else {
-            return Ok(Sent::Busy);
+            return Ok(None);
         };
         let (mode, _) = self.offer.registration();
-        let base = if mode & abi::MR_VIRT_ADDR == 0 { 0 } else { address };
         let mut region = None;
         if mode & abi::MR_LOCAL != 0 {
             // SAFETY: the caller's promise.
-            match unsafe { self.register_memory(into, length, abi::READ, index as u64) } {
+            match unsafe { self.register_memory(at, length, access, index as u64) } {
                 Ok(made) => region = Some(made),
                 Err(error) => {
                     self.free_reads.push(index);
@@ -104,29 +201,19 @@ impl Endpoint {
         operation.number = number;
         operation.region = region;
         let operation: *mut c_void = (&raw mut *operation).cast();
-        // SAFETY: an open endpoint with RMA; the caller's promise for the bytes; the operation stays ours until its completion.
-        let code = unsafe {
-            let ep = self.ep.as_ptr();
-            let description = region.map_or(std::ptr::null_mut(), |region| region.as_ref().mem_desc);
-            let remote = base.wrapping_add(offset);
-            ((*(*ep).rma).read)(
-                ep,
-                into.cast(),
-                length,
-                description,
-                from.address(),
-                remote,
-                key,
-                operation,
-            )
-        };
+        // SAFETY: a region that was just made.
+        let description = region.map_or(std::ptr::null_mut(), |region| unsafe { region.as_ref() }.mem_desc);
+        Ok(Some((index, operation, description)))
+    }
+
+    fn begun(&mut self, index: usize, call: &'static str, code: isize) -> Result<Sent> {
         if code == 0 {
             return Ok(Sent::Going);
         }
         self.end_read(index);
         match -code == abi::EAGAIN {
             true => Ok(Sent::Busy),
-            false => Err(self.library.failed("fi_read", code)),
+            false => Err(self.library.failed(call, code)),
         }
     }
 

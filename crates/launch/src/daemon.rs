@@ -51,16 +51,8 @@ impl std::fmt::Display for Call {
 
 /// Run this node's part of the job; the answer is the exit code. Blocks until every process of it has gone.
 pub fn run(call: &Call) -> Result<u8> {
-    let secret = read_secret()?;
-    let mut connection = connect(call)?;
-    let hello = ToHead::Hello {
-        secret,
-        node: call.node,
-        version: env!("CARGO_PKG_VERSION").into(),
-    };
-    connection.send(&hello);
     let mut part = None;
-    let mut uplink = Uplink::over(connection);
+    let mut uplink = Uplink::over(call_back(call)?);
     let began = Instant::now();
     while part.is_none() {
         for message in uplink.receive(ANSWER.saturating_sub(began.elapsed())) {
@@ -68,7 +60,7 @@ pub fn run(call: &Call) -> Result<u8> {
                 ToNode::Run(given) => part = Some(given),
                 ToNode::Card(card) => uplink.cards.push(card),
                 ToNode::End(code) => return Ok(code),
-                ToNode::Signal(_) => {}
+                ToNode::Signal(_) | ToNode::Branch(_) | ToNode::Parted(_) => {}
             }
         }
         if part.is_none() && (uplink.is_closed() || began.elapsed() >= ANSWER) {
@@ -85,8 +77,20 @@ pub fn run(call: &Call) -> Result<u8> {
     supervise::run_part(*part, uplink)
 }
 
+/// Read the secret, connect to whom we were told, and say who we are. Blocks until that is done.
+pub fn call_back(call: &Call) -> Result<Connection> {
+    let secret = read_secret()?;
+    let mut connection = connect(call)?;
+    connection.send(&ToHead::Hello {
+        secret,
+        node: call.node,
+        version: env!("CARGO_PKG_VERSION").into(),
+    });
+    Ok(connection)
+}
+
 /// Said by the daemon, with the host, since the user sees it beside what other nodes say.
-fn failed(what: &str) -> Failure {
+pub fn failed(what: &str) -> Failure {
     Failure {
         message: format!("host {}: {what}", isthmus_os::host::name()),
         code: 1,

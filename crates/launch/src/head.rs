@@ -1,19 +1,23 @@
-//! A job on several nodes, seen from where the user started it: a daemon on each node ([`crate::daemon`]), which connects back.
+//! A job on several nodes, seen from where the user started it: a daemon on each node ([`crate::daemon`]), which connects back. Of many
+//! nodes it is a tree ([`branch`]).
 //!
 //! Output and standard input travel by the descriptors of the launcher that started the daemon (`ssh` passes them on), all else
 //! over the connections: what to run, how ranks are reached, the end of the job. A daemon whose connection ends takes its ranks with
 //! it, and one that is lost ends the job.
+
+pub mod branch;
 
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child as Process, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use isthmus_engine::tunables;
 use isthmus_os::signal::Signals;
-use isthmus_os::{network, poll, random};
+use isthmus_os::{network, poll, random, stdio};
 
 use crate::daemon::Call;
 use crate::failure::{Failure, Result, say};
@@ -43,83 +47,91 @@ const TAKEN: [i32; 6] = [
 
 /// Run the job on these nodes; the answer is the exit code. Blocks until nothing of it is left, as far as the daemons say.
 pub fn run(job: Job, nodes: Vec<Node>) -> Result<u8> {
-    let signals = Signals::take_over(&TAKEN).map_err(|error| Failure::machine("take over signals", error))?;
-    let any = SocketAddr::new(IpAddr::from([0_u16; 8]), 0);
-    let listener = TcpListener::bind(any)
-        .or_else(|_| TcpListener::bind(SocketAddr::new(IpAddr::from([0_u8; 4]), 0)))
-        .map_err(|error| Failure::machine("listen to the nodes", error))?;
-    let port = listener
-        .local_addr()
-        .map_err(|error| Failure::machine("listen to the nodes", error))?
-        .port();
-    listener
-        .set_nonblocking(true)
-        .map_err(|error| Failure::machine("listen to the nodes", error))?;
-    let (mut nonce, mut secret) = ([0; 16], [0; SECRET]);
-    for bytes in [&mut nonce, &mut secret] {
-        random::fill(bytes).map_err(|error| Failure::machine("make the job's nonce", error))?;
-    }
-    let deadline = job.timeout.map(|limit| Instant::now() + limit);
-    let mut head = Head {
-        job,
-        nonce,
-        secret,
-        signals,
-        listener,
-        port,
-        strangers: Vec::new(),
-        nodes: Vec::new(),
-        cards: Vec::new(),
-        verdict: None,
-        ending: None,
-        told: None,
-        deadline,
-    };
-    for (index, node) in nodes.into_iter().enumerate() {
-        match head.start(index as u32, &node) {
-            Ok((launcher, input)) => head.nodes.push(Running {
-                node,
-                launcher,
-                input,
-                connection: None,
-                started: Instant::now(),
-                done: false,
-                gone: false,
-            }),
-            Err(failure) => {
-                head.end(1);
-                head.watch()?;
-                return Err(failure);
-            }
-        }
-    }
-    head.pass_input_on();
+    let mut nonce = [0; 16];
+    random::fill(&mut nonce).map_err(|error| Failure::machine("make the job's nonce", error))?;
+    let fan_out = tunables::FAN_OUT.get().clamp(1, u32::MAX.into()) as u32;
+    let mut head = Head::new(
+        part(&job, nonce, &nodes),
+        job.hosts.launcher.clone(),
+        fan_out,
+        network::addresses(),
+    )?;
+    head.timeout = job.timeout;
+    head.deadline = job.timeout.map(|limit| Instant::now() + limit);
+    let spots = nodes
+        .into_iter()
+        .zip(0..)
+        .map(|(node, index)| Spot { index, host: node.host });
+    let begun = head.begin(branch::split(&spots.collect::<Vec<_>>(), fan_out as usize), false);
     head.watch()?;
+    begun?;
     Ok(head.verdict.unwrap_or(0))
 }
 
+/// What each node is told; which it is comes last.
+fn part(job: &Job, nonce: [u8; 16], nodes: &[Node]) -> Part {
+    let of = nodes.iter().zip(0_u16..);
+    let of = of.flat_map(|(node, index)| node.ranks.clone().map(move |_| index));
+    // What belongs to the login on this machine, and not to the job.
+    let own = |name: &std::ffi::OsStr| {
+        let name = name.to_string_lossy();
+        name.starts_with("SSH_") || ["HOSTNAME", "DISPLAY", "TMPDIR", "XDG_RUNTIME_DIR"].contains(&&*name)
+    };
+    Part {
+        nonce,
+        node: 0,
+        of: of.collect(),
+        job: Job {
+            commands: job.commands.clone(),
+            tag_output: job.tag_output,
+            bind: job.bind,
+            ..Job::default()
+        },
+        environment: std::env::vars_os().filter(|(name, _)| !own(name)).collect(),
+        directory: std::env::current_dir().map(Into::into).unwrap_or_default(),
+    }
+}
+
+/// A node, by its number and its host's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spot {
+    /// Which node.
+    pub index: u32,
+    /// Its name, as the user wrote it.
+    pub host: String,
+}
+
+/// Whoever starts daemons, or branches, and passes on what they say: `mpiexec` itself, or a branch.
 struct Head {
-    job: Job,
-    nonce: [u8; 16],
+    part: Part,
+    launcher: Option<String>,
+    fan_out: u32,
+    /// By which children may reach us.
+    addresses: Vec<IpAddr>,
     secret: [u8; SECRET],
     signals: Signals,
     listener: TcpListener,
     port: u16,
+    /// Of a branch.
+    above: Option<Connection>,
     /// Who have connected and not said who they are.
     strangers: Vec<Connection>,
-    nodes: Vec<Running>,
+    children: Vec<Child>,
     /// All that are known.
     cards: Vec<Card>,
     verdict: Option<u8>,
     /// The job is being ended; when we stop waiting for the daemons.
     ending: Option<Instant>,
     told: Option<Instant>,
+    timeout: Option<Duration>,
     deadline: Option<Instant>,
 }
 
-struct Running {
-    node: Node,
-    launcher: Child,
+/// A daemon or a branch.
+struct Child {
+    /// The nodes that it stands for; it runs on the first.
+    spots: Vec<Spot>,
+    launcher: Process,
     /// As long as it is open, `mpiexec` lives.
     input: Option<ChildStdin>,
     connection: Option<Connection>,
@@ -130,48 +142,112 @@ struct Running {
     gone: bool,
 }
 
+impl Child {
+    fn host(&self) -> &str {
+        &self.spots[0].host
+    }
+
+    fn is_daemon(&self) -> bool {
+        self.spots.len() == 1
+    }
+}
+
 enum Source {
     Signals,
     Listener,
+    Above,
     Stranger,
-    Node(usize),
+    Child(usize),
 }
 
 impl Head {
-    /// Start the daemon of a node.
-    fn start(&self, index: u32, node: &Node) -> Result<(Child, Option<ChildStdin>)> {
-        let host = &node.host;
+    fn new(part: Part, launcher: Option<String>, fan_out: u32, addresses: Vec<IpAddr>) -> Result<Self> {
+        let signals = Signals::take_over(&TAKEN).map_err(|error| Failure::machine("take over signals", error))?;
+        let unheard = |error| Failure::machine("listen to the nodes", error);
+        let any = SocketAddr::new(IpAddr::from([0_u16; 8]), 0);
+        let listener = TcpListener::bind(any)
+            .or_else(|_| TcpListener::bind(SocketAddr::new(IpAddr::from([0_u8; 4]), 0)))
+            .map_err(unheard)?;
+        let port = listener.local_addr().map_err(unheard)?.port();
+        listener.set_nonblocking(true).map_err(unheard)?;
+        let mut secret = [0; SECRET];
+        random::fill(&mut secret).map_err(|error| Failure::machine("make the daemons' secret", error))?;
+        Ok(Self {
+            part,
+            launcher,
+            fan_out,
+            addresses,
+            secret,
+            signals,
+            listener,
+            port,
+            above: None,
+            strangers: Vec::new(),
+            children: Vec::new(),
+            cards: Vec::new(),
+            verdict: None,
+            ending: None,
+            told: None,
+            timeout: None,
+            deadline: None,
+        })
+    }
+
+    /// Start a daemon or a branch for each group; `first_is_here`: the first is of the node that we run on.
+    fn begin(&mut self, groups: Vec<Vec<Spot>>, first_is_here: bool) -> Result<()> {
+        for (at, spots) in groups.into_iter().enumerate() {
+            let is_here = first_is_here && at == 0;
+            match self.start(&spots, is_here) {
+                Ok((launcher, input)) => self.children.push(Child {
+                    spots,
+                    launcher,
+                    input,
+                    connection: None,
+                    started: Instant::now(),
+                    done: false,
+                    gone: false,
+                }),
+                Err(failure) => {
+                    self.end(1);
+                    return Err(branch::on_host(failure, self.above.is_some()));
+                }
+            }
+        }
+        self.pass_input_on();
+        Ok(())
+    }
+
+    /// Start what stands for these nodes, on the first of them; where we are ourselves that takes no launcher.
+    fn start(&self, spots: &[Spot], is_here: bool) -> Result<(Process, Option<ChildStdin>)> {
+        let host = &spots[0].host;
         let failed = |what: &dyn std::fmt::Display| Failure {
             message: format!("host {host}: {what}"),
             code: 1,
         };
         let own = std::env::current_exe().map_err(|error| failed(&error))?;
         let call = Call {
-            addresses: network::addresses(),
+            addresses: self.addresses.clone(),
             port: self.port,
-            node: index,
+            node: spots[0].index,
         };
-        let wanted = self.job.hosts.launcher.as_deref();
-        let mut command = match wanted {
-            None if nodes::is_here(host) => daemon(&own, &call),
+        let what = if spots.len() == 1 { "--daemon" } else { "--branch" };
+        let mut command = match self.launcher.as_deref() {
+            _ if is_here => Command::new(&own),
+            None if nodes::is_here(host) => Command::new(&own),
             None | Some("ssh") => {
                 let mut command = Command::new("ssh");
                 command.args(["-T", "-o", "BatchMode=yes", host, "exec"]);
-                command.arg(quoted(&own)).arg("--daemon").arg(call.to_string());
+                command.arg(quoted(&own));
                 command
             }
             Some(launcher) => {
                 let mut words = launcher.split_whitespace();
                 let mut command = Command::new(words.next().unwrap_or("ssh"));
-                command
-                    .args(words)
-                    .arg(host)
-                    .arg(&own)
-                    .arg("--daemon")
-                    .arg(call.to_string());
+                command.args(words).arg(host).arg(&own);
                 command
             }
         };
+        command.arg(what).arg(call.to_string());
         let mask = self.signals.mask_before();
         command.stdin(Stdio::piped()).process_group(0);
         isthmus_os::child::with_signals(&mut command, mask);
@@ -192,11 +268,15 @@ impl Head {
 
     /// What we read from standard input is for rank 0.
     fn pass_input_on(&mut self) {
-        let first = self.nodes.iter_mut().find(|running| running.node.ranks.contains(&0));
-        if let Some(mut input) = first.and_then(|running| running.input.take()) {
+        let first = self.part.of.first().map(|first| u32::from(*first));
+        let first = self
+            .children
+            .iter_mut()
+            .find(|child| Some(child.spots[0].index) == first);
+        if let Some(mut input) = first.and_then(|child| child.input.take()) {
             std::thread::spawn(move || {
                 // Whoever reads no more is not written to.
-                let _ = std::io::copy(&mut std::io::stdin().lock(), &mut input);
+                let _ = std::io::copy(&mut stdio::input(), &mut input);
             });
         }
     }
@@ -205,15 +285,16 @@ impl Head {
         loop {
             self.attend_launchers();
             self.attend_clock();
-            if self.nodes.iter().all(|running| running.gone) {
+            if self.children.iter().all(|child| child.gone) {
                 return Ok(());
             }
             for source in self.wait()? {
                 match source {
                     Source::Signals => self.attend_signals(),
                     Source::Listener => self.attend_listener(),
+                    Source::Above => self.attend_above(),
                     Source::Stranger => {}
-                    Source::Node(index) => self.attend_node(index),
+                    Source::Child(index) => self.attend_child(index),
                 }
             }
             self.attend_strangers();
@@ -223,14 +304,18 @@ impl Head {
     fn wait(&mut self) -> Result<Vec<Source>> {
         let mut descriptors: Vec<BorrowedFd<'_>> = vec![self.signals.as_fd(), self.listener.as_fd()];
         let mut sources = vec![Source::Signals, Source::Listener];
+        if let Some(above) = branch::open(&self.above) {
+            descriptors.push(above.as_fd());
+            sources.push(Source::Above);
+        }
         for stranger in &self.strangers {
             descriptors.push(stranger.as_fd());
             sources.push(Source::Stranger);
         }
-        for (index, running) in self.nodes.iter().enumerate() {
-            if let Some(connection) = running.connection.as_ref().filter(|connection| !connection.is_closed()) {
+        for (index, child) in self.children.iter().enumerate() {
+            if let Some(connection) = child.connection.as_ref().filter(|connection| !connection.is_closed()) {
                 descriptors.push(connection.as_fd());
-                sources.push(Source::Node(index));
+                sources.push(Source::Child(index));
             }
         }
         let ready =
@@ -266,14 +351,16 @@ impl Head {
     }
 
     fn welcome(&mut self, index: usize, version: &str, mut connection: Connection) {
-        let Some(running) = self.nodes.get(index).filter(|running| running.connection.is_none()) else {
+        let of = |child: &Child| child.spots[0].index as usize == index && child.connection.is_none();
+        let Some(index) = self.children.iter().position(of) else {
             return;
         };
+        let child = &self.children[index];
         let own = env!("CARGO_PKG_VERSION");
         if version != own {
             say(&format!(
                 "host {}: its mpiexec is of version {version}, this one of {own}: install the same on all nodes",
-                running.node.host
+                child.host()
             ));
             connection.send(&ToNode::End(1));
             return self.end(1);
@@ -281,40 +368,16 @@ impl Head {
         if let Some(code) = self.ending.and(self.verdict) {
             connection.send(&ToNode::End(code));
         } else {
-            let part = self.part(index);
-            connection.send(&ToNode::Run(Box::new(part)));
+            connection.send(&self.task(child));
             for card in &self.cards {
                 connection.send(&ToNode::Card(card.clone()));
             }
         }
-        self.nodes[index].connection = Some(connection);
+        self.children[index].connection = Some(connection);
     }
 
-    fn part(&self, index: usize) -> Part {
-        let of = self.nodes.iter().zip(0_u16..);
-        let of = of.flat_map(|(running, node)| running.node.ranks.clone().map(move |_| node));
-        // What belongs to the login on this machine, and not to the job.
-        let own = |name: &std::ffi::OsStr| {
-            let name = name.to_string_lossy();
-            name.starts_with("SSH_") || ["HOSTNAME", "DISPLAY", "TMPDIR", "XDG_RUNTIME_DIR"].contains(&&*name)
-        };
-        Part {
-            nonce: self.nonce,
-            node: index as u16,
-            of: of.collect(),
-            job: Job {
-                commands: self.job.commands.clone(),
-                tag_output: self.job.tag_output,
-                bind: self.job.bind,
-                ..Job::default()
-            },
-            environment: std::env::vars_os().filter(|(name, _)| !own(name)).collect(),
-            directory: std::env::current_dir().map(Into::into).unwrap_or_default(),
-        }
-    }
-
-    fn attend_node(&mut self, index: usize) {
-        let Some(connection) = self.nodes[index].connection.as_mut() else {
+    fn attend_child(&mut self, index: usize) {
+        let Some(connection) = self.children[index].connection.as_mut() else {
             return;
         };
         let said = connection.receive::<ToHead>();
@@ -322,15 +385,24 @@ impl Head {
         for message in said {
             match message {
                 ToHead::Card(card) => {
-                    let others = self.nodes.iter_mut().enumerate().filter(|(other, _)| *other != index);
-                    for connection in others.filter_map(|(_, running)| running.connection.as_mut()) {
+                    let others = self
+                        .children
+                        .iter_mut()
+                        .enumerate()
+                        .filter(|(other, _)| *other != index);
+                    for connection in others.filter_map(|(_, child)| child.connection.as_mut()) {
                         connection.send(&ToNode::Card(card.clone()));
                     }
+                    self.tell_above(&ToHead::Card(card.clone()));
                     self.cards.push(card);
+                }
+                ToHead::Parted(parting) => {
+                    self.tell_all(&ToNode::Parted(parting));
+                    self.tell_above(&ToHead::Parted(parting));
                 }
                 ToHead::Ending(code) => self.end(code),
                 ToHead::Done(code) => {
-                    self.nodes[index].done = true;
+                    self.children[index].done = true;
                     if code != 0 {
                         self.verdict.get_or_insert(code);
                     }
@@ -338,12 +410,12 @@ impl Head {
                 ToHead::Hello { .. } => {}
             }
         }
-        if is_closed && !self.nodes[index].done {
-            self.nodes[index].done = true;
+        if is_closed && !self.children[index].done {
+            self.children[index].done = true;
             if self.ending.is_none() {
                 say(&format!(
                     "host {}: its daemon, or the network to it, is gone; ending the job",
-                    self.nodes[index].node.host
+                    self.children[index].host()
                 ));
             }
             self.end(1);
@@ -353,25 +425,25 @@ impl Head {
     /// Launchers that have ended, and daemons that do not come.
     fn attend_launchers(&mut self) {
         let mut failed = None;
-        for running in &mut self.nodes {
-            if running.gone {
+        for child in &mut self.children {
+            if child.gone {
                 continue;
             }
-            let status = running.launcher.try_wait().ok().flatten();
+            let status = child.launcher.try_wait().ok().flatten();
             if let Some(status) = status {
-                running.gone = true;
-                if running.connection.is_none() && self.ending.is_none() {
-                    let host = &running.node.host;
+                child.gone = true;
+                if child.connection.is_none() && self.ending.is_none() {
+                    let host = &child.host();
                     failed = Some(format!(
                         "host {host}: its launcher ended ({status}) before a daemon was there: can this user log in there without a \
                          password, and does {} exist there?",
                         std::env::current_exe().unwrap_or_default().display()
                     ));
                 }
-            } else if running.connection.is_none() && self.ending.is_none() && running.started.elapsed() > PATIENCE {
+            } else if child.connection.is_none() && self.ending.is_none() && child.started.elapsed() > PATIENCE {
                 failed = Some(format!(
                     "host {}: no daemon has connected back in {} s: is there a firewall between?",
-                    running.node.host,
+                    child.host(),
                     PATIENCE.as_secs()
                 ));
             }
@@ -386,13 +458,13 @@ impl Head {
         let now = Instant::now();
         if let Some(limit) = self.ending {
             if now >= limit {
-                for running in self.nodes.iter_mut().filter(|running| !running.gone) {
+                for child in self.children.iter_mut().filter(|child| !child.gone) {
                     // It has ended its part, or cannot be reached.
-                    let _ = running.launcher.kill();
+                    let _ = child.launcher.kill();
                 }
             }
         } else if self.deadline.is_some_and(|deadline| now >= deadline) {
-            let limit = self.job.timeout.unwrap_or_default().as_secs_f64();
+            let limit = self.timeout.unwrap_or_default().as_secs_f64();
             say(&format!("the job has not ended within {limit} s; ending it"));
             self.end(TIMED_OUT);
         }
@@ -423,27 +495,22 @@ impl Head {
         if self.ending.is_none() {
             self.ending = Some(Instant::now() + GRACE);
             self.tell_all(&ToNode::End(code));
-            for running in &mut self.nodes {
+            self.tell_above(&ToHead::Ending(code));
+            for child in &mut self.children {
                 // One that has not connected yet ends when this does.
-                running.input = None;
-                if running.connection.is_none() {
-                    let _ = running.launcher.kill(); // It may have ended.
+                child.input = None;
+                if child.connection.is_none() {
+                    let _ = child.launcher.kill(); // It may have ended.
                 }
             }
         }
     }
 
     fn tell_all(&mut self, message: &ToNode) {
-        for connection in self.nodes.iter_mut().filter_map(|running| running.connection.as_mut()) {
+        for connection in self.children.iter_mut().filter_map(|child| child.connection.as_mut()) {
             connection.send(message);
         }
     }
-}
-
-fn daemon(own: &Path, call: &Call) -> Command {
-    let mut command = Command::new(own);
-    command.arg("--daemon").arg(call.to_string());
-    command
 }
 
 /// For the shell that `ssh` hands its arguments to.

@@ -44,6 +44,7 @@ pub fn main() -> ExitCode {
             Ok(0)
         }
         Request::Daemon(call) => daemon::run(&call),
+        Request::Branch(call) => head::branch::run(&call),
         Request::Guests(party) => guests::run(party),
         Request::Run(job) => {
             let own = std::env::vars_os().filter_map(|(name, _)| isthmus_engine::tunables::objection(name.to_str()?));

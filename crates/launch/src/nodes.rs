@@ -7,7 +7,7 @@ use crate::hosts;
 use crate::options::Command;
 
 /// What the command line says of hosts.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Wanted {
     /// In the order in which they were named.
     pub hosts: Vec<Host>,

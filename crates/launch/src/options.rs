@@ -15,7 +15,7 @@ pub mod table;
 mod words;
 
 /// What `mpiexec` was asked to do.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// Print [`table::help`].
     Help,
@@ -27,12 +27,14 @@ pub enum Request {
     Run(Job),
     /// Run the part of a job that is this node's.
     Daemon(Call),
+    /// Be the head of a group of the job's nodes.
+    Branch(Call),
     /// Keep the job of so many ranks that another launcher has started.
     Guests(Party),
 }
 
 /// A job: one or more commands whose ranks share a world.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
     /// In the order of their ranks; never empty.
     pub commands: Vec<Command>,
@@ -441,11 +443,14 @@ impl Parser {
                 let launcher = self.text(name)?;
                 self.job.hosts.launcher = Some(launcher).filter(|launcher| launcher != "fork");
             }
-            "daemon" => {
+            "daemon" | "branch" => {
                 let text = self.text(name)?;
-                let call = Call::parse(&text);
-                let wrong = || Failure::usage(format!("--daemon {text}: this is for mpiexec's own use"));
-                return Ok(Some(Request::Daemon(call.ok_or_else(wrong)?)));
+                let wrong = || Failure::usage(format!("--{name} {text}: this is for mpiexec's own use"));
+                let call = Call::parse(&text).ok_or_else(wrong)?;
+                return Ok(Some(match name {
+                    "daemon" => Request::Daemon(call),
+                    _ => Request::Branch(call),
+                }));
             }
             "guests" => {
                 let text = self.text(name)?;

@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
+use crate::head::Spot;
 use crate::options::{Bind, Command, Job};
 
 /// Bytes of the secret that a daemon proves itself by.
@@ -29,6 +30,8 @@ pub enum ToHead {
     Card(Card),
     /// The job is being ended there, with this exit code.
     Ending(u8),
+    /// A rank there has no way any more to a rank on another node.
+    Parted(Parting),
     /// Nothing of the job is left there; the exit code, 0 if all went well.
     Done(u8),
 }
@@ -38,12 +41,25 @@ pub enum ToHead {
 pub enum ToNode {
     /// What to run.
     Run(Box<Part>),
+    /// To be the head of a group of nodes.
+    Branch(Box<Limb>),
     /// A rank on another node is reached so.
     Card(Card),
     /// End the job.
     End(u8),
     /// Pass this signal on.
     Signal(i32),
+    /// A rank on another node has no way any more to one that may be here.
+    Parted(Parting),
+}
+
+/// Two ranks that cannot talk any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parting {
+    /// Who has found out, and counts as failed where the other is.
+    pub rank: u32,
+    /// Who counts as failed where that one is.
+    pub other: u32,
 }
 
 /// How a rank is reached over the network.
@@ -58,7 +74,7 @@ pub struct Card {
 }
 
 /// The part of a job that runs on one node.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
     /// The job's secret.
     pub nonce: [u8; 16],
@@ -72,6 +88,19 @@ pub struct Part {
     pub environment: Vec<(OsString, OsString)>,
     /// Its directory.
     pub directory: OsString,
+}
+
+/// A group of nodes whose head is a branch.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Limb {
+    /// What each of them runs.
+    pub part: Part,
+    /// Which they are; the branch runs on the first.
+    pub spots: Vec<Spot>,
+    /// The command that starts another on a host, if the user has named one.
+    pub launcher: Option<String>,
+    /// How many a head starts at most, beside the daemon of its own node.
+    pub fan_out: u32,
 }
 
 #[derive(Default)]
@@ -141,6 +170,17 @@ fn read_card(reader: &mut Reader<'_>) -> Option<Card> {
     })
 }
 
+fn write_parting(writer: &mut Writer, Parting { rank, other }: Parting) {
+    writer.number(rank.into()).number(other.into());
+}
+
+fn read_parting(reader: &mut Reader<'_>) -> Option<Parting> {
+    Some(Parting {
+        rank: reader.number()?,
+        other: reader.number()?,
+    })
+}
+
 /// What crosses.
 pub trait Message: Sized {
     /// As bytes.
@@ -160,6 +200,7 @@ impl Message for ToHead {
             Self::Card(card) => write_card(writer.number(2), card),
             Self::Ending(code) => drop(writer.number(3).number((*code).into())),
             Self::Done(code) => drop(writer.number(4).number((*code).into())),
+            Self::Parted(parting) => write_parting(writer.number(5), *parting),
         }
         writer.0
     }
@@ -175,6 +216,7 @@ impl Message for ToHead {
             2 => Self::Card(read_card(&mut reader)?),
             3 => Self::Ending(reader.number()?),
             4 => Self::Done(reader.number()?),
+            5 => Self::Parted(read_parting(&mut reader)?),
             _ => return None,
         };
         reader.0.is_empty().then_some(message)
@@ -189,6 +231,8 @@ impl Message for ToNode {
             Self::Card(card) => write_card(writer.number(2), card),
             Self::End(code) => drop(writer.number(3).number((*code).into())),
             Self::Signal(signal) => drop(writer.number(4).number(*signal as u64)),
+            Self::Branch(limb) => write_limb(writer.number(5), limb),
+            Self::Parted(parting) => write_parting(writer.number(6), *parting),
         }
         writer.0
     }
@@ -200,6 +244,8 @@ impl Message for ToNode {
             2 => Self::Card(read_card(&mut reader)?),
             3 => Self::End(reader.number()?),
             4 => Self::Signal(reader.number()?),
+            5 => Self::Branch(Box::new(read_limb(&mut reader)?)),
+            6 => Self::Parted(read_parting(&mut reader)?),
             _ => return None,
         };
         reader.0.is_empty().then_some(message)
@@ -228,6 +274,37 @@ fn write_part(writer: &mut Writer, part: &Part) {
         let directory = command.directory.as_ref();
         writer.text(directory.map_or(OsStr::new(""), |directory| directory.as_os_str()));
     }
+}
+
+fn write_limb(writer: &mut Writer, limb: &Limb) {
+    write_part(writer, &limb.part);
+    writer.number(limb.spots.len() as u64);
+    for spot in &limb.spots {
+        writer.number(spot.index.into()).bytes(spot.host.as_bytes());
+    }
+    writer.number(limb.launcher.is_some().into());
+    writer.bytes(limb.launcher.as_deref().unwrap_or_default().as_bytes());
+    writer.number(limb.fan_out.into());
+}
+
+fn read_limb(reader: &mut Reader<'_>) -> Option<Limb> {
+    let part = read_part(reader)?;
+    let count = reader.number::<usize>()?;
+    let mut spot = || {
+        Some(Spot {
+            index: reader.number()?,
+            host: String::from_utf8(reader.bytes()?).ok()?,
+        })
+    };
+    let spots: Vec<Spot> = (0..count).map(|_| spot()).collect::<Option<_>>()?;
+    let has_launcher = reader.number::<u8>()? != 0;
+    let launcher = String::from_utf8(reader.bytes()?).ok()?;
+    Some(Limb {
+        part,
+        spots,
+        launcher: has_launcher.then_some(launcher),
+        fan_out: reader.number()?,
+    })
 }
 
 fn read_part(reader: &mut Reader<'_>) -> Option<Part> {
@@ -363,6 +440,19 @@ mod tests {
         }
     }
 
+    fn limb() -> Limb {
+        let spot = |index| Spot {
+            index,
+            host: format!("n{index}"),
+        };
+        Limb {
+            part: part(),
+            spots: vec![spot(1), spot(4)],
+            launcher: Some("enter".into()),
+            fan_out: 2,
+        }
+    }
+
     #[test]
     fn messages_survive_the_trip() {
         let card = Card {
@@ -379,14 +469,17 @@ mod tests {
             ToHead::Card(card.clone()),
             ToHead::Ending(3),
             ToHead::Done(0),
+            ToHead::Parted(Parting { rank: 3, other: 9 }),
         ] {
             assert_eq!(ToHead::decode(&message.encode()), Some(message));
         }
         for message in [
             ToNode::Run(Box::new(part())),
+            ToNode::Branch(Box::new(limb())),
             ToNode::Card(card),
             ToNode::End(137),
             ToNode::Signal(10),
+            ToNode::Parted(Parting { rank: 3, other: 9 }),
         ] {
             assert_eq!(ToNode::decode(&message.encode()), Some(message));
         }
@@ -396,6 +489,10 @@ mod tests {
     fn garbage_is_refused() {
         assert_eq!(ToHead::decode(&[1]), None);
         let whole = ToNode::Run(Box::new(part())).encode();
+        for length in 0..whole.len() {
+            assert_eq!(ToNode::decode(&whole[..length]), None, "cut to {length}");
+        }
+        let whole = ToNode::Branch(Box::new(limb())).encode();
         for length in 0..whole.len() {
             assert_eq!(ToNode::decode(&whole[..length]), None, "cut to {length}");
         }

@@ -36,6 +36,7 @@ pub mod small_file;
 pub mod socket;
 pub mod stdio;
 pub mod subnet;
+pub mod tap;
 pub mod thread;
 pub mod topology;
 pub mod xpmem;

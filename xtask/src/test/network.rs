@@ -4,6 +4,9 @@
 mod broken;
 mod first_message;
 mod other_launcher;
+mod rma;
+mod tree;
+mod wire;
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -148,6 +151,7 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
             suite.step(reads, || ran.map(drop));
         }
     }
+    rma::run(suite, &job);
     imb::on_nodes(suite, prefix, &|ranks| job.mpiexec(ranks));
     other_launcher::run(suite, &job);
     suite.step("isthmus bench network --quick", || job.bench());
@@ -193,17 +197,7 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
         }
         Err(error) => suite.skip(lost, &format!("{error:#}")),
     }
-    let late = "late packets cost time only";
-    match nodes.shape("netem loss 1% delay 1ms") {
-        Ok(()) => {
-            suite.step(late, || {
-                let ran = job.program("point_to_point", 2);
-                nodes.unshape()?;
-                ran
-            });
-        }
-        Err(error) => suite.skip(late, &format!("{error:#}")),
-    }
+    wire::run(suite, &job);
     suite.step("a rank that is killed ends the job on all nodes", || job.dead_rank());
     suite.step("a daemon that is killed ends the job on all nodes", || {
         job.dead_daemon()
@@ -211,6 +205,7 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
     suite.step("nothing is left on any node after kill -9 of mpiexec", || {
         job.dead_mpiexec()
     });
+    tree::run(suite, prefix);
 }
 
 /// The nodes; they go when this is dropped.
@@ -248,7 +243,10 @@ impl Nodes {
         // Held by what still runs there.
         (1..=MOST).for_each(|node| drop(ip(&format!("link del {}", nodes.port(node)))));
         let bridge = nodes.bridge.clone();
-        ip(&format!("link add {bridge} type bridge"))?;
+        // Else it has the least of those that are plugged in, and nodes remember another when that changes.
+        ip(&format!(
+            "link add {bridge} address 02:00:0a:5b:{id:02x}:fe type bridge"
+        ))?;
         ip(&format!("addr add {}/24 dev {bridge}", nodes.address(OWN)))?;
         ip(&format!("link set {bridge} up"))?;
         for node in 1..=count {
@@ -409,6 +407,14 @@ impl Job<'_> {
         Ok(program)
     }
 
+    /// With these tunables, and the provider that Debian's libfabric has.
+    fn tuned(&self, name: &str, ranks: usize, set: &[&str]) -> Result<Command> {
+        let mut run = self.mpiexec(ranks);
+        run.args(set.iter().flat_map(|setting| ["--set", setting]));
+        run.arg(self.compile(name)?);
+        Ok(run)
+    }
+
     fn program(&self, name: &str, ranks: usize) -> Result<()> {
         quiet(self.mpiexec(ranks).arg(self.compile(name)?), RUN)?;
         self.nodes.emptied()
@@ -558,11 +564,16 @@ impl Job<'_> {
 
     /// A program of a rank on each node that runs for seconds, once the two are connected.
     fn long_program(&self) -> Result<Child> {
+        self.random_program(4000)
+    }
+
+    /// The same, with so many rounds.
+    fn random_program(&self, rounds: u32) -> Result<Child> {
         let program = target().join("test/network/win_random").display().to_string();
         let child = self
             .mpiexec(1)
             .arg(&program)
-            .args(["7", "4000"])
+            .args(["7", &rounds.to_string()])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .spawn()

@@ -139,6 +139,8 @@ pub enum Floor {
     LineAnd(&'static str, Vec<String>),
     /// What the floors' program makes of these options and the cells: NAME.
     Only(&'static str, Vec<String>),
+    /// What two programs for two nodes make of these options and the cells: NAMES. The first is what is compared with, if it can be had.
+    Two([&'static str; 2], Vec<String>),
     /// The field `floor` of the program's own result lines: NAME.
     Own(&'static str),
 }
@@ -157,8 +159,16 @@ impl Floor {
     /// How the floor by cell is called.
     pub fn name(&self) -> Option<&'static str> {
         match self {
-            Floor::LineAnd(name, _) | Floor::Only(name, _) | Floor::Own(name) => Some(name),
+            Floor::LineAnd(name, _) | Floor::Only(name, _) | Floor::Own(name) | Floor::Two([name, _], _) => Some(name),
             Floor::None | Floor::Line | Floor::Steadiness => None,
+        }
+    }
+
+    /// The second of two.
+    pub fn second(&self) -> Option<&'static str> {
+        match self {
+            Floor::Two([_, second], _) => Some(second),
+            _ => None,
         }
     }
 }

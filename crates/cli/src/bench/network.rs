@@ -9,12 +9,15 @@ use super::target::{Demand, Target};
 /// Nodes of every experiment.
 const NODES: u32 = 2;
 
+/// A bare loop on the provider that we use, and one on a TCP socket.
+const FLOORS: [&str; 2] = ["libfabric", "socket"];
+
 /// Half round trip, bandwidth, collectives, start, memory.
 pub fn network(sizes: &[Size]) -> Vec<Experiment> {
     vec![
         Experiment {
-            floor: Floor::Only("socket", vec![]),
-            // A bare socket and 15 %; and the best of the others.
+            floor: Floor::Two(FLOORS, vec![]),
+            // The bare provider and 15 %; and the best of the others.
             targets: vec![
                 Target::all(Demand::TimesFloor(1.15)),
                 Target::all(against_peers(1.0, 1.0)),
@@ -28,7 +31,7 @@ pub fn network(sizes: &[Size]) -> Vec<Experiment> {
         },
         Experiment {
             quantity: Quantity::Bandwidth,
-            floor: Floor::Only("socket", vec!["--stream".to_owned()]),
+            floor: Floor::Two(FLOORS, vec!["--stream".to_owned()]),
             targets: vec![
                 Target::all(Demand::TimesFloor(1.0 / 0.95)),
                 Target::all(against_peers(1.0, 1.0)),

@@ -27,6 +27,7 @@ struct Entry<'a> {
     rows: &'static str,
     libraries: Vec<Numbers<'a>>,
     floor: &'a Samples,
+    second_floor: &'a Samples,
     speed_ups: Vec<(String, f64)>,
     targets: Vec<Verdict>,
 }
@@ -71,6 +72,7 @@ fn entry<'a>(table: &'a Table) -> Entry<'a> {
         rows: experiment.rows.heading,
         libraries: libraries.collect(),
         floor: &table.floor,
+        second_floor: &table.second,
         speed_ups: speed_ups.collect(),
         targets: judge::verdicts(table),
     }

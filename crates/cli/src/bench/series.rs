@@ -65,6 +65,7 @@ pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: 
         })
         .collect();
     let mut floor = Samples::default();
+    let mut second = Samples::default();
     let mut steadiness = Steadiness::new(experiment, workshop)?;
     for round in 0..launches as usize {
         progress(&format!("{} {}/{launches}:", experiment.name, round + 1));
@@ -75,6 +76,16 @@ pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: 
                 None => workshop.run_floors(arguments),
             };
             measure_floor(experiment, name, options, floors, round, &mut floor)?;
+        }
+        if let (Floor::Two([first, other], options), Some(nodes)) = (&experiment.floor, &nodes) {
+            progress(" floors");
+            let bare = |arguments: &[String]| workshop.run_bare_fabric(nodes, arguments);
+            if let Err(error) = measure_floor(experiment, first, options, bare, round, &mut floor) {
+                // There may be no libfabric here.
+                progress(&format!(" (without {first}: {error:#})"));
+            }
+            let socket = |arguments: &[String]| workshop.run_network_floors(nodes, arguments);
+            measure_floor(experiment, other, options, socket, round, &mut second)?;
         }
         for contender in &mut contenders {
             progress(&format!(" {}", contender.library.name));
@@ -95,7 +106,9 @@ pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: 
     if columns.iter().all(|column| column.values.is_empty()) {
         bail!("no library completed anything of {}", experiment.name);
     }
-    Ok(Table::new(experiment, columns, floor))
+    let mut table = Table::new(experiment, columns, floor);
+    table.second = second;
+    Ok(table)
 }
 
 /// Launches that the machine is the same for. A hypervisor moves virtual CPUs between cores, for seconds at a time, and

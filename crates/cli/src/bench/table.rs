@@ -16,6 +16,8 @@ pub struct Table<'a> {
     libraries: Vec<Column>,
     /// What the machine can do, by cell without group; empty where there is nothing of the kind.
     pub floor: Samples,
+    /// The same of [`Floor::second`](super::experiment::Floor::second).
+    pub second: Samples,
 }
 
 /// The numbers of one library.
@@ -52,6 +54,7 @@ impl<'a> Table<'a> {
             experiment,
             libraries,
             floor,
+            second: Samples::default(),
         }
     }
 
@@ -245,6 +248,7 @@ impl<'a> Table<'a> {
         if self.has_floor() {
             cells.push(self.times_floor());
         }
+        cells.extend(experiment.floor.second().map(str::to_owned));
         cells
     }
 
@@ -267,6 +271,9 @@ impl<'a> Table<'a> {
         }
         if self.has_floor() {
             cells.push(ratio(self.to_floor(cell)));
+        }
+        if self.experiment.floor.second().is_some() {
+            cells.push(number(self.second.median(Cell { group: 0, ..cell })));
         }
         cells
     }

@@ -111,6 +111,17 @@ impl Workshop {
         process::run(command, &self.directory)?.well()
     }
 
+    /// Run the loop on bare libfabric between two nodes.
+    pub fn run_bare_fabric(&self, nodes: &Nodes, arguments: &[String]) -> Result<Finished> {
+        let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
+        command
+            .arg("bare-fabric")
+            .args(nodes.floors())
+            .args(arguments)
+            .env("ISTHMUS_BENCH_CPUS", &self.cpus);
+        process::run(command, &self.directory)?.well()
+    }
+
     /// Compile once, with `compiler` and these flags.
     fn compile(&self, program: &str, compiler: &Path, flags: &'static [&'static str]) -> Result<PathBuf> {
         let key = (program.to_owned(), compiler.to_owned(), flags);

@@ -12,6 +12,7 @@ mod departures;
 pub(crate) mod frame;
 mod liveness;
 mod memory;
+mod one_sided;
 mod reaching;
 mod watch;
 
@@ -62,6 +63,10 @@ pub(crate) struct Network {
     pub proxies: HashMap<u64, Proxy>,
     /// Announced messages of ours that their receivers may read, by descriptor: whose, and what is registered.
     exposed: HashMap<u64, (u32, Exposed)>,
+    /// Regions of ours that peers reach without us, by their number.
+    regions: HashMap<u32, Exposed>,
+    /// Puts and gets.
+    one_sided: Vec<Option<one_sided::Transfer>>,
     /// Announced messages that we read out of their senders' memory.
     pub reads: Vec<Option<RemoteRead>>,
     /// Stand-ins that nobody uses any more.
@@ -229,6 +234,8 @@ impl Network {
             unreached: Vec::new(),
             proxies: HashMap::new(),
             exposed: HashMap::new(),
+            regions: HashMap::new(),
+            one_sided: Vec::new(),
             reads: Vec::new(),
             released: Vec::new(),
             announce_only: false,
@@ -300,7 +307,7 @@ impl Network {
 
     /// Before a sleep: must we stay awake? If not, the doorbell will ring when something comes.
     pub fn has_work(&mut self) -> bool {
-        if self.has_reads_to_start() || !self.endpoint.may_sleep() {
+        if self.has_reads_to_start() || self.has_one_sided_to_start() || !self.endpoint.may_sleep() {
             return true;
         }
         // What is armed first is told of what came before.

@@ -124,6 +124,7 @@ impl Engine {
         // What is no frame of this job is from nobody that we know: anybody can connect to a port.
         if let Some(prefix) = prefix {
             let peer = prefix.source;
+            network.hear_parting(peer, prefix.flags);
             let link = network.link(peer);
             if link.lost || prefix.sequence < link.frames_come {
                 // Somebody who has failed, or sends what it has sent before.

@@ -57,10 +57,14 @@ impl Engine {
 
     /// Go on with reads. True: something moved.
     pub fn advance_reads(&mut self) -> bool {
-        let Some(network) = self.channels.network_mut().filter(|network| !network.reads.is_empty()) else {
+        let Some(network) = self.channels.network_mut() else {
             return false;
         };
-        let mut moved = network.read_on();
+        let mut moved = network.go_on_one_sided();
+        if network.reads.is_empty() {
+            return moved;
+        }
+        moved |= network.read_on();
         while let Some(read) = self.channels.network_mut().and_then(|network| network.next_read_over()) {
             moved = true;
             let Some(op) = self.ops.find(read.op) else { continue };

@@ -25,6 +25,8 @@ pub(super) enum What {
     CompareSwap = 5,
     /// What a layer above understands: the data.
     Active = 6,
+    /// A key by which the network reaches the region.
+    Expose = 7,
 }
 
 impl What {
@@ -38,6 +40,7 @@ impl What {
             4 => Self::GetAccumulate,
             5 => Self::CompareSwap,
             6 => Self::Active,
+            7 => Self::Expose,
             _ => return None,
         })
     }
@@ -151,7 +154,7 @@ pub(super) unsafe fn execute_on(
                 let swap = data.add(bytes as usize);
                 flow.compare_swap(target, first.address, wanted.width, data, swap, result)
             }
-            What::Active => return None,
+            What::Active | What::Expose => return None,
         }
     };
     done.ok().map(|_| ())

@@ -13,7 +13,7 @@ use isthmus_transfer::{Direction, Layout, Span, local};
 use super::mailbox::{Asked, Sides};
 use super::service::{self, What};
 use super::target::Target;
-use super::{home, mailbox};
+use super::{direct, home, mailbox};
 use crate::types::Peer;
 use crate::{Error, Result, counters, enter, fault_events};
 
@@ -263,6 +263,17 @@ unsafe fn moves(target: &Target, at: &Layout<'_>, here: &Layout<'_>, direction: 
     }
     // SAFETY: as above.
     unsafe {
+        if direct::pays(target, length)
+            && let (Layout::Contiguous(there), Layout::Contiguous(own)) = (*at, *here)
+            && direct::moves(
+                target,
+                there.address,
+                (with_exposed_provenance_mut(own.address as usize), length),
+                direction,
+            )?
+        {
+            return Ok(Pending::DONE);
+        }
         if let Layout::Contiguous(span) = *at
             && by_mailbox(target, span, here, direction)?
         {

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use isthmus_shm::Place;
 
 use super::locks::{self, Locks, PHASES};
-use super::{home, mailbox};
+use super::{direct, home, mailbox};
 use crate::memory::heap::{self, REGISTRY};
 use crate::types::Peer;
 use crate::{Error, Result};
@@ -252,6 +252,7 @@ pub fn deregister(key: RegionKey) {
     if own_keys().remove(&key.id).is_some() {
         CALLABLE.fetch_sub(1, Ordering::Relaxed);
         GENERATION.fetch_add(1, Ordering::Release);
+        direct::withdraw(key.id);
     }
 }
 

@@ -112,9 +112,13 @@ impl Engine {
             } = self.serving.remove(at);
             if !is_sent && !outcome.peer_failed && from < self.segment.ranks() {
                 counters::RMA_SERVED.add(1);
-                match active_call(&bytes) {
-                    Some(_) => moved |= self.ask_above(Asked { from, tag, bytes }),
-                    None => self.answer_call(from, tag, execute(&bytes)),
+                match what_of(&bytes) {
+                    Some((What::Active, _)) => moved |= self.ask_above(Asked { from, tag, bytes }),
+                    Some((What::Expose, region)) => {
+                        let key = self.expose_region(region);
+                        self.answer_call(from, tag, Some(key));
+                    }
+                    _ => self.answer_call(from, tag, execute(&bytes)),
                 }
             }
         }
@@ -196,6 +200,14 @@ fn serve_now_and_then() {
     if turn.is_multiple_of(SHARE) {
         enter().poll();
     }
+}
+
+/// What a call asks for, and of which region.
+fn what_of(call: &[u8]) -> Option<(What, u32)> {
+    let (header, _) = call.split_at_checked(HEADER)?;
+    // SAFETY: as many bytes; any bits are numbers.
+    let header = unsafe { header.as_ptr().cast::<Header>().read_unaligned() };
+    Some((What::of(header.wanted.what)?, header.wanted.region))
 }
 
 /// What an active message says; `None`: the call is another one.
@@ -443,6 +455,11 @@ pub(super) fn tell_above(peer: Peer, data: &[u8]) -> Result<()> {
 /// Ask the layer above at a peer, and wait for its answer, of so many bytes at most; `None`: it refuses.
 pub(super) fn ask_above(peer: Peer, data: &[u8], longest: usize) -> Result<Option<Vec<u8>>> {
     exchange(peer, &message(&Header::of(What::Active, 0), &[], data), longest)
+}
+
+/// Ask the owner of a region for a key of 8 bytes to it; `None`: it refuses.
+pub(super) fn ask_for_key(peer: Peer, what: What, region: u32) -> Result<Option<Vec<u8>>> {
+    exchange(peer, &message(&Header::of(what, region), &[], &[]), 8)
 }
 
 /// Send a call, and wait for its answer, of so many bytes at most; `None`: it was refused. Blocks, and makes progress.

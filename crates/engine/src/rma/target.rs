@@ -34,6 +34,8 @@ pub struct Target {
     transfer: OnceLock<&'static dyn Transfer>,
     refused: [AtomicBool; 2],
     mailboxes: OnceLock<&'static Mailboxes>,
+    /// By which the network reaches it, once its owner was asked; `None`: it does not.
+    network_key: OnceLock<Option<u64>>,
     /// How many times in a row the owner did not attend.
     pub(super) misses: AtomicU32,
     /// How many questions in a row were in vain, and how many operations are not asked for therefore.
@@ -73,6 +75,7 @@ impl Target {
             transfer: OnceLock::new(),
             refused: [const { AtomicBool::new(false) }; 2],
             mailboxes: OnceLock::new(),
+            network_key: OnceLock::new(),
             misses: AtomicU32::new(0),
             vain: AtomicU32::new(0),
             skipped: AtomicU32::new(0),
@@ -136,6 +139,17 @@ impl Target {
             None => {
                 let boxes = mailbox::at(&self.locks.mailboxes)?;
                 Some(self.mailboxes.get_or_init(|| boxes))
+            }
+        }
+    }
+
+    /// The key by which the network reaches it, which `ask` asks its owner for.
+    pub(super) fn network_key(&self, ask: impl FnOnce() -> Result<Option<u64>>) -> Result<Option<u64>> {
+        match self.network_key.get() {
+            Some(key) => Ok(*key),
+            None => {
+                let key = ask()?;
+                Ok(*self.network_key.get_or_init(|| key))
             }
         }
     }

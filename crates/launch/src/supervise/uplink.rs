@@ -8,7 +8,7 @@ use isthmus_os::poll;
 
 use super::Supervisor;
 use crate::failure::say_as_it_is;
-use crate::wire::{Card, Connection, ToHead, ToNode};
+use crate::wire::{Card, Connection, Parting, ToHead, ToNode};
 
 /// The connection to `mpiexec`.
 #[derive(Debug)]
@@ -74,7 +74,13 @@ impl Supervisor<'_> {
                 }
                 ToNode::End(code) => self.end(code),
                 ToNode::Signal(signal) => self.tell_all(signal),
-                ToNode::Run(_) => {}
+                ToNode::Parted(Parting { rank, other }) => {
+                    if self.here.contains(&other) {
+                        let turn = self.ranks[(other - self.here.start) as usize].left;
+                        self.lose_elsewhere(rank, turn);
+                    }
+                }
+                ToNode::Run(_) | ToNode::Branch(_) => {}
             }
         }
         if is_closed {
@@ -110,15 +116,24 @@ impl Supervisor<'_> {
             .as_mut()
             .map(|lifeline| std::mem::take(&mut lifeline.lost));
         for (other, why) in lost.into_iter().flatten() {
-            if self.here.contains(&other) || other >= self.size || !self.lost_elsewhere.insert(other) {
-                continue;
-            }
-            say_as_it_is(&format!("{why}; it counts as failed here, since error handlers return"));
-            self.verdict.get_or_insert(1);
-            if let Some(turn) = self.turns.get(turn) {
-                turn.overview.declare_failed(other, false);
+            if self.lose_elsewhere(other, turn) {
+                say_as_it_is(&format!("{why}; it counts as failed here, since error handlers return"));
+                let rank = self.here.start + index as u32;
+                self.tell_up(&ToHead::Parted(Parting { rank, other }));
             }
         }
+    }
+
+    /// A rank of another node counts as failed here from now on. True: it did not before.
+    fn lose_elsewhere(&mut self, rank: u32, turn: usize) -> bool {
+        if self.here.contains(&rank) || rank >= self.size || !self.lost_elsewhere.insert(rank) {
+            return false;
+        }
+        self.verdict.get_or_insert(1);
+        if let Some(turn) = self.turns.get(turn) {
+            turn.overview.declare_failed(rank, false);
+        }
+        true
     }
 
     /// A turn begins, for which some on other nodes may have come before us.

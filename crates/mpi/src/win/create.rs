@@ -371,11 +371,11 @@ pub fn win_free(handle: Handle<Win>) -> Result<()> {
     let win = handle.remove("win")?;
     // Where a member has died, others may not have heard of it, and use what we have.
     if is_whole {
+        rma::deregister(win.own.part.key());
+        win.attachments.deregister();
         if let Memory::Ours(base) = win.memory {
             heap::free(base);
         }
-        rma::deregister(win.own.part.key());
-        win.attachments.deregister();
         let list = win.own.part.record().load(Ordering::Relaxed);
         if list != 0 {
             rma::give_shared(list, record::BYTES);

@@ -91,10 +91,16 @@ impl Liveness {
 }
 
 impl Network {
+    /// A frame has come, in its turn or not.
+    pub fn hear_parting(&mut self, peer: u32, flags: u32) {
+        if flags & frame::PARTED != 0 {
+            self.link(peer).liveness.parted = true;
+        }
+    }
+
     /// The flags of a frame that has come in its turn. True: the peer wants to hear from us.
     pub fn heed(&mut self, peer: u32, flags: u32) -> bool {
         let link = self.link(peer);
-        link.liveness.parted |= flags & frame::PARTED != 0;
         link.owes |= flags & frame::ASKS != 0;
         flags & frame::ASKS != 0
     }

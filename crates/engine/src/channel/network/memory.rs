@@ -7,6 +7,7 @@ use isthmus_fabric::Sent;
 use isthmus_shm::Segment;
 
 use super::Network;
+use super::one_sided::ONE_SIDED;
 use crate::channel::record::ReadyToSend;
 use crate::tunables;
 use crate::types::OpId;
@@ -61,6 +62,34 @@ impl Network {
         let key = exposed.key();
         self.exposed.insert(descriptor, (peer, exposed));
         Some(key)
+    }
+
+    /// Let all peers read and write a region of this process: the key for it.
+    ///
+    /// # Safety
+    /// The bytes must stay until it is [withdrawn](Self::withdraw_region).
+    pub unsafe fn expose_region(&mut self, id: u32, at: *mut u8, length: u64) -> Option<u64> {
+        if let Some(exposed) = self.regions.get(&id) {
+            return Some(exposed.key());
+        }
+        if !self.endpoint.can_read() {
+            return None;
+        }
+        let mut key = [0; 8];
+        isthmus_os::random::fill(&mut key).ok()?;
+        let (length, key) = (usize::try_from(length).ok()?, u64::from_ne_bytes(key));
+        // SAFETY: the caller's promise.
+        let exposed = unsafe { self.endpoint.expose_to_writes(at, length, key) }.ok()?;
+        let key = exposed.key();
+        self.regions.insert(id, exposed);
+        Some(key)
+    }
+
+    /// The region is no more.
+    pub fn withdraw_region(&mut self, id: u32) {
+        if let Some(exposed) = self.regions.remove(&id) {
+            self.endpoint.withdraw(exposed);
+        }
     }
 
     /// The send with this descriptor is over: nobody reads its buffer any more.
@@ -169,6 +198,9 @@ impl Network {
 
     /// A read is over. If all of its message is, or can only fail: the message.
     pub fn has_read(&mut self, number: u64, is_there: bool) {
+        if number & ONE_SIDED != 0 {
+            return self.one_sided_moved(number, is_there);
+        }
         let (at, length) = ((number & 0xffff) as usize, number >> 16);
         let Some(read) = self.reads.get_mut(at).and_then(Option::as_mut) else {
             return;
@@ -203,7 +235,7 @@ impl Network {
             slot.take_if(|read| read.peer == peer && read.under_way == 0);
         }
         trim(&mut self.reads);
-        !self.reads.iter().flatten().any(|read| read.peer == peer)
+        self.end_one_sided(peer) && !self.reads.iter().flatten().any(|read| read.peer == peer)
     }
 }
 

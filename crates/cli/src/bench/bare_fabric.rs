@@ -1,0 +1,258 @@
+//! What two processes on two nodes get out of bare libfabric: the same loop as `network_floors.c` makes over a socket, by the bindings that
+//! the library itself uses. `isthmus bare-fabric`, which `isthmus bench network` runs; hidden, since it wants nodes to run on.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use isthmus_fabric::bare::Bare;
+use isthmus_fabric::provider::Wanted;
+use isthmus_fabric::{Destination, Sent};
+use isthmus_os::cpu;
+
+use super::size::Size;
+
+/// Messages that are answered by one of one byte.
+const WINDOW: usize = 64;
+/// What a sample takes at least, in microseconds, and how many there are at most.
+const BATCH_US: f64 = 50.0;
+const MAX_SAMPLES: f64 = 20_000.0;
+
+/// `isthmus bare-fabric ...`
+#[derive(Args)]
+pub struct Arguments {
+    /// The namespaces of ip-netns(8) to run in
+    #[arg(long, value_delimiter = ',', num_args = 2)]
+    nodes: Vec<String>,
+    /// As the floors' program is told; not needed
+    #[arg(long)]
+    address: Option<String>,
+    /// One way, in windows of 64 messages
+    #[arg(long)]
+    stream: bool,
+    /// About how long it measures
+    #[arg(long, default_value_t = 1.0)]
+    seconds: f64,
+    /// One of the two sides
+    #[arg(long)]
+    side: Option<usize>,
+    sizes: Vec<Size>,
+}
+
+/// Measure, and print.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    match arguments.side {
+        None => in_nodes(arguments),
+        Some(side) => {
+            let cpus = std::env::var("ISTHMUS_BENCH_CPUS").unwrap_or_default();
+            let cpus: Vec<usize> = cpus.split(',').filter_map(|cpu| cpu.parse().ok()).collect();
+            if let Some(cpu) = cpus.get(side % cpus.len().max(1)) {
+                cpu::bind(&[*cpu]).context("cannot bind to a CPU")?;
+            }
+            one_side(arguments, side == 0)
+        }
+    }
+}
+
+/// Start both sides, and carry the lines from one to the other that each begins with its name.
+fn in_nodes(arguments: &Arguments) -> Result<()> {
+    ensure!(arguments.nodes.len() == 2, "it takes two nodes");
+    let mut sides = Vec::new();
+    for (side, node) in arguments.nodes.iter().enumerate() {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", node]).arg(std::env::current_exe()?);
+        command.args(["bare-fabric", "--side", &side.to_string(), "--seconds"]);
+        command.arg(arguments.seconds.to_string());
+        command.args(arguments.stream.then_some("--stream"));
+        command.args(arguments.sizes.iter().map(|size| size.0.to_string()));
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        sides.push(child.with_context(|| format!("cannot start a process in {node}"))?);
+    }
+    let ran = introduce(&mut sides);
+    if ran.is_err() {
+        sides.iter_mut().for_each(|side| drop(side.kill()));
+    }
+    for side in &mut sides {
+        let status = side.wait()?;
+        ensure!(ran.is_err() || status.success(), "a side ended with {status}");
+    }
+    ran
+}
+
+fn introduce(sides: &mut [Child]) -> Result<()> {
+    let mut outputs = Vec::new();
+    let mut names = Vec::new();
+    for side in sides.iter_mut() {
+        let mut output = BufReader::new(side.stdout.take().context("no output")?);
+        let mut name = String::new();
+        output.read_line(&mut name)?;
+        names.push(name);
+        outputs.push(output);
+    }
+    for (side, name) in sides.iter_mut().zip(names.iter().rev()) {
+        side.stdin.take().context("no input")?.write_all(name.as_bytes())?;
+    }
+    for line in outputs.swap_remove(0).lines() {
+        println!("{}", line?);
+    }
+    Ok(())
+}
+
+struct Side {
+    bare: Bare,
+    to: Destination,
+    out: Vec<u8>,
+    into: Vec<u8>,
+    sends: usize,
+    receives: usize,
+}
+
+fn one_side(arguments: &Arguments, asks: bool) -> Result<()> {
+    let wanted = Wanted {
+        provider: std::env::var("ISTHMUS_FABRIC").ok().filter(|name| !name.is_empty()),
+        interface: None,
+    };
+    let mut bare = Bare::open(&wanted)?;
+    let name: String = bare.name().iter().map(|byte| format!("{byte:02x}")).collect();
+    println!("{name}");
+    let mut other = String::new();
+    std::io::stdin().read_line(&mut other)?;
+    let digits = other.trim().as_bytes().chunks(2);
+    let name = digits.map(|pair| u8::from_str_radix(&String::from_utf8_lossy(pair), 16));
+    let to = bare.reach(&name.collect::<Result<Vec<u8>, _>>()?)?;
+    let longest = arguments.sizes.iter().map(|size| size.0).max().unwrap_or(0).max(16) as usize;
+    let mut side = Side {
+        bare,
+        to,
+        out: vec![1; longest],
+        into: vec![0; longest],
+        sends: 0,
+        receives: 0,
+    };
+    if !asks {
+        return side.serve(arguments.stream);
+    }
+    for size in &arguments.sizes {
+        let size = size.0 as usize;
+        let first = side.steps(size, 8, arguments.stream)?;
+        let batch = if first >= BATCH_US {
+            1
+        } else {
+            (BATCH_US / first) as usize + 1
+        };
+        let budget = arguments.seconds * 1e6 / arguments.sizes.len() as f64;
+        let batches = (budget / (first * batch as f64)).clamp(5.0, MAX_SAMPLES) as usize;
+        let parts = if arguments.stream { WINDOW as f64 } else { 2.0 };
+        let mut samples = Vec::new();
+        for _ in 0..batches {
+            samples.push(side.steps(size, batch, arguments.stream)? / parts);
+        }
+        samples.sort_by(f64::total_cmp);
+        let at = |share: f64| samples[((samples.len() - 1) as f64 * share).round() as usize];
+        println!(
+            "result libfabric size={size} us={:.4} best={:.4} p99={:.4} samples={}",
+            at(0.5),
+            samples[0],
+            at(0.99),
+            samples.len()
+        );
+    }
+    side.order(0, 0)
+}
+
+impl Side {
+    /// So many steps; microseconds for one.
+    fn steps(&mut self, size: usize, count: usize, stream: bool) -> Result<f64> {
+        self.order(size, count)?;
+        let began = Instant::now();
+        for _ in 0..count {
+            match stream {
+                true => {
+                    self.send(size, WINDOW)?;
+                    self.receive(1, 1)?;
+                }
+                false => {
+                    self.send(size, 1)?;
+                    self.receive(size, 1)?;
+                }
+            }
+        }
+        Ok(began.elapsed().as_secs_f64() * 1e6 / count as f64)
+    }
+
+    /// Tell the other side what comes; nothing: it is over.
+    fn order(&mut self, size: usize, count: usize) -> Result<()> {
+        self.out[..8].copy_from_slice(&(size as u64).to_ne_bytes());
+        self.out[8..16].copy_from_slice(&(count as u64).to_ne_bytes());
+        self.send(16, 1)
+    }
+
+    fn serve(&mut self, stream: bool) -> Result<()> {
+        loop {
+            self.receive(16, 1)?;
+            let number = |at: usize| {
+                let bytes: [u8; 8] = self.into[at..at + 8].try_into().expect("8 bytes");
+                u64::from_ne_bytes(bytes) as usize
+            };
+            let (size, count) = (number(0), number(8));
+            if count == 0 {
+                return Ok(());
+            }
+            if size > self.into.len() {
+                bail!("an order for {size} bytes");
+            }
+            for _ in 0..count {
+                match stream {
+                    true => {
+                        self.receive(size, WINDOW)?;
+                        self.send(1, 1)?;
+                    }
+                    false => {
+                        self.receive(size, 1)?;
+                        self.send(size, 1)?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Send so many messages, and wait until the buffer may be used again.
+    fn send(&mut self, size: usize, count: usize) -> Result<()> {
+        self.sends += count;
+        let mut left = count;
+        while self.bare.sent() < self.sends {
+            while left > 0 && self.send_one(size)? == Sent::Going {
+                left -= 1;
+            }
+            self.bare.progress()?;
+        }
+        Ok(())
+    }
+
+    #[allow(unsafe_code)] // The bare loop sends out of plain memory.
+    fn send_one(&mut self, size: usize) -> Result<Sent> {
+        // SAFETY: `send` returns once all sends are over, and nobody writes the buffer before.
+        Ok(unsafe { self.bare.send(self.out.as_ptr(), size, self.to) }?)
+    }
+
+    fn receive(&mut self, size: usize, count: usize) -> Result<()> {
+        self.receives += count;
+        let mut left = count;
+        while self.bare.received() < self.receives {
+            while left > 0 && self.receive_one(size)? == Sent::Going {
+                left -= 1;
+            }
+            self.bare.progress()?;
+        }
+        Ok(())
+    }
+
+    #[allow(unsafe_code)] // The bare loop receives into plain memory.
+    fn receive_one(&mut self, size: usize) -> Result<Sent> {
+        // SAFETY: `receive` returns once all receives are over, and nobody looks at the buffer before; several may fill it at a time, with
+        // the same bytes.
+        Ok(unsafe { self.bare.receive(self.into.as_mut_ptr(), size) }?)
+    }
+}

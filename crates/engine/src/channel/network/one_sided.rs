@@ -1,0 +1,162 @@
+//! Puts and gets of windows by the provider's RMA, between buffers of this process and memory that a peer has exposed.
+//!
+//! A transfer goes in pieces like a message that is read (`memory.rs`), few at a time. A put is over when the peer has the
+//! bytes (`FI_DELIVERY_COMPLETE`).
+
+use isthmus_fabric::Sent;
+use isthmus_shm::Segment;
+use isthmus_transfer::Direction;
+
+use super::Network;
+use crate::tunables;
+
+/// Its number among events, beside those of messages.
+pub(super) const ONE_SIDED: u64 = 1 << 63;
+/// Transfers at a time, and pieces of one.
+const MOST: usize = 0xff;
+const DEPTH: u32 = 2;
+
+/// A put or a get.
+#[derive(Debug)]
+pub(super) struct Transfer {
+    peer: u32,
+    key: u64,
+    /// Where what the peer has exposed begins there, and how far in it this is.
+    base: u64,
+    offset: u64,
+    here: *mut u8,
+    direction: Direction,
+    next: u64,
+    end: u64,
+    under_way: u32,
+    failed: bool,
+}
+
+// SAFETY: the buffer belongs to a call that waits until the transfer is over, and only the thread inside the engine touches it.
+unsafe impl Send for Transfer {}
+
+impl Transfer {
+    fn is_over(&self) -> bool {
+        self.under_way == 0 && (self.failed || self.next == self.end)
+    }
+
+    fn may_go_on(&self) -> bool {
+        !self.failed && self.next < self.end && self.under_way < DEPTH
+    }
+}
+
+impl Network {
+    /// Begin to move `length` bytes between `here` and the peer's memory that it has exposed by `key`, which begins there at `base`, from
+    /// `offset` on. Where it stands among transfers; `None`: it cannot be, now.
+    ///
+    /// # Safety
+    /// The bytes at `here` must be the call's until the transfer [is over](Self::one_sided_over).
+    pub unsafe fn start_one_sided(
+        &mut self,
+        segment: &Segment,
+        (peer, key, base, offset): (u32, u64, u64, u64),
+        (here, length): (*mut u8, u64),
+        direction: Direction,
+    ) -> Option<usize> {
+        if !self.endpoint.can_read() || !self.find(segment, peer) || self.link(peer).lost {
+            return None;
+        }
+        let free = self.one_sided.iter().position(Option::is_none);
+        if free.is_none() && self.one_sided.len() > MOST {
+            return None;
+        }
+        let transfer = Some(Transfer {
+            peer,
+            key,
+            base,
+            offset,
+            here,
+            direction,
+            next: 0,
+            end: length,
+            under_way: 0,
+            failed: false,
+        });
+        let at = free.unwrap_or(self.one_sided.len());
+        match free {
+            Some(free) => self.one_sided[free] = transfer,
+            None => self.one_sided.push(transfer),
+        }
+        self.go_on_one_sided();
+        Some(at)
+    }
+
+    /// Begin what may be. True: something was.
+    pub fn go_on_one_sided(&mut self) -> bool {
+        let mut moved = false;
+        for at in 0..self.one_sided.len() {
+            while self.one_piece(at) {
+                moved = true;
+            }
+        }
+        moved
+    }
+
+    /// Is there something to begin, which the provider was too busy for?
+    pub(super) fn has_one_sided_to_start(&self) -> bool {
+        self.one_sided.iter().flatten().any(Transfer::may_go_on)
+    }
+
+    fn one_piece(&mut self, at: usize) -> bool {
+        let Some(transfer) = self.one_sided[at].as_mut().filter(|transfer| transfer.may_go_on()) else {
+            return false;
+        };
+        let Some(to) = self.links[transfer.peer as usize].as_ref().and_then(|link| link.to) else {
+            return false;
+        };
+        let length = (transfer.end - transfer.next).min(tunables::NETWORK_PIECE.get().max(1));
+        let remote = (transfer.key, transfer.base, transfer.offset + transfer.next);
+        let number = ONE_SIDED | at as u64;
+        // SAFETY: the caller of `start_one_sided` vouches for the bytes.
+        let sent = unsafe {
+            let here = transfer.here.add(transfer.next as usize);
+            match transfer.direction {
+                Direction::Pull => self.endpoint.read(to, remote, (here, length as usize), number),
+                Direction::Push => self.endpoint.write(to, remote, (here, length as usize), number),
+            }
+        };
+        match sent {
+            Ok(Sent::Going) => {
+                transfer.under_way += 1;
+                transfer.next += length;
+                true
+            }
+            Ok(Sent::Busy) => false,
+            Err(_) => {
+                transfer.failed = true;
+                false
+            }
+        }
+    }
+
+    /// A piece is over.
+    pub(super) fn one_sided_moved(&mut self, number: u64, well: bool) {
+        let at = (number & !ONE_SIDED) as usize;
+        if let Some(transfer) = self.one_sided.get_mut(at).and_then(Option::as_mut) {
+            transfer.under_way -= 1;
+            transfer.failed |= !well;
+        }
+    }
+
+    /// Is this transfer over? True: well. Then its place is free.
+    pub fn one_sided_over(&mut self, at: usize) -> Option<bool> {
+        let over = self.one_sided.get_mut(at)?.take_if(|transfer| transfer.is_over())?;
+        Some(!over.failed)
+    }
+
+    /// Begin nothing more with this peer. True: nothing is under way.
+    pub(super) fn end_one_sided(&mut self, peer: u32) -> bool {
+        let theirs = |transfer: &&mut Transfer| transfer.peer == peer;
+        let mut under_way = 0;
+        for transfer in self.one_sided.iter_mut().flatten().filter(theirs) {
+            transfer.failed = true;
+            under_way += transfer.under_way;
+        }
+        under_way == 0
+    }
+}
