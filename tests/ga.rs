@@ -72,7 +72,7 @@ fn linear(solver: &str, ranks: &str) -> Result<Run> {
     let run = Run::mpiexec("-n")
         .words(ranks)
         .arg(program)
-        .limit(Duration::from_secs(90));
+        .limit(Duration::from_secs(300));
     Ok(run.env("ISTHMUS_GA_LINEAR", solver))
 }
 

@@ -53,6 +53,8 @@ fn largest(group: &Group, value: c_int) -> Result<c_int> {
 /// The grid on which ScaLAPACK is to do it; `None`: LAPACK does.
 fn grid(group: &Group, rows: usize) -> Result<Option<Grid>> {
     let wanted = match tunables::GA_LINEAR.get() {
+        // Of one element ScaLAPACK's LU does not see that it is 0.
+        _ if rows == 1 => return Ok(None),
         Some("scalapack") => true,
         Some("lapack") => return Ok(None),
         _ if group.size() == 1 || rows < LEAST_ROWS => return Ok(None),

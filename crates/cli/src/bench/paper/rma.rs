@@ -205,6 +205,8 @@ fn across_nodes(title: &'static str, found: &'static str) -> Figure {
         found,
         experiments: vec![],
         baseline: "sendrecv",
-        missing: Some("one process per node needs several machines; this page is about one."),
+        missing: Some(
+            "one process per node needs several machines; this page is about one, and ARMCI and Global Arrays work within one.",
+        ),
     }
 }
