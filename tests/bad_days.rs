@@ -9,19 +9,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use isthmus_tests::{
     ControlGroup, Finished, Run, Running, abstract_sockets, children, command, compile, compile_in, full, job_socket,
-    named, prefix, signal, trial,
+    named, prefix, signal, test,
 };
 use libtest_mimic::Arguments;
-
-/// A test by its name, and what this machine must allow for it.
-macro_rules! test {
-    ($name:ident) => {
-        trial(stringify!($name), Ok(()), $name)
-    };
-    ($name:ident, $allowed:ident) => {
-        trial(stringify!($name), $allowed(), $name)
-    };
-}
 
 fn main() -> ExitCode {
     let trials = vec![

@@ -1,8 +1,56 @@
 //! `isthmus bench`: every experiment runs to its end on this library, briefly, and shows its table. What the numbers are
 //! is not for a test to say.
 
+use std::process::ExitCode;
+
 use anyhow::{Context, Result, ensure};
-use isthmus_tests::{Finished, Run, command, scratch};
+use isthmus_tests::{Finished, Run, command, scratch, test};
+use libtest_mimic::Arguments;
+
+fn main() -> ExitCode {
+    let trials = vec![
+        test!(windows),
+        test!(pingpong),
+        test!(alloc),
+        test!(bandwidth),
+        test!(exchange),
+        test!(calls),
+        test!(growth),
+        test!(strided),
+        test!(overlap),
+        test!(messagerate),
+        test!(datatypes),
+        test!(collectives),
+        test!(what_is_no_matter_of_size),
+        test!(results_are_written_as_json_and_as_a_page),
+        test!(what_is_asked_for_is_shown),
+        test!(manuals_and_completions_are_installed),
+        test!(wrong_cells_are_refused),
+        test!(a_reader_may_leave),
+        test!(mechanisms, may_copy),
+        test!(nas_kernels),
+        test!(cache_misses_without_valgrind),
+        test!(cache_misses, has_valgrind),
+        test!(shmem),
+        test!(ga),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// Are single copies allowed here? An error: what is missing.
+fn may_copy() -> Result<(), &'static str> {
+    let known = Run::program(command("isthmus")).words("info --protocols").succeed();
+    match known {
+        Ok(known) if known.out.contains("cma is closed") => Err("single copies are refused"),
+        // What is wrong with it, the test says.
+        _ => Ok(()),
+    }
+}
+
+fn has_valgrind() -> Result<(), &'static str> {
+    let version = Run::program("valgrind").words("--version").finish();
+    version.map(drop).map_err(|_| "valgrind is missing")
+}
 
 /// Run `isthmus bench WORDS --quick`; the table called `name` must have a number in each of its `rows` rows.
 fn shows(words: &str, name: &str, rows: usize) -> Result<()> {
@@ -45,7 +93,6 @@ fn has_table(finished: &Finished, name: &str, rows: usize) -> Result<()> {
     Ok(())
 }
 
-#[test]
 fn windows() -> Result<()> {
     shows_tables(
         "rma --sizes 512,4K",
@@ -60,62 +107,51 @@ fn windows() -> Result<()> {
     )
 }
 
-#[test]
 fn pingpong() -> Result<()> {
     shows("pingpong", "pingpong", 2)?;
     shows("pingpong --real --sizes 1K,64K,128K", "pingpong-real", 2)
 }
 
-#[test]
 fn alloc() -> Result<()> {
     shows("alloc", "alloc", 2)
 }
 
-#[test]
 fn bandwidth() -> Result<()> {
     shows("bandwidth", "bandwidth", 2)?;
     shows("bibandwidth", "bibandwidth", 2)
 }
 
-#[test]
 fn exchange() -> Result<()> {
     shows("exchange", "exchange", 6)?;
     shows("exchange --neighbours 2 --ranks 2,3,5", "exchange-2", 6)?;
     shows("exchange --neighbours 4 --real --ranks 3,8", "exchange-4-real", 4)
 }
 
-#[test]
 fn calls() -> Result<()> {
     shows_tables("calls --ranks 2,4", &[("calls-2", 47), ("calls-4", 47)])
 }
 
 /// More ranks than are looked at without a doorbell.
-#[test]
 fn growth() -> Result<()> {
     shows_tables("growth --ranks 3,20", &[("growth-3", 6), ("growth-20", 6)])
 }
 
-#[test]
 fn strided() -> Result<()> {
     shows("strided", "strided", 6)
 }
 
-#[test]
 fn overlap() -> Result<()> {
     shows("overlap --sizes 64K,256K", "overlap", 8)
 }
 
-#[test]
 fn messagerate() -> Result<()> {
     shows("messagerate --lengths 1,64", "messagerate", 20)
 }
 
-#[test]
 fn datatypes() -> Result<()> {
     shows("datatypes", "datatypes", 20)
 }
 
-#[test]
 fn collectives() -> Result<()> {
     shows("collectives --ranks 2", "collectives-2", 17)?;
     shows("collectives --ranks 3 --sizes 1K", "collectives-3", 9)?;
@@ -127,7 +163,6 @@ fn collectives() -> Result<()> {
     shows("collectives --ranks 33 --of barrier,alltoall", "collectives-33", 3)
 }
 
-#[test]
 fn what_is_no_matter_of_size() -> Result<()> {
     shows("barrier", "barrier", 3)?;
     shows("launch", "launch", 1)?;
@@ -136,7 +171,6 @@ fn what_is_no_matter_of_size() -> Result<()> {
     shows("blocked", "wake", 2)
 }
 
-#[test]
 fn results_are_written_as_json_and_as_a_page() -> Result<()> {
     let folder = scratch("bench")?;
     let (json, html) = (folder.join("results.json"), folder.join("report.html"));
@@ -157,7 +191,6 @@ fn results_are_written_as_json_and_as_a_page() -> Result<()> {
 
 /// Targets are for those who work on the library; a page that cannot be written is said before anything is measured; nothing is
 /// installed that nobody asked for.
-#[test]
 fn what_is_asked_for_is_shown() -> Result<()> {
     let bench = |words: &str| Run::program(command("isthmus")).words("bench").words(words);
     let measure = "pingpong --sizes 8 --quick";
@@ -186,7 +219,6 @@ fn what_is_asked_for_is_shown() -> Result<()> {
 }
 
 /// The manual and the completion of both commands know their options, and bash takes what is meant for it.
-#[test]
 fn manuals_and_completions_are_installed() -> Result<()> {
     let share = isthmus_tests::prefix().join("share");
     for (name, option) in [("isthmus", "install-peers"), ("mpiexec", "report-hang")] {
@@ -208,7 +240,6 @@ fn manuals_and_completions_are_installed() -> Result<()> {
     Ok(())
 }
 
-#[test]
 fn wrong_cells_are_refused() -> Result<()> {
     for words in ["strided --of 4d", "pingpong --sizes many", "collectives --of brodcast"] {
         let finished = Run::program(command("isthmus")).words("bench").words(words).finish()?;
@@ -218,7 +249,6 @@ fn wrong_cells_are_refused() -> Result<()> {
 }
 
 /// Who has seen enough closes the pipe: no error of anybody's.
-#[test]
 fn a_reader_may_leave() -> Result<()> {
     // Longer than what a pipe takes with nobody reading.
     let isthmus = command("isthmus").display().to_string();
@@ -238,13 +268,7 @@ fn a_reader_may_leave() -> Result<()> {
 }
 
 /// Each mechanism, its bare loop, and what is chosen. Where single copies are refused their bare loops fail.
-#[test]
 fn mechanisms() -> Result<()> {
-    let known = Run::program(command("isthmus")).words("info --protocols").succeed()?;
-    if known.out.contains("cma is closed") {
-        println!("not tried: single copies are refused");
-        return Ok(());
-    }
     shows_tables(
         "mechanisms --sizes 64K,128K",
         &[("mechanisms", 18), ("mechanisms-real", 18)],
@@ -252,7 +276,6 @@ fn mechanisms() -> Result<()> {
 }
 
 /// Kernels of NAS: what they compute is what was published, or the program fails.
-#[test]
 fn nas_kernels() -> Result<()> {
     let source = isthmus_tests::prefix().join("share/isthmus/bench/nas.c");
     let program = scratch("bench")?.join("nas");
@@ -269,33 +292,35 @@ fn nas_kernels() -> Result<()> {
     Ok(())
 }
 
-/// Cache misses by a simulator: two copies through a ring miss what one copy does not. Without valgrind the program says what to install.
-#[test]
-fn cache_misses() -> Result<()> {
+/// The programs of cache misses, by this mechanism.
+fn misses(words: &str, mechanism: &str, path: Option<&str>) -> Result<Finished> {
     let source = isthmus_tests::prefix().join("share/isthmus/bench/misses.c");
-    let program = scratch("bench")?.join("misses");
+    let program = scratch("bench")?.join(path.map_or("misses", |_| "misses-alone"));
     let mpicc = Run::program(command("mpicc")).words("-O2 -Wall -Wextra -Werror");
     mpicc.arg(&source).arg("-o").arg(&program).succeed()?;
-    let misses = |words: &str, mechanism: &str, path: Option<&str>| -> Result<Finished> {
-        let run = Run::mpiexec("-n 2").arg(&program).words(words);
-        let run = run
-            .env("ISTHMUS_MECHANISM", mechanism)
-            .env("ISTHMUS_EAGER_LIMIT", "8192");
-        match path {
-            Some(path) => run.env("PATH", path).finish(),
-            None => run.finish(),
-        }
-    };
+    let run = Run::mpiexec("-n 2").arg(&program).words(words);
+    let run = run
+        .env("ISTHMUS_MECHANISM", mechanism)
+        .env("ISTHMUS_EAGER_LIMIT", "8192");
+    match path {
+        Some(path) => run.env("PATH", path).finish(),
+        None => run.finish(),
+    }
+}
+
+/// Without valgrind the program says what to install.
+fn cache_misses_without_valgrind() -> Result<()> {
     let without = misses("pingpong:65536", "ring", Some("/nowhere"))?;
     ensure!(
         without.code != Some(0) && without.err.contains("apt-get install valgrind"),
         "{}",
         without.err
     );
-    if Run::program("valgrind").words("--version").finish().is_err() {
-        println!("not tried: valgrind is missing");
-        return Ok(());
-    }
+    Ok(())
+}
+
+/// Cache misses by a simulator: two copies through a ring miss what one copy does not.
+fn cache_misses() -> Result<()> {
     let lines = |run: &Finished| -> Result<f64> {
         let word = run
             .out
@@ -311,13 +336,11 @@ fn cache_misses() -> Result<()> {
     Ok(())
 }
 
-#[test]
 fn shmem() -> Result<()> {
     shows("shmem", "shmem-rma", 10)?;
     shows("shmem", "shmem-collectives-4", 5)
 }
 
-#[test]
 fn ga() -> Result<()> {
     shows("ga", "ga-patches", 16)?;
     shows("ga", "ga-ghosts-4", 6)?;

@@ -54,6 +54,17 @@ pub fn trial(name: &str, allowed: Result<(), &'static str>, test: fn() -> Result
     }
 }
 
+/// A test by its name, and what this machine must allow for it.
+#[macro_export]
+macro_rules! test {
+    ($name:ident) => {
+        $crate::trial(stringify!($name), Ok(()), $name)
+    };
+    ($name:ident, $allowed:ident) => {
+        $crate::trial(stringify!($name), $allowed(), $name)
+    };
+}
+
 /// A folder below `target/` for what tests make.
 pub fn scratch(name: &str) -> Result<PathBuf> {
     let folder = folder().with_file_name("target").join("test").join(name);

@@ -200,6 +200,8 @@ enum What {
     },
     /// Barrier, all-reduce, all-to-all, and a message from everyone to everyone, on 2 to 256 ranks
     Growth(Ranks),
+    /// An all-reduce and exchanges in the mean, stops included, as a cgroup's quota of CPU time lets them: on 2, 3, 4, 8 and 16 ranks
+    Quotas(Ranks),
     /// What each rule about where bytes go is worth: everything with all of them, and with one left out after the other
     Rules(Ranks),
     /// Launch, initialise and finalize 4 ranks
@@ -246,6 +248,7 @@ impl What {
                 ranks,
                 sizes,
             } => return catalogue::collectives(*nonblocking, &ranks.ranks, of, &sizes.sizes),
+            What::Quotas(ranks) => return calls::quotas(&ranks.ranks),
             What::Rules(ranks) => return rules::rules(&ranks.ranks),
             What::Growth(ranks) => return calls::growth(&ranks.ranks),
             What::Pingpong { real, sizes } => catalogue::pingpong(*real, &sizes.sizes),

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use isthmus_engine::symmetric::size;
-use isthmus_engine::wait_limits::{self, Habits};
+use isthmus_engine::wait_limits::{self, Habits, LOOKS_AT_WORK, LOOKS_OVERSUBSCRIBED};
 use isthmus_engine::{counters, protocols, single_copies_pay, single_copy_price, tunables};
 use isthmus_os::{cgroup, cma_probe, cpu, kmod, membarrier, memfd, memory, topology, yama};
 use isthmus_transfer::{helper, vmsplice};
@@ -405,6 +405,10 @@ fn waiting_rows(waiting: &Waiting) -> Vec<Vec<String>> {
         ..
     } = waiting;
     vec![
+        row(
+            "CPUs that count",
+            format!("{cpus}: those usable, cut by the quota, rounded up"),
+        ),
         row("a wake takes", wake),
         row(
             &format!("up to {cpus} ranks"),
@@ -412,7 +416,9 @@ fn waiting_rows(waiting: &Waiting) -> Vec<Vec<String>> {
         ),
         row(
             "more ranks",
-            format!("yield at once, and sleep after {sleep_after_us:.0} us"),
+            format!(
+                "yield after {LOOKS_OVERSUBSCRIBED} looks, or {LOOKS_AT_WORK} while the awaited rank has a CPU, and sleep after {sleep_after_us:.0} us for each rank on a CPU"
+            ),
         ),
     ]
 }

@@ -21,7 +21,7 @@ use isthmus_os::subnet::Subnet;
 
 use first_message::{Cut, comes_back, computes, stays_away};
 
-use super::outside::imb;
+use super::outside::{imb, mpi4py};
 use super::suite::Suite;
 use crate::process::{quiet, root, target};
 
@@ -153,6 +153,7 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
     }
     rma::run(suite, &job);
     imb::on_nodes(suite, prefix, &|ranks| job.mpiexec(ranks));
+    mpi4py::on_nodes(suite, &|ranks| job.mpiexec(ranks));
     other_launcher::run(suite, &job);
     suite.step("isthmus bench network --quick", || job.bench());
     suite.step("isthmus bench --paper shiba --quick", || job.paper());

@@ -76,6 +76,31 @@ fn calls_on(ranks: u32, of: &[String], sizes: &[Size]) -> Experiment {
     }
 }
 
+/// What operations take in the mean, stops included, within whatever quota of CPU time there is: an experiment for each number of ranks.
+pub fn quotas(ranks: &[u32]) -> Vec<Experiment> {
+    let ranks = if ranks.is_empty() { &[2, 3, 4, 8, 16] } else { ranks };
+    ranks.iter().map(|ranks| quotas_on(*ranks)).collect()
+}
+
+fn quotas_on(ranks: u32) -> Experiment {
+    let title = format!("mean time within the cgroup's quota, stops included, on {ranks} ranks");
+    Experiment {
+        runs: vec![Run {
+            ranks,
+            options: vec![],
+            cells: ["allreduce:8", "both:8", "both:8192"].map(str::to_owned).into(),
+        }],
+        groups: Groups {
+            heading: "what",
+            field: "what",
+            names: ["allreduce", "both"].map(str::to_owned).into(),
+        },
+        seconds: 3.0,
+        launches: 2,
+        ..by_size(&format!("quotas-{ranks}"), &title, "quotas")
+    }
+}
+
 /// How what all ranks do together grows with their number: an experiment for each.
 pub fn growth(ranks: &[u32]) -> Vec<Experiment> {
     const USUAL: &[u32] = &[2, 4, 8, 16, 32, 64, 128, 256];

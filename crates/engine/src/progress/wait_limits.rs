@@ -17,10 +17,10 @@ use crate::{counters, tunables};
 /// Looks between two readings of the clock.
 const LOOKS: u32 = 64;
 /// Looks before the CPU is given away, when there are more ranks than CPUs.
-const LOOKS_OVERSUBSCRIBED: u32 = 4;
+pub const LOOKS_OVERSUBSCRIBED: u32 = 4;
 /// As long as the awaited rank has a CPU itself: what it sends is nearer than our next turn, and who has waited for more of it
 /// gives way less often (docs/decisions/0020).
-const LOOKS_AT_WORK: u32 = 24;
+pub const LOOKS_AT_WORK: u32 = 24;
 /// Spinning while no wake has been timed.
 const UNKNOWN: Duration = Duration::from_micros(20);
 /// A wake costs both sides: the waker's system call, and the time until the sleeper runs.

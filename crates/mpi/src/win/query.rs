@@ -32,8 +32,8 @@ pub fn win_get_name(handle: Handle<Win>) -> Result<String> {
     Ok(handle.resolve("win")?.name().clone())
 }
 
-/// `MPI_Win_shared_query`: size, displacement unit and address here of a member's memory; of the first of this node that has any
-/// for `MPI_PROC_NULL`. Memory that cannot be loaded and stored here has no bytes and no address.
+/// `MPI_Win_shared_query`: size, displacement unit and address here of a member's memory; for `MPI_PROC_NULL` of the first that has
+/// any, or of nobody where some are on other nodes (as MPICH answers). Memory that cannot be loaded and stored here has no bytes and no address.
 pub fn win_shared_query(win: &Win, rank: i32) -> Result<(i64, i64, *mut c_void)> {
     if win.flavor == Flavor::Dynamic {
         return Err(fail!(
@@ -43,8 +43,11 @@ pub fn win_shared_query(win: &Win, rank: i32) -> Result<(i64, i64, *mut c_void)>
         ));
     }
     let member = match rank {
+        PROC_NULL if (0..win.size).any(|member| win.part(member).is_none()) => {
+            return Ok((0, win.unit, std::ptr::null_mut()));
+        }
         PROC_NULL => {
-            let has_bytes = |member: &usize| win.part(*member).is_some() && win.key(*member).length() > 0;
+            let has_bytes = |member: &usize| win.key(*member).length() > 0;
             (0..win.size).find(has_bytes).unwrap_or(0)
         }
         rank => win.member("rank", rank)?,

@@ -2,6 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -129,23 +130,45 @@ fn judge(bench: &str, ranks: usize, text: &str) -> Result<()> {
     }
 }
 
-/// Its own test suite. What it needs and we have not is listed in `tests/mpi4py/excluded.txt`, and nothing else may fail.
+/// Its own test suite, by this `mpiexec` of so many ranks. What it needs and we have not is listed in `tests/mpi4py/excluded.txt`, and
+/// nothing else may fail.
+fn run_suite(
+    mut run: Command,
+    ranks: usize,
+    environment: &Environment,
+    sources: &Path,
+    options: &[&str],
+) -> Result<()> {
+    run.arg(environment.program("python"))
+        .arg(root().join("tests/mpi4py/run.py"))
+        .arg(sources.join("test"))
+        .arg(root().join("tests/mpi4py/excluded.txt"))
+        .args(options);
+    let text = quiet(&mut run, SUITE)?;
+    let finished = text.matches("are excluded: all others passed").count();
+    ensure!(
+        finished == ranks,
+        "{finished} of {ranks} ranks came to the end; they said:\n{text}"
+    );
+    Ok(())
+}
+
+/// Between two nodes with two ranks on each.
+pub fn on_nodes(suite: &mut Suite, mpiexec: &dyn Fn(usize) -> Command) {
+    let wheel = Environment::new("mpi4py-wheel");
+    suite.step("mpi4py's own suite (wheel) on 2 nodes x 2, but for datatypes", || {
+        wheel.make()?;
+        wheel.install("mpi4py", &[&format!("mpi4py=={VERSION}")], &[])?;
+        let sources = unpacked(&wheel)?;
+        let mut run = mpiexec(2);
+        // The last one counts.
+        run.arg("--timeout").arg((SUITE - RUN).as_secs().to_string());
+        run_suite(run, 4, &wheel, &sources, &["--no-numpy", "-e", "test_datatype"])
+    });
+}
+
 fn own_suite(suite: &mut Suite, prefix: &Path, environment: &Environment, sources: &Path, kind: &str, full: bool) {
-    let run = |ranks: usize, options: &[&str]| {
-        let mut run = mpiexec(prefix, ranks);
-        run.arg(environment.program("python"))
-            .arg(root().join("tests/mpi4py/run.py"))
-            .arg(sources.join("test"))
-            .arg(root().join("tests/mpi4py/excluded.txt"))
-            .args(options);
-        let text = quiet(&mut run, SUITE)?;
-        let finished = text.matches("are excluded: all others passed").count();
-        ensure!(
-            finished == ranks,
-            "{finished} of {ranks} ranks came to the end; they said:\n{text}"
-        );
-        Ok(())
-    };
+    let run = |ranks: usize, options: &[&str]| run_suite(mpiexec(prefix, ranks), ranks, environment, sources, options);
     if !full {
         // Datatypes are most of the time, and know nothing of ranks.
         suite.step(&format!("mpi4py's own suite ({kind}) on 1 rank"), || {
