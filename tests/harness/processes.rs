@@ -16,10 +16,14 @@ pub fn children(pid: u32) -> Vec<u32> {
     found.split_off(1)
 }
 
-/// Processes whose command line contains `text`.
+/// Processes whose command line contains `text`, of those that run in this repository: tests of another may run beside us.
 pub fn named(text: &str) -> Vec<u32> {
+    let is_ours = |pid: u32| {
+        let repository = super::folder().parent().expect("in the repository");
+        std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|folder| folder.starts_with(repository))
+    };
     numbers()
-        .filter(|&pid| pid != std::process::id() && command_line(pid).contains(text))
+        .filter(|&pid| pid != std::process::id() && command_line(pid).contains(text) && is_ours(pid))
         .collect()
 }
 

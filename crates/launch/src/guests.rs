@@ -196,16 +196,11 @@ impl Guests {
             self.ranks[rank] = Guest::Lost;
             return Some(self.end(isthmus_engine::control::exit_code(code)));
         }
-        for (other, why) in std::mem::take(&mut lifeline.lost) {
-            if let Some(elsewhere @ Guest::Left) = self.ranks.get_mut(other as usize) {
-                *elsewhere = Guest::Lost;
-                say_as_it_is(&format!("{why}; it counts as failed here, since error handlers return"));
-                self.overview.declare_failed(other, false);
-            }
+        if let Some((_, why)) = lifeline.lost.first() {
+            // Nobody could tell the other node.
+            say_as_it_is(&format!("{why}; ending the job"));
+            return Some(self.end(1));
         }
-        let Guest::Inside(lifeline) = &mut self.ranks[rank] else {
-            return None;
-        };
         lifeline.ended?;
         self.empty_since = Instant::now();
         if lifeline.finalized {
