@@ -69,7 +69,7 @@ pub(crate) struct Operation {
     to: u64,
     /// Bytes that go.
     length: usize,
-    /// Of a read: its number, and what the provider wants to know of the memory that it fills.
+    /// Of a read or a write: its number, and what the provider wants to know of the memory on this side.
     pub number: u64,
     pub region: Option<NonNull<Mr>>,
 }

@@ -1,6 +1,7 @@
-//! Memory that peers read: registered for as long as one message is under way.
+//! Memory that peers read and write: the buffer of one message, registered for as long as that is under way, or the region of a window, until
+//! it is no more.
 //!
-//! A registration lasts no longer than the pending operation whose buffer it covers, so it never outlives the memory. What is
+//! Whoever exposes memory withdraws it before the memory goes. What is
 //! registered again and again, libfabric keeps in a cache of its own, which watches what is unmapped, for the providers for which that is
 //! dear (docs/decisions/0082).
 
@@ -14,7 +15,7 @@ use crate::{Error, Result};
 /// Keys that may be taken before one is free.
 const TRIES: u32 = 8;
 
-/// Memory that peers who know its key may read. It stays so until it is [withdrawn](Endpoint::withdraw).
+/// Memory that peers who know its key may read, or read and write. It stays so until it is [withdrawn](Endpoint::withdraw).
 #[derive(Debug)]
 pub struct Exposed {
     region: NonNull<Mr>,
@@ -32,6 +33,11 @@ impl Exposed {
 }
 
 impl Endpoint {
+    /// Is there room for another [read](Self::read) or [write](Self::write)? If so and they are refused, the provider is busy.
+    pub fn has_free_reads(&self) -> bool {
+        !self.free_reads.is_empty()
+    }
+
     /// Can memory of others be read?
     pub fn can_read(&self) -> bool {
         self.offer.has_rma()

@@ -62,7 +62,11 @@ pub fn run(job: Job, nodes: Vec<Node>) -> Result<u8> {
         .into_iter()
         .zip(0..)
         .map(|(node, index)| Spot { index, host: node.host });
-    let begun = head.begin(branch::split(&spots.collect::<Vec<_>>(), fan_out as usize), false);
+    // What a name like `localhost` means is known here alone: a branch on another machine would take it for its own.
+    let is_here = |spot: &Spot| job.hosts.launcher.is_none() && nodes::is_here(&spot.host);
+    let (here, elsewhere): (Vec<Spot>, Vec<Spot>) = spots.partition(is_here);
+    let here = here.into_iter().map(|spot| vec![spot]).collect();
+    let begun = head.begin(here, branch::split(&elsewhere, fan_out as usize));
     head.watch()?;
     begun?;
     Ok(head.verdict.unwrap_or(0))
@@ -193,10 +197,11 @@ impl Head {
         })
     }
 
-    /// Start a daemon or a branch for each group; `first_is_here`: the first is of the node that we run on.
-    fn begin(&mut self, groups: Vec<Vec<Spot>>, first_is_here: bool) -> Result<()> {
-        for (at, spots) in groups.into_iter().enumerate() {
-            let is_here = first_is_here && at == 0;
+    /// Start a daemon or a branch for each group: of the machine that we run on, and of others.
+    fn begin(&mut self, here: Vec<Vec<Spot>>, elsewhere: Vec<Vec<Spot>>) -> Result<()> {
+        let here = here.into_iter().map(|spots| (spots, true));
+        let elsewhere = elsewhere.into_iter().map(|spots| (spots, false));
+        for (spots, is_here) in here.chain(elsewhere) {
             match self.start(&spots, is_here) {
                 Ok((launcher, input)) => self.children.push(Child {
                     spots,
@@ -233,7 +238,6 @@ impl Head {
         let what = if spots.len() == 1 { "--daemon" } else { "--branch" };
         let mut command = match self.launcher.as_deref() {
             _ if is_here => Command::new(&own),
-            None if nodes::is_here(host) => Command::new(&own),
             None | Some("ssh") => {
                 let mut command = Command::new("ssh");
                 command.args(["-T", "-o", "BatchMode=yes", host, "exec"]);

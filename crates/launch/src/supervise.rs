@@ -183,8 +183,8 @@ struct Supervisor<'a> {
     /// Where the others run, if not all are here.
     nodes: Option<Nodes>,
     uplink: Option<Uplink>,
-    /// Ranks of other nodes that count as failed on this one.
-    lost_elsewhere: HashSet<u32>,
+    /// Ranks of other nodes that count as failed on this one, by turn.
+    lost_elsewhere: HashSet<(usize, u32)>,
     door: Door,
     signals: Signals,
     turns: Vec<Turn>,

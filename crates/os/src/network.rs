@@ -1,7 +1,6 @@
 //! The addresses of this machine, and what the kernel says of its TCP connections.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 /// Addresses by which other machines may reach this one: those of interfaces that are up and no loopback, IPv4 first; the loopback
@@ -55,9 +54,8 @@ pub fn limit_silence(own: Option<SocketAddr>, peers: &[SocketAddr], limit: Durat
         let ours = end_of(fd, libc::getsockname).is_some_and(|local| Some(local) == own);
         let remote = end_of(fd, libc::getpeername);
         if remote.is_some_and(|remote| ours || peers.contains(&remote)) {
-            // SAFETY: it was open a moment ago, and a socket of TCP; should it have become another meanwhile, that is watched more closely.
-            let fd = unsafe { BorrowedFd::borrow_raw(fd) };
-            crate::socket::keep_alive_for(fd, limit);
+            // By its number alone: should it have become another socket since, that is watched more closely.
+            crate::socket::keep_number_alive(fd, limit);
         }
     }
 }

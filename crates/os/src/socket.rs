@@ -13,11 +13,16 @@ pub fn keep_alive(fd: BorrowedFd<'_>) {
 
 /// As [`keep_alive`], within so long.
 pub fn keep_alive_for(fd: BorrowedFd<'_>, limit: Duration) {
+    keep_number_alive(fd.as_raw_fd(), limit);
+}
+
+/// As [`keep_alive_for`], of a descriptor that may be closed meanwhile: the kernel refuses what is no socket.
+pub(crate) fn keep_number_alive(fd: RawFd, limit: Duration) {
     let set = |level: libc::c_int, option: libc::c_int, value: libc::c_int| {
         // SAFETY: the option is ours and as long as we say. A system without it notices later.
         unsafe {
             libc::setsockopt(
-                fd.as_raw_fd(),
+                fd,
                 level,
                 option,
                 (&raw const value).cast(),

@@ -28,7 +28,7 @@ use crate::process::{quiet, root, target};
 /// For one program.
 const RUN: Duration = Duration::from_secs(120);
 /// For what must be gone.
-const SOON: Duration = Duration::from_secs(15);
+const SOON: Duration = Duration::from_secs(60);
 
 /// Programs of `tests/programs` for 2 ranks, one on each of 2 nodes.
 const PAIRS: &[&str] = &[

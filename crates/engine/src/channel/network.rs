@@ -100,8 +100,8 @@ pub(crate) struct Link {
     pub ring: Option<Inbound>,
     /// A frame that is filled and could not go.
     filled: Option<(Frame, usize)>,
-    /// Frames that were sent before there was a connection, and came back.
-    again: Vec<(Frame, usize)>,
+    /// Frames that came back, by their numbers, least first: sent before there was a connection, or when it broke.
+    again: VecDeque<(u64, (Frame, usize))>,
     /// There is a connection.
     reached: bool,
     /// There was one that has broken, and is made again.
@@ -290,7 +290,8 @@ impl Network {
             link.lost = true;
             link.held.clear();
             link.ahead.clear();
-            for (frame, _) in link.filled.take().into_iter().chain(link.again.drain(..)) {
+            let again = link.again.drain(..).map(|(_, frame)| frame);
+            for (frame, _) in link.filled.take().into_iter().chain(again) {
                 self.endpoint.put_back(frame);
             }
         }
@@ -299,10 +300,11 @@ impl Network {
     /// Has everything left this process, as far as anybody can tell?
     pub fn is_quiet(&self) -> bool {
         // Where a connection has broken nobody may be left to take what is kept.
-        let broken = |peer: &u32| self.links[*peer as usize].as_ref().filter(|link| link.broken);
-        let kept = self.linked.iter().filter_map(broken);
+        let is_given_up = |peer: &u32| self.is_given_up(*peer);
+        let kept = self.linked.iter().filter(|peer| is_given_up(peer));
+        let kept = kept.filter_map(|peer| self.links[*peer as usize].as_ref());
         let kept = kept.map(|link| link.again.len() + usize::from(link.filled.is_some()));
-        self.waiting.iter().all(|peer| broken(peer).is_some()) && self.endpoint.is_quiet(kept.sum())
+        self.waiting.iter().all(is_given_up) && self.endpoint.is_quiet(kept.sum())
     }
 
     /// Before a sleep: must we stay awake? If not, the doorbell will ring when something comes.

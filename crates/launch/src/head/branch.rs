@@ -56,9 +56,8 @@ pub fn run(call: &Call) -> Result<u8> {
     for message in early {
         head.hear(message);
     }
-    let mut groups = split(spots.get(1..).unwrap_or_default(), fan_out as usize);
-    groups.insert(0, spots.into_iter().take(1).collect());
-    let begun = head.begin(groups, true);
+    let elsewhere = split(spots.get(1..).unwrap_or_default(), fan_out as usize);
+    let begun = head.begin(vec![spots.into_iter().take(1).collect()], elsewhere);
     // Said here, with the host, and once.
     if let Err(failure) = &begun {
         say(&failure.message);

@@ -124,9 +124,9 @@ impl Supervisor<'_> {
         }
     }
 
-    /// A rank of another node counts as failed here from now on. True: it did not before.
+    /// A rank of another node counts as failed here from now on, in this turn. True: it did not before.
     fn lose_elsewhere(&mut self, rank: u32, turn: usize) -> bool {
-        if self.here.contains(&rank) || rank >= self.size || !self.lost_elsewhere.insert(rank) {
+        if self.here.contains(&rank) || rank >= self.size || !self.lost_elsewhere.insert((turn, rank)) {
             return false;
         }
         self.verdict.get_or_insert(1);

@@ -38,7 +38,10 @@ struct Shared {
     cut: AtomicBool,
     over: AtomicBool,
     passed: AtomicU64,
+    /// By its quality.
     lost: AtomicU64,
+    /// By the cut.
+    cut_off: AtomicU64,
 }
 
 /// All of it.
@@ -75,6 +78,8 @@ pub fn run(suite: &mut Suite, job: &Job<'_>) {
         wire.shared.cut.store(false, Ordering::Relaxed);
         was_cut?;
         job.ends_well(child)?;
+        let cut_off = wire.shared.cut_off.load(Ordering::Relaxed);
+        ensure!(cut_off > 0, "nothing went while the wire was cut");
         wire.has_lost()
     });
 }
@@ -162,11 +167,15 @@ fn carry(mut from: File, mut to: File, quality: Quality, shared: &Shared, mut se
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407);
             let is_lost = quality.lost_in > 0 && (seed >> 33).is_multiple_of(quality.lost_in);
-            if is_lost || shared.cut.load(Ordering::Relaxed) {
-                shared.lost.fetch_add(1, Ordering::Relaxed);
+            let count = match (shared.cut.load(Ordering::Relaxed), is_lost) {
+                (true, _) => &shared.cut_off,
+                (false, true) => &shared.lost,
+                (false, false) => &shared.passed,
+            };
+            count.fetch_add(1, Ordering::Relaxed);
+            if !std::ptr::eq(count, &shared.passed) {
                 continue;
             }
-            shared.passed.fetch_add(1, Ordering::Relaxed);
             match quality.delay.is_zero() {
                 true => drop(to.write(&frame[..length])),
                 false => late.push_back((Instant::now() + quality.delay, frame[..length].to_vec())),

@@ -23,6 +23,8 @@ const LOOK: Duration = Duration::from_millis(100);
 const STEP: Duration = Duration::from_millis(250);
 /// After the provider has failed.
 const PAUSE: Duration = Duration::from_millis(50);
+/// So long what has come back is sent again before it counts as having no receiver, in a rank that leaves; half of the limit at most.
+const LAST_TRY: Duration = Duration::from_secs(1);
 /// Of two that do not reach each other the one with the smaller rank says so, if it can.
 const COURTESY: Duration = Duration::from_secs(1);
 
@@ -35,6 +37,8 @@ pub(super) struct Reaching {
     last_look: Instant,
     /// For how long it was not to be reached.
     missed: Duration,
+    /// For how long that was tried.
+    tried: Duration,
     /// It has failed since the last look.
     failed: bool,
     why: String,
@@ -48,6 +52,7 @@ impl Reaching {
             next_try: now,
             last_look: now,
             missed: Duration::ZERO,
+            tried: Duration::ZERO,
             failed: false,
             why: "nothing answers there".into(),
         }
@@ -63,6 +68,7 @@ impl Reaching {
     fn look(&mut self, now: Instant, connections: Option<&Connections>) {
         let passed = now.saturating_duration_since(self.last_look).min(STEP);
         self.last_look = now;
+        self.tried += passed;
         let is_made = match (self.address, connections) {
             (Some(address), Some(connections)) => connections.are_made(address),
             // What the provider does not complain of may be well.
@@ -101,17 +107,17 @@ impl Network {
         link.is_some_and(|link| !link.again.is_empty())
     }
 
-    /// Send one of those once more, as it was: its number in the sequence tells the peer where it belongs. True: it goes.
+    /// Send the first of those once more, as it was: its number in the sequence tells the peer where it belongs. True: it goes.
     pub(super) fn send_again(&mut self, peer: u32) -> bool {
         let Some(link) = self.links[peer as usize].as_mut() else {
             return false;
         };
-        let (Some(to), Some(frame)) = (link.to, link.again.pop()) else {
+        let (Some(to), Some((sequence, frame))) = (link.to, link.again.pop_front()) else {
             return false;
         };
         match self.endpoint.send(frame.0, frame.1, to) {
             Ok(Sent::Going) => return true,
-            Ok(Sent::Busy) => link.again.push(frame),
+            Ok(Sent::Busy) => link.again.push_front((sequence, frame)),
             Err(error) => self.came_back(peer, frame, &error, true),
         }
         false
@@ -130,9 +136,40 @@ impl Network {
         link.reached
     }
 
+    /// Is what is kept for this peer to be left behind: has the connection broken, and sending again led nowhere?
+    pub(super) fn is_given_up(&self, peer: u32) -> bool {
+        let limit = Duration::from_millis(tunables::CONNECT_TIMEOUT_MS.get()) / 2;
+        let Some(link) = self.links[peer as usize].as_ref().filter(|link| link.broken) else {
+            return false;
+        };
+        let reaching = link.reaching.as_ref();
+        link.lost || reaching.is_some_and(|reaching| reaching.tried >= LAST_TRY.min(limit))
+    }
+
+    /// Let it be seen once more whether there is a connection, by a frame that must leave.
+    pub(super) fn doubt(&mut self, peer: u32) {
+        self.break_off(peer);
+        self.link(peer).owes = true;
+    }
+
+    /// If there was a connection, it has broken: until something is delivered once more, or comes.
+    fn break_off(&mut self, peer: u32) {
+        if !self.is_reached(peer) {
+            return;
+        }
+        let link = self.link(peer);
+        link.reached = false;
+        link.broken = true;
+        link.come_before = link.frames_come;
+        if let Some(reaching) = &mut link.reaching {
+            reaching.tried = Duration::ZERO;
+        }
+        let to = link.to;
+        to.into_iter().for_each(|to| self.endpoint.forget_delivery(to));
+    }
+
     /// A frame could not go, or has come back.
     pub(super) fn came_back(&mut self, peer: u32, frame: (Frame, usize), error: &Error, was_sent: bool) {
-        let was_reached = self.is_reached(peer);
         let prefix = frame::Prefix::read(&self.endpoint.bytes(frame.0)[..frame.1]);
         let Some(link) = self.links[peer as usize].as_mut() else {
             return self.endpoint.put_back(frame.0);
@@ -140,25 +177,23 @@ impl Network {
         if link.lost {
             return self.endpoint.put_back(frame.0);
         }
-        if was_reached {
-            link.reached = false;
-            link.broken = true;
-            link.come_before = link.frames_come;
-            link.to.into_iter().for_each(|to| self.endpoint.forget_delivery(to));
+        self.break_off(peer);
+        let link = self.link(peer);
+        if let Some(reaching) = &mut link.reaching {
+            reaching.fail(error);
         }
-        let sent = link.frames_sent;
-        if link.broken && frame.1 == frame::HEADER && prefix.is_some_and(|last| !was_sent || last.sequence + 1 == sent)
-        {
-            // Credit only, for somebody who may have left: a later frame will say the same.
-            link.frames_sent -= u64::from(was_sent);
+        if link.broken && frame.1 == frame::HEADER && !was_sent {
+            // Credit only, which has no number yet, for somebody who may have left: a later frame will say the same.
             return self.endpoint.put_back(frame.0);
         }
         match was_sent {
-            true => link.again.push(frame),
+            // Its number stays its own: it may have come all the same.
+            true => {
+                let sequence = prefix.map_or(0, |prefix| prefix.sequence);
+                let at = link.again.partition_point(|(other, _)| *other < sequence);
+                link.again.insert(at, (sequence, frame));
+            }
             false => link.filled = Some(frame),
-        }
-        if let Some(reaching) = &mut link.reaching {
-            reaching.fail(error);
         }
         if !self.waiting.contains(&peer) {
             self.waiting.push(peer);
@@ -251,5 +286,6 @@ mod tests {
         now += LOOK;
         reaching.look(now, None);
         assert_eq!(reaching.missed, Duration::ZERO, "it has not failed again");
+        assert_eq!(reaching.tried, STEP * 3 + LOOK);
     }
 }
