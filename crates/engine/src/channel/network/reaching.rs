@@ -142,8 +142,12 @@ impl Network {
         let Some(link) = self.links[peer as usize].as_ref().filter(|link| link.broken) else {
             return false;
         };
+        let written = link.ring.as_ref().is_some_and(|ring| ring.ring.is_ready());
+        if link.lost || link.again.is_empty() && link.filled.is_none() && !written {
+            return true;
+        }
         let reaching = link.reaching.as_ref();
-        link.lost || reaching.is_some_and(|reaching| reaching.tried >= LAST_TRY.min(limit))
+        reaching.is_some_and(|reaching| reaching.tried >= LAST_TRY.min(limit))
     }
 
     /// Let it be seen once more whether there is a connection, by a frame that must leave.
@@ -182,12 +186,14 @@ impl Network {
         if let Some(reaching) = &mut link.reaching {
             reaching.fail(error);
         }
-        if link.broken && frame.1 == frame::HEADER && !was_sent {
-            // Credit only, which has no number yet, for somebody who may have left: a later frame will say the same.
+        let sent = link.frames_sent;
+        if link.broken && frame.1 == frame::HEADER && prefix.is_some_and(|last| !was_sent || last.sequence + 1 == sent)
+        {
+            // Credit only, for somebody who may have left: a later frame will say the same.
+            link.frames_sent -= u64::from(was_sent);
             return self.endpoint.put_back(frame.0);
         }
         match was_sent {
-            // Its number stays its own: it may have come all the same.
             true => {
                 let sequence = prefix.map_or(0, |prefix| prefix.sequence);
                 let at = link.again.partition_point(|(other, _)| *other < sequence);
