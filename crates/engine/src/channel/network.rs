@@ -300,11 +300,10 @@ impl Network {
     /// Has everything left this process, as far as anybody can tell?
     pub fn is_quiet(&self) -> bool {
         // Where a connection has broken nobody may be left to take what is kept.
-        let is_given_up = |peer: &u32| self.is_given_up(*peer);
-        let kept = self.linked.iter().filter(|peer| is_given_up(peer));
-        let kept = kept.filter_map(|peer| self.links[*peer as usize].as_ref());
+        let broken = |peer: &u32| self.links[*peer as usize].as_ref().filter(|link| link.broken);
+        let kept = self.linked.iter().filter_map(broken);
         let kept = kept.map(|link| link.again.len() + usize::from(link.filled.is_some()));
-        self.waiting.iter().all(is_given_up) && self.endpoint.is_quiet(kept.sum())
+        self.waiting.iter().all(|peer| broken(peer).is_some()) && self.endpoint.is_quiet(kept.sum())
     }
 
     /// Before a sleep: must we stay awake? If not, the doorbell will ring when something comes.

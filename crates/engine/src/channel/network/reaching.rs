@@ -23,8 +23,6 @@ const LOOK: Duration = Duration::from_millis(100);
 const STEP: Duration = Duration::from_millis(250);
 /// After the provider has failed.
 const PAUSE: Duration = Duration::from_millis(50);
-/// So long what has come back is sent again before it counts as having no receiver, in a rank that leaves; half of the limit at most.
-const LAST_TRY: Duration = Duration::from_secs(1);
 /// Of two that do not reach each other the one with the smaller rank says so, if it can.
 const COURTESY: Duration = Duration::from_secs(1);
 
@@ -37,8 +35,6 @@ pub(super) struct Reaching {
     last_look: Instant,
     /// For how long it was not to be reached.
     missed: Duration,
-    /// For how long that was tried.
-    tried: Duration,
     /// It has failed since the last look.
     failed: bool,
     why: String,
@@ -52,7 +48,6 @@ impl Reaching {
             next_try: now,
             last_look: now,
             missed: Duration::ZERO,
-            tried: Duration::ZERO,
             failed: false,
             why: "nothing answers there".into(),
         }
@@ -68,7 +63,6 @@ impl Reaching {
     fn look(&mut self, now: Instant, connections: Option<&Connections>) {
         let passed = now.saturating_duration_since(self.last_look).min(STEP);
         self.last_look = now;
-        self.tried += passed;
         let is_made = match (self.address, connections) {
             (Some(address), Some(connections)) => connections.are_made(address),
             // What the provider does not complain of may be well.
@@ -136,20 +130,6 @@ impl Network {
         link.reached
     }
 
-    /// Is what is kept for this peer to be left behind: has the connection broken, and sending again led nowhere?
-    pub(super) fn is_given_up(&self, peer: u32) -> bool {
-        let limit = Duration::from_millis(tunables::CONNECT_TIMEOUT_MS.get()) / 2;
-        let Some(link) = self.links[peer as usize].as_ref().filter(|link| link.broken) else {
-            return false;
-        };
-        let written = link.ring.as_ref().is_some_and(|ring| ring.ring.is_ready());
-        if link.lost || link.again.is_empty() && link.filled.is_none() && !written {
-            return true;
-        }
-        let reaching = link.reaching.as_ref();
-        reaching.is_some_and(|reaching| reaching.tried >= LAST_TRY.min(limit))
-    }
-
     /// Let it be seen once more whether there is a connection, by a frame that must leave.
     pub(super) fn doubt(&mut self, peer: u32) {
         self.break_off(peer);
@@ -165,9 +145,6 @@ impl Network {
         link.reached = false;
         link.broken = true;
         link.come_before = link.frames_come;
-        if let Some(reaching) = &mut link.reaching {
-            reaching.tried = Duration::ZERO;
-        }
         let to = link.to;
         to.into_iter().for_each(|to| self.endpoint.forget_delivery(to));
     }
@@ -183,9 +160,6 @@ impl Network {
         }
         self.break_off(peer);
         let link = self.link(peer);
-        if let Some(reaching) = &mut link.reaching {
-            reaching.fail(error);
-        }
         let sent = link.frames_sent;
         if link.broken && frame.1 == frame::HEADER && prefix.is_some_and(|last| !was_sent || last.sequence + 1 == sent)
         {
@@ -200,6 +174,9 @@ impl Network {
                 link.again.insert(at, (sequence, frame));
             }
             false => link.filled = Some(frame),
+        }
+        if let Some(reaching) = &mut link.reaching {
+            reaching.fail(error);
         }
         if !self.waiting.contains(&peer) {
             self.waiting.push(peer);
@@ -292,6 +269,5 @@ mod tests {
         now += LOOK;
         reaching.look(now, None);
         assert_eq!(reaching.missed, Duration::ZERO, "it has not failed again");
-        assert_eq!(reaching.tried, STEP * 3 + LOOK);
     }
 }
