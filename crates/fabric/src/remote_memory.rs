@@ -33,11 +33,6 @@ impl Exposed {
 }
 
 impl Endpoint {
-    /// Is there room for another [read](Self::read) or [write](Self::write)? If so and they are refused, the provider is busy.
-    pub fn has_free_reads(&self) -> bool {
-        !self.free_reads.is_empty()
-    }
-
     /// Can memory of others be read?
     pub fn can_read(&self) -> bool {
         self.offer.has_rma()

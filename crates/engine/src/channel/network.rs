@@ -100,8 +100,8 @@ pub(crate) struct Link {
     pub ring: Option<Inbound>,
     /// A frame that is filled and could not go.
     filled: Option<(Frame, usize)>,
-    /// Frames that came back, by their numbers, least first: sent before there was a connection, or when it broke.
-    again: VecDeque<(u64, (Frame, usize))>,
+    /// Frames that came back: sent before there was a connection, or when it broke.
+    again: Vec<(Frame, usize)>,
     /// There is a connection.
     reached: bool,
     /// There was one that has broken, and is made again.
@@ -290,8 +290,7 @@ impl Network {
             link.lost = true;
             link.held.clear();
             link.ahead.clear();
-            let again = link.again.drain(..).map(|(_, frame)| frame);
-            for (frame, _) in link.filled.take().into_iter().chain(again) {
+            for (frame, _) in link.filled.take().into_iter().chain(link.again.drain(..)) {
                 self.endpoint.put_back(frame);
             }
         }

@@ -47,8 +47,6 @@ pub(super) struct Liveness {
     returned: u64,
     unanswered: Duration,
     pause: Duration,
-    /// For how long the provider has begun nothing of what is to be read or written there.
-    stuck: Duration,
     /// Frames that had come in turn at the last look, and for how long a later one has been there.
     come: u64,
     missing: Duration,
@@ -80,18 +78,6 @@ impl Liveness {
         self.pause = (self.pause * 2).clamp(PAUSES[0], PAUSES[1]);
         self.asks = true;
         true
-    }
-
-    /// Time has passed, in which the provider has begun what it was to read or write, or not. True: nothing for so long that it is to be
-    /// seen whether there is a connection.
-    fn wait_for_provider(&mut self, passed: Duration, is_stuck: bool) -> bool {
-        self.stuck = if is_stuck { self.stuck + passed } else { Duration::ZERO };
-        let is_due = self.stuck >= PAUSES[0];
-        if is_due {
-            self.stuck = Duration::ZERO;
-            self.asks = true;
-        }
-        is_due
     }
 
     /// Time has passed, `come` frames have come in turn, and others out of it or not. For how long one has been missing.
@@ -143,14 +129,8 @@ impl Network {
                 continue;
             }
             let (returned, sent) = (link.returned, link.sent);
-            // Also where the connection has broken: what was lost with it may be what is waited for.
-            if link.liveness.wait_for_answer(passed, returned, sent) {
+            if link.liveness.wait_for_answer(passed, returned, sent) && link.reached {
                 link.owes = true;
-                self.send(segment, me, peer);
-            }
-            let is_stuck = self.is_stuck(peer);
-            if self.link(peer).liveness.wait_for_provider(passed, is_stuck) {
-                self.doubt(peer);
                 self.send(segment, me, peer);
             }
             let courtesy = if me > peer { COURTESY } else { Duration::ZERO };
@@ -225,15 +205,6 @@ mod tests {
         assert_eq!(asked, [2, 6, 14, 30, 46]);
         assert!(!link.wait_for_answer(STEP, 10, 10) && !link.wait_for_answer(STEP, 10, 20));
         assert!(link.wait_for_answer(STEP, 10, 20), "a second again");
-    }
-
-    #[test]
-    fn a_provider_that_begins_nothing_is_doubted_every_second() {
-        let mut link = Liveness::default();
-        let stuck = [true, true, true, false, true, true];
-        let doubted = stuck.map(|is_stuck| link.wait_for_provider(STEP, is_stuck));
-        assert_eq!(doubted, [false, true, false, false, false, true]);
-        assert_eq!(link.flags(), frame::ASKS);
     }
 
     #[test]

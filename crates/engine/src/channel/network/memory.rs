@@ -161,14 +161,6 @@ impl Network {
         })
     }
 
-    /// Has the provider begun nothing of what is to be read or written there, though there is room for it?
-    pub(super) fn is_stuck(&self, peer: u32) -> bool {
-        let link = self.links[peer as usize].as_ref();
-        let is_idle = self.endpoint.has_free_reads() && link.is_some_and(|link| link.reading.0 == 0);
-        let mut reads = self.reads.iter().flatten();
-        is_idle && (reads.any(|read| read.peer == peer && read.has_more()) || self.is_one_sided_stuck(peer))
-    }
-
     fn read_piece(&mut self, at: usize) -> bool {
         let Some(read) = self.reads[at].as_mut().filter(|read| read.has_more()) else {
             return false;

@@ -102,12 +102,6 @@ impl Network {
         self.one_sided.iter().flatten().any(Transfer::may_go_on)
     }
 
-    /// Has the provider begun nothing of what goes there?
-    pub(super) fn is_one_sided_stuck(&self, peer: u32) -> bool {
-        let mut transfers = self.one_sided.iter().flatten().filter(|transfer| transfer.peer == peer);
-        transfers.clone().all(|transfer| transfer.under_way == 0) && transfers.any(Transfer::may_go_on)
-    }
-
     fn one_piece(&mut self, at: usize) -> bool {
         let Some(transfer) = self.one_sided[at].as_mut().filter(|transfer| transfer.may_go_on()) else {
             return false;

@@ -101,17 +101,17 @@ impl Network {
         link.is_some_and(|link| !link.again.is_empty())
     }
 
-    /// Send the first of those once more, as it was: its number in the sequence tells the peer where it belongs. True: it goes.
+    /// Send one of those once more, as it was: its number in the sequence tells the peer where it belongs. True: it goes.
     pub(super) fn send_again(&mut self, peer: u32) -> bool {
         let Some(link) = self.links[peer as usize].as_mut() else {
             return false;
         };
-        let (Some(to), Some((sequence, frame))) = (link.to, link.again.pop_front()) else {
+        let (Some(to), Some(frame)) = (link.to, link.again.pop()) else {
             return false;
         };
         match self.endpoint.send(frame.0, frame.1, to) {
             Ok(Sent::Going) => return true,
-            Ok(Sent::Busy) => link.again.push_front((sequence, frame)),
+            Ok(Sent::Busy) => link.again.push(frame),
             Err(error) => self.came_back(peer, frame, &error, true),
         }
         false
@@ -130,27 +130,9 @@ impl Network {
         link.reached
     }
 
-    /// Let it be seen once more whether there is a connection, by a frame that must leave.
-    pub(super) fn doubt(&mut self, peer: u32) {
-        self.break_off(peer);
-        self.link(peer).owes = true;
-    }
-
-    /// If there was a connection, it has broken: until something is delivered once more, or comes.
-    fn break_off(&mut self, peer: u32) {
-        if !self.is_reached(peer) {
-            return;
-        }
-        let link = self.link(peer);
-        link.reached = false;
-        link.broken = true;
-        link.come_before = link.frames_come;
-        let to = link.to;
-        to.into_iter().for_each(|to| self.endpoint.forget_delivery(to));
-    }
-
     /// A frame could not go, or has come back.
     pub(super) fn came_back(&mut self, peer: u32, frame: (Frame, usize), error: &Error, was_sent: bool) {
+        let was_reached = self.is_reached(peer);
         let prefix = frame::Prefix::read(&self.endpoint.bytes(frame.0)[..frame.1]);
         let Some(link) = self.links[peer as usize].as_mut() else {
             return self.endpoint.put_back(frame.0);
@@ -158,8 +140,12 @@ impl Network {
         if link.lost {
             return self.endpoint.put_back(frame.0);
         }
-        self.break_off(peer);
-        let link = self.link(peer);
+        if was_reached {
+            link.reached = false;
+            link.broken = true;
+            link.come_before = link.frames_come;
+            link.to.into_iter().for_each(|to| self.endpoint.forget_delivery(to));
+        }
         let sent = link.frames_sent;
         if link.broken && frame.1 == frame::HEADER && prefix.is_some_and(|last| !was_sent || last.sequence + 1 == sent)
         {
@@ -168,11 +154,7 @@ impl Network {
             return self.endpoint.put_back(frame.0);
         }
         match was_sent {
-            true => {
-                let sequence = prefix.map_or(0, |prefix| prefix.sequence);
-                let at = link.again.partition_point(|(other, _)| *other < sequence);
-                link.again.insert(at, (sequence, frame));
-            }
+            true => link.again.push(frame),
             false => link.filled = Some(frame),
         }
         if let Some(reaching) = &mut link.reaching {
