@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         test!(cache_misses, has_valgrind),
         test!(shmem),
         test!(ga),
+        test!(quotas),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -345,4 +346,8 @@ fn ga() -> Result<()> {
     shows("ga", "ga-patches", 16)?;
     shows("ga", "ga-ghosts-4", 6)?;
     shows("ga", "ga-together-2", 3)
+}
+
+fn quotas() -> Result<()> {
+    shows("quotas --ranks 2", "quotas-2", 3)
 }

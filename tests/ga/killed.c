@@ -11,7 +11,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { N = 96, TURNS = 3, COUNT = 4000 };
+enum { N = 96, COUNT = 4000 };
 
 static int me, size, plain, margins, vector, counter, other;
 static double *buffer;
@@ -31,7 +31,7 @@ static void die(int number)
     kill(getpid(), SIGKILL);
 }
 
-static int lo[2] = {0, 0}, hi[2] = {N - 1, N - 1}, ld[1] = {N}, first[1] = {0};
+static int lo[2] = {0, 0}, hi[2] = {N - 1, N - 1}, ld[1] = {N}, first[1] = {0}, second[1] = {1};
 
 static void put(void) { NGA_Put(plain, lo, hi, buffer, ld); }
 static void get(void) { NGA_Get(plain, lo, hi, buffer, ld); }
@@ -116,6 +116,7 @@ int main(int argc, char **argv)
     margins = NGA_Create_ghosts(C_DBL, 2, dims, width, "margins", NULL);
     vector = NGA_Create(C_DBL, 1, dims, "vector", NULL);
     counter = NGA_Create(C_LONG, 1, dims, "counter", NULL);
+    GA_Zero(counter);
     GA_Fill(margins, &one);
     GA_Shift_diagonal(margins, &one);
     GA_Create_mutexes(1);
@@ -139,13 +140,18 @@ int main(int argc, char **argv)
     }
     if (!setjmp(left)) {
         /* What nobody else is needed for goes on, and who waits for the dead is told. */
-        for (int n = 0; n < TURNS; n++) {
+        for (;;) {
             for (int i = 0; i < COUNT; i++) work();
             GA_Sync();
         }
-        return 4;
     }
     GA_Set_error_handler(NULL);
+    /* Nobody leaves before all have heard of it: that one left is no news for others. What nobody else is needed for goes on. */
+    long heard = NGA_Read_inc(counter, second, 1);
+    while (heard < size - 1) {
+        usleep(1000);
+        NGA_Get(counter, second, second, &heard, ld);
+    }
     GA_Terminate();
     MPI_Finalize();
     printf("survived: %s\n", line);

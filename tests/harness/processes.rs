@@ -20,6 +20,7 @@ pub fn children(pid: u32) -> Vec<u32> {
 pub fn named(text: &str) -> Vec<u32> {
     let is_ours = |pid: u32| {
         let repository = super::folder().parent().expect("in the repository");
+        let repository = repository.canonicalize().expect("it is there");
         std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|folder| folder.starts_with(repository))
     };
     numbers()

@@ -34,7 +34,8 @@ const HOUSES: &[House] = &[
         sources: "crates/engine/src",
         order: &[
             &["error", "types", "counters", "tunables"],
-            &["warning", "rules"],
+            &["warning"],
+            &["rules"],
             &["memory"],
             &["membership"],
             &["way", "fault"],

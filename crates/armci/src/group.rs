@@ -128,9 +128,11 @@ fn agree_on_context(members: &[Peer], me: usize) -> Result<ContextId> {
         let first = FIRST_OF_COUNT + enter().take_numbers(4);
         let first = u32::try_from(first).map_err(|_| argument("no context id is left"))?;
         bytes = first.to_ne_bytes();
-        for &peer in &members[1..] {
-            link.send(number(peer), FOUNDING_TAG, &bytes)?;
-        }
+        // All are told who live, before the first error ends it: they wait for nobody else.
+        let told = members[1..]
+            .iter()
+            .map(|&peer| link.send(number(peer), FOUNDING_TAG, &bytes));
+        told.fold(Ok(()), Result::and)?;
     } else {
         link.receive(Some(number(members[0])), FOUNDING_TAG, &mut bytes)?;
     }

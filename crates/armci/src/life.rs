@@ -158,7 +158,11 @@ pub fn finalize() -> Result<()> {
     memory::free_all();
     group::close();
     *users = 0;
-    let has_lost_somebody = isthmus_engine::enter().failures() > 0;
+    let has_lost_somebody = {
+        let mut inside = isthmus_engine::enter();
+        let mut gone = (0..inside.failures()).filter_map(|index| inside.failure(index));
+        gone.any(|(_, in_peace)| !in_peace)
+    };
     isthmus_engine::part();
     match waited {
         Err(_) if has_lost_somebody => Ok(()),

@@ -67,6 +67,27 @@ impl<'a> Link<'a> {
 
     fn finish(&self, inside: &mut Entered, op: OpId, with: usize) -> Result<Outcome> {
         let outcome = inside.wait_for_operations(|inside| inside.take(op))?;
+        self.judge(inside, &outcome, with)?;
+        Ok(outcome)
+    }
+
+    /// Wait for messages of a call that all members make. It ends when any of them has failed: others, who have heard of that, leave.
+    fn settle(&self, inside: &mut Entered, ops: &[Option<OpId>], with: [usize; 2]) -> Result<()> {
+        let mut outcomes = Vec::with_capacity(ops.len());
+        let settled = self.team.settle(inside, ops, |at, outcome| {
+            outcomes.push((at, *outcome));
+            Ok(())
+        });
+        for (at, outcome) in &outcomes {
+            self.judge(inside, outcome, with[*at])?;
+        }
+        settled.map_err(|error| match self.first_failed(inside) {
+            Some(failed) => Error::Failed(failed),
+            None => Error::Collective(error.to_string()),
+        })
+    }
+
+    fn judge(&self, inside: &mut Entered, outcome: &Outcome, with: usize) -> Result<()> {
         if outcome.peer_failed | outcome.revoked {
             return Err(Error::Failed(self.first_failed(inside).unwrap_or(with)));
         }
@@ -76,7 +97,7 @@ impl<'a> Link<'a> {
                 outcome.arrival.bytes
             )));
         }
-        Ok(outcome)
+        Ok(())
     }
 
     /// The first member that failed; not one that left since, because it heard of that.
@@ -111,16 +132,28 @@ impl<'a> Link<'a> {
         Ok((arrival.source as usize, arrival.bytes as usize))
     }
 
-    /// Send to one member while receiving from another.
+    /// Send to one member while receiving from another, in a call that all make.
     fn exchange(&self, tag: Tag, to: usize, data: &[u8], from: usize, buffer: &mut [u8]) -> Result<()> {
         let mut inside = enter();
         let receiving = self.start_receiving(&mut inside, Some(from), tag as i32, buffer)?;
         let sending = self.start_sending(&mut inside, to, tag as i32, data);
-        let received = self.finish(&mut inside, receiving, from);
-        if let Some(op) = sending? {
-            self.finish(&mut inside, op, to)?;
-        }
-        received.map(drop)
+        let ops = [Some(receiving), sending.as_ref().ok().copied().flatten()];
+        let settled = self.settle(&mut inside, &ops, [from, to]);
+        sending.and(settled)
+    }
+
+    /// Give a member its part in a call that all make.
+    fn hand(&self, to: usize, tag: Tag, data: &[u8]) -> Result<()> {
+        let mut inside = enter();
+        let op = self.start_sending(&mut inside, to, tag as i32, data)?;
+        self.settle(&mut inside, &[op], [to; 2])
+    }
+
+    /// Get a member's part in a call that all make.
+    fn get(&self, from: usize, tag: Tag, buffer: &mut [u8]) -> Result<()> {
+        let mut inside = enter();
+        let op = self.start_receiving(&mut inside, Some(from), tag as i32, buffer)?;
+        self.settle(&mut inside, &[Some(op)], [from; 2])
     }
 
     /// Wait for all members.
@@ -146,12 +179,12 @@ impl<'a> Link<'a> {
         }
         if relative != 0 {
             let parent = (relative - mask + root) % size;
-            self.receive(Some(parent), Tag::Broadcast as i32, data)?;
+            self.get(parent, Tag::Broadcast, data)?;
         }
         while mask > 1 {
             mask >>= 1;
             if relative + mask < size {
-                self.send((relative + mask + root) % size, Tag::Broadcast as i32, data)?;
+                self.hand((relative + mask + root) % size, Tag::Broadcast, data)?;
             }
         }
         Ok(())
@@ -196,12 +229,12 @@ impl<'a> Link<'a> {
         let mut mask = 1;
         while mask < size {
             if self.me & mask != 0 {
-                self.send(self.me - mask, Tag::Reduce as i32, data)?;
+                self.hand(self.me - mask, Tag::Reduce, data)?;
                 break;
             }
             if self.me + mask < size {
                 other.resize(data.len(), 0);
-                self.receive(Some(self.me + mask), Tag::Reduce as i32, &mut other)?;
+                self.get(self.me + mask, Tag::Reduce, &mut other)?;
                 combine(data, &other);
             }
             mask <<= 1;

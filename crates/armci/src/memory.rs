@@ -71,7 +71,12 @@ pub fn exchange(link: &Link<'_>, bytes: u64) -> Result<(u64, Vec<Shown>)> {
             heap::free(address);
         }
     };
-    let all = link.all_gather(&mine).inspect_err(|_| give_back())?;
+    let all = link.all_gather(&mine).inspect_err(|_| {
+        // Somebody has failed, and others may have heard of the block, who go on using it: it is freed with all others.
+        if let Ok(Some(address)) = taken {
+            own().insert(address.as_ptr().addr());
+        }
+    })?;
     let shown: Option<Vec<Shown>> = all.chunks_exact(16).map(shown).collect();
     let Some(shown) = shown else {
         give_back();

@@ -13,7 +13,8 @@
 //! | any other, where these are refused | messages, which the target's progress serves |
 //! | any on another node | long puts and gets by the network's RMA where it has some (`direct.rs`), else the same messages |
 //!
-//! But for the last two rows nothing needs the target to call anything, and an operation is over when its call comes back.
+//! But for the last two rows nothing needs the target to call anything, and an operation is over when its call comes back, unless it is left to
+//! a target that will wait for it ([`Flow::leave_bytes`]).
 //!
 //! # Atomicity
 //! Accumulates, fetch-and-op and compare-and-swap are atomic for each element, whoever makes them, by one rule, which depends on

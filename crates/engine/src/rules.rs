@@ -6,6 +6,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::tunables;
+use crate::warning::{Warning, warn};
 
 macro_rules! rules {
     ($($rule:ident = $name:literal, $does:literal;)*) => {
@@ -55,20 +56,36 @@ impl Rule {
 
 #[cold]
 fn read() -> u32 {
-    let left_out = tunables::WITHOUT.get().map_or(0, parse);
+    let left_out = tunables::WITHOUT.get().map_or(0, |names| {
+        let unknown: Vec<&str> = words(names).filter(|name| bit(name).is_none()).collect();
+        if !unknown.is_empty() {
+            let known: Vec<&str> = RULES.iter().map(|row| row.1).collect();
+            warn(
+                Warning::Without,
+                &format!(
+                    "isthmus: {}: no rule is called {unknown:?}: {known:?}",
+                    tunables::WITHOUT.variable()
+                ),
+            );
+        }
+        parse(names)
+    });
     LEFT_OUT.store(left_out, Ordering::Relaxed);
     left_out
 }
 
-/// Names, with commas between them; what is none is ignored.
+fn words(names: &str) -> impl Iterator<Item = &str> {
+    names.split(',').map(str::trim).filter(|name| !name.is_empty())
+}
+
+fn bit(name: &str) -> Option<u32> {
+    let row = RULES.iter().find(|row| row.1 == name)?;
+    Some(1 << row.0 as u32)
+}
+
+/// Names, with commas between them; what is none leaves out nothing.
 fn parse(names: &str) -> u32 {
-    let bit = |name: &str| {
-        RULES
-            .iter()
-            .find(|row| row.1 == name.trim())
-            .map(|row| 1 << row.0 as u32)
-    };
-    names.split(',').filter_map(bit).fold(0, |all, bit: u32| all | bit)
+    words(names).filter_map(bit).fold(0, |all, bit| all | bit)
 }
 
 #[cfg(test)]

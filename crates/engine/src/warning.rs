@@ -34,6 +34,8 @@ pub enum Warning {
     NoPool,
     /// `ISTHMUS_THREAD_LEVEL` is unclear.
     ThreadLevel,
+    /// `ISTHMUS_WITHOUT` names no rule.
+    Without,
 }
 
 /// Where the job keeps what has been said, and the process that may look there.

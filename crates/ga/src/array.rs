@@ -108,7 +108,12 @@ impl Plan {
         let extent = |d: usize| -> Option<i64> {
             let margins = self.ghosts[d].checked_mul(2)?;
             let block = block.get(d).copied().unwrap_or(0).max(0);
-            self.dims[d].checked_add(margins)?.checked_add(block)
+            let dim = match &self.cut {
+                // Each has the room of the longest.
+                Cut::TiledIrregular(cuts, _) => longest(&cuts[d], self.dims[d]).checked_mul(cuts[d].len() as i64)?,
+                _ => self.dims[d],
+            };
+            dim.checked_add(margins)?.checked_add(block)
         };
         let mut extents = (0..self.dims.len()).map(extent);
         let total = extents.try_fold(bytes as i64, |total, extent| total.checked_mul(extent?));
@@ -135,10 +140,10 @@ impl Plan {
         };
         let fits = |grid: &[i64]| -> Result<()> {
             right(grid, "proc_grid")?;
-            let wanted: i64 = grid.iter().product();
-            if wanted > processes as i64 {
+            let wanted = grid.iter().try_fold(1_i64, |wanted, &count| wanted.checked_mul(count));
+            if wanted.is_none_or(|wanted| wanted > processes as i64) {
                 return Err(Error::argument(format!(
-                    "proc_grid={grid:?} needs {wanted} processes of {processes}"
+                    "proc_grid={grid:?} needs more processes than {processes}"
                 )));
             }
             Ok(())
@@ -164,12 +169,8 @@ impl Plan {
             Cut::TiledIrregular(cuts, grid) => {
                 fits(grid)?;
                 Distribution::irregular(dims, cuts.clone(), usize::MAX)?;
-                let longest = |d: usize| {
-                    let ends = cuts[d].iter().skip(1).chain(std::iter::once(&dims[d]));
-                    ends.zip(&cuts[d]).map(|(end, cut)| end - cut).max().unwrap_or(1)
-                };
                 Ok(Distribution::Grid {
-                    block: (0..dims.len()).map(longest).collect(),
+                    block: (0..dims.len()).map(|d| longest(&cuts[d], dims[d])).collect(),
                     cuts: cuts.clone(),
                     grid: grid.clone(),
                     tiled: true,
@@ -177,6 +178,15 @@ impl Plan {
             }
         }
     }
+}
+
+/// The longest block of a dimension that is cut so.
+fn longest(cuts: &[i64], dim: i64) -> i64 {
+    let ends = cuts.iter().skip(1).chain(std::iter::once(&dim));
+    ends.zip(cuts)
+        .map(|(end, cut)| end.saturating_sub(*cut))
+        .max()
+        .unwrap_or(1)
 }
 
 impl Default for Plan {

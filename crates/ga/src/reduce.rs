@@ -26,6 +26,10 @@ impl Generic for DoDot<'_> {
         let mut sum = [T::ZERO];
         // Operands of other extents are fetched whole, once for all.
         let is_turned = transpose_a != transpose_b;
+        if is_turned {
+            // Also who has no part of it: the others wait for all.
+            check_transposed(a, b)?;
+        }
         let may_be_cut = is_turned || a.1.extents() == b.1.extents();
         let most = if may_be_cut { AT_A_TIME } else { i64::MAX };
         for block in a.0.own_blocks(a.1) {
@@ -52,8 +56,8 @@ impl Generic for DoDot<'_> {
     }
 }
 
-/// The elements of `b` at the places of a piece of `a`, row and column exchanged.
-fn transposed_operand<T: Element>(piece: &crate::patch::Patch, a: Part<'_>, b: Part<'_>) -> Result<Vec<T>> {
+/// Are these matrices of which one is as large as the other transposed?
+fn check_transposed(a: Part<'_>, b: Part<'_>) -> Result<()> {
     if a.0.rank() != 2 || b.0.rank() != 2 {
         return Err(Error::argument("only matrices can be transposed"));
     }
@@ -61,6 +65,11 @@ fn transposed_operand<T: Element>(piece: &crate::patch::Patch, a: Part<'_>, b: P
     if b.1.extents() != [columns, rows] {
         return Err(Error::argument("the patches do not match when one is transposed"));
     }
+    Ok(())
+}
+
+/// The elements of `b` at the places of a piece of `a`, row and column exchanged; see [`check_transposed`].
+fn transposed_operand<T: Element>(piece: &crate::patch::Patch, a: Part<'_>, b: Part<'_>) -> Result<Vec<T>> {
     let its = piece.moved(&a.1.lo, &[0, 0]).transposed().moved(&[0, 0], &b.1.lo);
     let values: Vec<T> = fetch(b.0, &its)?;
     let (height, width) = (its.extents()[0] as usize, its.extents()[1] as usize);

@@ -13,9 +13,6 @@
 //!                      <-     Finished
 //! ```
 //!
-//! Who could have sent a message at once, and announces it since its receiver wishes that (`comparison.rs`), or since some ranks share a
-//! CPU and some do not (`send.rs`), relies on its being taken as soon as its receiver makes progress. If there is no receive for it, it is fetched into memory of ours, or streams there.
-//!
 //! A sender that computes does not hear that it is clear to send. After a short silence the receiver takes the question
 //! back and pulls: slower perhaps than a ring with both at work, but the sender's computation hides it. What a receiver
 //! that computes does not hear, see [`crate::protocol::advertise`].

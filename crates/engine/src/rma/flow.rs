@@ -1,7 +1,7 @@
 //! Puts and gets, and what completes them.
 //!
 //! A put is a copy: of our own where the target's memory is mapped; where it is not, by a target that waits inside the library, or by the
-//! kernel. All are over when they come back, so what is counted here is only whether stores are still on their way out of this CPU.
+//! kernel. All are over when they come back, but for what is left to the target ([`Flow::leave_bytes`]); so what is counted here is only whether stores are still on their way out of this CPU.
 
 use std::ops::Range;
 use std::ptr::{null, null_mut, with_exposed_provenance, with_exposed_provenance_mut};

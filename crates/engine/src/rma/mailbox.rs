@@ -5,7 +5,7 @@
 //! them, waiting for something. Who finds so asks, and waits for the answer; if none comes soon, the question is taken back and the operation
 //! goes by a single copy as it would have done, so that nobody depends on a target that computes, sleeps, or has lost its CPU. The target does
 //! what is asked by the functions that it uses on its own memory, under the same locks, so the rule of atomicity stands; an operation is
-//! over when its function comes back, so the rules of order stand, too.
+//! over when its function comes back, so the rules of order stand, too. What is *left* to the target ([`finish_left`]) is over when that says so.
 //!
 //! Operations that are longer than a box has room go in pieces, through some boxes at a time: the target copies one piece while the origin
 //! copies the next.

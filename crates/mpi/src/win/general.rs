@@ -96,8 +96,10 @@ pub fn win_complete(win: &Win) -> Result<()> {
 /// `MPI_Win_wait`: until all whom we posted for have completed. Blocks.
 pub fn win_wait(win: &Win) -> Result<()> {
     let wanted = exposed(win, "MPI_Win_wait")?;
-    win.await_all(&wanted, |origin| win.own.part.completes(win.plan, origin))?;
+    let awaited = win.await_all(&wanted, |origin| win.own.part.completes(win.plan, origin));
+    // Also where some have failed: what the others have left is theirs, and the memory is the program's from here on.
     rma::finish_left();
+    awaited?;
     close(win, &wanted);
     win.forget_others();
     Ok(())
@@ -108,10 +110,13 @@ pub fn win_test(win: &Win) -> Result<bool> {
     let wanted = exposed(win, "MPI_Win_test")?;
     let mut inside = enter();
     inside.poll();
-    let over = win.look(&mut inside, &wanted, |origin| win.own.part.completes(win.plan, origin))?;
+    let over = win.look(&mut inside, &wanted, |origin| win.own.part.completes(win.plan, origin));
     drop(inside);
-    if over {
+    if !matches!(over, Ok(false)) {
         rma::finish_left();
+    }
+    let over = over?;
+    if over {
         close(win, &wanted);
         win.forget_others();
     }
@@ -190,9 +195,10 @@ impl Win {
         count: impl Fn(usize) -> &'a AtomicU32 + Send + Sync,
     ) -> Result<()> {
         let has_come = || {
-            wanted
-                .iter()
-                .all(|&(member, until)| is_reached(count(member).load(Ordering::Acquire), until))
+            wanted.iter().all(|&(member, until)| {
+                // SYNC: window-count
+                is_reached(count(member).load(Ordering::Acquire), until)
+            })
         };
         if rma::look_briefly(has_come) {
             return Ok(());

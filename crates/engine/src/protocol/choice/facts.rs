@@ -79,11 +79,6 @@ impl Facts {
         }
     }
 
-    /// Has nobody said what is to be used?
-    pub fn is_free(&self) -> bool {
-        !self.is_named && self.eager_limit.1 == Origin::Default
-    }
-
     /// Are single copies possible, and do they pay?
     pub fn single_copies_pay(&self) -> bool {
         self.single_copies && (self.prices.single_copies_pay)()
