@@ -141,9 +141,10 @@ impl Plan {
         let fits = |grid: &[i64]| -> Result<()> {
             right(grid, "proc_grid")?;
             let wanted = grid.iter().try_fold(1_i64, |wanted, &count| wanted.checked_mul(count));
-            if wanted.is_none_or(|wanted| wanted > processes as i64) {
+            let wanted = wanted.unwrap_or(i64::MAX);
+            if wanted > processes as i64 {
                 return Err(Error::argument(format!(
-                    "proc_grid={grid:?} needs more processes than {processes}"
+                    "proc_grid={grid:?} needs {wanted} processes of {processes}"
                 )));
             }
             Ok(())

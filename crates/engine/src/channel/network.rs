@@ -169,8 +169,8 @@ impl Pace {
     fn new() -> Self {
         let engine = match tunables::PROGRESS_ENGINE.get() {
             Some("toggle") => ProgressEngine::Toggle,
-            Some("always") => ProgressEngine::Always,
-            _ => ProgressEngine::Adaptive,
+            Some("adaptive") => ProgressEngine::Adaptive,
+            _ => ProgressEngine::Always,
         };
         Self {
             engine,
