@@ -126,7 +126,11 @@ impl Generic for DoPack<'_> {
             return Ok(0);
         }
         let count = marked.len() as i64;
-        let source = if unpack { Patch::new([0], [count - 1]) } else { patch.clone() };
+        let source = if unpack {
+            Patch::new([0], [count - 1])
+        } else {
+            patch.clone()
+        };
         let values: Vec<T> = fetch(from, &source)?;
         if [from, mask].iter().any(|other| std::ptr::eq(*other, to)) {
             // Nobody writes before everybody has read.
