@@ -1,10 +1,11 @@
 //! `isthmus bench`: every experiment runs to its end on this library, briefly, and shows its table. What the numbers are
 //! is not for a test to say.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
-use isthmus_tests::{Finished, Run, command, scratch, test};
+use isthmus_tests::{Finished, Run, command, compile, scratch, test};
 use libtest_mimic::Arguments;
 
 fn main() -> ExitCode {
@@ -34,6 +35,8 @@ fn main() -> ExitCode {
         test!(shmem),
         test!(ga),
         test!(quotas),
+        test!(each_rule_is_left_out_in_turn),
+        test!(without_a_rule_data_is_checked),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -350,4 +353,135 @@ fn ga() -> Result<()> {
 
 fn quotas() -> Result<()> {
     shows("quotas --ranks 2", "quotas-2", 3)
+}
+
+/// As many ranks as have a CPU each, two at most, and one more than there are CPUs: each rule matters on the one or the other.
+fn ranks_for_rules() -> [usize; 2] {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    [cpus.min(2), cpus + 1]
+}
+
+/// The rules that there are, as the library itself says when it is told to leave out one that there is not.
+fn known_rules() -> Result<Vec<String>> {
+    // Who waits where ranks share CPUs asks for one.
+    let run = Run::mpiexec(&format!("-n {}", ranks_for_rules()[1])).arg(compile("attributes")?);
+    let run = run.env("ISTHMUS_WITHOUT", "pigeons").succeed()?;
+    let (_, known) = run
+        .err
+        .split_once("no rule is called [\"pigeons\"]: [")
+        .with_context(|| format!("pigeons are no rule: {}", run.err))?;
+    let (known, _) = known.split_once(']').context("the list has no end")?;
+    Ok(known
+        .split(", ")
+        .map(|name| name.trim_matches('"').to_owned())
+        .collect())
+}
+
+/// What is in front of the measured calls of the ranks below: it writes down what each of them leaves out, and spoils what comes where that is
+/// SPOILED.
+const IN_FRONT: &str = r#"
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static char *last;
+static const char *left_out(void) { const char *names = getenv("ISTHMUS_WITHOUT"); return names ? names : "all"; }
+int MPI_Init(int *argc, char ***argv)
+{
+    FILE *told = fopen(getenv("TOLD"), "a");
+    fprintf(told, "%s\n", left_out());
+    fclose(told);
+    return PMPI_Init(argc, argv);
+}
+int MPI_Irecv(void *at, int n, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    last = at;
+    return PMPI_Irecv(at, n, type, from, tag, comm, request);
+}
+int MPI_Waitall(int n, MPI_Request *requests, MPI_Status *statuses)
+{
+    int code = PMPI_Waitall(n, requests, statuses);
+    const char *spoiled = getenv("SPOILED");
+    if (last && spoiled && strcmp(spoiled, left_out()) == 0)
+        last[0] ^= 1;
+    return code;
+}
+"#;
+
+/// `isthmus bench rules --quick` on so many ranks, with that in front of its programs: how it went, and what the ranks left out.
+fn bench_rules(name: &str, ranks: usize, spoiled: &str) -> Result<(Finished, Vec<String>)> {
+    let folder = scratch(name)?;
+    let (source, object, library) = (folder.join("f.c"), folder.join("f.o"), folder.join("f.so"));
+    let told = folder.join(format!("told-{ranks}"));
+    std::fs::write(&source, IN_FRONT)?;
+    std::fs::write(&told, "")?;
+    let mpicc = Run::program(command("mpicc")).words("-fPIC -O1 -c -o").arg(&object);
+    mpicc.arg(&source).succeed()?;
+    // It stands in front of compilers and launchers, too, which have no MPI: its symbols are looked up when it is called.
+    let link = Run::program("cc").words("-shared -Wl,-z,lazy -o").arg(&library);
+    link.arg(&object).succeed()?;
+    let run = Run::program(command("isthmus")).words(&format!("bench rules --quick --ranks {ranks}"));
+    let run = run
+        .env("LD_PRELOAD", &library)
+        .env("TOLD", &told)
+        .env("SPOILED", spoiled);
+    let run = run.succeed()?;
+    let left_out = std::fs::read_to_string(told)?.lines().map(str::to_owned).collect();
+    Ok((run, left_out))
+}
+
+/// The first cells of the rows of a table, each once.
+fn first_cells(finished: &Finished, name: &str) -> BTreeSet<String> {
+    let table = finished
+        .out
+        .lines()
+        .skip_while(|line| !line.starts_with(&format!("{name}: ")));
+    let rows = table
+        .skip(2)
+        .take_while(|line| !line.is_empty() && !line.contains(": "));
+    rows.filter_map(|line| line.split_whitespace().next().map(str::to_owned))
+        .collect()
+}
+
+fn each_rule_is_left_out_in_turn() -> Result<()> {
+    let mut rules = BTreeSet::new();
+    for ranks in ranks_for_rules() {
+        let (run, told) = bench_rules("rules", ranks, "")?;
+        let told: BTreeSet<String> = told.into_iter().collect();
+        ensure!(told.contains("all"), "{told:?}");
+        for table in ["both", "allreduce", "alltoall", "gather"] {
+            let name = format!("rules-{table}-{ranks}");
+            ensure!(
+                first_cells(&run, &name) == told,
+                "{name}, and ranks left out {told:?}: {}",
+                run.out
+            );
+            has_table(&run, &name, 2 * told.len())?;
+        }
+        rules.extend(told);
+    }
+    rules.remove("all");
+    let known: BTreeSet<String> = known_rules()?.into_iter().collect();
+    ensure!(rules == known, "{rules:?} are left out, there are {known:?}");
+    Ok(())
+}
+
+/// Where data is wrong there is no number, and why is said; the other rules have theirs.
+fn without_a_rule_data_is_checked() -> Result<()> {
+    let ranks = ranks_for_rules()[1];
+    let (run, _) = bench_rules("spoiled-rules", ranks, "cells")?;
+    let name = format!("rules-both-{ranks}");
+    let rows = first_cells(&run, &name);
+    ensure!(
+        !rows.contains("cells") && rows.contains("all") && rows.contains("pieces"),
+        "{}",
+        run.out
+    );
+    ensure!(run.err.contains("received data differs"), "{}", run.err);
+    ensure!(
+        first_cells(&run, &format!("rules-gather-{ranks}")).contains("cells"),
+        "{}",
+        run.out
+    );
+    Ok(())
 }

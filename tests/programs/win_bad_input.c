@@ -131,6 +131,19 @@ static void accesses(int target, MPI_Aint first, MPI_Aint unit, int is_dynamic) 
     OK(MPI_Type_contiguous(1, MPI_DOUBLE, &raw));
     OK(MPI_Type_commit(&raw));
     WRONG(MPI_ERR_OP, MPI_Accumulate(&value, 1, raw, target, first, 1, raw, MPI_BAND, win));
+    /* What a predefined type takes no part in, its elements do not either within a derived one. */
+    struct { MPI_Datatype of; int count; MPI_Op op; } apart_from[] = {
+        {MPI_BYTE, 8, MPI_SUM}, {MPI_BYTE, 8, MPI_MAX}, {MPI_PACKED, 8, MPI_BOR}, {MPI_CHARACTER, 8, MPI_PROD},
+        {MPI_LOGICAL, 2, MPI_SUM}, {MPI_2INT, 1, MPI_SUM}, {MPI_INT, 2, MPI_MINLOC},
+    };
+    for (size_t i = 0; i < sizeof apart_from / sizeof *apart_from; i++) {
+        MPI_Datatype derived;
+        OK(MPI_Type_contiguous(apart_from[i].count, apart_from[i].of, &derived));
+        OK(MPI_Type_commit(&derived));
+        WRONG(MPI_ERR_OP, MPI_Accumulate(&value, 1, derived, target, first, 1, derived, apart_from[i].op, win));
+        WRONG(MPI_ERR_OP, MPI_Get_accumulate(&value, 1, derived, &result, 1, derived, target, first, 1, derived, apart_from[i].op, win));
+        OK(MPI_Type_free(&derived));
+    }
     WRONG(MPI_ERR_OP, MPI_Accumulate(&value, 1, MPI_LONG, target, first, 1, MPI_LONG, MPI_OP_NULL, win));
     WRONG(MPI_ERR_OP, MPI_Accumulate(&value, 1, MPI_LONG, target, first, 1, MPI_LONG, MPI_MINLOC, win));
     WRONG(MPI_ERR_OP, MPI_Fetch_and_op(&value, &result, MPI_DOUBLE, target, first, MPI_BAND, win));

@@ -28,7 +28,7 @@ pub mod types;
 
 pub use layout::{Layout, Loop};
 pub use op::{Custom, Kernel, Predefined, Reduction};
-pub use predefined::{Element, Family, NAMED, Named};
+pub use predefined::{Element, Families, Family, NAMED, Named};
 pub use shape::Shape;
 pub use signature::{Digest, Signature};
 pub use types::Type;

@@ -99,6 +99,47 @@ pub enum Family {
     Marker,
 }
 
+impl Family {
+    const ALL: [Self; 10] = [
+        CInteger,
+        FortranInteger,
+        FloatingPoint,
+        Logical,
+        Complex,
+        Byte,
+        MultiLanguage,
+        Pair,
+        Opaque,
+        Marker,
+    ];
+}
+
+/// Some [`Family`]s.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Families(u16);
+
+impl Families {
+    /// None of them.
+    pub const NONE: Self = Self(0);
+
+    /// This one.
+    pub const fn of(family: Family) -> Self {
+        Self(1 << family as u16)
+    }
+
+    /// These and those.
+    pub const fn with(self, others: Self) -> Self {
+        Self(self.0 | others.0)
+    }
+
+    /// Does this hold for each of them?
+    pub fn all(self, holds: impl Fn(Family) -> bool) -> bool {
+        Family::ALL
+            .iter()
+            .all(|&family| self.0 & Self::of(family).0 == 0 || holds(family))
+    }
+}
+
 /// A predefined datatype.
 #[derive(Debug)]
 pub struct Named {

@@ -4,7 +4,7 @@ use crate::bounds::Bounds;
 use crate::error::Result;
 use crate::fail;
 use crate::layout::Layout;
-use crate::predefined::{Family, LB, Named, UB};
+use crate::predefined::{Families, Family, LB, Named, UB};
 use crate::signature::Signature;
 
 /// A type map, condensed. Immutable, and shared by duplicates and by the types built from it.
@@ -64,7 +64,7 @@ impl Shape {
             true_lb: 0,
             true_extent: end,
             layout,
-            signature: Signature::basic(named.basics()),
+            signature: Signature::basic(named.basics(), Families::of(named.family)),
             bounds: bounds.finished(),
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::predefined::{Element, Foreign};
+use crate::predefined::{Element, Families, Foreign};
 
 /// A type signature, run-length encoded and shared between the types built from one another.
 #[derive(Debug, Clone)]
@@ -13,6 +13,7 @@ pub struct Signature {
     /// In external32.
     foreign_size: i64,
     elements: i64,
+    families: Families,
 }
 
 #[derive(Debug, Clone)]
@@ -51,39 +52,42 @@ impl Item {
 }
 
 impl Signature {
-    /// Of basic elements.
-    pub(crate) fn basic(elements: impl IntoIterator<Item = (Element, Foreign)>) -> Self {
-        Self::of(elements.into_iter().map(|(element, foreign)| Part {
+    /// Of basic elements, which belong to predefined types of these families.
+    pub(crate) fn basic(elements: impl IntoIterator<Item = (Element, Foreign)>, families: Families) -> Self {
+        let parts = elements.into_iter().map(|(element, foreign)| Part {
             repeat: 1,
             item: Item::Basic(element, foreign),
-        }))
+        });
+        Self::of(parts, families)
     }
 
     /// `repeat` times each of `pieces`, one after the other.
     pub(crate) fn sequence<'a>(pieces: impl IntoIterator<Item = (i64, &'a Self)>) -> Self {
-        Self::of(
-            pieces
-                .into_iter()
-                .filter(|piece| piece.0 > 0)
-                .flat_map(|(repeat, piece)| {
-                    let opened: Vec<Part> = match &*piece.parts {
-                        [] => Vec::new(),
-                        [only] => vec![Part {
-                            repeat: repeat * only.repeat,
-                            item: only.item.clone(),
-                        }],
-                        parts if repeat == 1 => parts.to_vec(),
-                        _ => vec![Part {
-                            repeat,
-                            item: Item::Group(piece.clone()),
-                        }],
-                    };
-                    opened
-                }),
-        )
+        let mut families = Families::NONE;
+        let parts: Vec<Part> = pieces
+            .into_iter()
+            .filter(|piece| piece.0 > 0)
+            .flat_map(|(repeat, piece)| {
+                families = families.with(piece.families);
+                let opened: Vec<Part> = match &*piece.parts {
+                    [] => Vec::new(),
+                    [only] => vec![Part {
+                        repeat: repeat * only.repeat,
+                        item: only.item.clone(),
+                    }],
+                    parts if repeat == 1 => parts.to_vec(),
+                    _ => vec![Part {
+                        repeat,
+                        item: Item::Group(piece.clone()),
+                    }],
+                };
+                opened
+            })
+            .collect();
+        Self::of(parts.into_iter(), families)
     }
 
-    fn of(pieces: impl Iterator<Item = Part>) -> Self {
+    fn of(pieces: impl Iterator<Item = Part>, families: Families) -> Self {
         let mut parts: Vec<Part> = Vec::new();
         for piece in pieces {
             if let Some(last) = parts.last_mut()
@@ -99,7 +103,13 @@ impl Signature {
             foreign_size: parts.iter().map(|part| part.repeat * part.item.foreign_size()).sum(),
             elements: parts.iter().map(|part| part.repeat * part.item.elements()).sum(),
             parts: parts.into(),
+            families,
         }
+    }
+
+    /// To which families the predefined types belong that it is made of.
+    pub fn families(&self) -> Families {
+        self.families
     }
 
     /// Number of basic elements.
@@ -265,10 +275,22 @@ impl Item {
 
 #[cfg(test)]
 mod tests {
-    use super::{Element, Foreign, Signature};
+    use super::{Element, Families, Foreign, Signature};
+    use crate::predefined::Family;
 
     fn basic(elements: &[Element]) -> Signature {
-        Signature::basic(elements.iter().map(|element| (*element, Foreign::Same)))
+        let elements = elements.iter().map(|element| (*element, Foreign::Same));
+        Signature::basic(elements, Families::of(Family::CInteger))
+    }
+
+    #[test]
+    fn families_are_those_of_all_elements_that_there_are() {
+        let of = |family| Signature::basic([(Element::U8, Foreign::Same)], Families::of(family));
+        let (byte, letter) = (of(Family::Byte), of(Family::CInteger));
+        let both = Signature::sequence([(2, &byte), (1, &letter), (0, &of(Family::Opaque))]);
+        let families = Signature::sequence([(3, &both)]).families();
+        assert!(!families.all(|family| family == Family::Byte));
+        assert!(families.all(|family| matches!(family, Family::Byte | Family::CInteger)));
     }
 
     #[test]

@@ -218,7 +218,7 @@ macro_rules! texts {
 texts! {
     TOPOLOGY = "topology", "The machine to believe in, for tests: 2x4 is 2 packages of 4 cores, 0,1,0,1 each rank's package.";
     FABRIC = "fabric", "The provider of libfabric to use between nodes, as tcp;ofi_rxm; not set: the best that there is (fi_info -t FI_EP_RDM).";
-    PROGRESS_ENGINE = "progress_engine", "How node and network share a waiting rank's looks: always (both in every round, if not set), toggle (in turn), or adaptive (the path heard last, the other one seldom; windows between nodes have hung by it).";
+    PROGRESS_ENGINE = "progress_engine", "How node and network share a waiting rank's looks: adaptive (the path heard last, the other one seldom; if not set), toggle (in turn), or always (both in every round).";
     READING = "reading", "How far a look at a ring goes on with the records of one message: single (one), contiguous (all at the look after the first), progress_post (at once if the message is longer than the ring) or immediate (all; if not set).";
     THREAD_LEVEL = "thread_level", "The thread level to grant, whatever the program asks for: single, funneled, serialized or multiple.";
     MEMORY_ALLOC_KINDS = "memory_alloc_kinds", "Kinds of memory that the program asks support for, as system,mpi:alloc_mem (mpiexec -memory-alloc-kinds).";

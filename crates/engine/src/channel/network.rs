@@ -169,8 +169,8 @@ impl Pace {
     fn new() -> Self {
         let engine = match tunables::PROGRESS_ENGINE.get() {
             Some("toggle") => ProgressEngine::Toggle,
-            Some("adaptive") => ProgressEngine::Adaptive,
-            _ => ProgressEngine::Always,
+            Some("always") => ProgressEngine::Always,
+            _ => ProgressEngine::Adaptive,
         };
         Self {
             engine,
@@ -196,6 +196,11 @@ impl Pace {
     fn looked(&mut self, came: bool) {
         self.rounds = 0;
         self.heard = came || self.heard;
+    }
+
+    /// From the next round on it is time to look, whatever was heard.
+    fn hurry(&mut self) {
+        self.rounds = SELDOM;
     }
 
     /// Something came from a rank of the node.
@@ -267,6 +272,11 @@ impl Network {
         self.pace.is_due()
     }
 
+    /// Look at it in the next round of progress.
+    pub fn hurry(&mut self) {
+        self.pace.hurry();
+    }
+
     /// It was looked at, and something had come or not.
     pub fn looked(&mut self, came: bool) {
         LOOKS.store(LOOKS.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
@@ -307,6 +317,8 @@ impl Network {
 
     /// Before a sleep: must we stay awake? If not, the doorbell will ring when something comes.
     pub fn has_work(&mut self) -> bool {
+        // What keeps awake, or ends the sleep, may be of the network.
+        self.hurry();
         if self.has_reads_to_start() || self.has_one_sided_to_start() || !self.endpoint.may_sleep() {
             return true;
         }
@@ -339,6 +351,20 @@ mod tests {
     fn a_busy_node_path_does_not_starve_the_network() {
         let rounds = [ProgressEngine::Adaptive, ProgressEngine::Toggle, ProgressEngine::Always].map(rounds_until_due);
         assert_eq!(rounds, [SELDOM, 2, 1]);
+    }
+
+    #[test]
+    fn who_slept_or_asks_once_looks_at_the_network_first() {
+        for engine in [ProgressEngine::Adaptive, ProgressEngine::Toggle, ProgressEngine::Always] {
+            let mut pace = Pace {
+                engine,
+                rounds: 0,
+                heard: false,
+            };
+            pace.hurry();
+            pace.heard_node();
+            assert!(pace.is_due(), "{engine:?}");
+        }
     }
 
     #[test]

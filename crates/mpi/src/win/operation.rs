@@ -201,6 +201,14 @@ pub(super) fn combine(op: &Op, datatype: &Datatype) -> Result<Combine> {
         _ => Operator::Other,
     };
     let undefined = || undefined(op, datatype);
+    // Of a derived datatype, too, it is the predefined types that count: bytes are no integers.
+    if !datatype
+        .signature()
+        .families()
+        .all(|family| which.is_defined_for(family))
+    {
+        return Err(undefined());
+    }
     let (kernel, class, what) = match (datatype.named(), basic) {
         (Some(named), Basic::One(element)) => {
             let kernel = op::find_kernel(which, named).ok_or_else(undefined)?;
