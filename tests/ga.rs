@@ -52,7 +52,22 @@ fn main() -> ExitCode {
         takes_all().map_err(|error| format!("{error:#}").into())
     })
     .with_ignored_flag(ControlGroup::with_memory(1 << 40).is_none());
-    let trials = trials.chain(headers).chain(solvers).chain(killed);
+    let margins = ["packed", "direct", "shift"].into_iter().flat_map(|algorithm| {
+        [
+            "arrays on 4",
+            "random on 6",
+            "margins on 2",
+            "margins on 4",
+            "margins on 6",
+        ]
+        .map(|program| {
+            Trial::test(format!("margins by {algorithm}: {program}"), move || {
+                let (program, ranks) = program.split_once(" on ").expect("a program and ranks");
+                run_with(program, ranks, |run| run.env("ISTHMUS_GA_GHOSTS", algorithm))
+            })
+        })
+    });
+    let trials = trials.chain(headers).chain(solvers).chain(killed).chain(margins);
     let trials = trials.chain([missing, names, unhandled, full]);
     libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
 }
@@ -258,13 +273,18 @@ fn has_all_names() -> Result<()> {
 }
 
 fn run(name: &str, ranks: &str) -> Result<(), Failed> {
+    run_with(name, ranks, |run| run)
+}
+
+/// A program, with what `set` sets.
+fn run_with(name: &str, ranks: &str, set: impl Fn(Run) -> Run) -> Result<(), Failed> {
     let run = || {
         let program = compile_in("ga", name, &["-lga"])?;
-        Run::mpiexec("-n")
+        set(Run::mpiexec("-n")
             .words(ranks)
             .arg(program)
-            .limit(Duration::from_secs(90))
-            .succeed()
+            .limit(Duration::from_secs(90)))
+        .succeed()
     };
     run()
         .map(drop)

@@ -203,7 +203,7 @@ static void many_updates(void)
     int dims[3] = {16, 5, 12}, width[3] = {1, 2, 0}, chunk[3] = {0, 5, 0}, lo[3], hi[3], stored[3], ld[2], *own;
     int g = NGA_Create_ghosts(C_INT, 3, dims, width, "volume", chunk);
     NGA_Distribution(g, me, lo, hi);
-    for (int update = 0; update < 20; update++) {
+    for (int update = 0; update < 30; update++) {
         if (hi[0] >= lo[0]) {
             NGA_Access(g, lo, hi, &own, ld);
             for (int i = lo[0]; i <= hi[0]; i++)

@@ -239,8 +239,8 @@ int main(void)
         make();
         for (int n = 0; n < SECTIONS; n++) one_section();
         some_elements();
-        /* Both algorithms, and the one that is chosen. */
-        int updates = layout != 3 && layout != 4 ? 0 : next(4) ? 2 : 20;
+        /* Each algorithm, and the one that is chosen. */
+        int updates = layout != 3 && layout != 4 ? 0 : next(4) ? 3 : 30;
         for (int n = 0; n < updates; n++) margins();
         GA_Sync();
         GA_Destroy(array);

@@ -126,6 +126,28 @@ impl Section {
         &self.to[..self.count]
     }
 
+    /// The same rows in the same order, to where they lie one after the other.
+    pub fn gathering(&self) -> Self {
+        let mut packed = self.row as i64;
+        let levels = self.levels_at_source().iter().map(|level| {
+            let stride = packed;
+            packed *= level.count as i64;
+            (level.count, level.stride, stride)
+        });
+        Self::of(self.row, levels)
+    }
+
+    /// The same rows in the same order, from where they lie one after the other.
+    pub fn scattering(&self) -> Self {
+        let mut packed = self.row as i64;
+        let levels = self.levels_at_target().iter().map(|level| {
+            let stride = packed;
+            packed *= level.count as i64;
+            (level.count, stride, level.stride)
+        });
+        Self::of(self.row, levels)
+    }
+
     /// The source, from `base` on.
     #[inline]
     pub fn source(&self, base: u64) -> Layout<'_> {
@@ -198,6 +220,21 @@ mod tests {
         let section = Section::of(16, [(4, 16, 32), (1, 7, 9), (3, 64, 128)]);
         assert!(!section.is_row());
         assert_eq!(section.bytes(), 192);
+    }
+
+    #[test]
+    fn what_is_gathered_is_scattered_in_the_same_order() {
+        let section = Section::of(8, [(2, 10, 100), (3, 40, 1000)]);
+        let rows = |section: &Section| {
+            let mut rows = Vec::new();
+            section.for_each_row(0, 0, |from, to| rows.push((from, to)));
+            rows
+        };
+        let (gathered, scattered) = (rows(&section.gathering()), rows(&section.scattering()));
+        let ends: Vec<_> = gathered.iter().zip(&scattered).map(|(a, b)| (a.0, b.1)).collect();
+        assert_eq!(ends, rows(&section));
+        assert!(gathered.iter().zip(&scattered).all(|(a, b)| a.1 == b.0));
+        assert_eq!(gathered.last(), Some(&(90, 40)));
     }
 
     #[test]

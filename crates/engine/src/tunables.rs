@@ -225,7 +225,7 @@ texts! {
     MECHANISM = "mechanism", "How large messages travel where they can: ring, cma (cma_read, cma_write or cma_both say which side copies), kmod, mapped, vmsplice, writev or loopback; not set: what is learned to be fastest.";
     TUNING = "tuning", "A file of `isthmus tune --mechanisms`: which mechanism large messages take, by size; not set: ~/.config/isthmus/tuning, if it is there; none: no file.";
     HUGE_PAGES = "huge_pages", "Huge pages for memory that peers map, 2M and more at a time: auto (as the machine's settings say), thp (made at once, whatever they say; rings, too), hugetlb (from the machine's pool, and as thp where it has no more) or off.";
-    GA_GHOSTS = "ga_ghosts", "How Global Arrays fill margins: direct (each piece from its owner), shift (dimension by dimension) or auto (what is faster in the first updates; if not set).";
+    GA_GHOSTS = "ga_ghosts", "How Global Arrays fill margins: packed (each piece twice, one wait), direct (each piece from its owner, two waits), shift (dimension by dimension) or auto (what is fastest in the first updates; if not set).";
     GA_LINEAR = "ga_linear", "What solves Global Arrays' equations and eigenproblems: scalapack (all processes), lapack (the first one) or auto (scalapack for 256 rows and more, where it is there; if not set).";
     COLLECTIVES = "collectives", "Algorithms to use, the same on all ranks, as allreduce:ring,bcast@64K-:binomial, or @FILE with such rules (isthmus info --collectives).";
     WITHOUT = "without", "Rules about where bytes go to leave out, to measure what they are worth, as cells,pieces (isthmus bench rules has all); never better, except by accident.";

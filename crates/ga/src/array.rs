@@ -1,6 +1,6 @@
 //! Arrays: whose elements they have, and where these lie.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use isthmus_armci::group::{self, Group};
@@ -52,6 +52,8 @@ pub struct Array {
     own_bytes: u64,
     /// The block of each process, where each has at most one.
     single: Vec<Block>,
+    /// A program has had pointers to others' parts.
+    is_shown: AtomicBool,
     /// How its margins are filled, once that was asked for.
     pub(crate) margins: OnceLock<crate::ghosts::Margins>,
 }
@@ -115,6 +117,7 @@ impl Array {
             overlaid: Arc::default(),
             own_bytes: bytes,
             single,
+            is_shown: AtomicBool::new(false),
             margins: OnceLock::new(),
             plan,
         }
@@ -133,6 +136,9 @@ impl Array {
         }
         let group = self.group()?;
         group.link()?.barrier()?;
+        if let Some(margins) = self.margins.get() {
+            margins.give_back(&group)?;
+        }
         match &self.memory {
             Memory::Own => {
                 memory::free(&group, self.own_part())?;
@@ -144,6 +150,20 @@ impl Array {
             }
         }
         Ok(())
+    }
+
+    /// The program gets a pointer to this process's part.
+    pub fn show(&self, process: usize) {
+        if self.me != Some(process) {
+            self.is_shown.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Can this process have written to others' parts otherwise than by put and its kin: through pointers, or another array?
+    pub fn can_be_written_unseen(&self) -> bool {
+        self.is_shown.load(Ordering::Relaxed)
+            || !matches!(self.memory, Memory::Own)
+            || self.overlaid.load(Ordering::Relaxed) > 0
     }
 
     /// Bytes that its part takes beside those of other arrays.

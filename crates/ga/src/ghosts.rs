@@ -1,16 +1,18 @@
 //! Margins of blocks that hold copies of the neighbours' elements; the array is a torus.
 //!
-//! Two algorithms: *direct* gets the 3^dimensions - 1 pieces of a margin, corners too, each from whoever has it, with one wait for all
+//! Three algorithms: *direct* gets the 3^dimensions - 1 pieces of a margin, corners too, each from whoever has it, with one wait for all
 //! before and one after; *shift* goes dimension by dimension, and takes from the two neighbours in each also what they have just got,
-//! with a wait for all between dimensions that are cut. See C. S. Guiang, A. Purkayastha, K. F. Milfeld, "Remote memory operations on
-//! Linux clusters", and B. Palmer, J. Nieplocha, "Efficient Algorithms for Ghost Cell Updates on Two Classes of MPP Architectures", 2002.
-//! The first updates of an array try both, and the faster one stays (tunable `ga_ghosts`).
+//! with a wait for all between dimensions that are cut; *packed* ([`packed`]) copies twice and waits once. See C. S. Guiang, A. Purkayastha,
+//! K. F. Milfeld, "Remote memory operations on Linux clusters", and B. Palmer, J. Nieplocha, "Efficient Algorithms for Ghost Cell Updates on
+//! Two Classes of MPP Architectures", 2002. The first updates of an array try all, and the fastest one stays (tunable `ga_ghosts`).
 
+mod packed;
 mod plan;
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use isthmus_armci::group::Group;
 use isthmus_armci::reduction::{Operator, all_reduce};
 use isthmus_armci::section::Section;
 use isthmus_armci::transfer::copy_section;
@@ -19,15 +21,16 @@ use isthmus_engine::tunables;
 use crate::array::Array;
 use crate::error::{Error, Result};
 use crate::kind::Kind;
-use crate::life::{collectively, sync_group};
+use crate::life::{collectively, forget_mask, sync_group};
 use crate::local::as_bytes;
 use crate::onesided::Buffer;
 use crate::patch::{Patch, offset};
 
+use packed::Packed;
 use plan::{Step, around, own};
 
 /// Updates by each algorithm before one is chosen.
-const TRIALS: u32 = 8;
+const TRIALS: usize = 8;
 
 /// Which way margins are filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,51 +39,87 @@ enum Algorithm {
     Direct,
     /// Dimension by dimension.
     Shift,
+    /// Through memory in which the pieces lie packed.
+    Packed,
 }
 
-/// Both ways to fill the margins of an array, and which one is taken.
+/// By the names of the tunable.
+const ALGORITHMS: [(&str, Algorithm); 3] = [
+    ("packed", Algorithm::Packed),
+    ("direct", Algorithm::Direct),
+    ("shift", Algorithm::Shift),
+];
+
+/// The ways to fill the margins of an array, and which one is taken.
 #[derive(Debug)]
 pub(crate) struct Margins {
     direct: Vec<Step>,
     /// `None`: it is not possible.
     shift: Option<Vec<Step>>,
+    /// `None`: it is not possible, or not wanted.
+    packed: Option<Packed>,
     choice: Mutex<Choice>,
 }
 
 /// The same at every process, as updates are collective.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default, Clone)]
 struct Choice {
-    updates: u32,
-    /// The shortest update here, by algorithm, in seconds.
-    best: [f64; 2],
+    /// Of how many updates by each algorithm how long they took here, in seconds.
+    taken: [Vec<f64>; ALGORITHMS.len()],
     chosen: Option<Algorithm>,
 }
 
 impl Margins {
-    fn new(array: &Array) -> Result<Self> {
-        // Whether that is possible depends on the distribution alone, so all choose alike.
-        let shift = plan::shift(array);
-        let chosen = match tunables::GA_GHOSTS.get() {
-            _ if shift.is_none() => Some(Algorithm::Direct),
-            Some("direct") => Some(Algorithm::Direct),
-            Some("shift") => Some(Algorithm::Shift),
-            _ => None,
+    /// Collective. Blocks.
+    fn new(array: &Array, group: &Group) -> Result<Self> {
+        let wanted = tunables::GA_GHOSTS.get();
+        let wanted = ALGORITHMS
+            .iter()
+            .find(|(name, _)| wanted == Some(*name))
+            .map(|found| found.1);
+        let direct = plan::direct(array, around(array))?;
+        // What is possible depends on the distribution, and on memory that all have or none, so all choose alike.
+        let packed = match wanted {
+            None | Some(Algorithm::Packed) => Packed::new(array, group)?,
+            Some(_) => None,
         };
-        Ok(Self {
-            direct: plan::direct(array, around(array))?,
-            shift,
-            choice: Mutex::new(Choice {
-                updates: 0,
-                best: [f64::INFINITY; 2],
-                chosen,
-            }),
-        })
+        let new = Self {
+            direct,
+            shift: plan::shift(array),
+            packed,
+            choice: Mutex::default(),
+        };
+        let chosen = wanted.map(|wanted| if new.has(wanted) { wanted } else { Algorithm::Direct });
+        new.choice.lock().unwrap_or_else(PoisonError::into_inner).chosen = chosen;
+        Ok(new)
     }
 
-    fn steps(&self, algorithm: Algorithm) -> &[Step] {
-        match (algorithm, &self.shift) {
-            (Algorithm::Shift, Some(steps)) => steps,
-            _ => &self.direct,
+    fn has(&self, algorithm: Algorithm) -> bool {
+        match algorithm {
+            Algorithm::Direct => true,
+            Algorithm::Shift => self.shift.is_some(),
+            Algorithm::Packed => self.packed.is_some(),
+        }
+    }
+
+    /// Give back what it has beside the array. Collective over the array's group. Blocks.
+    ///
+    /// # Errors
+    /// A process has failed.
+    pub(crate) fn give_back(&self, group: &Group) -> Result<()> {
+        self.packed.as_ref().map_or(Ok(()), |packed| packed.give_back(group))
+    }
+
+    /// One update, by this algorithm. Collective. Blocks.
+    fn update(&self, array: &Array, group: &Group, algorithm: Algorithm) -> Result<()> {
+        let directly = || plan::make(&self.direct, || Ok(()));
+        match (algorithm, &self.shift, &self.packed) {
+            (Algorithm::Packed, _, Some(packed)) => {
+                forget_mask();
+                packed.update(array, group, directly)
+            }
+            (Algorithm::Shift, Some(steps), _) => collectively(group, || plan::make(steps, || sync_group(group))),
+            _ => collectively(group, directly),
         }
     }
 }
@@ -93,45 +132,49 @@ pub fn update(array: &Array) -> Result<()> {
     if !array.has_ghosts() {
         return Ok(());
     }
+    let group = array.group()?;
     let margins = match array.margins.get() {
         Some(known) => known,
         None => {
-            let new = Margins::new(array)?;
+            let new = Margins::new(array, &group)?;
             array.margins.get_or_init(|| new)
         }
     };
     let choice = || margins.choice.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = *choice();
-    if let Some(chosen) = known.chosen {
-        return update_by(array, margins, chosen);
+    let chosen = choice().chosen;
+    if let Some(chosen) = chosen {
+        return margins.update(array, &group, chosen);
     }
-    let which = (known.updates % 2) as usize;
+    let tried = choice().taken.iter().map(Vec::len).collect::<Vec<_>>();
+    let possible = (0..ALGORITHMS.len()).filter(|which| margins.has(ALGORITHMS[*which].1));
+    let which = possible.min_by_key(|which| tried[*which]).unwrap_or(0);
     let begin = Instant::now();
-    update_by(array, margins, [Algorithm::Direct, Algorithm::Shift][which])?;
-    let taken = begin.elapsed();
-    let mut after = known;
-    after.updates += 1;
-    after.best[which] = after.best[which].min(taken.as_secs_f64());
-    if after.updates == 2 * TRIALS {
-        after.chosen = Some(choose(array, after.best)?);
+    margins.update(array, &group, ALGORITHMS[which].1)?;
+    let taken = begin.elapsed().as_secs_f64();
+    let mut all = {
+        let mut choice = choice();
+        choice.taken[which].push(taken);
+        choice.taken.clone()
+    };
+    let is_tried = |which: usize| all[which].len() >= TRIALS || !margins.has(ALGORITHMS[which].1);
+    if (0..ALGORITHMS.len()).all(is_tried) {
+        let chosen = choose(&group, &mut all)?;
+        choice().chosen = Some(chosen);
     }
-    *choice() = after;
     Ok(())
 }
 
-/// The algorithm by which the slowest process is faster.
-fn choose(array: &Array, mut best: [f64; 2]) -> Result<Algorithm> {
+/// The algorithm by which the slowest process is faster, in the middle of its updates.
+fn choose(group: &Group, taken: &mut [Vec<f64>; ALGORITHMS.len()]) -> Result<Algorithm> {
     let kind = Kind::Double.of_reduction()?;
-    all_reduce(&array.group()?.link()?, as_bytes(&mut best), kind, Operator::Max)?;
-    Ok(match best[1] < best[0] {
-        true => Algorithm::Shift,
-        false => Algorithm::Direct,
-    })
-}
-
-fn update_by(array: &Array, margins: &Margins, algorithm: Algorithm) -> Result<()> {
-    let group = array.group()?;
-    collectively(&group, || plan::make(margins.steps(algorithm), || sync_group(&group)))
+    let mut times = [f64::INFINITY; ALGORITHMS.len()];
+    for (time, taken) in times.iter_mut().zip(taken) {
+        taken.sort_by(f64::total_cmp);
+        *time = taken.get(taken.len() / 2).copied().unwrap_or(f64::INFINITY);
+    }
+    all_reduce(&group.link()?, as_bytes(&mut times), kind, Operator::Max)?;
+    let fastest = (0..times.len()).min_by(|a, b| times[*a].total_cmp(&times[*b]));
+    Ok(ALGORITHMS[fastest.unwrap_or(0)].1)
 }
 
 /// Get the pieces in these directions.

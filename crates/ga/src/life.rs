@@ -108,9 +108,27 @@ pub fn sync() -> Result<()> {
 /// # Errors
 /// A process has failed, or the caller is not a member.
 pub fn sync_group(group: &Group) -> Result<()> {
+    // SYNC: what is cleared was set after its copy, by this or another thread, so that all see that copy after the barrier.
+    if has_written_elsewhere() && group.size() == armci::job()?.processes() {
+        WROTE_ELSEWHERE.swap(false, Ordering::Acquire);
+    }
     std::sync::atomic::fence(Ordering::SeqCst);
     group.link()?.barrier()?;
     Ok(())
+}
+
+/// Has this process written to others' parts of arrays since all processes have waited for each other?
+static WROTE_ELSEWHERE: AtomicBool = AtomicBool::new(false);
+
+/// It has, which is told after the copy. Others may see that only after the next [`sync_group`] of all.
+#[inline]
+pub fn wrote_elsewhere() {
+    WROTE_ELSEWHERE.store(true, Ordering::Release);
+}
+
+/// See [`wrote_elsewhere`].
+pub fn has_written_elsewhere() -> bool {
+    WROTE_ELSEWHERE.load(Ordering::Relaxed)
 }
 
 /// Whether the next collective operation waits for all at its beginning, and at its end (`GA_Mask_sync`).
@@ -119,6 +137,11 @@ static WAITS: Mutex<(bool, bool)> = Mutex::new((true, true));
 /// Set it, for one operation.
 pub fn mask_sync(first: bool, last: bool) {
     *WAITS.lock().unwrap_or_else(PoisonError::into_inner) = (first, last);
+}
+
+/// The next collective operation waits in its own way.
+pub fn forget_mask() {
+    mask_sync(true, true);
 }
 
 /// Do something collectively: all of the group wait for each other before and after, unless that is masked.

@@ -10,7 +10,8 @@ use isthmus_armci::transfer::copy_section;
 use crate::array::Array;
 use crate::error::{Error, Result};
 use crate::kind::Kind;
-use crate::patch::Patch;
+use crate::life;
+use crate::patch::{Patch, offset};
 
 /// What is done with a patch.
 #[derive(Debug, Clone, Copy)]
@@ -208,6 +209,9 @@ unsafe fn carry(array: &Array, section: &Section, here: u64, there: u64, owner: 
             }
         }
     }
+    if !matches!(way, Way::Get) && array.me() != Some(owner) {
+        life::wrote_elsewhere();
+    }
     Ok(())
 }
 
@@ -271,17 +275,52 @@ fn sections(
     Ok(())
 }
 
-/// What a periodic get of a patch into a buffer copies: the sections, and where each begins in the array and in the buffer.
+/// What a periodic get of a patch into a buffer copies: the sections, where each begins in the array and in the buffer, and whose block it
+/// is from. In each dimension both ends are `wider` by as many elements, which must be there on both sides: margins of blocks.
 ///
 /// # Errors
 /// As for [`periodic`].
-pub fn plan_periodic(array: &Array, patch: &Patch, buffer: &Buffer) -> Result<Vec<(Section, u64, u64)>> {
+pub fn plan_periodic(
+    array: &Array,
+    patch: &Patch,
+    buffer: &Buffer,
+    wider: &[i64],
+) -> Result<Vec<(Section, u64, u64, usize)>> {
     let mut copies = Vec::new();
+    let width = array.kind.bytes() as i64;
+    let last = array.rank() - 1;
     for_each_turn(array, patch, buffer, |patch, buffer| {
-        sections(array, patch, buffer, Way::Get, Pick::ALL, |section, here, there, _| {
-            copies.push((*section, there, here));
-            Ok(())
-        })
+        for block in array.blocks(patch) {
+            let counts: Vec<i64> = block
+                .patch
+                .extents()
+                .iter()
+                .zip(wider)
+                .map(|(count, wider)| count + 2 * wider)
+                .collect();
+            let levels = (0..last)
+                .rev()
+                .map(|d| (counts[d] as u64, block.strides[d] * width, buffer.strides[d] * width));
+            let section = Section::of((counts[last] * width) as u64, levels);
+            let back = |strides: &[i64]| {
+                strides
+                    .iter()
+                    .zip(wider)
+                    .map(|(stride, wider)| stride * wider)
+                    .sum::<i64>()
+            };
+            let there = block.place(&block.patch.lo) - back(&block.strides);
+            let there = array.part(block.owner).wrapping_offset((there * width) as isize);
+            let here = offset(&block.patch.lo, &patch.lo, &buffer.strides) - back(&buffer.strides);
+            let here = buffer.at.wrapping_offset((here * width) as isize);
+            copies.push((
+                section,
+                there.expose_provenance() as u64,
+                here.expose_provenance() as u64,
+                block.owner,
+            ));
+        }
+        Ok(())
     })?;
     Ok(copies)
 }
@@ -421,15 +460,17 @@ pub fn locate(array: &Array, index: &[i64]) -> Result<(usize, *mut u8)> {
 /// # Errors
 /// It is not in the array, or the array has no integers.
 pub fn read_inc(array: &Array, index: &[i64], by: i64) -> Result<i64> {
-    let (_, at) = locate(array, index)?;
+    let (owner, at) = locate(array, index)?;
     // SAFETY: an aligned element in memory that is mapped, of this type.
-    unsafe {
+    let before = unsafe {
         match array.kind {
-            Kind::Int => Ok(i64::from(
-                AtomicI32::from_ptr(at.cast()).fetch_add(by as i32, Ordering::SeqCst),
-            )),
-            Kind::Long | Kind::LongLong => Ok(AtomicI64::from_ptr(at.cast()).fetch_add(by, Ordering::SeqCst)),
-            _ => Err(Error::argument(format!("array '{}' has no integers", array.name))),
+            Kind::Int => i64::from(AtomicI32::from_ptr(at.cast()).fetch_add(by as i32, Ordering::SeqCst)),
+            Kind::Long | Kind::LongLong => AtomicI64::from_ptr(at.cast()).fetch_add(by, Ordering::SeqCst),
+            _ => return Err(Error::argument(format!("array '{}' has no integers", array.name))),
         }
+    };
+    if array.me() != Some(owner) {
+        life::wrote_elsewhere();
     }
+    Ok(before)
 }

@@ -17,6 +17,7 @@ unsafe fn show<I: Number>(array: &Array, block: &Block, place: i64, to: *mut *mu
         return Err(Error::argument("ptr is null"));
     }
     let bytes = array.kind.bytes() as i64;
+    array.show(block.owner);
     let at = array.part(block.owner).wrapping_offset((place * bytes) as isize);
     let rank = array.rank();
     // SAFETY: the caller's promise.
@@ -89,6 +90,7 @@ indexed! {
         if to.is_null() {
             return Err(Error::argument("ptr is null"));
         }
+        array.show(process);
         to.write(array.part(process).cast());
         tell(length, [array.distribution.room(&array.dims, &array.ghosts, array.processes(), process)])
     }

@@ -11,7 +11,12 @@ use crate::patch::{Patch, offset};
 
 /// The block of the calling process, and the box of its part, margin included, in indexes of the array.
 pub(super) fn own(array: &Array) -> Option<(Block, Patch)> {
-    let block = array.blocks_of(array.me()?).into_iter().next()?;
+    of(array, array.me()?)
+}
+
+/// As [`own`], of any process that has a part.
+pub(super) fn of(array: &Array, process: usize) -> Option<(Block, Patch)> {
+    let block = array.blocks_of(process).into_iter().next()?;
     let outer = Patch {
         lo: (0..array.rank()).map(|d| block.patch.lo[d] - array.ghosts[d]).collect(),
         hi: (0..array.rank()).map(|d| block.patch.hi[d] + array.ghosts[d]).collect(),
@@ -20,7 +25,7 @@ pub(super) fn own(array: &Array) -> Option<(Block, Patch)> {
 }
 
 /// The piece of the margin that lies in these directions (-1, 0 or 1 in each dimension) from the block.
-fn piece(array: &Array, block: &Patch, direction: &[i64]) -> Patch {
+pub(super) fn piece(array: &Array, block: &Patch, direction: &[i64]) -> Patch {
     let along = |d: usize| match direction[d] {
         0 => (block.lo[d], block.hi[d]),
         below if below < 0 => (block.lo[d] - array.ghosts[d], block.lo[d] - 1),
@@ -30,18 +35,18 @@ fn piece(array: &Array, block: &Patch, direction: &[i64]) -> Patch {
     Patch { lo, hi }
 }
 
-/// A copy from somebody's block into our margin.
+/// A copy from somebody's block into a margin, or to or from what lies packed between them.
 #[derive(Debug)]
-struct Copy {
-    section: Section,
-    from: u64,
-    to: u64,
+pub(super) struct Copy {
+    pub(super) section: Section,
+    pub(super) from: u64,
+    pub(super) to: u64,
 }
 
 impl Copy {
-    fn make(&self) {
-        // SAFETY: what is copied was taken from our own part, margin included, and from blocks that are mapped here for as long as the
-        // array lives; both are apart.
+    pub(super) fn make(&self) {
+        // SAFETY: what is copied was taken from our own part, margin included, from blocks and from packed pieces that are mapped here for
+        // as long as the array lives; both ends are apart.
         unsafe { copy_section(&self.section, self.from, self.to) };
     }
 }
@@ -65,20 +70,25 @@ pub(super) fn make(steps: &[Step], wait: impl Fn() -> Result<()>) -> Result<()> 
     Ok(())
 }
 
-/// What must be copied to fill a box of our own margin.
-fn pieces(array: &Array, block: &Block, wanted: &Patch) -> Result<Vec<Copy>> {
+/// What must be copied to fill a box of the margin of a block, each with the process whose block it is from; in these dimensions with the
+/// margins of both, which are filled.
+pub(super) fn pieces(array: &Array, block: &Block, wanted: &Patch, filled: &[usize]) -> Result<Vec<(usize, Copy)>> {
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
     let place = block.offset + offset(&wanted.lo, &block.patch.lo, &block.strides);
     let buffer = Buffer {
         at: array
-            .own_part()
+            .part(block.owner)
             .wrapping_offset((place * array.kind.bytes() as i64) as isize),
         strides: block.strides.clone(),
     };
-    let copies = plan_periodic(array, wanted, &buffer)?.into_iter();
-    Ok(copies.map(|(section, from, to)| Copy { section, from, to }).collect())
+    let mut wider = vec![0; array.rank()];
+    filled.iter().for_each(|d| wider[*d] = array.ghosts[*d]);
+    let copies = plan_periodic(array, wanted, &buffer, &wider)?.into_iter();
+    Ok(copies
+        .map(|(section, from, to, owner)| (owner, Copy { section, from, to }))
+        .collect())
 }
 
 /// All directions but that of the block itself.
@@ -99,7 +109,8 @@ pub(super) fn direct(array: &Array, directions: impl Iterator<Item = Vec<i64>>) 
     let mut copies = Vec::new();
     if let Some((block, _)) = own(array) {
         for direction in directions {
-            copies.extend(pieces(array, &block, &piece(array, &block.patch, &direction))?);
+            let pieces = pieces(array, &block, &piece(array, &block.patch, &direction), &[])?;
+            copies.extend(pieces.into_iter().map(|(_, copy)| copy));
         }
     }
     Ok(vec![Step { waits: false, copies }])
@@ -123,22 +134,44 @@ pub(super) fn shift(array: &Array) -> Option<Vec<Step>> {
     // Who has nothing waits with the others.
     let own = own(array);
     let counts = array.distribution.block_counts(&array.dims);
-    let (cut, whole): (Vec<usize>, Vec<usize>) = (0..array.rank())
-        .filter(|d| array.ghosts[*d] > 0)
-        .partition(|d| counts[*d] > 1);
+    let (cut, whole) = dimensions(array);
     let mut done = vec![false; array.rank()];
     let mut steps = Vec::new();
     for d in cut.into_iter().chain(whole) {
         steps.push(Step {
             waits: !steps.is_empty() && counts[d] > 1,
-            copies: own
-                .iter()
-                .flat_map(|own| [-1, 1].map(|side| shifted(array, own, &done, d, side)))
-                .collect(),
+            copies: sides(array, own.as_ref(), &done, d),
         });
         done[d] = true;
     }
     Some(steps)
+}
+
+/// Dimensions that have a margin: those that are cut, and those that are not.
+pub(super) fn dimensions(array: &Array) -> (Vec<usize>, Vec<usize>) {
+    let counts = array.distribution.block_counts(&array.dims);
+    (0..array.rank())
+        .filter(|d| array.ghosts[*d] > 0)
+        .partition(|d| counts[*d] > 1)
+}
+
+/// The dimensions that are not cut, one after the other, from the block itself, and from what was filled before.
+pub(super) fn within(array: &Array, whole: &[usize]) -> Vec<Copy> {
+    let own = own(array).filter(|(block, _)| !block.patch.is_empty());
+    let mut done = vec![false; array.rank()];
+    let mut copies = Vec::new();
+    for &d in whole {
+        copies.extend(sides(array, own.as_ref(), &done, d));
+        done[d] = true;
+    }
+    copies
+}
+
+/// Both sides of a dimension.
+fn sides(array: &Array, own: Option<&(Block, Patch)>, done: &[bool], dimension: usize) -> Vec<Copy> {
+    own.iter()
+        .flat_map(|own| [-1, 1].map(|side| shifted(array, own, done, dimension, side)))
+        .collect()
 }
 
 /// The margin on one side of a dimension, from the neighbour there, who has the same extents in all others; of those that are `done` with
