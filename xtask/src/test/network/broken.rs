@@ -17,14 +17,16 @@ pub fn run(suite: &mut Suite, job: &Job<'_>) {
         "a connection that is reset while nothing is under way is made again, or missed",
         "a connection that is reset again and again ends the job with a line",
         "ranks whose connection breaks hear of a failure where errors return",
+        "puts and gets over a connection that is reset again and again end the job with a line",
     ];
     if !can_reset(job.nodes) {
         let why = "ss(8) does not close connections here (iproute2, and a kernel with CONFIG_INET_DIAG_DESTROY)";
         return names.iter().for_each(|name| suite.skip(name, why));
     }
     suite.step(names[0], || idle(job));
-    suite.step(names[1], || ends(job));
+    suite.step(names[1], || ends(job, "always"));
     suite.step(names[2], || returns(job));
+    suite.step(names[3], || ends(job, "puts"));
     suite.step("a cut of 5 s between two that talk costs time only", || cut(job));
 }
 
@@ -119,8 +121,8 @@ fn reset_until_over(job: &Job<'_>, how: &str) -> Result<(Output, String)> {
     Ok(result)
 }
 
-fn ends(job: &Job<'_>) -> Result<()> {
-    let (output, text) = reset_until_over(job, "always")?;
+fn ends(job: &Job<'_>, how: &str) -> Result<()> {
+    let (output, text) = reset_until_over(job, how)?;
     says_so(&output, &text)
 }
 

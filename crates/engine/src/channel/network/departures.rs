@@ -13,10 +13,10 @@ use crate::channel::record::{Body, ClearToSend, Finished, Fixed, Handler, ReadyT
 
 impl Network {
     /// Is there something left for this peer?
-    fn has_more(&self, peer: u32) -> bool {
+    pub(super) fn has_more(&self, peer: u32) -> bool {
         self.links[peer as usize].as_ref().is_some_and(|link| {
             let written = link.ring.as_ref().is_some_and(|ring| ring.ring.is_ready());
-            !link.lost && (link.filled.is_some() || !link.again.is_empty() || link.owes || written)
+            !link.lost && (link.filled.is_some() || link.must_go_again() || link.owes || written)
         })
     }
 
@@ -87,6 +87,7 @@ impl Network {
             match self.endpoint.send(buffer, length, to) {
                 Ok(Sent::Going) => {
                     link.frames_sent += 1;
+                    link.begun = link.begun.wrapping_add(1);
                     link.told = link.handled;
                     link.owes = false;
                     link.liveness.asked();
