@@ -4,6 +4,7 @@
 #include <ga.h>
 #include <macdecls.h>
 #include <mpi.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +81,44 @@ static void beyond_the_machine(void)
     }
 }
 
+static jmp_buf refused;
+
+static void leave(const char *line, int code)
+{
+    (void)code;
+    if (!strstr(line, "32768 arrays already")) abort();
+    longjmp(refused, 1);
+}
+
+/* One more handle or array; 0: it is refused, since there are too many. */
+static int one_more(int is_array)
+{
+    volatile int got = -1;
+    GA_Set_error_handler(leave);
+    if (!setjmp(refused)) got = is_array ? create(1000) : GA_Create_handle();
+    else got = 0;
+    GA_Set_error_handler(NULL);
+    return got;
+}
+
+/* When there are no handles nothing is made, at any process, and no memory is lost. */
+static void without_handles(void)
+{
+    enum { ALL = 1 << 15 };
+    static int planned[ALL];
+    int count = 0;
+    size_t used = GA_Inquire_memory();
+    GA_Set_memory_limit(used + 8000);
+    while ((planned[count] = one_more(0))) count++;
+    for (int turn = 0; turn < 3; turn++) CHECK(!one_more(1) && GA_Inquire_memory() == used);
+    if (me != 0)
+        while (count > 0) GA_Destroy(planned[--count]);
+    for (int turn = 0; turn < 3; turn++) CHECK(!(me == 0 ? one_more(1) : create(1000)) && GA_Inquire_memory() == used);
+    while (count > 0) GA_Destroy(planned[--count]);
+    is_usable(create(1000), 1000 * size);
+    GA_Set_memory_limit((size_t)-1);
+}
+
 static void allocator(void)
 {
     long handle, index, later;
@@ -125,6 +164,7 @@ int main(int argc, char **argv)
         beyond_limit();
         GA_Set_memory_limit((size_t)-1);
         beyond_the_machine();
+        without_handles();
         allocator();
     }
     GA_Terminate();

@@ -1,5 +1,6 @@
 // Systems of equations, inverses and eigenproblems: what comes out is put into the equations. tests/ga.rs says who solves them.
 #include <complex.h>
+#include <dlfcn.h>
 #include <ga.h>
 #include <macdecls.h>
 #include <math.h>
@@ -309,6 +310,8 @@ static void reused(void)
     CHECK(is_eigen(a, s, v, values));
     free(v);
     GA_Copy(g_later, g_s);
+    /* Another group of the same processes has no part in it. */
+    GA_Pgroup_destroy(GA_Pgroup_duplicate(GA_Pgroup_get_default()));
     GA_Diag_reuse(1, g_other, g_s, g_v, values);
     v = elements(g_v, n);
     CHECK(is_eigen(other, keeps ? s : later, v, values));
@@ -354,6 +357,24 @@ static void in_group(void)
     GA_Pgroup_destroy(half);
 }
 
+/* The numbers that a new grid of the BLACS gets, whose MPI is MPICH's by its ABI: those of what was given back are used again. Nothing, where
+   ScaLAPACK is not used. */
+static void next_numbers(int numbers[2])
+{
+    enum { MPICH_COMM_SELF = 0x44000001 };
+    void *library = dlopen("libscalapack-mpich.so.2.2", RTLD_NOW | RTLD_NOLOAD);
+    numbers[0] = numbers[1] = -1;
+    if (!library) return;
+    int (*handle)(int) = (int (*)(int))dlsym(library, "Csys2blacs_handle");
+    void (*init)(int *, const char *, int, int) = (void (*)(int *, const char *, int, int))dlsym(library, "Cblacs_gridinit");
+    void (*leave_grid)(int) = (void (*)(int))dlsym(library, "Cblacs_gridexit"), (*forget)(int) = (void (*)(int))dlsym(library, "Cfree_blacs_system_handle");
+    numbers[0] = numbers[1] = handle(MPICH_COMM_SELF);
+    init(&numbers[1], "Row", 1, 1);
+    leave_grid(numbers[1]);
+    forget(numbers[0]);
+    dlclose(library);
+}
+
 int main(int argc, char **argv)
 {
     static const int sizes[] = {1, 2, 7, 40, 100}, types[] = {C_DBL, C_FLOAT, C_DCPL, C_SCPL};
@@ -390,7 +411,12 @@ int main(int argc, char **argv)
     reused();
     n = 2;
     reused();
+    int before[2], after[2];
+    in_group();
+    next_numbers(before);
     for (int turn = 0; turn < 8; turn++) in_group();
+    next_numbers(after);
+    CHECK(before[0] == after[0] && before[1] == after[1]);
     GA_Terminate();
     MPI_Finalize();
     return 0;

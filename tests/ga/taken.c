@@ -62,6 +62,9 @@ static void assembled(void)
     GA_Sync();
     GA_Fill(array, &value);
     for (int at = 0; at < count; at++) CHECK(memory[at] == 2.5);
+    /* It is that array's until then. */
+    REFUSED(GA_Freemem(memory));
+    REFUSED(GA_Assemble_duplicate(like, "again", memory));
     GA_Destroy(array);
     REFUSED(GA_Freemem(memory));
     memory = GA_Getmem(C_DBL, 1, -1);

@@ -154,6 +154,13 @@ pub fn free(number: i32) -> Result<()> {
     Ok(())
 }
 
+/// Are there several groups of the members of this one, in its order?
+pub fn is_there_twice(group: &Group) -> bool {
+    let groups = groups();
+    let same = groups.iter().flatten().filter(|other| other.is_of(&group.members));
+    same.count() > 1
+}
+
 impl Group {
     /// Of these members, whose number `me` is the calling process; with two neighbouring message spaces, and two more from `team` on, an
     /// even number, as [`Team::new`] has it.

@@ -21,8 +21,9 @@ use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
 
-use crate::array::{self, Array};
+use crate::array::Array;
 use crate::error::{Error, Result, fatal};
+use crate::handles;
 use crate::linear::Orientation;
 use crate::patch::Patch;
 
@@ -148,7 +149,7 @@ unsafe fn text<'a>(at: *const c_char) -> Cow<'a, str> {
 
 /// An array by its handle.
 fn find(handle: c_int) -> Result<Arc<Array>> {
-    array::find(handle)
+    handles::find(handle)
 }
 
 /// What the letters of BLAS say of a factor.

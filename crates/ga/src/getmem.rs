@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use isthmus_armci::life::job;
 use isthmus_armci::{group, memory, reduction};
 
-use crate::array::{Array, LaidOut, Memory, Plan};
+use crate::array::{Array, Memory};
 use crate::error::{Error, Result};
 use crate::kind::Kind;
 use crate::local::as_bytes;
+use crate::plan::{LaidOut, Plan};
 
 /// One call of `GA_Getmem`.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ struct Taken {
     blocks: Vec<(usize, u64)>,
     /// The caller's.
     own: usize,
+    /// It is an array's, which gives it back.
+    is_in_use: bool,
 }
 
 static TAKEN: Mutex<Vec<Taken>> = Mutex::new(Vec::new());
@@ -48,6 +51,7 @@ pub fn take(kind: Kind, count: i32, number: i32) -> Result<*mut u8> {
             .map(|block| (block.address.expose_provenance(), block.length))
             .collect(),
         own: own.expose_provenance(),
+        is_in_use: false,
     });
     Ok(own)
 }
@@ -55,14 +59,28 @@ pub fn take(kind: Kind, count: i32, number: i32) -> Result<*mut u8> {
 /// `GA_Freemem`: give back what [`take`] gave. Collective over the same group. Blocks.
 ///
 /// # Errors
-/// It did not, or it was given back.
+/// It did not, or it was given back, or is an array's.
 pub fn give_back(at: *mut u8) -> Result<()> {
+    free(at, false)
+}
+
+/// Give back what an array has, which is destroyed. Collective over its group. Blocks.
+///
+/// # Errors
+/// A process has failed.
+pub(crate) fn give_back_array(at: *mut u8) -> Result<()> {
+    free(at, true)
+}
+
+fn free(at: *mut u8, is_in_use: bool) -> Result<()> {
     let number = {
         let mut taken = taken();
-        let place = taken.iter().position(|taken| taken.own == at.addr());
+        let place = taken
+            .iter()
+            .position(|taken| taken.own == at.addr() && taken.is_in_use == is_in_use);
         let place = place.ok_or_else(|| {
             Error::argument(format!(
-                "ptr={at:p} did not come from GA_Getmem, or was freed, or its array destroyed"
+                "ptr={at:p} did not come from GA_Getmem, or was freed, or is the memory of an array, which gives it back when it is destroyed"
             ))
         })?;
         taken.swap_remove(place).group
@@ -95,32 +113,35 @@ fn agree(laid_out: &LaidOut, has_room: bool, what: impl FnOnce() -> String) -> R
 /// Collective over the array's group. Blocks.
 ///
 /// # Errors
-/// At every process, if one's memory did not come from there, by the array's group, or is less than its part.
-pub fn assemble(like: &Array, name: String, at: *mut u8) -> Result<Array> {
+/// At every process, if there can be none at one of them, or one's memory did not come from there, by the array's group, or is less than its
+/// part, or another array's.
+pub fn assemble(like: &Array, name: String, at: *mut u8, is_possible: bool) -> Result<Array> {
     let plan = Plan {
         name,
         ..like.plan.clone()
     };
     let laid_out = LaidOut::new(plan)?;
     let number = like.plan.group;
-    let found = {
-        let taken = taken();
-        let found = taken
-            .iter()
-            .find(|taken| taken.own == at.addr() && taken.group == number);
-        found.map(|taken| taken.blocks.clone())
-    };
+    let is_meant = |taken: &Taken| taken.own == at.addr() && taken.group == number && !taken.is_in_use;
+    let found = taken()
+        .iter()
+        .find(|taken| is_meant(taken))
+        .map(|taken| taken.blocks.clone());
     let own = found.as_ref().and_then(|blocks| Some(blocks[laid_out.group.me()?].1));
-    agree(&laid_out, own.is_some_and(|own| own >= laid_out.bytes), || {
+    let has_room = is_possible && own.is_some_and(|own| own >= laid_out.bytes);
+    agree(&laid_out, has_room, || {
         let needs = laid_out.bytes;
         format!(
-            "ptr={at:p}, here or at another process, is not {needs} bytes or more that GA_Getmem gave the array's group"
+            "ptr={at:p}, here or at another process, is not {needs} bytes or more that GA_Getmem gave the array's group, and no array's yet"
         )
     })?;
     let blocks = found.unwrap_or_default();
+    if let Some(taken) = taken().iter_mut().find(|taken| is_meant(taken)) {
+        taken.is_in_use = true;
+    }
     let parts = laid_out.members.iter();
     let parts = parts.map(|member| blocks[*member].0).collect();
-    laid_out.with(parts, Memory::Taken(at.expose_provenance()))
+    Ok(Array::of(laid_out, parts, Memory::Taken(at.expose_provenance())))
 }
 
 /// `GA_Overlay`: give a plan the memory of another array, in which the elements are whatever they are there. Collective over the group of
@@ -131,12 +152,7 @@ pub fn assemble(like: &Array, name: String, at: *mut u8) -> Result<Array> {
 pub fn overlay(plan: Plan, other: &Array) -> Result<Array> {
     job()?;
     let laid_out = LaidOut::new(plan)?;
-    let members: Result<Vec<usize>> = laid_out
-        .members
-        .iter()
-        .map(|member| Ok(laid_out.group.absolute(*member as i32)?))
-        .collect();
-    let members = members?;
+    let members = &laid_out.processes;
     let is_same =
         members.len() == other.processes() && members.iter().enumerate().all(|(at, one)| *one == other.absolute(at));
     let fits = laid_out.bytes <= other.own_bytes();
@@ -150,7 +166,6 @@ pub fn overlay(plan: Plan, other: &Array) -> Result<Array> {
     })?;
     let parts = (0..other.processes()).map(|process| other.part(process).expose_provenance());
     let parts = parts.collect();
-    let array = laid_out.with(parts, Memory::Of(Arc::clone(&other.overlaid)))?;
     other.overlaid.fetch_add(1, Ordering::Relaxed);
-    Ok(array)
+    Ok(Array::of(laid_out, parts, Memory::Of(Arc::clone(&other.overlaid))))
 }

@@ -7,7 +7,7 @@
 //! | file | what is there |
 //! |---|---|
 //! | `distribution.rs` | who has which elements, and where they lie |
-//! | `array.rs` | arrays, plans of arrays, handles |
+//! | `array.rs`, `plan.rs`, `handles.rs` | arrays, plans of arrays, handles |
 //! | `onesided.rs` | put, get, accumulate, strided, periodic, by element |
 //! | `local.rs` | work on the own part; `elementwise.rs`, `matrix.rs`, `reduce.rs`, `scan.rs` are made of it |
 //! | `ghosts.rs` | margins |
@@ -32,6 +32,7 @@ pub mod entry;
 pub mod error;
 pub mod getmem;
 pub mod ghosts;
+pub mod handles;
 pub mod kind;
 pub mod life;
 pub mod linear;
@@ -39,6 +40,7 @@ pub mod local;
 pub mod matrix;
 pub mod onesided;
 pub mod patch;
+pub mod plan;
 pub mod print;
 pub mod reduce;
 pub mod registered;

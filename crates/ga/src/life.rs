@@ -9,7 +9,7 @@ use isthmus_armci::mutex;
 use isthmus_engine::Peer;
 
 use crate::error::{Error, Result};
-use crate::{array, getmem, systems};
+use crate::{getmem, handles, systems};
 
 static INITIALIZED: AtomicBool = AtomicBool::new(false);
 static MUTEXES: AtomicI32 = AtomicI32::new(-1);
@@ -35,7 +35,7 @@ pub fn terminate() -> Result<()> {
         return Ok(());
     }
     set_default_group(WORLD)?;
-    give_back_memory(array::forget_all());
+    give_back_memory(handles::forget_all());
     getmem::forget_all();
     systems::forget_all();
     MUTEXES.store(-1, Ordering::Relaxed);

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::array::{self, Array};
+use crate::array::Array;
 use crate::element::Element;
 use crate::error::Result;
+use crate::handles;
 use crate::kind::{Generic, dispatch};
 use crate::life::{self, collectively, sync_group};
 use crate::onesided::fetch;
@@ -111,7 +112,7 @@ pub fn distribution(handle: i32, array: &Array) -> Result<String> {
 /// None, so far.
 pub fn summary(verbose: bool) -> Result<String> {
     let mut text = " Summary of allocated global arrays\n-----------------------------------\n".to_owned();
-    let arrays = array::all();
+    let arrays = handles::all();
     if arrays.is_empty() {
         text += "  No active global arrays\n";
     }
@@ -139,7 +140,7 @@ pub fn statistics() -> String {
     format!(
         " GA Statistics for process {}\n ------------------------------\n arrays: {}; bytes of them here: {}\n",
         isthmus_armci::life::job().map_or(-1, |job| job.me as i64),
-        array::all().len(),
+        handles::all().len(),
         life::memory_used()
     )
 }

@@ -163,16 +163,19 @@ impl Generic for DoSelect<'_> {
 
     fn call<T: Element>(self) -> Result<Self::Output> {
         let Self(array, operator) = self;
-        let better = |new: T, old: T| match operator {
-            Operator::Max => new.larger(old) == new && new != old,
-            _ => new.smaller(old) == new && new != old,
+        let exceeds = |new: T, old: T| match operator {
+            Operator::Max => old.larger(new) == new && new != old,
+            _ => old.smaller(new) == new && new != old,
         };
+        // Of those that nothing exceeds the first in the array, whoever has it, and in which block.
+        let is_better =
+            |new: T, at: &[i64], old: T, before: &[i64]| exceeds(new, old) || (at < before && !exceeds(old, new));
         let best = fold(
             array,
             &array.whole(),
             None,
             |best: Option<(T, Vec<i64>)>, index, element: T| match best {
-                Some((old, at)) if !better(element, old) => Some((old, at)),
+                Some((old, at)) if !is_better(element, index, old, &at) => Some((old, at)),
                 _ => Some((element, index.to_vec())),
             },
         )?;
@@ -194,11 +197,10 @@ impl Generic for DoSelect<'_> {
             let index = (0..array.rank())
                 .map(|d| i64::from_ne_bytes(told[width + 8 * d..][..8].try_into().unwrap_or_default()))
                 .collect::<Vec<_>>();
-            // Of equal ones the first in the array, whoever has it.
-            let is_better = chosen
+            let is_chosen = chosen
                 .as_ref()
-                .is_none_or(|(old, at)| better(element, *old) || (element == *old && index < *at));
-            if is_better {
+                .is_none_or(|(old, at)| is_better(element, &index, *old, at));
+            if is_chosen {
                 chosen = Some((element, index));
             }
         }
@@ -209,7 +211,7 @@ impl Generic for DoSelect<'_> {
     }
 }
 
-/// `NGA_Select_elem`: the largest or smallest element, of complex ones by absolute value, and where the first such one is. Collective.
+/// `NGA_Select_elem`: the largest or smallest element, of complex ones by absolute value, and where the first one is that none exceeds. Collective.
 ///
 /// # Errors
 /// Another operator than `max` and `min`.

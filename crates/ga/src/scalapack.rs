@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use isthmus_armci::group::Group;
+use isthmus_armci::group::{self, Group};
 use libloading::os::unix::Library;
 
 use crate::blas;
@@ -174,8 +174,13 @@ pub(crate) fn context_of(group: &Group) -> Option<c_int> {
     grids().get(&ranks_of(group)).map(|made| made.grid.context)
 }
 
-/// Give back the grid of a group, if it has one; the context that it had. Collective over the group. Blocks.
+/// Give back the grid of a group, if it has one that no other group of the same processes uses; the context that it had. Collective over the
+/// group. Blocks.
 pub(crate) fn forget(group: &Group) -> Option<c_int> {
+    // All members have the same groups of the same members: such a group is made by all of them together.
+    if group::is_there_twice(group) {
+        return None;
+    }
     let made = grids().remove(&ranks_of(group))?;
     let context = made.grid.context;
     made.give_back();
@@ -228,62 +233,96 @@ impl Grid {
     }
 
     fn make(ranks: &[c_int]) -> Result<Made> {
-        type CommGroup = unsafe extern "C" fn(c_int, *mut c_int) -> c_int;
-        type Include = unsafe extern "C" fn(c_int, c_int, *const c_int, *mut c_int) -> c_int;
-        type CreateGroup = unsafe extern "C" fn(c_int, c_int, c_int, *mut c_int) -> c_int;
-        type Free = unsafe extern "C" fn(*mut c_int) -> c_int;
-        type SetHandler = unsafe extern "C" fn(c_int, c_int) -> c_int;
-        type Handle = unsafe extern "C" fn(c_int) -> c_int;
         type Init = unsafe extern "C" fn(*mut c_int, *const c_char, c_int, c_int);
         type Info = unsafe extern "C" fn(c_int, *mut c_int, *mut c_int, *mut c_int, *mut c_int);
+        type Handle = unsafe extern "C" fn(c_int) -> c_int;
+        // All that may be missing is looked for before anything is made.
+        // SAFETY: signatures of the BLACS.
+        let (handle_of, init, info) = unsafe {
+            (
+                function::<Handle>("Csys2blacs_handle")?,
+                function::<Init>("Cblacs_gridinit")?,
+                function::<Info>("Cblacs_gridinfo")?,
+            )
+        };
         let rows = (1..=ranks.len()).filter(|rows| ranks.len().is_multiple_of(*rows));
         let rows = rows.take_while(|rows| rows * rows <= ranks.len()).last().unwrap_or(1);
         let columns = ranks.len() / rows;
-        let (mut world, mut members, mut communicator) = (0, 0, 0);
         let (mut height, mut width, mut row, mut column) = (0, 0, 0, 0);
-        let good = |procedure: &str, code: c_int| match code {
-            0 => Ok(()),
-            code => Err(Error::argument(format!("{procedure} failed with error code {code}"))),
-        };
-        // SAFETY: signatures of MPICH's ABI and of the BLACS; the list has as many ranks as it says.
+        let communicator = communicator_of(ranks)?;
+        // SAFETY: as above; the communicator is good.
         let (context, handle) = unsafe {
-            let code = function::<CommGroup>("MPI_Comm_group")?(COMM_WORLD, &mut world);
-            good("MPI_Comm_group", code)?;
-            let code =
-                function::<Include>("MPI_Group_incl")?(world, ranks.len() as c_int, ranks.as_ptr(), &mut members);
-            good("MPI_Group_incl", code)?;
-            let code =
-                function::<CreateGroup>("MPI_Comm_create_group")?(COMM_WORLD, members, FOUNDING_TAG, &mut communicator);
-            good("MPI_Comm_create_group", code)?;
-            let free = function::<Free>("MPI_Group_free")?;
-            free(&mut members);
-            free(&mut world);
-            // ScaLAPACK does not look at what MPI answers: where errors return, it would go on with what was there before.
-            let code = function::<SetHandler>("MPI_Comm_set_errhandler")?(communicator, ERRORS_ARE_FATAL);
-            good("MPI_Comm_set_errhandler", code)?;
-            let handle = function::<Handle>("Csys2blacs_handle")?(communicator);
+            let handle = handle_of(communicator);
             let mut context = handle;
-            let order = c"Row".as_ptr();
-            function::<Init>("Cblacs_gridinit")?(&mut context, order, rows as c_int, columns as c_int);
-            function::<Info>("Cblacs_gridinfo")?(context, &mut height, &mut width, &mut row, &mut column);
+            init(&mut context, c"Row".as_ptr(), rows as c_int, columns as c_int);
+            info(context, &mut height, &mut width, &mut row, &mut column);
             (context, handle)
         };
-        if (height, width) != (rows as c_int, columns as c_int) {
-            return Err(Error::argument(format!(
-                "the BLACS made a grid of {height} x {width} processes, not {rows} x {columns}"
-            )));
-        }
         let grid = Self {
             context,
             extents: [rows, columns],
             place: [row as usize, column as usize],
         };
-        Ok(Made {
+        let made = Made {
             grid,
             communicator,
             handle,
-        })
+        };
+        if (height, width) != (rows as c_int, columns as c_int) {
+            made.give_back();
+            return Err(Error::argument(format!(
+                "the BLACS made a grid of {height} x {width} processes, not {rows} x {columns}"
+            )));
+        }
+        Ok(made)
     }
+}
+
+/// What a procedure of MPI answers.
+fn good(procedure: &str, code: c_int) -> Result<()> {
+    match code {
+        0 => Ok(()),
+        code => Err(Error::argument(format!("{procedure} failed with error code {code}"))),
+    }
+}
+
+/// A communicator of these ranks, whose errors are fatal. Collective over them. Blocks. What was made on the way is given back, also when it fails.
+fn communicator_of(ranks: &[c_int]) -> Result<c_int> {
+    type CommGroup = unsafe extern "C" fn(c_int, *mut c_int) -> c_int;
+    type Include = unsafe extern "C" fn(c_int, c_int, *const c_int, *mut c_int) -> c_int;
+    type CreateGroup = unsafe extern "C" fn(c_int, c_int, c_int, *mut c_int) -> c_int;
+    type Free = unsafe extern "C" fn(*mut c_int) -> c_int;
+    type SetHandler = unsafe extern "C" fn(c_int, c_int) -> c_int;
+    // SAFETY: signatures of MPICH's ABI.
+    let (group_of, include, create, set_handler, free_group, free) = unsafe {
+        (
+            function::<CommGroup>("MPI_Comm_group")?,
+            function::<Include>("MPI_Group_incl")?,
+            function::<CreateGroup>("MPI_Comm_create_group")?,
+            function::<SetHandler>("MPI_Comm_set_errhandler")?,
+            function::<Free>("MPI_Group_free")?,
+            function::<Free>("MPI_Comm_free")?,
+        )
+    };
+    let (mut world, mut members, mut communicator) = (0, 0, 0);
+    // SAFETY: as above; the list has as many ranks as it says, and each object is freed once, if it was made.
+    unsafe {
+        good("MPI_Comm_group", group_of(COMM_WORLD, &mut world))?;
+        let count = ranks.len() as c_int;
+        let included = good("MPI_Group_incl", include(world, count, ranks.as_ptr(), &mut members));
+        free_group(&mut world);
+        included?;
+        let code = create(COMM_WORLD, members, FOUNDING_TAG, &mut communicator);
+        free_group(&mut members);
+        good("MPI_Comm_create_group", code)?;
+        // ScaLAPACK does not look at what MPI answers: where errors return, it would go on with what was there before.
+        let set = good("MPI_Comm_set_errhandler", set_handler(communicator, ERRORS_ARE_FATAL));
+        if set.is_err() {
+            free(&mut communicator);
+        }
+        set?;
+    }
+    Ok(communicator)
 }
 
 /// A routine's name for a type of elements: `gesv` is `pdgesv_` for doubles.

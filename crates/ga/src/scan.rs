@@ -4,7 +4,7 @@ use crate::array::Array;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::kind::{Generic, dispatch};
-use crate::life::collectively;
+use crate::life::{collectively, sync_group};
 use crate::local::{for_each_row, scalar};
 use crate::onesided::fetch;
 use crate::patch::Patch;
@@ -93,8 +93,14 @@ impl Generic for DoScan<'_> {
 /// `GA_Scan_copy`, `GA_Scan_add`. Collective.
 ///
 /// # Errors
-/// These are no vectors, or have no such elements; different types.
+/// These are no vectors, or have no such elements; different types; the destination is the source or the mask.
 pub fn scan(from: &Array, to: &Array, mask: &Array, lo: i64, hi: i64, scan: Scan) -> Result<()> {
+    if [from, mask].iter().any(|other| std::ptr::eq(*other, to)) {
+        return Err(Error::argument(format!(
+            "array '{}' is source or mask, and destination: these must be different arrays",
+            to.name
+        )));
+    }
     collectively(&*to.group()?, || {
         let patch = check(&[from, to, mask], lo, hi)?;
         to.check_like(&patch, from, &patch)?;
@@ -120,8 +126,17 @@ impl Generic for DoPack<'_> {
             return Ok(0);
         }
         let count = marked.len() as i64;
+        let source = if unpack {
+            Patch::new([0], [count - 1])
+        } else {
+            patch.clone()
+        };
+        let values: Vec<T> = fetch(from, &source)?;
+        if [from, mask].iter().any(|other| std::ptr::eq(*other, to)) {
+            // Nobody writes before everybody has read.
+            sync_group(&*to.group()?)?;
+        }
         if unpack {
-            let values: Vec<T> = fetch(from, &Patch::new([0], [count - 1]))?;
             for_each_row(to, &patch, |first, row: &mut [T]| {
                 for (at, element) in (first[0]..).zip(row) {
                     if let Ok(place) = marked.binary_search(&at) {
@@ -131,7 +146,6 @@ impl Generic for DoPack<'_> {
                 Ok(())
             })?;
         } else {
-            let values: Vec<T> = fetch(from, &patch)?;
             for_each_row(to, &Patch::new([0], [count - 1]), |first, row: &mut [T]| {
                 for (at, element) in (first[0]..).zip(row) {
                     *element = values[(marked[at as usize] - lo) as usize];

@@ -17,10 +17,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use isthmus_armci::group::{self, Group};
 use isthmus_armci::memory;
 
-use crate::array::{Array, Cut, Plan};
+use crate::array::Array;
 use crate::error::{Error, Result};
 use crate::kind::Kind;
 use crate::life;
+use crate::plan::{Cut, Plan};
 
 /// Elements that were added and not assembled yet.
 #[derive(Debug, Default)]

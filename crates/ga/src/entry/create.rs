@@ -5,11 +5,13 @@ use std::ffi::{c_char, c_int, c_void};
 use isthmus_armci::group;
 
 use super::{Number, entries, find, indexed, list, text};
-use crate::array::{self, Array, Cut, Plan};
+use crate::array::Array;
 use crate::error::{Error, Result};
 use crate::getmem;
+use crate::handles::{self, Reserved};
 use crate::kind::Kind;
 use crate::life::{collectively, default_is_mirror, number_told};
+use crate::plan::{Cut, Plan};
 use crate::registered;
 
 /// What a program gets when memory cannot be had.
@@ -17,10 +19,11 @@ const NONE: c_int = 0;
 
 /// The handle of a new array; 0, at every process, if its memory cannot be had.
 fn create(plan: Plan) -> Result<c_int> {
-    match Array::create(plan) {
-        Ok(array) => array::add(array),
-        Err(Error::Armci(isthmus_armci::Error::Memory { .. })) => Ok(NONE),
-        Err(error) => Err(error),
+    let reserved = Reserved::new();
+    match (Array::create_if(plan, reserved.is_ok()), reserved) {
+        (Ok(array), Ok(reserved)) => Ok(reserved.array(array)),
+        (Err(Error::Armci(isthmus_armci::Error::Memory { .. })), Ok(_)) => Ok(NONE),
+        (Err(error), Ok(_)) | (_, Err(error)) => Err(error),
     }
 }
 
@@ -158,59 +161,59 @@ indexed! {
     }
     fn isthmus_ga_GA_Set_data, isthmus_ga_GA_Set_data64(handle: c_int, ndim: c_int, dims: *const Index, kind: c_int) {
         let dims = list(dims, rank(ndim)?, "dims")?;
-        array::change_plan(handle, |plan| plan.set_data(dims, Kind::of(kind)?))?
+        handles::change_plan(handle, |plan| plan.set_data(dims, Kind::of(kind)?))?
     }
     fn isthmus_ga_GA_Set_chunk, isthmus_ga_GA_Set_chunk64(handle: c_int, chunk: *const Index) {
-        let given = array::plan(handle)?;
+        let given = handles::plan(handle)?;
         let chunk = chunks(chunk, given.dims.len())?;
-        array::change_plan(handle, |plan| { plan.chunk = chunk; Ok(()) })?
+        handles::change_plan(handle, |plan| { plan.chunk = chunk; Ok(()) })?
     }
     fn isthmus_ga_GA_Set_ghosts, isthmus_ga_GA_Set_ghosts64(handle: c_int, width: *const Index) {
-        let widths = list(width, array::plan(handle)?.dims.len(), "width")?;
-        array::change_plan(handle, |plan| margins(plan, widths))?
+        let widths = list(width, handles::plan(handle)?.dims.len(), "width")?;
+        handles::change_plan(handle, |plan| margins(plan, widths))?
     }
     fn isthmus_ga_GA_Set_irreg_distr, isthmus_ga_GA_Set_irreg_distr64(
         handle: c_int, map: *const Index, block: *const Index,
     ) {
-        let cuts = cuts(block, map, array::plan(handle)?.dims.len())?;
-        array::change_plan(handle, |plan| { plan.cut = Cut::Irregular(cuts); Ok(()) })?
+        let cuts = cuts(block, map, handles::plan(handle)?.dims.len())?;
+        handles::change_plan(handle, |plan| { plan.cut = Cut::Irregular(cuts); Ok(()) })?
     }
     fn isthmus_ga_GA_Set_block_cyclic, isthmus_ga_GA_Set_block_cyclic64(handle: c_int, dims: *const Index) {
-        let block = list(dims, array::plan(handle)?.dims.len(), "dims")?;
-        array::change_plan(handle, |plan| { plan.cut = Cut::Cyclic(block); Ok(()) })?
+        let block = list(dims, handles::plan(handle)?.dims.len(), "dims")?;
+        handles::change_plan(handle, |plan| { plan.cut = Cut::Cyclic(block); Ok(()) })?
     }
     fn isthmus_ga_GA_Set_block_cyclic_proc_grid, isthmus_ga_GA_Set_block_cyclic_proc_grid64(
         handle: c_int, block: *const Index, grid: *const Index,
     ) {
-        let rank = array::plan(handle)?.dims.len();
+        let rank = handles::plan(handle)?.dims.len();
         let (block, grid) = (list(block, rank, "block")?, list(grid, rank, "proc_grid")?);
-        array::change_plan(handle, |plan| { plan.cut = Cut::Grid(block, grid, false); Ok(()) })?
+        handles::change_plan(handle, |plan| { plan.cut = Cut::Grid(block, grid, false); Ok(()) })?
     }
     fn isthmus_ga_GA_Set_tiled_proc_grid, isthmus_ga_GA_Set_tiled_proc_grid64(
         handle: c_int, block: *const Index, grid: *const Index,
     ) {
-        let rank = array::plan(handle)?.dims.len();
+        let rank = handles::plan(handle)?.dims.len();
         let (block, grid) = (list(block, rank, "block")?, list(grid, rank, "proc_grid")?);
-        array::change_plan(handle, |plan| { plan.cut = Cut::Grid(block, grid, true); Ok(()) })?
+        handles::change_plan(handle, |plan| { plan.cut = Cut::Grid(block, grid, true); Ok(()) })?
     }
     fn isthmus_ga_GA_Set_tiled_irreg_proc_grid, isthmus_ga_GA_Set_tiled_irreg_proc_grid64(
         handle: c_int, map: *const Index, blocks: *const Index, grid: *const Index,
     ) {
-        let rank = array::plan(handle)?.dims.len();
+        let rank = handles::plan(handle)?.dims.len();
         let (cuts, grid) = (cuts(blocks, map, rank)?, list(grid, rank, "proc_grid")?);
-        array::change_plan(handle, |plan| { plan.cut = Cut::TiledIrregular(cuts, grid); Ok(()) })?
+        handles::change_plan(handle, |plan| { plan.cut = Cut::TiledIrregular(cuts, grid); Ok(()) })?
     }
 }
 
 entries! {
     fn isthmus_ga_GA_Create_handle() -> c_int {
         isthmus_armci::life::job()?;
-        array::add_plan(Plan::new())?
+        handles::add_plan(Plan::new())?
     }
     fn isthmus_ga_GA_Allocate(handle: c_int) -> c_int {
-        match Array::create(array::plan(handle)?) {
+        match Array::create(handles::plan(handle)?) {
             Ok(array) => {
-                array::replace(handle, array);
+                handles::replace(handle, array);
                 1
             }
             Err(Error::Armci(isthmus_armci::Error::Memory { .. })) => 0,
@@ -220,21 +223,22 @@ entries! {
     fn isthmus_ga_GA_Deallocate(handle: c_int) -> c_int {
         let array = find(handle)?;
         array.destroy()?;
-        array::put_back(handle, array.plan.clone());
+        handles::put_back(handle, array.plan.clone());
         1
     }
     fn isthmus_ga_GA_Destroy(handle: c_int) {
         if let Ok(array) = find(handle) {
             array.destroy()?;
         }
-        array::remove(handle)?;
+        handles::remove(handle)?;
     }
     fn isthmus_ga_GA_Assemble_duplicate(handle: c_int, name: *const c_char, at: *mut c_void) -> c_int {
-        let array = getmem::assemble(&*find(handle)?, text(name).into_owned(), at.cast())?;
-        array::add(array)?
+        let reserved = Reserved::new();
+        let array = getmem::assemble(&*find(handle)?, text(name).into_owned(), at.cast(), reserved.is_ok());
+        reserved?.array(array?)
     }
     fn isthmus_ga_GA_Overlay(handle: c_int, parent: c_int) -> c_int {
-        array::replace(handle, getmem::overlay(array::plan(handle)?, &*find(parent)?)?);
+        handles::replace(handle, getmem::overlay(handles::plan(handle)?, &*find(parent)?)?);
         1
     }
     fn isthmus_ga_GA_Duplicate(handle: c_int, name: *const c_char) -> c_int {
@@ -244,11 +248,11 @@ entries! {
     }
     fn isthmus_ga_GA_Set_array_name(handle: c_int, name: *const c_char) {
         let name = text(name).into_owned();
-        array::change_plan(handle, |plan| { plan.name = name; Ok(()) })?
+        handles::change_plan(handle, |plan| { plan.name = name; Ok(()) })?
     }
     fn isthmus_ga_GA_Set_pgroup(handle: c_int, group: c_int) {
         crate::life::group(group)?;
-        array::change_plan(handle, |plan| { plan.set_group(group); Ok(()) })?
+        handles::change_plan(handle, |plan| { plan.set_group(group); Ok(()) })?
     }
     fn isthmus_ga_GA_Set_restricted(handle: c_int, processes: *const c_int, size: c_int) {
         let list = list(processes, usize::try_from(size).unwrap_or(0), "list")?;
@@ -258,12 +262,12 @@ entries! {
         restrict(handle, (i64::from(lo)..=i64::from(hi)).collect())?
     }
     // Both are what an irregular distribution and corners are here without being asked.
-    fn isthmus_ga_GA_Set_irreg_flag(handle: c_int, _flag: c_int) { array::plan(handle).map(drop)? }
-    fn isthmus_ga_GA_Set_ghost_corner_flag(handle: c_int, _flag: c_int) { array::plan(handle).map(drop)? }
+    fn isthmus_ga_GA_Set_irreg_flag(handle: c_int, _flag: c_int) { handles::plan(handle).map(drop)? }
+    fn isthmus_ga_GA_Set_ghost_corner_flag(handle: c_int, _flag: c_int) { handles::plan(handle).map(drop)? }
     // Hints about caches and devices of other implementations.
     fn isthmus_ga_GA_Set_property(handle: c_int, _property: *const c_char) { find(handle).map(drop)? }
     fn isthmus_ga_GA_Unset_property(handle: c_int) { find(handle).map(drop)? }
-    fn isthmus_ga_GA_Set_memory_dev(handle: c_int, _device: *const c_char) { array::plan(handle).map(drop)? }
+    fn isthmus_ga_GA_Set_memory_dev(handle: c_int, _device: *const c_char) { handles::plan(handle).map(drop)? }
     fn isthmus_ga_NGA_Register_type(bytes: usize) -> c_int { registered::register(bytes)? }
     fn isthmus_ga_NGA_Deregister_type(kind: c_int) -> c_int {
         registered::deregister(kind)?;
@@ -276,7 +280,7 @@ entries! {
 }
 
 fn restrict(handle: c_int, list: Vec<i64>) -> Result<()> {
-    array::change_plan(handle, |plan| {
+    handles::change_plan(handle, |plan| {
         let size = crate::life::group(plan.group)?.size() as i64;
         if list.is_empty() || list.iter().any(|process| !(0..size).contains(process)) {
             return Err(Error::argument(format!(

@@ -3,17 +3,18 @@
 use std::ffi::{c_char, c_int};
 
 use super::{entries, find, indexed, list, patch, tell};
-use crate::array;
+use crate::array::Array;
 use crate::distribution::{Distribution, place_in};
 use crate::error::{Error, fatal};
+use crate::handles;
 use crate::{life, onesided};
 
 /// Is the distribution one in which programs count blocks instead of processes?
-fn is_dealt(array: &array::Array) -> bool {
+fn is_dealt(array: &Array) -> bool {
     !matches!(array.distribution, Distribution::Regular { .. })
 }
 
-fn grid(array: &array::Array) -> Vec<i64> {
+fn grid(array: &Array) -> Vec<i64> {
     match &array.distribution {
         Distribution::Regular { cuts } => cuts.iter().map(|cuts| cuts.len() as i64).collect(),
         Distribution::Grid { grid, .. } => grid.clone(),
@@ -100,7 +101,7 @@ entries! {
     }
     fn isthmus_ga_GA_Ndim(handle: c_int) -> c_int { find(handle)?.rank() as c_int }
     fn isthmus_ga_GA_Get_dimension(handle: c_int) -> c_int { find(handle)?.rank() as c_int }
-    fn isthmus_ga_GA_Inquire_name(handle: c_int) -> *const c_char { array::c_name(&find(handle)?.name) }
+    fn isthmus_ga_GA_Inquire_name(handle: c_int) -> *const c_char { handles::c_name(&find(handle)?.name) }
     fn isthmus_ga_GA_Inquire_memory() -> usize { life::memory_used() as usize }
     fn isthmus_ga_GA_Memory_avail() -> usize { life::memory_left() as usize }
     fn isthmus_ga_GA_Memory_limited() -> c_int { life::is_memory_limited().into() }
@@ -110,8 +111,8 @@ entries! {
     fn isthmus_ga_GA_Uses_proc_grid(handle: c_int) -> c_int {
         matches!(find(handle)?.distribution, Distribution::Grid { .. }).into()
     }
-    fn isthmus_ga_GA_Valid_handle(handle: c_int) -> c_int { array::is_valid(handle).into() }
-    fn isthmus_ga_GA_Verify_handle(handle: c_int) -> c_int { array::is_valid(handle).into() }
+    fn isthmus_ga_GA_Valid_handle(handle: c_int) -> c_int { handles::is_valid(handle).into() }
+    fn isthmus_ga_GA_Verify_handle(handle: c_int) -> c_int { handles::is_valid(handle).into() }
     fn isthmus_ga_GA_Nblock(handle: c_int, counts: *mut c_int) {
         let array = find(handle)?;
         tell(counts, array.distribution.block_counts(&array.dims))

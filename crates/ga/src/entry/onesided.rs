@@ -3,8 +3,9 @@
 use std::ffi::{c_int, c_long, c_void};
 
 use super::{Number, entries, find, indexed, list, patch};
-use crate::array::{self, Array};
+use crate::array::Array;
 use crate::error::{Error, Result};
+use crate::handles;
 use crate::onesided::{self, Buffer, Way};
 use crate::patch::MOST_DIMENSIONS;
 
@@ -50,7 +51,7 @@ unsafe fn transfer<I: Number>(
     ld: *const I,
     way: Way,
 ) -> Result<()> {
-    array::with(handle, |array| {
+    handles::with(handle, |array| {
         let rank = array.rank();
         // SAFETY: the caller's promise.
         unsafe {
@@ -276,7 +277,7 @@ indexed! {
         if subscript.is_null() {
             return Err(Error::argument("subscript is null"));
         }
-        array::with(handle, |array| {
+        handles::with(handle, |array| {
             onesided::read_inc(array, &few(subscript, array.rank())[..array.rank()], by)
         })?
     }

@@ -4,8 +4,9 @@ use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 
 use super::{Number, entries, find, indexed, tell, text};
-use crate::array::{self, Array};
+use crate::array::Array;
 use crate::error::{Error, Result};
+use crate::handles::{self, Reserved};
 use crate::kind::Kind;
 use crate::sparse::diagonal::{Change, Line};
 use crate::sparse::{Sparse, assemble, convert, diagonal, multiply, sketch};
@@ -14,11 +15,19 @@ use crate::sparse::{Sparse, assemble, convert, diagonal, multiply, sketch};
 const WIDE: usize = size_of::<i64>();
 
 fn find_sparse(handle: c_int) -> Result<Arc<Sparse>> {
-    array::find_sparse(handle)
+    handles::find_sparse(handle)
 }
 
-fn created(array: Array) -> Result<c_int> {
-    array::add(array)
+/// The handle of a new array, which is reserved before it is made.
+fn created(make: impl FnOnce() -> Result<Array>) -> Result<c_int> {
+    let reserved = Reserved::new()?;
+    Ok(reserved.array(make()?))
+}
+
+/// As [`created`], of a sparse one.
+fn created_sparse(make: impl FnOnce() -> Result<Sparse>) -> Result<c_int> {
+    let reserved = Reserved::new()?;
+    Ok(reserved.sparse(make()?))
 }
 
 fn part(number: i64) -> usize {
@@ -102,7 +111,7 @@ indexed! {
         rows: Index, columns: Index, kind: c_int,
     ) -> c_int {
         let is_wide = size_of::<Index>() == WIDE;
-        array::add_sparse(Sparse::create(rows.wide(), columns.wide(), Kind::of(kind)?, is_wide)?)?
+        created_sparse(|| Sparse::create(rows.wide(), columns.wide(), Kind::of(kind)?, is_wide))?
     }
     fn isthmus_ga_NGA_Sprs_array_add_element, isthmus_ga_NGA_Sprs_array_add_element64(
         handle: c_int, row: Index, column: Index, value: *const c_void,
@@ -148,11 +157,11 @@ indexed! {
         handle: c_int,
     ) -> c_int {
         let is_wide = size_of::<Index>() == WIDE;
-        array::add_sparse(convert::from_dense(&*find(handle)?, is_wide)?)?
+        created_sparse(|| convert::from_dense(&*find(handle)?, is_wide))?
     }
     fn isthmus_ga_NGA_Sprs_array_get_column, isthmus_ga_NGA_Sprs_array_get_column64(
         handle: c_int, column: Index,
-    ) -> c_int { created(diagonal::line(&*find_sparse(handle)?, Line::Column(column.wide()))?)? }
+    ) -> c_int { created(|| diagonal::line(&*find_sparse(handle)?, Line::Column(column.wide())))? }
 }
 
 entries! {
@@ -161,11 +170,11 @@ entries! {
         1
     }
     fn isthmus_ga_NGA_Sprs_array_destroy(handle: c_int) -> c_int {
-        array::remove_sparse(handle)?.destroy()?;
+        handles::remove_sparse(handle)?.destroy()?;
         1
     }
     fn isthmus_ga_NGA_Sprs_array_duplicate(handle: c_int) -> c_int {
-        array::add_sparse(convert::duplicate(&*find_sparse(handle)?)?)?
+        created_sparse(|| convert::duplicate(&*find_sparse(handle)?))?
     }
     fn isthmus_ga_NGA_Sprs_array_export(handle: c_int, file: *const c_char) {
         convert::export(&*find_sparse(handle)?, &text(file))?
@@ -185,13 +194,13 @@ entries! {
         tell(count, [found.len() as i64])
     }
     fn isthmus_ga_NGA_Sprs_array_create_from_sparse(handle: c_int) -> c_int {
-        created(convert::to_dense(&*find_sparse(handle)?)?)?
+        created(|| convert::to_dense(&*find_sparse(handle)?))?
     }
     fn isthmus_ga_NGA_Sprs_array_get_diag(handle: c_int, to: *mut c_int) {
         if to.is_null() {
             return Err(Error::argument("g_d is null"));
         }
-        to.write(created(diagonal::line(&*find_sparse(handle)?, Line::Diagonal)?)?)
+        to.write(created(|| diagonal::line(&*find_sparse(handle)?, Line::Diagonal))?)
     }
     fn isthmus_ga_NGA_Sprs_array_scale(handle: c_int, factor: *const c_void) {
         diagonal::change(&*find_sparse(handle)?, Change::Scale(factor.cast()))?
@@ -209,13 +218,13 @@ entries! {
         multiply::by_vector(&*find_sparse(handle)?, &*find(from)?, &*find(to)?)?
     }
     fn isthmus_ga_NGA_Sprs_array_matmat_multiply(a: c_int, b: c_int) -> c_int {
-        array::add_sparse(multiply::by_sparse(&*find_sparse(a)?, &*find_sparse(b)?)?)?
+        created_sparse(|| multiply::by_sparse(&*find_sparse(a)?, &*find_sparse(b)?))?
     }
     fn isthmus_ga_NGA_Sprs_array_sprsdns_multiply(a: c_int, b: c_int) -> c_int {
-        created(multiply::by_dense(&*find_sparse(a)?, &*find(b)?)?)?
+        created(|| multiply::by_dense(&*find_sparse(a)?, &*find(b)?))?
     }
     fn isthmus_ga_NGA_Sprs_array_dnssprs_multiply(a: c_int, b: c_int) -> c_int {
-        created(multiply::dense_by(&*find(a)?, &*find_sparse(b)?)?)?
+        created(|| multiply::dense_by(&*find(a)?, &*find_sparse(b)?))?
     }
     fn isthmus_ga_NGA_Sprs_array_count_sketch(
         handle: c_int, height: c_int, labels: *mut c_int, weights: *mut c_int,
@@ -223,9 +232,11 @@ entries! {
         if labels.is_null() || weights.is_null() {
             return Err(Error::argument("g_k or g_w is null"));
         }
+        let reserved = [Reserved::new()?, Reserved::new()?, Reserved::new()?];
         let sketch = sketch::count_sketch(&*find_sparse(handle)?, height.into())?;
-        labels.write(created(sketch.labels)?);
-        weights.write(created(sketch.weights)?);
-        created(sketch.sums)?
+        let [of_labels, of_weights, of_sums] = reserved;
+        labels.write(of_labels.array(sketch.labels));
+        weights.write(of_weights.array(sketch.weights));
+        of_sums.array(sketch.sums)
     }
 }

@@ -103,24 +103,26 @@ pub(super) fn store<T: Element>(matrix: &Sparse, mut entries: Vec<Entry<T>>) -> 
     for entry in &entries {
         counts[block(entry.1)] += 1;
     }
-    if !matrix.is_wide && i32::try_from(entries.len()).is_err() {
+    let can_be_counted = matrix.is_wide || i32::try_from(entries.len()).is_ok();
+    let (lo, hi) = range(matrix.rows, processes, matrix.me());
+    let rows = hi - lo + 1;
+    let (places, bytes) = lay_out(rows as u64, matrix.index_bytes(), size_of::<T>() as u64, &counts);
+    let group = matrix.group()?;
+    let is_taken = can_be_counted && life::take_memory(bytes).is_ok();
+    // Everybody hears of a limit that one has reached.
+    let shown = memory::allocate(&group, if is_taken { bytes } else { u64::MAX / 2 });
+    let shown = shown.inspect_err(|_| {
+        if is_taken {
+            life::give_back_memory(bytes);
+        }
+    });
+    if !can_be_counted {
         return Err(Error::argument(format!(
             "{} elements of one process need indexes of 64 bits",
             entries.len()
         )));
     }
-    let (lo, hi) = range(matrix.rows, processes, matrix.me());
-    let rows = hi - lo + 1;
-    let (places, bytes) = lay_out(rows as u64, matrix.index_bytes(), size_of::<T>() as u64, &counts);
-    let group = matrix.group()?;
-    let refused = life::take_memory(bytes).is_err();
-    // Everybody hears of a limit that one has reached.
-    let shown = memory::allocate(&group, if refused { u64::MAX / 2 } else { bytes });
-    let shown = shown.inspect_err(|_| {
-        if !refused {
-            life::give_back_memory(bytes);
-        }
-    })?;
+    let shown = shown?;
     let part = shown[matrix.me()].address;
     let write = |at: u64, n: usize, value: i64| {
         let at = part.wrapping_add(at as usize);

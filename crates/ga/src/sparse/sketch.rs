@@ -5,7 +5,7 @@
 
 use super::Sparse;
 use super::convert::put_rows;
-use crate::array::{Array, Plan};
+use crate::array::Array;
 use crate::element::Element;
 use crate::elementwise::random;
 use crate::error::{Error, Result};
@@ -13,6 +13,7 @@ use crate::kind::{Generic, Kind, dispatch};
 use crate::life::collectively;
 use crate::onesided::{Buffer, Way, transfer};
 use crate::patch::Patch;
+use crate::plan::Plan;
 
 /// A sketch, and what it was made with.
 #[derive(Debug)]
@@ -23,6 +24,22 @@ pub struct Sketch {
     pub labels: Array,
     /// For each row of the original 1 or -1, which it was multiplied with.
     pub weights: Array,
+}
+
+/// All of them, or none: if one fails, at every process, those before it are given back. Collective.
+fn create_all<const N: usize>(plans: [Plan; N]) -> Result<[Array; N]> {
+    let mut made = Vec::with_capacity(N);
+    for plan in plans {
+        match Array::create(plan) {
+            Ok(array) => made.push(array),
+            Err(error) => {
+                made.iter().try_for_each(Array::destroy)?;
+                return Err(error);
+            }
+        }
+    }
+    made.try_into()
+        .map_err(|_| Error::argument("not as many arrays as plans were made"))
 }
 
 struct DoSketch<'a>(&'a Sparse, i64);
@@ -39,10 +56,15 @@ impl Generic for DoSketch<'_> {
         let mut plan = Plan::new();
         plan.set_data(vec![height, matrix.columns], matrix.kind)?;
         plan.group = matrix.group;
+        let (of_labels, of_weights) = (
+            matrix.plan_by_rows(&[matrix.rows], Kind::Int)?,
+            matrix.plan_by_rows(&[matrix.rows], matrix.kind)?,
+        );
+        let [sums, labels_there, weights_there] = create_all([plan, of_labels, of_weights])?;
         let made = Sketch {
-            sums: Array::create(plan)?,
-            labels: Array::create(matrix.plan_by_rows(&[matrix.rows], Kind::Int)?)?,
-            weights: Array::create(matrix.plan_by_rows(&[matrix.rows], matrix.kind)?)?,
+            sums,
+            labels: labels_there,
+            weights: weights_there,
         };
         put_rows(&made.labels, first, &labels)?;
         put_rows(&made.weights, first, &weights)?;
