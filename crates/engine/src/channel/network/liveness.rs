@@ -241,7 +241,17 @@ mod tests {
     #[test]
     fn a_provider_that_begins_nothing_is_doubted() {
         let mut link = Liveness::default();
-        let steps = [(1, true), (1, true), (1, true), (2, true), (2, false), (2, true), (2, true), (2, true), (2, true)];
+        let steps = [
+            (1, true),
+            (1, true),
+            (1, true),
+            (2, true),
+            (2, false),
+            (2, true),
+            (2, true),
+            (2, true),
+            (2, true),
+        ];
         let doubted = steps.map(|(begun, has_more)| link.wait_for_provider(STEP, begun, has_more));
         assert_eq!(doubted.iter().position(|doubted| *doubted), Some(8));
         assert_eq!(link.flags(), frame::ASKS);

@@ -109,7 +109,9 @@ impl Network {
         let (Some(to), Some(first)) = (link.to, link.again.first_entry()) else {
             return false;
         };
-        let Some(frame) = self.endpoint.take() else { return false };
+        let Some(frame) = self.endpoint.take() else {
+            return false;
+        };
         let bytes = first.get();
         let length = bytes.len();
         self.endpoint.bytes(frame)[..length].copy_from_slice(bytes);
