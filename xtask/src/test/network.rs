@@ -210,7 +210,7 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
 }
 
 /// The nodes; they go when this is dropped.
-struct Nodes {
+pub(super) struct Nodes {
     names: Vec<String>,
     bridge: String,
     launcher: PathBuf,
@@ -218,12 +218,12 @@ struct Nodes {
 }
 
 /// On the bridge, which is this machine's.
-const OWN: u8 = 254;
+pub(super) const OWN: u8 = 254;
 /// No run makes more nodes.
 const MOST: u32 = 16;
 
 impl Nodes {
-    fn make(count: u32) -> Result<Self> {
+    pub(super) fn make(count: u32) -> Result<Self> {
         let subnet = Subnet::claim(91).context("cannot claim addresses")?;
         let id = subnet.number();
         let folder = target().join("test/network");
@@ -264,8 +264,13 @@ impl Nodes {
         Ok(nodes)
     }
 
+    /// Of their namespaces.
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
     /// Of a node, or of this machine: [`OWN`].
-    fn address(&self, node: u8) -> String {
+    pub(super) fn address(&self, node: u8) -> String {
         self.subnet.text(node)
     }
 
@@ -324,7 +329,7 @@ impl Nodes {
     }
 
     /// Processes that run there, each with its command line.
-    fn processes(&self) -> Vec<(u32, String)> {
+    pub(super) fn processes(&self) -> Vec<(u32, String)> {
         let of = |name: &String| {
             let output = Command::new("ip").args(["netns", "pids", name]).output();
             let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
@@ -369,7 +374,7 @@ fn ip(line: &str) -> Result<()> {
     quiet(Command::new("ip").args(line.split_whitespace()), SOON).map(drop)
 }
 
-fn wait(what: &str, mut is_so: impl FnMut() -> bool) -> Result<()> {
+pub(super) fn wait(what: &str, mut is_so: impl FnMut() -> bool) -> Result<()> {
     let begun = Instant::now();
     while !is_so() {
         ensure!(begun.elapsed() < SOON, "{what} after {} s", SOON.as_secs());
