@@ -11,6 +11,8 @@ use crate::channel::record::{Body, ClearToSend, Handler, ReadyToSend};
 use crate::engine::Engine;
 use crate::membership::boot;
 
+/// The network is looked at so often in vain before what a dead process sent counts as taken: a look may move something without an event.
+const LAST_LOOKS: u32 = 4;
 /// Frames taken in one round.
 const BURST: usize = 16;
 
@@ -80,6 +82,14 @@ impl Engine {
             network.part(segment, me, peer);
         }
         boot::tell_of_loss(peer, why);
+    }
+
+    /// Take all that has come, as what a process sent before it died.
+    pub(super) fn take_last_frames(&mut self) {
+        let mut in_vain = 0;
+        while in_vain < LAST_LOOKS {
+            in_vain = if self.take_frames() { 0 } else { in_vain + 1 };
+        }
     }
 
     /// Take what has come. True: something had.
