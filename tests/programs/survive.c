@@ -217,6 +217,19 @@ static void revoked(void) {
     if (last > 1) OK(MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % last, 6, &value, 1, MPI_INT, (rank + last - 1) % last, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 }
 
+/* A whole node is lost at any time; whose ranks are known to be gone one after the other. */
+static void lost_node(void) {
+    MPI_Comm comm = MPI_COMM_WORLD, smaller;
+    int class = 0;
+    while (!class) class = try_collectives(comm);
+    while (class) {
+        CHECK(class == MPIX_ERR_PROC_FAILED, "class %d", class);
+        OK(MPIX_Comm_shrink(comm, &smaller));
+        comm = smaller;
+        class = try_collectives(comm);
+    }
+}
+
 /* Those who give up leave by MPI_Finalize, and take along those who wait for them. */
 static void cascade(void) {
     int value;
@@ -251,6 +264,7 @@ int main(int argc, char **argv) {
     if (strcmp(scenario, "collectives") == 0) collectives();
     if (strcmp(scenario, "revoked") == 0) revoked();
     if (strcmp(scenario, "cascade") == 0) cascade();
+    if (strcmp(scenario, "lost_node") == 0) lost_node();
     if (strcmp(scenario, "fatal") == 0) fatal();
     if (strcmp(scenario, "unwilling") == 0) unwilling();
     end();

@@ -32,6 +32,8 @@ use council::Council;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long daemons have to end their parts once the job ends, and then their launchers to end themselves.
 const GRACE: Duration = Duration::from_secs(5);
+/// How long the last words of a daemon may take whose launcher has ended.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How often the launchers are looked at.
 const LOOK: Duration = Duration::from_millis(50);
 /// Two signals closer together are one wish.
@@ -310,6 +312,7 @@ impl Head {
             self.attend_launchers();
             self.attend_clock();
             if self.children.iter().all(|child| child.gone) {
+                self.hear_the_last();
                 return Ok(());
             }
             for source in self.wait()? {
@@ -322,6 +325,19 @@ impl Head {
                 }
             }
             self.attend_strangers();
+        }
+    }
+
+    /// What daemons have said before they ended.
+    fn hear_the_last(&mut self) {
+        for index in 0..self.children.len() {
+            while let Some(connection) = self.children[index].connection.as_ref()
+                && !connection.is_closed()
+                && !self.children[index].done
+                && poll::readable(&[connection.as_fd()], Some(LAST_WORDS)) == Ok(vec![true])
+            {
+                self.attend_child(index);
+            }
         }
     }
 

@@ -5,6 +5,7 @@ mod broken;
 mod first_message;
 mod other_launcher;
 mod rma;
+mod survivors;
 mod tree;
 mod wire;
 
@@ -56,6 +57,7 @@ const PROGRAMS: &[&str] = &[
     "neighbors",
     "intercommunicators",
     "network_idle",
+    "cancel",
     "win_flavors",
     "win_bad_input",
     "win_errors",
@@ -200,6 +202,7 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
     }
     wire::run(suite, &job);
     suite.step("a rank that is killed ends the job on all nodes", || job.dead_rank());
+    survivors::run(suite, &job);
     suite.step("a daemon that is killed ends the job on all nodes", || {
         job.dead_daemon()
     });
@@ -631,9 +634,8 @@ impl Job<'_> {
         all.iter().filter(|(_, line)| line.starts_with("sleep 1000")).count()
     }
 
-    fn dead_daemon(&self) -> Result<()> {
-        let mpiexec = self.waiting(9, "true")?;
-        wait("the ranks are not there", || self.sleepers() == 4)?;
+    /// The daemon of the last node.
+    fn last_daemon(&self) -> Result<u32> {
         let all = self.nodes.processes();
         // What watches over a daemon looks like it, but has started nobody.
         let has_children = |pid: &u32| {
@@ -647,7 +649,16 @@ impl Job<'_> {
         else {
             bail!("no daemon: {all:?}");
         };
-        quiet(Command::new("kill").args(["-9", &pid.to_string()]), SOON)?;
+        Ok(*pid)
+    }
+
+    fn dead_daemon(&self) -> Result<()> {
+        let mpiexec = self.waiting(9, "true")?;
+        wait("the ranks are not there", || self.sleepers() == 4)?;
+        quiet(
+            Command::new("kill").args(["-9", &self.last_daemon()?.to_string()]),
+            SOON,
+        )?;
         self.ends_with(mpiexec, 1)
     }
 

@@ -14,6 +14,7 @@ mod liveness;
 mod memory;
 mod one_sided;
 mod reaching;
+mod unproven;
 mod watch;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -32,6 +33,7 @@ use crate::{Error, Result, tunables};
 use liveness::Liveness;
 pub(crate) use memory::RemoteRead;
 use reaching::Reaching;
+use unproven::Unproven;
 use watch::Watch;
 
 /// Data of the ring to a peer on another node: of a frame's size, so that few frames carry what a burst of messages is.
@@ -105,6 +107,8 @@ pub(crate) struct Link {
     filled: Option<(Frame, usize)>,
     /// Frames that came back, by number: sent before there was a connection, or when it broke.
     again: BTreeMap<u64, Box<[u8]>>,
+    /// What the peer may not have heard of, and would be lost with a connection; none once it has handled all of it.
+    pub unproven: Unproven,
     /// There is a connection.
     reached: bool,
     /// There was one that has broken, and is made again.
@@ -224,6 +228,15 @@ impl Link {
         !self.again.is_empty() && (!self.broken || self.again.values().any(|frame| frame.len() > frame::HEADER))
     }
 
+    /// Need a rank that leaves not wait for what is still to go? Nobody may be left to take it: it is nothing but credit, or the connection
+    /// has broken, and was not made again for long.
+    fn is_left(&self) -> bool {
+        let credit = self.filled.as_ref().is_none_or(|(_, length)| *length == frame::HEADER);
+        let is_written = self.ring.as_ref().is_some_and(|ring| ring.ring.is_ready());
+        credit && !is_written && self.again.values().all(|frame| frame.len() == frame::HEADER)
+            || self.broken && self.broke_at.is_some_and(|at| at.elapsed() >= LAST_TRY)
+    }
+
     /// Has the peer said that it has handled all that was sent?
     fn is_answered(&self) -> bool {
         self.returned == self.sent
@@ -321,6 +334,7 @@ impl Network {
             link.held.clear();
             link.ahead.clear();
             link.again.clear();
+            link.unproven = Unproven::default();
             if let Some((frame, _)) = link.filled.take() {
                 self.endpoint.put_back(frame);
             }
@@ -329,14 +343,14 @@ impl Network {
 
     /// Has everything left this process, as far as anybody can tell?
     pub fn is_quiet(&self) -> bool {
-        // Where a connection has broken, and is not made again, nobody may be left to take what is kept.
-        let given_up = |peer: &u32| {
+        let is_left = |peer: &u32| {
             let link = self.links[*peer as usize].as_ref();
-            link.filter(|link| link.broken && link.broke_at.is_some_and(|at| at.elapsed() >= LAST_TRY))
+            link.is_none_or(|link| link.is_left())
         };
-        let kept = self.linked.iter().filter_map(given_up);
+        let kept = self.linked.iter().filter(|peer| is_left(peer));
+        let kept = kept.filter_map(|peer| self.links[*peer as usize].as_ref());
         let kept = kept.filter(|link| link.filled.is_some()).count();
-        self.waiting.iter().all(|peer| given_up(peer).is_some()) && self.endpoint.is_quiet(kept)
+        self.waiting.iter().all(is_left) && self.endpoint.is_quiet(kept)
     }
 
     /// Before a sleep: must we stay awake? If not, the doorbell will ring when something comes.

@@ -135,6 +135,7 @@ impl Engine {
         if let Some(prefix) = prefix {
             let peer = prefix.source;
             network.hear_parting(peer, prefix.flags);
+            network.repeat_missing(peer, prefix.flags);
             let link = network.link(peer);
             if link.lost || prefix.sequence < link.frames_come {
                 // Somebody who has failed, or sends what it has sent before.
@@ -157,6 +158,15 @@ impl Engine {
         };
         let link = network.link(peer);
         link.ahead.insert(sequence, bytes);
+        let come = link.frames_come;
+        if link.unproven.is_new_gap(come) {
+            link.owes = true;
+            self.channels.send_remote(peer);
+        }
+        let Some(network) = self.channels.network_mut() else {
+            return;
+        };
+        let link = network.link(peer);
         let kept: usize = link.ahead.values().map(Vec::len).sum();
         if kept as u64 > 4 * WINDOW {
             self.end_over(peer, "more than it may before we have handled it");
@@ -191,6 +201,9 @@ impl Engine {
         }
         let link = self.channels.network_mut().expect("as before").link(peer);
         link.returned = prefix.consumed;
+        if link.sent > 0 && link.returned == link.sent {
+            link.unproven.prove();
+        }
         let asks = self.channels.network_mut().expect("as before").heed(peer, prefix.flags);
         let link = self.channels.network_mut().expect("as before").link(peer);
         if let Some(ring) = &link.ring {

@@ -75,14 +75,18 @@ impl Network {
                     (buffer, length)
                 }
             };
+            let misses = if link.ahead.is_empty() { 0 } else { frame::MISSES };
+            let sequence = link.frames_sent;
             let prefix = Prefix {
                 source: me,
                 job: self.job,
-                sequence: link.frames_sent,
+                sequence,
                 consumed: link.handled,
-                flags: flags | link.liveness.flags(),
+                flags: flags | misses | link.liveness.flags(),
             };
-            prefix.write(self.endpoint.bytes(buffer), length);
+            let bytes = self.endpoint.bytes(buffer);
+            prefix.write(bytes, length);
+            link.unproven.keep(sequence, &bytes[..length]);
             let to = link.to.expect("found above");
             match self.endpoint.send(buffer, length, to) {
                 Ok(Sent::Going) => {
@@ -94,10 +98,12 @@ impl Network {
                     went = true;
                 }
                 Ok(Sent::Busy) => {
+                    link.unproven.forget(sequence);
                     link.filled = Some((buffer, length));
                     break;
                 }
                 Err(error) => {
+                    link.unproven.forget(sequence);
                     self.came_back(peer, (buffer, length), &error, false);
                     break;
                 }

@@ -26,6 +26,8 @@ const STEP: Duration = Duration::from_millis(500);
 const MISSING: Duration = Duration::from_secs(20);
 /// How long an answer may be missing before it is asked for; twice as long the next time, to a limit.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(8)];
+/// The same the first time, where no connection has proved good.
+const FIRST_PAUSE: Duration = LOOK;
 /// The provider may be too busy for what is to be sent, read or written for so long; then it may have no connection.
 const STUCK: Duration = Duration::from_secs(2);
 /// How often sockets are looked for that the kernel is to watch.
@@ -68,12 +70,13 @@ impl Liveness {
         self.asks = false;
     }
 
-    /// Time has passed in which the peer said to have handled so many bytes of so many. True: it is to be asked.
-    fn wait_for_answer(&mut self, passed: Duration, returned: u64, sent: u64) -> bool {
+    /// Time has passed in which the peer said to have handled so many bytes of so many. True: it is to be asked. `is_proved`: what is sent
+    /// comes, as far as that was seen.
+    fn wait_for_answer(&mut self, passed: Duration, returned: u64, sent: u64, is_proved: bool) -> bool {
         if returned != self.returned || returned == sent {
             self.returned = returned;
             self.unanswered = Duration::ZERO;
-            self.pause = PAUSES[0];
+            self.pause = if is_proved { PAUSES[0] } else { FIRST_PAUSE };
             return false;
         }
         self.unanswered += passed;
@@ -81,7 +84,7 @@ impl Liveness {
             return false;
         }
         self.unanswered = Duration::ZERO;
-        self.pause = (self.pause * 2).clamp(PAUSES[0], PAUSES[1]);
+        self.pause = (self.pause * 2).min(PAUSES[1]);
         self.asks = true;
         true
     }
@@ -151,9 +154,9 @@ impl Network {
             if link.lost {
                 continue;
             }
-            let (returned, sent) = (link.returned, link.sent);
+            let (returned, sent, is_proved) = (link.returned, link.sent, link.unproven.is_proved());
             // Also where it has broken: what was lost with it may be what is waited for.
-            if link.liveness.wait_for_answer(passed, returned, sent) && (link.reached || link.broken) {
+            if link.liveness.wait_for_answer(passed, returned, sent, is_proved) && (link.reached || link.broken) {
                 link.owes = true;
                 self.send(segment, me, peer);
             }
@@ -223,10 +226,10 @@ mod tests {
     #[test]
     fn answers_are_asked_for_ever_more_seldom() {
         let mut link = Liveness::default();
-        assert!(!link.wait_for_answer(STEP, 0, 0), "nothing was sent");
+        assert!(!link.wait_for_answer(STEP, 0, 0, true), "nothing was sent");
         let mut asked = Vec::new();
         for look in 1..=50 {
-            if link.wait_for_answer(STEP, 0, 10) {
+            if link.wait_for_answer(STEP, 0, 10, true) {
                 assert_eq!(link.flags(), frame::ASKS);
                 link.asked();
                 assert_eq!(link.flags(), 0);
@@ -234,8 +237,8 @@ mod tests {
             }
         }
         assert_eq!(asked, [2, 6, 14, 30, 46]);
-        assert!(!link.wait_for_answer(STEP, 10, 10) && !link.wait_for_answer(STEP, 10, 20));
-        assert!(link.wait_for_answer(STEP, 10, 20), "a second again");
+        assert!(!link.wait_for_answer(STEP, 10, 10, true) && !link.wait_for_answer(STEP, 10, 20, true));
+        assert!(link.wait_for_answer(STEP, 10, 20, true), "a second again");
     }
 
     #[test]

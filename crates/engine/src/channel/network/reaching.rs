@@ -183,6 +183,7 @@ impl Network {
         link.reached = false;
         link.broken = true;
         link.broke_at = Some(Instant::now());
+        link.unproven.doubt();
         link.come_before = link.frames_come;
         let to = link.to;
         to.into_iter().for_each(|to| self.endpoint.forget_delivery(to));
