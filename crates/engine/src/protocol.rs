@@ -18,7 +18,6 @@ pub(crate) mod send;
 pub(crate) mod single_copy;
 pub(crate) mod streamed;
 pub(crate) mod transfers;
-mod withdrawal;
 
 #[cfg(test)]
 mod tests;

@@ -71,7 +71,7 @@ impl Engine {
         came | went
     }
 
-    /// There is no way to this peer any more. Where error handlers return it counts as failed, on all of this node; else the job ends.
+    /// There is no way to this peer any more. Where error handlers return it is ended; else the job is.
     #[cold]
     fn part_from_remote(&mut self, peer: u32, why: &str) {
         if !self.slot().endures() {

@@ -81,7 +81,7 @@ pub enum ToLauncher {
         /// Its name there, as [`isthmus_fabric`] gives it.
         name: Vec<u8>,
     },
-    /// There is no way any more to this rank of another node. It counts as failed on this node from now on.
+    /// There is no way any more to this rank of another node. That one is to end.
     Lost {
         /// Which.
         rank: u32,
