@@ -1,6 +1,6 @@
-/* broken_link FOLDER once|always|returns: 2 ranks on 2 nodes whose connection the test resets. They exchange a message, show in a folder that
-   they have, and wait for the file `go` there. Then they exchange another, or messages until one fails: by `returns` with the class of a dead
-   process, after which they print "parted". */
+/* broken_link FOLDER once|always|returns|puts: 2 ranks on 2 nodes whose connection the test resets. They exchange a message, show in a folder
+   that they have, and wait for the file `go` there. Then they exchange another, or messages until one fails: by `returns` with the class of a
+   dead process, after which they print "parted"; by `puts` they put to each other. */
 #include "check.h"
 
 /* Some go in frames, some are read by their receivers. */
@@ -9,6 +9,21 @@ static char out[LONG], in[LONG];
 
 static int exchange(int bytes) {
     return MPI_Sendrecv(out, bytes, MPI_BYTE, 1 - rank, 3, in, bytes, MPI_BYTE, 1 - rank, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* Put to the other and get it back, until that fails. */
+static void put_for_ever(void) {
+    char *base;
+    MPI_Win win;
+    OK(MPI_Win_allocate(LONG, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    OK(MPI_Win_lock_all(0, win));
+    for (;;) {
+        OK(MPI_Put(out, LONG, MPI_BYTE, 1 - rank, 0, LONG, MPI_BYTE, win));
+        OK(MPI_Win_flush(1 - rank, win));
+        OK(MPI_Get(in, LONG, MPI_BYTE, 1 - rank, 0, LONG, MPI_BYTE, win));
+        OK(MPI_Win_flush(1 - rank, win));
+        CHECK(memcmp(in, out, LONG) == 0, "%d", in[0]);
+    }
 }
 
 int main(int argc, char **argv) {
@@ -25,6 +40,7 @@ int main(int argc, char **argv) {
     fclose(ready);
     snprintf(name, sizeof name, "%s/go", argv[1]);
     while (access(name, F_OK) != 0) usleep(10000);
+    if (strcmp(argv[2], "puts") == 0) put_for_ever();
     int code = exchange(LONG);
     CHECK(code != MPI_SUCCESS || (in[0] == 'b' - rank && in[LONG - 1] == 'b' - rank), "%d", in[0]);
     static const int sizes[] = {8, 3000, 50000, LONG};

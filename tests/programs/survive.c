@@ -68,6 +68,9 @@ static int try_collectives(MPI_Comm comm) {
 static void point_to_point(void) {
     int value = 0, flag;
     char *big = malloc(LONG);
+    /* Between nodes there is a connection from now on: what is sent by it before a death arrives. */
+    if (rank == last) OK(MPI_Ssend(&rank, 1, MPI_INT, 0, 7, MPI_COMM_WORLD));
+    if (rank == 0) OK(MPI_Recv(&value, 1, MPI_INT, last, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     if (rank == last) {
         fill(big, LONGER, 9);
         OK(MPI_Send(big, LONGER, MPI_BYTE, 0, 2, MPI_COMM_WORLD));
@@ -214,6 +217,19 @@ static void revoked(void) {
     if (last > 1) OK(MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % last, 6, &value, 1, MPI_INT, (rank + last - 1) % last, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 }
 
+/* A whole node is lost at any time; whose ranks are known to be gone one after the other. */
+static void lost_node(void) {
+    MPI_Comm comm = MPI_COMM_WORLD, smaller;
+    int class = 0;
+    while (!class) class = try_collectives(comm);
+    while (class) {
+        CHECK(class == MPIX_ERR_PROC_FAILED, "class %d", class);
+        OK(MPIX_Comm_shrink(comm, &smaller));
+        comm = smaller;
+        class = try_collectives(comm);
+    }
+}
+
 /* Those who give up leave by MPI_Finalize, and take along those who wait for them. */
 static void cascade(void) {
     int value;
@@ -248,6 +264,7 @@ int main(int argc, char **argv) {
     if (strcmp(scenario, "collectives") == 0) collectives();
     if (strcmp(scenario, "revoked") == 0) revoked();
     if (strcmp(scenario, "cascade") == 0) cascade();
+    if (strcmp(scenario, "lost_node") == 0) lost_node();
     if (strcmp(scenario, "fatal") == 0) fatal();
     if (strcmp(scenario, "unwilling") == 0) unwilling();
     end();

@@ -161,6 +161,7 @@ impl From<isthmus_engine::Error> for Error {
         let class = match error {
             isthmus_engine::Error::NoMemory(_) => Class::NoMem,
             isthmus_engine::Error::PeerFailed { .. } => Class::ProcFailed,
+            isthmus_engine::Error::NoArbiter { .. } => Class::UnsupportedOperation,
             isthmus_engine::Error::OutOfRange { .. } => Class::RmaRange,
             isthmus_engine::Error::Mismatch(_) => Class::Type,
             _ => Class::Other,

@@ -9,6 +9,7 @@ mod failures;
 mod remote;
 mod remote_reads;
 mod unexpected;
+mod withdrawal;
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;

@@ -16,6 +16,12 @@ pub enum Error {
         /// Its index.
         peer: u32,
     },
+    /// Ranks of several nodes cannot do that after a failure under another launcher.
+    #[error("ranks on several nodes cannot {what} under another launcher than Isthmus's mpiexec")]
+    NoArbiter {
+        /// What they wanted.
+        what: &'static str,
+    },
     /// A one-sided operation names bytes that its region does not have.
     #[error("bytes {from} to {to} of a region of {length} bytes, of process {peer}: outside")]
     OutOfRange {

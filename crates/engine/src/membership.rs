@@ -16,8 +16,10 @@ pub mod job;
 pub(crate) mod place;
 pub(crate) mod pmi;
 
+use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 
+use consensus::Agreed;
 use failed_calls::FailedCalls;
 use failures::Failures;
 
@@ -26,6 +28,8 @@ use failures::Failures;
 pub(crate) struct Membership {
     pub failures: Failures,
     pub failed_calls: FailedCalls,
+    /// What groups on several nodes have agreed on, by group and turn, until that is taken note of.
+    pub decisions: HashMap<(u64, u32), Agreed>,
     /// The connection to the launcher.
     lifeline: Option<OwnedFd>,
 }
@@ -36,6 +40,7 @@ impl Membership {
         Self {
             failures: Failures::default(),
             failed_calls: FailedCalls::default(),
+            decisions: HashMap::new(),
             lifeline,
         }
     }

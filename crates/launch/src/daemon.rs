@@ -60,7 +60,9 @@ pub fn run(call: &Call) -> Result<u8> {
                 ToNode::Run(given) => part = Some(given),
                 ToNode::Card(card) => uplink.cards.push(card),
                 ToNode::End(code) => return Ok(code),
-                ToNode::Signal(_) | ToNode::Branch(_) | ToNode::Parted(_) => {}
+                ToNode::Branch(_) => {}
+                // For when the ranks are there.
+                message => uplink.early.push(message),
             }
         }
         if part.is_none() && (uplink.is_closed() || began.elapsed() >= ANSWER) {

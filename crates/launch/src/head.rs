@@ -6,6 +6,8 @@
 //! it, and one that is lost ends the job.
 
 pub mod branch;
+mod council;
+mod losses;
 
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -23,12 +25,15 @@ use crate::daemon::Call;
 use crate::failure::{Failure, Result, say};
 use crate::nodes::{self, Node};
 use crate::options::Job;
-use crate::wire::{Card, Connection, Part, SECRET, ToHead, ToNode};
+use crate::wire::{Card, Connection, Loss, Part, SECRET, ToHead, ToNode};
+use council::Council;
 
 /// How long a daemon may take to connect.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long daemons have to end their parts once the job ends, and then their launchers to end themselves.
 const GRACE: Duration = Duration::from_secs(5);
+/// How long the last words of a daemon may take whose launcher has ended.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How often the launchers are looked at.
 const LOOK: Duration = Duration::from_millis(50);
 /// Two signals closer together are one wish.
@@ -89,6 +94,7 @@ fn part(job: &Job, nonce: [u8; 16], nodes: &[Node]) -> Part {
             commands: job.commands.clone(),
             tag_output: job.tag_output,
             bind: job.bind,
+            never_end_others: job.never_end_others,
             ..Job::default()
         },
         environment: std::env::vars_os().filter(|(name, _)| !own(name)).collect(),
@@ -123,12 +129,24 @@ struct Head {
     children: Vec<Child>,
     /// All that are known.
     cards: Vec<Card>,
+    /// Ranks that are no more, in the order that all nodes know.
+    losses: Vec<Loss>,
+    /// What is decided about them, by the head of all.
+    council: Council,
+    /// Nodes that were lost as a whole, as the user is told.
+    fallen: Vec<Fallen>,
     verdict: Option<u8>,
     /// The job is being ended; when we stop waiting for the daemons.
     ending: Option<Instant>,
     told: Option<Instant>,
     timeout: Option<Duration>,
     deadline: Option<Instant>,
+}
+
+/// A host that was lost, with all of its ranks.
+struct Fallen {
+    host: String,
+    ranks: Vec<u32>,
 }
 
 /// A daemon or a branch.
@@ -174,6 +192,7 @@ impl Head {
             .map_err(unheard)?;
         let port = listener.local_addr().map_err(unheard)?.port();
         listener.set_nonblocking(true).map_err(unheard)?;
+        let nodes = part.of.iter().max().map_or(1, |last| u32::from(*last) + 1);
         let mut secret = [0; SECRET];
         random::fill(&mut secret).map_err(|error| Failure::machine("make the daemons' secret", error))?;
         Ok(Self {
@@ -189,6 +208,9 @@ impl Head {
             strangers: Vec::new(),
             children: Vec::new(),
             cards: Vec::new(),
+            losses: Vec::new(),
+            council: Council::of(nodes),
+            fallen: Vec::new(),
             verdict: None,
             ending: None,
             told: None,
@@ -290,6 +312,7 @@ impl Head {
             self.attend_launchers();
             self.attend_clock();
             if self.children.iter().all(|child| child.gone) {
+                self.hear_the_last();
                 return Ok(());
             }
             for source in self.wait()? {
@@ -302,6 +325,19 @@ impl Head {
                 }
             }
             self.attend_strangers();
+        }
+    }
+
+    /// What daemons have said before they ended.
+    fn hear_the_last(&mut self) {
+        for index in 0..self.children.len() {
+            while let Some(connection) = self.children[index].connection.as_ref()
+                && !connection.is_closed()
+                && !self.children[index].done
+                && poll::readable(&[connection.as_fd()], Some(LAST_WORDS)) == Ok(vec![true])
+            {
+                self.attend_child(index);
+            }
         }
     }
 
@@ -376,6 +412,9 @@ impl Head {
             for card in &self.cards {
                 connection.send(&ToNode::Card(card.clone()));
             }
+            for loss in &self.losses {
+                connection.send(&ToNode::Lost(*loss));
+            }
         }
         self.children[index].connection = Some(connection);
     }
@@ -400,29 +439,26 @@ impl Head {
                     self.tell_above(&ToHead::Card(card.clone()));
                     self.cards.push(card);
                 }
-                ToHead::Parted(parting) => {
-                    self.tell_all(&ToNode::Parted(parting));
-                    self.tell_above(&ToHead::Parted(parting));
-                }
                 ToHead::Ending(code) => self.end(code),
                 ToHead::Done(code) => {
                     self.children[index].done = true;
                     if code != 0 {
                         self.verdict.get_or_insert(code);
                     }
+                    for spot in self.children[index].spots.clone() {
+                        self.attend_failures(ToHead::Over(spot.index));
+                    }
                 }
                 ToHead::Hello { .. } => {}
+                message => self.attend_failures(message),
             }
         }
         if is_closed && !self.children[index].done {
             self.children[index].done = true;
-            if self.ending.is_none() {
-                say(&format!(
-                    "host {}: its daemon, or the network to it, is gone; ending the job",
-                    self.children[index].host()
-                ));
+            match self.ending {
+                None => self.lose_child(index),
+                Some(_) => self.end(1),
             }
-            self.end(1);
         }
     }
 

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::ExitStatus;
 use std::time::Instant;
 
-use isthmus_engine::control::{MAX_PACKET, Nonce, ToLauncher, ToRank};
+use isthmus_engine::control::{Contribution, MAX_PACKET, Nonce, Revocation, ToLauncher, ToRank};
 use isthmus_os::pidfd::PidFd;
 use isthmus_os::socket::{self, Received};
 
@@ -115,6 +115,8 @@ impl Visitor {
             gone: false,
             card: None,
             lost: Vec::new(),
+            contributions: Vec::new(),
+            revocations: Vec::new(),
             finalized: false,
             ended: None,
         }
@@ -144,6 +146,10 @@ pub struct Lifeline {
     pub card: Option<Vec<u8>>,
     /// Ranks of other nodes to which it has no way any more, each with a line for the user, until they are declared failed.
     pub lost: Vec<(u32, String)>,
+    /// What it contributes to agreements of ranks on several nodes, until that is passed on.
+    pub contributions: Vec<Contribution>,
+    /// What it has revoked that ranks on other nodes have to hear of, until that is passed on.
+    pub revocations: Vec<Revocation>,
     /// The process that called `MPI_Init`: the one we started, or one below it.
     pub pid: u32,
     /// MPI is finalized: the end of the process is no death.
@@ -181,6 +187,8 @@ impl Lifeline {
                 }
                 Some(Some(ToLauncher::Card { name })) => self.card = Some(name),
                 Some(Some(ToLauncher::Lost { rank, message })) => self.lost.push((rank, message)),
+                Some(Some(ToLauncher::Contribute(contribution))) => self.contributions.push(contribution),
+                Some(Some(ToLauncher::Revoke(revocation))) => self.revocations.push(revocation),
                 Some(Some(ToLauncher::Hello { .. })) => {}
                 Some(None) => {
                     self.ended = Some(Instant::now());
@@ -192,6 +200,12 @@ impl Lifeline {
             self.ended = Some(Instant::now());
         }
         None
+    }
+
+    /// Tell the rank something; it is to be alerted then. Does not block.
+    pub fn tell(&self, message: &ToRank) {
+        // One that does not read what it is told, or has gone, has no use for it.
+        let _ = socket::send(&self.socket, &message.encode(), None);
     }
 
     /// Had its process ended when it was last attended to, as far as the kernel tells?
@@ -240,7 +254,7 @@ mod tests {
     proptest! {
         /// No packet, whole, cut or made up, is more than refused.
         #[test]
-        fn any_packet(bytes in proptest::collection::vec(any::<u8>(), 0..64), kind in 0u8..7, magic in any::<bool>()) {
+        fn any_packet(bytes in proptest::collection::vec(any::<u8>(), 0..64), kind in 0u8..10, magic in any::<bool>()) {
             let mut packet = ToLauncher::Finalized.encode();
             if magic {
                 packet[8] = kind;

@@ -1,5 +1,6 @@
 //! Staying with the ranks of a job from start to end: one loop that waits for signals, lifelines and pipes.
 
+mod elsewhere;
 mod hangs;
 mod members;
 mod signals;
@@ -29,6 +30,7 @@ use crate::start::{self, Starter};
 use crate::watcher::Watcher;
 use crate::wire::Part;
 
+use elsewhere::Elsewhere;
 pub use uplink::Uplink;
 
 /// How long ranks have between SIGTERM and SIGKILL.
@@ -120,6 +122,7 @@ fn supervise(
         here,
         nodes,
         uplink,
+        elsewhere: Elsewhere::default(),
         lost_elsewhere: HashSet::new(),
         strangers: strangers.into_iter().collect(),
         visitors: Vec::new(),
@@ -138,6 +141,7 @@ fn supervise(
     };
     supervisor.tell_of_cards(0);
     let outcome = supervisor.start(&programs);
+    supervisor.hear_early();
     if outcome.is_err() {
         supervisor.end(1);
     }
@@ -183,8 +187,9 @@ struct Supervisor<'a> {
     /// Where the others run, if not all are here.
     nodes: Option<Nodes>,
     uplink: Option<Uplink>,
-    /// Ranks of other nodes that count as failed on this one, by turn.
-    lost_elsewhere: HashSet<(usize, u32)>,
+    elsewhere: Elsewhere,
+    /// Ranks of other nodes to which some here have no way any more, by turn.
+    lost_elsewhere: HashSet<(u32, u32)>,
     door: Door,
     signals: Signals,
     turns: Vec<Turn>,
@@ -228,6 +233,8 @@ struct Rank {
     lost: bool,
     /// The others have been told that it is no more.
     declared: bool,
+    /// What was decided of that where the job is on several nodes: do the others go on?
+    judged: Option<bool>,
     /// It ends as a member of what `MPI_Abort` was called for.
     aborted: bool,
     /// When the program that is in the job now joined it, or the rank was started.
@@ -271,6 +278,7 @@ impl Supervisor<'_> {
                     left: 0,
                     lost: false,
                     declared: false,
+                    judged: None,
                     aborted: false,
                     came: Instant::now(),
                 });
@@ -365,6 +373,7 @@ impl Supervisor<'_> {
             .filter(|told| !told.reminded)
             .map(|told| told.at + REMIND);
         let now = Instant::now();
+        let asked = self.has_questions().then(|| now + SWEEP);
         let learned = |ended: Instant| {
             if ended + LEARN > now {
                 ended + LEARN
@@ -384,6 +393,7 @@ impl Supervisor<'_> {
             learning,
             self.next_look,
             self.thinning,
+            asked,
         ]
         .into_iter()
         .flatten()
@@ -462,6 +472,7 @@ impl Supervisor<'_> {
         self.ranks[rank].came = Instant::now();
         let Turn { segment, pool, .. } = &self.turns[turn];
         self.ranks[rank].lifeline = Some(visitor.welcome(self.size, segment, pool.as_ref()));
+        self.tell_of_revocations(rank);
     }
 
     fn attend_rank(&mut self, rank: usize) {
@@ -474,7 +485,7 @@ impl Supervisor<'_> {
             self.abort(rank, &abort);
         }
         self.pass_card_on(rank);
-        self.part_from_lost(rank);
+        self.tell_elsewhere(rank);
         self.consider(rank);
     }
 
@@ -508,6 +519,7 @@ impl Supervisor<'_> {
                 self.consider(rank);
             }
         }
+        self.answer_questions();
         if let Some(told) = self
             .told
             .as_mut()

@@ -6,6 +6,8 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
+use isthmus_engine::control::{Contribution, Decision, Revocation};
+
 use crate::head::Spot;
 use crate::options::{Bind, Command, Job};
 
@@ -32,6 +34,23 @@ pub enum ToHead {
     Ending(u8),
     /// A rank there has no way any more to a rank on another node.
     Parted(Parting),
+    /// A rank there is no more.
+    Lost(Loss),
+    /// What those there want who are in the job, after such a loss on any node.
+    Stance(Stance),
+    /// Of a branch: nothing of the job is left on that node of its group.
+    Over(u32),
+    /// A rank there contributes to an agreement.
+    Contributed {
+        /// In which turn of programs.
+        turn: u32,
+        /// Which.
+        rank: u32,
+        /// What.
+        contribution: Contribution,
+    },
+    /// A rank there has revoked message spaces, in this turn.
+    Revoked(u32, Revocation),
     /// Nothing of the job is left there; the exit code, 0 if all went well.
     Done(u8),
 }
@@ -49,16 +68,60 @@ pub enum ToNode {
     End(u8),
     /// Pass this signal on.
     Signal(i32),
-    /// A rank on another node has no way any more to one that may be here.
+    /// A rank on another node has no way any more to one that may be here: that one is to end.
     Parted(Parting),
+    /// A rank is no more. Every node hears of all of them, in the same order.
+    Lost(Loss),
+    /// Do the others go on without that rank?
+    Judged(u32, bool),
+    /// An agreement of some ranks, some of which may be here.
+    Decided {
+        /// In which turn of programs.
+        turn: u32,
+        /// Who has contributed.
+        ranks: Vec<u32>,
+        /// What they agree on.
+        decision: Decision,
+    },
+    /// Message spaces are revoked, in this turn.
+    Revoked(u32, Revocation),
+}
+
+/// A rank that is no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Loss {
+    /// Of which programs that ran one after the other.
+    pub turn: u32,
+    /// Which.
+    pub rank: u32,
+    /// It had finalized, and left a job in which others had failed.
+    pub in_peace: bool,
+}
+
+impl Loss {
+    /// Is it known to the programs of this turn? Who has failed does not come back.
+    pub fn concerns(&self, turn: u32) -> bool {
+        self.turn == turn || !self.in_peace && self.turn < turn
+    }
+}
+
+/// What the ranks of a node want after a loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stance {
+    /// Which node.
+    pub node: u32,
+    /// Who was lost.
+    pub rank: u32,
+    /// How many go on; `None`: one of them does not want to.
+    pub endurers: Option<u32>,
 }
 
 /// Two ranks that cannot talk any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parting {
-    /// Who has found out, and counts as failed where the other is.
+    /// Who has found out.
     pub rank: u32,
-    /// Who counts as failed where that one is.
+    /// Who is to end.
     pub other: u32,
 }
 
@@ -181,6 +244,22 @@ fn read_parting(reader: &mut Reader<'_>) -> Option<Parting> {
     })
 }
 
+fn write_loss(writer: &mut Writer, Loss { turn, rank, in_peace }: Loss) {
+    writer.number(turn.into()).number(rank.into()).number(in_peace.into());
+}
+
+fn read_loss(reader: &mut Reader<'_>) -> Option<Loss> {
+    Some(Loss {
+        turn: reader.number()?,
+        rank: reader.number()?,
+        in_peace: reader.number::<u8>()? != 0,
+    })
+}
+
+fn write_revocation(writer: &mut Writer, turn: u32, revocation: &Revocation) {
+    writer.number(turn.into()).bytes(&revocation.encode());
+}
+
 /// What crosses.
 pub trait Message: Sized {
     /// As bytes.
@@ -201,6 +280,21 @@ impl Message for ToHead {
             Self::Ending(code) => drop(writer.number(3).number((*code).into())),
             Self::Done(code) => drop(writer.number(4).number((*code).into())),
             Self::Parted(parting) => write_parting(writer.number(5), *parting),
+            Self::Lost(loss) => write_loss(writer.number(6), *loss),
+            Self::Stance(Stance { node, rank, endurers }) => {
+                writer.number(7).number((*node).into()).number((*rank).into());
+                writer.number(endurers.map_or(0, |count| u64::from(count) + 1));
+            }
+            Self::Over(node) => drop(writer.number(8).number((*node).into())),
+            Self::Contributed {
+                turn,
+                rank,
+                contribution,
+            } => {
+                writer.number(9).number((*turn).into()).number((*rank).into());
+                writer.bytes(&contribution.encode());
+            }
+            Self::Revoked(turn, revocation) => write_revocation(writer.number(10), *turn, revocation),
         }
         writer.0
     }
@@ -217,6 +311,19 @@ impl Message for ToHead {
             3 => Self::Ending(reader.number()?),
             4 => Self::Done(reader.number()?),
             5 => Self::Parted(read_parting(&mut reader)?),
+            6 => Self::Lost(read_loss(&mut reader)?),
+            7 => Self::Stance(Stance {
+                node: reader.number()?,
+                rank: reader.number()?,
+                endurers: reader.number::<u32>()?.checked_sub(1),
+            }),
+            8 => Self::Over(reader.number()?),
+            9 => Self::Contributed {
+                turn: reader.number()?,
+                rank: reader.number()?,
+                contribution: Contribution::decode(&reader.bytes()?)?,
+            },
+            10 => Self::Revoked(reader.number()?, Revocation::decode(&reader.bytes()?)?),
             _ => return None,
         };
         reader.0.is_empty().then_some(message)
@@ -233,6 +340,18 @@ impl Message for ToNode {
             Self::Signal(signal) => drop(writer.number(4).number(*signal as u64)),
             Self::Branch(limb) => write_limb(writer.number(5), limb),
             Self::Parted(parting) => write_parting(writer.number(6), *parting),
+            Self::Lost(loss) => write_loss(writer.number(7), *loss),
+            Self::Judged(rank, go_on) => {
+                writer.number(8).number((*rank).into()).number((*go_on).into());
+            }
+            Self::Decided { turn, ranks, decision } => {
+                writer.number(9).number((*turn).into()).number(ranks.len() as u64);
+                for rank in ranks {
+                    writer.number((*rank).into());
+                }
+                writer.bytes(&decision.encode());
+            }
+            Self::Revoked(turn, revocation) => write_revocation(writer.number(10), *turn, revocation),
         }
         writer.0
     }
@@ -246,6 +365,17 @@ impl Message for ToNode {
             4 => Self::Signal(reader.number()?),
             5 => Self::Branch(Box::new(read_limb(&mut reader)?)),
             6 => Self::Parted(read_parting(&mut reader)?),
+            7 => Self::Lost(read_loss(&mut reader)?),
+            8 => Self::Judged(reader.number()?, reader.number::<u8>()? != 0),
+            9 => {
+                let (turn, count) = (reader.number()?, reader.number::<usize>()?);
+                Self::Decided {
+                    turn,
+                    ranks: (0..count).map(|_| reader.number()).collect::<Option<_>>()?,
+                    decision: Decision::decode(&reader.bytes()?)?,
+                }
+            }
+            10 => Self::Revoked(reader.number()?, Revocation::decode(&reader.bytes()?)?),
             _ => return None,
         };
         reader.0.is_empty().then_some(message)
@@ -263,6 +393,7 @@ fn write_part(writer: &mut Writer, part: &Part) {
     let job = &part.job;
     writer.number(job.tag_output.into());
     writer.number(job.bind.code());
+    writer.number(job.never_end_others.into());
     writer.number(job.commands.len() as u64);
     for command in &job.commands {
         writer.number(command.ranks.into()).text(&command.program);
@@ -317,6 +448,7 @@ fn read_part(reader: &mut Reader<'_>) -> Option<Part> {
     let mut job = Job {
         tag_output: reader.number::<u8>()? != 0,
         bind: Bind::from_code(reader.number()?),
+        never_end_others: reader.number::<u8>()? != 0,
         ..Job::default()
     };
     for _ in 0..reader.number::<usize>()? {
@@ -416,6 +548,9 @@ impl Connection {
 
 #[cfg(test)]
 mod tests {
+    use isthmus_engine::Agreed;
+    use isthmus_engine::control::Combine;
+
     use super::*;
 
     fn part() -> Part {
@@ -428,6 +563,7 @@ mod tests {
                 directory: Some("/tmp".into()),
             }],
             tag_output: true,
+            never_end_others: true,
             ..Job::default()
         };
         Part {
@@ -460,7 +596,42 @@ mod tests {
             rank: 3,
             name: vec![1, 2, 0],
         };
+        let loss = Loss {
+            turn: 1,
+            rank: 4095,
+            in_peace: true,
+        };
+        let revocation = Revocation {
+            first: 3,
+            count: 2,
+            members: vec![1, 7],
+        };
+        let stance = |endurers| {
+            ToHead::Stance(Stance {
+                node: 2,
+                rank: 3,
+                endurers,
+            })
+        };
         for message in [
+            ToHead::Lost(loss),
+            stance(None),
+            stance(Some(0)),
+            stance(Some(7)),
+            ToHead::Over(5),
+            ToHead::Revoked(1, revocation.clone()),
+            ToHead::Contributed {
+                turn: 0,
+                rank: 2,
+                contribution: Contribution {
+                    key: 1,
+                    turn: 2,
+                    combine: Combine::And,
+                    value: 3,
+                    acknowledged: 4,
+                    members: vec![0, 2],
+                },
+            },
             ToHead::Hello {
                 secret: [9; SECRET],
                 node: 1,
@@ -474,6 +645,22 @@ mod tests {
             assert_eq!(ToHead::decode(&message.encode()), Some(message));
         }
         for message in [
+            ToNode::Lost(loss),
+            ToNode::Judged(3, true),
+            ToNode::Revoked(1, revocation),
+            ToNode::Decided {
+                turn: 0,
+                ranks: vec![0, 2],
+                decision: Decision {
+                    key: 1,
+                    turn: 2,
+                    agreed: Agreed {
+                        value: 3,
+                        failures: 1,
+                        unacknowledged: true,
+                    },
+                },
+            },
             ToNode::Run(Box::new(part())),
             ToNode::Branch(Box::new(limb())),
             ToNode::Card(card),

@@ -5,6 +5,7 @@ mod broken;
 mod first_message;
 mod other_launcher;
 mod rma;
+mod survivors;
 mod tree;
 mod wire;
 
@@ -56,6 +57,7 @@ const PROGRAMS: &[&str] = &[
     "neighbors",
     "intercommunicators",
     "network_idle",
+    "cancel",
     "win_flavors",
     "win_bad_input",
     "win_errors",
@@ -200,6 +202,7 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
     }
     wire::run(suite, &job);
     suite.step("a rank that is killed ends the job on all nodes", || job.dead_rank());
+    survivors::run(suite, &job);
     suite.step("a daemon that is killed ends the job on all nodes", || {
         job.dead_daemon()
     });
@@ -210,7 +213,7 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
 }
 
 /// The nodes; they go when this is dropped.
-struct Nodes {
+pub(super) struct Nodes {
     names: Vec<String>,
     bridge: String,
     launcher: PathBuf,
@@ -218,12 +221,12 @@ struct Nodes {
 }
 
 /// On the bridge, which is this machine's.
-const OWN: u8 = 254;
+pub(super) const OWN: u8 = 254;
 /// No run makes more nodes.
 const MOST: u32 = 16;
 
 impl Nodes {
-    fn make(count: u32) -> Result<Self> {
+    pub(super) fn make(count: u32) -> Result<Self> {
         let subnet = Subnet::claim(91).context("cannot claim addresses")?;
         let id = subnet.number();
         let folder = target().join("test/network");
@@ -264,8 +267,13 @@ impl Nodes {
         Ok(nodes)
     }
 
+    /// Of their namespaces.
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
     /// Of a node, or of this machine: [`OWN`].
-    fn address(&self, node: u8) -> String {
+    pub(super) fn address(&self, node: u8) -> String {
         self.subnet.text(node)
     }
 
@@ -324,7 +332,7 @@ impl Nodes {
     }
 
     /// Processes that run there, each with its command line.
-    fn processes(&self) -> Vec<(u32, String)> {
+    pub(super) fn processes(&self) -> Vec<(u32, String)> {
         let of = |name: &String| {
             let output = Command::new("ip").args(["netns", "pids", name]).output();
             let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
@@ -369,7 +377,7 @@ fn ip(line: &str) -> Result<()> {
     quiet(Command::new("ip").args(line.split_whitespace()), SOON).map(drop)
 }
 
-fn wait(what: &str, mut is_so: impl FnMut() -> bool) -> Result<()> {
+pub(super) fn wait(what: &str, mut is_so: impl FnMut() -> bool) -> Result<()> {
     let begun = Instant::now();
     while !is_so() {
         ensure!(begun.elapsed() < SOON, "{what} after {} s", SOON.as_secs());
@@ -626,9 +634,8 @@ impl Job<'_> {
         all.iter().filter(|(_, line)| line.starts_with("sleep 1000")).count()
     }
 
-    fn dead_daemon(&self) -> Result<()> {
-        let mpiexec = self.waiting(9, "true")?;
-        wait("the ranks are not there", || self.sleepers() == 4)?;
+    /// The daemon of the last node.
+    fn last_daemon(&self) -> Result<u32> {
         let all = self.nodes.processes();
         // What watches over a daemon looks like it, but has started nobody.
         let has_children = |pid: &u32| {
@@ -642,7 +649,16 @@ impl Job<'_> {
         else {
             bail!("no daemon: {all:?}");
         };
-        quiet(Command::new("kill").args(["-9", &pid.to_string()]), SOON)?;
+        Ok(*pid)
+    }
+
+    fn dead_daemon(&self) -> Result<()> {
+        let mpiexec = self.waiting(9, "true")?;
+        wait("the ranks are not there", || self.sleepers() == 4)?;
+        quiet(
+            Command::new("kill").args(["-9", &self.last_daemon()?.to_string()]),
+            SOON,
+        )?;
         self.ends_with(mpiexec, 1)
     }
 

@@ -1,4 +1,5 @@
-//! Jobs that Slurm starts: its daemons on this machine, with keys, sockets and ports of their own, and `srun --mpi=pmi2`.
+//! Jobs that Slurm starts: its daemons on this machine, and on two nodes that are network namespaces, with keys, sockets and ports of their
+//! own, and `srun --mpi=pmi2`.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::network::{Nodes, OWN, wait};
 use super::suite::Suite;
 use crate::process::{quiet, root, target};
 use crate::tools::{self, Tool};
@@ -16,32 +18,54 @@ const RUN: Duration = Duration::from_secs(60);
 const START: Duration = Duration::from_secs(30);
 const RANKS: &str = "4";
 
-/// Programs, an abort, and what is said without `--mpi=pmi2`. As root; without the right, skipped.
+/// Programs, deaths, an abort, and what is said without `--mpi=pmi2`. As root; without the right, skipped.
 pub fn run(suite: &mut Suite, prefix: &Path) {
-    let mut cluster = None;
     if !tools::is_root() {
         return suite.skip("jobs started by Slurm", "its daemons take root");
     }
-    if !suite.step("Slurm starts on this machine", || {
+    let mut cluster = None;
+    if suite.step("Slurm starts on this machine", || {
         tools::need(&[Tool::Slurm])?;
-        cluster = Some(Cluster::start()?);
+        cluster = Some(Cluster::start(None)?);
         Ok(())
-    }) {
-        return;
+    }) && let Some(cluster) = cluster.take()
+    {
+        jobs(suite, prefix, &cluster, &["--mpi=pmi2"], "");
     }
-    let Some(cluster) = cluster else { return };
-    for name in ["point_to_point", "collectives", "win_flavors"] {
-        suite.step(&format!("{name} on {RANKS} ranks by srun --mpi=pmi2"), || {
-            cluster.srun(prefix, name, &["--mpi=pmi2"], &[]).map(drop)
+    let nodes = match Nodes::make(2) {
+        Ok(nodes) => nodes,
+        Err(error) => return suite.skip("jobs on two nodes started by Slurm", &format!("{error:#}")),
+    };
+    if suite.step("Slurm starts on two nodes", || {
+        cluster = Some(Cluster::start(Some(&nodes))?);
+        Ok(())
+    }) && let Some(cluster) = &cluster
+    {
+        // In the order of ranks, and dealt out in turn.
+        for (distribution, where_) in [("block", ", on 2 nodes x 2"), ("cyclic", ", on 2 nodes in turn")] {
+            let options = ["--mpi=pmi2", "-N2", "-m", distribution];
+            jobs(suite, prefix, cluster, &options, where_);
+            suite.step(&format!("nothing is left{where_}"), || left(&nodes));
+        }
+    }
+}
+
+/// `where_` they run is said in their names.
+fn jobs(suite: &mut Suite, prefix: &Path, cluster: &Cluster, options: &[&str], where_: &str) {
+    for name in ["point_to_point", "collectives", "win_flavors", "win_random"] {
+        suite.step(&format!("{name} on {RANKS} ranks by srun --mpi=pmi2{where_}"), || {
+            cluster.srun(prefix, name, options, &[]).map(drop)
         });
     }
+    let without: Vec<&str> = ["--mpi=none"].iter().chain(&options[1..]).copied().collect();
     for (options, arguments, said) in [
-        (&["--mpi=pmi2"][..], ["1", "abort=7"], "MPI_Abort"),
-        (&["--mpi=pmi2"], ["1", "exit=0"], "ended without calling MPI_Finalize"),
-        (&["--mpi=none"], ["all", "late=0"], "say srun --mpi=pmi2"),
+        (options, ["1", "abort=7"], "MPI_Abort"),
+        (options, ["1", "exit=0"], "ended without calling MPI_Finalize"),
+        (options, ["2", "signal=9"], "rank 2 (pid "),
+        (&without, ["all", "late=0"], "say srun --mpi=pmi2"),
     ] {
         suite.step(
-            &format!("srun {} act {}: '{said}'", options.join(" "), arguments.join(" ")),
+            &format!("srun {} act {}: '{said}'{where_}", options[0], arguments.join(" ")),
             || match cluster.srun(prefix, "act", options, &arguments) {
                 Ok(text) => bail!("it went well; it said:\n{text}"),
                 Err(error) => {
@@ -53,6 +77,15 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
     }
 }
 
+/// Of the jobs there is nothing: what runs on the nodes are Slurm's daemons.
+fn left(nodes: &Nodes) -> Result<()> {
+    let others = || {
+        let all = nodes.processes().into_iter();
+        all.filter(|(_, line)| !line.contains("slurmd")).collect::<Vec<_>>()
+    };
+    wait("something is left on the nodes", || others().is_empty()).with_context(|| format!("{:?}", others()))
+}
+
 /// The daemons; they end with the value.
 struct Cluster {
     folder: PathBuf,
@@ -60,7 +93,8 @@ struct Cluster {
 }
 
 impl Cluster {
-    fn start() -> Result<Self> {
+    /// On this machine, or on nodes.
+    fn start(nodes: Option<&Nodes>) -> Result<Self> {
         let folder = target().join("test/slurm");
         // What was left by a run that was killed.
         let _ = std::fs::remove_dir_all(&folder);
@@ -69,7 +103,7 @@ impl Cluster {
             folder,
             daemons: Vec::new(),
         };
-        let configuration = cluster.configure()?;
+        let configuration = cluster.configure(nodes)?;
         let at = |name: &str| cluster.folder.join(name).display().to_string();
         let (key, socket, pid, log, seed) = (
             at("key"),
@@ -94,22 +128,45 @@ impl Cluster {
         ];
         cluster.daemon(Command::new("munged").args(options))?;
         cluster.daemon(Command::new("slurmctld").args(["-D", "-f"]).arg(&configuration))?;
-        cluster.daemon(Command::new("slurmd").args(["-D", "-f"]).arg(&configuration))?;
+        match nodes {
+            None => cluster.daemon(Command::new("slurmd").args(["-D", "-f"]).arg(&configuration))?,
+            Some(nodes) => {
+                for name in nodes.names() {
+                    // Not ip netns exec, which hides the control groups that slurmd needs. Its node is the one with its host's name.
+                    let mut enter = Command::new("nsenter");
+                    enter.arg(format!("--net=/run/netns/{name}"));
+                    enter.args([
+                        "unshare",
+                        "--ipc",
+                        "--mount",
+                        "--uts",
+                        "--pid",
+                        "--fork",
+                        "--kill-child",
+                    ]);
+                    enter.args(["--mount-proc", "sh", "-c", "hostname $0; exec slurmd -D -f $1", name]);
+                    cluster.daemon(enter.arg(&configuration))?;
+                }
+            }
+        }
         let begun = Instant::now();
         let mut info = Command::new("sinfo");
-        info.args(["--noheader", "--format=%T"])
+        info.args(["--noheader", "--Node", "--format=%T"])
             .env("SLURM_CONF", &configuration);
+        let count = nodes.map_or(1, |nodes| nodes.names().len());
         loop {
             match quiet(&mut info, RUN) {
-                Ok(text) if text.trim() == "idle" => return Ok(cluster),
-                said if begun.elapsed() > START => bail!("the node is not idle: {said:?}"),
+                Ok(text) if text.split_whitespace().filter(|state| *state == "idle").count() == count => {
+                    return Ok(cluster);
+                }
+                said if begun.elapsed() > START => bail!("not all nodes are idle: {said:?}"),
                 _ => std::thread::sleep(Duration::from_millis(200)),
             }
         }
     }
 
     /// Key and configuration; where the latter is.
-    fn configure(&self) -> Result<PathBuf> {
+    fn configure(&self, nodes: Option<&Nodes>) -> Result<PathBuf> {
         use std::os::unix::fs::PermissionsExt;
         let host = quiet(Command::new("hostname").arg("-s"), RUN)?;
         let folder = self.folder.display();
@@ -121,15 +178,28 @@ impl Cluster {
         std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o400))?;
         let [controller, node] = [free_port()?, free_port()?];
         let host = host.trim();
+        let (controller_host, members) = match nodes {
+            None => (host.to_owned(), vec![(host, host.to_owned())]),
+            Some(nodes) => {
+                let addresses = (1..).map(|node| nodes.address(node));
+                let members = nodes.names().iter().map(String::as_str).zip(addresses).collect();
+                (format!("{host}({})", nodes.address(OWN)), members)
+            }
+        };
+        let mut lines = String::new();
+        for (name, address) in &members {
+            lines += &format!("NodeName={name} NodeAddr={address} CPUs=2 State=UNKNOWN\n");
+            std::fs::create_dir_all(self.folder.join("spool").join(name))?;
+        }
+        let names = members.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(",");
         let text = format!(
-            "ClusterName=test\nSlurmctldHost={host}\nSlurmctldPort={controller}\nSlurmdPort={node}\nSlurmUser=root\nSlurmdUser=root\n\
+            "ClusterName=test\nSlurmctldHost={controller_host}\nSlurmctldPort={controller}\nSlurmdPort={node}\nSlurmUser=root\nSlurmdUser=root\n\
              AuthType=auth/munge\nAuthInfo=socket={folder}/munge\nCredType=cred/munge\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n\
-             StateSaveLocation={folder}/state\nSlurmdSpoolDir={folder}/spool\nSlurmctldPidFile={folder}/slurmctld.pid\n\
-             SlurmdPidFile={folder}/slurmd.pid\nSlurmctldLogFile={folder}/slurmctld.log\nSlurmdLogFile={folder}/slurmd.log\n\
-             ReturnToService=2\nMpiDefault=none\nNodeName={host} CPUs=2 State=UNKNOWN\nPartitionName=all Nodes={host} Default=YES State=UP\n"
+             StateSaveLocation={folder}/state\nSlurmdSpoolDir={folder}/spool/%n\nSlurmctldPidFile={folder}/slurmctld.pid\n\
+             SlurmdPidFile={folder}/slurmd-%n.pid\nSlurmctldLogFile={folder}/slurmctld.log\nSlurmdLogFile={folder}/slurmd-%n.log\n\
+             ReturnToService=2\nMpiDefault=none\n{lines}PartitionName=all Nodes={names} Default=YES State=UP\n"
         );
         std::fs::create_dir_all(self.folder.join("state"))?;
-        std::fs::create_dir_all(self.folder.join("spool"))?;
         let file = self.folder.join("slurm.conf");
         std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
         Ok(file)

@@ -14,6 +14,7 @@ mod liveness;
 mod memory;
 mod one_sided;
 mod reaching;
+mod unproven;
 mod watch;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -32,6 +33,7 @@ use crate::{Error, Result, tunables};
 use liveness::Liveness;
 pub(crate) use memory::RemoteRead;
 use reaching::Reaching;
+use unproven::Unproven;
 use watch::Watch;
 
 /// Data of the ring to a peer on another node: of a frame's size, so that few frames carry what a burst of messages is.
@@ -40,6 +42,9 @@ pub const RING: u64 = 16 << 10;
 pub const LONGEST: usize = (32 << 10) + 64;
 /// Bytes of records that may be under way to a peer.
 pub const WINDOW: u64 = 512 << 10;
+
+/// So long a rank that leaves tries to send what has come back when a connection broke.
+const LAST_TRY: Duration = Duration::from_secs(1);
 
 /// How often the network was looked at; wraps. Counted with the engine's lock held.
 pub static LOOKS: AtomicU32 = AtomicU32::new(0);
@@ -100,18 +105,24 @@ pub(crate) struct Link {
     pub ring: Option<Inbound>,
     /// A frame that is filled and could not go.
     filled: Option<(Frame, usize)>,
-    /// Frames that came back: sent before there was a connection, or when it broke.
-    again: Vec<(Frame, usize)>,
+    /// Frames that came back, by number: sent before there was a connection, or when it broke.
+    again: BTreeMap<u64, Box<[u8]>>,
+    /// What the peer may not have heard of, and would be lost with a connection; none once it has handled all of it.
+    pub unproven: Unproven,
     /// There is a connection.
     reached: bool,
     /// There was one that has broken, and is made again.
     broken: bool,
+    /// When it did.
+    broke_at: Option<Instant>,
     /// Frames that had come until then.
     come_before: u64,
     /// What tells that frames are lost that nobody gives back.
     liveness: Liveness,
     /// What is known as long as there was none, once something was to go.
     reaching: Option<Reaching>,
+    /// What the provider has taken: frames, and pieces of reads and writes. Wraps.
+    begun: u32,
     /// Frames sent, and bytes of records in them.
     frames_sent: u64,
     pub sent: u64,
@@ -210,6 +221,28 @@ impl Pace {
     }
 }
 
+impl Link {
+    /// Must frames that came back go again? Not if they carry nothing but credit to somebody who may have left: they go before the next
+    /// that does.
+    fn must_go_again(&self) -> bool {
+        !self.again.is_empty() && (!self.broken || self.again.values().any(|frame| frame.len() > frame::HEADER))
+    }
+
+    /// Need a rank that leaves not wait for what is still to go? Nobody may be left to take it: it is nothing but credit, or the connection
+    /// has broken, and was not made again for long.
+    fn is_left(&self) -> bool {
+        let credit = self.filled.as_ref().is_none_or(|(_, length)| *length == frame::HEADER);
+        let is_written = self.ring.as_ref().is_some_and(|ring| ring.ring.is_ready());
+        credit && !is_written && self.again.values().all(|frame| frame.len() == frame::HEADER)
+            || self.broken && self.broke_at.is_some_and(|at| at.elapsed() >= LAST_TRY)
+    }
+
+    /// Has the peer said that it has handled all that was sent?
+    fn is_answered(&self) -> bool {
+        self.returned == self.sent
+    }
+}
+
 impl Network {
     /// Open it, if a rank of the job is on another node. Blocks while libfabric is loaded. `job` is a part of the job's secret.
     pub fn open(segment: &'static Segment, me: u32, job: u64) -> Result<Option<Box<Self>>> {
@@ -300,7 +333,9 @@ impl Network {
             link.lost = true;
             link.held.clear();
             link.ahead.clear();
-            for (frame, _) in link.filled.take().into_iter().chain(link.again.drain(..)) {
+            link.again.clear();
+            link.unproven = Unproven::default();
+            if let Some((frame, _)) = link.filled.take() {
                 self.endpoint.put_back(frame);
             }
         }
@@ -308,11 +343,14 @@ impl Network {
 
     /// Has everything left this process, as far as anybody can tell?
     pub fn is_quiet(&self) -> bool {
-        // Where a connection has broken nobody may be left to take what is kept.
-        let broken = |peer: &u32| self.links[*peer as usize].as_ref().filter(|link| link.broken);
-        let kept = self.linked.iter().filter_map(broken);
-        let kept = kept.map(|link| link.again.len() + usize::from(link.filled.is_some()));
-        self.waiting.iter().all(|peer| broken(peer).is_some()) && self.endpoint.is_quiet(kept.sum())
+        let is_left = |peer: &u32| {
+            let link = self.links[*peer as usize].as_ref();
+            link.is_none_or(|link| link.is_left())
+        };
+        let kept = self.linked.iter().filter(|peer| is_left(peer));
+        let kept = kept.filter_map(|peer| self.links[*peer as usize].as_ref());
+        let kept = kept.filter(|link| link.filled.is_some()).count();
+        self.waiting.iter().all(is_left) && self.endpoint.is_quiet(kept)
     }
 
     /// Before a sleep: must we stay awake? If not, the doorbell will ring when something comes.

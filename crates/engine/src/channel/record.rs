@@ -43,6 +43,10 @@ pub enum Handler {
     CallFailed = 13,
     /// Bytes of an offered message stand in a stream: [`Fed`].
     Fed = 14,
+    /// Between nodes: the offered message is not to be taken any more: [`Finished`]. On a node a descriptor says so.
+    Withdraw = 15,
+    /// It was not taken: [`Finished`].
+    Withdrawn = 16,
 }
 
 impl Handler {
@@ -64,6 +68,8 @@ impl Handler {
             12 => Self::MoreInCell,
             13 => Self::CallFailed,
             14 => Self::Fed,
+            15 => Self::Withdraw,
+            16 => Self::Withdrawn,
             _ => return None,
         })
     }

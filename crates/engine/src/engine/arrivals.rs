@@ -262,6 +262,8 @@ impl Engine {
             Handler::CallFailed => self.on_call_failed(ContextId(header.context), body.split::<CallFailed>()?.0),
             Handler::Fed => self.on_fed(peer, body.split::<Fed>()?.0),
             Handler::Help => self.on_help(peer, body.split::<Help>()?.0),
+            Handler::Withdraw => self.on_withdraw(peer, body.split::<Finished>()?.0),
+            Handler::Withdrawn => self.on_withdrawn(peer, body.split::<Finished>()?.0),
             Handler::Switch => {}
         }
         Some(())

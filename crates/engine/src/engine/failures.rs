@@ -16,6 +16,8 @@ use isthmus_shm::segment::Failure;
 use crate::channel::inbound::Incoming;
 use crate::engine::Engine;
 use crate::matching::unexpected::Unexpected;
+use crate::membership::boot;
+use crate::membership::control::{Decision, Revocation, ToLauncher, ToRank};
 use crate::membership::failures::{PEER_FAILED, REVOKED, fault_events, note_fault_event};
 use crate::ops::Stage;
 use crate::types::{Arrival, ContextId, OpId, Outcome, Peer};
@@ -61,17 +63,40 @@ impl Engine {
         let (revocations, seen) = revocation::since(self.segment, self.membership.failures.revocations_seen(), self.me);
         self.membership.failures.see_revocations(seen);
         for revocation in revocations {
-            let count = revocation.count.min(MOST_CONTEXTS);
-            self.close((0..count).map(|at| revocation.first.wrapping_add(at)).collect());
-            note_fault_event();
+            self.revoke(revocation.first, revocation.count);
+        }
+        if self.segment.nodes() > 1 {
+            self.hear_launcher();
         }
         self.ops.news = true;
         fault_events() != before
     }
 
+    /// What came from other nodes.
+    fn hear_launcher(&mut self) {
+        for said in boot::heard() {
+            match said {
+                ToRank::Revoked(Revocation { first, count, .. }) => self.revoke(first, count),
+                ToRank::Decided(Decision { key, turn, agreed }) => {
+                    self.membership.decisions.insert((key, turn), agreed);
+                }
+                ToRank::Welcome { .. } | ToRank::Pool | ToRank::Refused => {}
+            }
+        }
+    }
+
+    fn revoke(&mut self, first: u32, count: u32) {
+        let count = count.min(MOST_CONTEXTS);
+        self.close((0..count).map(|at| first.wrapping_add(at)).collect());
+        note_fault_event();
+    }
+
     /// A process has failed: take what it left, and end what needs it.
     fn lose(&mut self, peer: u32) {
         // What it published is whole, whenever it died. Its doorbell bit may be missing.
+        if self.channels.is_remote(peer) {
+            self.take_last_frames();
+        }
         self.open(peer);
         self.take_all(peer);
         self.membership.failures.add(peer, self.segment.ranks());
@@ -205,10 +230,19 @@ impl Entered {
     /// operations in them fail everywhere from now on. Does not block.
     ///
     /// # Errors
-    /// If there is no memory for it.
+    /// If there is no memory for it, or if members are on several nodes and the job's launcher is not ours.
     pub fn revoke(&mut self, first: ContextId, count: u32, members: &[Peer]) -> Result<()> {
         let engine = self.engine();
         let members: Vec<u32> = members.iter().map(|peer| peer.0).collect();
+        if members.iter().any(|&member| engine.channels.is_remote(member)) {
+            // First: if we die before those here know of it, nobody does.
+            boot::check_arbiter("revoke")?;
+            boot::tell(&ToLauncher::Revoke(Revocation {
+                first: first.0,
+                count,
+                members: members.clone(),
+            }));
+        }
         let at = engine
             .memory
             .arena

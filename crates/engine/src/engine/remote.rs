@@ -11,6 +11,8 @@ use crate::channel::record::{Body, ClearToSend, Handler, ReadyToSend};
 use crate::engine::Engine;
 use crate::membership::boot;
 
+/// The network is looked at so often in vain before what a dead process sent counts as taken: a look may move something without an event.
+const LAST_LOOKS: u32 = 4;
 /// Frames taken in one round.
 const BURST: usize = 16;
 
@@ -69,7 +71,7 @@ impl Engine {
         came | went
     }
 
-    /// There is no way to this peer any more. Where error handlers return it counts as failed, on all of this node; else the job ends.
+    /// There is no way to this peer any more. Where error handlers return it is ended; else the job is.
     #[cold]
     fn part_from_remote(&mut self, peer: u32, why: &str) {
         if !self.slot().endures() {
@@ -80,6 +82,14 @@ impl Engine {
             network.part(segment, me, peer);
         }
         boot::tell_of_loss(peer, why);
+    }
+
+    /// Take all that has come, as what a process sent before it died.
+    pub(super) fn take_last_frames(&mut self) {
+        let mut in_vain = 0;
+        while in_vain < LAST_LOOKS {
+            in_vain = if self.take_frames() { 0 } else { in_vain + 1 };
+        }
     }
 
     /// Take what has come. True: something had.
@@ -125,6 +135,7 @@ impl Engine {
         if let Some(prefix) = prefix {
             let peer = prefix.source;
             network.hear_parting(peer, prefix.flags);
+            network.repeat_missing(peer, prefix.flags);
             let link = network.link(peer);
             if link.lost || prefix.sequence < link.frames_come {
                 // Somebody who has failed, or sends what it has sent before.
@@ -147,6 +158,15 @@ impl Engine {
         };
         let link = network.link(peer);
         link.ahead.insert(sequence, bytes);
+        let come = link.frames_come;
+        if link.unproven.is_new_gap(come) {
+            link.owes = true;
+            self.channels.send_remote(peer);
+        }
+        let Some(network) = self.channels.network_mut() else {
+            return;
+        };
+        let link = network.link(peer);
         let kept: usize = link.ahead.values().map(Vec::len).sum();
         if kept as u64 > 4 * WINDOW {
             self.end_over(peer, "more than it may before we have handled it");
@@ -181,6 +201,9 @@ impl Engine {
         }
         let link = self.channels.network_mut().expect("as before").link(peer);
         link.returned = prefix.consumed;
+        if link.sent > 0 && link.returned == link.sent {
+            link.unproven.prove();
+        }
         let asks = self.channels.network_mut().expect("as before").heed(peer, prefix.flags);
         let link = self.channels.network_mut().expect("as before").link(peer);
         if let Some(ring) = &link.ring {

@@ -1,12 +1,12 @@
 //! Joining and leaving the job.
 
 use std::mem::ManuallyDrop;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
-use isthmus_os::{checker, membarrier, process, random, socket};
+use isthmus_os::{checker, membarrier, poll, process, random, socket};
 use isthmus_shm::Segment;
 use isthmus_shm::slot::Identity;
 
@@ -258,6 +258,7 @@ fn ask(invitation: &Invitation) -> Result<Option<Place>> {
                 }),
                 Some(segment),
             ) if invitation.rank < size => {
+                IS_OURS.store(!invitation.by_other, Ordering::Relaxed);
                 let pool = if pool { huge_pages(&lifeline) } else { None };
                 let world = World {
                     rank: invitation.rank,
@@ -487,7 +488,7 @@ fn resume() {
     tell(&ToLauncher::Resumed);
 }
 
-fn tell(message: &ToLauncher) {
+pub(crate) fn tell(message: &ToLauncher) {
     if let Some(lifeline) = lifeline() {
         // A launcher that is gone is noticed by the next wait.
         let _ = socket::send(&lifeline, &message.encode(), None);
@@ -500,6 +501,30 @@ pub(crate) fn tell_of_loss(rank: u32, why: &str) {
         rank,
         message: why.to_owned(),
     });
+}
+
+/// Our own launcher has started the job: it passes on what ranks on several nodes have to `agree` or `revoke`.
+static IS_OURS: AtomicBool = AtomicBool::new(false);
+
+/// Is there somebody who passes on what ranks of several nodes have to do together after a failure?
+pub(crate) fn check_arbiter(what: &'static str) -> Result<()> {
+    match IS_OURS.load(Ordering::Relaxed) {
+        true => Ok(()),
+        false => Err(Error::NoArbiter { what }),
+    }
+}
+
+/// What the launcher has said since the last call. Does not block.
+pub(crate) fn heard() -> Vec<ToRank> {
+    let mut said = Vec::new();
+    let Some(lifeline) = lifeline() else { return said };
+    let mut packet = [0; control::MAX_PACKET];
+    while poll::readable(&[lifeline.as_fd()], Some(Duration::ZERO)) == Ok(vec![true])
+        && let Ok(socket::Received::Packet(length, _)) = socket::receive(&lifeline, &mut packet)
+    {
+        said.extend(ToRank::decode(&packet[..length]));
+    }
+    said
 }
 
 /// The connection to the launcher, whoever is inside the engine.

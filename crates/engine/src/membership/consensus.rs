@@ -1,19 +1,25 @@
-//! Agreement of a group that goes on when members fail: the engine's side of [`isthmus_shm::agreement`].
+//! Agreement of a group that goes on when members fail: the engine's side of [`isthmus_shm::agreement`]. A group on several nodes, which
+//! share no memory, agrees by its launcher, which knows all failures of the job in their order.
 
 use isthmus_shm::agreement::{self, Board, Contribution, Decision};
 
-use crate::membership::failures;
+use crate::membership::control::{self, Combine, ToLauncher};
+use crate::membership::{boot, failures};
 use crate::types::Peer;
 use crate::{Entered, Result};
 
 /// A group that agrees, turn after turn, on numbers and on who has failed.
 #[derive(Debug)]
 pub struct Consensus {
-    board: Board<'static>,
+    key: u64,
+    /// None: the launcher decides.
+    board: Option<Board<'static>>,
     members: Vec<Peer>,
     me: usize,
     /// Turns that we contributed to.
     turn: u32,
+    /// How the values of the last one become one.
+    combine: Combine,
 }
 
 /// What a group agreed on.
@@ -31,40 +37,65 @@ impl Consensus {
     /// The group `key` of `members`, which all its members name alike and in the same order; the calling process is one.
     ///
     /// # Errors
-    /// If there is no memory for it.
+    /// If there is no memory for it, or if members are on several nodes and the job's launcher is not ours.
     pub fn join(inside: &mut Entered, key: u64, members: Vec<Peer>) -> Result<Self> {
         let engine = inside.engine();
         let me = members.iter().position(|peer| peer.0 == engine.me);
         let segment = engine.segment;
         let length = agreement::bytes_for(members.len());
-        let board = agreement::board(segment, key, members.len(), || {
-            engine.memory.arena.allocate(segment, length)
-        })?;
+        let board = match members.iter().any(|peer| engine.channels.is_remote(peer.0)) {
+            true => boot::check_arbiter("agree").map(|()| None)?,
+            false => Some(agreement::board(segment, key, members.len(), || {
+                engine.memory.arena.allocate(segment, length)
+            })?),
+        };
         Ok(Self {
+            key,
             board,
             members,
             me: me.expect("the caller is a member"),
             turn: 0,
+            combine: Combine::And,
         })
     }
 
-    /// Contribute to the next turn. All that are alive do; it is decided then. Does not block.
-    pub fn contribute(&mut self, inside: &mut Entered, value: u32, acknowledged: u32) {
+    /// Contribute to the next turn. All that are alive do, and name the same way to combine; it is decided then. Does not block.
+    pub fn contribute(&mut self, inside: &mut Entered, value: u32, combine: Combine, acknowledged: u32) {
         self.turn += 1;
-        let own = Contribution { value, acknowledged };
-        self.board.contribute(self.me, self.turn, own);
+        self.combine = combine;
+        let Some(board) = self.board else {
+            return boot::tell(&ToLauncher::Contribute(control::Contribution {
+                key: self.key,
+                turn: self.turn,
+                combine,
+                value,
+                acknowledged,
+                members: self.members.iter().map(|peer| peer.0).collect(),
+            }));
+        };
+        board.contribute(self.me, self.turn, Contribution { value, acknowledged });
         self.wake(inside);
     }
 
-    /// The decision of the turn that we contributed to last, once there is one. Everybody must combine alike.
-    pub fn decision(&self, inside: &mut Entered, combine: impl Fn(u32, u32) -> u32) -> Option<Agreed> {
+    /// The decision of the turn that we contributed to last, once there is one.
+    pub fn decision(&self, inside: &mut Entered) -> Option<Agreed> {
+        let agreed = match self.board {
+            Some(board) => self.decide(inside, board)?,
+            None => inside.engine().membership.decisions.remove(&(self.key, self.turn))?,
+        };
+        inside.learn_of(agreed.failures);
+        Some(agreed)
+    }
+
+    fn decide(&self, inside: &mut Entered, board: Board<'_>) -> Option<Agreed> {
         let failures = inside.failures();
         let engine = inside.engine();
         let has_failed = |member: usize, from: u32| {
             let failed = |index: u32| engine.segment.failure(index).rank == self.members[member].0;
             from < failures && engine.has_failed(self.members[member].0) && (from..failures).any(failed)
         };
-        let (decision, made) = self.board.decide(self.turn, failures, has_failed, combine)?;
+        let combine = |one, other| self.combine.apply(one, other);
+        let (decision, made) = board.decide(self.turn, failures, has_failed, combine)?;
         if made {
             self.wake(inside);
         }
@@ -73,7 +104,6 @@ impl Consensus {
             failures,
             unacknowledged,
         } = decision;
-        inside.learn_of(failures);
         Some(Agreed {
             value,
             failures,

@@ -12,6 +12,8 @@
 //! | `ISTHMUS_RANK`, `ISTHMUS_SIZE` | rank in the job, number of ranks |
 //! | `ISTHMUS_APPNUM` | index of the command in an MPMD job |
 
+use super::consensus::Agreed;
+
 /// A 128-bit secret that proves who belongs to a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Nonce(pub [u8; 16]);
@@ -79,13 +81,17 @@ pub enum ToLauncher {
         /// Its name there, as [`isthmus_fabric`] gives it.
         name: Vec<u8>,
     },
-    /// There is no way any more to this rank of another node. It counts as failed on this node from now on.
+    /// There is no way any more to this rank of another node. That one is to end.
     Lost {
         /// Which.
         rank: u32,
         /// Why, one line for the user.
         message: String,
     },
+    /// To an agreement whose members are on several nodes. Answered by [`ToRank::Decided`] once all who live have contributed.
+    Contribute(Contribution),
+    /// These message spaces are revoked; members on other nodes are to hear of it, by [`ToRank::Revoked`].
+    Revoke(Revocation),
     /// `MPI_Abort` or a fatal error: end the job with this exit code. The message, if any, is printed as it is.
     Abort {
         /// Exit code of the job.
@@ -95,6 +101,142 @@ pub enum ToLauncher {
         /// One line for the user, or empty.
         message: String,
     },
+}
+
+/// How the values of an agreement become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Combine {
+    /// Bit by bit: set where all have it set.
+    And,
+    /// The largest.
+    Max,
+}
+
+impl Combine {
+    /// Two of them.
+    pub fn apply(self, one: u32, other: u32) -> u32 {
+        match self {
+            Self::And => one & other,
+            Self::Max => one.max(other),
+        }
+    }
+
+    fn of(code: u32) -> Option<Self> {
+        [Self::And, Self::Max]
+            .into_iter()
+            .find(|combine| *combine as u32 == code)
+    }
+}
+
+/// What a rank contributes to an agreement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contribution {
+    /// Which group agrees.
+    pub key: u64,
+    /// Which of its agreements this is, counted from 1.
+    pub turn: u32,
+    /// How the values become one.
+    pub combine: Combine,
+    /// What is combined.
+    pub value: u32,
+    /// How many failures, from the first one on, the rank has acknowledged.
+    pub acknowledged: u32,
+    /// Who agrees.
+    pub members: Vec<u32>,
+}
+
+impl Contribution {
+    /// As bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let words = [self.turn, self.combine as u32, self.value, self.acknowledged];
+        let mut bytes = self.key.to_le_bytes().to_vec();
+        bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        bytes.extend(bits_of(&self.members));
+        bytes
+    }
+
+    /// From bytes; `None`: they are none.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        Some(Self {
+            key: u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?),
+            turn: word(bytes, 8)?,
+            combine: Combine::of(word(bytes, 12)?)?,
+            value: word(bytes, 16)?,
+            acknowledged: word(bytes, 20)?,
+            members: of_bits(bytes.get(24..)?),
+        })
+    }
+}
+
+/// Message spaces that are revoked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revocation {
+    /// The first of them.
+    pub first: u32,
+    /// How many neighbours.
+    pub count: u32,
+    /// Who communicates there.
+    pub members: Vec<u32>,
+}
+
+impl Revocation {
+    /// As bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes: Vec<u8> = [self.first, self.count]
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect();
+        bytes.extend(bits_of(&self.members));
+        bytes
+    }
+
+    /// From bytes; `None`: they are none.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        Some(Self {
+            first: word(bytes, 0)?,
+            count: word(bytes, 4)?,
+            members: of_bits(bytes.get(8..)?),
+        })
+    }
+}
+
+/// What a group that is on several nodes has agreed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decision {
+    /// Which group.
+    pub key: u64,
+    /// Which of its agreements.
+    pub turn: u32,
+    /// What it is.
+    pub agreed: Agreed,
+}
+
+impl Decision {
+    /// As bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let Agreed {
+            value,
+            failures,
+            unacknowledged,
+        } = self.agreed;
+        let words = [self.turn, value, failures, u32::from(unacknowledged)];
+        let mut bytes = self.key.to_le_bytes().to_vec();
+        bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        bytes
+    }
+
+    /// From bytes; `None`: they are none.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        Some(Self {
+            key: u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?),
+            turn: word(bytes, 8)?,
+            agreed: Agreed {
+                value: word(bytes, 12)?,
+                failures: word(bytes, 16)?,
+                unacknowledged: word(bytes, 20)? != 0,
+            },
+        })
+    }
 }
 
 /// What a launcher tells a rank.
@@ -111,6 +253,10 @@ pub enum ToRank {
     },
     /// The descriptor of huge pages for the job comes with this packet.
     Pool,
+    /// What a group has agreed on to which the rank has contributed.
+    Decided(Decision),
+    /// These message spaces are revoked, by a rank of another node.
+    Revoked(Revocation),
     /// The slot is taken (by the parent of a child that inherited the environment), or the nonce is wrong: be a singleton.
     Refused,
 }
@@ -125,6 +271,8 @@ impl ToLauncher {
             Self::Abort { .. } => 4,
             Self::Card { .. } => 5,
             Self::Lost { .. } => 6,
+            Self::Contribute(_) => 7,
+            Self::Revoke(_) => 8,
         });
         match self {
             Self::Hello { rank, pid, nonce } => {
@@ -133,6 +281,8 @@ impl ToLauncher {
                 packet.extend(nonce.0);
             }
             Self::Finalized | Self::Resumed => {}
+            Self::Contribute(contribution) => packet.extend(contribution.encode()),
+            Self::Revoke(revocation) => packet.extend(revocation.encode()),
             Self::Card { name } => packet.extend(&name[..name.len().min(MAX_PACKET - packet.len())]),
             Self::Lost { rank, message } => {
                 packet.extend(rank.to_le_bytes());
@@ -165,6 +315,8 @@ impl ToLauncher {
                 rank: word(body, 0)?,
                 message: String::from_utf8_lossy(&body[4..]).into_owned(),
             }),
+            7 => Contribution::decode(body).map(Self::Contribute),
+            8 => Revocation::decode(body).map(Self::Revoke),
             4 => {
                 let text = 8 + word(body, 4)? as usize;
                 Some(Self::Abort {
@@ -195,6 +347,8 @@ impl ToRank {
             }
             Self::Refused => header(2),
             Self::Pool => header(3),
+            Self::Decided(decision) => [header(4), decision.encode()].concat(),
+            Self::Revoked(revocation) => [header(5), revocation.encode()].concat(),
         }
     }
 
@@ -209,6 +363,8 @@ impl ToRank {
             }),
             2 => Some(Self::Refused),
             3 => Some(Self::Pool),
+            4 => Decision::decode(body).map(Self::Decided),
+            5 => Revocation::decode(body).map(Self::Revoked),
             _ => None,
         }
     }
@@ -256,7 +412,21 @@ mod tests {
     #[test]
     fn packets_survive_the_trip() {
         let nonce = Nonce::parse("000102030405060708090a0b0c0d0eff").expect("32 digits");
+        let revocation = Revocation {
+            first: 9,
+            count: 4,
+            members: vec![1, 2, 9],
+        };
         for message in [
+            ToLauncher::Contribute(Contribution {
+                key: 1 << 40,
+                turn: 3,
+                combine: Combine::Max,
+                value: 7,
+                acknowledged: 1,
+                members: vec![0, 4095],
+            }),
+            ToLauncher::Revoke(revocation.clone()),
             ToLauncher::Hello {
                 rank: 3,
                 pid: 77,
@@ -290,6 +460,16 @@ mod tests {
             },
             ToRank::Refused,
             ToRank::Pool,
+            ToRank::Revoked(revocation),
+            ToRank::Decided(Decision {
+                key: 2,
+                turn: 5,
+                agreed: Agreed {
+                    value: 8,
+                    failures: 1,
+                    unacknowledged: true,
+                },
+            }),
         ] {
             assert_eq!(ToRank::decode(&message.encode()), Some(message));
         }

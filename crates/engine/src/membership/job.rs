@@ -52,6 +52,11 @@ impl Overview {
         }
     }
 
+    /// `rank` has been told something over its connection: it is to look.
+    pub fn alert(&self, rank: u32) {
+        self.0.alert(rank);
+    }
+
     /// Tell everybody that `rank` is no more: it has failed, or has left `in_peace` a job in which others had failed. Its
     /// process must have ended: from now on its memory is nobody's, and its claims on the others' are void. Once per rank.
     pub fn declare_failed(&self, rank: u32, in_peace: bool) {

@@ -447,7 +447,7 @@ impl Engine {
         }
     }
 
-    fn reclaim(&mut self, op: u32, descriptor: u64) {
+    pub(crate) fn reclaim(&mut self, op: u32, descriptor: u64) {
         self.end_exposure(descriptor);
         self.transfers.pushes.retain(|push| push.op != op);
         if self.ops[op].descriptor.take_if(|own| own.0 == descriptor).is_some() {

@@ -272,9 +272,8 @@ impl Engine {
     }
 
     fn withdraw_offer(&mut self, op: u32) -> bool {
-        // Its receiver decides by a descriptor of its own.
         if self.channels.is_remote(self.ops[op].to) {
-            return false;
+            return self.withdraw_remote(op);
         }
         let Some(Offset(descriptor)) = self.ops[op].descriptor else {
             return false;

@@ -30,7 +30,7 @@ pub(crate) struct Transfers {
     /// Pipes and sockets to and from peers.
     pub(super) streams: Streams,
     /// Descriptors of sends that were withdrawn, until their receivers have seen it.
-    pub(super) withdrawn: Vec<Offset>,
+    pub(crate) withdrawn: Vec<Offset>,
     /// What is known of each peer's memory.
     pub(super) permissions: Vec<Permissions>,
     /// What large messages from each peer taught us.

@@ -100,8 +100,8 @@ impl Head {
                 self.cards.push(card);
             }
             ToNode::End(code) => self.end(code),
-            ToNode::Signal(_) | ToNode::Parted(_) => self.tell_all(&message),
             ToNode::Run(_) | ToNode::Branch(_) => {}
+            message => self.say_to_all(message),
         }
     }
 

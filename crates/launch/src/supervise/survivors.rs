@@ -1,5 +1,7 @@
 //! Going on without a rank that has failed: docs/decisions/0013.
 
+use std::time::Instant;
+
 use isthmus_os::signal;
 
 use super::{COMING, LEARN, Rank, SETTLING, Supervisor, Turn};
@@ -18,8 +20,11 @@ impl Supervisor<'_> {
         if self.ranks[index].lost {
             return true;
         }
+        if self.uplink.is_some() {
+            return self.let_all_go_on(index);
+        }
         let endured = self.others_endure(index);
-        if !endured && !self.may_come_to_endure(index) {
+        if !endured && !self.may_be_endured(index) {
             return true;
         }
         if !self.is_no_more(index) {
@@ -53,6 +58,9 @@ impl Supervisor<'_> {
             return;
         }
         let turn = self.ranks[index].left;
+        if self.uplink.is_some() {
+            return self.say_lost(index, turn, false);
+        }
         // Where it belongs to a turn that has not begun, that will be told as it begins.
         let Some(Turn { overview, .. }) = self.turns.get(turn) else {
             return;
@@ -67,24 +75,26 @@ impl Supervisor<'_> {
         }
     }
 
+    /// May the others still say that they want to go on without this rank?
+    fn may_be_endured(&self, index: usize) -> bool {
+        let death = self.of(index).and_then(|(_, lifeline)| lifeline.ended);
+        death.is_some_and(|death| self.may_come_to_endure(self.ranks[index].left, death))
+    }
+
     /// Everybody else who has not said that they want to go on may be about to: who is on the way to its first call gets the time
     /// to come; who is inside may end the call that it is in, and say it then. A call that needs the dead rank fails, and ends
     /// the job if that is what its error handler does; where everybody waits no call will end.
-    fn may_come_to_endure(&self, index: usize) -> bool {
-        if self.refused || self.uplink.is_some() {
+    pub(super) fn may_come_to_endure(&self, turn: usize, death: Instant) -> bool {
+        if self.refused {
             return false;
         }
-        let Some(death) = self.of(index).and_then(|(_, lifeline)| lifeline.ended) else {
-            return false;
-        };
-        let turn = self.ranks[index].left;
         let is_there = |rank: &Rank| match &rank.lifeline {
             Some(lifeline) => lifeline.ended.is_none(),
             None => rank.ended.is_none(),
         };
         let others = || {
             let all = self.ranks.iter().enumerate();
-            all.filter(|(other, rank)| *other != index && !rank.lost && !rank.aborted && is_there(rank))
+            all.filter(|(_, rank)| !rank.lost && !rank.aborted && is_there(rank))
         };
         let may_say = |(other, rank): (usize, &Rank)| match rank.lifeline {
             None => rank.came.elapsed() < COMING,
@@ -108,32 +118,38 @@ impl Supervisor<'_> {
             && self.turns[turn].overview.endures(self.here.start + index as u32)
     }
 
-    /// Somebody else is in the job, and everybody who is wants to go on.
+    /// Somebody else of this node is in the job, and everybody who is wants to go on.
     pub(super) fn others_endure(&self, index: usize) -> bool {
+        self.endurers(self.ranks[index].left).is_some_and(|others| others > 0)
+    }
+
+    /// How many ranks of this node are in the job, if all of them want to go on when one fails in this turn.
+    pub(super) fn endurers(&self, turn: usize) -> Option<u32> {
         let never = self.job.never_end_others;
-        // The survivors of several nodes cannot agree yet: what they would agree in is memory of one node.
-        if self.uplink.is_some() {
-            return false;
-        }
-        let turn = self.ranks[index].left;
         let mut others = 0;
         for (other, rank) in self.ranks.iter().enumerate() {
             match &rank.lifeline {
-                _ if other == index || rank.lost || rank.aborted => {}
+                _ if rank.lost || rank.aborted => {}
                 Some(lifeline) if lifeline.finalized || lifeline.ended.is_some() => {}
-                Some(_) if !never && !self.endures(other, turn) => return false,
+                Some(_) if !never && !self.endures(other, turn) => return None,
                 Some(_) => others += 1,
                 // It has not come yet, and may fail before it can say what it wants.
-                None if !never && rank.ended.is_none() && rank.left <= turn => return false,
+                None if !never && rank.ended.is_none() && rank.left <= turn => return None,
                 None => {}
             }
         }
-        others > 0
+        Some(others)
     }
 
     /// A rank has left in peace. Where others have failed, nobody waited for it, and somebody may still wait for it.
     pub(super) fn part_from(&mut self, index: usize) {
         let turn = self.ranks[index].left - 1;
+        if self.uplink.is_some() {
+            if self.has_loss(turn) {
+                self.say_lost(index, turn, true);
+            }
+            return;
+        }
         let same = |rank: &Rank| rank.declared && rank.left == turn;
         if self.ranks.iter().any(same) {
             self.turns[turn]
@@ -144,6 +160,9 @@ impl Supervisor<'_> {
 
     /// A turn begins without those who were lost in the turns before.
     pub(super) fn tell_of_the_lost(&mut self, turn: usize) {
+        if self.uplink.is_some() {
+            return self.tell_of_losses(turn);
+        }
         for (rank, _) in self.ranks.iter().enumerate().filter(|(_, rank)| rank.declared) {
             self.turns[turn]
                 .overview

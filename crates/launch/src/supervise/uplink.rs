@@ -4,10 +4,10 @@ use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
+use isthmus_engine::control::ToRank;
 use isthmus_os::poll;
 
 use super::Supervisor;
-use crate::failure::say_as_it_is;
 use crate::wire::{Card, Connection, Parting, ToHead, ToNode};
 
 /// The connection to `mpiexec`.
@@ -16,6 +16,8 @@ pub struct Uplink {
     connection: Connection,
     /// How ranks on other nodes are reached, as far as that is known.
     pub cards: Vec<Card>,
+    /// What came before there were ranks here.
+    pub early: Vec<ToNode>,
 }
 
 impl Uplink {
@@ -24,6 +26,7 @@ impl Uplink {
         Self {
             connection,
             cards: Vec::new(),
+            early: Vec::new(),
         }
     }
 
@@ -62,30 +65,39 @@ impl Supervisor<'_> {
         let Some(uplink) = self.uplink.as_mut() else { return };
         let said = uplink.connection.receive::<ToNode>();
         let is_closed = uplink.is_closed();
-        for message in said {
-            match message {
-                ToNode::Card(card) => {
-                    if let Some(turn) = self.turns.get(card.turn as usize) {
-                        turn.overview.show_card(card.rank, &card.name);
-                    }
-                    if let Some(uplink) = self.uplink.as_mut() {
-                        uplink.cards.push(card);
-                    }
-                }
-                ToNode::End(code) => self.end(code),
-                ToNode::Signal(signal) => self.tell_all(signal),
-                ToNode::Parted(Parting { rank, other }) => {
-                    if self.here.contains(&other) {
-                        let turn = self.ranks[(other - self.here.start) as usize].left;
-                        self.lose_elsewhere(rank, turn);
-                    }
-                }
-                ToNode::Run(_) | ToNode::Branch(_) => {}
-            }
-        }
+        said.into_iter().for_each(|message| self.hear(message));
         if is_closed {
             // Nobody could end us later.
             self.end(1);
+        }
+    }
+
+    /// What came before the ranks were started.
+    pub(super) fn hear_early(&mut self) {
+        let early = self.uplink.as_mut().map(|uplink| std::mem::take(&mut uplink.early));
+        early.into_iter().flatten().for_each(|message| self.hear(message));
+    }
+
+    fn hear(&mut self, message: ToNode) {
+        match message {
+            ToNode::Card(card) => {
+                if let Some(turn) = self.turns.get(card.turn as usize) {
+                    turn.overview.show_card(card.rank, &card.name);
+                }
+                if let Some(uplink) = self.uplink.as_mut() {
+                    uplink.cards.push(card);
+                }
+            }
+            ToNode::End(code) => self.end(code),
+            ToNode::Signal(signal) => self.tell_all(signal),
+            ToNode::Parted(Parting { other, .. }) => self.end_condemned(other),
+            ToNode::Lost(loss) => self.hear_of_loss(loss),
+            ToNode::Judged(rank, go_on) => self.hear_judgement(rank, go_on),
+            ToNode::Decided { turn, ranks, decision } => {
+                self.tell_ranks(turn, &ranks, &ToRank::Decided(decision));
+            }
+            ToNode::Revoked(turn, revocation) => self.hear_revocation(turn, revocation),
+            ToNode::Run(_) | ToNode::Branch(_) => {}
         }
     }
 
@@ -107,35 +119,6 @@ impl Supervisor<'_> {
         }));
     }
 
-    /// A rank may have no way any more to some on other nodes: those count as failed on this one.
-    pub(super) fn part_from_lost(&mut self, index: usize) {
-        let Some(rank) = self.ranks.get_mut(index) else { return };
-        let turn = rank.left;
-        let lost = rank
-            .lifeline
-            .as_mut()
-            .map(|lifeline| std::mem::take(&mut lifeline.lost));
-        for (other, why) in lost.into_iter().flatten() {
-            if self.lose_elsewhere(other, turn) {
-                say_as_it_is(&format!("{why}; it counts as failed here, since error handlers return"));
-                let rank = self.here.start + index as u32;
-                self.tell_up(&ToHead::Parted(Parting { rank, other }));
-            }
-        }
-    }
-
-    /// A rank of another node counts as failed here from now on, in this turn. True: it did not before.
-    fn lose_elsewhere(&mut self, rank: u32, turn: usize) -> bool {
-        if self.here.contains(&rank) || rank >= self.size || !self.lost_elsewhere.insert((turn, rank)) {
-            return false;
-        }
-        self.verdict.get_or_insert(1);
-        if let Some(turn) = self.turns.get(turn) {
-            turn.overview.declare_failed(rank, false);
-        }
-        true
-    }
-
     /// A turn begins, for which some on other nodes may have come before us.
     pub(super) fn tell_of_cards(&self, turn: usize) {
         for card in self.uplink.iter().flat_map(|uplink| &uplink.cards) {
@@ -154,7 +137,7 @@ impl Supervisor<'_> {
         self.tell_up(&ToHead::Done(code));
     }
 
-    fn tell_up(&mut self, message: &ToHead) {
+    pub(super) fn tell_up(&mut self, message: &ToHead) {
         if let Some(uplink) = self.uplink.as_mut() {
             // One that is gone is noticed by its descriptor.
             uplink.connection.send(message);

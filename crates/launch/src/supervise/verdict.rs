@@ -12,6 +12,9 @@ use crate::lifeline::{Abort, Lifeline};
 use crate::program::Program;
 use crate::report::{self, Stage};
 
+/// What is said of a rank whose connection has ended when nobody can say how the process did.
+pub(super) const SILENT: &str = "ended, or closed its connection to mpiexec, without calling MPI_Finalize";
+
 impl Supervisor<'_> {
     /// Judge a rank by what is known of it.
     pub(super) fn consider(&mut self, index: usize) {
@@ -103,6 +106,7 @@ impl Supervisor<'_> {
             self.ranks[rank].lost = true;
             self.ranks[rank].lifeline = None;
         } else {
+            self.ranks[rank].judged = Some(false);
             say(&format!("{name} {how}; ending the job"));
             self.end(code);
         }
@@ -110,8 +114,7 @@ impl Supervisor<'_> {
 
     /// The connection has ended and nobody can say how the process did.
     pub(super) fn fail_silently(&mut self, rank: usize, pid: u32) {
-        let how = "ended, or closed its connection to mpiexec, without calling MPI_Finalize";
-        self.conclude(rank, pid, how, 1);
+        self.conclude(rank, pid, SILENT, 1);
     }
 
     pub(super) fn abort(&mut self, rank: usize, abort: &Abort) {
@@ -127,7 +130,7 @@ impl Supervisor<'_> {
                 return;
             }
         }
-        if self.ending.is_some() {
+        if self.ending.is_some() || self.refuses() {
             return;
         }
         match abort.message.trim_end() {
@@ -179,6 +182,7 @@ impl Supervisor<'_> {
         self.verdict.get_or_insert(code);
         if self.ending.is_none() {
             self.ending = Some(Instant::now() + GRACE);
+            self.say_unjudged();
             self.say_ending(code);
             self.tell_all(libc::SIGTERM);
             // A stopped process does not hear SIGTERM.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use isthmus_engine::control::Combine;
 use isthmus_engine::{Agreed, Consensus, Peer, enter, wait_until};
 
 use crate::comm::{Comm, context, digest};
@@ -76,7 +77,7 @@ pub fn comm_is_revoked(comm: &Comm) -> Result<bool> {
 /// revoked communicators. Collective; blocks until all who live have called. True beside it: somebody has failed whom not
 /// all have acknowledged, everybody learns that alike, and the call fails with `MPIX_ERR_PROC_FAILED`.
 pub fn comm_agree(comm: &Comm, flag: i32) -> Result<(i32, bool)> {
-    let agreed = agree(comm, flag as u32, |ours, theirs| ours & theirs)?;
+    let agreed = agree(comm, flag as u32, Combine::And)?;
     Ok((agreed.value as i32, agreed.unacknowledged))
 }
 
@@ -84,7 +85,7 @@ pub fn comm_agree(comm: &Comm, flag: i32) -> Result<(i32, bool)> {
 /// where more fail meanwhile. Works on revoked communicators. Collective; blocks until all who live have called.
 pub fn comm_shrink(comm: &Comm) -> Result<Handle<Comm>> {
     // Anybody may be gone by the end of it, so everybody takes an id, and the largest counts.
-    let agreed = agree(comm, context::offer(0, comm.pairs()), u32::max)?;
+    let agreed = agree(comm, context::offer(0, comm.pairs()), Combine::Max)?;
     if comm.check_whole(&mut enter()).is_err() {
         comm.team().give_up();
     }
@@ -113,7 +114,7 @@ fn members(comm: &Comm) -> Vec<Peer> {
     all
 }
 
-fn agree(comm: &Comm, value: u32, combine: fn(u32, u32) -> u32) -> Result<Agreed> {
+fn agree(comm: &Comm, value: u32, combine: Combine) -> Result<Agreed> {
     let health = comm.health();
     {
         let mut inside = enter();
@@ -127,12 +128,10 @@ fn agree(comm: &Comm, value: u32, combine: fn(u32, u32) -> u32) -> Result<Agreed
             }
         };
         let acknowledged = health.acknowledged.load(Ordering::Relaxed);
-        consensus.contribute(&mut inside, value, acknowledged);
+        consensus.contribute(&mut inside, value, combine, acknowledged);
     }
     Ok(wait_until(|inside| {
         let consensus = health.consensus();
-        consensus
-            .as_ref()
-            .and_then(|consensus| consensus.decision(inside, combine))
+        consensus.as_ref().and_then(|consensus| consensus.decision(inside))
     })?)
 }

@@ -46,6 +46,7 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
             tree.dead_rank()
         },
     );
+    suite.step("ranks of 8 nodes go on when others fail", || tree.survives());
     suite.step("a host that is not there is named by its branch", || {
         tree.unknown_host()
     });
@@ -74,6 +75,17 @@ impl Tree<'_> {
         let program = self.job.compile("collectives")?;
         quiet(self.mpiexec(&self.hosts()).arg(program), RUN)?;
         self.job.nodes.emptied()
+    }
+
+    fn survives(&self) -> Result<()> {
+        let program = self.job.compile("survive")?;
+        for scenario in ["collectives", "revoked"] {
+            let ended = self
+                .job
+                .ended(self.mpiexec(&self.hosts()).arg(&program).arg(scenario))?;
+            self.job.all_account_for(&ended, NODES as usize, scenario)?;
+        }
+        Ok(())
     }
 
     fn output(&self) -> Result<()> {

@@ -13,10 +13,10 @@ use crate::channel::record::{Body, ClearToSend, Finished, Fixed, Handler, ReadyT
 
 impl Network {
     /// Is there something left for this peer?
-    fn has_more(&self, peer: u32) -> bool {
+    pub(super) fn has_more(&self, peer: u32) -> bool {
         self.links[peer as usize].as_ref().is_some_and(|link| {
             let written = link.ring.as_ref().is_some_and(|ring| ring.ring.is_ready());
-            !link.lost && (link.filled.is_some() || !link.again.is_empty() || link.owes || written)
+            !link.lost && (link.filled.is_some() || link.must_go_again() || link.owes || written)
         })
     }
 
@@ -75,28 +75,35 @@ impl Network {
                     (buffer, length)
                 }
             };
+            let misses = if link.ahead.is_empty() { 0 } else { frame::MISSES };
+            let sequence = link.frames_sent;
             let prefix = Prefix {
                 source: me,
                 job: self.job,
-                sequence: link.frames_sent,
+                sequence,
                 consumed: link.handled,
-                flags: flags | link.liveness.flags(),
+                flags: flags | misses | link.liveness.flags(),
             };
-            prefix.write(self.endpoint.bytes(buffer), length);
+            let bytes = self.endpoint.bytes(buffer);
+            prefix.write(bytes, length);
+            link.unproven.keep(sequence, &bytes[..length]);
             let to = link.to.expect("found above");
             match self.endpoint.send(buffer, length, to) {
                 Ok(Sent::Going) => {
                     link.frames_sent += 1;
+                    link.begun = link.begun.wrapping_add(1);
                     link.told = link.handled;
                     link.owes = false;
                     link.liveness.asked();
                     went = true;
                 }
                 Ok(Sent::Busy) => {
+                    link.unproven.forget(sequence);
                     link.filled = Some((buffer, length));
                     break;
                 }
                 Err(error) => {
+                    link.unproven.forget(sequence);
                     self.came_back(peer, (buffer, length), &error, false);
                     break;
                 }

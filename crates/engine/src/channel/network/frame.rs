@@ -20,6 +20,9 @@ pub const ASKS: u32 = 2;
 /// The sender has given the connection up: for it, the receiver has failed.
 pub const PARTED: u32 = 4;
 
+/// A frame is missing of those that the receiver has sent: it is to send again what it has kept.
+pub const MISSES: u32 = 8;
+
 /// What a frame says besides its records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prefix {

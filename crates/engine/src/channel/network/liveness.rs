@@ -4,7 +4,8 @@
 //! frame that came in part, and connects again at the next send; what the kernel had taken is lost without a word. So frames that come
 //! back are sent again ([`super::reaching`]), and what nobody gives back is found by its number: a frame that is missing though later
 //! ones have come, for [`MISSING`], is lost, and the connection with it. Who waits asks ([`frame::ASKS`]) after a second for a
-//! frame back, if it has sent what the peer has not said to have handled: that shows a loss at the end.
+//! frame back, if it has sent what the peer has not said to have handled: that shows a loss at the end. So it does if the provider takes
+//! nothing of what is to be sent, read or written: what is busy may have no connection.
 //!
 //! A connection over which nothing is answered for that long by the other machine is ended by the kernel, which is told so
 //! of the provider's sockets ([`isthmus_os::network::limit_silence`]). Only time between rounds of progress counts.
@@ -25,6 +26,10 @@ const STEP: Duration = Duration::from_millis(500);
 const MISSING: Duration = Duration::from_secs(20);
 /// How long an answer may be missing before it is asked for; twice as long the next time, to a limit.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(8)];
+/// The same the first time, where no connection has proved good.
+const FIRST_PAUSE: Duration = LOOK;
+/// The provider may be too busy for what is to be sent, read or written for so long; then it may have no connection.
+const STUCK: Duration = Duration::from_secs(2);
 /// How often sockets are looked for that the kernel is to watch.
 const SOCKETS: Duration = Duration::from_secs(10);
 /// As long as there are new links.
@@ -47,6 +52,9 @@ pub(super) struct Liveness {
     returned: u64,
     unanswered: Duration,
     pause: Duration,
+    /// What the provider had begun at the last look, and for how long it has begun nothing though there was something.
+    begun: u32,
+    stuck: Duration,
     /// Frames that had come in turn at the last look, and for how long a later one has been there.
     come: u64,
     missing: Duration,
@@ -62,12 +70,13 @@ impl Liveness {
         self.asks = false;
     }
 
-    /// Time has passed in which the peer said to have handled so many bytes of so many. True: it is to be asked.
-    fn wait_for_answer(&mut self, passed: Duration, returned: u64, sent: u64) -> bool {
+    /// Time has passed in which the peer said to have handled so many bytes of so many. True: it is to be asked. `is_proved`: what is sent
+    /// comes, as far as that was seen.
+    fn wait_for_answer(&mut self, passed: Duration, returned: u64, sent: u64, is_proved: bool) -> bool {
         if returned != self.returned || returned == sent {
             self.returned = returned;
             self.unanswered = Duration::ZERO;
-            self.pause = PAUSES[0];
+            self.pause = if is_proved { PAUSES[0] } else { FIRST_PAUSE };
             return false;
         }
         self.unanswered += passed;
@@ -75,9 +84,26 @@ impl Liveness {
             return false;
         }
         self.unanswered = Duration::ZERO;
-        self.pause = (self.pause * 2).clamp(PAUSES[0], PAUSES[1]);
+        self.pause = (self.pause * 2).min(PAUSES[1]);
         self.asks = true;
         true
+    }
+
+    /// Time has passed, the provider has begun so much until now, and there is something more that it is too busy for, or not. True: it
+    /// has begun nothing for so long that it is to be seen whether there is a connection.
+    fn wait_for_provider(&mut self, passed: Duration, begun: u32, has_more: bool) -> bool {
+        if begun != self.begun || !has_more {
+            self.begun = begun;
+            self.stuck = Duration::ZERO;
+            return false;
+        }
+        self.stuck += passed;
+        let is_due = self.stuck >= STUCK;
+        if is_due {
+            self.stuck = Duration::ZERO;
+            self.asks = true;
+        }
+        is_due
     }
 
     /// Time has passed, `come` frames have come in turn, and others out of it or not. For how long one has been missing.
@@ -128,9 +154,17 @@ impl Network {
             if link.lost {
                 continue;
             }
-            let (returned, sent) = (link.returned, link.sent);
-            if link.liveness.wait_for_answer(passed, returned, sent) && link.reached {
+            let (returned, sent, is_proved) = (link.returned, link.sent, link.unproven.is_proved());
+            // Also where it has broken: what was lost with it may be what is waited for.
+            if link.liveness.wait_for_answer(passed, returned, sent, is_proved) && (link.reached || link.broken) {
                 link.owes = true;
+                self.send(segment, me, peer);
+            }
+            let (is_busy, link) = (self.is_busy_for(peer), self.link(peer));
+            let (begun, reached) = (link.begun, link.reached);
+            if link.liveness.wait_for_provider(passed, begun, is_busy && reached) {
+                self.break_off(peer);
+                self.link(peer).owes = true;
                 self.send(segment, me, peer);
             }
             let courtesy = if me > peer { COURTESY } else { Duration::ZERO };
@@ -192,10 +226,10 @@ mod tests {
     #[test]
     fn answers_are_asked_for_ever_more_seldom() {
         let mut link = Liveness::default();
-        assert!(!link.wait_for_answer(STEP, 0, 0), "nothing was sent");
+        assert!(!link.wait_for_answer(STEP, 0, 0, true), "nothing was sent");
         let mut asked = Vec::new();
         for look in 1..=50 {
-            if link.wait_for_answer(STEP, 0, 10) {
+            if link.wait_for_answer(STEP, 0, 10, true) {
                 assert_eq!(link.flags(), frame::ASKS);
                 link.asked();
                 assert_eq!(link.flags(), 0);
@@ -203,8 +237,27 @@ mod tests {
             }
         }
         assert_eq!(asked, [2, 6, 14, 30, 46]);
-        assert!(!link.wait_for_answer(STEP, 10, 10) && !link.wait_for_answer(STEP, 10, 20));
-        assert!(link.wait_for_answer(STEP, 10, 20), "a second again");
+        assert!(!link.wait_for_answer(STEP, 10, 10, true) && !link.wait_for_answer(STEP, 10, 20, true));
+        assert!(link.wait_for_answer(STEP, 10, 20, true), "a second again");
+    }
+
+    #[test]
+    fn a_provider_that_begins_nothing_is_doubted() {
+        let mut link = Liveness::default();
+        let steps = [
+            (1, true),
+            (1, true),
+            (1, true),
+            (2, true),
+            (2, false),
+            (2, true),
+            (2, true),
+            (2, true),
+            (2, true),
+        ];
+        let doubted = steps.map(|(begun, has_more)| link.wait_for_provider(STEP, begun, has_more));
+        assert_eq!(doubted.iter().position(|doubted| *doubted), Some(8));
+        assert_eq!(link.flags(), frame::ASKS);
     }
 
     #[test]

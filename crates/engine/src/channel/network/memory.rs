@@ -161,6 +161,16 @@ impl Network {
         })
     }
 
+    /// Is the provider too busy for all that is to be sent, read or written there?
+    pub(super) fn is_busy_for(&self, peer: u32) -> bool {
+        let Some(link) = self.links[peer as usize].as_ref() else {
+            return false;
+        };
+        let mut reads = self.reads.iter().flatten();
+        let reads = link.reading.0 == 0 && reads.any(|read| read.peer == peer && read.has_more());
+        link.filled.is_some() || reads || self.is_busy_one_sided(peer)
+    }
+
     fn read_piece(&mut self, at: usize) -> bool {
         let Some(read) = self.reads[at].as_mut().filter(|read| read.has_more()) else {
             return false;
@@ -184,6 +194,7 @@ impl Network {
         match sent {
             Ok(Sent::Going) => {
                 link.reading = (count + 1, bytes + length);
+                link.begun = link.begun.wrapping_add(1);
                 read.under_way += 1;
                 read.next += length;
                 true

@@ -102,13 +102,20 @@ impl Network {
         self.one_sided.iter().flatten().any(Transfer::may_go_on)
     }
 
+    /// Is there something to begin for this peer, and nothing of it under way?
+    pub(super) fn is_busy_one_sided(&self, peer: u32) -> bool {
+        let mut transfers = self.one_sided.iter().flatten();
+        transfers.any(|transfer| transfer.peer == peer && transfer.under_way == 0 && transfer.may_go_on())
+    }
+
     fn one_piece(&mut self, at: usize) -> bool {
         let Some(transfer) = self.one_sided[at].as_mut().filter(|transfer| transfer.may_go_on()) else {
             return false;
         };
-        let Some(to) = self.links[transfer.peer as usize].as_ref().and_then(|link| link.to) else {
+        let Some(link) = self.links[transfer.peer as usize].as_mut() else {
             return false;
         };
+        let Some(to) = link.to else { return false };
         let length = (transfer.end - transfer.next).min(tunables::NETWORK_PIECE.get().max(1));
         let remote = (transfer.key, transfer.base, transfer.offset + transfer.next);
         let number = ONE_SIDED | at as u64;
@@ -124,6 +131,7 @@ impl Network {
             Ok(Sent::Going) => {
                 transfer.under_way += 1;
                 transfer.next += length;
+                link.begun = link.begun.wrapping_add(1);
                 true
             }
             Ok(Sent::Busy) => false,

@@ -101,18 +101,31 @@ impl Network {
         link.is_some_and(|link| !link.again.is_empty())
     }
 
-    /// Send one of those once more, as it was: its number in the sequence tells the peer where it belongs. True: it goes.
+    /// Send the first of those once more, as it was: its number in the sequence tells the peer where it belongs. True: it goes.
     pub(super) fn send_again(&mut self, peer: u32) -> bool {
         let Some(link) = self.links[peer as usize].as_mut() else {
             return false;
         };
-        let (Some(to), Some(frame)) = (link.to, link.again.pop()) else {
+        let (Some(to), Some(first)) = (link.to, link.again.first_entry()) else {
             return false;
         };
-        match self.endpoint.send(frame.0, frame.1, to) {
-            Ok(Sent::Going) => return true,
-            Ok(Sent::Busy) => link.again.push(frame),
-            Err(error) => self.came_back(peer, frame, &error, true),
+        let Some(frame) = self.endpoint.take() else {
+            return false;
+        };
+        let bytes = first.get();
+        let length = bytes.len();
+        self.endpoint.bytes(frame)[..length].copy_from_slice(bytes);
+        match self.endpoint.send(frame, length, to) {
+            Ok(Sent::Going) => {
+                first.remove();
+                link.begun = link.begun.wrapping_add(1);
+                return true;
+            }
+            Ok(Sent::Busy) => self.endpoint.put_back(frame),
+            Err(error) => {
+                first.remove();
+                self.came_back(peer, (frame, length), &error, true);
+            }
         }
         false
     }
@@ -131,38 +144,49 @@ impl Network {
     }
 
     /// A frame could not go, or has come back.
-    pub(super) fn came_back(&mut self, peer: u32, frame: (Frame, usize), error: &Error, was_sent: bool) {
+    pub(super) fn came_back(&mut self, peer: u32, (frame, length): (Frame, usize), error: &Error, was_sent: bool) {
         let was_reached = self.is_reached(peer);
-        let prefix = frame::Prefix::read(&self.endpoint.bytes(frame.0)[..frame.1]);
-        let Some(link) = self.links[peer as usize].as_mut() else {
-            return self.endpoint.put_back(frame.0);
+        let Some(link) = self.links[peer as usize].as_mut().filter(|link| !link.lost) else {
+            return self.endpoint.put_back(frame);
         };
-        if link.lost {
-            return self.endpoint.put_back(frame.0);
-        }
+        let is_broken = was_reached || link.broken;
         if was_reached {
-            link.reached = false;
-            link.broken = true;
-            link.come_before = link.frames_come;
-            link.to.into_iter().for_each(|to| self.endpoint.forget_delivery(to));
+            self.break_off(peer);
         }
-        let sent = link.frames_sent;
-        if link.broken && frame.1 == frame::HEADER && prefix.is_some_and(|last| !was_sent || last.sequence + 1 == sent)
-        {
-            // Credit only, for somebody who may have left: a later frame will say the same.
-            link.frames_sent -= u64::from(was_sent);
-            return self.endpoint.put_back(frame.0);
-        }
-        match was_sent {
-            true => link.again.push(frame),
-            false => link.filled = Some(frame),
-        }
+        let link = self.link(peer);
         if let Some(reaching) = &mut link.reaching {
             reaching.fail(error);
+        }
+        if was_sent {
+            // It may have come all the same: its number stays its own.
+            let bytes = &self.endpoint.bytes(frame)[..length];
+            if let Some(prefix) = frame::Prefix::read(bytes) {
+                let bytes = bytes.into();
+                self.link(peer).again.insert(prefix.sequence, bytes);
+            }
+            self.endpoint.put_back(frame);
+        } else if is_broken && length == frame::HEADER {
+            // Credit only, for somebody who may have left: a later frame says the same, or it is asked for.
+            link.owes = false;
+            self.endpoint.put_back(frame);
+        } else {
+            link.filled = Some((frame, length));
         }
         if !self.waiting.contains(&peer) {
             self.waiting.push(peer);
         }
+    }
+
+    /// The connection has ended, or nobody knows whether there is one: what is sent from now on shows it.
+    pub(super) fn break_off(&mut self, peer: u32) {
+        let link = self.link(peer);
+        link.reached = false;
+        link.broken = true;
+        link.broke_at = Some(Instant::now());
+        link.unproven.doubt();
+        link.come_before = link.frames_come;
+        let to = link.to;
+        to.into_iter().for_each(|to| self.endpoint.forget_delivery(to));
     }
 
     /// The provider could not deliver a frame.
@@ -203,10 +227,12 @@ impl Network {
         let connections = Connections::now().ok();
         let limit = Duration::from_millis(tunables::CONNECT_TIMEOUT_MS.get());
         for peer in self.unreached.clone() {
-            let is_kept = self.links[peer as usize]
-                .as_ref()
-                .is_some_and(|link| !link.again.is_empty());
-            if self.is_reached(peer) && !is_kept {
+            let is_over = match self.is_reached(peer) {
+                true => !self.link(peer).must_go_again(),
+                // Who has left needs nothing more, and owes us no answer.
+                false => self.link(peer).broken && !self.has_more(peer) && self.link(peer).is_answered(),
+            };
+            if is_over {
                 self.unreached.retain(|&other| other != peer);
                 self.link(peer).reaching = None;
                 continue;

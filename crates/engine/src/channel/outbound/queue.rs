@@ -51,6 +51,8 @@ pub enum Answer {
     Advertised(ContextId, Advertised),
     CallFailed(ContextId, CallFailed),
     Fed(Fed),
+    Withdraw(Finished),
+    Withdrawn(Finished),
 }
 
 impl Outbound {
@@ -65,6 +67,13 @@ impl Outbound {
             .queue
             .iter()
             .position(|queued| matches!(queued, Queued::Eager { op, begun: false, .. } if *op == wanted));
+        at.is_some_and(|at| self.queue.remove(at).is_some())
+    }
+
+    /// Take the announcement of this operation from the queue, if it waits for room there.
+    pub fn withdraw_announcement(&mut self, send_op: u32) -> bool {
+        let ours = |queued: &Queued| matches!(queued, Queued::Announcement { record, .. } if record.send_op == send_op);
+        let at = self.queue.iter().position(ours);
         at.is_some_and(|at| self.queue.remove(at).is_some())
     }
 
@@ -124,6 +133,8 @@ impl Outbound {
                 }
                 Answer::Fed(fixed) => self.put(Handler::Fed, 0, fixed, Payload::NOTHING, 0),
                 Answer::Finished(fixed) => self.put(Handler::Finished, 0, fixed, Payload::NOTHING, 0),
+                Answer::Withdraw(fixed) => self.put(Handler::Withdraw, 0, fixed, Payload::NOTHING, 0),
+                Answer::Withdrawn(fixed) => self.put(Handler::Withdrawn, 0, fixed, Payload::NOTHING, 0),
             };
             if !written {
                 return wrote;

@@ -1,0 +1,120 @@
+//! Copies of the first frames of a connection, until it has proved good.
+//!
+//! Where two ranks connect to each other at the same time the provider keeps one connection, and what the kernel has taken for the other is
+//! lost without a word (seen with libfabric 1.17, `net`, in one of ten jobs whose 8 ranks on 8 nodes all meet at once). So a frame is kept
+//! until the peer has handled everything that was sent to it; after that none is, unless the connection breaks. Who has got a later frame
+//! says that one is missing ([`super::frame::MISSES`]), and gets all that is kept once more: the numbers make that harmless.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use super::{Network, frame};
+
+/// So long nothing is sent again that was: the peer goes on to say that it misses frames until they have come.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What is kept for one peer.
+#[derive(Debug, Default)]
+pub(crate) struct Unproven {
+    is_proved: bool,
+    frames: BTreeMap<u64, Box<[u8]>>,
+    /// When all of it was sent again.
+    repeated: Option<Instant>,
+    /// The gap that the peer was told of at once, by the frames that had come before it.
+    told: Option<u64>,
+}
+
+impl Unproven {
+    /// A frame goes.
+    #[inline]
+    pub fn keep(&mut self, sequence: u64, frame: &[u8]) {
+        if !self.is_proved {
+            self.frames.insert(sequence, frame.into());
+        }
+    }
+
+    /// It did not go.
+    pub fn forget(&mut self, sequence: u64) {
+        self.frames.remove(&sequence);
+    }
+
+    /// The peer has handled everything.
+    #[inline]
+    pub fn prove(&mut self) {
+        if !self.is_proved {
+            self.is_proved = true;
+            self.frames.clear();
+        }
+    }
+
+    /// The connection has ended: the next one may lose frames, too.
+    pub fn doubt(&mut self) {
+        self.is_proved = false;
+    }
+
+    /// Is it proved that what is sent comes?
+    pub fn is_proved(&self) -> bool {
+        self.is_proved
+    }
+
+    /// What is to be sent again, if it is time for that.
+    fn repeat(&mut self, now: Instant) -> impl Iterator<Item = (u64, Box<[u8]>)> {
+        let is_due = self
+            .repeated
+            .is_none_or(|last| now.saturating_duration_since(last) >= PAUSE);
+        if is_due && !self.frames.is_empty() {
+            self.repeated = Some(now);
+        }
+        let frames = self.frames.iter().filter(move |_| is_due);
+        frames.map(|(sequence, frame)| (*sequence, frame.clone()))
+    }
+
+    /// Is a gap after so many frames new?
+    pub fn is_new_gap(&mut self, come: u64) -> bool {
+        self.told.replace(come) != Some(come)
+    }
+}
+
+impl Network {
+    /// A frame has come, in its turn or not, whose sender may miss some of ours.
+    pub fn repeat_missing(&mut self, peer: u32, flags: u32) {
+        let link = self.link(peer);
+        if flags & frame::MISSES == 0 || link.lost || !link.again.is_empty() {
+            return;
+        }
+        link.again = link.unproven.repeat(Instant::now()).collect();
+        if !link.again.is_empty() && !self.waiting.contains(&peer) {
+            self.waiting.push(peer);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_kept_until_all_were_handled() {
+        let mut kept = Unproven::default();
+        kept.keep(0, b"a");
+        kept.keep(1, b"b");
+        kept.forget(1);
+        let now = Instant::now();
+        let sequences = |kept: &mut Unproven, now| kept.repeat(now).map(|(sequence, _)| sequence).collect::<Vec<_>>();
+        assert_eq!(sequences(&mut kept, now), [0]);
+        assert!(sequences(&mut kept, now).is_empty(), "not again at once");
+        assert_eq!(sequences(&mut kept, now + PAUSE), [0]);
+        kept.prove();
+        kept.keep(2, b"c");
+        assert!(sequences(&mut kept, now + 2 * PAUSE).is_empty());
+        kept.doubt();
+        kept.keep(3, b"d");
+        assert_eq!(sequences(&mut kept, now + 2 * PAUSE), [3]);
+    }
+
+    #[test]
+    fn each_gap_is_new_once() {
+        let mut kept = Unproven::default();
+        assert!(kept.is_new_gap(0) && !kept.is_new_gap(0) && kept.is_new_gap(3));
+    }
+}

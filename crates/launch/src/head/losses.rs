@@ -1,0 +1,104 @@
+//! What a head does about failures: a branch passes on what it hears, `mpiexec` itself asks its council.
+
+use super::{Fallen, Head};
+use crate::failure::say;
+use crate::wire::{Loss, ToHead, ToNode};
+
+impl Head {
+    /// A node, or a branch, has said something about failures.
+    pub(super) fn attend_failures(&mut self, message: ToHead) {
+        if self.above.is_some() {
+            return self.tell_above(&message);
+        }
+        let said = match message {
+            ToHead::Lost(loss) => self.council.lose(loss),
+            ToHead::Stance(stance) => self.council.hear(stance),
+            ToHead::Over(node) => self.council.leave(node),
+            ToHead::Parted(parting) => {
+                let said = self.council.part(parting);
+                if said.is_some() {
+                    self.verdict.get_or_insert(1);
+                }
+                said.into_iter().collect()
+            }
+            ToHead::Contributed {
+                turn,
+                rank,
+                contribution,
+            } => self.council.contribute(turn, rank, contribution).into_iter().collect(),
+            ToHead::Revoked(turn, revocation) => vec![ToNode::Revoked(turn, revocation)],
+            ToHead::Hello { .. } | ToHead::Card(_) | ToHead::Ending(_) | ToHead::Done(_) => Vec::new(),
+        };
+        said.into_iter().for_each(|message| self.say_to_all(message));
+    }
+
+    /// All nodes are to hear of this.
+    pub(super) fn say_to_all(&mut self, message: ToNode) {
+        match message {
+            ToNode::Lost(loss) => self.losses.push(loss),
+            ToNode::Judged(rank, go_on) => self.judge_fallen(rank, go_on),
+            _ => {}
+        }
+        self.tell_all(&message);
+    }
+
+    /// A daemon or a branch is gone without a word, and its ranks with it: they have failed, unless the job ends for that.
+    pub(super) fn lose_child(&mut self, index: usize) {
+        let spots = self.children[index].spots.clone();
+        if self.above.is_some() {
+            // It stays the affair of the head of all, to which this branch is one child.
+            say(&gone(&spots[0].host, "ending the job"));
+            return self.end(1);
+        }
+        let is_there = |node: &u16| spots.iter().any(|spot| spot.index == u32::from(*node));
+        let all = self.part.of.iter().zip(0..);
+        let ranks: Vec<u32> = all.filter(|(node, _)| is_there(node)).map(|(_, rank)| rank).collect();
+        self.fallen.push(Fallen {
+            host: spots[0].host.clone(),
+            ranks: ranks.clone(),
+        });
+        for spot in &spots {
+            self.attend_failures(ToHead::Over(spot.index));
+        }
+        for rank in ranks {
+            // Each says at the beginning of its turn how it is reached.
+            let turn = self
+                .cards
+                .iter()
+                .filter(|card| card.rank == rank)
+                .map(|card| card.turn)
+                .max();
+            self.attend_failures(ToHead::Lost(Loss {
+                turn: turn.unwrap_or(0),
+                rank,
+                in_peace: false,
+            }));
+        }
+    }
+
+    /// It is decided whether the others go on without a rank, which may be one of those whose node cannot say so itself.
+    fn judge_fallen(&mut self, rank: u32, go_on: bool) {
+        let Some(at) = self.fallen.iter().position(|fallen| fallen.ranks.contains(&rank)) else {
+            return;
+        };
+        if self.ending.is_some() {
+            return;
+        }
+        self.verdict.get_or_insert(1);
+        let Fallen { host, .. } = self.fallen.swap_remove(at);
+        match go_on {
+            true => say(&gone(
+                &host,
+                "the others go on without its ranks, since their error handlers return",
+            )),
+            false => {
+                say(&gone(&host, "ending the job"));
+                self.end(1);
+            }
+        }
+    }
+}
+
+fn gone(host: &str, what: &str) -> String {
+    format!("host {host}: its daemon, or the network to it, is gone; {what}")
+}

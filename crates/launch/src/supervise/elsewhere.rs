@@ -1,0 +1,258 @@
+//! Failures in a job on several nodes: what this node tells `mpiexec`, which keeps them in one order for all, and what it does about what it
+//! hears from there (docs/decisions/0091).
+
+use std::time::Instant;
+
+use isthmus_engine::control::{Revocation, ToRank};
+use isthmus_os::signal;
+
+use super::Supervisor;
+use super::verdict::SILENT;
+use crate::failure::{say, say_as_it_is};
+use crate::lifeline::Lifeline;
+use crate::report::{self, Stage};
+use crate::wire::{Loss, Parting, Stance, ToHead};
+
+/// What this node knows of failures on all nodes.
+#[derive(Debug, Default)]
+pub(super) struct Elsewhere {
+    /// In the order that all nodes know.
+    losses: Vec<Loss>,
+    /// Those of which this node has not said what its ranks want.
+    questions: Vec<Question>,
+    /// With their turns, for those who come later.
+    revocations: Vec<(usize, Revocation)>,
+}
+
+/// Do the ranks of this node go on without that one?
+#[derive(Debug)]
+struct Question {
+    turn: usize,
+    rank: u32,
+    since: Instant,
+}
+
+impl Supervisor<'_> {
+    /// As [`Self::let_others_go_on`], of a rank of this node that has failed: all nodes are asked, once its process is no more.
+    pub(super) fn let_all_go_on(&mut self, index: usize) -> bool {
+        let Some(death) = self.of(index).and_then(|(_, lifeline)| lifeline.ended) else {
+            return true;
+        };
+        let turn = self.ranks[index].left;
+        if self.stance(turn, death) == Some(None) {
+            return true;
+        }
+        if !self.is_no_more(index) {
+            return false;
+        }
+        self.declare(index);
+        if let Some(go_on) = self.ranks[index].judged {
+            self.ranks[index].lost |= go_on;
+            return true;
+        }
+        false
+    }
+
+    /// What the ranks here want, of those that are in the job, after a death in this turn: how many go on, or `None` if one of them does not
+    /// want to. Outside of that: they may still say so.
+    #[expect(clippy::option_option, reason = "not known yet, or one of two answers")]
+    fn stance(&self, turn: usize, death: Instant) -> Option<Option<u32>> {
+        if self.refused {
+            return Some(None);
+        }
+        match self.endurers(turn) {
+            None if self.may_come_to_endure(turn, death) => None,
+            endurers => Some(endurers),
+        }
+    }
+
+    /// Tell `mpiexec` of what those here want who had not said it yet.
+    pub(super) fn answer_questions(&mut self) {
+        for question in std::mem::take(&mut self.elsewhere.questions) {
+            match self.stance(question.turn, question.since) {
+                None => self.elsewhere.questions.push(question),
+                Some(endurers) => self.tell_up(&ToHead::Stance(Stance {
+                    node: self.own_node(),
+                    rank: question.rank,
+                    endurers,
+                })),
+            }
+        }
+    }
+
+    /// Is it not known yet what those here want?
+    pub(super) fn has_questions(&self) -> bool {
+        !self.elsewhere.questions.is_empty()
+    }
+
+    /// A rank here ends the job, perhaps since it has heard of a loss and does not want to go on. True: then what ends the job is that loss.
+    pub(super) fn refuses(&mut self) -> bool {
+        let refused = self
+            .elsewhere
+            .questions
+            .iter()
+            .any(|question| self.endurers(question.turn).is_none());
+        if refused {
+            self.refused = true;
+            self.answer_questions();
+        }
+        refused
+    }
+
+    fn own_node(&self) -> u32 {
+        self.nodes.as_ref().map_or(0, |nodes| nodes.own.into())
+    }
+
+    /// A rank here is no more, or has left in peace where somebody had failed.
+    pub(super) fn say_lost(&mut self, index: usize, turn: usize, in_peace: bool) {
+        self.tell_up(&ToHead::Lost(Loss {
+            turn: turn as u32,
+            rank: self.here.start + index as u32,
+            in_peace,
+        }));
+    }
+
+    /// A rank of any node is no more.
+    pub(super) fn hear_of_loss(&mut self, loss: Loss) {
+        let turn = loss.turn as usize;
+        let is_first = !self.has_loss(turn);
+        self.elsewhere.losses.push(loss);
+        for (later, it) in self.turns.iter().enumerate().skip(turn) {
+            if loss.concerns(later as u32) {
+                it.overview.declare_failed(loss.rank, loss.in_peace);
+            }
+        }
+        if loss.in_peace {
+            return;
+        }
+        if is_first {
+            // Those who have left count as gone from now on.
+            let gone: Vec<usize> = (0..self.ranks.len())
+                .filter(|rank| self.ranks[*rank].left > turn && !self.ranks[*rank].declared)
+                .collect();
+            gone.into_iter().for_each(|rank| self.say_lost(rank, turn, true));
+        }
+        self.elsewhere.questions.push(Question {
+            turn,
+            rank: loss.rank,
+            since: Instant::now(),
+        });
+        self.answer_questions();
+    }
+
+    /// Has somebody failed in this turn, on any node?
+    pub(super) fn has_loss(&self, turn: usize) -> bool {
+        let mut losses = self.elsewhere.losses.iter();
+        losses.any(|loss| loss.turn as usize == turn && !loss.in_peace)
+    }
+
+    /// A turn begins without those who failed in the turns before.
+    pub(super) fn tell_of_losses(&self, turn: usize) {
+        for loss in self.elsewhere.losses.iter().filter(|loss| loss.concerns(turn as u32)) {
+            self.turns[turn].overview.declare_failed(loss.rank, loss.in_peace);
+        }
+    }
+
+    /// It is decided whether the others go on without a rank.
+    pub(super) fn hear_judgement(&mut self, rank: u32, go_on: bool) {
+        let Some(index) = self.index_of(rank) else { return };
+        self.ranks[index].judged = Some(go_on);
+        self.consider(index);
+    }
+
+    /// The job ends while all nodes were asked whether they go on without a rank of this one: nobody else says that it had failed.
+    pub(super) fn say_unjudged(&self) {
+        if self.uplink.is_none() {
+            return;
+        }
+        for (index, rank) in self.ranks.iter().enumerate() {
+            let (Some(lifeline), None, true) = (&rank.lifeline, rank.judged, rank.declared) else {
+                continue;
+            };
+            let how = match lifeline.exit_status().or(rank.ended) {
+                Some(status) => report::describe(status, Stage::Inside),
+                None => SILENT.to_owned(),
+            };
+            say(&format!("{} {how}", self.name(index, lifeline.pid)));
+        }
+    }
+
+    fn index_of(&self, rank: u32) -> Option<usize> {
+        self.here.contains(&rank).then(|| (rank - self.here.start) as usize)
+    }
+
+    /// A rank on another node has no way to one here, which ends.
+    pub(super) fn end_condemned(&mut self, rank: u32) {
+        let Some(index) = self.index_of(rank) else { return };
+        self.verdict.get_or_insert(1);
+        if let Some((_, lifeline)) = self.of(index).filter(|(_, lifeline)| lifeline.ended.is_none()) {
+            let _ = signal::send(lifeline.pid, signal::KILL); // It may end at any moment.
+        }
+    }
+
+    /// What a rank has said that concerns other nodes: to whom it has no way any more, agreements, revocations.
+    pub(super) fn tell_elsewhere(&mut self, index: usize) {
+        let Some(rank) = self.ranks.get_mut(index) else { return };
+        let (turn, rank_of_job) = (rank.left as u32, self.here.start + index as u32);
+        let Some(lifeline) = &mut rank.lifeline else { return };
+        let lost = std::mem::take(&mut lifeline.lost);
+        let contributions = std::mem::take(&mut lifeline.contributions);
+        let revocations = std::mem::take(&mut lifeline.revocations);
+        for (other, why) in lost {
+            if self.here.contains(&other) || other >= self.size || !self.lost_elsewhere.insert((turn, other)) {
+                continue;
+            }
+            say_as_it_is(&format!(
+                "{why}; error handlers return, so that rank is ended and the others go on"
+            ));
+            self.tell_up(&ToHead::Parted(Parting {
+                rank: rank_of_job,
+                other,
+            }));
+        }
+        for contribution in contributions {
+            self.tell_up(&ToHead::Contributed {
+                turn,
+                rank: rank_of_job,
+                contribution,
+            });
+        }
+        for revocation in revocations {
+            self.tell_up(&ToHead::Revoked(turn, revocation));
+        }
+    }
+
+    /// Ranks have revoked message spaces: those here hear of it.
+    pub(super) fn hear_revocation(&mut self, turn: u32, revocation: Revocation) {
+        self.tell_ranks(turn, &revocation.members, &ToRank::Revoked(revocation.clone()));
+        self.elsewhere.revocations.push((turn as usize, revocation));
+    }
+
+    /// Somebody has joined a turn in which message spaces were revoked before.
+    pub(super) fn tell_of_revocations(&self, index: usize) {
+        let turn = self.ranks[index].left;
+        for (_, revocation) in self.elsewhere.revocations.iter().filter(|(of, _)| *of == turn) {
+            let rank = self.here.start + index as u32;
+            if revocation.members.contains(&rank) {
+                self.tell_ranks(turn as u32, &[rank], &ToRank::Revoked(revocation.clone()));
+            }
+        }
+    }
+
+    /// Tell those of these ranks that are here, and in that turn.
+    pub(super) fn tell_ranks(&self, turn: u32, ranks: &[u32], message: &ToRank) {
+        for &rank in ranks {
+            let joined = |lifeline: &&Lifeline| lifeline.ended.is_none();
+            let Some(index) = self
+                .index_of(rank)
+                .filter(|index| self.ranks[*index].left == turn as usize)
+            else {
+                continue;
+            };
+            if let Some(lifeline) = self.ranks[index].lifeline.as_ref().filter(joined) {
+                lifeline.tell(message);
+                self.turns[turn as usize].overview.alert(rank);
+            }
+        }
+    }
+}
