@@ -1,4 +1,4 @@
-/* killed WHAT SEED [returns]: run by tests/ga.rs. The last process dies by SIGKILL in the middle of what all do. With `returns` errors of MPI
+/* killed WHAT SEED VICTIM [returns]: run by tests/ga.rs. One process dies by SIGKILL in the middle of what all do. With `returns` errors of MPI
    return, so that the others live on: they hear of it by a line from Global Arrays, leave their call, and print "survived". */
 #include <ga.h>
 #include <macdecls.h>
@@ -103,7 +103,7 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-    int dims[2] = {N, N}, width[2] = {1, 1}, returns = argc > 3 && !strcmp(argv[3], "returns");
+    int dims[2] = {N, N}, width[2] = {1, 1}, returns = argc > 4 && !strcmp(argv[4], "returns");
     double one = 1;
     MPI_Init(&argc, &argv);
     if (returns) MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -128,7 +128,7 @@ int main(int argc, char **argv)
     work();
     GA_Sync();
     if (returns) GA_Set_error_handler(leave);
-    if (me == size - 1) {
+    if (me == atoi(argv[3])) {
         struct itimerval moment = {.it_value.tv_usec = 1000 + atoi(argv[2]) * 7919 % 20000};
         signal(SIGALRM, die);
         if (!strcmp(argv[1], "held")) {

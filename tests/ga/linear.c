@@ -363,7 +363,9 @@ static void next_numbers(int numbers[2])
 {
     enum { MPICH_COMM_SELF = 0x44000001 };
     void *library = dlopen("libscalapack-mpich.so.2.2", RTLD_NOW | RTLD_NOLOAD);
+    const char *solver = getenv("ISTHMUS_GA_LINEAR");
     numbers[0] = numbers[1] = -1;
+    CHECK(library || !solver || strcmp(solver, "scalapack"));
     if (!library) return;
     int (*handle)(int) = (int (*)(int))dlsym(library, "Csys2blacs_handle");
     void (*init)(int *, const char *, int, int) = (void (*)(int *, const char *, int, int))dlsym(library, "Cblacs_gridinit");
