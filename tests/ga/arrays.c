@@ -226,6 +226,35 @@ static void many_updates(void)
     GA_Destroy(g);
 }
 
+/* Processes remember the element that they have counted last: not beyond its array, or in another element, array or type. */
+static void counters(void)
+{
+    int dims[2] = {5, 7}, type[3] = {C_LONG, C_INT, C_LONGLONG}, a[3];
+    for (int turn = 0; turn < 6; turn++) {
+        for (int n = 0; n < 3; n++) {
+            a[n] = NGA_Create(type[(n + turn) % 3], 2, dims, "counters", NULL);
+            GA_Zero(a[n]);
+        }
+        for (int n = 0; n < 3; n++)
+            for (int i = 0; i < 35; i++) {
+                int at[2] = {i / 7, i % 7}, other[2] = {i / 7, 6};
+                int64_t wide[2] = {i / 7, i % 7};
+                for (int k = 0; k < 3; k++) NGA_Read_inc(a[n], at, 1);
+                NGA_Read_inc64(a[n], wide, 1);
+                NGA_Read_inc(a[(n + 1) % 3], at, 1);
+                CHECK(NGA_Read_inc(a[n], other, 0) >= 0);
+            }
+        GA_Sync();
+        for (int n = 0; n < 3; n++)
+            for (int i = 0; i < 35; i++) {
+                int at[2] = {i / 7, i % 7};
+                CHECK(NGA_Read_inc(a[n], at, 0) == 5 * size);
+            }
+        GA_Sync();
+        for (int n = 0; n < 3; n++) GA_Destroy(a[n]);
+    }
+}
+
 static void handles(void)
 {
     int c = GA_Create_handle(), dims[2] = {11, 9}, block[2] = {2, 3};
@@ -318,6 +347,7 @@ int main(int argc, char **argv)
     planes();
     ghosts();
     many_updates();
+    counters();
     handles();
     GA_Terminate();
     MPI_Finalize();

@@ -149,6 +149,12 @@ pub fn find(handle: i32) -> Result<Arc<Array>> {
 /// Changes when a handle comes to stand for something else, or for nothing.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
 
+/// Another number once a handle may have come to stand for something else, or for nothing.
+#[inline]
+pub fn changes() -> u64 {
+    CHANGES.load(Ordering::Acquire)
+}
+
 /// The table, to change what handles stand for: nobody remembers what was there before once this is let go.
 struct Changing(RwLockWriteGuard<'static, Table>);
 
@@ -179,7 +185,7 @@ thread_local! {
 /// It has none, or no memory yet; what `work` says.
 #[inline]
 pub fn with<R>(handle: i32, work: impl FnOnce(&Array) -> Result<R>) -> Result<R> {
-    let changes = CHANGES.load(Ordering::Acquire);
+    let changes = changes();
     // While it is in use here it is nobody's: a call from within looks for itself.
     let known = LAST
         .take()

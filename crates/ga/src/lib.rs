@@ -24,6 +24,7 @@
 pub mod allocator;
 pub mod array;
 pub mod blas;
+pub mod counter;
 mod dealt;
 pub mod distribution;
 pub mod element;

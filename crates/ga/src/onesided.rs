@@ -1,7 +1,5 @@
 //! Put, get, accumulate and their kin: copies between a buffer and the blocks that a patch touches.
 
-use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
-
 use isthmus_armci::accumulate::{self, Sum};
 use isthmus_armci::life::job;
 use isthmus_armci::section::Section;
@@ -9,7 +7,6 @@ use isthmus_armci::transfer::copy_section;
 
 use crate::array::Array;
 use crate::error::{Error, Result};
-use crate::kind::Kind;
 use crate::life;
 use crate::patch::{Patch, offset};
 
@@ -453,24 +450,4 @@ pub fn locate(array: &Array, index: &[i64]) -> Result<(usize, *mut u8)> {
     let block = &array.blocks(&patch)[0];
     let place = (block.offset * array.kind.bytes() as i64) as isize;
     Ok((block.owner, array.part(block.owner).wrapping_offset(place)))
-}
-
-/// `NGA_Read_inc`: add to an integer, and answer what it was. Atomic.
-///
-/// # Errors
-/// It is not in the array, or the array has no integers.
-pub fn read_inc(array: &Array, index: &[i64], by: i64) -> Result<i64> {
-    let (owner, at) = locate(array, index)?;
-    // SAFETY: an aligned element in memory that is mapped, of this type.
-    let before = unsafe {
-        match array.kind {
-            Kind::Int => i64::from(AtomicI32::from_ptr(at.cast()).fetch_add(by as i32, Ordering::SeqCst)),
-            Kind::Long | Kind::LongLong => AtomicI64::from_ptr(at.cast()).fetch_add(by, Ordering::SeqCst),
-            _ => return Err(Error::argument(format!("array '{}' has no integers", array.name))),
-        }
-    };
-    if array.me() != Some(owner) {
-        life::wrote_elsewhere();
-    }
-    Ok(before)
 }

@@ -5,9 +5,9 @@ use std::ffi::{c_int, c_long, c_void};
 use super::{Number, entries, find, indexed, list, patch};
 use crate::array::Array;
 use crate::error::{Error, Result};
-use crate::handles;
 use crate::onesided::{self, Buffer, Way};
 use crate::patch::MOST_DIMENSIONS;
+use crate::{counter, handles};
 
 /// The handle of an operation that is over.
 const OVER: c_long = 0;
@@ -277,9 +277,7 @@ indexed! {
         if subscript.is_null() {
             return Err(Error::argument("subscript is null"));
         }
-        handles::with(handle, |array| {
-            onesided::read_inc(array, &few(subscript, array.rank())[..array.rank()], by)
-        })?
+        counter::read_inc(handle, |d| subscript.add(d).read().wide(), by)?
     }
 }
 
