@@ -202,7 +202,11 @@ static void make(void)
         int most = left < dims[d] ? left : dims[d];
         counts[d] = 1 + next(most);
         left /= counts[d];
-        for (int n = 0; n < counts[d]; n++) map[at++] = n * dims[d] / counts[d];
+        for (int n = 0, cut = 0; n < counts[d]; n++) {
+            /* Anywhere behind the one before, as long as there is an element left for each that is to come. */
+            if (n) cut += 1 + next(dims[d] - counts[d] + n - cut);
+            map[at++] = cut;
+        }
     }
     array = GA_Create_handle();
     GA_Set_data(array, ndim, dims, type);
