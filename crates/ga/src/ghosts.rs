@@ -2,7 +2,7 @@
 //!
 //! Three algorithms: *direct* gets the 3^dimensions - 1 pieces of a margin, corners too, each from whoever has it, with one wait for all
 //! before and one after; *shift* goes dimension by dimension, and takes from the two neighbours in each also what they have just got,
-//! with a wait for all between dimensions that are cut; *packed* ([`packed`]) copies twice and waits once. See C. S. Guiang, A. Purkayastha,
+//! with a wait for all between dimensions that are cut; *packed* (`packed.rs`) copies twice and waits once. See C. S. Guiang, A. Purkayastha,
 //! K. F. Milfeld, "Remote memory operations on Linux clusters", and B. Palmer, J. Nieplocha, "Efficient Algorithms for Ghost Cell Updates on
 //! Two Classes of MPP Architectures", 2002. The first updates of an array try all, and the fastest one stays (tunable `ga_ghosts`).
 
