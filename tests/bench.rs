@@ -107,6 +107,7 @@ fn windows() -> Result<()> {
             ("rma-elements", 12),
             ("rma-synchronisation", 12),
             ("rma-armci", 10),
+            ("rma-memory", 16),
         ],
     )
 }

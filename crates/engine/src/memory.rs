@@ -3,7 +3,7 @@
 //! Owns pieces of the segment (arena, shared heap with its registry of addresses, boards, staging buffers), the description of a user's
 //! buffer, and unmatched payload. It knows nothing of channels.
 //!
-//! Offers: [`arena`] (small pieces), [`heap`] (memory for users), [`huge_pages`] (what of it is in such), [`board`] and [`staging`] (for collectives), [`buffer`],
+//! Offers: [`arena`] (small pieces), [`heap`] (memory for users, short blocks of it by `small.rs`), [`huge_pages`] (what of it is in such), [`board`] and [`staging`] (for collectives), [`buffer`],
 //! [`payload`] and [`spare`].
 
 pub(crate) mod arena;
@@ -12,6 +12,7 @@ pub(crate) mod buffer;
 pub mod heap;
 pub(crate) mod huge_pages;
 pub(crate) mod payload;
+mod small;
 pub(crate) mod spare;
 pub(crate) mod staging;
 pub mod symmetric;

@@ -52,7 +52,7 @@ pub use passive::{
 pub use query::{win_get_group, win_get_name, win_set_name, win_shared_query};
 pub use remote::handle as handle_active;
 
-use control::{Own, Part, Plan, Seat};
+use control::{Own, Part, Plan, Seats};
 use dynamic::Attachments;
 use epoch::Epochs;
 use hints::Hints;
@@ -87,15 +87,16 @@ pub struct Win {
     size: usize,
     plan: Plan,
     own: Own,
-    seats: Box<[Seat]>,
+    seats: Seats,
     /// If the members are on several nodes.
-    away: Option<Away>,
+    away: Option<Box<Away>>,
     base: *mut u8,
     bytes: i64,
     unit: i64,
     memory: Memory,
     places: Places,
-    attachments: Attachments,
+    /// If it is dynamic.
+    attachments: Option<Box<Attachments>>,
     flow: Flow,
     epochs: Epochs,
     hints: Hints,
@@ -103,7 +104,7 @@ pub struct Win {
     is_checked: bool,
     attributes: Attributes<Win>,
     errhandler: Mutex<Arc<Errhandler>>,
-    name: Mutex<String>,
+    name: Mutex<Box<str>>,
     words: OnceLock<Box<[Words; 2]>>,
     handle: OnceLock<Handle<Win>>,
 }
@@ -149,7 +150,7 @@ impl Win {
         *self.errhandler.lock().unwrap_or_else(PoisonError::into_inner) = errhandler;
     }
 
-    fn name(&self) -> MutexGuard<'_, String> {
+    fn name(&self) -> MutexGuard<'_, Box<str>> {
         self.name.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -172,26 +173,23 @@ impl Win {
 
     /// The part of a member of this node; `None`: it is on another one.
     #[inline]
-    fn part(&self, member: usize) -> Option<&Part> {
-        match &self.seats[member] {
-            Seat::Here(part) => Some(part),
-            Seat::Away { .. } => None,
-        }
+    fn part(&self, member: usize) -> Option<Part> {
+        self.seats.part(member)
     }
 
     /// What of a member's memory is exposed.
     fn key(&self, member: usize) -> RegionKey {
-        match &self.seats[member] {
-            Seat::Here(part) => part.key(),
-            Seat::Away { key, .. } => *key,
+        match self.seats.away(member) {
+            Some((_, key, _)) => key,
+            None => self.part(member).map_or(RegionKey::NONE, |part| part.key()),
         }
     }
 
     /// Bytes of a displacement at a member.
     fn unit(&self, member: usize) -> i64 {
-        match &self.seats[member] {
-            Seat::Here(part) => part.unit(),
-            Seat::Away { unit, .. } => *unit,
+        match self.seats.away(member) {
+            Some((.., unit)) => unit,
+            None => self.part(member).map_or(1, |part| part.unit()),
         }
     }
 

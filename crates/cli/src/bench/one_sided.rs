@@ -1,11 +1,12 @@
-//! Windows, and ARMCI beside them (bench/rma.c).
+//! Windows, and ARMCI beside them (bench/rma.c, bench/window_memory.c).
 
 use super::catalogue::{by_size, cells, products};
-use super::experiment::{ARMCI, Experiment, Floor, Groups, Rows, Run};
+use super::experiment::{ARMCI, Experiment, Floor, Groups, Rows, Run, Value};
+use super::quantity::Quantity;
 use super::size::Size;
 use super::target::{Demand, Target};
 
-/// Puts, gets and accumulates by size; sections; a target that computes; contended elements; synchronisation; ARMCI.
+/// Puts, gets and accumulates by size; sections; a target that computes; contended elements; synchronisation; ARMCI; memory.
 pub fn experiments(sizes: &[Size]) -> Vec<Experiment> {
     vec![
         transfers(sizes),
@@ -14,6 +15,7 @@ pub fn experiments(sizes: &[Size]) -> Vec<Experiment> {
         elements(),
         synchronisation(),
         armci(sizes),
+        memory(),
     ]
 }
 
@@ -128,4 +130,28 @@ fn armci(sizes: &[Size]) -> Experiment {
         model: Some(ARMCI),
         ..of_kinds("rma-armci", title, &kinds)
     }
+}
+
+fn memory() -> Experiment {
+    let kinds = ["create", "allocate", "shared", "dynamic"];
+    let title = "bytes that one of a thousand windows takes at each rank beside the memory asked for: all ranks' proportional set size";
+    // What one kind gave back would serve the next.
+    let runs = kinds
+        .iter()
+        .flat_map(|kind| [2, 4, 8, 16].map(|ranks| on(ranks, vec![format!("{kind}:{ranks}")])));
+    Experiment {
+        quantity: Quantity::Cost("B"),
+        value: Value::Field("bytes"),
+        rows: Rows {
+            heading: "ranks",
+            field: "ranks",
+            label: |ranks| ranks.to_string(),
+        },
+        runs: runs.collect(),
+        floor: Floor::None,
+        targets: vec![Target::all(Demand::Under(1024.0))],
+        launches: 1,
+        ..of_kinds("rma-memory", title, &kinds)
+    }
+    .running("window_memory")
 }

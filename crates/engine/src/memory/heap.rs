@@ -1,9 +1,9 @@
 //! Memory for users that every rank of the node maps: `MPI_Alloc_mem`, windows, symmetric heaps.
 //!
 //! Messages between such buffers, and one-sided operations on them, are plain copies without a system call. The memory is
-//! cut from the job's segment, in pages, and belongs to the process that allocated it: all bookkeeping is here, nothing of
-//! it is shared, and nobody frees a peer's. What a process has not freed when it dies lasts as long as the job, since
-//! peers may be copying from it.
+//! cut from the job's segment, in pages, of which short blocks share one (`small.rs`), and belongs to the process that
+//! allocated it: all bookkeeping is here, nothing of it is shared, and nobody frees a peer's. What a process has not
+//! freed when it dies lasts as long as the job, since peers may be copying from it.
 //!
 //! Addresses are taken from the segment in chunks and never given back; memory is. A free block either has memory (it
 //! was used a moment ago, and there is little of that) or has none. The two kinds are not joined, so that it is known of
@@ -20,6 +20,7 @@ use isthmus_shm::{Offset, Registry, Segment, registry, segment};
 use crate::membership::boot::{State, state};
 use crate::memory::huge_pages;
 pub use crate::memory::huge_pages::HugePages;
+use crate::memory::small::{Freed, Small};
 use crate::{Error, counters};
 
 const PAGE: u64 = 4096;
@@ -45,6 +46,8 @@ struct Heaps {
     ordinary: Heap,
     /// Of huge pages from the machine's pool.
     pool: Heap,
+    /// Parts of ordinary pages.
+    small: Small,
 }
 
 fn heaps() -> MutexGuard<'static, Option<Heaps>> {
@@ -63,6 +66,7 @@ pub(crate) fn open(segment: &'static Segment) {
     *heaps() = Some(Heaps {
         ordinary: Heap::new(segment, PAGE),
         pool: Heap::new(segment, huge::BYTES),
+        small: Small::default(),
     });
 }
 
@@ -85,7 +89,16 @@ pub fn allocate_in(length: u64, alignment: u64, policy: HugePages) -> crate::Res
         return Err(Error::Boot("no memory is shared with peers".into()));
     }
     let mut heaps = heaps();
-    let Heaps { ordinary: heap, pool } = heaps.as_mut().expect("made before the state is Inside");
+    let Heaps {
+        ordinary: heap,
+        pool,
+        small,
+    } = heaps.as_mut().expect("made before the state is Inside");
+    if let Some(room) = Small::room(length, alignment) {
+        let at = small.allocate(room, || heap.allocate(PAGE, PAGE).map(|page| page.at))?;
+        counters::HEAP_BYTES.add(length);
+        return Ok(heap.address(Block { at, length }));
+    }
     if policy == HugePages::Pool && length >= huge::BYTES {
         match pool.allocate(length, alignment) {
             Ok(block) => {
@@ -128,7 +141,24 @@ pub fn free(address: NonNull<u8>) -> bool {
     state() == State::Inside
         && heaps()
             .as_mut()
-            .is_some_and(|heaps| heaps.ordinary.free(address) || heaps.pool.free(address))
+            .is_some_and(|heaps| heaps.free_small(address) || heaps.ordinary.free(address) || heaps.pool.free(address))
+}
+
+impl Heaps {
+    /// If it is a short block.
+    fn free_small(&mut self, address: NonNull<u8>) -> bool {
+        let Some(at) = self.ordinary.segment.offset_of(address.as_ptr().addr() as u64, 0) else {
+            return false;
+        };
+        match self.small.free(at) {
+            Freed::No => false,
+            Freed::Block => true,
+            Freed::Page(at) => {
+                let page = self.ordinary.address(Block { at, length: PAGE });
+                self.ordinary.free(page)
+            }
+        }
+    }
 }
 
 /// Where peers find these bytes of ours without a system call; `None`: they are not in memory that peers map.

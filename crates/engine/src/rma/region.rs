@@ -1,6 +1,6 @@
 //! Memory that a process exposes, and the key by which others find it.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -217,7 +217,10 @@ pub fn register_as(base: *mut u8, length: u64, atomicity: Atomicity) -> Result<R
     };
     if place == 0 || home.segment.nodes() > 1 {
         // Calls may come for it.
-        own_keys().insert(key.id, key);
+        let mut keys = own_keys();
+        let at = keys.partition_point(|other| other.id < key.id);
+        keys.insert(at, key);
+        drop(keys);
         CALLABLE.fetch_add(1, Ordering::Relaxed);
         if place == 0
             && home.segment.ranks() > 1
@@ -229,16 +232,18 @@ pub fn register_as(base: *mut u8, length: u64, atomicity: Atomicity) -> Result<R
     Ok(Region { key })
 }
 
-/// Regions of this process that calls may come for, by number: of ordinary memory, and all where there are several nodes.
-static OWN: Mutex<BTreeMap<u32, RegionKey>> = Mutex::new(BTreeMap::new());
+/// Regions of this process that calls may come for, by number: of ordinary memory, and all where there are several nodes. New ones come to
+/// the end, and those that go are mostly the first or the last.
+static OWN: Mutex<VecDeque<RegionKey>> = Mutex::new(VecDeque::new());
 
-fn own_keys() -> MutexGuard<'static, BTreeMap<u32, RegionKey>> {
+fn own_keys() -> MutexGuard<'static, VecDeque<RegionKey>> {
     OWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The region of this process that has this number, if calls may come for it.
 pub(super) fn own_key(id: u32) -> Option<RegionKey> {
-    own_keys().get(&id).copied()
+    let keys = own_keys();
+    keys.binary_search_by_key(&id, |key| key.id).ok().map(|at| keys[at])
 }
 
 /// Expose a region of this process no more: as [`Region::deregister`], for those who have kept its key only.
@@ -249,7 +254,11 @@ pub fn deregister(key: RegionKey) {
     {
         *uses = uses.saturating_sub(1);
     }
-    if own_keys().remove(&key.id).is_some() {
+    let mut keys = own_keys();
+    let known = keys.binary_search_by_key(&key.id, |other| other.id).ok();
+    let is_known = known.is_some_and(|at| keys.remove(at).is_some());
+    drop(keys);
+    if is_known {
         CALLABLE.fetch_sub(1, Ordering::Relaxed);
         GENERATION.fetch_add(1, Ordering::Release);
         direct::withdraw(key.id);

@@ -1,8 +1,8 @@
 //! A region of a peer, as this process reaches it.
 
-use std::ptr::{NonNull, with_exposed_provenance_mut};
+use std::ptr::{NonNull, from_ref, null_mut, with_exposed_provenance_mut};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use isthmus_shm::switchover::Visiting;
 use isthmus_transfer::{Direction, Interrupted, Layout, Transfer};
@@ -33,9 +33,10 @@ pub struct Target {
     /// What copies from and to the peer's own memory, once that was needed.
     transfer: OnceLock<&'static dyn Transfer>,
     refused: [AtomicBool; 2],
-    mailboxes: OnceLock<&'static Mailboxes>,
+    /// Null: not found yet.
+    mailboxes: AtomicPtr<Mailboxes>,
     /// By which the network reaches it, once its owner was asked; `None`: it does not.
-    network_key: OnceLock<Option<u64>>,
+    network_key: OnceLock<Box<Option<u64>>>,
     /// How many times in a row the owner did not attend.
     pub(super) misses: AtomicU32,
     /// How many questions in a row were in vain, and how many operations are not asked for therefore.
@@ -74,7 +75,7 @@ impl Target {
             phase,
             transfer: OnceLock::new(),
             refused: [const { AtomicBool::new(false) }; 2],
-            mailboxes: OnceLock::new(),
+            mailboxes: AtomicPtr::new(null_mut()),
             network_key: OnceLock::new(),
             misses: AtomicU32::new(0),
             vain: AtomicU32::new(0),
@@ -133,23 +134,28 @@ impl Target {
     /// The mailboxes of its owner, where it has some and its memory is not mapped here.
     #[inline]
     pub(super) fn mailboxes(&self) -> Option<&'static Mailboxes> {
-        match self.mailboxes.get() {
-            Some(boxes) => Some(boxes),
-            None if self.is_direct || self.is_elsewhere => None,
-            None => {
-                let boxes = mailbox::at(&self.locks.mailboxes)?;
-                Some(self.mailboxes.get_or_init(|| boxes))
-            }
+        // SYNC: target-mailboxes
+        let known = self.mailboxes.load(Ordering::Acquire);
+        // SAFETY: null, or of the reference below, which is one for good.
+        if let Some(boxes) = unsafe { known.as_ref() } {
+            return Some(boxes);
         }
+        if self.is_direct || self.is_elsewhere {
+            return None;
+        }
+        let boxes = mailbox::at(&self.locks.mailboxes)?;
+        // SYNC: target-mailboxes
+        self.mailboxes.store(from_ref(boxes).cast_mut(), Ordering::Release);
+        Some(boxes)
     }
 
     /// The key by which the network reaches it, which `ask` asks its owner for.
     pub(super) fn network_key(&self, ask: impl FnOnce() -> Result<Option<u64>>) -> Result<Option<u64>> {
         match self.network_key.get() {
-            Some(key) => Ok(*key),
+            Some(key) => Ok(**key),
             None => {
                 let key = ask()?;
-                Ok(*self.network_key.get_or_init(|| key))
+                Ok(**self.network_key.get_or_init(|| Box::new(key)))
             }
         }
     }

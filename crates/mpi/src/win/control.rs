@@ -15,13 +15,16 @@
 //! 128   exclusive   u32        who holds or awaits the member's lock alone: its rank and one
 //! 136   waiters     bits       who is to be woken when the lock changes
 //! .     shared      n bytes    who holds the lock with others
-//! .     posts       n x u32    how often each target has posted for this origin
-//! .     completes   n x u32    how often each origin has completed at this target
+//! .     posts       n x u16    how often each target has posted for this origin
+//! .     completes   n x u16    how often each origin has completed at this target
 //! .     leaders     n x u32    fences that each leader has come to with its node; only if the members are on several nodes
 //! ```
 //!
 //! # Fields
 //! A member on another node has no part here ([`Seat::Away`]); what it would write into a part, its owner writes for it (`remote.rs`).
+//!
+//! A count of a pair is never more than one ahead of who waits for it: who has posted posts again only after the origin has completed, and
+//! the other way about. So it may wrap.
 //!
 //! `fence` and what is above `left` are written by the member itself; `shared[o]` and `completes[o]` by `o`, `posts[t]` by `t`. The lock
 //! is for all: `exclusive` changes by compare-and-swap, and names its holder, so that it can be taken over from the dead; the dead are
@@ -33,7 +36,7 @@
 //! them sees the other.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use isthmus_engine::rma::{self, RegionKey};
@@ -61,12 +64,12 @@ const GRAIN: u64 = 128;
 /// Where things lie in a part, for a number of members.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plan {
-    shared: usize,
-    posts: usize,
-    completes: usize,
-    leaders: usize,
-    bytes: usize,
-    words: usize,
+    shared: u32,
+    posts: u32,
+    completes: u32,
+    leaders: u32,
+    bytes: u32,
+    words: u32,
 }
 
 impl Plan {
@@ -75,14 +78,18 @@ impl Plan {
         let words = members.div_ceil(64);
         let shared = WAITERS + 8 * words;
         let posts = (shared + members).next_multiple_of(64);
-        let completes = (posts + 4 * members).next_multiple_of(64);
-        let leaders = completes + 4 * members;
+        let completes = posts + 2 * members;
+        let leaders = (completes + 2 * members).next_multiple_of(4);
+        let bytes = leaders + if spans { 4 * members } else { 0 };
+        // A communicator has fewer members than there are processes.
+        let [shared, posts, completes, leaders, bytes, words] =
+            [shared, posts, completes, leaders, bytes, words].map(|number| number as u32);
         Self {
             shared,
             posts,
             completes,
             leaders,
-            bytes: leaders + if spans { 4 * members } else { 0 },
+            bytes,
             words,
         }
     }
@@ -102,13 +109,18 @@ unsafe impl Sync for Part {}
 impl Part {
     /// The part that a member says it has.
     pub fn at(number: u32, plan: Plan) -> Option<Self> {
-        let at = rma::shared_at(u64::from(number) * GRAIN, plan.bytes as u64)?;
+        let at = rma::shared_at(u64::from(number) * GRAIN, u64::from(plan.bytes))?;
         Some(Self { at })
     }
 
     fn word(&self, at: usize) -> &AtomicU32 {
         // SAFETY: within the part, by its plan, and aligned.
         unsafe { AtomicU32::from_ptr(self.at.as_ptr().add(at).cast()) }
+    }
+
+    fn count(&self, at: usize) -> &AtomicU16 {
+        // SAFETY: as above.
+        unsafe { AtomicU16::from_ptr(self.at.as_ptr().add(at).cast()) }
     }
 
     fn long(&self, at: usize) -> &AtomicU64 {
@@ -169,7 +181,7 @@ impl Part {
     }
 
     pub fn waiters(&self, plan: Plan) -> impl Iterator<Item = &AtomicU64> {
-        (0..plan.words).map(|index| self.long(WAITERS + 8 * index))
+        (0..plan.words as usize).map(|index| self.long(WAITERS + 8 * index))
     }
 
     pub fn waiter(&self, member: usize) -> (&AtomicU64, u64) {
@@ -178,20 +190,20 @@ impl Part {
 
     pub fn shared(&self, plan: Plan, member: usize) -> &AtomicU8 {
         // SAFETY: within the part, by its plan.
-        unsafe { AtomicU8::from_ptr(self.at.as_ptr().add(plan.shared + member)) }
+        unsafe { AtomicU8::from_ptr(self.at.as_ptr().add(plan.shared as usize + member)) }
     }
 
-    pub fn posts(&self, plan: Plan, target: usize) -> &AtomicU32 {
-        self.word(plan.posts + 4 * target)
+    pub fn posts(&self, plan: Plan, target: usize) -> &AtomicU16 {
+        self.count(plan.posts as usize + 2 * target)
     }
 
-    pub fn completes(&self, plan: Plan, origin: usize) -> &AtomicU32 {
-        self.word(plan.completes + 4 * origin)
+    pub fn completes(&self, plan: Plan, origin: usize) -> &AtomicU16 {
+        self.count(plan.completes as usize + 2 * origin)
     }
 
     /// Only if the members are on several nodes.
     pub fn leader(&self, plan: Plan, leader: usize) -> &AtomicU32 {
-        self.word(plan.leaders + 4 * leader)
+        self.word(plan.leaders as usize + 4 * leader)
     }
 }
 
@@ -202,6 +214,53 @@ pub(super) enum Seat {
     Here(Part),
     /// It is on another node: what it has told of its part.
     Away { number: u32, key: RegionKey, unit: i64 },
+}
+
+/// What is known of all members.
+#[derive(Debug)]
+pub(super) enum Seats {
+    /// All are on this node: the numbers of their parts, and where a part numbered 0 would be.
+    Here { origin: *mut u8, numbers: Box<[u32]> },
+    /// They are on several.
+    Spread(Box<[Seat]>),
+}
+
+impl Seats {
+    /// The seats of members of this node, of which `own` is one; `None`: one has told of a part that there is not.
+    pub fn here(own: Own, numbers: Box<[u32]>, plan: Plan) -> Option<Self> {
+        let is_sound = numbers.iter().all(|number| Part::at(*number, plan).is_some());
+        let before = u64::from(own.number) * GRAIN;
+        is_sound.then(|| Self::Here {
+            origin: own.part.at.as_ptr().wrapping_sub(before as usize),
+            numbers,
+        })
+    }
+
+    /// The part of a member of this node; `None`: it is on another one.
+    #[inline]
+    pub fn part(&self, member: usize) -> Option<Part> {
+        match self {
+            Self::Here { origin, numbers } => {
+                let before = u64::from(numbers[member]) * GRAIN;
+                NonNull::new(origin.wrapping_add(before as usize)).map(|at| Part { at })
+            }
+            Self::Spread(seats) => match seats[member] {
+                Seat::Here(part) => Some(part),
+                Seat::Away { .. } => None,
+            },
+        }
+    }
+
+    /// The number of the part of a member of another node, and what it has told of its memory.
+    pub fn away(&self, member: usize) -> Option<(u32, RegionKey, i64)> {
+        match self {
+            Self::Here { .. } => None,
+            Self::Spread(seats) => match seats[member] {
+                Seat::Here(_) => None,
+                Seat::Away { number, key, unit } => Some((number, key, unit)),
+            },
+        }
+    }
 }
 
 /// A part of our own: its number, and where it is.
@@ -233,7 +292,7 @@ pub(super) fn take(plan: Plan) -> Result<Own> {
             }
             !everyone_left
         });
-    let offset = rma::take_shared(plan.bytes as u64)?;
+    let offset = rma::take_shared(u64::from(plan.bytes))?;
     let number = u32::try_from(offset / GRAIN).ok();
     match number.and_then(|number| Some((number, Part::at(number, plan)?))) {
         Some((number, part)) => Ok(Own { number, part }),
@@ -243,7 +302,7 @@ pub(super) fn take(plan: Plan) -> Result<Own> {
 
 /// Nobody has been told of it, or looks at it any more.
 pub(super) fn give_back(own: Own, plan: Plan) {
-    rma::give_shared(u64::from(own.number) * GRAIN, plan.bytes as u64);
+    rma::give_shared(u64::from(own.number) * GRAIN, u64::from(plan.bytes));
 }
 
 /// The window is freed here; others, `lookers` with us, may still look at this part for a moment.

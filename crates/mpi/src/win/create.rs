@@ -13,8 +13,7 @@ use isthmus_engine::tunables::CHECK;
 use isthmus_engine::{Attended, heap};
 
 use super::check::Meeting;
-use super::control::{self, Own, Part, Plan, Seat};
-use super::dynamic::Attachments;
+use super::control::{self, Own, Part, Plan, Seat, Seats};
 use super::epoch::{Epochs, Mode};
 use super::hints::Hints;
 use super::place::Places;
@@ -243,7 +242,7 @@ fn seat(told: &Told, is_here: bool, plan: Plan) -> Option<Seat> {
 /// Make the window of what each member brings, or fails to bring.
 fn make(comm: &Comm, flavor: Flavor, hints: Result<Hints>, brought: Result<Brought>) -> Result<Handle<Win>> {
     let (size, rank) = (comm.size() as usize, comm.rank() as usize);
-    let mut away = Away::of(&comm.group, rank);
+    let mut away = Away::of(&comm.group, rank).map(Box::new);
     let plan = Plan::of(size, away.is_some());
     let own = match (&hints, &brought) {
         (Ok(hints), Ok(brought)) => prepare(flavor, brought, hints.atomicity(), plan),
@@ -281,10 +280,18 @@ fn make(comm: &Comm, flavor: Flavor, hints: Result<Hints>, brought: Result<Broug
         }));
     }
     let node_of = |member: usize| comm.group.peer(member as i32).map(rma::node_of);
-    let seats = said.iter().enumerate();
-    let seats: Option<Box<[Seat]>> = seats
-        .map(|(member, told)| seat(told, away.is_none() || node_of(member) == node_of(rank), plan))
-        .collect();
+    let seats = match &away {
+        None => own
+            .as_ref()
+            .ok()
+            .and_then(|own| Seats::here(*own, said.iter().map(|told| told[1]).collect(), plan)),
+        Some(_) => said
+            .iter()
+            .enumerate()
+            .map(|(member, told)| seat(told, node_of(member) == node_of(rank), plan))
+            .collect::<Option<_>>()
+            .map(Seats::Spread),
+    };
     let Some(seats) = seats else {
         undo();
         return Err(fail!(
@@ -310,7 +317,7 @@ fn make(comm: &Comm, flavor: Flavor, hints: Result<Hints>, brought: Result<Broug
         unit: brought.unit,
         memory: brought.memory,
         places: Places::new(size),
-        attachments: Attachments::default(),
+        attachments: (flavor == Flavor::Dynamic).then(Box::default),
         flow: Flow::new(),
         epochs: Epochs::new(size),
         hints,
@@ -350,7 +357,7 @@ pub fn win_free(handle: Handle<Win>) -> Result<()> {
         Mode::None | Mode::Fenced | Mode::Fence => {}
         _ => win.check_idle("MPI_Win_free")?,
     }
-    if win.epochs.general().exposed.is_some() {
+    if win.epochs.is_exposed() {
         return Err(fail!(
             RmaSync,
             "MPI_Win_free of {}, whose memory is exposed by MPI_Win_post until MPI_Win_wait",
@@ -372,7 +379,9 @@ pub fn win_free(handle: Handle<Win>) -> Result<()> {
     // Where a member has died, others may not have heard of it, and use what we have.
     if is_whole {
         rma::deregister(win.own.part.key());
-        win.attachments.deregister();
+        if let Some(attachments) = &win.attachments {
+            attachments.deregister();
+        }
         if let Memory::Ours(base) = win.memory {
             heap::free(base);
         }

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use isthmus_engine::enter;
 use isthmus_engine::rma::{self, RegionKey, Target};
 
+use super::Win;
 use super::control::Part;
-use super::{Flavor, Win};
 use crate::datatype::Datatype;
 use crate::error::{Error, Result};
 use crate::fail;
@@ -41,13 +41,13 @@ fn bytes(entries: usize) -> u64 {
 
 /// `MPI_Win_attach`: from now on others may access these bytes by their addresses.
 pub fn win_attach(win: &Win, base: *mut c_void, size: i64) -> Result<()> {
-    win.check_dynamic("MPI_Win_attach")?;
+    let attachments = win.attachments("MPI_Win_attach")?;
     let length = u64::try_from(size).map_err(|_| fail!(Size, "size={size} is negative"))?;
     let start = base.addr() as u64;
     if start.checked_add(length).is_none() || (base.is_null() && length > 0) {
         return Err(fail!(RmaAttach, "base={base:p}, size={size}: no such memory"));
     }
-    let mut own = win.attachments.own.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut own = attachments.own.lock().unwrap_or_else(PoisonError::into_inner);
     let overlaps = |key: &RegionKey| start < key.base() + key.length() && key.base() < start + length;
     if let Some(other) = own.entries.iter().find(|key| overlaps(key)) {
         return Err(fail!(
@@ -65,8 +65,8 @@ pub fn win_attach(win: &Win, base: *mut c_void, size: i64) -> Result<()> {
 
 /// `MPI_Win_detach`: what begins at `base` may not be accessed any more.
 pub fn win_detach(win: &Win, base: *const c_void) -> Result<()> {
-    win.check_dynamic("MPI_Win_detach")?;
-    let mut own = win.attachments.own.lock().unwrap_or_else(PoisonError::into_inner);
+    let attachments = win.attachments("MPI_Win_detach")?;
+    let mut own = attachments.own.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(at) = own.entries.iter().rposition(|key| key.base() == base.addr() as u64) else {
         return Err(fail!(
             RmaAttach,
@@ -121,11 +121,11 @@ impl Directory {
 }
 
 impl Win {
-    fn check_dynamic(&self, what: &str) -> Result<()> {
-        if self.flavor == Flavor::Dynamic {
-            return Ok(());
+    fn attachments(&self, what: &str) -> Result<&Attachments> {
+        match &self.attachments {
+            Some(attachments) => Ok(attachments),
+            None => Err(fail!(RmaFlavor, "{what} on {}, which is not dynamic", self.label())),
         }
-        Err(fail!(RmaFlavor, "{what} on {}, which is not dynamic", self.label()))
     }
 
     /// The attached memory of a member in which `count` elements at the address `disp` lie, and where in it.
@@ -150,9 +150,10 @@ impl Win {
                 high - low
             )
         };
+        let attachments = self.attachments("an access by address")?;
         if let Some(part) = self.part(member) {
             let sequence = part.sequence().load(Ordering::Acquire);
-            let others = self.attachments.others.read().unwrap_or_else(PoisonError::into_inner);
+            let others = attachments.others.read().unwrap_or_else(PoisonError::into_inner);
             if let Some((known, targets)) = others.get(&member)
                 && *known == sequence
             {
@@ -162,7 +163,7 @@ impl Win {
         }
         let copied = self.copy_directory(member)?;
         let found = copied.1.iter().find(holds).cloned();
-        let mut others = self.attachments.others.write().unwrap_or_else(PoisonError::into_inner);
+        let mut others = attachments.others.write().unwrap_or_else(PoisonError::into_inner);
         others.insert(member, copied);
         let target = found.ok_or_else(outside)?;
         let at = (disp as u64).wrapping_sub(target.base());
@@ -181,7 +182,7 @@ impl Win {
             return Ok((0, keys.into_iter().map(attach).collect::<Result<_>>()?));
         };
         loop {
-            if let Some((sequence, keys)) = read(part) {
+            if let Some((sequence, keys)) = read(&part) {
                 return Ok((sequence, keys.into_iter().map(attach).collect::<Result<_>>()?));
             }
             let mut inside = enter();

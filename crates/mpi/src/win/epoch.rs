@@ -1,7 +1,7 @@
 //! Which epochs are open at the calling process, as origin and as target (MPI-5.0 §12.5).
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::Win;
 use crate::error::{Error, Result};
@@ -60,8 +60,8 @@ pub(super) const STARTED: u8 = 4;
 #[derive(Debug, Default)]
 pub(super) struct General {
     /// Posts of each target that starts have used, and completes of each origin that waits have; made at first use.
-    pub used_posts: Box<[u32]>,
-    pub used_completes: Box<[u32]>,
+    pub used_posts: Box<[u16]>,
+    pub used_completes: Box<[u16]>,
     /// Origins of the exposure epoch that is open.
     pub exposed: Option<Vec<usize>>,
     /// Targets of the access epoch that is open.
@@ -72,18 +72,23 @@ pub(super) struct General {
 #[derive(Debug)]
 pub(super) struct Epochs {
     mode: AtomicU8,
-    held: Box<[AtomicU8]>,
+    members: u32,
+    /// Once one was held.
+    held: OnceLock<Box<[AtomicU8]>>,
     locks: AtomicU32,
-    pub general: Mutex<General>,
+    /// Once there was such synchronisation.
+    general: OnceLock<Box<Mutex<General>>>,
 }
 
 impl Epochs {
     pub fn new(members: usize) -> Self {
         Self {
             mode: AtomicU8::new(Mode::None as u8),
-            held: (0..members).map(|_| AtomicU8::new(FREE)).collect(),
+            // A communicator has fewer members than there are processes.
+            members: members as u32,
+            held: OnceLock::new(),
             locks: AtomicU32::new(0),
-            general: Mutex::default(),
+            general: OnceLock::new(),
         }
     }
 
@@ -97,11 +102,14 @@ impl Epochs {
     }
 
     pub fn held(&self, member: usize) -> u8 {
-        self.held[member].load(Ordering::Relaxed)
+        self.held
+            .get()
+            .map_or(FREE, |held| held[member].load(Ordering::Relaxed))
     }
 
     pub fn hold(&self, member: usize, how: u8) {
-        self.held[member].store(how, Ordering::Relaxed);
+        let none = || (0..self.members).map(|_| AtomicU8::new(FREE)).collect();
+        self.held.get_or_init(none)[member].store(how, Ordering::Relaxed);
     }
 
     /// One more target is locked; several threads may lock.
@@ -120,7 +128,13 @@ impl Epochs {
     }
 
     pub fn general(&self) -> MutexGuard<'_, General> {
-        self.general.lock().unwrap_or_else(PoisonError::into_inner)
+        let general = self.general.get_or_init(Box::default);
+        general.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Is the memory exposed by `MPI_Win_post`?
+    pub fn is_exposed(&self) -> bool {
+        self.general.get().is_some() && self.general().exposed.is_some()
     }
 }
 

@@ -20,7 +20,7 @@ pub fn win_fence(assert: i32, win: &Win) -> Result<()> {
         Mode::None | Mode::Fenced | Mode::Fence => {}
         _ => win.check_idle("MPI_Win_fence")?,
     }
-    if win.epochs.general().exposed.is_some() {
+    if win.epochs.is_exposed() {
         return Err(fail!(
             RmaSync,
             "MPI_Win_fence on {}, whose memory is exposed by MPI_Win_post until MPI_Win_wait",
@@ -99,11 +99,10 @@ impl Win {
         let lead = leaders[away.node];
         if lead != self.rank {
             self.wake(lead);
-            let met = self
+            let part = self
                 .part(lead)
-                .unwrap_or_else(|| unreachable!("our leader is on our node"))
-                .met();
-            return wait_until(|inside| match is_reached(met.load(Ordering::Acquire), turn) {
+                .unwrap_or_else(|| unreachable!("our leader is on our node"));
+            return wait_until(|inside| match is_reached(part.met().load(Ordering::Acquire), turn) {
                 true => Some(Ok(())),
                 false => self.check_whole(inside).err().map(Err),
             })?;

@@ -4,13 +4,13 @@
 //! A short put to memory that its owner only can store to is left to the target (`rma/mailbox.rs`), which does it at the latest in the call that
 //! sees our complete: until then nobody may look at it, and what is counted is seen after what was left.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use isthmus_engine::{Entered, enter, rma, wait_until};
 
 use super::Win;
 use super::epoch::{FREE, General, Mode, STARTED};
-use super::fence::{check_assert, is_reached};
+use super::fence::check_assert;
 use crate::constants::{MODE_NOCHECK, MODE_NOPUT, MODE_NOSTORE};
 use crate::error::Result;
 use crate::fail;
@@ -124,7 +124,7 @@ pub fn win_test(win: &Win) -> Result<bool> {
 }
 
 /// The origins of the exposure epoch that is open, and the completes that it ends with.
-fn exposed(win: &Win, what: &str) -> Result<Vec<(usize, u32)>> {
+fn exposed(win: &Win, what: &str) -> Result<Vec<(usize, u16)>> {
     let general = win.epochs.general();
     match &general.exposed {
         Some(origins) => Ok(origins
@@ -135,7 +135,7 @@ fn exposed(win: &Win, what: &str) -> Result<Vec<(usize, u32)>> {
     }
 }
 
-fn close(win: &Win, wanted: &[(usize, u32)]) {
+fn close(win: &Win, wanted: &[(usize, u16)]) {
     let mut general = win.epochs.general();
     for &(origin, count) in wanted {
         general.used_completes[origin] = count;
@@ -144,9 +144,14 @@ fn close(win: &Win, wanted: &[(usize, u32)]) {
 }
 
 /// A count that only this process changes.
-pub(super) fn raise(count: &AtomicU32) {
+pub(super) fn raise(count: &AtomicU16) {
     // SYNC: window-count
     count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
+}
+
+/// Has a count that wraps come as far as that?
+fn is_reached(count: u16, until: u16) -> bool {
+    count.wrapping_sub(until) as i16 >= 0
 }
 
 impl General {
@@ -174,8 +179,8 @@ impl Win {
     fn look<'a>(
         &self,
         inside: &mut Entered,
-        wanted: &[(usize, u32)],
-        count: impl Fn(usize) -> &'a AtomicU32,
+        wanted: &[(usize, u16)],
+        count: impl Fn(usize) -> &'a AtomicU16,
     ) -> Result<bool> {
         for &(member, until) in wanted {
             // SYNC: window-count
@@ -191,8 +196,8 @@ impl Win {
 
     fn await_all<'a>(
         &self,
-        wanted: &[(usize, u32)],
-        count: impl Fn(usize) -> &'a AtomicU32 + Send + Sync,
+        wanted: &[(usize, u16)],
+        count: impl Fn(usize) -> &'a AtomicU16 + Send + Sync,
     ) -> Result<()> {
         let has_come = || {
             wanted.iter().all(|&(member, until)| {

@@ -32,9 +32,9 @@ const PAGES: [&str; 4] = ["auto", "thp", "hugetlb", "off"];
 const COARSE: u64 = 256;
 const ORDERS: [&str; 4] = ["rar", "raw", "war", "waw"];
 
-/// The hints in use.
-#[derive(Debug)]
-pub(super) struct Hints(Mutex<Known>);
+/// The hints in use; `None`: nothing was ever said.
+#[derive(Debug, Default)]
+pub(super) struct Hints(Mutex<Option<Box<Known>>>);
 
 #[derive(Debug, Clone)]
 struct Known {
@@ -47,9 +47,9 @@ struct Known {
     huge_pages: Option<String>,
 }
 
-impl Default for Hints {
+impl Default for Known {
     fn default() -> Self {
-        Self(Mutex::new(Known {
+        Self {
             flags: FLAGS.map(|(_, value)| value),
             ordering: ORDERS.join(","),
             operations: "same_op_no_op".to_owned(),
@@ -57,7 +57,7 @@ impl Default for Hints {
             alignment: 0,
             kinds: None,
             huge_pages: None,
-        }))
+        }
     }
 }
 
@@ -67,16 +67,20 @@ impl Hints {
         let hints = Self::default();
         if let Some(info) = info {
             hints.update(info);
+            let mut said = hints.said();
+            let known = said.get_or_insert_default();
             if let Some(text) = info.value(ALIGNMENT) {
-                hints.known().alignment = alignment(&text)?;
+                known.alignment = alignment(&text)?;
             }
-            hints.known().huge_pages = info.value(HUGE_PAGES).filter(|word| PAGES.contains(&word.as_str()));
+            known.huge_pages = info.value(HUGE_PAGES).filter(|word| PAGES.contains(&word.as_str()));
+            drop(said);
         }
         Ok(hints)
     }
 
     fn update(&self, info: &Info) {
-        let mut known = self.known();
+        let mut said = self.said();
+        let known = said.get_or_insert_default();
         for (flag, (key, _)) in known.flags.iter_mut().zip(FLAGS) {
             match info.value(key).as_deref() {
                 Some("true") => *flag = true,
@@ -104,16 +108,16 @@ impl Hints {
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn said(&self) -> MutexGuard<'_, Option<Box<Known>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn flag(&self, key: &str) -> bool {
-        let known = self.known();
-        FLAGS
-            .iter()
-            .zip(known.flags)
-            .any(|((name, _), value)| *name == key && value)
+        let flags = self
+            .said()
+            .as_ref()
+            .map_or(FLAGS.map(|(_, value)| value), |known| known.flags);
+        FLAGS.iter().zip(flags).any(|((name, _), value)| *name == key && value)
     }
 
     /// Is nothing ever locked?
@@ -128,24 +132,26 @@ impl Hints {
 
     /// What memory that the window allocates begins at a multiple of; 0: nothing was said.
     pub fn alignment(&self) -> u64 {
-        self.known().alignment
+        self.said().as_ref().map_or(0, |known| known.alignment)
     }
 
     /// In what pages memory that the window allocates is to lie; `None`: as all does.
     pub fn huge_pages(&self) -> Option<HugePages> {
-        self.known().huge_pages.as_deref().and_then(HugePages::of)
+        let said = self.said();
+        said.as_ref()?.huge_pages.as_deref().and_then(HugePages::of)
     }
 
     /// How accumulates are made atomic in memory that all map: the granularity that is asked for says whether elements come one by one.
     pub fn atomicity(&self) -> Atomicity {
-        match self.known().granularity.parse::<u64>() {
-            Ok(bytes) if bytes >= COARSE => Atomicity::Locked,
+        let granularity = self.said().as_ref().map(|known| known.granularity.parse::<u64>());
+        match granularity {
+            Some(Ok(bytes)) if bytes >= COARSE => Atomicity::Locked,
             _ => Atomicity::Elements,
         }
     }
 
     fn pairs(&self, supported: String) -> Vec<(&'static str, String)> {
-        let known = self.known().clone();
+        let known = self.said().clone().unwrap_or_default();
         let mut pairs: Vec<_> = FLAGS
             .iter()
             .zip(known.flags)

@@ -204,7 +204,7 @@ impl Win {
     /// The lock of a target; `None`: it is on another node.
     fn lock(&self, target: usize) -> Option<Lock<'_>> {
         Some(Lock {
-            part: *self.part(target)?,
+            part: self.part(target)?,
             plan: self.plan,
             group: &self.group,
             owner: target,

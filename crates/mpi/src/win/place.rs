@@ -1,6 +1,7 @@
 //! Where an access goes: the target's region, and the place in it.
 
-use std::sync::OnceLock;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use isthmus_engine::rma::Target;
 
@@ -9,9 +10,10 @@ use crate::datatype::Datatype;
 use crate::error::{Error, Result};
 use crate::fail;
 
-/// What is known of each member's memory; looked up when it is first accessed.
+/// What is known of each member's memory, from `Box::into_raw`; looked up when it is first accessed, null before. A window of many members
+/// accesses few of them.
 #[derive(Debug)]
-pub(super) struct Places(Box<[OnceLock<Box<Place>>]>);
+pub(super) struct Places(Box<[AtomicPtr<Place>]>);
 
 /// The memory of one member.
 #[derive(Debug)]
@@ -22,7 +24,41 @@ pub(super) struct Place {
 
 impl Places {
     pub fn new(members: usize) -> Self {
-        Self((0..members).map(|_| OnceLock::new()).collect())
+        Self((0..members).map(|_| AtomicPtr::new(null_mut())).collect())
+    }
+
+    #[inline]
+    fn known(&self, member: usize) -> Option<&Place> {
+        // SYNC: window-place
+        let place = self.0[member].load(Ordering::Acquire);
+        // SAFETY: null, or what `put` has made of a box, which lasts as long as this.
+        unsafe { place.as_ref() }
+    }
+
+    fn put(&self, member: usize, place: Place) -> &Place {
+        let new = Box::into_raw(Box::new(place));
+        // SYNC: window-place
+        match self.0[member].compare_exchange(null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
+            // SAFETY: from a box, which lasts as long as this.
+            Ok(_) => unsafe { &*new },
+            Err(known) => {
+                // SAFETY: from the box above, which nobody else knows of.
+                drop(unsafe { Box::from_raw(new) });
+                // SAFETY: another thread's, which lasts as long as this.
+                unsafe { &*known }
+            }
+        }
+    }
+}
+
+impl Drop for Places {
+    fn drop(&mut self) {
+        for place in self.0.iter_mut().map(|place| *place.get_mut()) {
+            if !place.is_null() {
+                // SAFETY: from a box, and nobody else has it any more.
+                drop(unsafe { Box::from_raw(place) });
+            }
+        }
     }
 }
 
@@ -30,7 +66,7 @@ impl Win {
     /// The memory of a member, of a window that is not dynamic.
     #[inline]
     pub(super) fn place(&self, member: usize) -> Result<&Place> {
-        match self.places.0[member].get() {
+        match self.places.known(member) {
             Some(place) => Ok(place),
             None => self.find_place(member),
         }
@@ -47,7 +83,7 @@ impl Win {
             target,
             unit: self.unit(member),
         };
-        Ok(self.places.0[member].get_or_init(|| Box::new(place)))
+        Ok(self.places.put(member, place))
     }
 
     /// The memory of a target that may be accessed now, and the offset in it of `disp`, in a window that is neither dynamic nor checked.

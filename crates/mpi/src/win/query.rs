@@ -20,7 +20,7 @@ pub fn win_get_group(win: &Win) -> Result<Handle<Group>> {
 pub fn win_set_name(win: &Win, win_name: &CStr) -> Result<()> {
     let mut name = win_name.to_string_lossy().into_owned();
     process::cut(&mut name, MAX_OBJECT_NAME - 1);
-    *win.name() = name;
+    *win.name() = name.into();
     Ok(())
 }
 
@@ -29,7 +29,7 @@ pub fn win_get_name(handle: Handle<Win>) -> Result<String> {
     if handle.is_null() {
         return Ok("MPI_WIN_NULL".to_owned());
     }
-    Ok(handle.resolve("win")?.name().clone())
+    Ok(handle.resolve("win")?.name().to_string())
 }
 
 /// `MPI_Win_shared_query`: size, displacement unit and address here of a member's memory; for `MPI_PROC_NULL` of the first that has

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use isthmus_engine::rma::{self, RegionKey, Served};
 use isthmus_engine::{Attended, Peer};
 
-use super::control::{Own, Part, Plan, Seat};
+use super::control::{Own, Part, Plan};
 use super::epoch::{EXCLUSIVE, SHARED};
 use super::general::raise;
 use super::lock::Lock;
@@ -194,9 +194,10 @@ impl Known {
 impl Win {
     /// The message to a member on another node, and who that is.
     fn message(&self, member: usize, what: What, value: u32) -> (Peer, [u8; BYTES]) {
-        let Seat::Away { number, .. } = self.seats[member] else {
-            unreachable!("members of this node are reached by memory")
-        };
+        let (number, ..) = self
+            .seats
+            .away(member)
+            .unwrap_or_else(|| unreachable!("members of this node are reached by memory"));
         let peer = self
             .group
             .peer(member as i32)
