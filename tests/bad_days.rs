@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         test!(killed_in_the_middle_of_a_collective),
         test!(killed_while_memory_is_lent),
         test!(killed_in_the_middle_of_windows),
+        test!(killed_in_the_middle_of_armci),
         test!(stopped_in_the_middle_of_one_sided_operations),
         test!(killed_stopped_and_starved_while_units_combine),
         test!(killed_between_groups_and_revoked_on_a_board),
@@ -727,7 +728,7 @@ fn killed_in_the_middle_of_windows() -> Result<()> {
     let before = traces();
     let program = compile("win_killed")?;
     let seeds = if full() { 20 } else { 2 };
-    for scenario in ["locks", "operations", "posts", "fences"] {
+    for scenario in ["locks", "operations", "posts", "puts", "fences"] {
         for (memory, options) in [("", ""), ("create", ""), ("create", "--set cma=0")] {
             for (seed, ranks) in (1..=seeds).map(|seed| (seed, 2 + seed % 4)) {
                 let run = Run::mpiexec("-n").arg(ranks.to_string()).words(options).arg(&program);
@@ -747,6 +748,38 @@ fn killed_in_the_middle_of_windows() -> Result<()> {
     }
     within(Duration::from_secs(1), "all processes gone", || {
         named("programs/win_killed").is_empty()
+    })?;
+    ensure!(traces() == before, "left behind: {:?}", traces().difference(&before));
+    Ok(())
+}
+
+/// Somebody dies in the middle of each operation of ARMCI, or is waited for in it: the job is over, and one line says who has died.
+fn killed_in_the_middle_of_armci() -> Result<()> {
+    let before = traces();
+    let program = compile_in("armci", "killed", &["-larmci"])?;
+    let operations = [
+        "put", "get", "acc", "puts", "gets", "accs", "putv", "getv", "accv", "nbput", "nbget", "value", "flag", "rmw",
+        "mutex", "notify", "barrier",
+    ];
+    let seeds = if full() { 8 } else { 1 };
+    for operation in operations {
+        for (seed, options) in (1..=seeds).flat_map(|seed| [(seed, ""), (seed, "--set cma=0")]) {
+            let ranks = 2 + (seed + operation.len()) % 3;
+            let run = Run::mpiexec("-n").arg(ranks.to_string()).words(options).arg(&program);
+            let run = run
+                .words(&format!("{operation} {seed}"))
+                .limit(Duration::from_secs(30))
+                .finish()?;
+            let what = format!(
+                "{operation} {seed} {options} on {ranks}: {:?}\n{}{}",
+                run.code, run.out, run.err
+            );
+            ensure!(run.code == Some(137), "{what}");
+            ensure!(deaths(&run) == 1, "{what}");
+        }
+    }
+    within(Duration::from_secs(1), "all processes gone", || {
+        named("armci/killed").is_empty()
     })?;
     ensure!(traces() == before, "left behind: {:?}", traces().difference(&before));
     Ok(())

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         test!(collectives),
         test!(what_is_no_matter_of_size),
         test!(results_are_written_as_json_and_as_a_page),
+        test!(a_paper_is_a_page_with_every_figure),
         test!(what_is_asked_for_is_shown),
         test!(manuals_and_completions_are_installed),
         test!(wrong_cells_are_refused),
@@ -190,6 +191,44 @@ fn results_are_written_as_json_and_as_a_page() -> Result<()> {
     ensure!(page.contains("<h2>exchange</h2>") && page.contains("<svg"));
     for outside in ["<script", "<link", "<img", "@import", "url("] {
         ensure!(!page.contains(outside), "the page has {outside}");
+    }
+    Ok(())
+}
+
+/// Each figure has what the paper saw; on one node also a plot with the paper's lines, and what is seen here. Nodes take root.
+fn a_paper_is_a_page_with_every_figure() -> Result<()> {
+    let file = scratch("paper")?.join("rma.html");
+    let run = Run::program(command("isthmus")).words("bench --paper rma --quick --html");
+    run.arg(&file).succeed()?;
+    let page = std::fs::read_to_string(&file)?;
+    ensure!(!page.contains("Not measured yet"), "placeholders: {page}");
+    let figures: Vec<&str> = page.split("<section>").skip(1).collect();
+    for number in 1..=10 {
+        let title = format!("<h2>Figure {number}: ");
+        let of_number: Vec<_> = figures.iter().filter(|figure| figure.starts_with(&title)).collect();
+        ensure!(!of_number.is_empty(), "no figure {number}");
+        for figure in of_number {
+            ensure!(
+                figure.contains("<strong>The paper:</strong>"),
+                "nothing that the paper saw: {figure}"
+            );
+            let lines: &[&str] = match number {
+                1 | 2 => &["sendrecv", "put", "get", "armci-put", "armci-get"],
+                5 | 6 => &["sendrecv", "put", "get", "armci-put", "armci-get", "ga-put", "ga-get"],
+                9 => &["sendrecv", "ga"],
+                _ => continue,
+            };
+            ensure!(
+                figure.contains("<svg") && figure.contains("<strong>Here:</strong>"),
+                "no plot: {figure}"
+            );
+            for line in lines {
+                ensure!(
+                    figure.contains(&format!("</i> {line}</span>")),
+                    "no line of {line}: {figure}"
+                );
+            }
+        }
     }
     Ok(())
 }

@@ -75,6 +75,32 @@ static int raise_between_posts(int unused) {
     return gone;
 }
 
+/* Puts, of which short ones may be left to the target: who has waited without an error has all of them, of one turn. */
+static int put_between_posts(int unused) {
+    (void)unused;
+    static long many[LONGS], turns;
+    int next = (rank + 1) % size, last = (rank + size - 1) % size;
+    MPI_Group all, to, from;
+    for (int i = 0; i < LONGS; i++) many[i] = turns;
+    OK(MPI_Win_get_group(win, &all));
+    OK(MPI_Group_incl(all, 1, &next, &to));
+    OK(MPI_Group_incl(all, 1, &last, &from));
+    int gone = dead(MPI_Win_post(from, 0, win)) || dead(MPI_Win_start(to, 0, win)) ||
+               dead(MPI_Put(&turns, 1, MPI_LONG, next, AT(total), 1, MPI_LONG, win)) ||
+               dead(MPI_Put(&turns, 4, MPI_CHAR, next, AT(odd) + 4, 4, MPI_CHAR, win)) ||
+               dead(MPI_Put(many, LONGS, MPI_LONG, next, AT(sums), LONGS, MPI_LONG, win)) || dead(MPI_Win_complete(win)) ||
+               dead(MPI_Win_wait(win));
+    OK(MPI_Group_free(&all));
+    OK(MPI_Group_free(&to));
+    OK(MPI_Group_free(&from));
+    if (!gone) {
+        CHECK(memory->total == turns && memcmp(memory->odd + 4, &turns, 4) == 0, "%ld in turn %ld", memory->total, turns);
+        for (int i = 0; i < LONGS; i++) CHECK(memory->sums[i] == turns, "%ld in turn %ld", memory->sums[i], turns);
+    }
+    turns++;
+    return gone;
+}
+
 static int raise_between_fences(int target) {
     long one = 1;
     return dead(MPI_Accumulate(&one, 1, MPI_LONG, target, AT(total), 1, MPI_LONG, MPI_SUM, win)) | dead(MPI_Win_fence(0, win));
@@ -139,6 +165,7 @@ int main(int argc, char **argv) {
     if (strcmp(scenario, "locks") == 0) each_alone(raise_by_lock);
     else if (strcmp(scenario, "operations") == 0) each_alone(raise_by_operation);
     else if (strcmp(scenario, "posts") == 0) together(raise_between_posts);
+    else if (strcmp(scenario, "puts") == 0) together(put_between_posts);
     else together(raise_between_fences);
     CHECK(rank != victim, "it lives");
     if (write(STDOUT_FILENO, "survived\n", 9) < 0) perror("write");

@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use isthmus_os::subnet::Subnet;
@@ -68,7 +69,7 @@ impl Nodes {
             let (name, port) = (format!("isthb{id}-{node}"), format!("ib{id}p{node}"));
             ip(&format!("netns add {name}"))?;
             nodes.names.push(name.clone());
-            ip(&format!("link add {port} type veth peer name eth0 netns {name}"))?;
+            again(|| ip(&format!("link add {port} type veth peer name eth0 netns {name}")))?;
             ip(&format!("link set {port} master {bridge} up"))?;
             ip(&format!("-n {name} addr add {network}.{node}/24 dev eth0"))?;
             ip(&format!("-n {name} link set eth0 up"))?;
@@ -138,6 +139,18 @@ fn script(directory: &Path, name: &str, text: &str) -> Result<PathBuf> {
     fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
     Ok(path)
+}
+
+/// The kernel takes namespaces down after `ip netns del` has come back, and a link of the same name with them.
+fn again(mut what: impl FnMut() -> Result<()>) -> Result<()> {
+    const TRIES: u32 = 40;
+    for _ in 1..TRIES {
+        if what().is_ok() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    what()
 }
 
 fn ip(line: &str) -> Result<()> {
