@@ -13,7 +13,7 @@
 #include "mpi_measure.h"
 
 /* Some libraries have no more than 2048 communicators, and take one for each window. */
-enum { FIRST = 8, WINDOWS = 1000, MOST = 100000 };
+enum { FIRST = 8, WINDOWS = 250, MOST = 100000 };
 
 static int rank, ranks;
 static MPI_Win *windows;

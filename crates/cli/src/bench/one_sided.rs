@@ -134,7 +134,7 @@ fn armci(sizes: &[Size]) -> Experiment {
 
 fn memory() -> Experiment {
     let kinds = ["create", "allocate", "shared", "dynamic"];
-    let title = "bytes that one of a thousand windows takes at each rank beside the memory asked for: all ranks' proportional set size";
+    let title = "bytes that one of 250 windows takes at each rank beside the memory asked for: all ranks' proportional set size";
     // What one kind gave back would serve the next.
     let runs = kinds
         .iter()
