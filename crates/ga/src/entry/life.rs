@@ -1,6 +1,6 @@
 //! Starting, ending, waiting, mutexes, errors.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int};
 
 use super::{entries, text};
 use crate::error::{Error, Result};
@@ -8,7 +8,6 @@ use crate::{error, life};
 
 entries! {
     fn isthmus_ga_GA_Initialize() { life::initialize(None)? }
-    fn isthmus_ga_GA_Initialize_args(_argc: *mut c_int, _argv: *mut c_void) { life::initialize(None)? }
     fn isthmus_ga_GA_Initialize_ltd(limit: usize) {
         life::initialize(None)?;
         life::set_memory_limit(limit as u64);
