@@ -10,6 +10,13 @@ extern "C" {
 #endif
 
 typedef Integer MA_AccessIndex;
+typedef long double MA_LongDouble;
+typedef SingleComplex MA_SingleComplex;
+typedef DoubleComplex MA_DoubleComplex;
+typedef struct {
+    long double real;
+    long double imag;
+} MA_LongDoubleComplex;
 
 /* Types, by the names that C programs use. */
 #define MT_CHAR MT_C_CHAR
@@ -22,11 +29,26 @@ typedef Integer MA_AccessIndex;
 #define MT_SCPL MT_C_SCPL
 #define MT_DCPL MT_C_DCPL
 #define MT_LDCPL MT_C_LDCPL
+#define MT_C_FIRST MT_CHAR
+#define MT_C_LAST MT_LDCPL
+
+/* The arrays that indexes belong to. */
+#define ma_cb_char ((char *)MA_get_mbase(MT_C_CHAR))
+#define ma_cb_int ((int *)MA_get_mbase(MT_C_INT))
+#define ma_cb_long ((long *)MA_get_mbase(MT_C_LONGINT))
+#define ma_cb_longlong ((long long *)MA_get_mbase(MT_C_LONGLONG))
+#define ma_cb_float ((float *)MA_get_mbase(MT_C_FLOAT))
+#define ma_cb_dbl ((double *)MA_get_mbase(MT_C_DBL))
+#define ma_cb_ldbl ((MA_LongDouble *)MA_get_mbase(MT_C_LDBL))
+#define ma_cb_scpl ((MA_SingleComplex *)MA_get_mbase(MT_C_SCPL))
+#define ma_cb_dcpl ((MA_DoubleComplex *)MA_get_mbase(MT_C_DCPL))
+#define ma_cb_ldcpl ((MA_LongDoubleComplex *)MA_get_mbase(MT_C_LDCPL))
 
 Boolean MA_alloc_get(Integer datatype, Integer nelem, const char *name, Integer *memhandle, MA_AccessIndex *index);
 Boolean MA_allocate_heap(Integer datatype, Integer nelem, const char *name, Integer *memhandle);
 Boolean MA_chop_stack(Integer memhandle);
 Boolean MA_free_heap(Integer memhandle);
+Boolean MA_free_heap_piece(Integer memhandle, Integer nelem);
 Boolean MA_get_index(Integer memhandle, MA_AccessIndex *index);
 void *MA_get_mbase(Integer datatype);
 Boolean MA_get_next_memhandle(long *at, Integer *memhandle);
@@ -37,12 +59,18 @@ Boolean MA_init_memhandle_iterator(long *at);
 Boolean MA_initialized(void);
 long MA_inquire_avail(Integer datatype);
 long MA_inquire_heap(Integer datatype);
+long MA_inquire_heap_check_stack(Integer datatype);
+long MA_inquire_heap_no_partition(Integer datatype);
 long MA_inquire_stack(Integer datatype);
+long MA_inquire_stack_check_heap(Integer datatype);
+long MA_inquire_stack_no_partition(Integer datatype);
 Boolean MA_pop_stack(Integer memhandle);
 void MA_print_stats(long routines);
 Boolean MA_push_get(Integer datatype, Integer nelem, const char *name, Integer *memhandle, MA_AccessIndex *index);
 Boolean MA_push_stack(Integer datatype, Integer nelem, const char *name, Integer *memhandle);
 Boolean MA_set_auto_verify(Boolean value);
+/* Called with a line and a code. */
+void MA_set_error_callback(void (*callback)());
 Boolean MA_set_error_print(Boolean value);
 Boolean MA_set_hard_fail(Boolean value);
 Boolean MA_set_numalign(long value);

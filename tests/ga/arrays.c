@@ -333,6 +333,60 @@ static void planes(void)
     GA_Destroy(c);
 }
 
+/* A matrix in four dimensions: where it lies, and its first and last element. */
+struct thin {
+    int row, column, lo[4], hi[4];
+};
+
+static struct thin thin(unsigned *state, int rows, int columns)
+{
+    struct thin t;
+    t.row = *state % 3;
+    t.column = t.row + 1 + *state / 3 % (3 - t.row);
+    for (int d = 0; d < 4; d++) t.lo[d] = t.hi[d] = (*state >> (4 + 2 * d)) % 2;
+    t.hi[t.row] += rows - 1;
+    t.hi[t.column] += columns - 1;
+    *state = *state * 1664525u + 1013904223u;
+    return t;
+}
+
+/* Products of matrices that are a row, a column or an element of four dimensions. */
+static void thin_matrices(void)
+{
+    enum { EXTENT = 4, ALL = EXTENT * EXTENT * EXTENT * EXTENT };
+    int dims[4] = {EXTENT, EXTENT, EXTENT, EXTENT}, lo[4] = {0, 0, 0, 0}, hi[4] = {3, 3, 3, 3}, ld[3] = {4, 4, 4};
+    int strides[4] = {64, 16, 4, 1}, arrays[3];
+    double values[2][ALL], got[ALL], two = 2, zero = 0;
+    unsigned state = 99;
+    for (int n = 0; n < 3; n++) arrays[n] = NGA_Create(C_DBL, 4, dims, "thin", NULL);
+    for (int n = 0; n < 2; n++)
+        for (int at = 0; at < ALL; at++) values[n][at] = at % 17 - 5 * n;
+    if (me == 0)
+        for (int n = 0; n < 2; n++) NGA_Put(arrays[n], lo, hi, values[n], ld);
+    GA_Sync();
+    for (int turn = 0; turn < 100; turn++) {
+        int m = 1 + turn % 2, k = 1 + turn / 2 % 2, n = 1 + turn / 4 % 2;
+        struct thin a = thin(&state, m, k), b = thin(&state, k, n), c = thin(&state, m, n);
+        NGA_Matmul_patch('n', 'n', &two, &zero, arrays[0], a.lo, a.hi, arrays[1], b.lo, b.hi, arrays[2], c.lo, c.hi);
+        NGA_Get(arrays[2], lo, hi, got, ld);
+        int from_a = 0, from_b = 0, from_c = 0;
+        for (int d = 0; d < 4; d++) {
+            from_a += a.lo[d] * strides[d];
+            from_b += b.lo[d] * strides[d];
+            from_c += c.lo[d] * strides[d];
+        }
+        for (int i = 0; i < m; i++)
+            for (int j = 0; j < n; j++) {
+                double sum = 0;
+                for (int l = 0; l < k; l++)
+                    sum += values[0][from_a + i * strides[a.row] + l * strides[a.column]] * values[1][from_b + l * strides[b.row] + j * strides[b.column]];
+                CHECK(got[from_c + i * strides[c.row] + j * strides[c.column]] == 2 * sum);
+            }
+        GA_Sync();
+    }
+    for (int n = 0; n < 3; n++) GA_Destroy(arrays[n]);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -345,6 +399,7 @@ int main(int argc, char **argv)
     whole();
     matrices();
     planes();
+    thin_matrices();
     ghosts();
     many_updates();
     counters();

@@ -119,6 +119,71 @@ static void without_handles(void)
     GA_Set_memory_limit((size_t)-1);
 }
 
+static int callbacks;
+
+static void note(const char *line, int code)
+{
+    (void)code;
+    callbacks += strstr(line, "MA_free_heap") != NULL;
+}
+
+static void leave_callback(const char *line, int code)
+{
+    (void)code;
+    if (!strstr(line, "MA_free_heap: ") || callbacks != 1) abort();
+    longjmp(refused, 1);
+}
+
+/* Pieces of blocks, the arrays that indexes belong to, and refusals that end the job. */
+static void pieces_and_refusals(void)
+{
+    long handle, index;
+    double *pointer;
+    CHECK(MA_init(MT_C_DBL, 60, 90) && MA_inquire_avail(MT_C_DBL) == 150 && MA_inquire_stack_check_heap(MT_C_FLOAT) == 300);
+    CHECK(MA_alloc_get(MT_C_DBL, 100, "block", &handle, &index) && MA_get_pointer(handle, &pointer));
+    ma_cb_dbl[index + 99] = 7;
+    CHECK(pointer[99] == 7 && &ma_cb_dbl[index] == pointer);
+    CHECK(MA_inquire_heap_no_partition(MT_C_DBL) == 50);
+    CHECK(MA_free_heap_piece(handle, 40) && MA_inquire_heap(MT_C_DBL) == 90 && MA_get_index(handle, &index) && &ma_cb_dbl[index] == pointer);
+    CHECK(!MA_free_heap_piece(handle, -1) && MA_free_heap_piece(handle, 60) && !MA_free_heap(handle));
+    CHECK(MA_set_error_print(0) == 1 && !MA_free_heap(handle) && MA_set_error_print(1) == 0);
+    CHECK(MA_set_hard_fail(1) == 0);
+    MA_set_error_callback(note);
+    GA_Set_error_handler(leave_callback);
+    if (!setjmp(refused)) {
+        MA_free_heap(handle);
+        abort();
+    }
+    GA_Set_error_handler(NULL);
+    MA_set_error_callback(NULL);
+    CHECK(MA_set_hard_fail(0) == 1 && !MA_free_heap(handle));
+}
+
+/* What fills margins from packed pieces, and what GA_Getmem gives, counts as arrays do. */
+static void all_kinds_of_memory(void)
+{
+    int dims[1] = {1000 * size}, width[1] = {8};
+    size_t before = GA_Inquire_memory(), with_array;
+    int ghosts = NGA_Create_ghosts(C_DBL, 1, dims, width, "ghosts", NULL);
+    with_array = GA_Inquire_memory();
+    CHECK(ghosts != 0 && with_array >= before + 1000 * sizeof(double));
+    GA_Set_memory_limit(with_array + 64);
+    CHECK(GA_Getmem(C_DBL, 1000, -1) == NULL && GA_Getmem(C_DBL, me == 0 ? 1000 : 1, -1) == NULL);
+    for (int turn = 0; turn < 30; turn++) GA_Update_ghosts(ghosts);
+    CHECK(GA_Inquire_memory() - with_array <= 64);
+    GA_Set_memory_limit((size_t)-1);
+    double *mine = GA_Getmem(C_DBL, 1000, -1);
+    CHECK(mine != NULL && GA_Inquire_memory() >= with_array + 1000 * sizeof(double));
+    GA_Freemem(mine);
+    GA_Destroy(ghosts);
+    CHECK(GA_Inquire_memory() == before);
+    ghosts = NGA_Create_ghosts(C_DBL, 1, dims, width, "ghosts", NULL);
+    GA_Update_ghosts(ghosts);
+    CHECK(size == 1 || GA_Inquire_memory() >= with_array + 4 * 8 * sizeof(double));
+    GA_Destroy(ghosts);
+    CHECK(GA_Inquire_memory() == before);
+}
+
 static void allocator(void)
 {
     long handle, index, later;
@@ -166,6 +231,8 @@ int main(int argc, char **argv)
         beyond_the_machine();
         without_handles();
         allocator();
+        pieces_and_refusals();
+        all_kinds_of_memory();
     }
     GA_Terminate();
     MPI_Finalize();

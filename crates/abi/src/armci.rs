@@ -90,6 +90,31 @@ extern "C" fn isthmus_armci_ARMCI_Init_mpi_comm(comm: Handle) -> c_int {
     1
 }
 
+/// MPI, unless the program has started it. It is the program that ends it.
+///
+/// # Safety
+/// As for `MPI_Init`.
+pub(crate) unsafe fn start_mpi(argc: *mut c_int, argv: *mut c_void) {
+    if !has_mpi() {
+        // SAFETY: the caller's promise.
+        unsafe { isthmus_std_MPI_Init(argc, argv.cast()) };
+    }
+}
+
+/// `ARMCI_Init_args`: starts MPI, too, unless it has been started, as upstream's does.
+///
+/// # Safety
+/// As for `MPI_Init`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn isthmus_armci_ARMCI_Init_args(argc: *mut c_int, argv: *mut c_void) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { start_mpi(argc, argv) };
+    match life::init_by_program(None) {
+        Ok(()) => 0,
+        Err(error) => fatal("ARMCI_Init_args", &error),
+    }
+}
+
 /// Communicators that were made for groups, by the group's message space.
 static COMMUNICATORS: Mutex<Option<HashMap<u32, usize>>> = Mutex::new(None);
 
@@ -146,11 +171,9 @@ fn communicator(group: &Group) -> Result<Handle, Error> {
 /// # Safety
 /// As for `MPI_Init`.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn isthmus_armci_armci_msg_init(argc: *mut c_int, argv: *mut *mut *mut i8) {
-    if !has_mpi() {
-        // SAFETY: the caller's promise.
-        unsafe { isthmus_std_MPI_Init(argc, argv) };
-    }
+unsafe extern "C" fn isthmus_armci_armci_msg_init(argc: *mut c_int, argv: *mut c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { start_mpi(argc, argv) };
 }
 
 /// `armci_msg_finalize`: ends MPI, who ever started it.

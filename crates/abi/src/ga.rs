@@ -1,10 +1,10 @@
-//! What Global Arrays has in common with MPI: starting by a communicator of the standard ABI.
+//! What Global Arrays has in common with MPI: starting it, and starting by a communicator of the standard ABI.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
 use isthmus_ga::{error, life};
 
-use crate::armci::{Handle, peers};
+use crate::armci::{Handle, peers, start_mpi};
 
 /// `GA_Initialize_comm`: the processes of a communicator are all that there are, by their ranks in it. 1: it went well.
 #[unsafe(no_mangle)]
@@ -14,4 +14,17 @@ extern "C" fn isthmus_ga_GA_Initialize_comm(comm: Handle) -> c_int {
         error::fatal(CALL, &error.to_string(), 1);
     }
     1
+}
+
+/// `GA_Initialize_args`: starts MPI, too, unless it has been started, as upstream's does.
+///
+/// # Safety
+/// As for `MPI_Init`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn isthmus_ga_GA_Initialize_args(argc: *mut c_int, argv: *mut c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { start_mpi(argc, argv) };
+    if let Err(error) = life::initialize(None) {
+        error::fatal("GA_Initialize_args", &error.to_string(), 1);
+    }
 }

@@ -474,6 +474,7 @@
     entry PMA_allocate_heap, MA_allocate_heap, MA_allocate_heap
     entry PMA_chop_stack, MA_chop_stack, MA_chop_stack
     entry PMA_free_heap, MA_free_heap, MA_free_heap
+    entry PMA_free_heap_piece, MA_free_heap_piece, MA_free_heap_piece
     entry PMA_get_index, MA_get_index, MA_get_index
     entry PMA_get_mbase, MA_get_mbase, MA_get_mbase
     entry PMA_get_next_memhandle, MA_get_next_memhandle, MA_get_next_memhandle
@@ -483,12 +484,17 @@
     entry PMA_init_memhandle_iterator, MA_init_memhandle_iterator, MA_init_memhandle_iterator
     entry PMA_initialized, MA_initialized, MA_initialized
     entry PMA_inquire_avail, MA_inquire_avail, MA_inquire_avail
-    entry PMA_inquire_heap, MA_inquire_heap, MA_inquire_heap
-    entry PMA_inquire_stack, MA_inquire_stack, MA_inquire_stack
+    entry PMA_inquire_heap, MA_inquire_heap, MA_inquire_avail
+    entry PMA_inquire_heap_check_stack, MA_inquire_heap_check_stack, MA_inquire_avail
+    entry PMA_inquire_heap_no_partition, MA_inquire_heap_no_partition, MA_inquire_avail
+    entry PMA_inquire_stack, MA_inquire_stack, MA_inquire_avail
+    entry PMA_inquire_stack_check_heap, MA_inquire_stack_check_heap, MA_inquire_avail
+    entry PMA_inquire_stack_no_partition, MA_inquire_stack_no_partition, MA_inquire_avail
     entry PMA_pop_stack, MA_pop_stack, MA_pop_stack
     entry PMA_push_get, MA_push_get, MA_push_get
     entry PMA_push_stack, MA_push_stack, MA_push_stack
     entry PMA_set_auto_verify, MA_set_auto_verify, MA_set_auto_verify
+    entry PMA_set_error_callback, MA_set_error_callback, MA_set_error_callback
     entry PMA_set_error_print, MA_set_error_print, MA_set_error_print
     entry PMA_set_hard_fail, MA_set_hard_fail, MA_set_hard_fail
     entry PMA_set_numalign, MA_set_numalign, MA_set_numalign

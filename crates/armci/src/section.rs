@@ -148,6 +148,29 @@ impl Section {
         Self::of(self.row, levels)
     }
 
+    /// The same rows in the same order, in parts of about so many: each with how far from the first row's places it begins.
+    pub fn parts(&self, rows: u64) -> impl Iterator<Item = (Self, [i64; 2])> + use<> {
+        let section = *self;
+        let outermost = section.count.saturating_sub(1);
+        let inner = section.levels_at_source().iter().take(outermost);
+        let inner = inner.fold(1_u64, |rows, level| rows.saturating_mul(level.count));
+        let (from, to) = (section.from[outermost], section.to[outermost]);
+        let step = (rows / inner.max(1)).max(1);
+        (0..from.count.div_ceil(step)).map(move |part| {
+            let begin = part * step;
+            let level = |level: usize| match level == outermost {
+                true => (step.min(from.count - begin), from.stride, to.stride),
+                false => (
+                    section.from[level].count,
+                    section.from[level].stride,
+                    section.to[level].stride,
+                ),
+            };
+            let places = [from.stride, to.stride].map(|stride| stride * begin as i64);
+            (Self::of(section.row, (0..section.count).map(level)), places)
+        })
+    }
+
     /// The source, from `base` on.
     #[inline]
     pub fn source(&self, base: u64) -> Layout<'_> {
@@ -235,6 +258,31 @@ mod tests {
         assert_eq!(ends, rows(&section));
         assert!(gathered.iter().zip(&scattered).all(|(a, b)| a.1 == b.0));
         assert_eq!(gathered.last(), Some(&(90, 40)));
+    }
+
+    #[test]
+    fn parts_are_all_rows_in_their_order() {
+        let rows = |section: &Section, [from, to]: [i64; 2]| {
+            let mut rows = Vec::new();
+            section.for_each_row(0, 0, |a, b| {
+                rows.push((a.wrapping_add_signed(from), b.wrapping_add_signed(to)));
+            });
+            rows
+        };
+        let sections = [
+            Section::row(8),
+            Section::of(8, [(7, 10, 100)]),
+            Section::of(8, [(2, 10, 100), (5, 40, 1000), (3, 400, 10000)]),
+        ];
+        for section in sections {
+            for most in 1..20 {
+                let parts: Vec<_> = section.parts(most).collect();
+                let all: Vec<_> = parts.iter().flat_map(|(part, places)| rows(part, *places)).collect();
+                assert_eq!(all, rows(&section, [0, 0]), "{most}");
+            }
+        }
+        assert_eq!(sections[1].parts(3).count(), 3);
+        assert_eq!(sections[2].parts(20).count(), 2);
     }
 
     #[test]

@@ -16,13 +16,23 @@ struct Block {
     name: String,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     blocks: Vec<Option<Block>>,
     /// Handles of what was pushed, in order.
     stack: Vec<i64>,
     is_initialized: bool,
     limit: i64,
+    refusals: Refusals,
+}
+
+/// What is done about a request that is refused, beside its answer.
+#[derive(Debug, Clone, Copy)]
+pub struct Refusals {
+    /// It is said in a line.
+    pub are_said: bool,
+    /// It ends the job.
+    pub are_fatal: bool,
 }
 
 static STATE: Mutex<State> = Mutex::new(State {
@@ -30,6 +40,10 @@ static STATE: Mutex<State> = Mutex::new(State {
     stack: Vec::new(),
     is_initialized: false,
     limit: -1,
+    refusals: Refusals {
+        are_said: true,
+        are_fatal: false,
+    },
 });
 
 fn state() -> MutexGuard<'static, State> {
@@ -70,6 +84,13 @@ pub fn initialize(kind: i64, stack: i64, heap: i64) -> Result<()> {
 /// After `MA_init`?
 pub fn is_initialized() -> bool {
     state().is_initialized
+}
+
+/// What is done about refusals, and a change of it.
+pub fn refusals(change: impl FnOnce(&mut Refusals)) -> Refusals {
+    let before = state().refusals;
+    change(&mut state().refusals);
+    before
 }
 
 /// A block of elements; its handle.
@@ -141,6 +162,26 @@ pub fn free(handle: i64) -> Result<()> {
     Ok(())
 }
 
+/// `MA_free_heap_piece`: the last elements of a block of the heap are not wanted any more. Their memory goes with the block, whose address stays.
+///
+/// # Errors
+/// There is no such block, it was pushed, or the number is negative.
+pub fn free_piece(handle: i64, count: i64) -> Result<()> {
+    let (has, is_stack) = with(handle, |block| (block.count, block.is_stack))?;
+    if count < 0 || is_stack {
+        return Err(Error::argument(format!(
+            "memhandle={handle}, nelem={count}: some of the elements of a block of the heap"
+        )));
+    }
+    if count >= has {
+        return free(handle);
+    }
+    if let Some(Some(block)) = state().blocks.get_mut(handle as usize) {
+        block.count -= count;
+    }
+    Ok(())
+}
+
 fn release(handle: i64) {
     let block = state().blocks[handle as usize].take();
     if let Some(block) = block {
@@ -179,7 +220,7 @@ pub fn left(kind: i64) -> i64 {
         .blocks
         .iter()
         .flatten()
-        .map(|block| block.layout.size() as i64)
+        .map(|block| block.count * bytes(block.kind).unwrap_or(1))
         .sum();
     let left = if state.limit < 0 {
         available
@@ -225,9 +266,12 @@ mod tests {
             index(heap).expect("there") * 8,
             address(heap).expect("there").addr() as i64
         );
+        free_piece(heap, 4).expect("it has more");
+        assert_eq!(next(-1), Some(heap));
+        assert!(free_piece(heap, -1).is_err() && free_piece(second, 1).is_err());
         pop(first, true).expect("both");
         assert!(address(second).is_err());
-        free(heap).expect("there");
+        free_piece(heap, 6).expect("all of it");
         assert!(free(heap).is_err() && allocate(17, 1, "bad", false).is_err());
     }
 }

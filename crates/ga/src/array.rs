@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use isthmus_armci::group::{self, Group};
-use isthmus_armci::memory;
 
 use crate::distribution::{self, Block, Distribution};
 use crate::error::{Error, Result};
@@ -73,15 +72,7 @@ impl Array {
     /// As for [`Array::create`].
     pub fn create_if(plan: Plan, is_possible: bool) -> Result<Self> {
         let laid_out = LaidOut::new(plan)?;
-        let bytes = laid_out.bytes;
-        let is_taken = is_possible && life::take_memory(bytes).is_ok();
-        // Everybody hears of a limit that one has reached.
-        let shown = memory::allocate(&laid_out.group, if is_taken { bytes } else { u64::MAX / 2 });
-        let shown = shown.inspect_err(|_| {
-            if is_taken {
-                life::give_back_memory(bytes);
-            }
-        })?;
+        let shown = life::allocate(&laid_out.group, laid_out.bytes, is_possible)?;
         let parts = laid_out.members.iter();
         let parts = parts.map(|member| shown[*member].address.expose_provenance()).collect();
         Ok(Self::of(laid_out, parts, Memory::Own))
@@ -140,10 +131,7 @@ impl Array {
             margins.give_back(&group)?;
         }
         match &self.memory {
-            Memory::Own => {
-                memory::free(&group, self.own_part())?;
-                life::give_back_memory(self.own_bytes);
-            }
+            Memory::Own => life::free(&group, self.own_part(), self.own_bytes)?,
             Memory::Taken(own) => getmem::give_back_array(std::ptr::with_exposed_provenance_mut(*own))?,
             Memory::Of(overlaid) => {
                 overlaid.fetch_sub(1, Ordering::Relaxed);
@@ -164,14 +152,6 @@ impl Array {
         self.is_shown.load(Ordering::Relaxed)
             || !matches!(self.memory, Memory::Own)
             || self.overlaid.load(Ordering::Relaxed) > 0
-    }
-
-    /// Bytes that its part takes beside those of other arrays.
-    pub fn counted_bytes(&self) -> u64 {
-        match self.memory {
-            Memory::Own => self.own_bytes,
-            Memory::Taken(_) | Memory::Of(_) => 0,
-        }
     }
 
     /// Dimensions.

@@ -1,10 +1,11 @@
 //! `NGA_Read_inc`: elements that processes count with.
 //!
-//! A thread remembers where the element lies that it has counted last: programs deal out work by one counter, and what a call takes
-//! beside the instruction is time in which others have the line.
+//! Where the element lies that was counted last is remembered: programs deal out work by one counter, and what a call takes beside the
+//! instruction is time in which others have the line. The process remembers one element, which is found without asking which thread this
+//! is; each thread another one.
 
-use std::cell::Cell;
-use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::{Mutex, TryLockError};
 
 use crate::error::{Error, Result};
 use crate::kind::Kind;
@@ -14,29 +15,32 @@ use crate::{handles, life, onesided};
 /// An element, and where it lies as mapped here.
 #[derive(Debug)]
 struct Remembered {
-    /// No handle has been this one: nothing is remembered.
-    handle: Cell<i32>,
-    /// Of all handles, when it was looked for.
-    changes: Cell<u64>,
-    rank: Cell<usize>,
-    index: [Cell<i64>; MOST_DIMENSIONS],
-    at: Cell<usize>,
-    is_int: Cell<bool>,
-    is_own: Cell<bool>,
+    /// Of all handles, when it was looked for; [`NOTHING`]: it is being changed, or there is none.
+    changes: AtomicU64,
+    handle: AtomicI32,
+    rank: AtomicUsize,
+    index: [AtomicI64; MOST_DIMENSIONS],
+    at: AtomicUsize,
+    is_int: AtomicBool,
+    is_own: AtomicBool,
 }
 
+const NOTHING: u64 = u64::MAX;
+
+/// What is remembered of one element, taken out.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    at: usize,
+    is_int: bool,
+    is_own: bool,
+}
+
+/// The process's. Changed, under [`CHANGING`], only when a handle has changed since.
+static FIRST: Remembered = Remembered::new();
+static CHANGING: Mutex<()> = Mutex::new(());
+
 thread_local! {
-    static LAST: Remembered = const {
-        Remembered {
-            handle: Cell::new(0),
-            changes: Cell::new(u64::MAX),
-            rank: Cell::new(0),
-            index: [const { Cell::new(0) }; MOST_DIMENSIONS],
-            at: Cell::new(0),
-            is_int: Cell::new(false),
-            is_own: Cell::new(false),
-        }
-    };
+    static LAST: Remembered = const { Remembered::new() };
 }
 
 /// Add to an integer, whose index is told dimension by dimension, and answer what it was. Atomic.
@@ -45,72 +49,150 @@ thread_local! {
 /// There is no such array, the element is not in it, or it has no integers.
 #[inline(always)]
 pub fn read_inc(handle: i32, index: impl Fn(usize) -> i64, by: i64) -> Result<i64> {
-    let counted = LAST.with(
-        #[inline(always)]
-        |last| last.knows(handle, &index).then(|| last.add(by)),
-    );
-    match counted {
-        Some(before) => Ok(before),
+    match FIRST.place(handles::changes(), handle, &index) {
+        Some(place) => Ok(place.add(by)),
         None => other(handle, index, by),
     }
 }
 
-/// As [`read_inc`], of an element that is not remembered.
-#[cold]
+/// As [`read_inc`], of an element that the process has not remembered.
+#[inline(never)]
 fn other(handle: i32, index: impl Fn(usize) -> i64, by: i64) -> Result<i64> {
     LAST.with(|last| {
-        last.find(handle, index)?;
-        Ok(last.add(by))
+        let place = match last.place(handles::changes(), handle, &index) {
+            Some(place) => place,
+            None => find(handle, &index, last)?,
+        };
+        Ok(place.add(by))
     })
 }
 
+/// Look for an element, and remember it.
+fn find(handle: i32, index: &impl Fn(usize) -> i64, last: &Remembered) -> Result<Place> {
+    let changes = handles::changes();
+    let mut wanted = [0; MOST_DIMENSIONS];
+    let (rank, place) = handles::with(handle, |array| {
+        let rank = array.rank();
+        wanted
+            .iter_mut()
+            .enumerate()
+            .take(rank)
+            .for_each(|(d, at)| *at = index(d));
+        let (owner, at) = onesided::locate(array, &wanted[..rank])?;
+        let is_int = match array.kind {
+            Kind::Int => true,
+            Kind::Long | Kind::LongLong => false,
+            _ => return Err(Error::argument(format!("array '{}' has no integers", array.name))),
+        };
+        let is_own = array.me() == Some(owner);
+        let at = at.expose_provenance();
+        Ok((rank, Place { at, is_int, is_own }))
+    })?;
+    last.set(changes, handle, &wanted[..rank], place);
+    // Another thread may be about to.
+    let changing = match CHANGING.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    };
+    if changing.is_some() && FIRST.changes.load(Ordering::Relaxed) != handles::changes() {
+        FIRST.set(changes, handle, &wanted[..rank], place);
+    }
+    Ok(place)
+}
+
 impl Remembered {
-    #[inline(always)]
-    fn knows(&self, handle: i32, index: &impl Fn(usize) -> i64) -> bool {
-        self.handle.get() == handle
-            && self.changes.get() == handles::changes()
-            && self.index[0].get() == index(0)
-            && (1..self.rank.get()).all(|d| self.index[d].get() == index(d))
+    const fn new() -> Self {
+        Self {
+            changes: AtomicU64::new(NOTHING),
+            handle: AtomicI32::new(0),
+            rank: AtomicUsize::new(0),
+            index: [const { AtomicI64::new(0) }; MOST_DIMENSIONS],
+            at: AtomicUsize::new(0),
+            is_int: AtomicBool::new(false),
+            is_own: AtomicBool::new(false),
+        }
     }
 
-    fn find(&self, handle: i32, index: impl Fn(usize) -> i64) -> Result<()> {
-        let changes = handles::changes();
-        self.changes.set(u64::MAX);
-        handles::with(handle, |array| {
-            let rank = array.rank();
-            for (d, remembered) in self.index.iter().enumerate().take(rank) {
-                remembered.set(index(d));
-            }
-            let wanted = self.index.each_ref().map(Cell::get);
-            let (owner, at) = onesided::locate(array, &wanted[..rank])?;
-            self.is_int.set(match array.kind {
-                Kind::Int => true,
-                Kind::Long | Kind::LongLong => false,
-                _ => return Err(Error::argument(format!("array '{}' has no integers", array.name))),
-            });
-            self.at.set(at.expose_provenance());
-            self.is_own.set(array.me() == Some(owner));
-            self.rank.set(rank);
-            Ok(())
-        })?;
-        self.handle.set(handle);
-        self.changes.set(changes);
-        Ok(())
+    /// Where the element lies, if it is this one, and handles have changed this often.
+    #[inline(always)]
+    fn place(&self, now: u64, handle: i32, index: &impl Fn(usize) -> i64) -> Option<Place> {
+        // SYNC: what stands beneath is of one element, if the number is the same before and after: `set` changes it first, and last.
+        let changes = self.changes.load(Ordering::Acquire);
+        let is_it = changes == now
+            && self.handle.load(Ordering::Relaxed) == handle
+            && self.index[0].load(Ordering::Relaxed) == index(0)
+            && (1..self.rank.load(Ordering::Relaxed).min(MOST_DIMENSIONS))
+                .all(|d| self.index[d].load(Ordering::Relaxed) == index(d));
+        if !is_it {
+            return None;
+        }
+        let place = Place {
+            at: self.at.load(Ordering::Relaxed),
+            is_int: self.is_int.load(Ordering::Relaxed),
+            is_own: self.is_own.load(Ordering::Relaxed),
+        };
+        fence(Ordering::Acquire);
+        (self.changes.load(Ordering::Relaxed) == changes).then_some(place)
     }
 
+    /// Remember another one. One thread at a time.
+    fn set(&self, changes: u64, handle: i32, index: &[i64], place: Place) {
+        self.changes.store(NOTHING, Ordering::Relaxed);
+        // SYNC: see `place`.
+        fence(Ordering::Release);
+        self.handle.store(handle, Ordering::Relaxed);
+        self.rank.store(index.len(), Ordering::Relaxed);
+        for (remembered, at) in self.index.iter().zip(index) {
+            remembered.store(*at, Ordering::Relaxed);
+        }
+        self.at.store(place.at, Ordering::Relaxed);
+        self.is_int.store(place.is_int, Ordering::Relaxed);
+        self.is_own.store(place.is_own, Ordering::Relaxed);
+        self.changes.store(changes, Ordering::Release);
+    }
+}
+
+impl Place {
     #[inline(always)]
-    fn add(&self, by: i64) -> i64 {
-        let at = std::ptr::with_exposed_provenance_mut::<i64>(self.at.get());
+    fn add(self, by: i64) -> i64 {
+        let at = std::ptr::with_exposed_provenance_mut::<i64>(self.at);
         // SAFETY: an aligned element of this type in memory that is mapped: no handle has changed since it was found.
         let before = unsafe {
-            match self.is_int.get() {
+            match self.is_int {
                 true => i64::from(AtomicI32::from_ptr(at.cast()).fetch_add(by as i32, Ordering::SeqCst)),
                 false => AtomicI64::from_ptr(at).fetch_add(by, Ordering::SeqCst),
             }
         };
-        if !self.is_own.get() {
+        // What is told already is told of this, too: the addition comes before the look, and a wait that forgets it comes after it.
+        if !self.is_own && !life::has_written_elsewhere() {
             life::wrote_elsewhere();
         }
         before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_element_is_known_by_handle_index_and_changes() {
+        let remembered = Remembered::new();
+        let place = Place {
+            at: 64,
+            is_int: true,
+            is_own: false,
+        };
+        let known = |handle: i32, index: [i64; 2]| remembered.place(7, handle, &|d| index[d]).map(|place| place.at);
+        assert_eq!(known(0, [0, 0]), None, "nothing yet");
+        remembered.set(7, 5, &[3, 4], place);
+        assert_eq!(known(5, [3, 4]), Some(64));
+        assert_eq!(
+            (known(5, [3, 5]), known(5, [2, 4]), known(6, [3, 4])),
+            (None, None, None)
+        );
+        remembered.set(8, 5, &[3, 4], place);
+        assert_eq!(known(5, [3, 4]), None, "of a table that is another");
     }
 }

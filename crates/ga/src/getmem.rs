@@ -4,11 +4,12 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use isthmus_armci::life::job;
-use isthmus_armci::{group, memory, reduction};
+use isthmus_armci::{group, reduction};
 
 use crate::array::{Array, Memory};
 use crate::error::{Error, Result};
 use crate::kind::Kind;
+use crate::life;
 use crate::local::as_bytes;
 use crate::plan::{LaidOut, Plan};
 
@@ -18,8 +19,9 @@ struct Taken {
     group: i32,
     /// By member of the group: address here, and bytes.
     blocks: Vec<(usize, u64)>,
-    /// The caller's.
+    /// The caller's, and its bytes.
     own: usize,
+    bytes: u64,
     /// It is an array's, which gives it back.
     is_in_use: bool,
 }
@@ -36,10 +38,10 @@ fn taken() -> MutexGuard<'static, Vec<Taken>> {
 /// At every process, if one could not have its memory; a number that is negative.
 pub fn take(kind: Kind, count: i32, number: i32) -> Result<*mut u8> {
     let group = group::find(number)?;
-    let bytes = u64::try_from(count).map(|count| count * kind.bytes() as u64);
     // Everybody has an address of its own; and everybody hears of what is wrong with one.
-    let blocks = memory::allocate(&group, bytes.map_or(u64::MAX / 2, |bytes| bytes.max(1)));
-    if bytes.is_err() {
+    let bytes = u64::try_from(count).map_or(1, |count| (count * kind.bytes() as u64).max(1));
+    let blocks = life::allocate(&group, bytes, count >= 0);
+    if count < 0 {
         return Err(Error::argument(format!("nelem={count} is negative")));
     }
     let blocks = blocks?;
@@ -51,6 +53,7 @@ pub fn take(kind: Kind, count: i32, number: i32) -> Result<*mut u8> {
             .map(|block| (block.address.expose_provenance(), block.length))
             .collect(),
         own: own.expose_provenance(),
+        bytes,
         is_in_use: false,
     });
     Ok(own)
@@ -73,7 +76,7 @@ pub(crate) fn give_back_array(at: *mut u8) -> Result<()> {
 }
 
 fn free(at: *mut u8, is_in_use: bool) -> Result<()> {
-    let number = {
+    let Taken { group, bytes, .. } = {
         let mut taken = taken();
         let place = taken
             .iter()
@@ -83,9 +86,9 @@ fn free(at: *mut u8, is_in_use: bool) -> Result<()> {
                 "ptr={at:p} did not come from GA_Getmem, or was freed, or is the memory of an array, which gives it back when it is destroyed"
             ))
         })?;
-        taken.swap_remove(place).group
+        taken.swap_remove(place)
     };
-    Ok(memory::free(&*group::find(number)?, at)?)
+    life::free(&*group::find(group)?, at, bytes)
 }
 
 /// Nobody has any more, at the end.

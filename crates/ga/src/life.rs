@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use isthmus_armci::group::{self, Group};
 use isthmus_armci::life as armci;
+use isthmus_armci::memory::{self, Shown};
 use isthmus_armci::mutex;
 use isthmus_engine::Peer;
 
@@ -35,12 +36,13 @@ pub fn terminate() -> Result<()> {
         return Ok(());
     }
     set_default_group(WORLD)?;
-    give_back_memory(handles::forget_all());
+    handles::forget_all();
     getmem::forget_all();
     systems::forget_all();
     MUTEXES.store(-1, Ordering::Relaxed);
     // Gives back all memory that is left.
     armci::finalize()?;
+    USED.store(0, Ordering::Relaxed);
     Ok(())
 }
 
@@ -160,7 +162,7 @@ pub fn collectively<R>(group: &Group, work: impl FnOnce() -> Result<R>) -> Resul
     Ok(answer)
 }
 
-/// Bytes that arrays of this process may have; `u64::MAX`: as many as there are.
+/// Bytes that this process may have for arrays, what fills their margins, and `GA_Getmem`; `u64::MAX`: as many as there are.
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 static USED: AtomicU64 = AtomicU64::new(0);
 
@@ -174,7 +176,7 @@ pub fn is_memory_limited() -> bool {
     LIMIT.load(Ordering::Relaxed) != u64::MAX
 }
 
-/// Bytes that arrays of this process have.
+/// Bytes that it has for them.
 pub fn memory_used() -> u64 {
     USED.load(Ordering::Relaxed)
 }
@@ -185,22 +187,39 @@ pub fn memory_left() -> u64 {
     left.min(isthmus_os::memory::available())
 }
 
-/// Count bytes of an array.
-///
-/// # Errors
-/// They are beyond the limit.
-pub fn take_memory(bytes: u64) -> Result<()> {
+/// Count bytes, unless they are beyond the limit.
+fn count_memory(bytes: u64) -> bool {
     let before = USED.fetch_add(bytes, Ordering::Relaxed);
-    if before.saturating_add(bytes) > LIMIT.load(Ordering::Relaxed) {
+    let is_within = before.saturating_add(bytes) <= LIMIT.load(Ordering::Relaxed);
+    if !is_within {
         USED.fetch_sub(bytes, Ordering::Relaxed);
-        return Err(Error::argument(format!("{bytes} bytes are beyond the memory limit")));
     }
-    Ok(())
+    is_within
 }
 
-/// They are free again.
-pub fn give_back_memory(bytes: u64) {
+/// Memory that counts in the limit: `bytes` at the calling process, as many as each likes; the blocks of all members of the group. A
+/// process at which there can be none makes it fail at all. Collective. Blocks.
+///
+/// # Errors
+/// At every member, if one has reached its limit, could not have its memory, or said that there can be none.
+pub fn allocate(group: &Group, bytes: u64, is_possible: bool) -> Result<Vec<Shown>> {
+    let is_counted = is_possible && count_memory(bytes);
+    let shown = memory::allocate(group, if is_counted { bytes } else { u64::MAX / 2 });
+    Ok(shown.inspect_err(|_| {
+        if is_counted {
+            USED.fetch_sub(bytes, Ordering::Relaxed);
+        }
+    })?)
+}
+
+/// Give back what [`allocate`] gave, which was so many bytes. Collective. Blocks.
+///
+/// # Errors
+/// A process has failed.
+pub fn free(group: &Group, at: *mut u8, bytes: u64) -> Result<()> {
+    memory::free(group, at)?;
     USED.fetch_sub(bytes, Ordering::Relaxed);
+    Ok(())
 }
 
 /// `GA_Create_mutexes`: so many, dealt out among the processes. Collective.

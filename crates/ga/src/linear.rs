@@ -34,31 +34,64 @@ struct DoMultiply<'a> {
     beta: *const u8,
 }
 
-/// The two dimensions of a patch that are more than one long, or the last ones.
-fn sides(patch: &Patch) -> Result<[usize; 2]> {
+/// What of a patch can be rows and columns of a matrix: the dimensions that are more than one long. Where it is one, the other may stand
+/// before it or behind it.
+fn readings(patch: &Patch) -> Result<Vec<[usize; 2]>> {
     let extents = patch.extents();
     let rank = extents.len();
     if rank < 2 {
         return Err(Error::argument("a vector is no matrix"));
     }
-    let mut long: Vec<usize> = (0..rank).filter(|d| extents[*d] > 1).collect();
-    for d in (0..rank).rev() {
-        if long.len() < 2 && !long.contains(&d) {
-            long.push(d);
-        }
-    }
-    long.sort_unstable();
+    let long: Vec<usize> = (0..rank).filter(|d| extents[*d] > 1).collect();
     match long.as_slice() {
-        [rows, columns] => Ok([*rows, *columns]),
+        [] => Ok(vec![[rank - 2, rank - 1]]),
+        [one] => {
+            let behind = (one + 1 < rank).then(|| [*one, rank - 1]);
+            let before = (*one > 0).then(|| [one - 1, *one]);
+            Ok(behind.into_iter().chain(before).collect())
+        }
+        [rows, columns] => Ok(vec![[*rows, *columns]]),
         _ => Err(Error::argument("a patch with more than two dimensions is no matrix")),
     }
 }
 
-/// Elements `rows` x `columns` of a factor, counted within it after it was transposed; as fetched, and how to read it.
-fn fetch_factor<T: Element>(factor: Factor<'_>, rows: [i64; 2], columns: [i64; 2]) -> Result<(Vec<T>, usize, bool)> {
+/// How the three matrices are read, so that they make a product; and its inner extent. No two ways to read them that both
+/// fit have different products.
+fn fitting(a: Factor<'_>, b: Factor<'_>, c: Part<'_>) -> Result<([[usize; 2]; 3], i64)> {
+    let extents = |((_, patch), orientation): Factor<'_>, [row, column]: [usize; 2]| {
+        let extents = patch.extents();
+        match orientation {
+            Orientation::Plain => [extents[row], extents[column]],
+            Orientation::Transposed | Orientation::Adjoint => [extents[column], extents[row]],
+        }
+    };
+    let mut first = None;
+    for left in readings(a.0.1)? {
+        for right in readings(b.0.1)? {
+            for made in readings(c.1)? {
+                let ([m, k], [k2, n]) = (extents(a, left), extents(b, right));
+                let [m2, n2] = extents((c, Orientation::Plain), made);
+                if k == k2 && m == m2 && n == n2 {
+                    return Ok(([left, right, made], k));
+                }
+                first.get_or_insert_with(|| {
+                    format!("matrices of {m} x {k} and {k2} x {n} do not make one of {m2} x {n2}")
+                });
+            }
+        }
+    }
+    Err(Error::argument(first.unwrap_or_default()))
+}
+
+/// Elements `rows` x `columns` of a factor with these dimensions, counted within it after it was transposed; as fetched, and how to read it.
+fn fetch_factor<T: Element>(
+    factor: Factor<'_>,
+    [row, column]: [usize; 2],
+    rows: [i64; 2],
+    columns: [i64; 2],
+) -> Result<(Vec<T>, usize, bool)> {
     let ((array, patch), orientation) = factor;
     let is_transposed = orientation != Orientation::Plain;
-    let [row, column] = sides(patch)?;
     let (first, second) = if is_transposed {
         (columns, rows)
     } else {
@@ -82,33 +115,15 @@ impl Generic for DoMultiply<'_> {
         // SAFETY: `multiply`'s caller vouches for the scalars.
         let (alpha, beta) = unsafe { (scalar::<T>(self.alpha, "alpha")?, scalar::<T>(self.beta, "beta")?) };
         let (array, patch) = self.c;
-        let extents = |factor: Factor<'_>| -> Result<[i64; 2]> {
-            let ((array, patch), orientation) = factor;
+        for (array, patch) in [self.a.0, self.b.0, self.c] {
             array.check(patch)?;
-            let [row, column] = sides(patch)?;
-            let extents = patch.extents();
-            let (rows, columns) = (extents[row], extents[column]);
-            Ok(match orientation {
-                Orientation::Plain => [rows, columns],
-                Orientation::Transposed | Orientation::Adjoint => [columns, rows],
-            })
-        };
-        let ([m, k], [k2, n], [m2, n2]) = (
-            extents(self.a)?,
-            extents(self.b)?,
-            extents((self.c, Orientation::Plain))?,
-        );
-        if k != k2 || m != m2 || n != n2 {
-            return Err(Error::argument(format!(
-                "matrices of {m} x {k} and {k2} x {n} do not make one of {m2} x {n2}"
-            )));
         }
+        let ([left, right, [row, column]], k) = fitting(self.a, self.b, self.c)?;
         for other in [self.a.0.0, self.b.0.0] {
             if other.kind != array.kind {
                 return Err(Error::argument("the matrices have elements of different types"));
             }
         }
-        let [row, column] = sides(patch)?;
         for block in array.own_blocks(patch) {
             map(array, &block.patch, |element: T| match beta == T::ZERO {
                 true => T::ZERO,
@@ -129,8 +144,8 @@ impl Generic for DoMultiply<'_> {
             for begin in (0..k).step_by(STEP as usize) {
                 let inner = [begin, (begin + STEP).min(k) - 1];
                 let depth = (inner[1] - inner[0] + 1) as usize;
-                let (a, a_leading, a_transposed) = fetch_factor::<T>(self.a, rows, inner)?;
-                let (b, b_leading, b_transposed) = fetch_factor::<T>(self.b, inner, columns)?;
+                let (a, a_leading, a_transposed) = fetch_factor::<T>(self.a, left, rows, inner)?;
+                let (b, b_leading, b_transposed) = fetch_factor::<T>(self.b, right, inner, columns)?;
                 let factor = |values: &Vec<T>, leading, is_transposed| Matrix {
                     at: values.as_ptr(),
                     leading,

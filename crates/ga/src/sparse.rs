@@ -15,7 +15,6 @@ pub mod sketch;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use isthmus_armci::group::{self, Group};
-use isthmus_armci::memory;
 
 use crate::array::Array;
 use crate::error::{Error, Result};
@@ -203,14 +202,7 @@ impl Sparse {
     pub fn destroy(&self) -> Result<()> {
         let Some(stored) = self.stored.get() else { return Ok(()) };
         // Waits for all before it frees.
-        memory::free(&*self.group()?, self.part(stored, self.me))?;
-        life::give_back_memory(stored.bytes);
-        Ok(())
-    }
-
-    /// Bytes of memory that the calling process has for it.
-    pub fn own_bytes(&self) -> u64 {
-        self.stored.get().map_or(0, |stored| stored.bytes)
+        life::free(&*self.group()?, self.part(stored, self.me), stored.bytes)
     }
 
     fn part(&self, stored: &Stored, process: usize) -> *mut u8 {

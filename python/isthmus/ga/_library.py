@@ -68,6 +68,11 @@ FUNCTIONS = {
     "GA_Matmul_patch64": (None, [c_char, c_char, c_void_p, c_void_p] + ([c_int] + [c_int64] * 4) * 3),
     "NGA_Select_elem64": (None, [c_int, c_char_p, c_void_p, index]),
     "GA_Update_ghosts": (None, [c_int]),
+    "GA_Lu_solve": (None, [c_char, c_int, c_int]),
+    "GA_Llt_solve": (c_int, [c_int, c_int]),
+    "GA_Spd_invert": (c_int, [c_int]),
+    "GA_Diag": (None, [c_int, c_int, c_int, c_void_p]),
+    "GA_Diag_std": (None, [c_int, c_int, c_void_p]),
     "GA_Print": (None, [c_int]),
 }
 

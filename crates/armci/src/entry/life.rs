@@ -1,6 +1,6 @@
 //! Starting, ending, errors.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 
 use isthmus_engine::abort;
 
@@ -11,11 +11,6 @@ use crate::life;
 #[unsafe(no_mangle)]
 extern "C" fn isthmus_armci_ARMCI_Init() -> i32 {
     done("ARMCI_Init", life::init_by_program(None))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn isthmus_armci_ARMCI_Init_args(_argc: *mut i32, _argv: *mut c_void) -> i32 {
-    done("ARMCI_Init_args", life::init_by_program(None))
 }
 
 #[unsafe(no_mangle)]

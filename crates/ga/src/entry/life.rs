@@ -1,14 +1,13 @@
 //! Starting, ending, waiting, mutexes, errors.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int};
 
 use super::{entries, text};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::{error, life};
 
 entries! {
     fn isthmus_ga_GA_Initialize() { life::initialize(None)? }
-    fn isthmus_ga_GA_Initialize_args(_argc: *mut c_int, _argv: *mut c_void) { life::initialize(None)? }
     fn isthmus_ga_GA_Initialize_ltd(limit: usize) {
         life::initialize(None)?;
         life::set_memory_limit(limit as u64);
@@ -42,9 +41,25 @@ entries! {
     // One machine is one node.
     fn isthmus_ga_GA_Cluster_nnodes() -> c_int { 1 }
     fn isthmus_ga_GA_Cluster_nodeid() -> c_int { 0 }
-    fn isthmus_ga_GA_Cluster_nprocs(_node: c_int) -> c_int { isthmus_armci::life::job()?.processes() as c_int }
-    fn isthmus_ga_GA_Cluster_procid(_node: c_int, process: c_int) -> c_int { process }
-    fn isthmus_ga_GA_Cluster_proc_nodeid(_process: c_int) -> c_int { 0 }
+    fn isthmus_ga_GA_Cluster_nprocs(node: c_int) -> c_int {
+        the_node(node)?;
+        isthmus_armci::life::job()?.processes() as c_int
+    }
+    fn isthmus_ga_GA_Cluster_procid(node: c_int, process: c_int) -> c_int {
+        the_node(node)?;
+        isthmus_armci::life::job()?.process(process)? as c_int
+    }
+    fn isthmus_ga_GA_Cluster_proc_nodeid(process: c_int) -> c_int {
+        isthmus_armci::life::job()?.process(process)?;
+        0
+    }
+}
+
+fn the_node(node: c_int) -> Result<()> {
+    match node {
+        0 => Ok(()),
+        other => Err(Error::argument(format!("node={other} is outside 0..1"))),
+    }
 }
 
 static DEBUG: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::new(0);

@@ -11,12 +11,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use isthmus_armci::group::Group;
 use isthmus_armci::life::job;
-use isthmus_armci::memory;
 
 use super::plan::{Copy, dimensions, of, piece, pieces, within};
 use crate::array::Array;
 use crate::error::{Error, Result};
-use crate::life::{has_written_elsewhere, sync_group};
+use crate::life::{self, has_written_elsewhere, sync_group};
 use crate::patch::Patch;
 
 /// Pieces of all processes that each is willing to look through, once for each array.
@@ -40,8 +39,9 @@ pub(super) struct Packed {
     turns: [Turn; 2],
     /// From our own block into our margin.
     within: Vec<Copy>,
-    /// The first byte of our memory.
+    /// The first byte of our memory, and how many there are.
     own: usize,
+    taken: u64,
     /// Two numbers of updates that were marked, in the memory of the group's first process.
     marks: usize,
     updates: AtomicU64,
@@ -96,7 +96,7 @@ fn wanted(array: &Array, process: usize, directions: &[Vec<i64>], whole: &[usize
 }
 
 impl Packed {
-    /// `None`: there are too many pieces, there is no memory, or processes outside the group may write to the array. Collective, and the
+    /// `None`: there are too many pieces, there is no memory, or it is beyond the limit, or processes outside the group may write to the array. Collective, and the
     /// same at every process. Blocks.
     ///
     /// # Errors
@@ -114,10 +114,10 @@ impl Packed {
         let all = all?;
         let bytes = array.me().map_or(0, |me| all[me].bytes);
         // The marks, and the pieces twice.
-        let shown = match memory::allocate(group, (LINE + 2 * bytes) as u64) {
-            Ok(shown) => shown,
-            Err(isthmus_armci::Error::Memory { .. }) => return Ok(None),
-            Err(error) => return Err(error.into()),
+        let taken = (LINE + 2 * bytes) as u64;
+        let shown = match life::allocate(group, taken, true) {
+            Err(Error::Armci(isthmus_armci::Error::Memory { .. })) => return Ok(None),
+            shown => shown?,
         };
         let memory_of = |process: usize| shown[array.process_at(process)].address.expose_provenance();
         let turn = |number: usize| {
@@ -162,6 +162,7 @@ impl Packed {
             turns,
             within,
             own: shown[me].address.expose_provenance(),
+            taken,
             marks: shown[0].address.expose_provenance(),
             updates: AtomicU64::new(0),
         }))
@@ -199,6 +200,6 @@ impl Packed {
     /// # Errors
     /// A process has failed.
     pub fn give_back(&self, group: &Group) -> Result<()> {
-        Ok(memory::free(group, std::ptr::with_exposed_provenance_mut(self.own))?)
+        life::free(group, std::ptr::with_exposed_provenance_mut(self.own), self.taken)
     }
 }

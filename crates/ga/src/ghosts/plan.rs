@@ -49,6 +49,18 @@ impl Copy {
         // as long as the array lives; both ends are apart.
         unsafe { copy_section(&self.section, self.from, self.to) };
     }
+
+    /// The same in parts of about so many rows.
+    fn parts(&self, rows: u64) -> Vec<Self> {
+        let parts = self.section.parts(rows);
+        parts
+            .map(|(section, [from, to])| Self {
+                section,
+                from: self.from.wrapping_add_signed(from),
+                to: self.to.wrapping_add_signed(to),
+            })
+            .collect()
+    }
 }
 
 /// Copies that may be made in any order.
@@ -167,11 +179,19 @@ pub(super) fn within(array: &Array, whole: &[usize]) -> Vec<Copy> {
     copies
 }
 
+/// Of margins whose rows are no longer than a line, so many rows of one side, and then as many of the other: they lie in the same lines.
+const ROWS_IN_TURN: u64 = 128;
+const LINE: u64 = 64;
+
 /// Both sides of a dimension.
 fn sides(array: &Array, own: Option<&(Block, Patch)>, done: &[bool], dimension: usize) -> Vec<Copy> {
-    own.iter()
-        .flat_map(|own| [-1, 1].map(|side| shifted(array, own, done, dimension, side)))
-        .collect()
+    let Some(own) = own else { return Vec::new() };
+    let [low, high] = [-1, 1].map(|side| shifted(array, own, done, dimension, side));
+    if low.section.row > LINE {
+        return vec![low, high];
+    }
+    let (low, high) = (low.parts(ROWS_IN_TURN), high.parts(ROWS_IN_TURN));
+    low.into_iter().zip(high).flat_map(<[Copy; 2]>::from).collect()
 }
 
 /// The margin on one side of a dimension, from the neighbour there, who has the same extents in all others; of those that are `done` with

@@ -108,14 +108,7 @@ pub(super) fn store<T: Element>(matrix: &Sparse, mut entries: Vec<Entry<T>>) -> 
     let rows = hi - lo + 1;
     let (places, bytes) = lay_out(rows as u64, matrix.index_bytes(), size_of::<T>() as u64, &counts);
     let group = matrix.group()?;
-    let is_taken = can_be_counted && life::take_memory(bytes).is_ok();
-    // Everybody hears of a limit that one has reached.
-    let shown = memory::allocate(&group, if is_taken { bytes } else { u64::MAX / 2 });
-    let shown = shown.inspect_err(|_| {
-        if is_taken {
-            life::give_back_memory(bytes);
-        }
-    });
+    let shown = life::allocate(&group, bytes, can_be_counted);
     if !can_be_counted {
         return Err(Error::argument(format!(
             "{} elements of one process need indexes of 64 bits",

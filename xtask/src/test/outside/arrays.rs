@@ -37,6 +37,14 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
         }
         Ok(())
     });
+    let linear = tests.join("linear_algebra.py").display().to_string();
+    suite.step("isthmus.ga: linear algebra against NumPy on 1 to 4 ranks", || {
+        for ranks in 1..=4 {
+            let said = python(ranks, &[&linear])?;
+            ensure!(said.contains("right"), "on {ranks}: {said}");
+        }
+        Ok(())
+    });
     let beside = tests.join("beside_mpi4py.py").display().to_string();
     suite.step("isthmus.ga beside mpi4py, either imported first", || {
         for order in ["mpi4py", "ga"] {
