@@ -14,8 +14,9 @@ use crate::tunables;
 /// Payload of the first and of the last record of a message in several, by string copies: while one side copies it, the
 /// other can only wait.
 const EDGE: usize = 16 << 10;
-/// Least and most payload of a record by vectors; an eighth of the message between.
-const VECTOR_PIECES: [usize; 2] = [2 << 10, 32 << 10];
+/// Least and most payload of a record by vectors; half of the message between. In windows and exchanges there is always another
+/// message to copy meanwhile, and a record more costs more than a piece that only one side copies.
+const VECTOR_PIECES: [usize; 2] = [4 << 10, 64 << 10];
 /// Most of it where reader and writer take turns: there a record costs, and nobody reads while the next is written.
 const OVERSUBSCRIBED_PIECE: usize = 128 << 10;
 /// Least and most payload of a record by streaming stores; half of the message between.
@@ -36,7 +37,7 @@ pub(super) fn piece(copying: Copying, total: usize, rest: usize) -> usize {
     }
     match copying {
         Copying::Vector if boot::is_oversubscribed() => return rest.min(OVERSUBSCRIBED_PIECE),
-        Copying::Vector => return rest.min((total / 8).clamp(VECTOR_PIECES[0], VECTOR_PIECES[1])),
+        Copying::Vector => return rest.min((total / 2).clamp(VECTOR_PIECES[0], VECTOR_PIECES[1])),
         Copying::Streaming => return rest.min((total / 2).clamp(STREAMING_PIECES[0], STREAMING_PIECES[1])),
         Copying::String => {}
     }
