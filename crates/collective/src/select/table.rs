@@ -125,6 +125,7 @@ collectives! {
         SharedTree(from(33), ANY, Traits::IDLE_CPUS), "few read the same line at a time";
         Binomial(up_to(2), from(256 << 10), CHEAP_AND_IDLE), "both ends copy";
         SharedDirect(up_to(2), from(12 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
+        Binomial(from(33), up_to(1 << 10), Traits::BOARD), "a rank waits for one other, and not for the last of all to have read";
         Shared(ANY, ANY, NO_MORE), "whoever is scheduled finds all that the root has posted";
         Tree(from(4), from(64 << 10), Traits::IDLE_CPUS), "each border is crossed once";
         Binomial(ANY, ANY, NO_MORE), "no byte crosses more often than it must";
@@ -186,8 +187,9 @@ collectives! {
         SharedDirect(up_to(2), from(12 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         SharedDirect(ANY, from(24 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         Shared(up_to(5), ANY, NO_MORE), "the root waits for nobody";
-        Shared(ANY, up_to(SCATTERED_AT_ONCE), NO_MORE), "the root waits for nobody";
         Shared(ANY, ANY, Traits::IDLE_CPUS), "the root waits for nobody";
+        Linear(Range(9, 16), from(24 << 10), NO_MORE), "each step costs the root more switches than a ring to each rank";
+        Shared(ANY, up_to(SCATTERED_AT_ONCE), NO_MORE), "the root waits for nobody";
         Binomial(from(33), Range(1, 1 << 10), Traits::IDLE_CPUS), "few rounds rather than many messages";
         Linear(ANY, ANY, NO_MORE), "a tree moves bytes more often, and waits for ranks that may not be running";
     }
@@ -269,6 +271,9 @@ collectives! {
         Nodes(ANY, up_to(1 << 10), NO_MORE), "few messages between nodes, as long as the first ranks of nodes have memory for all blocks";
         SharedDirect(up_to(2), from(12 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         SharedDirect(ANY, from(24 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
+        Shared(up_to(8), ANY, NO_MORE), "each rank is scheduled once";
+        Shared(ANY, ANY, Traits::IDLE_CPUS), "each rank is scheduled once";
+        Direct(up_to(16), Range(16 << 10, 64 << 10), Traits::BOARD), "a block is read while it is near, rather than all being copied in before";
         Shared(ANY, ANY, NO_MORE), "each rank is scheduled once";
         Bruck(from(33), Range(1, 64), NO_MORE), "few rounds rather than many messages";
         Pairwise(from(33), from(32 << 10), NO_MORE), "one reader of each source at a time";
