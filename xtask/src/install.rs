@@ -61,6 +61,7 @@ pub fn into(prefix: &Path) -> Result<()> {
         point(&bin.join(link), to)?;
     }
     link::libraries(&built, &folder(prefix, "lib")?)?;
+    link::absent(&folder(prefix, "lib/isthmus")?)?;
     let include = folder(prefix, "include")?;
     for header in files(&root().join("include"))? {
         copy(&header, &include.join(header.file_name().context("a file has a name")?))?;

@@ -23,13 +23,16 @@ const TRAMPOLINES: [(&str, &str, &[&str]); 5] = [
     ("libga.so.0", "ga", &["libga.so"]),
 ];
 
+/// Libraries that stand in for those of hardware that is not there: see `crates/fabric/src/absent.rs`.
+const ABSENT: [(&str, &str); 2] = [("libpsm_infinipath.so.1", "psm_infinipath"), ("libpsm2.so.2", "psm2")];
+
 /// What the Rust standard library needs of the system.
 const SYSTEM: [&str; 5] = ["-lgcc_s", "-lpthread", "-lm", "-ldl", "-lc"];
 
 /// Link everything that belongs in `lib` from what cargo left in `built`.
 pub fn libraries(built: &Path, lib: &Path) -> Result<()> {
     let sources = root().join("crates/abi/trampoline");
-    let mut cc = shared(&sources, ENGINE, "isthmus");
+    let mut cc = never_unloaded(&sources, ENGINE, "isthmus");
     cc.args(["-Wl,--gc-sections", "-Wl,--whole-archive"])
         .arg(built.join("libisthmus_abi.a"))
         .arg("-Wl,--no-whole-archive")
@@ -38,7 +41,7 @@ pub fn libraries(built: &Path, lib: &Path) -> Result<()> {
         .args(SYSTEM);
     link(cc, lib, ENGINE)?;
     for (name, source, links) in TRAMPOLINES {
-        let mut cc = shared(&sources, name, source);
+        let mut cc = never_unloaded(&sources, name, source);
         cc.args(["-nostdlib", "-Wl,-rpath,$ORIGIN"])
             .arg(sources.join(source).with_extension("S"))
             .arg(lib.join(ENGINE));
@@ -60,15 +63,27 @@ fn shared(sources: &Path, name: &str, script: &str) -> Command {
     cc.args(["-shared", "-O2", "-g"])
         .arg(format!("-Wl,-soname,{name}"))
         .arg(format!("-Wl,--version-script={}", script.display()))
-        // User callbacks and thread-local destructors may run until the process ends: never unload.
-        .args([
-            "-Wl,-z,nodelete",
-            "-Wl,-z,defs",
-            "-Wl,-z,relro",
-            "-Wl,-z,now",
-            "-Wl,--as-needed",
-        ]);
+        .args(["-Wl,-z,defs", "-Wl,-z,relro", "-Wl,-z,now", "-Wl,--as-needed"]);
     cc
+}
+
+/// User callbacks and thread-local destructors may run until the process ends.
+fn never_unloaded(sources: &Path, name: &str, script: &str) -> Command {
+    let mut cc = shared(sources, name, script);
+    cc.arg("-Wl,-z,nodelete");
+    cc
+}
+
+/// Link what stands in for libraries of hardware into `folder`, where nobody looks but us.
+pub fn absent(folder: &Path) -> Result<()> {
+    let sources = root().join("crates/fabric/absent");
+    for (name, source) in ABSENT {
+        let mut cc = shared(&sources, name, source);
+        cc.args(["-fPIC", "-nostdlib", "-fvisibility=default"]);
+        cc.arg(sources.join(source).with_extension("c"));
+        link(cc, folder, name)?;
+    }
+    Ok(())
 }
 
 /// Run it, and put the library in its place by renaming, so that programs that run keep theirs.

@@ -98,6 +98,8 @@ pub struct Endpoint {
     unposted: Vec<usize>,
     /// Completions that were taken and not handed out.
     taken: Vec<(usize, usize)>,
+    /// There were no more of them.
+    was_last: bool,
     /// By destination: something went there.
     delivered: Vec<bool>,
 }
@@ -171,6 +173,7 @@ impl Endpoint {
                 free_reads: (FIRST_READ..FIRST_READ + READS).rev().collect(),
                 unposted: (0..RECEIVES).collect(),
                 taken: Vec::new(),
+                was_last: false,
                 delivered: Vec::new(),
             };
             endpoint.register()?;
@@ -378,6 +381,10 @@ impl Endpoint {
                 self.free.push(index);
                 continue;
             }
+            // Another look now would be a system call for nothing, most of the time.
+            if std::mem::take(&mut self.was_last) {
+                return Ok(None);
+            }
             let empty = CqEntry {
                 context: std::ptr::null_mut(),
                 flags: 0,
@@ -395,6 +402,7 @@ impl Endpoint {
                     let done = ours.filter_map(|entry| Some((self.index_of(entry.context)?, entry.length)));
                     let done: Vec<_> = done.collect();
                     self.taken.extend(done);
+                    self.was_last = (count as usize) < BATCH;
                 }
                 0 => return Ok(None),
                 code if -code == abi::EAGAIN => return Ok(None),

@@ -8,11 +8,13 @@
 #![allow(unsafe_code)] // Calls into libfabric, by the function tables that it gives out.
 
 mod abi;
+mod absent;
 pub mod bare;
 mod endpoint;
 mod library;
 pub mod provider;
 mod queue;
+mod relocation;
 mod remote_memory;
 
 pub use endpoint::{Destination, Endpoint, Event, FRAME, Frame, MAX_NAME, Sent};

@@ -4,6 +4,8 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
 use crate::abi::{self, Fabric, FabricAttr, Info};
+use crate::absent::StandIns;
+use crate::relocation;
 use crate::{Error, Result};
 
 /// The functions that libfabric exports; all else goes by tables.
@@ -55,7 +57,16 @@ impl Library {
 
 fn load() -> std::result::Result<Library, (Option<u32>, String)> {
     // SAFETY: a library of the system; its constructors are run.
-    let handle = unsafe { libc::dlopen(c"libfabric.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    let open = || unsafe { libc::dlopen(c"libfabric.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    let absent = StandIns::load();
+    let mut handle = open();
+    if handle.is_null() {
+        // Another version may need more of those libraries than what stands in for them has.
+        drop(absent);
+        handle = open();
+    } else {
+        absent.keep();
+    }
     if handle.is_null() {
         // SAFETY: after a failure it is a string, or null.
         let why = unsafe { libc::dlerror() };
@@ -79,6 +90,11 @@ fn load() -> std::result::Result<Library, (Option<u32>, String)> {
     if version < abi::VERSION {
         return Err((Some(version), String::new()));
     }
+    let by = open_but_for_kernel_symbols as *mut c_void;
+    for name in [c"fopen", c"fopen64"] {
+        // SAFETY: it stays open, and the function is like the one that it is called instead of.
+        unsafe { relocation::replace(handle, name, by) };
+    }
     // SAFETY: the signatures are those of <rdma/fabric.h>; newer versions of the symbols only take longer structures, which
     // `fi_dupinfo` of the same library allocates.
     unsafe {
@@ -99,5 +115,18 @@ fn load() -> std::result::Result<Library, (Option<u32>, String)> {
                 c"fi_strerror",
             )?),
         })
+    }
+}
+
+/// What libfabric opens files by. Its provider `verbs` looks through all symbols of the kernel, twice, when it is first asked for anything, which
+/// takes 0.1 s, to learn whether the kernel registers memory of graphics processors: we give it none of that.
+extern "C" fn open_but_for_kernel_symbols(path: *const c_char, mode: *const c_char) -> *mut libc::FILE {
+    // SAFETY: strings, by the promise of who calls `fopen`.
+    unsafe {
+        if !path.is_null() && CStr::from_ptr(path) == c"/proc/kallsyms" {
+            *libc::__errno_location() = libc::ENOENT;
+            return std::ptr::null_mut();
+        }
+        libc::fopen(path, mode)
     }
 }

@@ -33,6 +33,7 @@ const SOON: Duration = Duration::from_secs(60);
 
 /// Programs of `tests/programs` for 2 ranks, one on each of 2 nodes.
 const PAIRS: &[&str] = &[
+    "network_start",
     "requests",
     "derived",
     "truncation",

@@ -68,6 +68,8 @@ pub(crate) struct Network {
     pub proxies: HashMap<u64, Proxy>,
     /// Announced messages of ours that their receivers may read, by descriptor: whose, and what is registered.
     exposed: HashMap<u64, (u32, Exposed)>,
+    /// Keys of what will be.
+    keys: Vec<u64>,
     /// Regions of ours that peers reach without us, by their number.
     regions: HashMap<u32, Exposed>,
     /// Puts and gets.
@@ -272,6 +274,7 @@ impl Network {
             unreached: Vec::new(),
             proxies: HashMap::new(),
             exposed: HashMap::new(),
+            keys: Vec::new(),
             regions: HashMap::new(),
             one_sided: Vec::new(),
             reads: Vec::new(),

@@ -16,6 +16,8 @@ use crate::types::OpId;
 const EXPOSED_FROM: usize = 4 << 10;
 /// Reads of one peer's memory that may be under way, however short.
 const DEPTH: u32 = 8;
+/// Keys that are made at a time.
+const KEYS: usize = 32;
 /// Messages that may be being read.
 const MOST_READS: usize = 0xffff;
 
@@ -55,10 +57,9 @@ impl Network {
         if length < EXPOSED_FROM || !self.endpoint.can_read() {
             return None;
         }
-        let mut key = [0; 8];
-        isthmus_os::random::fill(&mut key).ok()?;
+        let key = self.unguessable()?;
         // SAFETY: the caller's promise.
-        let exposed = unsafe { self.endpoint.expose(at, length, u64::from_ne_bytes(key)) }.ok()?;
+        let exposed = unsafe { self.endpoint.expose(at, length, key) }.ok()?;
         let key = exposed.key();
         self.exposed.insert(descriptor, (peer, exposed));
         Some(key)
@@ -75,14 +76,23 @@ impl Network {
         if !self.endpoint.can_read() {
             return None;
         }
-        let mut key = [0; 8];
-        isthmus_os::random::fill(&mut key).ok()?;
-        let (length, key) = (usize::try_from(length).ok()?, u64::from_ne_bytes(key));
+        let (length, key) = (usize::try_from(length).ok()?, self.unguessable()?);
         // SAFETY: the caller's promise.
         let exposed = unsafe { self.endpoint.expose_to_writes(at, length, key) }.ok()?;
         let key = exposed.key();
         self.regions.insert(id, exposed);
         Some(key)
+    }
+
+    /// A number that nobody knows, of some that one system call gives.
+    fn unguessable(&mut self) -> Option<u64> {
+        if self.keys.is_empty() {
+            let mut bytes = [0; 8 * KEYS];
+            isthmus_os::random::fill(&mut bytes).ok()?;
+            let number = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().expect("eight bytes"));
+            self.keys.extend(bytes.chunks(8).map(number));
+        }
+        self.keys.pop()
     }
 
     /// The region is no more.
