@@ -327,7 +327,10 @@ impl<A: Abi, T: Predefined> HandleArray<'_, A, T> {
             many.extend(theirs.iter().map(|handle| A::handle_in(*handle)));
         } else {
             for (ours, theirs) in few.iter_mut().zip(&*theirs) {
-                ours.write(A::handle_in(*theirs));
+                // One by one, as they were stored: a load of several that a program has just stored waits until its stores are in the
+                // cache, and all before them, also those into rings, whose lines are with others.
+                // SAFETY: a reference may be read.
+                ours.write(A::handle_in(unsafe { std::ptr::read_volatile(theirs) }));
             }
         }
         Ok(Self { theirs, few, many })

@@ -23,12 +23,12 @@ use crate::matching::matcher::Matching;
 use crate::membership::{Membership, boot};
 use crate::memory::Memory;
 use crate::memory::arena;
-use crate::ops::Ops;
+use crate::ops::{Ops, Stage};
 use crate::protocol::transfers::Transfers;
 use crate::rma::{self, Asked, Serving};
 use crate::rules::Rule;
 use crate::tunables::{self, Origin};
-use crate::types::ContextId;
+use crate::types::{ContextId, OpId};
 
 use arrivals::{DEFERRED_ROUNDS, Deferred};
 
@@ -42,13 +42,15 @@ pub(crate) struct Engine {
     pub ops: Ops,
     pub matching: Matching,
     pub transfers: Transfers,
-    /// Who will probably be heard next: whom we heard last, or wait for; ourselves: nobody.
-    awaited: u32,
+    /// Who will probably be heard next: whom we heard last, or wait for.
+    awaited: Awaited,
     /// What the wait that is under way is for, if that is no message: the collective's message space, and the member that is awaited.
     /// For people who ask.
     pub(crate) meeting: (Option<ContextId>, Option<u32>),
     deferred: Deferred,
     reading: Reading,
+    /// Do the ranks of this node share CPUs?
+    takes_turns: bool,
     /// Rounds of progress in a row that moved nothing, roughly.
     fruitless: u16,
     /// Calls of one-sided operations that are being served, and how many were made.
@@ -58,6 +60,51 @@ pub(crate) struct Engine {
     calls: u32,
     /// Scratch of `flush`.
     done: Vec<u32>,
+}
+
+/// What is known of the CPUs of those who are awaited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// One of them has given its CPU away: what it sends takes a turn of the scheduler at least.
+    Away,
+    /// Nothing.
+    Unknown,
+    /// All have one.
+    AtWork,
+}
+
+/// Some ranks that a wait is for.
+#[derive(Debug, Clone, Copy, Default)]
+struct Awaited {
+    peers: [u32; Self::MOST],
+    count: u8,
+}
+
+impl Awaited {
+    const MOST: usize = 4;
+
+    #[inline]
+    fn only(peer: u32) -> Self {
+        Self {
+            peers: [peer; Self::MOST],
+            count: 1,
+        }
+    }
+
+    /// This one, too, unless there are many.
+    #[inline]
+    fn add(&mut self, peer: u32) {
+        let at = usize::from(self.count);
+        if at < Self::MOST {
+            self.peers[at] = peer;
+            self.count += 1;
+        }
+    }
+
+    #[inline]
+    fn peers(&self) -> &[u32] {
+        &self.peers[..usize::from(self.count)]
+    }
 }
 
 /// Bytes of unmatched payload that this rank keeps: unless somebody has said how many, all ranks of the node together fill no more than a
@@ -80,10 +127,11 @@ impl Engine {
             ops: Ops::default(),
             matching: Matching::new(unexpected_limit(segment)),
             transfers: Transfers::new(segment.ranks()),
-            awaited: me,
+            awaited: Awaited::default(),
             meeting: (None, None),
             deferred: Deferred::default(),
             reading: Reading::chosen(),
+            takes_turns: boot::is_oversubscribed(),
             fruitless: 0,
             serving: Vec::new(),
             asked: Vec::new(),
@@ -148,21 +196,55 @@ impl Engine {
 
     /// Who will probably be heard next is this one, until somebody else is heard.
     pub fn await_peer(&mut self, peer: u32) {
-        self.awaited = peer;
+        self.awaited = Awaited::only(peer);
         self.meeting.1 = Some(peer);
     }
 
     /// As [`Self::await_peer`], of a message.
     #[inline]
     pub fn expect(&mut self, peer: u32) {
-        self.awaited = peer;
+        self.awaited = Awaited::only(peer);
     }
 
-    /// Where ranks take turns: has the one that will probably be heard next got a CPU, as far as it knows itself? Not asked where some
+    /// Those whom these operations are with, if there are such, will probably be heard next.
+    #[inline]
+    pub fn expect_all(&mut self, ops: impl IntoIterator<Item = OpId>) {
+        let mut awaited = Awaited::default();
+        for op in ops {
+            if let Some(peer) = self.is_with(op) {
+                awaited.add(peer);
+            }
+        }
+        if !awaited.peers().is_empty() {
+            self.awaited = awaited;
+        }
+    }
+
+    /// Whom an operation waits for that is not complete, if it is for somebody in particular on this node.
+    #[inline]
+    fn is_with(&self, op: OpId) -> Option<u32> {
+        let op = &self.ops[self.ops.find(op)?];
+        let with = match op.stage {
+            Stage::Posted => op.from,
+            Stage::Receiving { .. } | Stage::Queued | Stage::Offered => Some(op.to),
+            _ => None,
+        };
+        // Nobody here sees whether a rank on another node has a CPU.
+        with.filter(|peer| !self.channels.is_remote(*peer))
+    }
+
+    /// Where ranks take turns: have those who will probably be heard next got a CPU, as far as they know themselves? Not asked where some
     /// have one to themselves: those have theirs always, and wait for the ones that share (docs/decisions/0030).
-    pub fn is_awaited_at_work(&self) -> bool {
-        let looks = Rule::AtWork.holds() && !(boot::is_partly_oversubscribed() && Rule::FewLooks.holds());
-        self.awaited != self.me && looks && self.segment.slot(self.awaited).is_at_work()
+    pub fn turn_of_awaited(&self) -> Turn {
+        let few_looks = || boot::is_partly_oversubscribed() && Rule::FewLooks.holds();
+        if self.awaited.peers().is_empty() || !Rule::AtWork.holds() || few_looks() {
+            return Turn::Unknown;
+        }
+        let at_work = |peer: &u32| self.segment.slot(*peer).is_at_work();
+        match self.awaited.peers().iter().all(at_work) {
+            true => Turn::AtWork,
+            false => Turn::Away,
+        }
     }
 
     /// Rounds of progress in a row that moved nothing, roughly: it wraps.

@@ -247,24 +247,12 @@ impl Entered {
         (op.owner == Owner::User).then(|| (op.stage == ops::Stage::Complete).then_some(&op.outcome))
     }
 
-    /// What is waited for is this operation, which is not complete: whom it is with will probably be heard next. Only where ranks share CPUs
-    /// does that matter.
+    /// What is waited for is these operations, as far as they are not complete: whom they are with will probably be heard next. Only where
+    /// ranks share CPUs does that matter.
     #[inline]
-    pub fn await_operation(&mut self, op: OpId) {
-        if !is_oversubscribed() {
-            return;
-        }
-        let engine = self.engine();
-        let Some(index) = engine.ops.find(op) else { return };
-        let op = &engine.ops[index];
-        let with = match op.stage {
-            ops::Stage::Posted => op.from,
-            ops::Stage::Receiving { .. } | ops::Stage::Queued | ops::Stage::Offered => Some(op.to),
-            _ => None,
-        };
-        // Nobody here sees whether a rank on another node has a CPU.
-        if let Some(peer) = with.filter(|peer| !engine.channels.is_remote(*peer)) {
-            engine.expect(peer);
+    pub fn await_operations(&mut self, ops: impl IntoIterator<Item = OpId>) {
+        if is_oversubscribed() {
+            self.engine().expect_all(ops);
         }
     }
 

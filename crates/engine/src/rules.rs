@@ -26,7 +26,7 @@ rules! {
     Learning = "learning", "Receivers learn which way long messages take (docs/decisions/0007); else the ring, or single copies where they pay.";
     Pieces = "pieces", "The length of records goes by the instructions that copy them (0008, 0009); else all of 64 KiB.";
     Instructions = "instructions", "Which instructions copy to others is learned (0009); else what is usual on this processor.";
-    AtWork = "at_work", "Who waits where ranks share CPUs looks longer as long as the awaited rank has a CPU (0020).";
+    AtWork = "at_work", "Where ranks share CPUs, how long a rank looks before it gives its own away goes by whether the awaited ones have theirs (0020).";
     Cells = "cells", "Messages are answered in the memory that they came in (0022).";
     SharedStaging = "shared_staging", "Where ranks share CPUs, all rings together have a quarter of the last cache (0023).";
     Strings = "strings", "Where ranks share CPUs, long copies to others are by strings (0023, 0025).";

@@ -236,7 +236,13 @@ fn await_send(inside: &mut Entered, op: OpId) -> Result<()> {
 /// Wait for a receive into the user's buffer.
 #[inline(always)]
 fn await_receive(inside: &mut Entered, op: OpId) -> Result<Status> {
-    inside.wait_for_operations(|inside| inside.peek(op).map(drop))?;
+    inside.wait_for_operations(|inside| match inside.peek(op) {
+        Some(_) => Some(()),
+        None => {
+            inside.await_operations([op]);
+            None
+        }
+    })?;
     // Built in place from what the engine has: an outcome handed from call to call costs more than looking twice.
     let status = match inside.peek(op) {
         Some(outcome) if outcome.truncated | outcome.peer_failed => return take_failure(inside, op),

@@ -10,7 +10,7 @@ use crate::datatype::Datatype;
 use crate::error::{Error, Result};
 use crate::handle::{Handle, Kind};
 use crate::p2p::{Incoming, Source, any_tag};
-use crate::request::{Request, Slab, blame, try_twice};
+use crate::request::{Request, Slab, blame, try_now};
 use crate::status::Status;
 use crate::{fail, liveness};
 
@@ -77,7 +77,7 @@ pub fn iprobe(source: i32, tag: i32, comm: &'static Comm) -> Result<(bool, Statu
     let Some(wanted) = check(source, tag, comm)? else {
         return Ok((true, Status::NO_PROCESS));
     };
-    let arrival = try_twice(&mut enter(), |inside| {
+    let arrival = try_now(&mut enter(), |inside| {
         let found = inside.probe(wanted.from, comm.context(), wanted.tag);
         found.map(Ok).or_else(|| wanted.in_vain(inside, comm).map(Err))
     })
@@ -98,7 +98,7 @@ pub fn improbe(source: i32, tag: i32, comm: &'static Comm) -> Result<(bool, Hand
     let Some(wanted) = check(source, tag, comm)? else {
         return Ok((true, MESSAGE_NO_PROC, Status::NO_PROCESS));
     };
-    match try_twice(&mut enter(), |inside| take(inside, wanted, comm)).transpose()? {
+    match try_now(&mut enter(), |inside| take(inside, wanted, comm)).transpose()? {
         Some((message, status)) => Ok((true, message, status)),
         None => Ok((false, MESSAGE_NULL, Status::EMPTY)),
     }

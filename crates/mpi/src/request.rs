@@ -27,7 +27,7 @@ use crate::fail;
 use crate::handle::{Handle, Kind, Object};
 use crate::status::Status;
 
-pub(crate) use complete::try_twice;
+pub(crate) use complete::try_now;
 pub use complete::{test, testall, testany, testsome, wait, waitall, waitany, waitsome};
 pub(crate) use finish::blame;
 pub(crate) use free::drain_freed;

@@ -123,6 +123,23 @@ impl Engine {
         !is_room
     }
 
+    /// Is this a message that no receive waits for? Where ranks take turns it stays in its ring behind others until the next round: those may
+    /// be what is awaited, and then its receive is often posted before anybody looks again, so that it is not kept, found and taken out. No
+    /// message is behind others for long: each round takes at least one.
+    #[inline]
+    fn is_early(&self, peer: u32, header: Header, body: Body) -> bool {
+        let context = ContextId(header.context);
+        context != ContextId::CALLS
+            && body.split::<Envelope>().is_some_and(|(envelope, _)| {
+                let key = Key {
+                    context,
+                    from: peer,
+                    tag: envelope.tag,
+                };
+                self.matching.find_posted(&self.ops, key).is_none()
+            })
+    }
+
     /// Take records from one ring.
     #[inline]
     pub fn poll(&mut self, peer: u32) -> bool {
@@ -138,10 +155,15 @@ impl Engine {
             }
             // SAFETY: `peek` checked that the body lies within the ring; it stays until `release`.
             let body = unsafe { Body::new(inbound.ring.memory().body(record.at), record.header.length) };
-            if self.stays(peer, record.header, body) {
+            let handler = Handler::of(record.header);
+            let stays = match handler {
+                Some(Handler::Eager) => taken > 0 && self.takes_turns && self.is_early(peer, record.header, body),
+                Some(Handler::EagerFirst | Handler::FirstInCell) => self.stays(peer, record.header, body),
+                _ => false,
+            };
+            if stays {
                 break;
             }
-            let handler = Handler::of(record.header);
             let inbound = self.channels.inbound_mut(peer).expect("just looked at");
             inbound.note(handler, record.header.length);
             if handler == Some(Handler::Switch) {
@@ -173,7 +195,7 @@ impl Engine {
             taken += 1;
         }
         if taken > 0 {
-            self.awaited = peer;
+            self.expect(peer);
         }
         if credited {
             // The sender may sleep until there is room.
@@ -289,7 +311,60 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
+    use isthmus_shm::Segment;
+
     use super::*;
+    use crate::matching::queues::Pattern;
+    use crate::membership::control::Nonce;
+    use crate::memory::buffer::Buffer;
+    use crate::ops::Stage;
+    use crate::types::{Mode, Posting};
+
+    fn receive(engine: &mut Engine, tag: i32, buffer: &mut [u8; 8]) -> u32 {
+        let pattern = Pattern {
+            context: ContextId(2),
+            from: Some(1),
+            tag: Some(tag),
+        };
+        // SAFETY: the buffer lives longer than its engine is used.
+        unsafe { engine.receive(pattern, Buffer::target(buffer.as_mut_ptr()), 8) }.expect("room")
+    }
+
+    fn send(engine: &mut Engine, tag: i32) {
+        let posting = Posting {
+            context: ContextId(2),
+            source: 1,
+            tag,
+        };
+        let data = [tag as u8; 8];
+        // SAFETY: it is complete at once.
+        let left = unsafe { engine.send(Mode::Standard, 0, posting, Buffer::source(data.as_ptr()), 8) };
+        assert_eq!(left.expect("room"), None);
+    }
+
+    #[test]
+    fn a_message_that_no_receive_waits_for_stays_behind_others_for_a_round() {
+        let fd = crate::membership::job::create(2, Nonce([5; 16])).expect("memory");
+        let segment: &'static Segment = Box::leak(Box::new(Segment::attach(fd, [5; 16]).expect("a job segment")));
+        let (mut us, mut them) = (Engine::new(segment, 0, true, None), Engine::new(segment, 1, true, None));
+        let [mut one, mut two, mut three] = [[0; 8]; 3];
+        us.takes_turns = true;
+        let first = receive(&mut us, 1, &mut one);
+        (1..=4).for_each(|tag| send(&mut them, tag));
+        assert!(us.progress());
+        assert!(us.ops[first].stage == Stage::Complete && us.matching.has_no_unexpected());
+        let second = receive(&mut us, 2, &mut two);
+        assert!(us.progress());
+        assert!(us.ops[second].stage == Stage::Complete && us.matching.has_no_unexpected());
+        // One that nobody waits for stops nobody behind it.
+        let fourth = receive(&mut us, 4, &mut three);
+        assert!(us.progress());
+        assert!(us.ops[fourth].stage == Stage::Complete && !us.matching.has_no_unexpected());
+        assert!(!us.progress());
+        let third = receive(&mut us, 3, &mut one);
+        assert!(us.ops[third].stage == Stage::Complete && us.matching.has_no_unexpected());
+        assert_eq!([one, two, three], [[3; 8], [2; 8], [4; 8]]);
+    }
 
     #[test]
     fn only_a_refusal_that_lasts_counts() {

@@ -39,17 +39,21 @@ impl Entered {
 impl Entered {
     /// Move whatever can move, user code included, for which it steps [`outside`](Self::outside). Never waits, but where
     /// there are more ranks than CPUs it gives the CPU away now and then: whoever is waited for may need it. Looks at the network
-    /// whatever its turn: who asks once, after a barrier perhaps, is told of what has come by then.
-    pub fn poll(&mut self) {
+    /// whatever its turn: who asks once, after a barrier perhaps, is told of what has come by then. True: something moved.
+    pub fn poll(&mut self) -> bool {
         if let Some(network) = self.engine().channels.network_mut() {
             network.hurry();
         }
         let moved = self.engine().progress();
         match self.advance_background() {
-            Some(call_out) => self.outside(call_out),
+            Some(call_out) => {
+                self.outside(call_out);
+                return true;
+            }
             None if !moved && self.should_yield() => self.outside(cpu::yield_now),
             None => {}
         }
+        moved
     }
 
     /// Is it time to give the CPU away?

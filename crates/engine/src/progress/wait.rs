@@ -2,8 +2,8 @@
 //!
 //! How long comes from the ranks of this node against the CPUs that they may use, not from a flag the user must find.
 //! With a CPU for every rank a message is a fraction of a microsecond away, so spinning pays; with more ranks than CPUs
-//! the peer may need *our* CPU to make progress, so it is given away after a few looks; some more while the one that we
-//! heard last shows that it has a CPU, unless half of the CPUs are not shared. See [`crate::progress::wait_limits`].
+//! the peer may need *our* CPU to make progress, so it is given away after a few looks: after one if a rank that is awaited shows
+//! that it has none, after many if all have one, unless half of the CPUs are not shared. See [`crate::progress::wait_limits`].
 //!
 //! Here stands how a thread waits that is the only one inside MPI; how several do, in [`crate::progress::waiters`].
 
@@ -164,7 +164,7 @@ fn wait_patiently<T: Send>(
             limits.renew();
             continue;
         }
-        match limits.lose(oversubscribed, || inside.engine().is_awaited_at_work()) {
+        match limits.lose(oversubscribed, || inside.engine().turn_of_awaited()) {
             Next::Look => std::hint::spin_loop(),
             // Where there are CPUs enough, it comes back at once.
             Next::Yield if !oversubscribed => give_way(inside.engine().slot()),

@@ -11,6 +11,7 @@ use std::time::Duration;
 use isthmus_os::{clock, cpu};
 use isthmus_shm::{Doorbell, Slot};
 
+use crate::engine::Turn;
 use crate::membership::boot;
 use crate::{counters, tunables};
 
@@ -18,9 +19,9 @@ use crate::{counters, tunables};
 const LOOKS: u32 = 64;
 /// Looks before the CPU is given away, when there are more ranks than CPUs.
 pub const LOOKS_OVERSUBSCRIBED: u32 = 4;
-/// As long as the awaited rank has a CPU itself: what it sends is nearer than our next turn, and who has waited for more of it
+/// As long as the awaited ranks have CPUs themselves: what they send is nearer than our next turn, and who has waited for more of it
 /// gives way less often (docs/decisions/0020).
-pub const LOOKS_AT_WORK: u32 = 24;
+pub const LOOKS_AT_WORK: u32 = 48;
 /// Spinning while no wake has been timed.
 const UNKNOWN: Duration = Duration::from_micros(20);
 /// A wake costs both sides: the waker's system call, and the time until the sleeper runs.
@@ -151,6 +152,15 @@ fn give_way_for<T>(slot: &Slot, meanwhile: impl FnOnce() -> T) -> T {
     value
 }
 
+/// Looks before the CPU is given away, where ranks share CPUs.
+fn looks_while(turn: Turn) -> u32 {
+    match turn {
+        Turn::Away => 1,
+        Turn::Unknown => LOOKS_OVERSUBSCRIBED,
+        Turn::AtWork => LOOKS_AT_WORK,
+    }
+}
+
 /// What to do when there was nothing to see.
 pub(crate) enum Next {
     /// Look again.
@@ -165,6 +175,7 @@ pub(crate) enum Next {
 #[derive(Default)]
 pub(crate) struct WaitLimits {
     looks: u32,
+    has_yielded: bool,
     since: Option<Duration>,
     /// Looks go to the network, too.
     over_network: bool,
@@ -186,18 +197,24 @@ impl WaitLimits {
         *self = Self::new(self.over_network);
     }
 
-    /// Nothing has moved. `oversubscribed`: there are more threads that want a CPU than CPUs; `at_work`: has the awaited rank got one?
+    /// Nothing has moved. `oversubscribed`: there are more threads that want a CPU than CPUs; `turn`: have the awaited ranks got one?
     /// For who is inside.
     #[inline]
-    pub fn lose(&mut self, oversubscribed: bool, at_work: impl FnOnce() -> bool) -> Next {
+    pub fn lose(&mut self, oversubscribed: bool, turn: impl FnOnce() -> Turn) -> Next {
         self.looks = self.looks.wrapping_add(1);
         // A look may take as long as others have the CPU, so that the clock is read at each.
         let gives_way = self.over_network && self.looks >= LOOKS_OVERSUBSCRIBED;
         if oversubscribed {
-            if self.looks < LOOKS_OVERSUBSCRIBED || self.looks < LOOKS_AT_WORK && at_work() {
+            if self.looks < looks_while(turn()) {
                 return Next::Look;
             }
-            self.looks = LOOKS_OVERSUBSCRIBED;
+            self.looks = self.looks.min(LOOKS_OVERSUBSCRIBED);
+            // Most have something to do after the first time: the clock is read from the second on.
+            if !self.has_yielded {
+                self.has_yielded = true;
+                counters::YIELDS.add(1);
+                return Next::Yield;
+            }
         } else if !gives_way && !self.looks.is_multiple_of(LOOKS) {
             return Next::Look;
         }
@@ -270,31 +287,44 @@ mod tests {
     }
 
     /// Looks until the CPU is given away.
-    fn looks(limits: &mut WaitLimits, at_work: bool) -> u32 {
+    fn looks(limits: &mut WaitLimits, turn: Turn) -> u32 {
         let mut looks = 1;
-        while matches!(limits.lose(true, || at_work), Next::Look) {
+        while matches!(limits.lose(true, || turn), Next::Look) {
             looks += 1;
         }
         looks
     }
 
     #[test]
-    fn who_shares_a_cpu_gives_it_away_soon_and_later_if_the_awaited_rank_has_one() {
+    fn who_shares_a_cpu_gives_it_away_soon_and_later_if_the_awaited_ranks_have_one() {
         let mut limits = WaitLimits::default();
-        assert_eq!(looks(&mut limits, false), LOOKS_OVERSUBSCRIBED);
-        assert_eq!(looks(&mut limits, false), 1, "nothing has come meanwhile");
-        assert_eq!(looks(&mut limits, true), LOOKS_AT_WORK - LOOKS_OVERSUBSCRIBED);
+        assert_eq!(looks(&mut limits, Turn::Unknown), LOOKS_OVERSUBSCRIBED);
+        assert_eq!(looks(&mut limits, Turn::Unknown), 1, "nothing has come meanwhile");
+        assert_eq!(looks(&mut limits, Turn::AtWork), LOOKS_AT_WORK - LOOKS_OVERSUBSCRIBED);
         limits.renew();
-        assert_eq!(looks(&mut limits, true), LOOKS_AT_WORK);
+        assert_eq!(looks(&mut limits, Turn::AtWork), LOOKS_AT_WORK);
+        limits.renew();
+        assert_eq!(looks(&mut limits, Turn::Away), 1);
+    }
+
+    #[test]
+    fn who_shares_a_cpu_sleeps_in_the_end() {
+        let mut limits = WaitLimits::default();
+        let mut yields = 0;
+        while !matches!(limits.lose(true, || Turn::Away), Next::Sleep) {
+            yields += 1;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(yields > 1, "{yields}");
     }
 
     #[test]
     fn who_looks_at_the_network_gives_way_soon() {
         let mut limits = WaitLimits::new(true);
         for _ in 0..2 {
-            let looks = (1..).find(|_| !matches!(limits.lose(false, || false), Next::Look));
+            let looks = (1..).find(|_| !matches!(limits.lose(false, || Turn::Unknown), Next::Look));
             assert_eq!(looks, Some(LOOKS_OVERSUBSCRIBED));
-            assert!(matches!(limits.lose(false, || false), Next::Yield));
+            assert!(matches!(limits.lose(false, || Turn::Unknown), Next::Yield));
             limits.renew();
         }
     }
@@ -305,7 +335,7 @@ mod tests {
         let mut limits = WaitLimits::new(true);
         let mut yields = 0;
         loop {
-            match limits.lose(false, || false) {
+            match limits.lose(false, || Turn::Unknown) {
                 Next::Look => {}
                 // Others have the CPU for so long.
                 Next::Yield => {

@@ -234,7 +234,7 @@ fn poll(inside: &mut Entered, look: Look<'_>, limits: &mut WaitLimits) -> bool {
             continue;
         }
         let oversubscribed = is_oversubscribed(inside);
-        match limits.lose(oversubscribed, || inside.engine().is_awaited_at_work()) {
+        match limits.lose(oversubscribed, || inside.engine().turn_of_awaited()) {
             Next::Look if inside.is_wanted() => inside.outside(be_courteous),
             Next::Look => std::hint::spin_loop(),
             Next::Yield => {

@@ -20,7 +20,13 @@ const LOOKS: u32 = 20;
 pub fn wait(request: &mut Handle<Request>) -> Result<Status> {
     let mut inside = enter();
     if !is_autonomous(&mut inside, *request) {
-        inside.wait_for_operations(|inside| complete(inside, *request).transpose())??;
+        inside.wait_for_operations(|inside| {
+            let done = complete(inside, *request).transpose();
+            if done.is_none() {
+                await_some(inside, &[*request]);
+            }
+            done
+        })??;
         return finish(&mut inside, request);
     }
     // What a collective waits for shows in shared memory, and is often a store away.
@@ -44,7 +50,7 @@ fn is_autonomous(inside: &mut Entered, request: Handle<Request>) -> bool {
 /// `MPI_Test`: the status, if the operation is complete.
 pub fn test(request: &mut Handle<Request>) -> Result<(bool, Status)> {
     let mut inside = enter();
-    match try_twice(&mut inside, |inside| complete(inside, *request).transpose()).transpose()? {
+    match try_now(&mut inside, |inside| complete(inside, *request).transpose()).transpose()? {
         Some(()) => finish(&mut inside, request).map(|status| (true, status)),
         None => Ok((false, Status::EMPTY)),
     }
@@ -63,7 +69,7 @@ pub fn waitall(requests: &mut [Handle<Request>], statuses: &dyn Statuses) -> Res
 pub fn testall(requests: &mut [Handle<Request>], statuses: &dyn Statuses) -> Result<bool> {
     let mut complete = 0;
     let mut inside = enter();
-    match try_twice(&mut inside, |inside| {
+    match try_now(&mut inside, |inside| {
         all_complete(inside, requests, &mut complete).transpose()
     })
     .transpose()?
@@ -83,7 +89,7 @@ pub fn waitany(requests: &mut [Handle<Request>]) -> Result<(i32, Status)> {
 /// `MPI_Testany`: as [`waitany`], but does not block. True also if none is active.
 pub fn testany(requests: &mut [Handle<Request>]) -> Result<(i32, bool, Status)> {
     let mut inside = enter();
-    match try_twice(&mut inside, |inside| search(inside, requests).transpose()).transpose()? {
+    match try_now(&mut inside, |inside| search(inside, requests).transpose()).transpose()? {
         Some(found) => complete_one(&mut inside, requests, found).map(|(index, status)| (index, true, status)),
         None => Ok((UNDEFINED, false, Status::EMPTY)),
     }
@@ -102,20 +108,31 @@ pub fn waitsome(requests: &mut [Handle<Request>], indices: &mut [i32], statuses:
 /// `MPI_Testsome`: as [`waitsome`], but does not block: 0 if active requests exist and none is complete.
 pub fn testsome(requests: &mut [Handle<Request>], indices: &mut [i32], statuses: &dyn Statuses) -> Result<i32> {
     let mut inside = enter();
-    match try_twice(&mut inside, |inside| search(inside, requests).transpose()).transpose()? {
+    match try_now(&mut inside, |inside| search(inside, requests).transpose()).transpose()? {
         None => Ok(0),
         Some(Found::NoneActive) => Ok(UNDEFINED),
         Some(Found::Complete(first)) => complete_some(&mut inside, requests, first, indices, statuses),
     }
 }
 
-/// Look, and if there is nothing, make progress and look once more.
+/// Look, and if there is nothing, make progress and look again, as long as something moves: messages that nobody waits for are taken one
+/// by one.
 #[inline]
-pub(crate) fn try_twice<T>(inside: &mut Entered, mut ready: impl FnMut(&mut Entered) -> Option<T>) -> Option<T> {
-    ready(inside).or_else(|| {
-        inside.poll();
-        ready(inside)
-    })
+pub(crate) fn try_now<T>(inside: &mut Entered, mut ready: impl FnMut(&mut Entered) -> Option<T>) -> Option<T> {
+    /// Others may send for ever.
+    const ROUNDS: usize = 32;
+    let mut found = ready(inside);
+    for _ in 0..ROUNDS {
+        if found.is_some() {
+            break;
+        }
+        let moved = inside.poll();
+        found = ready(inside);
+        if !moved {
+            break;
+        }
+    }
+    found
 }
 
 /// Is it complete, inactive or null?
@@ -135,9 +152,7 @@ pub(super) fn all_complete(
         if *request != REQUEST_NULL {
             match look(inside, *request).map_err(|error| in_array(&error, *complete))? {
                 Look::Pending => {
-                    if let Some(plain) = Plain::of(*request) {
-                        inside.await_operation(plain.op());
-                    }
+                    await_some(inside, &requests[*complete..]);
                     return Ok(None);
                 }
                 Look::PeerFailed | Look::Disturbed => return Ok(Some(())),
@@ -147,6 +162,14 @@ pub(super) fn all_complete(
         *complete += 1;
     }
     Ok(Some(()))
+}
+
+/// What is awaited is what is not complete of the first few of these.
+#[inline]
+fn await_some(inside: &mut Entered, requests: &[Handle<Request>]) {
+    const FEW: usize = 8;
+    let few = requests.iter().take(FEW);
+    inside.await_operations(few.filter_map(|request| Plain::of(*request)).map(Plain::op));
 }
 
 /// What a search for a complete request found.

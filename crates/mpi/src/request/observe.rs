@@ -2,7 +2,7 @@
 
 use isthmus_engine::{Entered, enter};
 
-use super::complete::{Found, Several, all_complete, complete, is_complete, search, try_twice};
+use super::complete::{Found, Several, all_complete, complete, is_complete, search, try_now};
 use super::finish::disturbed;
 use super::finish::{at_index, pending};
 use super::{Look, REQUEST_NULL, Request, Work, blame, lend, look, scope_inside};
@@ -14,7 +14,7 @@ use crate::status::{Status, Statuses};
 /// `MPI_Request_get_status`: the status, if the request is complete; it stays as it is.
 pub fn request_get_status(request: Handle<Request>) -> Result<(bool, Status)> {
     let mut inside = enter();
-    match try_twice(&mut inside, |inside| complete(inside, request).transpose()).transpose()? {
+    match try_now(&mut inside, |inside| complete(inside, request).transpose()).transpose()? {
         Some(()) => observe(&mut inside, request).map(|status| (true, status)),
         None => Ok((false, Status::EMPTY)),
     }
@@ -24,7 +24,7 @@ pub fn request_get_status(request: Handle<Request>) -> Result<(bool, Status)> {
 pub fn request_get_status_all(requests: &[Handle<Request>], statuses: &dyn Statuses) -> Result<bool> {
     let mut known = 0;
     let mut inside = enter();
-    match try_twice(&mut inside, |inside| {
+    match try_now(&mut inside, |inside| {
         all_complete(inside, requests, &mut known).transpose()
     })
     .transpose()?
@@ -44,7 +44,7 @@ pub fn request_get_status_all(requests: &[Handle<Request>], statuses: &dyn Statu
 /// `UNDEFINED`.
 pub fn request_get_status_any(requests: &[Handle<Request>]) -> Result<(i32, bool, Status)> {
     let mut inside = enter();
-    match try_twice(&mut inside, |inside| search(inside, requests).transpose()).transpose()? {
+    match try_now(&mut inside, |inside| search(inside, requests).transpose()).transpose()? {
         None => Ok((UNDEFINED, false, Status::EMPTY)),
         Some(Found::NoneActive) => Ok((UNDEFINED, true, Status::EMPTY)),
         Some(Found::Complete(at)) => match observe(&mut inside, requests[at]) {
@@ -62,7 +62,7 @@ pub fn request_get_status_some(
     statuses: &dyn Statuses,
 ) -> Result<i32> {
     let mut inside = enter();
-    let first = match try_twice(&mut inside, |inside| search(inside, requests).transpose()).transpose()? {
+    let first = match try_now(&mut inside, |inside| search(inside, requests).transpose()).transpose()? {
         None => return Ok(0),
         Some(Found::NoneActive) => return Ok(UNDEFINED),
         Some(Found::Complete(first)) => first,
