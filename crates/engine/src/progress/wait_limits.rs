@@ -209,8 +209,8 @@ impl WaitLimits {
                 return Next::Look;
             }
             self.looks = self.looks.min(LOOKS_OVERSUBSCRIBED);
-            // Most have something to do after the first time: the clock is read from the second on.
-            if !self.has_yielded {
+            // Most have something to do after the first time: the clock is read from the second on. Who is to sleep at once does.
+            if !self.has_yielded && tunables::YIELD_US.get() > 0 {
                 self.has_yielded = true;
                 counters::YIELDS.add(1);
                 return Next::Yield;

@@ -115,8 +115,8 @@ pub fn testsome(requests: &mut [Handle<Request>], indices: &mut [i32], statuses:
     }
 }
 
-/// Look, and if there is nothing, make progress and look again, as long as something moves: messages that nobody waits for are taken one
-/// by one.
+/// Look, and if there is nothing, make progress and look again; where ranks share CPUs, as long as something moves: there messages that
+/// nobody waits for are taken one by one.
 #[inline]
 pub(crate) fn try_now<T>(inside: &mut Entered, mut ready: impl FnMut(&mut Entered) -> Option<T>) -> Option<T> {
     /// Others may send for ever.
@@ -128,7 +128,7 @@ pub(crate) fn try_now<T>(inside: &mut Entered, mut ready: impl FnMut(&mut Entere
         }
         let moved = inside.poll();
         found = ready(inside);
-        if !moved {
+        if !moved || !is_oversubscribed() {
             break;
         }
     }
