@@ -115,6 +115,13 @@ static void store_buffering(int there, int by_sum, long (*looks)(int, MPI_Aint))
     }
 }
 
+static void store_and_look(int by_sum) {
+    long (*const looks[])(int, MPI_Aint) = {look, get, get_with_gaps};
+    for (int there = 0; there < 2; there++)
+        for (int k = 0; k < 3; k++) store_buffering(there, by_sum, looks[k]);
+    store_buffering(1, by_sum, load);
+}
+
 /* Tickets, and a lock that is made of swaps. */
 static void tickets_and_locks(void) {
     long *mine = malloc(sizeof(long) * ROUNDS), *all = malloc(sizeof(long) * ROUNDS * (size_t)size), one = 1;
@@ -231,11 +238,7 @@ int main(int argc, char **argv) {
         open_window(ordinary);
         long before = locked_regions();
         message_passing();
-        for (int by_sum = 0; by_sum < 2; by_sum++) {
-            long (*const looks[])(int, MPI_Aint) = {look, get, get_with_gaps};
-            for (int k = 0; k < 6; k++) store_buffering(k / 3, by_sum, looks[k % 3]);
-            store_buffering(1, by_sum, load);
-        }
+        store_and_look(0);
         tickets_and_locks();
         whole_elements(256);
         whole_elements(276);
@@ -243,6 +246,8 @@ int main(int argc, char **argv) {
         long_and_short(1024);
         if (!ordinary && is_fenced && is_one_node) CHECK(locked_regions() - before == 1, "%ld regions went over to locks", locked_regions() - before);
         long_and_short(7604);
+        /* These make two regions go over to locks. */
+        store_and_look(1);
         close_window(ordinary);
     }
     OK(MPI_T_pvar_session_free(&session));
