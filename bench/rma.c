@@ -7,6 +7,7 @@
  *   put-create get-create acc-create         on ordinary memory
  *   put-vector get-vector put-2d ... get-3d  every second double, half of the columns of a matrix, half of a cube, on both sides
  *   put-computing put-idle                   rank 1 computes for a second, or waits in MPI (-create-: on ordinary memory)
+ *   send send-2d                             half a round trip of MPI_Send and MPI_Recv of as many bytes
  *   armci-put armci-get armci-acc armci-put-2d armci-get-2d
  *                                            the same by ARMCI, with a fence (compiled with -DWITH_ARMCI)
  * By ranks that do it at once:
@@ -182,6 +183,63 @@ static void close_memory(int is_ordinary)
 #endif
     if (is_ordinary && !is_armci)
         free(memory);
+}
+
+/* ---- messages of as many bytes ---- */
+
+/* Where rank 0 receives what comes back, and rank 1 what comes. */
+static char *incoming;
+
+static void exchanges(int count)
+{
+    int elements = section.span > 0 ? 1 : size;
+    MPI_Datatype type = section.span > 0 ? section.type : MPI_BYTE;
+    for (int i = 0; i < count; i++)
+        if (rank == 0) {
+            MPI_Send(mine, elements, type, 1, TAG, MPI_COMM_WORLD);
+            MPI_Recv(incoming, elements, type, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Recv(incoming, elements, type, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(incoming, elements, type, 0, TAG, MPI_COMM_WORLD);
+        }
+}
+
+static void check_exchanges(int seed)
+{
+    int is_right;
+    if (section.span > 0) {
+        fill((double *)incoming, &section, OUTSIDE);
+        fill((double *)mine, &section, OUTSIDE);
+        rewrite_section((double *)mine, &section, seed);
+        exchanges(1);
+        is_right = is_written_section((double *)incoming, &section, seed, OUTSIDE);
+    } else {
+        rewrite(mine, size, (uint64_t)seed);
+        exchanges(1);
+        is_right = is_written(incoming, size, (uint64_t)seed);
+    }
+    if (!is_right)
+        give_up("rma: the data of a message is wrong");
+}
+
+static void measure_messages(const char *cell, double budget_us)
+{
+    size = cell_size(cell);
+    section = shape_of(cell, size / 8);
+    int bytes = section.span > 0 ? (int)(section.span * sizeof(double)) : size;
+    mine = buffer(bytes);
+    incoming = buffer(bytes);
+    check_exchanges(1);
+    struct samples *samples = time_operations(exchanges, 2, budget_us);
+    check_exchanges(1000);
+    if (rank == 0) {
+        printf("result rma kind=%.*s size=%d ", (int)strcspn(cell, ":"), cell, size);
+        print_samples(samples);
+    }
+    free(mine);
+    free(incoming);
+    if (section.span > 0)
+        MPI_Type_free(&section.type);
 }
 
 /* Rank 1 is away for a second. */
@@ -372,6 +430,8 @@ int main(int argc, char **argv)
             measure_changes(cell, budget_us);
         else if (has(cell, "fence") || has(cell, "general") || has(cell, "lock") || strncmp(cell, "create", 6) == 0)
             measure_synchronisation(cell, budget_us);
+        else if (has(cell, "send"))
+            measure_messages(cell, budget_us);
         else
             measure_move(cell, budget_us);
     }

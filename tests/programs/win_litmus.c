@@ -67,18 +67,59 @@ static void message_passing(void) {
     }
 }
 
-/* Each says that it is there, and then looks whether the other is. */
-static void store_buffering(void) {
+/* By a get. */
+static long get(int target, MPI_Aint at) {
+    long value;
+    OK(MPI_Get(&value, 1, MPI_LONG, target, at, 1, MPI_LONG, win));
+    OK(MPI_Win_flush(target, win));
+    return value;
+}
+
+/* By a get of a type with gaps. */
+static long get_with_gaps(int target, MPI_Aint at) {
+    long values[3];
+    MPI_Datatype gaps;
+    OK(MPI_Type_vector(2, 1, 2, MPI_LONG, &gaps));
+    OK(MPI_Type_commit(&gaps));
+    OK(MPI_Get(values, 1, gaps, target, at, 1, gaps, win));
+    OK(MPI_Win_flush(target, win));
+    OK(MPI_Type_free(&gaps));
+    return values[0];
+}
+
+/* By its own loads, after MPI_Win_sync. */
+static long load(int target, MPI_Aint at) {
+    (void)target;
+    OK(MPI_Win_sync(win));
+    return *(volatile long *)(memory + at);
+}
+
+/* Each says that it is there, at itself or at the other one, by a put or by a sum that takes a lock, and then looks whether the other is. */
+static void store_buffering(int there, int by_sum, long (*looks)(int, MPI_Aint)) {
+    long eight[8];
+    for (int k = 0; k < 8; k++) eight[k] = 1;
+    memset(memory + 64, 0, 64);
+    OK(MPI_Win_sync(win));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
     for (long i = 1; i <= ROUNDS; i++) {
         long seen = 0;
         if (rank < 2) {
-            OK(MPI_Put(&i, 1, MPI_LONG, rank, 64, 1, MPI_LONG, win));
-            OK(MPI_Win_flush(rank, win));
-            seen = look(1 - rank, 64) == i;
+            int at = there ? 1 - rank : rank;
+            if (by_sum) OK(MPI_Accumulate(eight, 8, MPI_LONG, at, 64, 8, MPI_LONG, MPI_SUM, win));
+            else OK(MPI_Put(&i, 1, MPI_LONG, at, 64, 1, MPI_LONG, win));
+            OK(MPI_Win_flush(at, win));
+            seen = looks(1 - at, 64) == i;
         }
         OK(MPI_Allreduce(MPI_IN_PLACE, &seen, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
         CHECK(seen >= 1, "round %ld: neither sees the other", i);
     }
+}
+
+static void store_and_look(int by_sum) {
+    long (*const looks[])(int, MPI_Aint) = {look, get, get_with_gaps};
+    for (int there = 0; there < 2; there++)
+        for (int k = 0; k < 3; k++) store_buffering(there, by_sum, looks[k]);
+    store_buffering(1, by_sum, load);
 }
 
 /* Tickets, and a lock that is made of swaps. */
@@ -195,16 +236,18 @@ int main(int argc, char **argv) {
     int is_one_node = on_one_node();
     for (int ordinary = 0; ordinary < 2; ordinary++) {
         open_window(ordinary);
+        long before = locked_regions();
         message_passing();
-        store_buffering();
+        store_and_look(0);
         tickets_and_locks();
         whole_elements(256);
         whole_elements(276);
         whole_elements(4096 - 7);
-        long before = locked_regions();
         long_and_short(1024);
         if (!ordinary && is_fenced && is_one_node) CHECK(locked_regions() - before == 1, "%ld regions went over to locks", locked_regions() - before);
         long_and_short(7604);
+        /* These make two regions go over to locks. */
+        store_and_look(1);
         close_window(ordinary);
     }
     OK(MPI_T_pvar_session_free(&session));

@@ -133,6 +133,15 @@ int main(int argc, char **argv) {
         if (rank == 1) put(2, 8, 1);
         for (;;) sched_yield();
     }
+    if (strncmp(what, "far", 3) == 0) {
+        OK(MPI_Win_lock_all(0, win));
+        if (rank == 1) what[3] ? add(60, 5, 0) : put(60, 5, 0);
+        for (;;) sched_yield();
+    }
+    if (strcmp(what, "kept") == 0) {
+        OK(MPI_Win_lock_all(0, win));
+        return MPI_Finalize();
+    }
     OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
     between_fences();
     columns();

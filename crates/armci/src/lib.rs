@@ -25,7 +25,6 @@ pub mod mutex;
 pub mod notify;
 pub mod reduction;
 pub mod rmw;
-mod rows;
 pub mod section;
 pub mod transfer;
 

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use isthmus_transfer::Layout;
 use isthmus_transfer::copy::copy;
 use isthmus_transfer::local::copy_range;
+use isthmus_transfer::rows::copy_alike;
 
 use crate::directory;
 use crate::error::{Error, Result, argument};
 use crate::life::{Job, job};
-use crate::rows::{SHORT, copy_short};
 use crate::section::Section;
 
 /// Which of the two ends is global memory of the process that the call names.
@@ -119,7 +119,8 @@ pub unsafe fn copy_section(section: &Section, from: u64, to: u64) {
                 std::ptr::with_exposed_provenance_mut(b.address as usize),
                 a.length as usize,
             ),
-            _ if section.row < SHORT => copy_short(section, from, to),
+            _ if copy_alike((&source, 0), (&target, 0)) => {}
+            // A level more than loops are made for.
             _ => copy_range(&source, &target, 0..section.bytes()),
         }
     }

@@ -37,14 +37,9 @@ impl Type {
         let base = base.wrapping_add_signed(layout.offset);
         let outer_first = || std::iter::once(&elements).chain(&layout.loops);
         if let Body::Run(length) = layout.body {
-            let levels: Vec<Level> = outer_first()
-                .rev()
-                .map(|repeat| Level {
-                    count: repeat.count as u64,
-                    stride: repeat.stride,
-                })
-                .collect();
-            return f(&Spread::strided(base, length as u64, &levels));
+            return with_levels(elements, &layout.loops, |levels| {
+                f(&Spread::strided(base, length as u64, levels))
+            });
         }
         let loops: Vec<Loop> = outer_first().copied().collect();
         let mut spans = Vec::new();
@@ -65,14 +60,9 @@ impl Type {
         let base = (buffer.expose_provenance() as u64).wrapping_add_signed(layout.offset);
         let outer_first = || std::iter::once(&elements).chain(&layout.loops);
         if let Body::Run(length) = layout.body {
-            let levels: Vec<Level> = outer_first()
-                .rev()
-                .map(|repeat| Level {
-                    count: repeat.count as u64,
-                    stride: repeat.stride,
-                })
-                .collect();
-            f(&Spread::strided(base, length as u64, &levels));
+            with_levels(elements, &layout.loops, |levels| {
+                f(&Spread::strided(base, length as u64, levels));
+            });
             return true;
         }
         let loops: Vec<Loop> = outer_first().copied().collect();
@@ -101,6 +91,29 @@ impl Body {
             }),
         }
     }
+}
+
+/// Tell `f` the loops around a run, the innermost first; those of `elements` are the outermost.
+#[inline]
+fn with_levels<R>(elements: Loop, loops: &[Loop], f: impl FnOnce(&[Level]) -> R) -> R {
+    /// Types of more loops take memory for it.
+    const USUAL: usize = 8;
+    let level = |repeat: &Loop| Level {
+        count: repeat.count as u64,
+        stride: repeat.stride,
+    };
+    let outermost = (elements.count != 1).then_some(&elements);
+    let innermost_first = loops.iter().rev().chain(outermost).map(level);
+    if loops.len() < USUAL {
+        let mut levels = [Level { count: 1, stride: 0 }; USUAL];
+        let mut used = 0;
+        for (place, level) in levels.iter_mut().zip(innermost_first) {
+            *place = level;
+            used += 1;
+        }
+        return f(&levels[..used]);
+    }
+    f(&innermost_first.collect::<Vec<_>>())
 }
 
 fn gather(loops: &[Loop], body: &Body, base: u64, spans: &mut Vec<Span>) {

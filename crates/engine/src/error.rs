@@ -23,7 +23,7 @@ pub enum Error {
         what: &'static str,
     },
     /// A one-sided operation names bytes that its region does not have.
-    #[error("bytes {from} to {to} of a region of {length} bytes, of process {peer}: outside")]
+    #[error("bytes {from} to {} are not among the {length} bytes that process {peer} exposes", .to.saturating_sub(1))]
     OutOfRange {
         /// Whose region.
         peer: u32,

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::handle::Handle;
 use crate::info::{self, Info};
 use crate::process::{Phase, cut, life, me};
-use crate::{coll, fail};
+use crate::{coll, fail, win};
 
 /// Join the job if this process has not, for one user of it that wants this thread level; the level granted.
 ///
@@ -133,6 +133,7 @@ pub fn finalize() -> Result<()> {
         Phase::Inside => {}
         Phase::After => return Err(fail!(Other, "MPI has been finalized before")),
     }
+    win::say_what_is_open();
     coll::check::finalize()?;
     comm::world::retire()?;
     isthmus_collective::release_memory();

@@ -39,6 +39,7 @@ use crate::handle::{Handle, Kind, Object, Table};
 pub use access::{get, put, rget, rput};
 pub use accumulate::{accumulate, compare_and_swap, fetch_and_op, get_accumulate, raccumulate, rget_accumulate};
 pub use attributes::{Value, Words, win_create_keyval, win_delete_attr, win_free_keyval, win_get_attr, win_set_attr};
+pub use check::say_what_is_open;
 pub use create::{win_allocate, win_allocate_shared, win_create, win_create_dynamic, win_free};
 pub use dynamic::{win_attach, win_detach};
 pub use fence::win_fence;
@@ -163,12 +164,17 @@ impl Win {
     }
 
     /// The place of a rank; an error if there is none such.
-    #[inline]
+    #[inline(always)]
     fn member(&self, argument: &str, rank: i32) -> Result<usize> {
         match usize::try_from(rank) {
             Ok(member) if member < self.size => Ok(member),
-            _ => Err(fail!(Rank, "{argument}={rank}, but the window has {} ranks", self.size)),
+            _ => Err(self.no_member(argument, rank)),
         }
+    }
+
+    #[cold]
+    fn no_member(&self, argument: &str, rank: i32) -> crate::error::Error {
+        fail!(Rank, "{argument}={rank}, but the window has {} ranks", self.size)
     }
 
     /// The part of a member of this node; `None`: it is on another one.

@@ -1,37 +1,41 @@
 //! A lock in shared memory whose holder may die: one stripe of the lock table that guards a process's exposed memory.
 //!
 //! # Layout
-//! One word on a line of its own.
+//! Two words on a line of their own.
 //!
 //! # Fields
-//! `word`: the lower half is 0 while the lock is free, else the holder's rank and one; the highest bit says that somebody may
-//! sleep on the word. The holder is a process: of its threads one has the lock, and the others wait like anybody else.
+//! `word`: 0 while the lock is free, else the holder's rank and one. The holder is a process: of its threads one has the lock, and the
+//! others wait like anybody else. `sleepers`: how many may sleep on the word; changed by them, read by who gives the lock back.
 //!
 //! # Ordering
-//! Taking the lock acquires and giving it back releases, so what was done under it is seen by the next holder.
+//! Taking the lock acquires and giving it back releases, so what was done under it is seen by the next holder. Giving it back is a store, and
+//! then a look at the sleepers, which may pass the store; so who goes to sleep counts itself, fences everybody (`membarrier`), and only
+//! then compares the word: either its count is seen, or the word has changed (the same as with [doorbells](crate::doorbell)).
 //!
 //! # Safety
 //! A holder that dies leaves its rank. Who waits looks every so often whether that process is declared dead (its address
 //! space is gone then, so it writes no more), and takes the lock over by compare-and-swap. A process that is killed between
-//! giving the lock back and waking leaves sleepers behind, whose sleep is bounded.
+//! giving the lock back and waking leaves sleepers behind, whose sleep is bounded. One that is killed in its sleep stays counted: whoever
+//! gives the lock back wakes nobody then, at the price of a system call.
 
 use std::time::Duration;
 
+use crate::doorbell;
 use crate::sync::{AtomicU32, Ordering, futex};
-
-const HOLDER: u32 = 0xffff;
-const SLEEPERS: u32 = 1 << 31;
 
 /// Looks before a sleep.
 const LOOKS: u32 = 64;
 /// Between two looks whether the holder lives.
 const LONGEST_SLEEP: Duration = Duration::from_millis(10);
+/// The same, where the kernel does not let us fence others, so that a wake may be missed.
+const UNFENCED_SLEEP: Duration = Duration::from_millis(1);
 
 /// The lock.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Stripe {
     word: AtomicU32,
+    sleepers: AtomicU32,
 }
 
 /// How the lock was got.
@@ -65,17 +69,10 @@ impl Stripe {
     #[cold]
     fn lock_slowly(&self, me: u32, is_dead: impl Fn(u32) -> bool) -> Got {
         let mut looks = 0;
-        // Once we have slept, others may sleep, too, and whoever has the lock next must know.
-        let mut own = me + 1;
         loop {
             let word = self.word.load(Ordering::Relaxed);
-            let holder = word & HOLDER;
-            if holder == 0 {
-                // SYNC: stripe
-                let taken =
-                    self.word
-                        .compare_exchange(word, own | word & SLEEPERS, Ordering::Acquire, Ordering::Relaxed);
-                if taken.is_ok() {
+            if word == 0 {
+                if self.try_lock(me) {
                     return Got::Free;
                 }
                 continue;
@@ -85,42 +82,44 @@ impl Stripe {
                 pause(looks);
                 continue;
             }
-            if is_dead(holder - 1) {
+            if is_dead(word - 1) {
                 // SYNC: stripe
                 let taken = self
                     .word
-                    .compare_exchange(word, own | SLEEPERS, Ordering::Acquire, Ordering::Relaxed);
+                    .compare_exchange(word, me + 1, Ordering::Acquire, Ordering::Relaxed);
                 if taken.is_ok() {
-                    return Got::TakenOver(holder - 1);
+                    return Got::TakenOver(word - 1);
                 }
                 continue;
             }
-            own = (me + 1) | SLEEPERS;
-            let marked = word | SLEEPERS;
-            if word != marked
-                && self
-                    .word
-                    .compare_exchange(word, marked, Ordering::Relaxed, Ordering::Relaxed)
-                    .is_err()
-            {
-                continue;
-            }
-            sleep(&self.word, marked);
+            self.sleep(word);
         }
     }
 
-    /// Give the lock back, by its holder. Does not block.
+    /// Until the lock is given back by its holder, or for a while. Wakes that come to nothing are possible.
+    fn sleep(&self, held: u32) {
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        // SYNC: stripe-sleepers
+        let longest = if fence_all() { LONGEST_SLEEP } else { UNFENCED_SLEEP };
+        wait(&self.word, held, longest);
+        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Give the lock back, by its holder. `fence_needed`: nobody can fence for us. Does not block.
     #[inline]
-    pub fn unlock(&self) {
+    pub fn unlock(&self, fence_needed: bool) {
         // SYNC: stripe
-        if self.word.swap(0, Ordering::Release) & SLEEPERS != 0 {
+        self.word.store(0, Ordering::Release);
+        // SYNC: stripe-sleepers
+        doorbell::order(fence_needed);
+        if self.sleepers.load(Ordering::Relaxed) != 0 {
             futex::wake(&self.word);
         }
     }
 
     /// Who has it.
     pub fn holder(&self) -> Option<u32> {
-        (self.word.load(Ordering::Relaxed) & HOLDER).checked_sub(1)
+        self.word.load(Ordering::Relaxed).checked_sub(1)
     }
 }
 
@@ -135,8 +134,13 @@ fn pause(looks: u32) {
 }
 
 #[cfg(not(loom))]
-fn sleep(word: &AtomicU32, held: u32) {
-    futex::wait(word, held, LONGEST_SLEEP);
+fn wait(word: &AtomicU32, held: u32, longest: Duration) {
+    futex::wait(word, held, longest);
+}
+
+#[cfg(not(loom))]
+fn fence_all() -> bool {
+    isthmus_os::membarrier::fence_everyone()
 }
 
 #[cfg(loom)]
@@ -145,8 +149,14 @@ fn pause(_looks: u32) {
 }
 
 #[cfg(loom)]
-fn sleep(word: &AtomicU32, held: u32) {
-    futex::wait_as(word, held, u32::MAX, LONGEST_SLEEP);
+fn wait(word: &AtomicU32, held: u32, longest: Duration) {
+    futex::wait_as(word, held, u32::MAX, longest);
+}
+
+#[cfg(loom)]
+fn fence_all() -> bool {
+    crate::sync::fence(Ordering::SeqCst);
+    true
 }
 
 #[cfg(all(test, not(loom)))]
@@ -166,7 +176,7 @@ mod tests {
                         assert_eq!(lock.lock(me, |_| false), Got::Free);
                         assert_eq!(lock.holder(), Some(me));
                         sum.store(sum.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-                        lock.unlock();
+                        lock.unlock(true);
                     }
                 });
             }
@@ -181,7 +191,7 @@ mod tests {
         assert!(!lock.try_lock(3));
         assert_eq!(lock.lock(3, |rank| rank == 7), Got::TakenOver(7));
         assert_eq!(lock.holder(), Some(3));
-        lock.unlock();
+        lock.unlock(true);
         assert!(lock.try_lock(7));
     }
 }
@@ -208,7 +218,7 @@ mod tests {
         }
         // SAFETY: under the lock.
         shared.value.with_mut(|value| unsafe { *value += 1 });
-        shared.lock.unlock();
+        shared.lock.unlock(true);
     }
 
     #[test]
@@ -238,7 +248,7 @@ mod tests {
             assert!(shared.lock.try_lock(9));
             let run = |shared: &Shared, me| {
                 let word = shared.lock.word.load(Ordering::Relaxed);
-                let taken = word & HOLDER == 10
+                let taken = word == 10
                     && shared
                         .lock
                         .word
@@ -247,7 +257,7 @@ mod tests {
                 if taken {
                     // SAFETY: under the lock.
                     shared.value.with_mut(|value| unsafe { *value += 1 });
-                    shared.lock.unlock();
+                    shared.lock.unlock(true);
                 } else {
                     add(shared, me);
                 }
@@ -258,6 +268,22 @@ mod tests {
             other.join().expect("ends");
             // SAFETY: the other has ended.
             assert_eq!(shared.value.with(|value| unsafe { *value }), 2);
+        });
+    }
+
+    /// Who sleeps for the lock is woken when it is given back.
+    #[test]
+    fn loom_no_wake_is_missed() {
+        loom::model(|| {
+            let lock = Arc::new(Stripe::default());
+            assert!(lock.try_lock(1));
+            let theirs = lock.clone();
+            let holder = loom::thread::spawn(move || theirs.unlock(true));
+            while !lock.try_lock(0) {
+                lock.sleep(2);
+            }
+            holder.join().expect("ends");
+            assert_eq!(lock.holder(), Some(0));
         });
     }
 }

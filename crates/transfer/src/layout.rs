@@ -85,7 +85,7 @@ impl<'a> Layout<'a> {
     }
 
     /// Addresses from the lowest that belongs to the layout to behind the highest. `None`: they do not fit into an
-    /// address space. A layout of no bytes has none either way, and its extent is empty.
+    /// address space, or a level reaches over half of one. A layout of no bytes has none either way, and its extent is empty.
     pub fn extent(&self) -> Option<Range<u64>> {
         match *self {
             Self::Contiguous(span) => extent(span),
@@ -101,13 +101,14 @@ impl<'a> Layout<'a> {
                 if block == 0 || levels.iter().any(|level| level.count == 0) {
                     return Some(0..0);
                 }
-                let (mut low, mut high) = (i128::from(base), i128::from(base) + i128::from(block));
+                let (mut low, mut high) = (base, base.checked_add(block)?);
                 for level in levels {
-                    let reach = i128::from(level.count - 1).checked_mul(i128::from(level.stride))?;
-                    low = low.checked_add(reach.min(0))?;
-                    high = high.checked_add(reach.max(0))?;
+                    let further = i64::try_from(level.count - 1).ok()?;
+                    let reach = further.checked_mul(level.stride)?;
+                    low = low.checked_add_signed(reach.min(0))?;
+                    high = high.checked_add_signed(reach.max(0))?;
                 }
-                Some(u64::try_from(low).ok()?..u64::try_from(high).ok()?)
+                Some(low..high)
             }
         }
     }

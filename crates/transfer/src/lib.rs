@@ -20,6 +20,7 @@ pub mod layout;
 pub mod local;
 pub mod loopback;
 pub mod mapped;
+pub mod rows;
 pub mod stream;
 pub mod trace;
 mod transfer;

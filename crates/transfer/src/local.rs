@@ -1,7 +1,6 @@
 //! Copying between two layouts within one address space: packing, unpacking, and memory that both sides map.
 //!
-//! Blocks of the sizes of numbers, at even distances, are what sections of arrays are made of; they get loops of their
-//! own, in which a block is one load and one store.
+//! Blocks at even distances are what sections of arrays are made of; they get loops of their own (`rows.rs`).
 
 use std::ops::Range;
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
@@ -9,6 +8,7 @@ use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 use crate::Span;
 use crate::copy::copy;
 use crate::layout::{Cursor, Layout, Run};
+use crate::rows;
 
 /// Copy `range` of the stream that both layouts stand for. A range beyond either ends where the shorter one does.
 ///
@@ -69,13 +69,11 @@ unsafe fn copy_run(from: &mut Cursor<'_>, to: &mut Cursor<'_>, limit: u64) -> u6
     }
     // SAFETY: `count` blocks on either side are within the caller's range.
     unsafe {
-        copy_blocks(
-            readable(source),
-            from_stride.unwrap_or(block as i64) as isize,
-            writable(target),
-            to_stride.unwrap_or(block as i64) as isize,
+        rows::copy_run(
+            (readable(source), from_stride.unwrap_or(block as i64)),
+            (writable(target), to_stride.unwrap_or(block as i64)),
             block as usize,
-            count as usize,
+            count,
         );
     }
     skip(from, from_stride, block, count);
@@ -101,57 +99,6 @@ fn readable(span: Span) -> *const u8 {
 
 fn writable(span: Span) -> *mut u8 {
     with_exposed_provenance_mut(span.address as usize)
-}
-
-/// # Safety
-/// `count` blocks at these distances must be readable and writable, and none may be on both sides.
-#[inline]
-unsafe fn copy_blocks(from: *const u8, from_stride: isize, to: *mut u8, to_stride: isize, block: usize, count: usize) {
-    /// # Safety
-    /// As for [`copy_blocks`], with blocks of N bytes.
-    #[inline]
-    unsafe fn fixed<const N: usize>(
-        mut from: *const u8,
-        from_stride: isize,
-        mut to: *mut u8,
-        to_stride: isize,
-        count: usize,
-    ) {
-        for _ in 0..count {
-            // SAFETY: the caller's promise; what lies behind the last block is never touched.
-            unsafe {
-                to.cast::<[u8; N]>()
-                    .write_unaligned(from.cast::<[u8; N]>().read_unaligned())
-            };
-            from = from.wrapping_offset(from_stride);
-            to = to.wrapping_offset(to_stride);
-        }
-    }
-    // SAFETY: the caller's promise, in each case.
-    unsafe {
-        match block {
-            1 => fixed::<1>(from, from_stride, to, to_stride, count),
-            2 => fixed::<2>(from, from_stride, to, to_stride, count),
-            4 => fixed::<4>(from, from_stride, to, to_stride, count),
-            8 if to_stride == 8 => fixed::<8>(from, from_stride, to, 8, count),
-            8 if from_stride == 8 => fixed::<8>(from, 8, to, to_stride, count),
-            8 => fixed::<8>(from, from_stride, to, to_stride, count),
-            12 => fixed::<12>(from, from_stride, to, to_stride, count),
-            16 => fixed::<16>(from, from_stride, to, to_stride, count),
-            24 => fixed::<24>(from, from_stride, to, to_stride, count),
-            32 => fixed::<32>(from, from_stride, to, to_stride, count),
-            64 => fixed::<64>(from, from_stride, to, to_stride, count),
-            _ => {
-                for index in 0..count as isize {
-                    let (source, target) = (
-                        from.wrapping_offset(index * from_stride),
-                        to.wrapping_offset(index * to_stride),
-                    );
-                    copy(source, target, block);
-                }
-            }
-        }
-    }
 }
 
 /// Memory that a probe of costs copies; `None`: there is none.

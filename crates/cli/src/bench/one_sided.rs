@@ -6,7 +6,7 @@ use super::quantity::Quantity;
 use super::size::Size;
 use super::target::{Demand, Target};
 
-/// Puts, gets and accumulates by size; sections; a target that computes; contended elements; synchronisation; ARMCI; memory.
+/// Puts, gets and accumulates by size; sections; a target that computes; contended elements; synchronisation; ARMCI; messages; memory.
 pub fn experiments(sizes: &[Size]) -> Vec<Experiment> {
     vec![
         transfers(sizes),
@@ -15,9 +15,12 @@ pub fn experiments(sizes: &[Size]) -> Vec<Experiment> {
         elements(),
         synchronisation(),
         armci(sizes),
+        messages(sizes),
         memory(),
     ]
 }
+
+const ARMCI_SIZES: &str = "8,512,8K,64K,512K,4M,16M";
 
 fn names(kinds: &[&str]) -> Vec<String> {
     kinds.iter().map(|kind| (*kind).to_owned()).collect()
@@ -126,9 +129,18 @@ fn armci(sizes: &[Size]) -> Experiment {
     let kinds = ["armci-put", "armci-get", "armci-acc", "armci-put-2d", "armci-get-2d"];
     let title = "ARMCI: a put, a get or a sum of doubles and ARMCI_Fence";
     Experiment {
-        runs: vec![on(2, products(&names(&kinds), &cells(sizes, "512,8K,64K,512K,4M")))],
+        runs: vec![on(2, products(&names(&kinds), &cells(sizes, ARMCI_SIZES)))],
         model: Some(ARMCI),
         ..of_kinds("rma-armci", title, &kinds)
+    }
+}
+
+fn messages(sizes: &[Size]) -> Experiment {
+    let kinds = ["send", "send-2d"];
+    let title = "MPI_Send and MPI_Recv of as many bytes as ARMCI's: half a round trip";
+    Experiment {
+        runs: vec![on(2, products(&names(&kinds), &cells(sizes, ARMCI_SIZES)))],
+        ..of_kinds("rma-messages", title, &kinds)
     }
 }
 

@@ -8,7 +8,7 @@ use isthmus_transfer::layout::Cursor;
 use isthmus_transfer::{Direction, Layout};
 
 use super::combine::{Combine, Instruction, Operator, WIDEST};
-use super::flow::{Flow, Pending, check_alive};
+use super::flow::{Flow, Pending, check_alive, settle};
 use super::locks::SPAN;
 use super::mailbox::{Asked, Sides};
 use super::region::Atomicity;
@@ -104,15 +104,44 @@ impl Flow {
     ) -> Result<Pending> {
         let bytes = (count as u64).saturating_mul(u64::from(combine.width));
         target.check(at, bytes)?;
+        if let Some(address) = under_one_lock(target, at, bytes)
+            && fault_events() == 0
+        {
+            self.stores();
+            if reads(result, combine.operator) {
+                settle();
+            }
+            let _held = target.locks.hold(home()?, target.base().wrapping_add(at));
+            // SAFETY: the caller's promise; the elements are in the region, and all who change them take the lock.
+            unsafe { apply_alone(with_exposed_provenance_mut(address), operand, result, count, &combine) };
+            return Ok(Pending::DONE);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.combine_row_slowly(target, at, operand, result, count, combine) }
+    }
+
+    /// # Safety
+    /// As for [`Self::combine_row`]; the elements must be in the region.
+    #[inline(never)]
+    unsafe fn combine_row_slowly(
+        &self,
+        target: &Target,
+        at: u64,
+        operand: *const u8,
+        result: *mut u8,
+        count: usize,
+        combine: Combine,
+    ) -> Result<Pending> {
         if count == 0 || combine.operator == Operator::NoOp && result.is_null() {
             return Ok(Pending::DONE);
         }
         check_alive(target.peer())?;
-        // In mapped memory it ends with an instruction, or with giving a lock back by one.
-        if !(atomic::ORDERS && target.shift().is_some()) {
-            self.stores();
+        self.stores();
+        if reads(result, combine.operator) {
+            settle();
         }
         if target.is_elsewhere() {
+            let bytes = count as u64 * u64::from(combine.width);
             let there = Layout::contiguous(at, bytes);
             let from = (combine.operator != Operator::NoOp).then(|| Layout::local(operand, bytes));
             let into = (!result.is_null()).then(|| Layout::local(result, bytes));
@@ -151,6 +180,9 @@ impl Flow {
         if !atomic::ORDERS {
             self.stores();
         }
+        if reads(result, combine.operator) {
+            settle();
+        }
         // SAFETY: the caller's promise; all access the element by instructions.
         unsafe { atomic::apply(&combine, with_exposed_provenance_mut(address), operand, result, 1) };
         true
@@ -184,6 +216,7 @@ impl Flow {
         let by_instruction = by_instruction(target, at, width);
         if by_instruction.is_none() || !atomic::ORDERS {
             self.stores();
+            settle();
         }
         if let Some(address) = by_instruction
             && let Some(_visiting) = target.visit(home)
@@ -266,6 +299,9 @@ impl Flow {
         target.check_layout(at)?;
         check_alive(target.peer())?;
         self.stores();
+        if result.is_some() {
+            settle();
+        }
         let is_contiguous = |side: &Layout<'_>| matches!(side, Layout::Contiguous(_));
         let is_row = is_contiguous(at) && from.is_none_or(is_contiguous) && result.is_none_or(is_contiguous);
         // One that can be asked for in shared memory is tried there first.
@@ -309,6 +345,13 @@ fn address_of(side: &Cursor<'_>) -> *mut u8 {
     with_exposed_provenance_mut(side.block().address as usize)
 }
 
+/// Does an operation load something that earlier stores may not have left for? An instruction that changes an element, and one that takes a
+/// lock, waits for them by itself.
+#[inline]
+fn reads(result: *const u8, operator: Operator) -> bool {
+    !result.is_null() && (operator == Operator::NoOp || !atomic::ORDERS)
+}
+
 /// The address here of an element that atomic instructions serve, for all who access the region.
 #[inline]
 fn by_instruction(target: &Target, at: u64, width: u32) -> Option<usize> {
@@ -346,6 +389,31 @@ unsafe fn in_a_row(
             return Ok(());
         }
         under_locks(target, at, operand, result, count, combine)
+    }
+}
+
+/// The address here of bytes that are changed under one lock by all who access the region. Once that is so it stays so.
+#[inline]
+fn under_one_lock(target: &Target, at: u64, bytes: u64) -> Option<usize> {
+    let address = target.shift()?.wrapping_add(at as usize);
+    let is_locked = target.atomicity() == Atomicity::Locked || target.locks.phase(target.phase).is_locked();
+    (is_locked && bytes <= SPAN - target.base().wrapping_add(at) % SPAN).then_some(address)
+}
+
+/// Combine elements that nobody else changes meanwhile.
+///
+/// # Safety
+/// As for [`in_a_row`], with elements at `there`.
+#[inline]
+unsafe fn apply_alone(there: *mut u8, operand: *const u8, result: *mut u8, count: usize, combine: &Combine) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if !result.is_null() {
+            result.copy_from_nonoverlapping(there, count * combine.width as usize);
+        }
+        if combine.operator != Operator::NoOp {
+            (combine.kernel)(operand, there, there, count);
+        }
     }
 }
 
@@ -462,8 +530,6 @@ unsafe fn held(
     count: usize,
     combine: &Combine,
 ) -> Result<()> {
-    let bytes = count * combine.width as usize;
-    let is_kept = combine.operator == Operator::NoOp;
     if let Some(shift) = target.shift() {
         let there: *mut u8 = with_exposed_provenance_mut(shift.wrapping_add(at as usize));
         if by_instruction(target, at, combine.width).is_some() && !target.locks.phase(target.phase).is_locked() {
@@ -473,14 +539,7 @@ unsafe fn held(
             return Ok(());
         }
         // SAFETY: the caller's promise; under the lock nobody else changes the elements.
-        unsafe {
-            if !result.is_null() {
-                result.copy_from_nonoverlapping(there, bytes);
-            }
-            if !is_kept {
-                (combine.kernel)(operand, there, there, count);
-            }
-        }
+        unsafe { apply_alone(there, operand, result, count, combine) };
         return Ok(());
     }
     // SAFETY: the caller's promise.

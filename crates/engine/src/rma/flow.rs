@@ -1,13 +1,15 @@
 //! Puts and gets, and what completes them.
 //!
 //! A put is a copy: of our own where the target's memory is mapped; where it is not, by a target that waits inside the library, or by the
-//! kernel. All are over when they come back, but for what is left to the target ([`Flow::leave_bytes`]); so what is counted here is only whether stores are still on their way out of this CPU.
+//! kernel. All are over when they come back, but for what is left to the target ([`Flow::leave_bytes`]); so what is counted here is only
+//! whether stores are still on their way out of this CPU.
 
 use std::ops::Range;
 use std::ptr::{null, null_mut, with_exposed_provenance, with_exposed_provenance_mut};
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 use isthmus_transfer::copy::copy;
+use isthmus_transfer::rows::copy_alike;
 use isthmus_transfer::{Direction, Layout, Span, local};
 
 use super::mailbox::{Asked, Sides};
@@ -15,7 +17,7 @@ use super::service::{self, What};
 use super::target::Target;
 use super::{direct, home, mailbox};
 use crate::types::Peer;
-use crate::{Error, Result, counters, enter, fault_events};
+use crate::{Error, Result, allows_threads, counters, enter, fault_events};
 
 /// What is left of an operation. Belongs to the flow that gave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,6 +115,7 @@ impl Flow {
     #[inline]
     pub unsafe fn get_bytes(&self, target: &Target, at: u64, into: *mut u8, length: usize) -> Result<Pending> {
         target.check(at, length as u64)?;
+        settle();
         if let Some(shift) = target.shift()
             && fault_events() == 0
         {
@@ -157,6 +160,7 @@ impl Flow {
     /// # Safety
     /// The bytes of `into` must be writable until the operation is over locally.
     pub unsafe fn get(&self, target: &Target, at: &Layout<'_>, into: &Layout<'_>) -> Result<Pending> {
+        settle();
         // SAFETY: the caller's promise.
         unsafe { moves(target, at, into, Direction::Pull) }
     }
@@ -174,18 +178,24 @@ impl Flow {
         Ok(())
     }
 
-    /// Wait until what was started to one target is over there: whoever looks now sees it. Blocks.
+    /// Wait until what was started to one target is over there: who is told so from now on sees it, and whatever this process reads by
+    /// operations from now on is read after it (docs/decisions/0101). Loads of its own come after it once it has fenced. Blocks.
     #[inline]
     pub fn flush(&self, _peer: Peer) -> Result<()> {
         self.flush_all()
     }
 
-    /// Wait until everything that was started is over at its target. Blocks.
+    /// As [`Self::flush`], of everything that was started. Blocks.
     #[inline]
     pub fn flush_all(&self) -> Result<()> {
         if self.stored.load(Ordering::Relaxed) {
             self.stored.store(false, Ordering::Relaxed);
-            drain();
+            if allows_threads() {
+                drain();
+            } else {
+                UNDRAINED.store(true, Ordering::Relaxed);
+                fence(Ordering::Release);
+            }
         }
         Ok(())
     }
@@ -206,6 +216,20 @@ impl Flow {
 
     pub(super) fn stores(&self) {
         self.stored.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Something was flushed whose stores may still be on their way out of this CPU. They leave it in their order, before whatever this process
+/// stores later; only what it loads may come before them, and so whoever loads from others [settles](settle) this first. Used while the
+/// process has one thread that makes operations: another one's loads would not know whose stores they are to come after.
+static UNDRAINED: AtomicBool = AtomicBool::new(false);
+
+/// Before memory of others is read: what was flushed is visible to all.
+#[inline]
+pub(super) fn settle() {
+    if UNDRAINED.load(Ordering::Relaxed) {
+        UNDRAINED.store(false, Ordering::Relaxed);
+        drain();
     }
 }
 
@@ -250,6 +274,17 @@ unsafe fn moves(target: &Target, at: &Layout<'_>, here: &Layout<'_>, direction: 
     target.check_layout(at)?;
     check_alive(target.peer())?;
     if let Some(shift) = target.shift() {
+        let (own, other) = ((here, 0), (at, shift as u64));
+        // SAFETY: the caller vouches for the layout here; the other one is in the region.
+        let is_done = unsafe {
+            match direction {
+                Direction::Push => copy_alike(own, other),
+                Direction::Pull => copy_alike(other, own),
+            }
+        };
+        if is_done {
+            return Ok(Pending::DONE);
+        }
         let (mut there, mut here) = (at.cursor(0), here.cursor(0));
         there.shift(shift as u64);
         // SAFETY: the caller vouches for the layout here; the other one is in the region.

@@ -76,12 +76,15 @@ static IS_REFUSED: AtomicBool = AtomicBool::new(false);
 
 /// A lock that is held until this is dropped.
 #[must_use]
-pub(super) struct Held<'a>(&'a Stripe);
+pub(super) struct Held<'a> {
+    stripe: &'a Stripe,
+    fence_needed: bool,
+}
 
 impl Drop for Held<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.0.unlock();
+        self.stripe.unlock(self.fence_needed);
     }
 }
 
@@ -98,7 +101,10 @@ impl Locks {
         if let Got::TakenOver(rank) = stripe.lock(home.me, |rank| is_dead(home.segment, rank)) {
             told_of(home.me, rank);
         }
-        Held(stripe)
+        Held {
+            stripe,
+            fence_needed: home.fence_needed,
+        }
     }
 
     /// The phase with this number.

@@ -303,12 +303,12 @@ impl<'a> Asked<'a> {
 
 impl Target {
     /// Is a question to a target that attends likely to be answered? One that attends may have lost its CPU: who has asked it in vain does
-    /// not for some operations, twice as many each time.
+    /// not for some operations, twice as many each time. An operation in pieces counts as so many, as it loses more by another way.
     #[inline]
-    fn is_trusted(&self) -> bool {
+    fn is_trusted(&self, pieces: u32) -> bool {
         let skipped = self.skipped.load(Ordering::Relaxed);
         if skipped > 0 {
-            self.skipped.store(skipped - 1, Ordering::Relaxed);
+            self.skipped.store(skipped.saturating_sub(pieces), Ordering::Relaxed);
         }
         skipped == 0
     }
@@ -346,7 +346,7 @@ enum End {
 pub(super) fn attended(target: &Target) -> Option<(&'static Mailboxes, u32)> {
     let boxes = target.mailboxes()?;
     if boxes.is_attended() {
-        return target.is_trusted().then_some((boxes, LOOKS));
+        return target.is_trusted(1).then_some((boxes, LOOKS));
     }
     boxes.miss(target).then_some((boxes, LOOKS_AWAY))
 }
@@ -630,14 +630,14 @@ pub(super) fn ask_in_pieces(
         }
         return Ok(false);
     }
-    if !target.is_trusted() {
+    let piece = room / width * width;
+    if !target.is_trusted(u32::try_from(length / piece).unwrap_or(u32::MAX).max(1)) {
         return Ok(false);
     }
-    let piece = room / width * width;
     let mut flying: [Option<(usize, Turn, Range<u64>)>; DEPTH] = [const { None }; DEPTH];
     let (mut next, mut head, mut count, mut any) = (range.start, 0, 0, false);
     let mut failed = None;
-    let (mut is_away, mut was_away) = (false, false);
+    let mut is_away = false;
     loop {
         while count < DEPTH && next < range.end && failed.is_none() && !is_away {
             let Some((index, turn)) = boxes.claim(home) else { break };
@@ -660,7 +660,10 @@ pub(super) fn ask_in_pieces(
         };
         (head, count) = ((head + 1) % DEPTH, count - 1);
         let end = boxes.settle(home, target, index, &turn, LOOKS_PIECES);
-        target.note(end);
+        // One that has lost its CPU leaves several pieces unanswered, which is one question in vain.
+        if !is_away {
+            target.note(end);
+        }
         let length = (part.end - part.start) as usize;
         if end == End::Done {
             any = true;
@@ -675,8 +678,7 @@ pub(super) fn ask_in_pieces(
         match end.into_result(target) {
             Ok(true) => {}
             Ok(false) => {
-                is_away = !boxes.is_attended();
-                was_away = true;
+                is_away = true;
                 if failed.is_none() {
                     failed = (sides.otherwise)(part).err();
                 }
@@ -687,7 +689,7 @@ pub(super) fn ask_in_pieces(
     if let Some(error) = failed {
         return Err(error);
     }
-    if !any && !was_away && next == range.start {
+    if !any && !is_away && next == range.start {
         return Ok(false);
     }
     if next < range.end {

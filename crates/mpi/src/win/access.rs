@@ -77,7 +77,7 @@ enum Way {
     Get,
 }
 
-#[inline]
+#[inline(never)]
 fn transfer(local: Local<'_>, remote: Remote<'_>, win: &Win, way: Way) -> Result<()> {
     let bytes = bytes((local.count, local.datatype), (remote.count, remote.datatype))?;
     if remote.rank == PROC_NULL {
@@ -110,7 +110,7 @@ fn transfer(local: Local<'_>, remote: Remote<'_>, win: &Win, way: Way) -> Result
 
 /// # Safety
 /// So many bytes must be readable at `buffer`, or for a get writable.
-#[inline]
+#[inline(always)]
 unsafe fn copy(buffer: *const u8, target: &Target, at: u64, length: usize, win: &Win, way: Way) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe {
@@ -138,7 +138,7 @@ unsafe fn leave(buffer: *const u8, target: &Target, at: u64, length: usize, win:
 ///
 /// # Safety
 /// As for [`put`], or [`get`].
-#[inline]
+#[inline(always)] // Half of what a short put costs is calls.
 unsafe fn alike(local: Local<'_>, remote: Remote<'_>, win: &Win, way: Way) -> Result<bool> {
     if local.count != remote.count || !std::ptr::eq(local.datatype, remote.datatype) || !local.datatype.is_contiguous()
     {
@@ -152,8 +152,11 @@ unsafe fn alike(local: Local<'_>, remote: Remote<'_>, win: &Win, way: Way) -> Re
         return Ok(false);
     };
     // SAFETY: the caller's promise.
-    unsafe { copy(local.buffer, &place.target, at, length as usize, win, way)? };
-    Ok(true)
+    let copied = unsafe { copy(local.buffer, &place.target, at, length as usize, win, way) };
+    match copied {
+        Ok(()) => Ok(true),
+        Err(error) => Err(win.about(error, remote.rank as usize, remote.disp)),
+    }
 }
 
 #[cold]
@@ -176,7 +179,7 @@ fn scattered(local: Local<'_>, remote: Remote<'_>, target: &Target, at: u64, win
 ///
 /// # Safety
 /// `origin_addr` must be readable where the elements lie.
-#[inline]
+#[inline(always)]
 pub unsafe fn put(
     origin_addr: *const c_void,
     origin_count: i64,
@@ -205,7 +208,7 @@ pub unsafe fn put(
 ///
 /// # Safety
 /// `origin_addr` must be writable where the elements lie.
-#[inline]
+#[inline(always)]
 pub unsafe fn get(
     origin_addr: *mut c_void,
     origin_count: i64,

@@ -40,7 +40,7 @@ fn check_signature(local: Local<'_>, remote: Remote<'_>) -> Result<()> {
 ///
 /// # Safety
 /// `operand` must be readable, unless it is a no-op, and `result` writable, or null, for an element.
-#[inline]
+#[inline(always)]
 unsafe fn element(
     operand: *const c_void,
     result: *mut c_void,
@@ -66,10 +66,11 @@ unsafe fn element(
 /// elsewhere.
 ///
 /// # Safety
-/// `operand` must be readable, unless it is a no-op, for so many elements.
-#[inline]
+/// `operand` must be readable, unless it is a no-op, and `result` writable, or null, for so many elements.
+#[inline(always)]
 unsafe fn row(
     operand: *const c_void,
+    result: *mut c_void,
     (count, datatype): (i64, &Datatype),
     (target_rank, target_disp): (i32, i64),
     op: &Op,
@@ -82,14 +83,24 @@ unsafe fn row(
         return Ok(false);
     };
     // SAFETY: the caller's promise; the target's elements are checked against the window.
-    unsafe {
-        win.flow
-            .combine_row(&place.target, at, operand.cast(), null_mut(), count as usize, combine)?;
+    let combined = unsafe {
+        win.flow.combine_row(
+            &place.target,
+            at,
+            operand.cast(),
+            result.cast(),
+            count as usize,
+            combine,
+        )
+    };
+    match combined {
+        Ok(_) => Ok(true),
+        Err(error) => Err(win.about(error.into(), target_rank as usize, target_disp)),
     }
-    Ok(true)
 }
 
 /// `local`: `None` for what fetches only. `result`: where what was there before goes.
+#[inline(never)]
 fn run(local: Option<Local<'_>>, result: Option<Local<'_>>, remote: Remote<'_>, op: &Op, win: &Win) -> Result<()> {
     let other = local.or(result);
     let Some(other) = other else { return Ok(()) };
@@ -161,7 +172,7 @@ fn run(local: Option<Local<'_>>, result: Option<Local<'_>>, remote: Remote<'_>, 
 ///
 /// # Safety
 /// `origin_addr` must be readable where the elements lie.
-#[inline]
+#[inline(always)]
 pub unsafe fn accumulate(
     origin_addr: *const c_void,
     origin_count: i64,
@@ -179,10 +190,8 @@ pub unsafe fn accumulate(
         let place = (target_rank, target_disp);
         // SAFETY: the caller's promise.
         let done = unsafe {
-            match origin_count {
-                1 => element(origin_addr, null_mut(), target_datatype, place, op, win)?,
-                count => row(origin_addr, (count, target_datatype), place, op, win)?,
-            }
+            origin_count == 1 && element(origin_addr, null_mut(), target_datatype, place, op, win)?
+                || row(origin_addr, null_mut(), (origin_count, target_datatype), place, op, win)?
         };
         if done {
             return Ok(());
@@ -251,6 +260,7 @@ fn check_predefined(datatype: &Datatype) -> Result<()> {
 ///
 /// # Safety
 /// `origin_addr` must be readable, unless `op` is `MPI_NO_OP`, and `result_addr` writable, for an element.
+#[inline(always)]
 pub unsafe fn fetch_and_op(
     origin_addr: *const c_void,
     result_addr: *mut c_void,
@@ -267,8 +277,13 @@ pub unsafe fn fetch_and_op(
         Some(Predefined::NoOp) => None,
         _ => Some(Local::check("origin_addr", origin_addr, 1, datatype)?),
     };
+    let place = (target_rank, target_disp);
     // SAFETY: the caller's promise.
-    if unsafe { element(origin_addr, result_addr, datatype, (target_rank, target_disp), op, win)? } {
+    let done = unsafe {
+        element(origin_addr, result_addr, datatype, place, op, win)?
+            || row(origin_addr, result_addr, (1, datatype), place, op, win)?
+    };
+    if done {
         return Ok(());
     }
     let remote = Remote {

@@ -8,6 +8,8 @@ use super::epoch::Mode;
 use crate::constants::{MODE_NOPRECEDE, MODE_NOSUCCEED};
 use crate::error::Result;
 use crate::fail;
+use crate::handle::Object;
+use crate::process::me;
 
 /// What all members of a window come together for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,4 +95,21 @@ pub(super) fn compare(win: &Win, turn: u32) -> Result<()> {
         )),
         None => Ok(()),
     }
+}
+
+/// What the program ends with: windows in which it has an epoch open, as long as they are not freed.
+pub fn say_what_is_open() {
+    let rank = me().map_or(0, |me| me.0);
+    let tell = |win: &Win| {
+        let mode = win.epochs.mode();
+        if win.is_checked && !matches!(mode, Mode::None | Mode::Fenced | Mode::Fence) {
+            isthmus_os::process::say(&format!(
+                "isthmus: rank {rank}: MPI_Finalize: {} was not freed, where {}",
+                win.label(),
+                mode.describe()
+            ));
+        }
+        false
+    };
+    Win::table().find(tell);
 }

@@ -37,7 +37,7 @@ impl Mode {
     }
 
     /// How it is ended.
-    fn describe(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Self::None => "no epoch is open",
             Self::Fenced | Self::Fence => "an epoch between fences is open",
@@ -140,7 +140,7 @@ impl Epochs {
 
 impl Win {
     /// May this target be accessed now?
-    #[inline]
+    #[inline(always)]
     pub(super) fn admit(&self, target: usize) -> Result<()> {
         match self.epochs.mode() {
             Mode::LockAll | Mode::Fence => Ok(()),
@@ -154,18 +154,23 @@ impl Win {
     }
 
     /// May this target be accessed now, under a lock?
-    #[inline]
+    #[inline(always)]
     pub(super) fn admit_passive(&self, target: usize) -> Result<()> {
         match self.epochs.mode() {
             Mode::LockAll => Ok(()),
             Mode::Lock if self.epochs.held(target) != FREE => Ok(()),
-            mode => Err(fail!(
-                RmaSync,
-                "rank {target} of {} is not locked by the calling process: {}",
-                self.label(),
-                mode.describe()
-            )),
+            mode => Err(self.not_locked_by_us(target, mode)),
         }
+    }
+
+    #[cold]
+    fn not_locked_by_us(&self, target: usize, mode: Mode) -> Error {
+        fail!(
+            RmaSync,
+            "rank {target} of {} is not locked by the calling process: {}",
+            self.label(),
+            mode.describe()
+        )
     }
 
     #[cold]

@@ -115,7 +115,7 @@ pub fn win_unlock_all(win: &Win) -> Result<()> {
 }
 
 /// `MPI_Win_flush`: what was started to one target is over there.
-#[inline]
+#[inline(always)]
 pub fn win_flush(rank: i32, win: &Win) -> Result<()> {
     if rank == PROC_NULL {
         return Ok(());

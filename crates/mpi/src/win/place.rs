@@ -7,7 +7,7 @@ use isthmus_engine::rma::Target;
 
 use super::{Flavor, Win};
 use crate::datatype::Datatype;
-use crate::error::{Error, Result};
+use crate::error::{Class, Error, Result};
 use crate::fail;
 
 /// What is known of each member's memory, from `Box::into_raw`; looked up when it is first accessed, null before. A window of many members
@@ -64,7 +64,7 @@ impl Drop for Places {
 
 impl Win {
     /// The memory of a member, of a window that is not dynamic.
-    #[inline]
+    #[inline(always)]
     pub(super) fn place(&self, member: usize) -> Result<&Place> {
         match self.places.known(member) {
             Some(place) => Ok(place),
@@ -91,7 +91,7 @@ impl Win {
     ///
     /// # Errors
     /// No epoch lets us access the target.
-    #[inline]
+    #[inline(always)] // Half of what a short put costs is calls.
     pub(super) fn plain_place(&self, rank: i32, disp: i64) -> Result<Option<(&Place, u64)>> {
         if self.is_checked || self.flavor == Flavor::Dynamic || disp < 0 {
             return Ok(None);
@@ -124,9 +124,26 @@ impl Win {
             .ok()
             .and_then(|disp| disp.checked_mul(place.unit as u64))
         {
-            Some(at) => f(&place.target, at),
+            Some(at) => f(&place.target, at).map_err(|error| self.about(error, member, disp)),
             None => Err(wrong_disp(disp, place.unit)),
         }
+    }
+
+    /// An error of an access, with what the caller has said of the place, if that is outside.
+    #[cold]
+    pub(super) fn about(&self, error: Error, member: usize, disp: i64) -> Error {
+        if error.code() != Class::RmaRange as i32 {
+            return error;
+        }
+        let unit = self.unit(member);
+        let length = self.key(member).length();
+        fail!(
+            RmaRange,
+            "{}: target_disp={disp} of rank {member} of {}, which has {} displacements of {unit} bytes",
+            error.detail(),
+            self.label(),
+            length.checked_div(unit.unsigned_abs()).unwrap_or(length)
+        )
     }
 }
 
