@@ -1128,12 +1128,13 @@ fn few_descriptors_are_named_and_small_stacks_are_enough() -> Result<()> {
         compile("collectives")?.display().to_string(),
     );
     // Whatever has started the tests may have left descriptors open.
+    const CLOSED: &str = "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-";
     let everybody = |limit: &str| {
-        Run::program("sh").arg("-c").arg(format!(
-            "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; {limit}; exec {mpiexec} -n 2 {program}"
-        ))
+        Run::program("sh")
+            .arg("-c")
+            .arg(format!("{CLOSED}; {limit}; exec {mpiexec} -n 2 {program}"))
     };
-    let ranks = |limit: &str| Run::mpiexec("-n 2 sh -c").arg(format!("{limit}; exec {program}"));
+    let ranks = |limit: &str| Run::mpiexec("-n 2 sh -c").arg(format!("{CLOSED}; {limit}; exec {program}"));
     for (who, run) in [("everybody", everybody("ulimit -n 4")), ("ranks", ranks("ulimit -n 4"))] {
         let run = run.finish()?;
         ensure!(run.code != Some(0), "{who}");
