@@ -3,13 +3,31 @@
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  *
  * The first call for a group makes its communicator, and is collective over the group; MPI must be initialized. It belongs to the
- * library: do not free it. Everything is done by calls of MPI here, so it goes with either ABI. */
+ * library: do not free it. libga.so has these functions in terms of the standard ABI; with another header of MPI's everything is done by calls of
+ * MPI here. */
 #ifndef GA_MPI_H_
 #define GA_MPI_H_
 
 #include <ga.h>
 #include <mpi.h>
 #include <stdlib.h>
+
+#ifdef MPI_ABI_VERSION
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Of all processes, of a group, of the default group. */
+MPI_Comm GA_MPI_Comm(void);
+MPI_Comm GA_MPI_Comm_pgroup(int number);
+MPI_Comm GA_MPI_Comm_pgroup_default(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#else
 
 /* One list in a program, whichever of its files asks. */
 struct isthmus_ga_known {
@@ -58,5 +76,7 @@ static inline MPI_Comm GA_MPI_Comm_pgroup(int number) { return isthmus_ga_commun
 
 /* Of the default group. */
 static inline MPI_Comm GA_MPI_Comm_pgroup_default(void) { return isthmus_ga_communicator(GA_Pgroup_get_default()); }
+
+#endif
 
 #endif

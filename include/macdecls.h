@@ -3,20 +3,11 @@
 #define ISTHMUS_MACDECLS_H
 
 #include "macommon.h"
-#include "typesf2c.h"
+#include "matypes.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef Integer MA_AccessIndex;
-typedef long double MA_LongDouble;
-typedef SingleComplex MA_SingleComplex;
-typedef DoubleComplex MA_DoubleComplex;
-typedef struct {
-    long double real;
-    long double imag;
-} MA_LongDoubleComplex;
 
 /* Types, by the names that C programs use. */
 #define MT_CHAR MT_C_CHAR
@@ -50,7 +41,7 @@ Boolean MA_chop_stack(Integer memhandle);
 Boolean MA_free_heap(Integer memhandle);
 Boolean MA_free_heap_piece(Integer memhandle, Integer nelem);
 Boolean MA_get_index(Integer memhandle, MA_AccessIndex *index);
-void *MA_get_mbase(Integer datatype);
+Pointer MA_get_mbase(Integer datatype);
 Boolean MA_get_next_memhandle(long *at, Integer *memhandle);
 Boolean MA_get_numalign(long *value);
 Boolean MA_get_pointer(Integer memhandle, void *pointer);
@@ -70,7 +61,7 @@ Boolean MA_push_get(Integer datatype, Integer nelem, const char *name, Integer *
 Boolean MA_push_stack(Integer datatype, Integer nelem, const char *name, Integer *memhandle);
 Boolean MA_set_auto_verify(Boolean value);
 /* Called with a line and a code. */
-void MA_set_error_callback(void (*callback)());
+void MA_set_error_callback(void (*callback)(const char *line, int code));
 Boolean MA_set_error_print(Boolean value);
 Boolean MA_set_hard_fail(Boolean value);
 Boolean MA_set_numalign(long value);

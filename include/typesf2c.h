@@ -2,12 +2,17 @@
 #ifndef ISTHMUS_TYPESF2C_H
 #define ISTHMUS_TYPESF2C_H
 
+/* What functions that Fortran calls are declared with. */
+#ifndef FATR
+#define FATR
+#endif
+
 typedef long Integer;
-typedef Integer Boolean;
+typedef Integer logical;
 typedef Integer Logical;
 typedef float Real;
 typedef double DoublePrecision;
-typedef void *Pointer;
+typedef long intp;
 
 typedef struct {
     float real;

@@ -30,6 +30,12 @@ fn main() -> ExitCode {
                 .with_ignored_flag(!is_found(file))
             })
         });
+    let field = ["1", "2", "3", "4"].into_iter().map(|ranks| {
+        Trial::test(format!("self-consistent field on {ranks}"), move || {
+            run_with("fock", ranks, |run| run)
+        })
+        .with_ignored_flag(!is_found(LAPACK))
+    });
     let missing = Trial::test("without ScaLAPACK an error names the package", || {
         names_the_package().map_err(|error| format!("{error:#}").into())
     });
@@ -67,7 +73,12 @@ fn main() -> ExitCode {
             })
         })
     });
-    let trials = trials.chain(headers).chain(solvers).chain(killed).chain(margins);
+    let trials = trials
+        .chain(headers)
+        .chain(solvers)
+        .chain(field)
+        .chain(killed)
+        .chain(margins);
     let trials = trials.chain([missing, names, unhandled, full]);
     libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
 }
@@ -216,7 +227,15 @@ fn takes_all() -> Result<()> {
 }
 
 /// What programs of Global Arrays and ARMCI include.
-const HEADERS: [&str; 5] = ["ga.h", "ga-mpi.h", "macdecls.h", "armci.h", "message.h"];
+const HEADERS: [&str; 7] = [
+    "ga.h",
+    "ga-mpi.h",
+    "macdecls.h",
+    "matypes.h",
+    "typesf2c.h",
+    "armci.h",
+    "message.h",
+];
 
 /// Does a compiler take a header by itself, without a warning?
 fn is_accepted(header: &str, compiler: &str, language: &str, standard: &str) -> Result<()> {
@@ -258,7 +277,7 @@ fn has_all_names() -> Result<()> {
     std::fs::write(
         &source,
         format!(
-            "#include <ga.h>\n#include <macdecls.h>\n{profiled}typedef void (*any)(void);\n\
+            "#include <ga.h>\n#include <ga-mpi.h>\n#include <macdecls.h>\n{profiled}typedef void (*any)(void);\n\
              static const any all[] = {{\n{}{pointers}}};\n\
              int main(void) {{\n    for (unsigned n = 0; n < sizeof all / sizeof *all; n++)\n        if (!all[n]) return 1;\n    return 0;\n}}\n",
             declared.collect::<String>()

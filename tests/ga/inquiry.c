@@ -43,7 +43,7 @@ static void job(void)
     int list[8], before = GA_Get_debug();
     CHECK(GA_Initialized() && NGA_Initialized());
     GA_Initialize_args(NULL, NULL); /* A second time nothing happens. */
-    CHECK(GA_Cluster_nnodes() == 1 && GA_Cluster_nodeid() == 0 && GA_Cluster_nprocs(0) == size);
+    CHECK(GA_Cluster_nnodes() == 1 && GA_Cluster_nodeid() == 0 && GA_Cluster_nprocs(0) == size && GA_Cluster_nprocs(-1) == size);
     for (int n = 0; n < size; n++) CHECK(GA_Cluster_procid(0, n) == n && GA_Cluster_proc_nodeid(n) == 0);
     REFUSED(GA_Cluster_nprocs(1));
     REFUSED(GA_Cluster_procid(0, size));
@@ -392,6 +392,36 @@ static void flat(void)
     NGA_Deregister_type(type);
 }
 
+/* Blocks of other processes of the node, by pointers; a patch of two blocks has none. */
+static void of_others(const int g)
+{
+    int dims[2] = {9, 11}, lo[2], hi[2], at[2], ld[1], *block;
+    volatile int owners = 0;
+    for (int p = 0; p < size; p++) {
+        NGA_Distribution(g, p, lo, hi);
+        if (hi[0] < lo[0]) continue;
+        owners++;
+        if (me != (p + 1) % size) continue;
+        NGA_Access(g, lo, hi, &block, ld);
+        for (int i = lo[0]; i <= hi[0]; i++)
+            for (int j = lo[1]; j <= hi[1]; j++) block[(i - lo[0]) * ld[0] + j - lo[1]] = model(i, j);
+        NGA_Release_update(g, lo, hi);
+    }
+    GA_Sync();
+    for (at[0] = 0; at[0] < dims[0]; at[0]++)
+        for (at[1] = 0; at[1] < dims[1]; at[1]++) {
+            int got, *there;
+            NGA_Get(g, at, at, &got, ld);
+            NGA_Access(g, at, at, &there, ld);
+            CHECK(got == model(at[0], at[1]) && *there == got);
+            NGA_Release(g, at, at);
+        }
+    if (owners > 1) REFUSED(NGA_Access(g, (int[]){0, 0}, (int[]){8, 10}, &block, ld));
+    REFUSED(NGA_Access(g, (int[]){0, 0}, (int[]){9, 0}, &block, ld));
+    GA_Sync();
+    GA_Destroy(g);
+}
+
 /* What goes to the standard output while `show` is called; the first process's. */
 static void captured(char *text, size_t room, void (*show)(int), int g)
 {
@@ -487,6 +517,8 @@ int main(int argc, char **argv)
     job();
     regular();
     dealt();
+    of_others(NGA_Create(C_INT, 2, (int[]){9, 11}, "others", NULL));
+    of_others(NGA_Create_ghosts(C_INT, 2, (int[]){9, 11}, (int[]){1, 2}, "others", NULL));
     all_margins();
     flat();
     printing();

@@ -223,6 +223,9 @@ static void communicators(void)
     int count, rank, sum = 0, half, members[64], number = 0;
     MPI_Comm_size(all, &count);
     MPI_Comm_rank(all, &rank);
+    int same;
+    MPI_Comm_compare(all, MPI_COMM_WORLD, &same);
+    CHECK(same == MPI_CONGRUENT); /* Its messages are its own. */
     CHECK(count == size && rank == me && all == GA_MPI_Comm() && all == GA_MPI_Comm_pgroup(GA_Pgroup_get_world()));
     for (int at = me % 2; at < size; at += 2) members[number++] = at;
     half = GA_Pgroup_create(members, number);

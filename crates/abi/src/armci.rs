@@ -125,22 +125,37 @@ static COMMUNICATORS: Mutex<Option<HashMap<u32, usize>>> = Mutex::new(None);
 #[unsafe(no_mangle)]
 unsafe extern "C" fn isthmus_armci_armci_group_comm(number: *const c_int) -> Handle {
     const CALL: &str = "armci_group_comm";
-    needs_mpi(CALL);
     // SAFETY: the caller's promise.
     let number = unsafe { number.as_ref() }.ok_or_else(|| argument("group is null"));
     match number.and_then(|&number| group::find(number)) {
-        Ok(group) => communicator(&group).unwrap_or_else(|error| fatal(CALL, &error)),
+        Ok(group) => communicator(&group, Of::Program).unwrap_or_else(|error| fatal(CALL, &error)),
         Err(error) => fatal(CALL, &error),
     }
 }
 
-fn communicator(group: &Group) -> Result<Handle, Error> {
+/// Whose communicator of all processes may be answered.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Of {
+    /// The program's.
+    Program,
+    /// The library's alone.
+    Library,
+}
+
+/// A communicator of the group's members. Collective over them when it is first asked for; null for others.
+///
+/// # Errors
+/// It cannot be made.
+pub(crate) fn communicator(group: &Group, whose: Of) -> Result<Handle, Error> {
+    if !has_mpi() {
+        return Err(argument("needs MPI_Init to be called first"));
+    }
     if group.me().is_none() {
         return Ok(handle(COMM_NULL));
     }
     let is_world = group.size() == isthmus_engine::world().size as usize
         && (0..group.size()).all(|member| group.peer(member).0 as usize == member);
-    if is_world {
+    if is_world && whose == Of::Program {
         return Ok(handle(COMM_WORLD));
     }
     let key = group.context().0;

@@ -436,6 +436,9 @@
     entry PNGA_Pgroup_split_irreg, NGA_Pgroup_split_irreg, GA_Pgroup_split_irreg
     entry PNGA_Pgroup_sync, NGA_Pgroup_sync, GA_Pgroup_sync
     entry PNGA_Pgroup_zgop, NGA_Pgroup_zgop, GA_Pgroup_zgop
+    entry PGA_MPI_Comm, GA_MPI_Comm, GA_MPI_Comm
+    entry PGA_MPI_Comm_pgroup, GA_MPI_Comm_pgroup, GA_MPI_Comm_pgroup
+    entry PGA_MPI_Comm_pgroup_default, GA_MPI_Comm_pgroup_default, GA_MPI_Comm_pgroup_default
     entry PGA_Cgemm, GA_Cgemm, GA_Cgemm
     entry PGA_Cgemm64, GA_Cgemm64, GA_Cgemm64
     entry PGA_Dgemm, GA_Dgemm, GA_Dgemm

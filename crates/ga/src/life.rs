@@ -87,6 +87,11 @@ pub fn default_is_mirror() -> bool {
     DEFAULT_IS_MIRROR.load(Ordering::Relaxed)
 }
 
+/// The number that programs know of the default group.
+pub fn default_group() -> i32 {
+    number_told(group::default_number(), default_is_mirror())
+}
+
 /// `GA_Pgroup_set_default`.
 ///
 /// # Errors

@@ -31,13 +31,13 @@ unsafe fn show<I: Number>(array: &Array, block: &Block, place: i64, to: *mut *mu
     Ok(())
 }
 
-/// The block in which the calling process has a patch.
-fn own_block(array: &Array, patch: &crate::patch::Patch) -> Result<Block> {
+/// The block in which a process has a patch, whichever it is: all are on the node.
+fn block_with(array: &Array, patch: &crate::patch::Patch) -> Result<Block> {
     array.check(patch)?;
-    let found = array.own_blocks(patch).into_iter().next();
+    let found = array.blocks(patch).into_iter().next();
     found.filter(|block| block.patch == *patch).ok_or_else(|| {
         Error::argument(format!(
-            "{} is not held by this process alone",
+            "{} does not lie in one block",
             crate::print::title(array, patch)
         ))
     })
@@ -64,7 +64,7 @@ indexed! {
         handle: c_int, lo: *const Index, hi: *const Index, to: *mut *mut c_void, ld: *mut Index,
     ) {
         let array = find(handle)?;
-        let block = own_block(&array, &patch(&array, lo, hi)?)?;
+        let block = block_with(&array, &patch(&array, lo, hi)?)?;
         show(&array, &block, block.offset, to, ld)?
     }
     fn isthmus_ga_NGA_Access_block, isthmus_ga_NGA_Access_block64(

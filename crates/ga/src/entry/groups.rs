@@ -144,9 +144,7 @@ entries! {
     fn isthmus_ga_GA_Pgroup_absolute_id(number: c_int, process: c_int) -> c_int {
         life::group(number)?.absolute(process)? as c_int
     }
-    fn isthmus_ga_GA_Pgroup_get_default() -> c_int {
-        life::number_told(group::default_number(), life::default_is_mirror())
-    }
+    fn isthmus_ga_GA_Pgroup_get_default() -> c_int { life::default_group() }
     fn isthmus_ga_GA_Pgroup_get_world() -> c_int { life::WORLD }
     fn isthmus_ga_GA_Pgroup_get_mirror() -> c_int { life::MIRROR }
     fn isthmus_ga_GA_Pgroup_set_default(number: c_int) { life::set_default_group(number)? }

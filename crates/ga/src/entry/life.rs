@@ -41,8 +41,9 @@ entries! {
     // One machine is one node.
     fn isthmus_ga_GA_Cluster_nnodes() -> c_int { 1 }
     fn isthmus_ga_GA_Cluster_nodeid() -> c_int { 0 }
+    // A negative number is the caller's own node.
     fn isthmus_ga_GA_Cluster_nprocs(node: c_int) -> c_int {
-        the_node(node)?;
+        the_node(node.max(0))?;
         isthmus_armci::life::job()?.processes() as c_int
     }
     fn isthmus_ga_GA_Cluster_procid(node: c_int, process: c_int) -> c_int {

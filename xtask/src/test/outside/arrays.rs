@@ -53,6 +53,21 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
         }
         Ok(())
     });
+    let fock = root().join("examples/fock.py").display().to_string();
+    suite.step(
+        "a self-consistent field by isthmus.ga is NumPy's, on 1 to 4 ranks",
+        || {
+            for ranks in 1..=4 {
+                let said = python(ranks, &[&fock])?;
+                let error = said
+                    .split("error ")
+                    .nth(1)
+                    .and_then(|text| text.trim().parse::<f64>().ok());
+                ensure!(error.is_some_and(|error| error < 1e-8), "on {ranks}: {said}");
+            }
+            Ok(())
+        },
+    );
     let wave = root().join("examples/wave.py").display().to_string();
     suite.step("the example of isthmus.ga keeps its energy and makes a picture", || {
         let picture = folder("arrays").join("wave.png");
