@@ -33,7 +33,7 @@ const HOUSES: &[House] = &[
     House {
         sources: "crates/engine/src",
         order: &[
-            &["error", "types", "counters", "tunables"],
+            &["error", "types", "counters", "tunables", "duties"],
             &["warning"],
             &["rules"],
             &["memory"],

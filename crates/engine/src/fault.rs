@@ -17,6 +17,12 @@ pub(crate) fn strike_piece(direction: Direction) {
     }
 }
 
+/// A frame is about to go to another node. True: it is to be lost.
+#[inline]
+pub(crate) fn loses_frame() -> bool {
+    plan().is_some_and(Plan::loses_frame)
+}
+
 /// What is to go wrong in this process.
 #[inline]
 pub(crate) fn plan() -> Option<&'static Plan> {

@@ -10,6 +10,7 @@
 
 mod channel;
 pub mod counters;
+mod duties;
 mod engine;
 mod error;
 mod fault;

@@ -1,6 +1,7 @@
 //! Waiting for one descriptor, once per time that one is told to (`epoll(7)`, `EPOLLONESHOT`).
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::time::Duration;
 
 use crate::error::{Error, Result, check};
 
@@ -51,16 +52,20 @@ impl Once {
 
     /// Wait until it is told of. Blocks, for ever if need be.
     pub fn wait(&self) -> Result<()> {
+        while !self.wait_for(None)? {}
+        Ok(())
+    }
+
+    /// Wait until it is told of, for so long at most, in whole milliseconds; `None`: for ever. False: it was not, yet; a signal may have come.
+    pub fn wait_for(&self, limit: Option<Duration>) -> Result<bool> {
         let mut event = libc::epoll_event { events: 0, u64: 0 };
-        loop {
-            // SAFETY: room for one event.
-            let count = unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), &raw mut event, 1, -1) };
-            match check("epoll_wait", count) {
-                Ok(1..) => return Ok(()),
-                Ok(_) => {}
-                Err(error) if error.errno == libc::EINTR => {}
-                Err(error) => return Err(error),
-            }
+        let limit = limit.map_or(-1, |limit| limit.as_millis().try_into().unwrap_or(i32::MAX));
+        // SAFETY: room for one event.
+        let count = unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), &raw mut event, 1, limit) };
+        match check("epoll_wait", count) {
+            Ok(count) => Ok(count > 0),
+            Err(error) if error.errno == libc::EINTR => Ok(false),
+            Err(error) => Err(error),
         }
     }
 }
@@ -80,12 +85,22 @@ mod tests {
         let once = std::sync::Arc::new(once);
         let theirs = once.clone();
         std::thread::spawn(move || while theirs.wait().is_ok() && tell.send(()).is_ok() {});
-        let soon = std::time::Duration::from_millis(50);
+        let soon = Duration::from_millis(50);
         assert!(told.recv_timeout(soon).is_err(), "not armed");
         for _ in 0..2 {
             once.arm().expect("armed");
             told.recv().expect("it can be read");
             assert!(told.recv_timeout(soon).is_err(), "only once");
         }
+    }
+
+    #[test]
+    fn it_can_be_waited_for_in_vain() {
+        let (reader, mut writer) = std::io::pipe().expect("a pipe");
+        let once = Once::new(&reader).expect("an epoll descriptor");
+        once.arm().expect("armed");
+        assert_eq!(once.wait_for(Some(Duration::from_millis(1))), Ok(false));
+        writer.write_all(b"x").expect("room");
+        assert_eq!(once.wait_for(None), Ok(true));
     }
 }

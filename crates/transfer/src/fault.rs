@@ -3,8 +3,8 @@
 //! A plan is written as rules, separated by commas; the first that fits a call and is due strikes:
 //! ```text
 //! rule    = what ':' fault { ':' key '=' number }
-//! what    = [ mechanism '.' ] ( pull | push | any ) | memory
-//! fault   = EPERM | ENOSYS | ESRCH | EFAULT | ENOMEM | STOP | KILL
+//! what    = [ mechanism '.' ] ( pull | push | any ) | memory | frame
+//! fault   = EPERM | ENOSYS | ESRCH | EFAULT | ENOMEM | STOP | KILL | LOST
 //! after=N   calls that fit go well N times first                        (0)
 //! times=N   then so many of them fail                                   (all)
 //! at=N      bytes of a failing call that are moved before it fails      (0)
@@ -18,7 +18,8 @@
 //! has written a hundred pieces of announced messages into rings, before the last is told of, and `ring.pull:STOP` stops who
 //! is about to read one. Nothing else can go wrong there.
 //!
-//! `memory:ENOMEM:after=9` lets a process take nine pieces of the job's memory, and no more.
+//! `memory:ENOMEM:after=9` lets a process take nine pieces of the job's memory, and no more. `frame:LOST:times=1` loses the first frame that it
+//! sends to another node, without a word to anybody.
 
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -45,8 +46,7 @@ pub struct Plan {
 struct Rule {
     mechanism: Option<String>,
     direction: Option<Direction>,
-    /// It is about memory, and not about copies.
-    is_memory: bool,
+    about: About,
     kind: Kind,
     after: u64,
     times: u64,
@@ -57,10 +57,18 @@ struct Rule {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum About {
+    Copies,
+    Memory,
+    Frames,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Errno(i32),
     Stop,
     Kill,
+    Lost,
 }
 
 /// Why a plan makes no sense.
@@ -103,7 +111,7 @@ impl Plan {
     /// Is a piece to go wrong that is written into a ring, or read out of it? Then it does.
     pub fn strike_piece(&self, direction: Direction) {
         if let Some((kind, _)) = self.strike(RING, direction) {
-            // There is no third kind for rings, and signals to oneself are not refused.
+            // There is no other kind for rings, and signals to oneself are not refused.
             let signal = if kind == Kind::Stop { signal::STOP } else { signal::KILL };
             let _ = signal_to_myself(signal);
         }
@@ -111,7 +119,16 @@ impl Plan {
 
     /// Is a process to be refused the memory that it is about to take?
     pub fn refuses_memory(&self) -> bool {
-        self.rules.iter().any(|rule| rule.is_memory && rule.is_due())
+        self.is_due(About::Memory)
+    }
+
+    /// Is a frame to be lost that a process is about to send to another node?
+    pub fn loses_frame(&self) -> bool {
+        self.is_due(About::Frames)
+    }
+
+    fn is_due(&self, about: About) -> bool {
+        self.rules.iter().any(|rule| rule.about == about && rule.is_due())
     }
 
     /// What strikes this call, and after how many bytes.
@@ -126,12 +143,16 @@ impl Rule {
         let mut parts = text.split(':');
         let what = parts.next().unwrap_or_default();
         let (mechanism, direction) = what.rsplit_once('.').map_or((None, what), |(m, d)| (Some(m), d));
-        let is_memory = what == "memory";
+        let about = match what {
+            "memory" => About::Memory,
+            "frame" => About::Frames,
+            _ => About::Copies,
+        };
         let direction = match direction {
             "pull" => Some(Direction::Pull),
             "push" => Some(Direction::Push),
-            "any" | "memory" => None,
-            other => return Err(format!("\"{other}\" is not pull, push, any or memory")),
+            "any" | "memory" | "frame" => None,
+            other => return Err(format!("\"{other}\" is not pull, push, any, memory or frame")),
         };
         let kind = match parts.next().unwrap_or_default() {
             "EPERM" => Kind::Errno(errno::EPERM),
@@ -141,12 +162,13 @@ impl Rule {
             "ENOMEM" => Kind::Errno(errno::ENOMEM),
             "STOP" => Kind::Stop,
             "KILL" => Kind::Kill,
+            "LOST" => Kind::Lost,
             other => return Err(format!("\"{other}\" is no fault")),
         };
         let mut rule = Self {
             mechanism: mechanism.map(str::to_owned),
             direction,
-            is_memory,
+            about,
             kind,
             after: 0,
             times: u64::MAX,
@@ -168,11 +190,14 @@ impl Rule {
         if mechanism == Some(RING) && (matches!(kind, Kind::Errno(_)) || rule.at > 0) {
             return Err("a ring knows only STOP and KILL, between pieces".into());
         }
+        if (kind == Kind::Lost) != (about == About::Frames) {
+            return Err("LOST is for frames, and nothing else is".into());
+        }
         Ok(rule)
     }
 
     fn fits(&self, mechanism: &str, direction: Direction) -> bool {
-        !self.is_memory
+        self.about == About::Copies
             && self
                 .mechanism
                 .as_ref()
@@ -228,6 +253,7 @@ impl<T> Fault<T> {
             }),
             Kind::Stop => signal_to_myself(signal::STOP).map(|()| done),
             Kind::Kill => signal_to_myself(signal::KILL).map(|()| done),
+            Kind::Lost => unreachable!("rules for copies have no such kind"),
         }
     }
 }
@@ -254,6 +280,7 @@ impl<T: Transfer> Fault<T> {
             Kind::Errno(errno) => Err(Interrupted::at_once("injected fault", errno)),
             Kind::Stop => signal_to_myself(signal::STOP).and_then(|()| call(cut..range.end)),
             Kind::Kill => signal_to_myself(signal::KILL),
+            Kind::Lost => unreachable!("rules for copies have no such kind"),
         }
         .map_err(later)
     }
@@ -390,6 +417,13 @@ mod tests {
     }
 
     #[test]
+    fn frames_are_lost_when_they_should_be() {
+        assert_eq!(outcomes("frame:LOST"), [(10, None, 10); 8]);
+        let plan = plan("frame:LOST:after=1:times=2, memory:ENOMEM");
+        assert_eq!([0; 4].map(|_| plan.loses_frame()), [false, true, true, false]);
+    }
+
+    #[test]
     fn ranks_are_told_apart() {
         let all = "any:EPERM:rank=1,push:ESRCH:rank=2";
         let left = |rank| Plan::parse(all).expect("a plan").of_rank(rank).rules.len();
@@ -401,7 +435,9 @@ mod tests {
     fn nonsense_is_named() {
         for (text, why) in [
             ("pull", "\"\" is no fault"),
-            ("shove:EPERM", "\"shove\" is not pull, push, any or memory"),
+            ("shove:EPERM", "\"shove\" is not pull, push, any, memory or frame"),
+            ("pull:LOST", "LOST is for frames, and nothing else is"),
+            ("frame:EPERM", "LOST is for frames, and nothing else is"),
             ("pull:EPERM:after", "\"after\" is not key=number"),
             ("pull:EPERM:after=x", "\"x\" is not a number"),
             ("pull:EPERM:after=99999999999G", "\"99999999999G\" is not a number"),

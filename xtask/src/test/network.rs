@@ -20,7 +20,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use isthmus_os::subnet::Subnet;
 
-use first_message::{Cut, comes_back, computes, stays_away};
+use first_message::{Cut, comes_back, computes, is_lost, stays_away};
 
 use super::outside::{imb, mpi4py};
 use super::suite::Suite;
@@ -184,6 +184,9 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
     });
     suite.step("a node that computes before the first message is waited for", || {
         computes(&job)
+    });
+    suite.step("a first message that is lost comes while its sender computes", || {
+        is_lost(&job)
     });
     suite.step("nonsense that comes to a port of a rank changes nothing", || {
         job.nonsense()

@@ -28,6 +28,7 @@ use isthmus_shm::{Offset, Segment};
 
 use crate::channel::inbound::Inbound;
 use crate::channel::outbound::{self, Outbound};
+use crate::duties::{self, Duties};
 use crate::memory::arena::Arena;
 use crate::{Error, Result, tunables};
 use liveness::Liveness;
@@ -125,6 +126,8 @@ pub(crate) struct Link {
     reaching: Option<Reaching>,
     /// What the provider has taken: frames, and pieces of reads and writes. Wraps.
     begun: u32,
+    /// Pieces of reads and writes that are over. Wraps.
+    ended: u32,
     /// Frames sent, and bytes of records in them.
     frames_sent: u64,
     pub sent: u64,
@@ -234,9 +237,13 @@ impl Link {
     /// has broken, and was not made again for long.
     fn is_left(&self) -> bool {
         let credit = self.filled.as_ref().is_none_or(|(_, length)| *length == frame::HEADER);
-        let is_written = self.ring.as_ref().is_some_and(|ring| ring.ring.is_ready());
-        credit && !is_written && self.again.values().all(|frame| frame.len() == frame::HEADER)
+        credit && !self.is_written() && self.again.values().all(|frame| frame.len() == frame::HEADER)
             || self.broken && self.broke_at.is_some_and(|at| at.elapsed() >= LAST_TRY)
+    }
+
+    /// Is there something in the ring that is written for the peer?
+    fn is_written(&self) -> bool {
+        self.ring.as_ref().is_some_and(|ring| ring.ring.is_ready())
     }
 
     /// Has the peer said that it has handled all that was sent?
@@ -297,6 +304,7 @@ impl Network {
         let (outbound, at) = Outbound::connect_remote(segment, arena)?;
         let memory = outbound::mapped(segment, at, RING).expect("just taken");
         self.link(peer).ring = Some(Inbound::new(at, memory));
+        duties::add(Duties::SEE_OFF);
         Ok(outbound)
     }
 

@@ -43,6 +43,13 @@ impl Engine {
         network.is_some_and(|network| network.endpoint.may_sleep())
     }
 
+    /// Has somebody not answered yet who was sent something, over a connection that may lose it?
+    pub fn has_unanswered_first_frames(&self) -> bool {
+        self.channels
+            .network()
+            .is_some_and(Network::has_unanswered_first_frames)
+    }
+
     /// A round of progress of the network. True: something moved. `moved_here`: something has come from a rank of the node.
     #[cold]
     pub fn advance_network(&mut self, moved_here: bool) -> bool {
@@ -143,7 +150,7 @@ impl Engine {
                 self.handle_frame(prefix, bytes);
                 self.handle_ahead(peer);
             } else {
-                self.keep_ahead(peer, prefix.sequence, bytes.to_vec());
+                self.keep_ahead(peer, prefix, bytes.to_vec());
             }
         }
         if let Some(network) = self.channels.network_mut() {
@@ -152,14 +159,15 @@ impl Engine {
     }
 
     /// A frame came before another that was sent earlier.
-    fn keep_ahead(&mut self, peer: u32, sequence: u64, bytes: Vec<u8>) {
+    fn keep_ahead(&mut self, peer: u32, prefix: Prefix, bytes: Vec<u8>) {
         let Some(network) = self.channels.network_mut() else {
             return;
         };
         let link = network.link(peer);
-        link.ahead.insert(sequence, bytes);
+        link.ahead.insert(prefix.sequence, bytes);
         let come = link.frames_come;
-        if link.unproven.is_new_gap(come) {
+        // Who asks has not heard of it: what said so may be lost, too.
+        if link.unproven.is_new_gap(come) | (prefix.flags & frame::ASKS != 0) {
             link.owes = true;
             self.channels.send_remote(peer);
         }

@@ -18,7 +18,7 @@ use crate::membership::job;
 use crate::membership::place;
 use crate::membership::pmi;
 use crate::memory::heap;
-use crate::progress::gate;
+use crate::progress::{attend, gate};
 use crate::protocol::mechanism;
 use crate::types::{Peer, World};
 use crate::{ENGINE, Error, Result, enter, warning};
@@ -474,6 +474,7 @@ pub fn part() {
 
 /// Tell the launcher that this process has finalized: its exit is no longer a failure.
 fn leave() {
+    attend::leave_first_frames(&mut enter());
     let _ = STATE.compare_exchange(INSIDE, IDLE, Ordering::AcqRel, Ordering::Relaxed);
     tell(&ToLauncher::Finalized);
     let session = SESSION.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();

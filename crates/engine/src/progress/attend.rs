@@ -3,9 +3,10 @@
 //! It waits for the network's descriptor, as [`crate::channel::network`]'s watch does for sleepers, and takes what has come if nobody else
 //! looks at the network. While the program itself looks, the thread sleeps for [`PAUSE`] at a time; while nothing comes it sleeps for good.
 //!
-//! There is one as long as somebody asks for it ([`Attended`]), with the lock that several threads need.
+//! There is one as long as somebody asks for it ([`Attended`]), with the lock that several threads need. Where first frames ask for it
+//! ([`super::see_off`]) that ends as soon as they are answered.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, Once as Start, PoisonError};
 use std::time::Duration;
 
@@ -13,16 +14,20 @@ use isthmus_os::epoll::Once;
 use isthmus_os::thread;
 
 use crate::channel::network::LOOKS;
-use crate::progress::gate::{allow_threads, enter};
+use crate::progress::gate::{Entered, allow_threads, enter};
 use crate::tunables;
 
 /// So long after somebody else has looked at the network nobody is awaited.
 const PAUSE: Duration = Duration::from_millis(1);
+/// As long as first frames are unanswered there may be something to ask though nothing comes.
+const UNANSWERED: Duration = Duration::from_millis(200);
 /// Rounds of progress in a row, at most: whoever wants to get in waits as long.
 const ROUNDS: u32 = 64;
 
 /// How many ask for it. Falls to 0 only with the engine's lock held.
 static ASKED: AtomicU32 = AtomicU32::new(0);
+/// First frames are among them.
+static FIRST_FRAMES: AtomicBool = AtomicBool::new(false);
 static PARKED: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
 
 /// As long as there is one, ranks on other nodes are served also while the program calls nothing.
@@ -63,6 +68,37 @@ impl Drop for Attended {
     }
 }
 
+/// Make progress until those who were sent first frames have answered. The calling thread must not be inside the engine.
+pub(super) fn attend_first_frames() {
+    if FIRST_FRAMES.swap(true, Ordering::SeqCst) {
+        return;
+    }
+    match Attended::begin() {
+        Some(attended) => std::mem::forget(attended),
+        None => FIRST_FRAMES.store(false, Ordering::SeqCst),
+    }
+}
+
+/// Does the thread do that?
+pub(super) fn attends_first_frames() -> bool {
+    FIRST_FRAMES.load(Ordering::SeqCst)
+}
+
+/// No longer: they are answered, or this process leaves the job.
+pub(crate) fn leave_first_frames(_inside: &mut Entered) {
+    if FIRST_FRAMES.swap(false, Ordering::SeqCst) {
+        ASKED.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Does anybody still ask for the thread?
+fn is_asked(inside: &mut Entered) -> bool {
+    if attends_first_frames() && !inside.engine().has_unanswered_first_frames() {
+        leave_first_frames(inside);
+    }
+    ASKED.load(Ordering::SeqCst) != 0
+}
+
 fn attend(once: &Once) {
     let mut seen = LOOKS.load(Ordering::Relaxed);
     loop {
@@ -75,7 +111,7 @@ fn attend(once: &Once) {
         }
         {
             let mut inside = enter();
-            if ASKED.load(Ordering::SeqCst) == 0 {
+            if !is_asked(&mut inside) {
                 continue;
             }
             if inside.engine().has_asked() {
@@ -84,7 +120,8 @@ fn attend(once: &Once) {
                 std::thread::sleep(PAUSE);
             } else if inside.engine().network_may_sleep() && once.arm().is_ok() {
                 drop(inside);
-                if once.wait().is_err() {
+                let limit = attends_first_frames().then_some(UNANSWERED);
+                if once.wait_for(limit).is_err() {
                     return;
                 }
             }
@@ -93,7 +130,7 @@ fn attend(once: &Once) {
             continue;
         }
         let mut inside = enter();
-        if ASKED.load(Ordering::SeqCst) == 0 {
+        if !is_asked(&mut inside) {
             continue;
         }
         for _ in 0..ROUNDS {

@@ -23,10 +23,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use isthmus_os::{cpu, membarrier, process};
 
-use crate::progress::waiters;
+use crate::duties::{self, Duties};
+use crate::progress::{see_off, waiters};
 
-/// May several threads call at a time? Changes only while nobody is inside, so whoever enters and leaves sees the same.
-static SHARED: AtomicBool = AtomicBool::new(false);
 static LOCK: Mutex<()> = Mutex::new(());
 /// Threads that found the lock taken and want it.
 static QUEUE: AtomicU32 = AtomicU32::new(0);
@@ -52,15 +51,15 @@ unsafe impl Send for Hold {}
 #[derive(Debug)]
 pub struct Entered(PhantomData<*const ()>);
 
-/// From now on several threads may call at a time. There is no way back. Nobody may be inside.
+/// From now on several threads may call at a time. There is no way back. Nobody may be inside, so whoever enters and leaves sees the same.
 pub fn allow_threads() {
-    SHARED.store(true, Ordering::SeqCst);
+    duties::add(Duties::LOCK);
 }
 
 /// May several threads call at a time?
 #[inline(always)]
 pub fn allows_threads() -> bool {
-    SHARED.load(Ordering::Relaxed)
+    duties::are_to(Duties::LOCK)
 }
 
 /// Enter the engine. Does not wait below thread-multiple; there it waits for the thread inside to leave.
@@ -73,7 +72,11 @@ pub fn enter() -> Entered {
 impl Drop for Entered {
     #[inline(always)]
     fn drop(&mut self) {
-        self.go_out();
+        if duties::are_there() {
+            self.leave();
+        } else if cfg!(debug_assertions) {
+            INSIDE.store(0, Ordering::Relaxed);
+        }
     }
 }
 
@@ -84,6 +87,15 @@ impl Entered {
         let answer = f();
         come_in();
         answer
+    }
+
+    /// As it is dropped, where there is something to be done.
+    #[inline(never)]
+    fn leave(&mut self) {
+        self.go_out();
+        if duties::are_to(Duties::SEE_OFF) {
+            see_off::first_frames();
+        }
     }
 
     /// Does another thread wait to get in?

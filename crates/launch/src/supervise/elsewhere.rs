@@ -20,6 +20,8 @@ pub(super) struct Elsewhere {
     losses: Vec<Loss>,
     /// Those of which this node has not said what its ranks want.
     questions: Vec<Question>,
+    /// It has said that its ranks do not go on without one of them, which ends the job.
+    has_refused: bool,
     /// With their turns, for those who come later.
     revocations: Vec<(usize, Revocation)>,
 }
@@ -71,11 +73,14 @@ impl Supervisor<'_> {
         for question in std::mem::take(&mut self.elsewhere.questions) {
             match self.stance(question.turn, question.since) {
                 None => self.elsewhere.questions.push(question),
-                Some(endurers) => self.tell_up(&ToHead::Stance(Stance {
-                    node: self.own_node(),
-                    rank: question.rank,
-                    endurers,
-                })),
+                Some(endurers) => {
+                    self.elsewhere.has_refused |= endurers.is_none();
+                    self.tell_up(&ToHead::Stance(Stance {
+                        node: self.own_node(),
+                        rank: question.rank,
+                        endurers,
+                    }));
+                }
             }
         }
     }
@@ -96,7 +101,7 @@ impl Supervisor<'_> {
             self.refused = true;
             self.answer_questions();
         }
-        refused
+        self.elsewhere.has_refused
     }
 
     fn own_node(&self) -> u32 {

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::super::suite::Suite;
 use super::{Job, Nodes, OWN, SOON, ip, wait};
@@ -74,8 +74,19 @@ fn start(job: &Job<'_>, how: &str) -> Result<Child> {
         .spawn()
         .context("cannot start mpiexec")?;
     let are_ready = || (0..2).all(|rank| folder().join(format!("ready-{rank}")).exists());
-    wait("the ranks have not talked", are_ready).inspect_err(|_| drop(child.kill()))?;
-    Ok(child)
+    let ended = |child: &mut Child| child.try_wait().is_ok_and(|status| status.is_some());
+    let waited = wait("the ranks have not talked", || are_ready() || ended(&mut child));
+    if are_ready() {
+        return Ok(child);
+    }
+    // It may have ended.
+    let _ = child.kill();
+    let (output, text) = end(job, child)?;
+    waited?;
+    bail!(
+        "the ranks have not talked, mpiexec ended with {}:\n{text}",
+        output.status
+    )
 }
 
 fn go() -> Result<()> {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Job, ip, wait};
-use crate::process::target;
+use super::{Job, RUN, ip, wait};
+use crate::process::{quiet, target};
 
 /// How the way from the first node to the second is cut.
 #[derive(Debug, Clone, Copy)]
@@ -87,6 +87,24 @@ pub fn computes(job: &Job) -> Result<()> {
     let child = first_message(job, 500, Some("2000"))?;
     go()?;
     succeeds(job, child)
+}
+
+/// What was sent first is lost without a word, and who sent it computes.
+pub fn is_lost(job: &Job) -> Result<()> {
+    for fault in [
+        "frame:LOST:times=1",
+        "frame:LOST:times=2",
+        "frame:LOST:times=1:rank=0",
+        "frame:LOST:times=1:rank=1",
+        "frame:LOST:after=1:times=1",
+    ] {
+        let _ = std::fs::remove_dir_all(folder());
+        std::fs::create_dir_all(folder()).context("cannot make a folder")?;
+        let mut run = job.tuned("first_frames", 1, &[])?;
+        quiet(run.arg(folder()).env("ISTHMUS_FAULT", fault), RUN).context(fault)?;
+        job.nodes.emptied()?;
+    }
+    Ok(())
 }
 
 fn succeeds(job: &Job, child: Child) -> Result<()> {

@@ -10,13 +10,13 @@ use super::frame::{self, Prefix};
 use super::{Link, Network, Proxy, WINDOW};
 use crate::channel::inbound::Inbound;
 use crate::channel::record::{Body, ClearToSend, Finished, Fixed, Handler, ReadyToSend, Switch};
+use crate::fault;
 
 impl Network {
     /// Is there something left for this peer?
     pub(super) fn has_more(&self, peer: u32) -> bool {
         self.links[peer as usize].as_ref().is_some_and(|link| {
-            let written = link.ring.as_ref().is_some_and(|ring| ring.ring.is_ready());
-            !link.lost && (link.filled.is_some() || link.must_go_again() || link.owes || written)
+            !link.lost && (link.filled.is_some() || link.must_go_again() || link.owes || link.is_written())
         })
     }
 
@@ -76,19 +76,32 @@ impl Network {
                 }
             };
             let misses = if link.ahead.is_empty() { 0 } else { frame::MISSES };
+            let has_records = length > frame::HEADER;
+            let asks = if has_records && !link.unproven.is_proved() {
+                frame::ASKS
+            } else {
+                0
+            };
             let sequence = link.frames_sent;
             let prefix = Prefix {
                 source: me,
                 job: self.job,
                 sequence,
                 consumed: link.handled,
-                flags: flags | misses | link.liveness.flags(),
+                flags: flags | misses | asks | link.liveness.flags(),
             };
             let bytes = self.endpoint.bytes(buffer);
             prefix.write(bytes, length);
             link.unproven.keep(sequence, &bytes[..length]);
             let to = link.to.expect("found above");
-            match self.endpoint.send(buffer, length, to) {
+            let sent = match fault::loses_frame() {
+                true => {
+                    self.endpoint.put_back(buffer);
+                    Ok(Sent::Going)
+                }
+                false => self.endpoint.send(buffer, length, to),
+            };
+            match sent {
                 Ok(Sent::Going) => {
                     link.frames_sent += 1;
                     link.begun = link.begun.wrapping_add(1);

@@ -5,7 +5,8 @@
 //! back are sent again ([`super::reaching`]), and what nobody gives back is found by its number: a frame that is missing though later
 //! ones have come, for [`MISSING`], is lost, and the connection with it. Who waits asks ([`frame::ASKS`]) after a second for a
 //! frame back, if it has sent what the peer has not said to have handled: that shows a loss at the end. So it does if the provider takes
-//! nothing of what is to be sent, read or written: what is busy may have no connection.
+//! nothing of what is to be sent, read or written: what is busy may have no connection. And pieces of reads and writes that the provider has begun
+//! may be lost with their connection: who answers meanwhile, and later, and none of them ends, has lost it, too.
 //!
 //! A connection over which nothing is answered for that long by the other machine is ended by the kernel, which is told so
 //! of the provider's sockets ([`isthmus_os::network::limit_silence`]). Only time between rounds of progress counts.
@@ -58,6 +59,17 @@ pub(super) struct Liveness {
     /// Frames that had come in turn at the last look, and for how long a later one has been there.
     come: u64,
     missing: Duration,
+    pieces: Pieces,
+}
+
+/// Pieces of reads and writes that the provider has under way.
+#[derive(Debug, Default)]
+struct Pieces {
+    /// How many were over at the last look, and for how long none has ended since.
+    ended: u32,
+    stuck: Duration,
+    /// Frames that had come in turn when the peer was asked.
+    asked: Option<u64>,
 }
 
 impl Liveness {
@@ -104,6 +116,31 @@ impl Liveness {
             self.asks = true;
         }
         is_due
+    }
+
+    /// Time has passed, `ended` pieces are over, and some are under way or not; `come` frames have come in turn. True: the peer is to be asked.
+    fn wait_for_pieces(&mut self, passed: Duration, ended: u32, under_way: bool, come: u64) -> bool {
+        let pieces = &mut self.pieces;
+        if ended != pieces.ended || !under_way {
+            *pieces = Pieces {
+                ended,
+                ..Pieces::default()
+            };
+            return false;
+        }
+        pieces.stuck += passed;
+        let asks = pieces.stuck >= STUCK && pieces.asked.is_none();
+        if asks {
+            pieces.asked = Some(come);
+            self.asks = true;
+        }
+        asks
+    }
+
+    /// For how long none of the pieces has ended that are under way, if the peer has answered meanwhile.
+    fn has_lost_pieces(&self, come: u64) -> Option<Duration> {
+        let answered = self.pieces.asked.is_some_and(|asked| come > asked);
+        answered.then_some(self.pieces.stuck)
     }
 
     /// Time has passed, `come` frames have come in turn, and others out of it or not. For how long one has been missing.
@@ -155,8 +192,8 @@ impl Network {
                 continue;
             }
             let (returned, sent, is_proved) = (link.returned, link.sent, link.unproven.is_proved());
-            // Also where it has broken: what was lost with it may be what is waited for.
-            if link.liveness.wait_for_answer(passed, returned, sent, is_proved) && (link.reached || link.broken) {
+            // Also where it has broken, or nobody knows whether it was made: what was lost with it may be what is waited for.
+            if link.liveness.wait_for_answer(passed, returned, sent, is_proved) && link.frames_sent > 0 {
                 link.owes = true;
                 self.send(segment, me, peer);
             }
@@ -167,13 +204,23 @@ impl Network {
                 self.link(peer).owes = true;
                 self.send(segment, me, peer);
             }
+            let (is_moving, link) = (self.moves_pieces(peer), self.link(peer));
+            let (ended, come) = (link.ended, link.frames_come);
+            if link.liveness.wait_for_pieces(passed, ended, is_moving, come) {
+                link.owes = true;
+                self.send(segment, me, peer);
+            }
             let courtesy = if me > peer { COURTESY } else { Duration::ZERO };
             let link = self.link(peer);
             let (come, is_ahead) = (link.frames_come, !link.ahead.is_empty());
             let missing = link.liveness.wait_for_missing(passed, come, is_ahead);
+            let lost = link.liveness.has_lost_pieces(come);
             let why = match link.liveness.parted {
                 true => "it has found it broken",
                 false if missing >= limit + courtesy => "what it sent before has not come",
+                false if lost.is_some_and(|lost| lost >= limit + courtesy) => {
+                    "what is read or written there does not end"
+                }
                 false => continue,
             };
             let sentence = format!(
@@ -258,6 +305,25 @@ mod tests {
         let doubted = steps.map(|(begun, has_more)| link.wait_for_provider(STEP, begun, has_more));
         assert_eq!(doubted.iter().position(|doubted| *doubted), Some(8));
         assert_eq!(link.flags(), frame::ASKS);
+    }
+
+    #[test]
+    fn pieces_are_lost_that_do_not_end_though_the_peer_answers() {
+        let mut link = Liveness::default();
+        assert!(
+            (0..9).all(|_| !link.wait_for_pieces(STEP, 7, false, 3)),
+            "nothing is under way"
+        );
+        let asks = (0..9)
+            .map(|_| link.wait_for_pieces(STEP, 7, true, 3))
+            .collect::<Vec<_>>();
+        assert_eq!(asks.iter().position(|asks| *asks), Some(3));
+        assert_eq!(asks.iter().filter(|asks| **asks).count(), 1, "once");
+        assert_eq!(link.flags(), frame::ASKS);
+        assert_eq!(link.has_lost_pieces(3), None, "it may be slow");
+        assert_eq!(link.has_lost_pieces(4), Some(STEP * 9));
+        assert!(!link.wait_for_pieces(STEP, 8, true, 4), "one has ended");
+        assert_eq!(link.has_lost_pieces(4), None);
     }
 
     #[test]

@@ -181,6 +181,14 @@ impl Network {
         link.filled.is_some() || reads || self.is_busy_one_sided(peer)
     }
 
+    /// Has the provider pieces under way that it reads or writes there?
+    pub(super) fn moves_pieces(&self, peer: u32) -> bool {
+        let reads = self.links[peer as usize]
+            .as_ref()
+            .is_some_and(|link| link.reading.0 > 0);
+        reads || self.moves_one_sided(peer)
+    }
+
     fn read_piece(&mut self, at: usize) -> bool {
         let Some(read) = self.reads[at].as_mut().filter(|read| read.has_more()) else {
             return false;
@@ -230,6 +238,7 @@ impl Network {
         read.failed |= !is_there;
         if let Some(link) = self.links[read.peer as usize].as_mut() {
             link.reading = (link.reading.0 - 1, link.reading.1 - length);
+            link.ended = link.ended.wrapping_add(1);
         }
     }
 

@@ -108,6 +108,12 @@ impl Network {
         transfers.any(|transfer| transfer.peer == peer && transfer.under_way == 0 && transfer.may_go_on())
     }
 
+    /// Is there something under way with this peer?
+    pub(super) fn moves_one_sided(&self, peer: u32) -> bool {
+        let mut transfers = self.one_sided.iter().flatten();
+        transfers.any(|transfer| transfer.peer == peer && transfer.under_way > 0)
+    }
+
     fn one_piece(&mut self, at: usize) -> bool {
         let Some(transfer) = self.one_sided[at].as_mut().filter(|transfer| transfer.may_go_on()) else {
             return false;
@@ -148,6 +154,9 @@ impl Network {
         if let Some(transfer) = self.one_sided.get_mut(at).and_then(Option::as_mut) {
             transfer.under_way -= 1;
             transfer.failed |= !well;
+            if let Some(link) = self.links[transfer.peer as usize].as_mut() {
+                link.ended = link.ended.wrapping_add(1);
+            }
         }
     }
 

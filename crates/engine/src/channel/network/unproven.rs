@@ -3,12 +3,14 @@
 //! Where two ranks connect to each other at the same time the provider keeps one connection, and what the kernel has taken for the other is
 //! lost without a word (seen with libfabric 1.17, `net`, in one of ten jobs whose 8 ranks on 8 nodes all meet at once). So a frame is kept
 //! until the peer has handled everything that was sent to it; after that none is, unless the connection breaks. Who has got a later frame
-//! says that one is missing ([`super::frame::MISSES`]), and gets all that is kept once more: the numbers make that harmless.
+//! says that one is missing ([`super::frame::MISSES`]), and gets all that is kept once more: the numbers make that harmless. The sender may
+//! compute by then: so it asks for an answer ([`super::frame::ASKS`]), and sees to that on its way out of the engine ([`Duties::SEE_OFF`]).
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::{Network, frame};
+use crate::duties::{self, Duties};
 
 /// So long nothing is sent again that was: the peer goes on to say that it misses frames until they have come.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -29,6 +31,9 @@ impl Unproven {
     #[inline]
     pub fn keep(&mut self, sequence: u64, frame: &[u8]) {
         if !self.is_proved {
+            if self.frames.is_empty() {
+                duties::add(Duties::SEE_OFF);
+            }
             self.frames.insert(sequence, frame.into());
         }
     }
@@ -76,6 +81,16 @@ impl Unproven {
 }
 
 impl Network {
+    /// Is there a peer that has not answered to records, sent or still to go over a connection that has not proved good?
+    pub fn has_unanswered_first_frames(&self) -> bool {
+        self.linked.iter().any(|peer| {
+            let link = self.links[*peer as usize].as_ref();
+            link.is_some_and(|link| {
+                !link.lost && !link.unproven.is_proved && (!link.is_answered() || link.is_written())
+            })
+        })
+    }
+
     /// A frame has come, in its turn or not, whose sender may miss some of ours.
     pub fn repeat_missing(&mut self, peer: u32, flags: u32) {
         let link = self.link(peer);

@@ -1,0 +1,43 @@
+//! First frames of a connection to another node, which may be lost without a word until the peer has answered
+//! ([`crate::channel::network`]), though the call that sent them is over: whoever leaves the engine waits for the answer for a moment, and
+//! where that does not come a thread makes progress while the program computes (docs/decisions/0102).
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use isthmus_os::cpu;
+
+use crate::duties::{self, Duties};
+use crate::progress::attend;
+use crate::progress::gate::enter;
+
+/// Who makes progress has answered by then.
+const PATIENCE: Duration = Duration::from_millis(1);
+
+/// Somebody waits.
+static IN_HAND: AtomicBool = AtomicBool::new(false);
+
+/// The calling thread has left the engine.
+#[cold]
+pub fn first_frames() {
+    if attend::attends_first_frames() || IN_HAND.swap(true, Ordering::SeqCst) {
+        return;
+    }
+    duties::take(Duties::SEE_OFF);
+    let begun = Instant::now();
+    while !are_answered() {
+        if begun.elapsed() >= PATIENCE {
+            attend::attend_first_frames();
+            break;
+        }
+        cpu::yield_now();
+    }
+    IN_HAND.store(false, Ordering::SeqCst);
+}
+
+/// After a round of progress.
+fn are_answered() -> bool {
+    let mut inside = enter();
+    inside.engine().progress();
+    !inside.engine().has_unanswered_first_frames()
+}
