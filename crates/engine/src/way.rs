@@ -1,5 +1,6 @@
 //! Ways that the bytes of a message may take, and what a transfer costs.
 
+use isthmus_os::clock;
 use isthmus_transfer::copy::{self, Copying};
 use isthmus_transfer::stream::{KINDS, Kind};
 
@@ -64,20 +65,51 @@ pub fn ring_ways() -> impl Iterator<Item = Way> + Clone {
     std::iter::once(usual).chain(others).map(Way::Ring)
 }
 
-/// What a transfer costs: the time that each side spends copying, in [`isthmus_os::clock::ticks`]. Not the time until it is
-/// done: that of a message in a window is mostly the one of those before it.
-#[derive(Debug, Clone, Copy, Default)]
+/// What a transfer costs, in [`clock::ticks`].
+#[derive(Debug, Clone, Copy)]
 pub struct Effort {
-    pub sender: u64,
-    pub receiver: u64,
+    /// When it was known which way it takes.
+    since: u64,
+    /// What each side has spent copying, at most 2^32.
+    sender: u32,
+    receiver: u32,
 }
 
 impl Effort {
-    /// One number. The two copy at the same time, so the slower one decides; unless they share CPUs.
+    /// Of a transfer that begins now.
+    pub fn begin() -> Self {
+        Self {
+            since: clock::ticks(),
+            sender: 0,
+            receiver: 0,
+        }
+    }
+
+    /// The sender has spent so much.
+    pub fn add_sender(&mut self, ticks: u64) {
+        self.sender = self.sender.saturating_add(ticks.try_into().unwrap_or(u32::MAX));
+    }
+
+    /// The receiver has.
+    pub fn add_receiver(&mut self, ticks: u64) {
+        self.receiver = self.receiver.saturating_add(ticks.try_into().unwrap_or(u32::MAX));
+    }
+
+    /// What both have spent copying, as one number. The two copy at the same time, so the slower one decides; unless they share CPUs.
     pub fn cost(self) -> u64 {
         match boot::is_oversubscribed() {
-            true => self.sender.saturating_add(self.receiver),
-            false => self.sender.max(self.receiver),
+            true => u64::from(self.sender) + u64::from(self.receiver),
+            false => self.sender.max(self.receiver).into(),
+        }
+    }
+
+    /// The same, and how long the two had to wait for each other: the transfer is over now, and the one before it from the same peer was at
+    /// `before`, since the time of a message in a window is mostly that of those before it. Where ranks share CPUs that would tell who was
+    /// descheduled.
+    pub fn cost_after(self, before: u64, now: u64) -> u64 {
+        match boot::is_oversubscribed() {
+            true => self.cost(),
+            false => self.cost().max(now.saturating_sub(self.since.max(before))),
         }
     }
 }

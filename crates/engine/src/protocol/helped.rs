@@ -116,7 +116,7 @@ impl Engine {
             };
             helped.access.count(missing.start);
             if let Some(effort) = &mut self.ops[helped.op].effort {
-                effort.receiver += clock::ticks().wrapping_sub(helped.began);
+                effort.add_receiver(clock::ticks().wrapping_sub(helped.began));
             }
             if let Err(stopped) = outcome {
                 self.copy_failed(helped.peer, helped.access.way, Direction::Pull, stopped);

@@ -84,7 +84,7 @@ impl Engine {
         let (began, copying) = (clock::ticks(), Copying::of(first.copying));
         let is_streamed = first.total >= STREAMED && (payload.len() as u64) < first.total;
         if is_streamed && let Some(inbound) = self.channels.inbound_mut(peer) {
-            inbound.timed = Some((Effort::default(), copying));
+            inbound.timed = Some((Effort::begin(), copying));
         }
         self.on_eager_more(peer, first.ticks.into(), payload);
         if !is_streamed
@@ -112,8 +112,8 @@ impl Engine {
             return;
         };
         if let (Some((effort, _)), Some(began)) = (&mut inbound.timed, began) {
-            effort.sender = effort.sender.saturating_add(ticks);
-            effort.receiver += clock::ticks().wrapping_sub(began);
+            effort.add_sender(ticks);
+            effort.add_receiver(clock::ticks().wrapping_sub(began));
         }
         if !whole {
             return;
@@ -171,8 +171,8 @@ impl Engine {
         let began = clock::ticks();
         let whole = self.store(op, data.offset, payload);
         if let Some(effort) = &mut effort {
-            effort.sender += u64::from(data.ticks);
-            effort.receiver += clock::ticks().wrapping_sub(began);
+            effort.add_sender(data.ticks.into());
+            effort.add_receiver(clock::ticks().wrapping_sub(began));
             match whole {
                 true => self.learn_from_announced(peer, *effort, way, length),
                 false => self.ops[op].effort = Some(*effort),

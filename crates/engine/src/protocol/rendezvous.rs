@@ -118,7 +118,7 @@ impl Engine {
         let expected = self.ops.matched(op, record.envelope.source, tag, record.total);
         self.ops[op].to = peer;
         let (far, near) = (record.address == 0, self.ops[op].buffer.row().is_none());
-        self.ops[op].effort = (!far && !near).then(Effort::default);
+        self.ops[op].effort = (!far && !near).then(Effort::begin);
         self.ops[op].began = (far != near).then(clock::now);
         if expected == 0 || self.take_beside(op, record, expected) {
             self.fetched(op, peer, record, 0..0);
@@ -342,8 +342,11 @@ impl Engine {
 
     /// An announced message of `length` bytes is here, and has come this way.
     pub(crate) fn learn_from_announced(&mut self, peer: u32, effort: Effort, way: Way, length: u64) {
-        let measurements = &mut self.learned(peer).announced;
-        measurements.learn(way, length, length, effort.cost());
+        let (now, measurements) = (clock::ticks(), self.learned(peer));
+        let before = std::mem::replace(&mut measurements.last, now);
+        measurements
+            .announced
+            .learn(way, length, length, effort.cost_after(before, now));
     }
 
     /// As [`Self::learn_from_announced`], of a message that is scattered at one end: packing says little about copying, so it

@@ -288,7 +288,7 @@ impl Engine {
         // SAFETY: the receive's pending buffer has room for `expected` bytes, and `end` is at most that.
         let pulled = unsafe { access.pull(buffer, pull.expected, pull.done..pull.done + length) };
         if let Some(effort) = &mut self.ops[pull.op].effort {
-            effort.receiver += clock::ticks().wrapping_sub(began);
+            effort.add_receiver(clock::ticks().wrapping_sub(began));
         }
         let got = pulled.map_or_else(|stopped| stopped.done, |()| length);
         access.count(got);

@@ -239,7 +239,7 @@ impl Engine {
             && let Some(op) = self.ops.find(expected.op)
             && let Some(effort) = &mut self.ops[op].effort
         {
-            effort.sender = effort.sender.saturating_add(fed.ticks);
+            effort.add_sender(fed.ticks);
         }
         self.drain_on();
     }
@@ -342,7 +342,7 @@ impl Engine {
         count(draining.kind, got);
         if let Some((op, expected, whole)) = receive {
             if let Some(effort) = &mut self.ops[op].effort {
-                effort.receiver += clock::ticks().wrapping_sub(began);
+                effort.add_receiver(clock::ticks().wrapping_sub(began));
             }
             self.ops[op].stage = Stage::Receiving {
                 received: draining.offset,
