@@ -459,6 +459,11 @@ impl Job<'_> {
                 "no table of {name}; it said:\n{text}"
             );
         }
+        // Where there are no peers each column has its number: ours, the bare provider, and the bare socket.
+        ensure!(
+            text.matches(" x libfabric ").count() == 2 && !text.contains(" - "),
+            "a floor is missing; it said:\n{text}"
+        );
         Ok(())
     }
 

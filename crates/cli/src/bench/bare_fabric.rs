@@ -24,7 +24,7 @@ const MAX_SAMPLES: f64 = 20_000.0;
 #[derive(Args)]
 pub struct Arguments {
     /// The namespaces of ip-netns(8) to run in
-    #[arg(long, value_delimiter = ',', num_args = 2)]
+    #[arg(long, value_delimiter = ',')]
     nodes: Vec<String>,
     /// As the floors' program is told; not needed
     #[arg(long)]
