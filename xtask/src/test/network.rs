@@ -7,6 +7,7 @@ mod other_launcher;
 mod rma;
 mod survivors;
 mod tree;
+mod unlike;
 mod wire;
 
 use std::io::Write;
@@ -163,6 +164,7 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
     for (name, wrong) in &WRONG {
         suite.step(name, || job.refuses(wrong));
     }
+    unlike::run(suite, &job);
     for (model, compiler, source) in [
         ("ARMCI", "mpicc", "armci/operations.c"),
         ("Global Arrays", "mpicc", "ga/arrays.c"),

@@ -8,6 +8,7 @@
 //! A sender may have so many bytes under way that the receiver has not handled ([`WINDOW`]); the rest waits in the ring, and beyond
 //! it in the queues that are there for full rings. Credit comes back in the header of every frame.
 
+mod card;
 mod departures;
 pub(crate) mod frame;
 mod liveness;
@@ -268,6 +269,12 @@ impl Network {
             let host = isthmus_os::host::name();
             Error::Boot(format!("rank {me} on host {host} cannot open the network: {error}"))
         })?;
+        if !card::has_room_for(endpoint.name()) {
+            let what = endpoint.provider();
+            return Err(Error::Boot(format!(
+                "the addresses of libfabric's provider {what} are longer than we can tell"
+            )));
+        }
         let watch = endpoint
             .descriptor()
             .and_then(|descriptor| Watch::start(descriptor, segment.slot(me).doorbell()));
@@ -292,11 +299,6 @@ impl Network {
             since_sockets: Duration::ZERO,
             watched: 0,
         })))
-    }
-
-    /// What this process is reached by.
-    pub fn name(&self) -> &[u8] {
-        self.endpoint.name()
     }
 
     /// The ring that is written for a peer on another node.

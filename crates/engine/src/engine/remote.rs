@@ -21,7 +21,7 @@ impl Engine {
     /// loaded. `job`: a part of the job's secret.
     pub fn open_network(&mut self, job: u64) -> crate::Result<Option<Vec<u8>>> {
         let network = Network::open(self.segment, self.me, job)?;
-        let name = network.as_ref().map(|network| network.name().to_vec());
+        let name = network.as_ref().map(|network| network.card());
         self.channels.set_network(network);
         // Nobody reaches their memory.
         for peer in 0..self.segment.ranks() {

@@ -127,14 +127,16 @@ impl Network {
 
     /// Is it known where the peer is?
     pub(super) fn find(&mut self, segment: &Segment, peer: u32) -> bool {
-        let Some(link) = self.links[peer as usize].as_mut() else {
+        let Some(link) = self.links[peer as usize].as_ref() else {
             return false;
         };
         if link.to.is_none() {
-            let name = segment.card(peer).and_then(|card| card.name());
-            link.to = name.and_then(|name| self.endpoint.reach(&name).ok());
+            let address = self.address(segment, peer);
+            let to = address.and_then(|address| self.endpoint.reach(&address).ok());
+            self.link(peer).to = to;
+            return to.is_some();
         }
-        link.to.is_some()
+        true
     }
 }
 

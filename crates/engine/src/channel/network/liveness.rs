@@ -176,8 +176,9 @@ impl Network {
         let passed = now.saturating_duration_since(self.looked_at);
         if passed >= LOOK {
             self.looked_at = now;
-            if let Some(broken) = self.look(segment, me, passed.min(STEP)) {
-                return Some(broken);
+            let gone = self.stranger(segment, me);
+            if let Some(gone) = gone.or_else(|| self.look(segment, me, passed.min(STEP))) {
+                return Some(gone);
             }
         }
         self.unreachable(segment, me)
@@ -258,7 +259,7 @@ impl Network {
         self.watched = self.linked.len();
         let own = self.endpoint.tcp_address(self.endpoint.name());
         let address = |peer: &u32| {
-            let name = segment.card(*peer)?.name()?;
+            let name = self.address(segment, *peer)?;
             self.endpoint.tcp_address(&name)
         };
         let peers: Vec<_> = self.linked.iter().filter_map(address).collect();

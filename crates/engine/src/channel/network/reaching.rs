@@ -82,16 +82,16 @@ impl Network {
         if self.is_reached(peer) {
             return true;
         }
-        let Some(link) = self.links[peer as usize].as_mut() else {
+        let Some(link) = self.links[peer as usize].as_ref() else {
             return false;
         };
         if link.reaching.is_none() {
-            let name = segment.card(peer).and_then(|card| card.name());
-            let address = name.and_then(|name| self.endpoint.tcp_address(&name));
-            link.reaching = Some(Reaching::begin(address));
+            let address = self.address(segment, peer);
+            let address = address.and_then(|name| self.endpoint.tcp_address(&name));
+            self.link(peer).reaching = Some(Reaching::begin(address));
             self.unreached.push(peer);
         }
-        let reaching = link.reaching.as_ref().expect("made above");
+        let reaching = self.link(peer).reaching.as_ref().expect("made above");
         !reaching.failed || Instant::now() >= reaching.next_try
     }
 
@@ -203,9 +203,8 @@ impl Network {
 
     /// Who and where a peer is, for people.
     pub(super) fn describe(&self, segment: &Segment, peer: u32) -> String {
-        let card = segment.card(peer);
-        let node = card.map_or(0, |card| card.node());
-        let address = card.and_then(|card| card.name());
+        let node = segment.card(peer).map_or(0, |card| card.node());
+        let address = self.address(segment, peer);
         let address = address.and_then(|name| self.endpoint.tcp_address(&name));
         let at = address.map(|address| format!(" at {address}")).unwrap_or_default();
         format!("rank {peer} on node {node}{at}")
