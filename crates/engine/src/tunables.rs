@@ -274,7 +274,7 @@ table! {
     NETWORK_FLIGHT = "network_flight", 256 << 10, "bytes", "So much may be under way of messages that are read from one peer on another node, or one piece; of each put or get there may be two pieces beside.";
     NETWORK_RMA = "network_rma", 16 << 10, "bytes", "Contiguous puts and gets of so much or more on windows of other nodes go by the provider's RMA, where it has some; 0: none.";
     FAN_OUT = "fan_out", 32, "nodes", "With more nodes than this mpiexec starts so many branches, each of which does so for its own group of nodes.";
-    PROGRESS_THREAD = "progress_thread", 1, "0/1", "A thread serves windows whose ranks are on several nodes while the program computes; 0: only calls do.";
+    PROGRESS_THREAD = "progress_thread", 1, "0/1", "A thread serves other nodes while the program computes: windows, and first messages that are not answered yet; 0: only calls do.";
     PEER_SILENCE_US = "peer_silence_us", 10, "us", "Silence of a peer after which a large message is copied without it, at most; from 2 us on, more for longer messages.";
     RING = "ring", 0, "bytes", "Data of the ring that a streaming pair leases, rounded up to a power of two from 4K to 4M; 0: twice the second-level cache, half of it where the last one is far and each rank has a CPU.";
     PIECE = "piece", 64 << 10, "bytes", "Longest payload of one record; a long message is copied in by pieces while earlier ones are copied out.";
