@@ -184,17 +184,8 @@ impl Guests {
             return None;
         };
         // The launcher would end all of them anyway.
-        if let Some(Abort { code, message, .. }) = lifeline.attend() {
-            let pid = lifeline.pid;
-            match message.trim_end() {
-                "" => say(&format!(
-                    "rank {rank} (pid {pid}) called MPI_Abort with code {code}; ending the job"
-                )),
-                message => say_as_it_is(message),
-            }
-            // It ends by itself when it is let go, with its own code.
-            self.ranks[rank] = Guest::Lost;
-            return Some(self.end(isthmus_engine::control::exit_code(code)));
+        if let Some(abort) = lifeline.attend() {
+            return Some(self.abort(rank, &abort));
         }
         if let Some((_, why)) = lifeline.lost.first() {
             // Nobody could tell the other node.
@@ -221,10 +212,41 @@ impl Guests {
             ));
             return None;
         }
+        // The launcher may have noticed first, and ended others: which of them was the first nobody knows.
+        let mut ended = vec![format!("rank {rank} (pid {pid})")];
+        for other in rank + 1..self.ranks.len() {
+            let Guest::Inside(lifeline) = &mut self.ranks[other] else {
+                continue;
+            };
+            if let Some(abort) = lifeline.attend() {
+                return Some(self.abort(other, &abort));
+            }
+            if lifeline.ended.is_some() && !lifeline.finalized {
+                ended.push(format!("rank {other} (pid {})", lifeline.pid));
+            }
+        }
         say(&format!(
-            "rank {rank} (pid {pid}) ended without calling MPI_Finalize; ending the job"
+            "{} ended without calling MPI_Finalize; ending the job",
+            ended.join(" and ")
         ));
         Some(self.end(1))
+    }
+
+    /// A rank has called `MPI_Abort`, or has met an error that ends the job. The exit code.
+    fn abort(&mut self, rank: usize, Abort { code, message, .. }: &Abort) -> u8 {
+        let Guest::Inside(lifeline) = &self.ranks[rank] else {
+            return 1;
+        };
+        let pid = lifeline.pid;
+        match message.trim_end() {
+            "" => say(&format!(
+                "rank {rank} (pid {pid}) called MPI_Abort with code {code}; ending the job"
+            )),
+            message => say_as_it_is(message),
+        }
+        // It ends by itself when it is let go, with its own code.
+        self.ranks[rank] = Guest::Lost;
+        self.end(isthmus_engine::control::exit_code(*code))
     }
 
     /// Somebody else is inside, and all who are, or will be, want to go on when others fail.
