@@ -35,6 +35,7 @@ mod execute;
 mod flow;
 mod kernels;
 mod locks;
+mod long;
 mod mailbox;
 mod notify;
 mod region;

@@ -8,10 +8,12 @@ use std::ops::Range;
 use std::ptr::{null, null_mut, with_exposed_provenance, with_exposed_provenance_mut};
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
+use isthmus_os::clock;
 use isthmus_transfer::copy::copy;
 use isthmus_transfer::rows::copy_alike;
 use isthmus_transfer::{Direction, Layout, Span, local};
 
+use super::long::{By, LONG};
 use super::mailbox::{Asked, Sides};
 use super::service::{self, What};
 use super::target::Target;
@@ -309,13 +311,39 @@ unsafe fn moves(target: &Target, at: &Layout<'_>, here: &Layout<'_>, direction: 
         {
             return Ok(Pending::DONE);
         }
-        if let Layout::Contiguous(span) = *at
-            && by_mailbox(target, span, here, direction)?
-        {
+        let Layout::Contiguous(span) = *at else {
+            return by_single_copy(target, at, here, direction, 0..length);
+        };
+        if length >= LONG {
+            return moves_long(target, span, here, direction);
+        }
+        if by_mailbox(target, span, here, direction)? {
             return Ok(Pending::DONE);
         }
         by_single_copy(target, at, here, direction, 0..length)
     }
+}
+
+/// Of a long one it is learned which way is faster.
+///
+/// # Safety
+/// As for [`moves`]; the span must be in the region.
+unsafe fn moves_long(target: &Target, span: Span, here: &Layout<'_>, direction: Direction) -> Result<Pending> {
+    let begun = clock::ticks();
+    // SAFETY: the caller's promise.
+    if target.long.choose() == By::Target && unsafe { by_mailbox(target, span, here, direction) }? {
+        target
+            .long
+            .learn(By::Target, span.length, clock::ticks().wrapping_sub(begun));
+        return Ok(Pending::DONE);
+    }
+    let begun = clock::ticks();
+    // SAFETY: as above.
+    let pending = unsafe { by_single_copy(target, &Layout::Contiguous(span), here, direction, 0..span.length) }?;
+    target
+        .long
+        .learn(By::Kernel, span.length, clock::ticks().wrapping_sub(begun));
+    Ok(pending)
 }
 
 /// Have the target do it, if it waits inside the library. False: it does not, and nothing was done.

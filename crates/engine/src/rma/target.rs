@@ -8,6 +8,7 @@ use isthmus_shm::switchover::Visiting;
 use isthmus_transfer::{Direction, Interrupted, Layout, Transfer};
 
 use super::locks::Locks;
+use super::long::Long;
 use super::mailbox::{self, Mailboxes};
 use super::region::{Atomicity, Parsed, RegionKey};
 use crate::types::Peer;
@@ -42,6 +43,7 @@ pub struct Target {
     /// How many questions in a row were in vain, and how many operations are not asked for therefore.
     pub(super) vain: AtomicU32,
     pub(super) skipped: AtomicU32,
+    pub(super) long: Long,
 }
 
 impl Target {
@@ -80,6 +82,7 @@ impl Target {
             misses: AtomicU32::new(0),
             vain: AtomicU32::new(0),
             skipped: AtomicU32::new(0),
+            long: Long::default(),
         })
     }
 
