@@ -130,6 +130,20 @@ static void nowhere(void) {
           status.MPI_TAG, count);
 }
 
+/* Programs made for MPICH name no datatype where there are no elements. */
+static void nothing_of_no_type(void) {
+    MPI_Request requests[2];
+    int other = 1 - rank;
+    OK(MPI_Irecv(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, TAG, MPI_COMM_WORLD, &requests[0]));
+    OK(MPI_Irecv(NULL, 0, MPI_DATATYPE_NULL, other, TAG, MPI_COMM_WORLD, &requests[1]));
+    OK(MPI_Send(NULL, 0, MPI_DATATYPE_NULL, other, TAG, MPI_COMM_WORLD));
+    OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    OK(MPI_Sendrecv(NULL, 0, MPI_DATATYPE_NULL, other, TAG, NULL, 0, MPI_DATATYPE_NULL, other, TAG, MPI_COMM_WORLD,
+                    MPI_STATUS_IGNORE));
+    OK(MPI_Bcast(NULL, 0, MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD));
+    OK(MPI_Allgather(NULL, 0, MPI_DATATYPE_NULL, NULL, 0, MPI_DATATYPE_NULL, MPI_COMM_WORLD));
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     out = malloc(LONGEST + 8);
@@ -142,6 +156,7 @@ int main(int argc, char **argv) {
     both_at_once();
     synchronous();
     nowhere();
+    nothing_of_no_type();
     end();
     free(out);
     free(in);

@@ -19,6 +19,16 @@ static void use(void) {
     OK(MPI_Group_free(&group));
     OK(MPI_Allreduce(&own, &sum, 1, MPI_INT, MPI_SUM, comm));
     CHECK(sum == members * (members - 1) / 2, "sum %d", sum);
+    /* Who attached no buffer to the communicator or the session is served by that of the process. */
+    char room[MPI_BSEND_OVERHEAD + 64];
+    void *back;
+    int bytes, me, got = -1;
+    OK(MPI_Comm_rank(comm, &me));
+    OK(MPI_Buffer_attach(room, sizeof room));
+    OK(MPI_Bsend(&me, 1, MPI_INT, (me + 1) % members, 0, comm));
+    OK(MPI_Recv(&got, 1, MPI_INT, (me + members - 1) % members, 0, comm, MPI_STATUS_IGNORE));
+    CHECK(got == (me + members - 1) % members, "%d", got);
+    OK(MPI_Buffer_detach(&back, &bytes));
     OK(MPI_Comm_free(&comm));
     OK(MPI_Session_finalize(&session));
     CHECK(session == MPI_SESSION_NULL, "a finalized session is null");

@@ -247,6 +247,66 @@ static int refused(int flavor) {
     return 1;
 }
 
+/* An access may reach across several pieces that are attached one behind the other, in whatever order, and not into one that is not. */
+static void attached_in_pieces(int ordinary) {
+    enum { PIECES = 6, PIECE = 100, WHOLE = PIECES * PIECE };
+    static const int order[PIECES] = {3, 0, 5, 1, 4, 2};
+    MPI_Aint bytes = PIECE * sizeof(long);
+    int target = (rank + 1) % size, origin = (rank + size - 1) % size, class;
+    long *mine, values[WHOLE], back[WHOLE];
+    if (ordinary) {
+        mine = malloc(PIECES * bytes);
+    } else {
+        OK(MPI_Alloc_mem(PIECES * bytes, MPI_INFO_NULL, &mine));
+    }
+    OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    OK(MPI_Get_address(mine, &addresses[rank]));
+    OK(MPI_Allgather(MPI_IN_PLACE, 1, MPI_AINT, addresses, 1, MPI_AINT, MPI_COMM_WORLD));
+    OK(MPI_Win_lock_all(0, win));
+    for (int i = 0; i < WHOLE; i++) values[i] = 1000 * rank + i;
+    for (int round = 0; round < 3; round++) {
+        if (round == 0) {
+            for (int i = 0; i < PIECES; i++) OK(MPI_Win_attach(win, mine + order[i] * PIECE, bytes));
+        } else {
+            OK(MPI_Win_attach(win, mine + 2 * PIECE, bytes));
+        }
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        OK(MPI_Put(values, WHOLE, MPI_LONG, target, at(DYNAMIC, target, 0), WHOLE, MPI_LONG, win));
+        OK(MPI_Win_flush(target, win));
+        OK(MPI_Accumulate(values, WHOLE - 2, MPI_LONG, target, at(DYNAMIC, target, 1), WHOLE - 2, MPI_LONG, MPI_SUM, win));
+        OK(MPI_Accumulate(values, 1, MPI_LONG, target, at(DYNAMIC, target, 2 * PIECE), 1, MPI_LONG, MPI_SUM, win));
+        OK(MPI_Win_flush(target, win));
+        OK(MPI_Get(back, WHOLE, MPI_LONG, target, at(DYNAMIC, target, 0), WHOLE, MPI_LONG, win));
+        OK(MPI_Win_flush(target, win));
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        for (int i = 0; i < WHOLE; i++) {
+            int ends = i == 0 || i == WHOLE - 1, again = i == 2 * PIECE;
+            long sum = ends ? i : 2 * i - 1;
+            CHECK(mine[i] == 1000 * origin * (2 - ends + again) + sum, "round %d, element %d: %ld", round, i, mine[i]);
+            CHECK(back[i] == 1000 * rank * (2 - ends + again) + sum, "round %d, element %d: %ld", round, i, back[i]);
+        }
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        OK(MPI_Win_detach(win, mine + 2 * PIECE));
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        for (int first = 0; first < 5; first++) {
+            int error = MPI_Put(values, 2 * PIECE, MPI_LONG, target, at(DYNAMIC, target, first * PIECE), 2 * PIECE, MPI_LONG, win);
+            OK(MPI_Error_class(error, &class));
+            int expected = first == 1 || first == 2 ? MPI_ERR_RMA_RANGE : MPI_SUCCESS;
+            CHECK(class == expected, "round %d, pieces from %d on: class %d", round, first, class);
+        }
+        OK(MPI_Win_flush_all(win));
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+    }
+    OK(MPI_Win_unlock_all(win));
+    OK(MPI_Win_free(&win));
+    if (ordinary) {
+        free(mine);
+    } else {
+        OK(MPI_Free_mem(mine));
+    }
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     for (int flavor = 0; flavor < FLAVORS; flavor++) {
@@ -259,6 +319,8 @@ int main(int argc, char **argv) {
         sections(flavor);
         unmake(flavor);
     }
+    attached_in_pieces(0);
+    attached_in_pieces(1);
     end();
     return 0;
 }

@@ -172,11 +172,16 @@ impl<T: Cached> Keyvals<T> {
         Ok(number)
     }
 
-    /// The user needs the keyval no more. Attributes that carry it stay.
+    /// The user needs the keyval no more. Attributes that carry it stay, and as long as there are some it may be freed again, by copies of
+    /// its handle: delete callbacks free their own keyval so.
     pub fn free(&self, number: i32) -> Result<()> {
-        let freed = self.lock().known.get_mut(&number).and_then(|known| known.user.take());
-        // The lock is free again: dropping the last reference takes it.
-        freed.map(drop).ok_or_else(|| unknown(number))
+        let mut state = self.lock();
+        let known = state.known.get_mut(&number).filter(|known| known.life.strong_count() > 0);
+        let freed = known.map(|known| known.user.take()).ok_or_else(|| unknown(number))?;
+        // Dropping the last reference takes the lock.
+        drop(state);
+        drop(freed);
+        Ok(())
     }
 
     fn find(&self, number: i32) -> Result<Arc<Keyval<T>>> {
@@ -379,7 +384,7 @@ mod tests {
         assert_eq!(list.get(keyval), Ok(None));
         list.set(OWNER, keyval, pointer(1)).expect("a live keyval");
         KEYVALS.free(keyval).expect("a live keyval");
-        assert_eq!(code(KEYVALS.free(keyval)), BAD_KEYVAL);
+        KEYVALS.free(keyval).expect("a copy of the handle of a keyval in use");
         assert_eq!(list.get(keyval), Ok(Some(pointer(1))));
         assert_eq!(code(list.set(OWNER, keyval, pointer(2))), BAD_KEYVAL);
         assert!(entries(&log).is_empty());
@@ -388,6 +393,7 @@ mod tests {
         assert_eq!(code(list.get(keyval)), BAD_KEYVAL);
         assert_eq!(code(list.set(OWNER, keyval, pointer(2))), BAD_KEYVAL);
         assert_eq!(code(list.delete(OWNER, keyval)), BAD_KEYVAL);
+        assert_eq!(code(KEYVALS.free(keyval)), BAD_KEYVAL);
         assert_eq!(Arc::strong_count(&log), 1, "the callbacks are dropped with the keyval");
     }
 

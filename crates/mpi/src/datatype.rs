@@ -92,6 +92,17 @@ impl Cached for Datatype {
     }
 }
 
+impl Handle<Datatype> {
+    /// As [`Handle::resolve`], for `count` elements. Of none the null handle is a type, too, as MPICH has it: programs send empty messages so.
+    #[inline]
+    pub fn resolve_for(self, count: i64, argument: &str) -> Result<&'static Datatype> {
+        match self.resolve(argument) {
+            Err(_) if count == 0 && self.is_null() => Ok(byte()),
+            resolved => resolved,
+        }
+    }
+}
+
 /// By distance from the null handle.
 fn every_predefined() -> Vec<Option<Arc<Datatype>>> {
     let mut list = Vec::new();

@@ -171,6 +171,11 @@ fn handle(procedure: &Procedure, parameter: &Parameter, name: &str, object: &str
         Direction::In if object == "Info" && procedure.chapter != "info" && procedure.chapter != "deprecated" => {
             body.arguments.push(format!("argument::info::<A>({name}, {name:?})?"));
         }
+        Direction::In if object == "Datatype" && counted(procedure, name).is_some() => {
+            let count = counted(procedure, name).unwrap_or_default();
+            writeln!(body.before, "let {name} = {read}.resolve_for({count}, {name:?})?;")?;
+            body.arguments.push(name.to_owned());
+        }
         Direction::In => {
             writeln!(body.before, "let {name} = {read}.resolve({name:?})?;")?;
             body.arguments.push(name.to_owned());
@@ -340,6 +345,19 @@ fn is_of_a_side(procedure: &Procedure, parameter: &Parameter) -> bool {
     let of_a_side = sided && ["send", "recv"].iter().any(|side| parameter.name.starts_with(side));
     let of_a_root = has(procedure, "root") && ["count", "datatype", "op"].contains(&parameter.name.as_str());
     ["collective", "topology"].contains(&procedure.chapter.as_str()) && (of_a_side || of_a_root)
+}
+
+/// The number of elements of a datatype in what moves messages: of none, no type need be named.
+fn counted(procedure: &Procedure, datatype: &str) -> Option<&'static str> {
+    let count = match datatype {
+        "datatype" => "count",
+        "sendtype" => "sendcount",
+        "recvtype" => "recvcount",
+        _ => return None,
+    };
+    let moves = ["point_to_point", "partitioned", "collective"].contains(&procedure.chapter.as_str());
+    let is_given = |parameter: &Parameter| parameter.name == count && parameter.direction == Direction::In;
+    (moves && procedure.parameters(false).any(is_given)).then_some(count)
 }
 
 /// The length of an array that has an entry for each process.

@@ -161,7 +161,7 @@ unsafe fn allreduce<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Allreduce", entry::refused);
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             refusal.averted();
             procedures::allreduce(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
@@ -188,7 +188,7 @@ unsafe fn allreduce_init<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Allreduce", entry::refused_persistent);
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_6 = argument::info::<A>(info, "info")?;
@@ -555,7 +555,7 @@ unsafe fn exscan<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Exscan", entry::refused);
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             refusal.averted();
             procedures::exscan(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
@@ -582,7 +582,7 @@ unsafe fn exscan_init<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Exscan", entry::refused_persistent);
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_6 = argument::info::<A>(info, "info")?;
@@ -845,7 +845,7 @@ unsafe fn iallreduce<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Allreduce", entry::refused_immediate);
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             refusal.averted();
@@ -1043,7 +1043,7 @@ unsafe fn iexscan<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Exscan", entry::refused_immediate);
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             refusal.averted();
@@ -1254,7 +1254,7 @@ unsafe fn iscan<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Scan", entry::refused_immediate);
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             refusal.averted();
@@ -1453,7 +1453,7 @@ unsafe fn reduce_local<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             procedures::reduce_local(A::buffer(inbuf), A::buffer_mut(inoutbuf), count, datatype, op)?;
             Ok(())
@@ -1617,7 +1617,7 @@ unsafe fn scan<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Scan", entry::refused);
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             refusal.averted();
             procedures::scan(A::buffer(sendbuf), A::buffer_mut(recvbuf), count, datatype, op, comm)?;
@@ -1644,7 +1644,7 @@ unsafe fn scan_init<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Scan", entry::refused_persistent);
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_6 = argument::info::<A>(info, "info")?;

@@ -17,7 +17,7 @@ unsafe fn bsend<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             procedures::bsend(
                 A::buffer(buf),
@@ -47,7 +47,7 @@ unsafe fn bsend_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::bsend_init(
@@ -163,7 +163,7 @@ unsafe fn ibsend<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::ibsend(
@@ -224,7 +224,7 @@ unsafe fn imrecv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let message_place = HandlePlace::<A>::at(message, "message")?;
             let mut message = message_place.get();
             let request_place = HandlePlace::<A>::at(request, "request")?;
@@ -280,7 +280,7 @@ unsafe fn irecv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::irecv(
@@ -312,7 +312,7 @@ unsafe fn irsend<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::irsend(
@@ -344,7 +344,7 @@ unsafe fn isend<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::isend(
@@ -381,9 +381,9 @@ unsafe fn isendrecv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let sendcount = argument::count(sendcount, "sendcount")?;
-            let sendtype = A::handle_in::<Datatype>(sendtype).resolve("sendtype")?;
+            let sendtype = A::handle_in::<Datatype>(sendtype).resolve_for(sendcount, "sendtype")?;
             let recvcount = argument::count(recvcount, "recvcount")?;
-            let recvtype = A::handle_in::<Datatype>(recvtype).resolve("recvtype")?;
+            let recvtype = A::handle_in::<Datatype>(recvtype).resolve_for(recvcount, "recvtype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::isendrecv(
@@ -422,7 +422,7 @@ unsafe fn isendrecv_replace<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::isendrecv_replace(
@@ -456,7 +456,7 @@ unsafe fn issend<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::issend(
@@ -513,7 +513,7 @@ unsafe fn mrecv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let message_place = HandlePlace::<A>::at(message, "message")?;
             let mut message = message_place.get();
             let status_place = StatusPlace::<A>::at(status, "status")?;
@@ -563,7 +563,7 @@ unsafe fn recv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let result = procedures::recv(
@@ -599,7 +599,7 @@ unsafe fn recv_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::recv_init(
@@ -758,7 +758,7 @@ unsafe fn rsend<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             procedures::rsend(
                 A::buffer(buf),
@@ -788,7 +788,7 @@ unsafe fn rsend_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::rsend_init(
@@ -819,7 +819,7 @@ unsafe fn send<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             procedures::send(
                 A::buffer(buf),
@@ -849,7 +849,7 @@ unsafe fn send_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::send_init(
@@ -886,9 +886,9 @@ unsafe fn sendrecv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let sendcount = argument::count(sendcount, "sendcount")?;
-            let sendtype = A::handle_in::<Datatype>(sendtype).resolve("sendtype")?;
+            let sendtype = A::handle_in::<Datatype>(sendtype).resolve_for(sendcount, "sendtype")?;
             let recvcount = argument::count(recvcount, "recvcount")?;
-            let recvtype = A::handle_in::<Datatype>(recvtype).resolve("recvtype")?;
+            let recvtype = A::handle_in::<Datatype>(recvtype).resolve_for(recvcount, "recvtype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let result = procedures::sendrecv(
@@ -931,7 +931,7 @@ unsafe fn sendrecv_replace<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let result = procedures::sendrecv_replace(
@@ -968,7 +968,7 @@ unsafe fn ssend<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             procedures::ssend(
                 A::buffer(buf),
@@ -998,7 +998,7 @@ unsafe fn ssend_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::ssend_init(

@@ -31,7 +31,7 @@ forms! {
         comm: &'static Comm,
     ) {
         let call = F::begin(comm, "Allgather")?;
-        let one = arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve("recvtype")?)?;
+        let one = arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve_for(recvcount, "recvtype")?)?;
         let own = own(sendbuf, sendcount, sendtype, recvbuf, comm)?;
         call.compare(|terms| state(terms, call.link(), own, |rank| one.nth(rank)))?;
         keep(&call, own, one);
@@ -78,7 +78,7 @@ fn own(
     if arguments::in_place(sendbuf, comm)? {
         return Ok(None);
     }
-    let own = arguments::buffer("sendbuf", sendbuf, sendcount, sendtype.resolve("sendtype")?)?;
+    let own = arguments::buffer("sendbuf", sendbuf, sendcount, sendtype.resolve_for(sendcount, "sendtype")?)?;
     arguments::distinct(sendbuf, recvbuf, own.count > 0)?;
     Ok(Some(own))
 }

@@ -36,7 +36,7 @@ forms! {
         let own = own(sendbuf, sendcount, sendtype, root, comm)?;
         let mut all = None;
         if root.is_me(call.link().rank()) {
-            let one = arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve("recvtype")?)?;
+            let one = arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve_for(recvcount, "recvtype")?)?;
             arguments::distinct(sendbuf, recvbuf, one.count > 0 && own.is_some_and(|own| own.count > 0))?;
             all = Some(one);
         }
@@ -98,7 +98,7 @@ fn own(
         Root::Rank(_) if is_in_place(sendbuf) && root.is_me(comm.rank() as usize) => return Ok(None),
         _ => {}
     }
-    arguments::buffer("sendbuf", sendbuf, sendcount, sendtype.resolve("sendtype")?).map(Some)
+    arguments::buffer("sendbuf", sendbuf, sendcount, sendtype.resolve_for(sendcount, "sendtype")?).map(Some)
 }
 
 /// Types that blocks are of.

@@ -36,7 +36,7 @@ forms! {
         let own = own(recvbuf, recvcount, recvtype, root, comm)?;
         let mut all = None;
         if root.is_me(call.link().rank()) {
-            let one = arguments::buffer("sendbuf", sendbuf, sendcount, sendtype.resolve("sendtype")?)?;
+            let one = arguments::buffer("sendbuf", sendbuf, sendcount, sendtype.resolve_for(sendcount, "sendtype")?)?;
             arguments::distinct(sendbuf, recvbuf, one.count > 0 && own.is_some_and(|own| own.count > 0))?;
             all = Some(one);
         }
@@ -98,7 +98,7 @@ fn own(
         Root::Rank(_) if is_in_place(recvbuf) && root.is_me(comm.rank() as usize) => return Ok(None),
         _ => {}
     }
-    arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve("recvtype")?).map(Some)
+    arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve_for(recvcount, "recvtype")?).map(Some)
 }
 
 /// Types that blocks are of.

@@ -68,12 +68,10 @@ impl Buffers {
         self.attached.iter_mut().find(|buffer| buffer.owner == owner)
     }
 
-    /// The buffer that sends on a communicator use: its own, else that of the session it is derived from, or of the
-    /// process.
-    fn serving(&mut self, users: [Owner; 2]) -> Option<&mut Buffer> {
+    /// The buffer that sends on a communicator use: its own, else that of the session it is derived from, else that of the process.
+    fn serving(&mut self, users: [Owner; 3]) -> Option<&mut Buffer> {
         let of = |owner| self.attached.iter().position(|buffer| buffer.owner == owner);
-        let at = of(users[0]).or_else(|| of(users[1]));
-        at.map(|at| &mut self.attached[at])
+        users.into_iter().find_map(of).map(|at| &mut self.attached[at])
     }
 
     /// A send could not finish at once: its copy stays until it has.
@@ -135,16 +133,16 @@ pub unsafe fn ibsend(
 }
 
 /// Whose buffers serve sends on `comm`, in order.
-pub(super) fn owners(comm: &Comm) -> [Owner; 2] {
-    let fallback = comm.group.session().map_or(Owner::Process, Owner::Session);
-    [Owner::Comm(comm.context()), fallback]
+pub(super) fn owners(comm: &Comm) -> [Owner; 3] {
+    let session = comm.group.session().map_or(Owner::Process, Owner::Session);
+    [Owner::Comm(comm.context()), session, Owner::Process]
 }
 
 /// Copy the message and start to send the copy.
 ///
 /// # Safety
 /// The buffer must be readable where the datatype says.
-pub(super) unsafe fn start(outgoing: &Outgoing<'_>, users: [Owner; 2], inside: &mut Entered) -> Result<Work> {
+pub(super) unsafe fn start(outgoing: &Outgoing<'_>, users: [Owner; 3], inside: &mut Entered) -> Result<Work> {
     if outgoing.to.is_none() {
         return Ok(Work::Complete);
     }
@@ -172,7 +170,7 @@ pub(super) fn send_for_library(inside: &mut Entered, to: Peer, posting: Posting,
 }
 
 /// Whose buffer has room for the message.
-fn find_room(inside: &mut Entered, outgoing: &Outgoing<'_>, users: [Owner; 2]) -> Result<Owner> {
+fn find_room(inside: &mut Entered, outgoing: &Outgoing<'_>, users: [Owner; 3]) -> Result<Owner> {
     if let Some(buffer) = BUFFERS.get(inside).serving(users)
         && buffer.has_room(outgoing.bytes)
     {

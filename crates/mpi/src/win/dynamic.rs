@@ -1,13 +1,14 @@
 //! Windows whose memory comes and goes (MPI-5.0 §12.2.4). Each member keeps a directory of what it has attached, in memory that all
 //! of its node map; an origin copies it, and looks again when its sequence number has changed. Origins on other nodes ask for it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::c_void;
+use std::ptr::with_exposed_provenance_mut;
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use isthmus_engine::enter;
-use isthmus_engine::rma::{self, RegionKey, Target};
+use isthmus_engine::rma::{self, Atomicity, RegionKey, Target};
 
 use super::Win;
 use super::control::Part;
@@ -28,10 +29,17 @@ pub(super) struct Attachments {
 #[derive(Debug, Default)]
 struct Directory {
     entries: Vec<RegionKey>,
+    /// Regions over several entries each that lie one behind the other, as long as possible: an access may reach across them.
+    runs: Vec<RegionKey>,
+    /// The latest former runs: an access that began before the directory changed may still name them.
+    former: VecDeque<RegionKey>,
     /// Where the shared copy lies, and for how many entries there is room.
     offset: u64,
     room: usize,
 }
+
+/// How many former runs are kept.
+const FORMER: usize = 64;
 
 const ENTRY: usize = size_of::<RegionKey>();
 
@@ -57,10 +65,33 @@ pub fn win_attach(win: &Win, base: *mut c_void, size: i64) -> Result<()> {
             other.base()
         ));
     }
-    own.entries.push(rma::register(base.cast(), length)?.key());
+    let key = expose(start, start + length)?;
+    let run = own.run_with(&key)?;
+    own.entries.push(key);
+    own.runs.extend(run);
     own.show(win).inspect_err(|_| {
         own.entries.pop();
-    })
+        own.runs.retain(|other| Some(*other) != run);
+        run.into_iter().chain([key]).for_each(rma::deregister);
+    })?;
+    if let Some(run) = run {
+        own.retire(|other| is_within(other, &run) && *other != run);
+    }
+    Ok(())
+}
+
+/// The bytes from `start` to `end`, for others. Entries and runs overlap, so one rule makes elements of all of them atomic.
+fn expose(start: u64, end: u64) -> Result<RegionKey> {
+    let base = with_exposed_provenance_mut(start as usize);
+    Ok(rma::register_as(base, end - start, Atomicity::Locked)?.key())
+}
+
+fn end(key: &RegionKey) -> u64 {
+    key.base() + key.length()
+}
+
+fn is_within(key: &RegionKey, other: &RegionKey) -> bool {
+    other.base() <= key.base() && end(key) <= end(other)
 }
 
 /// `MPI_Win_detach`: what begins at `base` may not be accessed any more.
@@ -74,6 +105,9 @@ pub fn win_detach(win: &Win, base: *const c_void) -> Result<()> {
         ));
     };
     let gone = own.entries.remove(at);
+    let rest = own.runs_without(&gone).inspect_err(|_| own.entries.insert(at, gone))?;
+    own.retire(|run| is_within(&gone, run));
+    own.runs.extend(rest);
     own.show(win)?;
     rma::deregister(gone);
     Ok(())
@@ -83,17 +117,59 @@ impl Attachments {
     /// The window is freed: nobody accesses what is still attached.
     pub fn deregister(&self) {
         let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
-        own.entries.drain(..).for_each(rma::deregister);
+        let Directory {
+            entries, runs, former, ..
+        } = &mut *own;
+        entries
+            .drain(..)
+            .chain(runs.drain(..))
+            .chain(former.drain(..))
+            .for_each(rma::deregister);
     }
 }
 
 impl Directory {
+    /// The run that a new entry makes with those before and behind it, if there are any.
+    fn run_with(&self, new: &RegionKey) -> Result<Option<RegionKey>> {
+        let known = || self.runs.iter().chain(&self.entries).filter(|key| key.length() > 0);
+        let start = known()
+            .find(|key| end(key) == new.base())
+            .map_or(new.base(), RegionKey::base);
+        let stop = known().find(|key| key.base() == end(new)).map_or(end(new), end);
+        let is_longer = new.length() > 0 && stop - start > new.length();
+        is_longer.then(|| expose(start, stop)).transpose()
+    }
+
+    /// The runs that remain, before and behind it, of the one in which an entry lay that is gone.
+    fn runs_without(&self, gone: &RegionKey) -> Result<Vec<RegionKey>> {
+        let Some(run) = self.runs.iter().find(|run| gone.length() > 0 && is_within(gone, run)) else {
+            return Ok(Vec::new());
+        };
+        let mut rest = Vec::new();
+        for (start, stop) in [(run.base(), gone.base()), (end(gone), end(run))] {
+            let is_one = |key: &RegionKey| (key.base(), end(key)) == (start, stop);
+            if start < stop && !self.entries.iter().any(is_one) {
+                rest.push(expose(start, stop)?);
+            }
+        }
+        Ok(rest)
+    }
+
+    /// These are runs no more.
+    fn retire(&mut self, is_former: impl Fn(&RegionKey) -> bool) {
+        self.former.extend(self.runs.extract_if(.., |run| is_former(run)));
+        while self.former.len() > FORMER {
+            self.former.pop_front().into_iter().for_each(rma::deregister);
+        }
+    }
+
     /// Tell the others.
     fn show(&mut self, win: &Win) -> Result<()> {
         let part = &win.own.part;
+        let shown = self.entries.len() + self.runs.len();
         let mut old = None;
-        if self.entries.len() > self.room {
-            let room = self.entries.len().next_power_of_two().max(8);
+        if shown > self.room {
+            let room = shown.next_power_of_two().max(8);
             let offset = rma::take_shared(bytes(room))
                 .map_err(|error| fail!(RmaAttach, "no memory for the directory of what is attached: {error}"))?;
             old = Some((self.offset, self.room)).filter(|(_, room)| *room > 0);
@@ -104,13 +180,13 @@ impl Directory {
         // SYNC: window-directory
         fence(Ordering::Release);
         if let Some(first) = rma::shared_at(self.offset, bytes(self.room)).filter(|_| self.room > 0) {
-            for (index, key) in self.entries.iter().enumerate() {
+            for (index, key) in self.entries.iter().chain(&self.runs).enumerate() {
                 // SAFETY: there is room for it; who reads meanwhile notices by the sequence number.
                 unsafe { first.as_ptr().cast::<RegionKey>().add(index).write_volatile(*key) };
             }
         }
         part.directory().store(self.offset, Ordering::Relaxed);
-        part.attached().store(self.entries.len() as u32, Ordering::Relaxed);
+        part.attached().store(shown as u32, Ordering::Relaxed);
         // SYNC: window-directory
         part.sequence().store(sequence.wrapping_add(2), Ordering::Release);
         if let Some((offset, room)) = old {
