@@ -176,7 +176,10 @@ impl<T: Cached> Keyvals<T> {
     /// its handle: delete callbacks free their own keyval so.
     pub fn free(&self, number: i32) -> Result<()> {
         let mut state = self.lock();
-        let known = state.known.get_mut(&number).filter(|known| known.life.strong_count() > 0);
+        let known = state
+            .known
+            .get_mut(&number)
+            .filter(|known| known.life.strong_count() > 0);
         let freed = known.map(|known| known.user.take()).ok_or_else(|| unknown(number))?;
         // Dropping the last reference takes the lock.
         drop(state);

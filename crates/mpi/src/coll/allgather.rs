@@ -78,7 +78,12 @@ fn own(
     if arguments::in_place(sendbuf, comm)? {
         return Ok(None);
     }
-    let own = arguments::buffer("sendbuf", sendbuf, sendcount, sendtype.resolve_for(sendcount, "sendtype")?)?;
+    let own = arguments::buffer(
+        "sendbuf",
+        sendbuf,
+        sendcount,
+        sendtype.resolve_for(sendcount, "sendtype")?,
+    )?;
     arguments::distinct(sendbuf, recvbuf, own.count > 0)?;
     Ok(Some(own))
 }

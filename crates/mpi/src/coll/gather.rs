@@ -98,7 +98,13 @@ fn own(
         Root::Rank(_) if is_in_place(sendbuf) && root.is_me(comm.rank() as usize) => return Ok(None),
         _ => {}
     }
-    arguments::buffer("sendbuf", sendbuf, sendcount, sendtype.resolve_for(sendcount, "sendtype")?).map(Some)
+    arguments::buffer(
+        "sendbuf",
+        sendbuf,
+        sendcount,
+        sendtype.resolve_for(sendcount, "sendtype")?,
+    )
+    .map(Some)
 }
 
 /// Types that blocks are of.

@@ -98,7 +98,13 @@ fn own(
         Root::Rank(_) if is_in_place(recvbuf) && root.is_me(comm.rank() as usize) => return Ok(None),
         _ => {}
     }
-    arguments::buffer("recvbuf", recvbuf, recvcount, recvtype.resolve_for(recvcount, "recvtype")?).map(Some)
+    arguments::buffer(
+        "recvbuf",
+        recvbuf,
+        recvcount,
+        recvtype.resolve_for(recvcount, "recvtype")?,
+    )
+    .map(Some)
 }
 
 /// Types that blocks are of.
