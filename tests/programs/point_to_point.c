@@ -133,12 +133,12 @@ static void nowhere(void) {
 /* Programs made for MPICH name no datatype where there are no elements. */
 static void nothing_of_no_type(void) {
     MPI_Request requests[2];
-    int other = 1 - rank;
+    int next = (rank + 1) % size, previous = (rank + size - 1) % size;
     OK(MPI_Irecv(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, TAG, MPI_COMM_WORLD, &requests[0]));
-    OK(MPI_Irecv(NULL, 0, MPI_DATATYPE_NULL, other, TAG, MPI_COMM_WORLD, &requests[1]));
-    OK(MPI_Send(NULL, 0, MPI_DATATYPE_NULL, other, TAG, MPI_COMM_WORLD));
+    OK(MPI_Irecv(NULL, 0, MPI_DATATYPE_NULL, previous, TAG, MPI_COMM_WORLD, &requests[1]));
+    OK(MPI_Send(NULL, 0, MPI_DATATYPE_NULL, next, TAG, MPI_COMM_WORLD));
     OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
-    OK(MPI_Sendrecv(NULL, 0, MPI_DATATYPE_NULL, other, TAG, NULL, 0, MPI_DATATYPE_NULL, other, TAG, MPI_COMM_WORLD,
+    OK(MPI_Sendrecv(NULL, 0, MPI_DATATYPE_NULL, next, TAG, NULL, 0, MPI_DATATYPE_NULL, previous, TAG, MPI_COMM_WORLD,
                     MPI_STATUS_IGNORE));
     OK(MPI_Bcast(NULL, 0, MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD));
     OK(MPI_Allgather(NULL, 0, MPI_DATATYPE_NULL, NULL, 0, MPI_DATATYPE_NULL, MPI_COMM_WORLD));

@@ -29,7 +29,7 @@ forms! {
             call.compare(|terms| { terms.root(root); })?;
             return call.run(|_| Ok(()));
         }
-        let elements = arguments::buffer("buffer", buffer, count, datatype.resolve("datatype")?)?;
+        let elements = arguments::buffer("buffer", buffer, count, datatype.resolve_for(count, "datatype")?)?;
         call.compare(|terms| { terms.root(root).all(elements); })?;
         call.keep(elements.datatype);
         // SAFETY: the caller's promise.
