@@ -90,6 +90,18 @@ fn stolen_ticks(stat: &str) -> Option<u64> {
     all.split_whitespace().nth(STEAL)?.parse().ok()
 }
 
+/// Bytes of the last cache before memory, as the kernel tells; `None`: it does not. (The C library counts that of other machines' CPUs where
+/// a hypervisor shows some of them.)
+pub fn last_cache() -> Option<usize> {
+    let size = |index: u32| {
+        let name = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
+        std::fs::read_to_string(name).ok()
+    };
+    let last = (0..8).map_while(size).last()?;
+    let kibibytes: usize = last.trim().strip_suffix('K')?.parse().ok()?;
+    Some(kibibytes << 10)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

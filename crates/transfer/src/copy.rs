@@ -62,10 +62,13 @@ impl Copying {
     }
 }
 
-/// From this length on it matters how.
-const LONG: usize = 1 << 10;
+/// From this length on it matters how. Shorter rows of sections go faster by the C library where both lie 4 KiB apart: 2 KiB each on
+/// Zen 4 by a sixth, since it goes backwards there.
+const LONG: usize = 4 << 10;
+/// From here on strings do not read the lines that they overwrite: 4 MiB on Zen 4 in 85 us instead of 91 to 98.
+const VERY_LONG: usize = 256 << 10;
 
-/// Copy `length` bytes in the usual way.
+/// Copy `length` bytes in the usual way for what the caller has read or will read, and nobody else meanwhile.
 ///
 /// # Safety
 /// As for [`std::ptr::copy_nonoverlapping`]; the bytes may be changing at the source (another process's doing): then
@@ -76,9 +79,32 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, length: usize) {
         // SAFETY: the caller vouches for both ranges.
         unsafe { std::ptr::copy_nonoverlapping(from, to, length) }
     } else {
+        let way = match length {
+            ..VERY_LONG => Copying::usual(),
+            _ if is_beyond_caches(length) => Copying::Streaming,
+            _ if Copying::strings_suit(from, to) => Copying::String,
+            _ => Copying::usual(),
+        };
         // SAFETY: as above.
-        unsafe { copy_by(Copying::usual(), from, to, length) }
+        unsafe { copy_by(way, from, to, length) }
     }
+}
+
+/// Do source and destination of so many bytes not fit the last cache together? Then whoever reads the destination finds it in memory
+/// anyway, and streaming stores spare reading what they overwrite: 16 MiB where the cache has 32, in 590 us instead of 740 to 990.
+#[inline]
+pub(crate) fn is_beyond_caches(length: usize) -> bool {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    static FROM: AtomicUsize = AtomicUsize::new(0);
+    let from = match FROM.load(Ordering::Relaxed) {
+        0 => {
+            let half = isthmus_os::cpu::last_cache().map_or(usize::MAX, |bytes| bytes / 2);
+            FROM.store(half.max(VERY_LONG), Ordering::Relaxed);
+            half.max(VERY_LONG)
+        }
+        known => known,
+    };
+    length >= from && Copying::Streaming.is_sensible()
 }
 
 /// Copy `length` bytes, that way as far as the processor knows it.

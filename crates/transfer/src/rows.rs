@@ -3,7 +3,7 @@
 
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 
-use crate::copy::copy;
+use crate::copy::{Copying, copy, copy_by, is_beyond_caches};
 use crate::layout::{Layout, Level};
 
 /// Rows shorter than this are copied by loops of their own, longer ones by [`copy`].
@@ -36,6 +36,9 @@ struct Vectors(usize);
 /// Of so many bytes.
 #[derive(Clone, Copy)]
 struct Bytes(usize);
+/// Of so many bytes, past the caches.
+#[derive(Clone, Copy)]
+struct Streamed(usize);
 
 /// # Safety
 /// Both must be good for `N` bytes.
@@ -108,11 +111,26 @@ impl Row for Bytes {
     }
 }
 
+impl Row for Streamed {
+    #[inline(always)]
+    unsafe fn copy(self, from: *const u8, to: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { copy_by(Copying::Streaming, from, to, self.0) };
+    }
+}
+
 /// Rows, the innermost level first: how many, and the distances at both ends.
 #[derive(Clone, Copy)]
 struct Nest<'a> {
     inner: (u64, i64, i64),
     outer: (&'a [Level], &'a [Level]),
+}
+
+impl Nest<'_> {
+    fn rows(self) -> usize {
+        let outer = self.outer.0.iter().map(|level| level.count as usize);
+        outer.fold(self.inner.0 as usize, usize::saturating_mul)
+    }
 }
 
 /// # Safety
@@ -183,6 +201,7 @@ unsafe fn by_length(nest: Nest<'_>, from: u64, to: u64, row: usize) {
             256 => each(nest, from, to, Wide::<256>),
             512 => each(nest, from, to, Wide::<512>),
             129..SHORT => each(nest, from, to, Vectors(row)),
+            _ if is_beyond_caches(nest.rows().saturating_mul(row)) => each(nest, from, to, Streamed(row)),
             _ => each(nest, from, to, Bytes(row)),
         }
     }
