@@ -80,6 +80,14 @@ impl Doorbell {
         self.word.load(Ordering::Relaxed) & ARMED != 0
     }
 
+    /// Has somebody woken the owner less than `within` ago, so that it may not run yet?
+    #[cfg(not(loom))]
+    pub fn was_rung(&self, within: Duration) -> bool {
+        let now = nanoseconds(isthmus_os::clock::now());
+        let rung = self.rung.load(Ordering::Relaxed);
+        (rung..rung.saturating_add(nanoseconds(within))).contains(&now)
+    }
+
     /// Arm it. The caller then looks for work once more, and sleeps only if there is none; else it calls
     /// [`Self::stay_awake`]. False: the kernel has just begun to refuse membarrier. A sender that has not seen yet that it
     /// must fence may then not see the flag either, and this once the sleep must be short.

@@ -8,14 +8,22 @@ use crate::context::ContextHandle;
 use crate::job::{Job, job};
 use crate::numbers::Element;
 
-/// By the C library's `memmove`, which knows what suits the processor at each length.
+/// Longer ones go by [`isthmus_engine::copy`], which knows what is beyond the caches.
+const LONG: usize = 1 << 20;
+
+/// By the C library's `memmove`, which knows what suits the processor at most lengths.
 ///
 /// # Safety
 /// Both must be good for that many bytes; they may overlap.
 #[inline(always)]
 pub unsafe fn copy_bytes(from: *const u8, to: *mut u8, length: usize) {
-    // SAFETY: the caller's promise.
-    unsafe { std::ptr::copy(from, to, length) };
+    // SAFETY: the caller's promise; the long ones do not overlap.
+    unsafe {
+        match length >= LONG && from.addr().abs_diff(to.addr()) >= length {
+            true => isthmus_engine::copy(from, to, length),
+            false => std::ptr::copy(from, to, length),
+        }
+    }
 }
 
 /// Bytes of so many elements. Too many to be counted are too many for any object.

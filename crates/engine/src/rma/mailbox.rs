@@ -17,6 +17,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 use isthmus_os::cpu;
 use isthmus_shm::Place;
@@ -50,9 +51,16 @@ const TRIES: u32 = 3;
 const SELDOM: u32 = 16;
 /// Operations that are not asked for after many questions in vain: two to the power of this.
 const MOST_VAIN: u32 = 8;
-/// Operations from this length on wake a target that sleeps inside the library, and wait until it attends, for so many looks.
+/// Operations from this length on wake a target that sleeps inside the library, and wait until it attends, for so many looks, and where it is
+/// to combine as many more as there are such bytes: without it they go to and fro by system calls, under locks.
 const WORTH_WAKING: u64 = 128 << 10;
-const LOOKS_WAKING: u32 = 5000;
+const LOOKS_WAKING: u64 = 5000;
+const BYTES_PER_LOOK: u64 = 128;
+/// So long ago it was woken at most who may be on its way.
+const WAKING: Duration = Duration::from_micros(100);
+/// So many pieces of one accumulate may be asked for in vain before the rest is done another way, which is dear: a target that lost its CPU
+/// for a while comes back.
+const VAIN_PIECES: u32 = 8;
 /// Looks at a target that is at it before its life is doubted.
 const LONG: u32 = 20_000;
 
@@ -478,23 +486,27 @@ impl Mailboxes {
         helped || misses <= TRIES || misses.is_multiple_of(SELDOM)
     }
 
-    /// Have a target that sleeps inside the library attend. True: it does.
+    /// Have a target that sleeps inside the library attend, for an operation of so many bytes. True: it does.
     #[cold]
-    fn wake(&self, target: &Target) -> bool {
+    fn wake(&self, target: &Target, asked: Asked<'_>, length: u64) -> bool {
+        let more = asked.combine.map_or(0, |_| length / BYTES_PER_LOOK);
         self.rouse(target)
-            && (0..LOOKS_WAKING).any(|_| {
+            && (0..LOOKS_WAKING + more).any(|_| {
                 std::hint::spin_loop();
                 self.is_attended()
             })
     }
 
-    /// True: it slept, and was woken.
+    /// True: it slept, and was woken, if not just now by somebody else.
     #[cold]
     fn rouse(&self, target: &Target) -> bool {
         let Ok(home) = home() else { return false };
         let bell = home.segment.slot(target.peer().0).doorbell();
-        if boot::is_oversubscribed() || !bell.is_armed() {
+        if boot::is_oversubscribed() {
             return false;
+        }
+        if !bell.is_armed() {
+            return bell.was_rung(WAKING);
         }
         self.roused.store(1, Ordering::Relaxed);
         super::wake(target.peer()).is_ok()
@@ -623,7 +635,7 @@ pub(super) fn ask_in_pieces(
     let is_given = !matches!(asked.what, What::Get);
     let is_wanted = matches!(asked.what, What::Get | What::GetAccumulate);
     let room = room_of(is_given, is_wanted) as u64;
-    if !boxes.is_attended() && (length < WORTH_WAKING || !boxes.wake(target)) {
+    if !boxes.is_attended() && (length < WORTH_WAKING || !boxes.wake(target, asked, length)) {
         // What fits a box was asked for, or counted, before it came here.
         if length > room {
             boxes.miss(target);
@@ -637,7 +649,7 @@ pub(super) fn ask_in_pieces(
     let mut flying: [Option<(usize, Turn, Range<u64>)>; DEPTH] = [const { None }; DEPTH];
     let (mut next, mut head, mut count, mut any) = (range.start, 0, 0, false);
     let mut failed = None;
-    let mut is_away = false;
+    let (mut is_away, mut vain) = (false, 0);
     loop {
         while count < DEPTH && next < range.end && failed.is_none() && !is_away {
             let Some((index, turn)) = boxes.claim(home) else { break };
@@ -656,7 +668,12 @@ pub(super) fn ask_in_pieces(
             count += 1;
         }
         let Some((index, turn, part)) = flying[head].take() else {
-            break;
+            let may_come_back = is_away && asked.combine.is_some() && vain < VAIN_PIECES;
+            if !may_come_back || next == range.end || failed.is_some() || !boxes.is_attended() {
+                break;
+            }
+            is_away = false;
+            continue;
         };
         (head, count) = ((head + 1) % DEPTH, count - 1);
         let end = boxes.settle(home, target, index, &turn, LOOKS_PIECES);
@@ -678,6 +695,7 @@ pub(super) fn ask_in_pieces(
         match end.into_result(target) {
             Ok(true) => {}
             Ok(false) => {
+                vain += u32::from(!is_away);
                 is_away = true;
                 if failed.is_none() {
                     failed = (sides.otherwise)(part).err();
