@@ -82,7 +82,7 @@ impl Flow {
         combine: Combine,
     ) -> Result<Pending> {
         // SAFETY: the caller's promise.
-        unsafe { self.combine_row(target, at, operand, result, 1, combine) }
+        unsafe { self.combine_row(target, at, operand, result, 1, &combine) }
     }
 
     /// Combine `count` elements, which lie in a row everywhere, into those from offset `at` on, and tell what was there.
@@ -100,7 +100,7 @@ impl Flow {
         operand: *const u8,
         result: *mut u8,
         count: usize,
-        combine: Combine,
+        combine: &Combine,
     ) -> Result<Pending> {
         let bytes = (count as u64).saturating_mul(u64::from(combine.width));
         target.check(at, bytes)?;
@@ -113,7 +113,7 @@ impl Flow {
             }
             let _held = target.locks.hold(home()?, target.base().wrapping_add(at));
             // SAFETY: the caller's promise; the elements are in the region, and all who change them take the lock.
-            unsafe { apply_alone(with_exposed_provenance_mut(address), operand, result, count, &combine) };
+            unsafe { apply_alone(with_exposed_provenance_mut(address), operand, result, count, combine) };
             return Ok(Pending::DONE);
         }
         // SAFETY: the caller's promise.
@@ -130,7 +130,7 @@ impl Flow {
         operand: *const u8,
         result: *mut u8,
         count: usize,
-        combine: Combine,
+        combine: &Combine,
     ) -> Result<Pending> {
         if count == 0 || combine.operator == Operator::NoOp && result.is_null() {
             return Ok(Pending::DONE);
@@ -146,11 +146,11 @@ impl Flow {
             let from = (combine.operator != Operator::NoOp).then(|| Layout::local(operand, bytes));
             let into = (!result.is_null()).then(|| Layout::local(result, bytes));
             // SAFETY: the caller's promise.
-            unsafe { service::accumulates(target, &there, from.as_ref(), into.as_ref(), &combine, 0..bytes) }?;
+            unsafe { service::accumulates(target, &there, from.as_ref(), into.as_ref(), combine, 0..bytes) }?;
             return Ok(Pending::DONE);
         }
         // SAFETY: the caller's promise, and the elements are in the region.
-        unsafe { in_a_row(target, at, operand, result, count, &combine) }?;
+        unsafe { in_a_row(target, at, operand, result, count, combine) }?;
         Ok(Pending::DONE)
     }
 
@@ -165,8 +165,9 @@ impl Flow {
         at: u64,
         operand: *const u8,
         result: *mut u8,
-        instruction: Instruction,
+        instruction: &Instruction,
     ) -> bool {
+        // By reference: what was just written field by field is not to be read as a whole.
         let Instruction(combine) = instruction;
         let (Some(address), Ok(home)) = (by_instruction(target, at, combine.width), home()) else {
             return false;
@@ -184,7 +185,7 @@ impl Flow {
             settle();
         }
         // SAFETY: the caller's promise; all access the element by instructions.
-        unsafe { atomic::apply(&combine, with_exposed_provenance_mut(address), operand, result, 1) };
+        unsafe { atomic::apply(combine, with_exposed_provenance_mut(address), operand, result, 1) };
         true
     }
 

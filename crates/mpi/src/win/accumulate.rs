@@ -58,7 +58,7 @@ unsafe fn element(
     // SAFETY: the caller's promise.
     Ok(unsafe {
         win.flow
-            .by_instruction(&place.target, at, operand.cast(), result.cast(), instruction)
+            .by_instruction(&place.target, at, operand.cast(), result.cast(), &instruction)
     })
 }
 
@@ -138,7 +138,7 @@ fn run(local: Option<Local<'_>>, result: Option<Local<'_>>, remote: Remote<'_>, 
             let result = result.map_or(std::ptr::null_mut(), |result| result.buffer.cast_mut());
             let count = remote.count as usize;
             // SAFETY: the user gives the buffers, of as many elements each; the target's are checked against the window.
-            unsafe { win.flow.combine_row(target, at, operand, result, count, combine)? };
+            unsafe { win.flow.combine_row(target, at, operand, result, count, &combine)? };
             return Ok(());
         }
         with_elements(remote.datatype, at, remote.count, |there| {

@@ -140,7 +140,7 @@ pub(super) fn is_row(datatype: &Datatype) -> bool {
 /// What `op` does to elements of the predefined type `datatype`, none of them pairs, as [`combine`] finds out once for each; `None`: it is
 /// not such a type, or `op` is not defined for it.
 #[inline]
-pub(super) fn combine_of_row(op: &Op, datatype: &Datatype) -> Option<Combine> {
+pub(super) fn combine_of_row(op: &Op, datatype: &Datatype) -> Option<&'static Combine> {
     /// By operation and element.
     static FOUND: [[OnceLock<Combine>; ELEMENTS]; OPERATIONS] =
         [const { [const { OnceLock::new() }; ELEMENTS] }; OPERATIONS];
@@ -163,10 +163,10 @@ pub(super) fn combine_of_row(op: &Op, datatype: &Datatype) -> Option<Combine> {
     }
     let found = FOUND.get(which as usize - FIRST)?.get(element as usize)?;
     match found.get() {
-        Some(combine) => Some(*combine),
+        Some(combine) => Some(combine),
         None => {
             let combine = combine(op, datatype).ok()?;
-            Some(*found.get_or_init(|| combine))
+            Some(found.get_or_init(|| combine))
         }
     }
 }
