@@ -58,7 +58,7 @@ unsafe fn element(
     // SAFETY: the caller's promise.
     Ok(unsafe {
         win.flow
-            .by_instruction(&place.target, at, operand.cast(), result.cast(), &instruction)
+            .by_instruction(&place.target, at, operand.cast(), result.cast(), instruction)
     })
 }
 

@@ -101,34 +101,66 @@ pub(super) fn check_predefined_op(op: &Op) -> Result<()> {
     ))
 }
 
+/// The instructions for elements and operations.
+static INSTRUCTIONS: [[Option<Instruction>; OPERATORS.len()]; INSTRUCTED.len()] = {
+    let mut all = [[None; OPERATORS.len()]; INSTRUCTED.len()];
+    let mut element = 0;
+    while element < INSTRUCTED.len() {
+        let (class, width) = INSTRUCTED[element];
+        let mut operator = 0;
+        while operator < OPERATORS.len() {
+            all[element][operator] = Instruction::of(class, width, OPERATORS[operator]);
+            operator += 1;
+        }
+        element += 1;
+    }
+    all
+};
+const INSTRUCTED: [(Class, u32); 6] = [
+    (Class::Signed, 4),
+    (Class::Unsigned, 4),
+    (Class::Signed, 8),
+    (Class::Unsigned, 8),
+    (Class::Float, 4),
+    (Class::Float, 8),
+];
+const OPERATORS: [Operator; 6] = [
+    Operator::Sum,
+    Operator::And,
+    Operator::Or,
+    Operator::Xor,
+    Operator::Replace,
+    Operator::NoOp,
+];
+
 /// The instruction that does `op` to an element of `datatype`, if that is predefined and there is one.
 #[inline]
-pub(super) fn instruction(op: &Op, datatype: &Datatype) -> Option<Instruction> {
+pub(super) fn instruction(op: &Op, datatype: &Datatype) -> Option<&'static Instruction> {
     let named = datatype.named()?;
     let [element] = *named.elements else {
         return None;
     };
     let which = op.which()?;
-    let (class, width) = match element {
-        Element::I32 => (Class::Signed, 4),
-        Element::U32 => (Class::Unsigned, 4),
-        Element::I64 => (Class::Signed, 8),
-        Element::U64 => (Class::Unsigned, 8),
-        Element::F32 => (Class::Float, 4),
-        Element::F64 => (Class::Float, 8),
+    let instructed = match element {
+        Element::I32 => 0,
+        Element::U32 => 1,
+        Element::I64 => 2,
+        Element::U64 => 3,
+        Element::F32 => 4,
+        Element::F64 => 5,
         _ => return None,
     };
     let operator = match which {
-        Predefined::Replace => Operator::Replace,
-        Predefined::NoOp => Operator::NoOp,
+        Predefined::Replace => 4,
+        Predefined::NoOp => 5,
         _ if !which.is_defined_for(named.family) => return None,
-        Predefined::Sum => Operator::Sum,
-        Predefined::Band => Operator::And,
-        Predefined::Bor => Operator::Or,
-        Predefined::Bxor => Operator::Xor,
+        Predefined::Sum => 0,
+        Predefined::Band => 1,
+        Predefined::Bor => 2,
+        Predefined::Bxor => 3,
         _ => return None,
     };
-    Instruction::of(class, width, operator)
+    INSTRUCTIONS[instructed][operator].as_ref()
 }
 
 /// Are these elements of a predefined type that lie in a row, and not pairs?
