@@ -25,15 +25,16 @@ pub struct Call<'a> {
 impl<'a> Call<'a> {
     /// Begin. Even a call whose arguments turn out to be wrong counts, so that this rank stays in step with those whose
     /// arguments are right.
-    #[inline]
+    #[inline(always)] // A call that is handed back in memory is read as a whole where it was just written in parts.
     pub fn new(team: &'a Team) -> Result<Self> {
-        let mut call = Self {
-            lane: Lane::new(team, team.next_collective()),
+        let lane = Lane::new(team, team.next_collective());
+        let access = shared::begin(team).inspect_err(|_| lane.fail(&mut enter()))?;
+        let call = Self {
+            lane,
             fault: Cell::new(None),
-            access: None,
+            access,
             is_over: Cell::new(false),
         };
-        call.access = shared::begin(team)?;
         // Whether it is given up shows where it waits: if ranks are checked to call the same, that says more.
         team.check_whole(&mut enter())?;
         Ok(call)

@@ -175,7 +175,7 @@ pub enum Whose {
 }
 
 /// The board of `team`, if it has one. The call that makes it has none yet.
-#[inline]
+#[inline(always)] // As for `Call::new`.
 pub fn begin(team: &Team) -> Result<Option<Access<'_>>> {
     match team.shared.board.get() {
         Some(Some(agreed)) => {

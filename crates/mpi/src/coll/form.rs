@@ -101,7 +101,7 @@ impl Form for Blocking {
     type Link = Call<'static>;
     type Done = ();
 
-    #[inline]
+    #[inline(always)] // As for `Call::new`.
     fn begin(comm: &'static Comm, name: &str) -> Result<Self> {
         let asking = check::begin(comm, || format!("MPI_{name}"), When::Now)?;
         Ok(Self {
@@ -120,7 +120,7 @@ impl Form for Blocking {
         &self.call
     }
 
-    #[inline]
+    #[inline(always)] // As for `Call::new`.
     fn run(self, algorithm: impl FnOnce(&Self::Link) -> Result<()>) -> Result<()> {
         let result = algorithm(&self.call);
         self.call.finish(result)
