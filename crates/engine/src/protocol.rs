@@ -8,6 +8,7 @@
 
 pub(crate) mod access;
 pub(crate) mod advertise;
+mod blocks;
 pub(crate) mod choice;
 pub(crate) mod helped;
 pub(crate) mod mechanism;

@@ -307,6 +307,12 @@ impl<M: Memory> Consumer<M> {
         &self.memory
     }
 
+    /// Bytes of records that were taken so far, with what they cover.
+    #[inline]
+    pub fn taken(&self) -> u64 {
+        self.head
+    }
+
     /// Is there anything? One load.
     #[inline]
     pub fn is_ready(&self) -> bool {

@@ -173,7 +173,7 @@ pub struct ReadyToSend {
     /// The sender's operation, to be named in the answer.
     pub send_op: u32,
     /// If it lies here and there (its address is 0): where the sender can push it, see [`crate::protocol::access::Pushable`]. And
-    /// [`Self::BESIDE`], [`Self::READABLE`].
+    /// [`Self::BESIDE`], [`Self::READABLE`], [`Self::in_block`].
     pub flags: u32,
 }
 
@@ -183,6 +183,23 @@ impl ReadyToSend {
 
     /// A flag, between nodes: the network reads it out of the sender's memory, by the key in `place`.
     pub const READABLE: u32 = 1 << 29;
+
+    /// A flag: it lies in a block ([`crate::protocol`]), at `place`, which is so many lines into it...
+    const IN_BLOCK: u32 = 1 << 28;
+    /// ...as the bits from this one on say.
+    const LINES: u32 = 8;
+    const LINES_MASK: u32 = 63;
+
+    /// The flags of a message that begins so many lines into a block, less than 64.
+    pub fn in_block(lines: u64) -> u32 {
+        Self::IN_BLOCK | (lines as u32 & Self::LINES_MASK) << Self::LINES
+    }
+
+    /// How many lines into a block it begins; `None`: it lies in none.
+    pub fn lines_into_block(&self) -> Option<u64> {
+        let lines = self.flags >> Self::LINES & Self::LINES_MASK;
+        (self.flags & Self::IN_BLOCK != 0).then_some(lines.into())
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,7 +226,8 @@ pub struct ClearToSend {
 #[repr(C)]
 pub struct Finished {
     pub send_op: u32,
-    pub zero: u32,
+    /// Not 0: the receiver has kept the block in which the message lay.
+    pub kept: u32,
     /// As in the announcement.
     pub descriptor: u64,
 }

@@ -30,12 +30,11 @@ impl Engine {
             self.reclaim(op, descriptor);
             return true;
         }
-        let zero = 0;
         self.answer(
             to,
             Answer::Withdraw(Finished {
                 send_op,
-                zero,
+                kept: 0,
                 descriptor,
             }),
         );

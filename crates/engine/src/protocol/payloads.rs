@@ -145,6 +145,9 @@ impl Engine {
     /// the next ones of its size are to be copied.
     #[cold]
     fn learn_from_eager(&mut self, peer: u32, copying: Copying, total: u64, bytes: u64, took: u64) {
+        if self.came_through_new_memory(peer, bytes) {
+            return;
+        }
         let eager = &mut self.learned(peer).eager;
         eager.learn(Way::Ring(copying), total, bytes, took);
         let Way::Ring(best) = eager.choose(total, way::ring_ways()) else {
@@ -153,6 +156,11 @@ impl Engine {
         if let Some(inbound) = self.channels.inbound_mut(peer) {
             inbound.wish(total, best);
         }
+    }
+
+    fn came_through_new_memory(&self, peer: u32, length: u64) -> bool {
+        let inbound = self.channels.inbound(peer);
+        inbound.is_some_and(|inbound| inbound.came_through_new_memory(length))
     }
 
     /// A piece of a streamed message.
@@ -174,11 +182,13 @@ impl Engine {
             effort.add_sender(data.ticks.into());
             effort.add_receiver(clock::ticks().wrapping_sub(began));
             match whole {
+                true if self.came_through_new_memory(peer, length) => {}
                 true => self.learn_from_announced(peer, *effort, way, length),
                 false => self.ops[op].effort = Some(*effort),
             }
         } else if let Some(began) = self.ops[op].began
             && whole
+            && !self.came_through_new_memory(peer, length)
         {
             self.learn_from_scattered(peer, way, began, length);
         }

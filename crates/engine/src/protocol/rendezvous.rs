@@ -108,7 +108,7 @@ impl Engine {
             .descriptor(record.descriptor)
             .is_some_and(|descriptor| descriptor.take());
         if !taken {
-            self.finish(peer, record);
+            self.finish(peer, record, false);
         }
         taken
     }
@@ -124,6 +124,11 @@ impl Engine {
             self.fetched(op, peer, record, 0..0);
         } else if self.read_offer(op, peer, record, expected) {
             // The network tells when it is here.
+        } else if let Some(access) = self.block_access(record, expected) {
+            // There is no choice to learn from.
+            self.ops[op].effort = None;
+            self.ops[op].began = None;
+            self.start_pull(access, op, peer, record, expected);
         } else if let Some(way) = self.way(op, peer, record, expected) {
             match way {
                 Taken::Pulled(access) => self.start_pull(access, op, peer, record, expected),
@@ -220,7 +225,8 @@ impl Engine {
             return;
         };
         if missing.is_empty() {
-            self.finish(peer, record);
+            let kept = self.keep_block(record);
+            self.finish(peer, record, kept);
             self.ops.complete_as_is(op);
             return;
         }
@@ -356,12 +362,12 @@ impl Engine {
         self.learned(peer).scattered.learn(way, length, length, took);
     }
 
-    fn finish(&mut self, peer: u32, record: ReadyToSend) {
+    fn finish(&mut self, peer: u32, record: ReadyToSend, kept: bool) {
         self.answer(
             peer,
             Answer::Finished(Finished {
                 send_op: record.send_op,
-                zero: 0,
+                kept: kept.into(),
                 descriptor: record.descriptor,
             }),
         );
@@ -424,6 +430,9 @@ impl Engine {
                 self.answered(op);
                 self.transfers.streams.stop_feeding(self.ops.id(op));
                 self.reclaim(op, record.descriptor);
+                if record.kept != 0 {
+                    self.transfers.blocks.leave(self.ops.id(op));
+                }
                 self.ops.complete_as_is(op);
             }
             // Withdrawn: the operation is over, the descriptor comes back now. It may have left after that.

@@ -81,6 +81,9 @@ impl Engine {
     /// More than one record, or no room: with a larger ring if that helps, and what does not fit now is queued.
     #[cold]
     fn send_long_eager(&mut self, to: u32, message: Message) -> Result<Option<u32>> {
+        if self.transfers.blocks.suit(message.length) && !self.channels.is_remote(to) && self.send_in_block(to, message)? {
+            return Ok(None);
+        }
         counters::EAGER_SENT.add(1);
         if self.outbound(to)?.cells.fitting(message.length).is_none() {
             self.lease_for(to, message.length);
@@ -111,7 +114,7 @@ impl Engine {
 
     /// Offer the message; the receiver fetches it, or asks for it through the ring. `flags`: besides what can be pushed.
     #[cold]
-    fn announce(&mut self, to: u32, message: Message, flags: u32) -> Result<u32> {
+    pub(super) fn announce(&mut self, to: u32, message: Message, flags: u32) -> Result<u32> {
         let op = self.new_send(Stage::Offered, to, message.context, message.buffer, message.length)?;
         match self.offer(op, message, flags) {
             Ok(announcement) => self.outbound(to)?.push(announcement),
@@ -290,7 +293,7 @@ impl Engine {
 
 /// The place of a buffer in memory that everybody maps; 0: it is not there.
 #[inline]
-fn place_of(buffer: Buffer, length: usize) -> u64 {
+pub(super) fn place_of(buffer: Buffer, length: usize) -> u64 {
     let place = buffer.row().and_then(|at| heap::place_of(at, length as u64));
     place.map_or(0, |place| place.0)
 }

@@ -5,6 +5,7 @@ use isthmus_shm::Offset;
 use crate::engine::Engine;
 use crate::protocol::access::Permissions;
 use crate::protocol::advertise::{Adverts, Claim};
+use crate::protocol::blocks::Blocks;
 use crate::protocol::choice::facts::Facts;
 use crate::protocol::choice::select::Measurements;
 use crate::protocol::helped::Helped;
@@ -27,6 +28,8 @@ pub(crate) struct Transfers {
     /// What we have asked senders to stream.
     pub(super) pending_cts: Vec<PendingCts>,
     pub(super) asked: u32,
+    /// Where long messages lie that go at once though ranks share CPUs.
+    pub(super) blocks: Blocks,
     /// Pipes and sockets to and from peers.
     pub(super) streams: Streams,
     /// Descriptors of sends that were withdrawn, until their receivers have seen it.
@@ -53,6 +56,7 @@ impl Transfers {
             claims: Vec::new(),
             pending_cts: Vec::new(),
             asked: 0,
+            blocks: Blocks::new(ranks),
             streams: Streams::default(),
             withdrawn: Vec::new(),
             permissions: vec![Permissions::default(); ranks as usize],
