@@ -25,7 +25,7 @@ use crate::rules::Rule;
 /// that names it.
 pub const WORTH: usize = 128;
 /// The longest message that travels in one, and the bytes of a cell in a small job.
-pub const LARGEST: u64 = 128 << 10;
+const LARGEST: u64 = 128 << 10;
 /// Not worth it below.
 const SMALLEST: u64 = 4 << 10;
 /// Cells that one process makes.

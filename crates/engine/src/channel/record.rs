@@ -184,7 +184,7 @@ impl ReadyToSend {
     /// A flag, between nodes: the network reads it out of the sender's memory, by the key in `place`.
     pub const READABLE: u32 = 1 << 29;
 
-    /// A flag: it lies in a block ([`crate::protocol`]), at `place`, which is so many lines into it...
+    /// A flag: it lies in a block ([`crate::protocol`]), at the offset `place` of the job segment, which is so many lines into it...
     const IN_BLOCK: u32 = 1 << 28;
     /// ...as the bits from this one on say.
     const LINES: u32 = 8;

@@ -270,7 +270,8 @@ impl Engine {
         let send = &self.ops[op];
         let (own, length) = (send.descriptor?, record.length.min(send.length as u64));
         let buffer = send.buffer;
-        if send.to != peer || !buffer.has_layout() || length < PUSHED_FROM {
+        let lies_here = self.transfers.blocks.has_sent(claim.op);
+        if send.to != peer || !buffer.has_layout() || length < PUSHED_FROM || lies_here {
             return None;
         }
         let access = self.push_access(peer, record.address, record.place, length)?;

@@ -6,10 +6,9 @@
 //! still in a cache. As a cell does, it changes hands with the message: who has read it writes it in less time than who wrote it before
 //! (docs/decisions/0022, 0104). Who has enough of them leaves it to the sender.
 
-use isthmus_shm::{Offset, Place, Segment};
+use isthmus_shm::{Offset, Segment};
 use isthmus_transfer::copy::{Copying, copy_by};
 
-use crate::channel::cells;
 use crate::channel::outbound::Message;
 use crate::channel::record::ReadyToSend;
 use crate::counters;
@@ -17,10 +16,7 @@ use crate::engine::Engine;
 use crate::membership::boot;
 use crate::memory::arena::Arena;
 use crate::memory::buffer::Buffer;
-use crate::memory::heap;
 use crate::ops::{Ops, Owner};
-use crate::protocol::access::Access;
-use crate::protocol::mechanism;
 use crate::rules::Rule;
 use crate::types::OpId;
 
@@ -30,8 +26,10 @@ const MOST: usize = 8;
 const KEPT: usize = 4;
 /// Bytes that the blocks of all ranks take at most.
 const ALL: u64 = 256 << 20;
-/// More is not worth a copy.
+/// Longer messages are over sooner in pieces, whatever the tunables say goes at once.
 const LARGEST: u64 = 1 << 20;
+/// Shorter ones are over sooner through a ring or in a cell, whose pieces two CPUs copy at the same time.
+const SHORTEST: usize = 32 << 10;
 
 /// A copy by strings is slow where one end lies a few bytes further in its page than the other.
 const PAGE: u64 = 4 << 10;
@@ -50,90 +48,133 @@ fn beginning(address: u64) -> u64 {
 pub(crate) struct Blocks {
     /// Bytes of a block; 0: there are none.
     size: u64,
-    made: usize,
+    /// Those that it has, and those that could not be had.
+    count: usize,
     /// The one that came last is the last.
     free: Vec<Offset>,
-    /// Each with the send that it belongs to, which nobody asks for.
-    away: Vec<(OpId, Offset)>,
+    away: Vec<Away>,
+}
+
+/// A block with a message.
+#[derive(Debug)]
+struct Away {
+    block: Offset,
+    /// The send, which nobody asks for, and whom it goes to.
+    op: OpId,
+    to: u32,
 }
 
 impl Blocks {
-    /// None yet, of a job of so many ranks.
-    pub fn new(ranks: u32) -> Self {
+    /// None yet, of a job of so many ranks, in which messages up to `eager_limit` go at once.
+    pub fn new(ranks: u32, eager_limit: u64) -> Self {
         let share = ALL / MOST as u64 / u64::from(ranks.max(1));
         let size = match boot::is_oversubscribed() && Rule::Blocks.holds() {
-            true => LARGEST.min(1 << share.max(1).ilog2()),
+            true => eager_limit.min(LARGEST).min(1 << share.max(1).ilog2()),
             false => 0,
         };
         Self {
             size,
-            made: 0,
+            count: 0,
             free: Vec::new(),
             away: Vec::new(),
         }
     }
 
-    /// Does a message of `length` bytes go this way, if a block is free? Shorter ones stream through a ring in less time.
+    /// As if ranks shared CPUs.
+    #[cfg(test)]
+    pub fn open(&mut self, size: u64) {
+        self.size = size;
+    }
+
+    /// Blocks here, and with messages.
+    #[cfg(test)]
+    pub fn here_and_away(&self) -> (usize, usize) {
+        (self.free.len(), self.away.len())
+    }
+
+    /// Does a message of `length` bytes go this way, if a block is free?
     #[inline]
     pub fn suit(&self, length: usize) -> bool {
-        length as u64 <= self.size && length as u64 > cells::LARGEST
+        (SHORTEST..=self.size as usize).contains(&length)
     }
 
     /// A block, if one is free or may be made.
     fn take(&mut self, segment: &Segment, arena: &mut Arena, ops: &Ops) -> Option<Offset> {
-        self.away.retain(|&(op, at)| {
-            let is_away = ops.find(op).is_some();
+        self.away.retain(|away| {
+            let is_away = ops.find(away.op).is_some();
             if !is_away {
-                self.free.push(at);
+                self.free.push(away.block);
             }
             is_away
         });
         self.free.pop().or_else(|| {
-            if self.made == MOST {
+            if self.count == MOST {
                 return None;
             }
             // What cannot be had now is not asked for again: rings do.
-            self.made += 1;
+            self.count += 1;
             arena.allocate(segment, self.size + PAGE).ok()
         })
     }
 
+    /// Does the message of this send lie in a block? Then it is the receiver alone who ends the send: it may keep the block.
+    pub fn has_sent(&self, op: OpId) -> bool {
+        self.away.iter().any(|away| away.op == op)
+    }
+
     /// The receiver of this send has kept its block.
     pub fn leave(&mut self, op: OpId) {
-        if let Some(at) = self.away.iter().position(|(own, _)| *own == op) {
-            self.away.swap_remove(at);
-            self.made = self.made.saturating_sub(1);
-        }
+        self.lose(|away| away.op == op);
+    }
+
+    /// The peer has died. It may have kept blocks of ours, and sent them to others, without having told us.
+    pub fn forget(&mut self, peer: u32) {
+        self.lose(|away| away.to == peer);
+    }
+
+    fn lose(&mut self, is_lost: impl Fn(&Away) -> bool) {
+        let before = self.away.len();
+        self.away.retain(|away| !is_lost(away));
+        self.count = self.count.saturating_sub(before - self.away.len());
     }
 
     /// Keep the block at `at`, which a peer may have told us, whose message we have read. False: it goes back.
     fn keep(&mut self, segment: &Segment, at: Offset) -> bool {
-        let is_wanted = self.free.len() + self.away.len() < KEPT && self.made < MOST;
+        let is_wanted = self.free.len() + self.away.len() < KEPT && self.count < MOST;
         if !is_wanted || segment.at(at, self.size + PAGE).is_none() {
             return false;
         }
-        self.made += 1;
+        self.count += 1;
         self.free.push(at);
         true
     }
 }
 
+/// Where in a block a message lies.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct InBlock {
+    pub at: Offset,
+    /// Lines from the beginning of the block.
+    pub lines: u64,
+}
+
 impl Engine {
-    /// Copy the message into a block, and announce it there. False: no block is free.
+    /// Copy the message into a block, and announce it there. False: no block is free, or the peer is on another node.
     ///
     /// # Errors
     /// There is no memory to announce it.
     pub(super) fn send_in_block(&mut self, to: u32, message: Message) -> crate::Result<bool> {
-        let Some(block) = self
-            .transfers
-            .blocks
-            .take(self.segment, &mut self.memory.arena, &self.ops)
-        else {
+        if self.channels.is_remote(to) {
+            return Ok(false);
+        }
+        let (blocks, arena) = (&mut self.transfers.blocks, &mut self.memory.arena);
+        let Some(block) = blocks.take(self.segment, arena, &self.ops) else {
             return Ok(false);
         };
         let (row, length) = (message.buffer.row(), message.length);
         let begins = row.map_or(0, |from| beginning(from.addr() as u64));
-        let Some(there) = self.segment.at(Offset(block.0 + begins), length as u64) else {
+        let at = Offset(block.0 + begins);
+        let Some(there) = self.segment.at(at, length as u64) else {
             return Ok(false);
         };
         let there = there.as_ptr();
@@ -148,10 +189,18 @@ impl Engine {
             buffer: Buffer::source(there),
             ..message
         };
-        match self.announce(to, message, ReadyToSend::in_block(begins / LINE)) {
+        match self.announce(
+            to,
+            message,
+            Some(InBlock {
+                at,
+                lines: begins / LINE,
+            }),
+        ) {
             Ok(op) => {
                 self.ops[op].owner = Owner::Nobody;
-                self.transfers.blocks.away.push((self.ops.id(op), block));
+                let op = self.ops.id(op);
+                self.transfers.blocks.away.push(Away { block, op, to });
                 counters::IN_BLOCKS.add(1);
                 Ok(true)
             }
@@ -162,21 +211,22 @@ impl Engine {
         }
     }
 
-    /// How to fetch a message that lies in a block of its sender's.
-    pub(super) fn block_access(&self, record: ReadyToSend, length: u64) -> Option<Access> {
-        record.lines_into_block()?;
-        self.mapped_access(record.place, length)
-            .filter(|access| mechanism::may_pull(access.way))
+    /// Copy the message out of its block, if it lies in one.
+    pub(super) fn take_from_block(&self, op: u32, record: ReadyToSend, expected: u64) -> bool {
+        let at = record.lines_into_block().map(|_| Offset(record.place));
+        let there = at.and_then(|at| self.segment.at(at, expected));
+        if let Some(there) = there {
+            // SAFETY: the receive's pending buffer has room for `expected` bytes; as many are mapped there, which are left alone until the
+            // sender hears that we have finished.
+            unsafe { self.ops[op].buffer.write(0, expected as usize, there.as_ptr()) };
+        }
+        there.is_some()
     }
 
     /// The message that this announced is here: keep its block, if it lay in one and we have few. Its sender must be told.
     pub(super) fn keep_block(&mut self, record: ReadyToSend) -> bool {
-        let Some(lines) = record.lines_into_block() else {
-            return false;
-        };
-        let message = heap::address_of(Place(record.place), 1);
-        let begins = message.and_then(|at| (at.addr().get() as u64).checked_sub(lines * LINE));
-        let block = begins.and_then(|address| self.segment.offset_of(address, 0));
+        let lines = record.lines_into_block();
+        let block = lines.and_then(|lines| record.place.checked_sub(lines * LINE));
         block.is_some_and(|block| self.transfers.blocks.keep(self.segment, Offset(block)))
     }
 }
@@ -190,7 +240,7 @@ mod tests {
         for address in [0, 16, 100, 2047, 2048, 4095, 0x7fff_1230] {
             let begins = beginning(address);
             let apart = begins.abs_diff(address % PAGE);
-            assert!(begins < PAGE && begins % LINE == 0, "{address}: {begins}");
+            assert!(begins < PAGE && begins.is_multiple_of(LINE), "{address}: {begins}");
             assert!(apart.abs_diff(PAGE / 2) < LINE, "{address}: {begins}");
         }
     }

@@ -4,6 +4,7 @@
 //! sender                      receiver
 //! offer, ReadyToSend   ->     matched: take the offer
 //!                             pull: process_vm_readv, or loads if it lies in memory that both map, as short messages do beside the descriptor
+//!                             and those of `blocks`
 //!                      <-     Help                          (push from the other end, see `single_copy`)
 //!                      <-     Finished                      (all of it is there)
 //!                      <-     ClearToSend {offset, limit}   (no permission, or it failed and this part is missing)
@@ -120,15 +121,10 @@ impl Engine {
         let (far, near) = (record.address == 0, self.ops[op].buffer.row().is_none());
         self.ops[op].effort = (!far && !near).then(Effort::begin);
         self.ops[op].began = (far != near).then(clock::now);
-        if expected == 0 || self.take_beside(op, record, expected) {
+        if expected == 0 || self.take_beside(op, record, expected) || self.take_from_block(op, record, expected) {
             self.fetched(op, peer, record, 0..0);
         } else if self.read_offer(op, peer, record, expected) {
             // The network tells when it is here.
-        } else if let Some(access) = self.block_access(record, expected) {
-            // There is no choice to learn from.
-            self.ops[op].effort = None;
-            self.ops[op].began = None;
-            self.start_pull(access, op, peer, record, expected);
         } else if let Some(way) = self.way(op, peer, record, expected) {
             match way {
                 Taken::Pulled(access) => self.start_pull(access, op, peer, record, expected),

@@ -12,6 +12,7 @@ use crate::memory::buffer::Buffer;
 use crate::memory::heap;
 use crate::memory::payload::Payload;
 use crate::ops::Stage;
+use crate::protocol::blocks::InBlock;
 use crate::types::{ContextId, Mode, Outcome, Posting};
 use crate::{Result, counters, tunables};
 
@@ -57,11 +58,11 @@ impl Engine {
             length,
         };
         if !eager || outbound.announce_only() {
-            return self.announce(to, message, 0).map(Some);
+            return self.announce(to, message, None).map(Some);
         }
         if length >= NETWORK_FROM && outbound.is_remote() && length as u64 > tunables::NETWORK_EAGER.get() {
             // What cannot be announced, for lack of descriptors, goes in frames.
-            if let Ok(op) = self.announce(to, message, 0) {
+            if let Ok(op) = self.announce(to, message, None) {
                 return Ok(Some(op));
             }
             outbound = self.outbound(to)?;
@@ -81,7 +82,7 @@ impl Engine {
     /// More than one record, or no room: with a larger ring if that helps, and what does not fit now is queued.
     #[cold]
     fn send_long_eager(&mut self, to: u32, message: Message) -> Result<Option<u32>> {
-        if self.transfers.blocks.suit(message.length) && !self.channels.is_remote(to) && self.send_in_block(to, message)? {
+        if self.transfers.blocks.suit(message.length) && self.send_in_block(to, message)? {
             return Ok(None);
         }
         counters::EAGER_SENT.add(1);
@@ -112,11 +113,11 @@ impl Engine {
         self.channels.make_cell(&mut self.memory.arena, peer);
     }
 
-    /// Offer the message; the receiver fetches it, or asks for it through the ring. `flags`: besides what can be pushed.
+    /// Offer the message; the receiver fetches it, or asks for it through the ring. `block`: it lies in one.
     #[cold]
-    pub(super) fn announce(&mut self, to: u32, message: Message, flags: u32) -> Result<u32> {
+    pub(super) fn announce(&mut self, to: u32, message: Message, block: Option<InBlock>) -> Result<u32> {
         let op = self.new_send(Stage::Offered, to, message.context, message.buffer, message.length)?;
-        match self.offer(op, message, flags) {
+        match self.offer(op, message, block) {
             Ok(announcement) => self.outbound(to)?.push(announcement),
             Err(error) => {
                 self.ops.release(op);
@@ -128,20 +129,22 @@ impl Engine {
     }
 
     /// The announcement of the send `op`.
-    fn offer(&mut self, op: u32, message: Message, flags: u32) -> Result<Queued> {
+    fn offer(&mut self, op: u32, message: Message, block: Option<InBlock>) -> Result<Queued> {
         let descriptor = self.memory.arena.descriptor(self.segment)?;
         self.descriptor(descriptor.0).expect("ours").offer();
         self.ops[op].descriptor = Some(descriptor);
         self.ops[op].stage = Stage::Offered;
         counters::RENDEZVOUS_SENT.add(1);
-        let flags = flags | self.put_beside(descriptor, self.ops[op].to, message);
+        let flags = self.put_beside(descriptor, self.ops[op].to, message);
         let key = self.expose(self.ops[op].to, descriptor.0, message.buffer, message.length);
         let flags = flags | key.map_or(0, |_| ReadyToSend::READABLE);
+        let flags = flags | block.map_or(0, |block| ReadyToSend::in_block(block.lines));
+        let place = block.map(|block| block.at.0).or(key);
         let record = ReadyToSend {
             envelope: message.envelope,
             total: message.length as u64,
             address: message.buffer.row().map_or(0, |at| at.expose_provenance() as u64),
-            place: key.unwrap_or_else(|| place_of(message.buffer, message.length)),
+            place: place.unwrap_or_else(|| place_of(message.buffer, message.length)),
             descriptor: descriptor.0,
             send_op: self.ops.id(op).0,
             flags: flags | self.pushable(self.ops[op].to, message.buffer).0,
@@ -173,7 +176,7 @@ impl Engine {
             .outbound_mut(peer)
             .and_then(|outbound| outbound.first_unbegun());
         let Some((op, message)) = first else { return false };
-        let Ok(announcement) = self.offer(op, message, 0) else {
+        let Ok(announcement) = self.offer(op, message, None) else {
             return false;
         };
         if let Some(outbound) = self.channels.outbound_mut(peer) {
@@ -293,7 +296,7 @@ impl Engine {
 
 /// The place of a buffer in memory that everybody maps; 0: it is not there.
 #[inline]
-pub(super) fn place_of(buffer: Buffer, length: usize) -> u64 {
+fn place_of(buffer: Buffer, length: usize) -> u64 {
     let place = buffer.row().and_then(|at| heap::place_of(at, length as u64));
     place.map_or(0, |place| place.0)
 }

@@ -191,3 +191,72 @@ fn a_matched_probe_takes_the_offer_for_its_own_receive() {
     assert!(outcome(&engines[0], op).is_some() && room == data);
     assert_eq!(outcome(&engines[0], waiting), None, "the message was not for this one");
 }
+
+/// Two that share CPUs.
+fn crowded_pair() -> [Engine; 2] {
+    let mut engines = pair();
+    for engine in &mut engines {
+        engine.transfers.blocks.open(128 << 10);
+    }
+    engines
+}
+
+#[test]
+fn a_message_in_a_block_is_sent_at_once_and_its_block_changes_hands() {
+    for posted in [true, false] {
+        let mut engines = crowded_pair();
+        let (data, mut room) = (bytes(100_000), vec![0; 100_000]);
+        for (from, to) in [(1, 0), (0, 1), (1, 0)] {
+            room.fill(0);
+            let early = posted.then(|| receive(&mut engines[to], 5, &mut room));
+            let mut sent = data.clone();
+            assert_eq!(send(&mut engines[from], 5, &sent), None, "it is complete");
+            sent.fill(9);
+            assert_eq!(engines[from].transfers.blocks.here_and_away(), (0, 1));
+            settle(&mut engines);
+            let op = early.unwrap_or_else(|| receive(&mut engines[to], 5, &mut room));
+            settle(&mut engines);
+            assert!(outcome(&engines[to], op).is_some_and(|outcome| outcome.arrival.bytes == 100_000));
+            assert!(room == data, "posted: {posted}");
+            assert_eq!(engines[from].transfers.blocks.here_and_away(), (0, 0));
+            assert_eq!(engines[to].transfers.blocks.here_and_away(), (1, 0));
+            engines[to].ops.release(op);
+        }
+        assert!(engines.iter().all(Engine::is_quiet));
+    }
+}
+
+#[test]
+fn what_finds_no_block_goes_through_the_ring_and_stays_in_order() {
+    let mut engines = crowded_pair();
+    let length = 40_000;
+    let mut sent: Vec<_> = (0..20).map(|number| vec![number; length]).collect();
+    for data in &mut sent {
+        send(&mut engines[1], 1, data);
+    }
+    settle(&mut engines);
+    for number in 0..20 {
+        let mut room = vec![0; length];
+        let op = receive(&mut engines[0], 1, &mut room);
+        settle(&mut engines);
+        assert!(outcome(&engines[0], op).is_some() && room.iter().all(|&byte| byte == number));
+        engines[0].ops.release(op);
+    }
+    assert!(engines[1].is_quiet());
+    let (here, away) = engines[0].transfers.blocks.here_and_away();
+    assert!(here > 1 && away == 0, "some were kept, but {here}");
+    let mut room = vec![0; length];
+    let op = receive(&mut engines[1], 2, &mut room);
+    assert_eq!(send(&mut engines[0], 2, &sent[3]), None);
+    settle(&mut engines);
+    assert!(outcome(&engines[1], op).is_some() && room == sent[3]);
+}
+
+#[test]
+fn a_block_with_a_message_to_a_dead_process_is_not_used_again() {
+    let mut engines = crowded_pair();
+    let data = bytes(50_000);
+    assert_eq!(send(&mut engines[1], 1, &data), None);
+    engines[1].transfers.forget(0);
+    assert_eq!(engines[1].transfers.blocks.here_and_away(), (0, 0));
+}

@@ -56,7 +56,7 @@ impl Transfers {
             claims: Vec::new(),
             pending_cts: Vec::new(),
             asked: 0,
-            blocks: Blocks::new(ranks),
+            blocks: Blocks::new(ranks, facts.eager_limit()),
             streams: Streams::default(),
             withdrawn: Vec::new(),
             permissions: vec![Permissions::default(); ranks as usize],
@@ -69,6 +69,7 @@ impl Transfers {
     /// The peer has died: nothing is copied from it or to it any more.
     pub fn forget(&mut self, peer: u32) {
         self.permissions[peer as usize] = Permissions::NONE;
+        self.blocks.forget(peer);
         self.streams.forget(peer);
         self.pulls.retain(|pull| pull.peer() != peer);
         self.helped.retain(|helped| {
