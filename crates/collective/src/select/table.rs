@@ -150,6 +150,9 @@ collectives! {
         SharedDirect(up_to(2), Range(12 << 10, 384 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         Linear(Range(3, 4), Range(24 << 10, 768 << 10), Traits::CHEAP_COPIES), "the others copy into their rings at the same time";
         Linear(ANY, Range(24 << 10, 192 << 10), Traits::CHEAP_COPIES), "the others copy into their rings at the same time";
+        Shared(ANY, ANY, Traits::IDLE_CPUS), "only the root waits";
+        Linear(Range(3, 3), Range(24 << 10, 1 << 20), NO_MORE), "memory that changes hands stays in a cache";
+        Linear(Range(4, 5), Range(256 << 10, 1 << 20), NO_MORE), "memory that changes hands stays in a cache";
         Shared(ANY, ANY, NO_MORE), "only the root waits";
         Binomial(from(33), Range(1, 1 << 10), Traits::IDLE_CPUS), "few rounds rather than many messages";
         Linear(ANY, ANY, NO_MORE), "a tree moves bytes more often, and waits for ranks that may not be running";
@@ -186,8 +189,10 @@ collectives! {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
         SharedDirect(up_to(2), from(12 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         SharedDirect(ANY, from(24 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
-        Shared(up_to(5), ANY, NO_MORE), "the root waits for nobody";
         Shared(ANY, ANY, Traits::IDLE_CPUS), "the root waits for nobody";
+        Linear(Range(3, 4), Range(16 << 10, 1 << 20), NO_MORE), "memory that changes hands stays in a cache";
+        Linear(Range(5, 5), Range(64 << 10, 1 << 20), NO_MORE), "memory that changes hands stays in a cache";
+        Shared(up_to(5), ANY, NO_MORE), "the root waits for nobody";
         Linear(Range(9, 16), from(24 << 10), NO_MORE), "each step costs the root more switches than a ring to each rank";
         Shared(ANY, up_to(SCATTERED_AT_ONCE), NO_MORE), "the root waits for nobody";
         Binomial(from(33), Range(1, 1 << 10), Traits::IDLE_CPUS), "few rounds rather than many messages";
