@@ -28,7 +28,7 @@ const KEPT: usize = 4;
 const ALL: u64 = 256 << 20;
 /// Longer messages are over sooner in pieces, whatever the tunables say goes at once.
 const LARGEST: u64 = 1 << 20;
-/// Shorter ones are over sooner through a ring or in a cell, whose pieces two CPUs copy at the same time.
+/// Shorter ones are over sooner through a ring.
 const SHORTEST: usize = 32 << 10;
 
 /// A copy by strings is slow where one end lies a few bytes further in its page than the other.

@@ -82,13 +82,13 @@ impl Engine {
     /// More than one record, or no room: with a larger ring if that helps, and what does not fit now is queued.
     #[cold]
     fn send_long_eager(&mut self, to: u32, message: Message) -> Result<Option<u32>> {
-        if self.transfers.blocks.suit(message.length) && self.send_in_block(to, message)? {
-            return Ok(None);
-        }
-        counters::EAGER_SENT.add(1);
         if self.outbound(to)?.cells.fitting(message.length).is_none() {
+            if self.transfers.blocks.suit(message.length) && self.send_in_block(to, message)? {
+                return Ok(None);
+            }
             self.lease_for(to, message.length);
         }
+        counters::EAGER_SENT.add(1);
         let op = self.new_send(Stage::Queued, to, message.context, message.buffer, message.length)?;
         let (wrote, whole) = self.outbound(to)?.begin(op, message);
         if wrote {
