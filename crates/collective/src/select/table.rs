@@ -232,6 +232,9 @@ collectives! {
         Nodes(ANY, ANY, NO_MORE), "nodes are far from each other";
         SharedDirect(up_to(2), from(12 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         SharedDirect(up_to(4), from(40 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
+        Shared(ANY, ANY, Traits::IDLE_CPUS), "each rank is scheduled once";
+        Direct(Range(3, 3), Range(24 << 10, 384 << 10), NO_MORE), "memory that changes hands stays in a cache";
+        Ring(Range(3, 3), Range(384 << 10, 1 << 20), NO_MORE), "memory that changes hands stays in a cache, if little is under way";
         Shared(ANY, ANY, NO_MORE), "each rank is scheduled once";
         Ring(from(33), from(64 << 10), NO_MORE), "few readers of one source at a time";
         Bruck(from(12), Range(1, 512), NO_MORE), "few rounds rather than many messages";
@@ -276,8 +279,13 @@ collectives! {
         Nodes(ANY, up_to(1 << 10), NO_MORE), "few messages between nodes, as long as the first ranks of nodes have memory for all blocks";
         SharedDirect(up_to(2), from(12 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
         SharedDirect(ANY, from(24 << 10), Traits::CHEAP_COPIES), "one copy rather than two";
-        Shared(up_to(8), ANY, NO_MORE), "each rank is scheduled once";
         Shared(ANY, ANY, Traits::IDLE_CPUS), "each rank is scheduled once";
+        Direct(Range(3, 3), Range(24 << 10, 384 << 10), NO_MORE), "memory that changes hands stays in a cache";
+        Direct(Range(4, 4), Range(96 << 10, 384 << 10), NO_MORE), "memory that changes hands stays in a cache";
+        Pairwise(Range(3, 4), Range(48 << 10, 1 << 20), NO_MORE), "memory that changes hands stays in a cache, if little is under way";
+        Pairwise(Range(5, 5), Range(192 << 10, 1 << 20), NO_MORE), "memory that changes hands stays in a cache, if little is under way";
+        Pairwise(Range(6, 8), Range(48 << 10, 384 << 10), NO_MORE), "memory that changes hands stays in a cache, if little is under way";
+        Shared(up_to(8), ANY, NO_MORE), "each rank is scheduled once";
         Direct(up_to(16), Range(16 << 10, 64 << 10), Traits::BOARD), "a block is read while it is near, rather than all being copied in before";
         Shared(ANY, ANY, NO_MORE), "each rank is scheduled once";
         Bruck(from(33), Range(1, 64), NO_MORE), "few rounds rather than many messages";
