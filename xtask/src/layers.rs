@@ -66,6 +66,7 @@ const HOUSES: &[House] = &[
             ("memory::staging", "progress"),
             ("memory::staging::publish", "membership"),
             ("protocol::advertise", "engine"),
+            ("protocol::blocks", "engine"),
             ("protocol::choice::protocols", "protocol"),
             ("protocol::choice::remote", "progress"),
             ("protocol::choice::remote", "protocol"),
