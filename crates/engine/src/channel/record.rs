@@ -186,19 +186,22 @@ impl ReadyToSend {
 
     /// A flag: it lies in a block ([`crate::protocol`]), at the offset `place` of the job segment, which is so many lines into it...
     const IN_BLOCK: u32 = 1 << 28;
-    /// ...as the bits from this one on say.
+    /// ...as the bits from this one on say, and the block's order those from the other on.
     const LINES: u32 = 8;
+    const ORDER: u32 = 16;
     const LINES_MASK: u32 = 63;
+    const ORDER_MASK: u32 = 63;
 
-    /// The flags of a message that begins so many lines into a block, less than 64.
-    pub fn in_block(lines: u64) -> u32 {
-        Self::IN_BLOCK | (lines as u32 & Self::LINES_MASK) << Self::LINES
+    /// The flags of a message that begins so many lines, less than 64, into a block with room for two to the power of `order` bytes.
+    pub fn in_block(lines: u64, order: u32) -> u32 {
+        Self::IN_BLOCK | (lines as u32 & Self::LINES_MASK) << Self::LINES | (order & Self::ORDER_MASK) << Self::ORDER
     }
 
-    /// How many lines into a block it begins; `None`: it lies in none.
-    pub fn lines_into_block(&self) -> Option<u64> {
+    /// How many lines into a block it begins, and of which order that is; `None`: it lies in none.
+    pub fn lines_into_block(&self) -> Option<(u64, u32)> {
         let lines = self.flags >> Self::LINES & Self::LINES_MASK;
-        (self.flags & Self::IN_BLOCK != 0).then_some(lines.into())
+        let order = self.flags >> Self::ORDER & Self::ORDER_MASK;
+        (self.flags & Self::IN_BLOCK != 0).then_some((lines.into(), order))
     }
 }
 

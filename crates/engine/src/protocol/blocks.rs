@@ -46,8 +46,8 @@ fn beginning(address: u64) -> u64 {
 /// The blocks of this process.
 #[derive(Debug)]
 pub(crate) struct Blocks {
-    /// Bytes of a block; 0: there are none.
-    size: u64,
+    /// Blocks have room for two to the power of this; `None`: there are none. It goes by tunables, which may be others at other ranks.
+    order: Option<u32>,
     /// Those that it has, and those that could not be had.
     count: usize,
     /// The one that came last is the last.
@@ -68,12 +68,10 @@ impl Blocks {
     /// None yet, of a job of so many ranks, in which messages up to `eager_limit` go at once.
     pub fn new(ranks: u32, eager_limit: u64) -> Self {
         let share = ALL / MOST as u64 / u64::from(ranks.max(1));
-        let size = match boot::is_oversubscribed() && Rule::Blocks.holds() {
-            true => eager_limit.min(LARGEST).min(1 << share.max(1).ilog2()),
-            false => 0,
-        };
+        let size = eager_limit.min(LARGEST).min(share).max(1);
+        let are_used = boot::is_oversubscribed() && Rule::Blocks.holds();
         Self {
-            size,
+            order: are_used.then(|| size.ilog2()),
             count: 0,
             free: Vec::new(),
             away: Vec::new(),
@@ -82,8 +80,8 @@ impl Blocks {
 
     /// As if ranks shared CPUs.
     #[cfg(test)]
-    pub fn open(&mut self, size: u64) {
-        self.size = size;
+    pub fn open(&mut self, order: u32) {
+        self.order = Some(order);
     }
 
     /// Blocks here, and with messages.
@@ -95,11 +93,13 @@ impl Blocks {
     /// Does a message of `length` bytes go this way, if a block is free?
     #[inline]
     pub fn suit(&self, length: usize) -> bool {
-        (SHORTEST..=self.size as usize).contains(&length)
+        self.order
+            .is_some_and(|order| (SHORTEST..=1 << order).contains(&length))
     }
 
     /// A block, if one is free or may be made.
     fn take(&mut self, segment: &Segment, arena: &mut Arena, ops: &Ops) -> Option<Offset> {
+        let bytes = bytes(self.order?);
         self.away.retain(|away| {
             let is_away = ops.find(away.op).is_some();
             if !is_away {
@@ -113,7 +113,7 @@ impl Blocks {
             }
             // What cannot be had now is not asked for again: rings do.
             self.count += 1;
-            arena.allocate(segment, self.size + PAGE).ok()
+            arena.allocate(segment, bytes).ok()
         })
     }
 
@@ -139,9 +139,9 @@ impl Blocks {
     }
 
     /// Keep the block at `at`, which a peer may have told us, whose message we have read. False: it goes back.
-    fn keep(&mut self, segment: &Segment, at: Offset) -> bool {
-        let is_wanted = self.free.len() + self.away.len() < KEPT && self.count < MOST;
-        if !is_wanted || segment.at(at, self.size + PAGE).is_none() {
+    fn keep(&mut self, segment: &Segment, at: Offset, order: u32) -> bool {
+        let is_wanted = self.free.len() + self.away.len() < KEPT && self.count < MOST && self.order == Some(order);
+        if !is_wanted || segment.at(at, bytes(order)).is_none() {
             return false;
         }
         self.count += 1;
@@ -150,12 +150,18 @@ impl Blocks {
     }
 }
 
+/// Bytes of a block of this order.
+fn bytes(order: u32) -> u64 {
+    (1 << order) + PAGE
+}
+
 /// Where in a block a message lies.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InBlock {
     pub at: Offset,
     /// Lines from the beginning of the block.
     pub lines: u64,
+    pub order: u32,
 }
 
 impl Engine {
@@ -168,6 +174,7 @@ impl Engine {
             return Ok(false);
         }
         let (blocks, arena) = (&mut self.transfers.blocks, &mut self.memory.arena);
+        let order = blocks.order.unwrap_or(0);
         let Some(block) = blocks.take(self.segment, arena, &self.ops) else {
             return Ok(false);
         };
@@ -189,14 +196,8 @@ impl Engine {
             buffer: Buffer::source(there),
             ..message
         };
-        match self.announce(
-            to,
-            message,
-            Some(InBlock {
-                at,
-                lines: begins / LINE,
-            }),
-        ) {
+        let lines = begins / LINE;
+        match self.announce(to, message, Some(InBlock { at, lines, order })) {
             Ok(op) => {
                 self.ops[op].owner = Owner::Nobody;
                 let op = self.ops.id(op);
@@ -225,9 +226,11 @@ impl Engine {
 
     /// The message that this announced is here: keep its block, if it lay in one and we have few. Its sender must be told.
     pub(super) fn keep_block(&mut self, record: ReadyToSend) -> bool {
-        let lines = record.lines_into_block();
-        let block = lines.and_then(|lines| record.place.checked_sub(lines * LINE));
-        block.is_some_and(|block| self.transfers.blocks.keep(self.segment, Offset(block)))
+        let Some((lines, order)) = record.lines_into_block() else {
+            return false;
+        };
+        let block = record.place.checked_sub(lines * LINE);
+        block.is_some_and(|block| self.transfers.blocks.keep(self.segment, Offset(block), order))
     }
 }
 

@@ -138,7 +138,7 @@ impl Engine {
         let flags = self.put_beside(descriptor, self.ops[op].to, message);
         let key = self.expose(self.ops[op].to, descriptor.0, message.buffer, message.length);
         let flags = flags | key.map_or(0, |_| ReadyToSend::READABLE);
-        let flags = flags | block.map_or(0, |block| ReadyToSend::in_block(block.lines));
+        let flags = flags | block.map_or(0, |block| ReadyToSend::in_block(block.lines, block.order));
         let place = block.map(|block| block.at.0).or(key);
         let record = ReadyToSend {
             envelope: message.envelope,

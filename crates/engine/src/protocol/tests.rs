@@ -196,7 +196,7 @@ fn a_matched_probe_takes_the_offer_for_its_own_receive() {
 fn crowded_pair() -> [Engine; 2] {
     let mut engines = pair();
     for engine in &mut engines {
-        engine.transfers.blocks.open(128 << 10);
+        engine.transfers.blocks.open(17);
     }
     engines
 }
@@ -250,6 +250,24 @@ fn what_finds_no_block_goes_through_the_ring_and_stays_in_order() {
     assert_eq!(send(&mut engines[0], 2, &sent[3]), None);
     settle(&mut engines);
     assert!(outcome(&engines[1], op).is_some() && room == sent[3]);
+}
+
+#[test]
+fn a_block_of_another_size_goes_back() {
+    let mut engines = crowded_pair();
+    engines[0].transfers.blocks.open(18);
+    let (data, mut room) = (bytes(50_000), vec![0; 50_000]);
+    let op = receive(&mut engines[0], 1, &mut room);
+    assert_eq!(send(&mut engines[1], 1, &data), None);
+    settle(&mut engines);
+    assert!(outcome(&engines[0], op).is_some() && room == data);
+    assert_eq!(engines[0].transfers.blocks.here_and_away(), (0, 0));
+    assert_eq!(send(&mut engines[1], 2, &data), None);
+    assert_eq!(
+        engines[1].transfers.blocks.here_and_away(),
+        (0, 1),
+        "the same one again"
+    );
 }
 
 #[test]
