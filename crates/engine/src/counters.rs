@@ -85,7 +85,7 @@ table! {
     EAGER_SENT = "eager_sent", "Messages sent through a ring.";
     IN_CELLS = "in_cells", "Of these, messages whose bytes lay in a cell that their receiver answers in.";
     RENDEZVOUS_SENT = "rendezvous_sent", "Messages announced and fetched or streamed.";
-    IN_BLOCKS = "in_blocks", "Of these, messages that lay in a block of their sender's, where ranks share CPUs.";
+    IN_BLOCKS = "in_blocks", "Of these, messages that lay in a block of shared memory, where ranks share CPUs.";
     UNEXPECTED = "unexpected", "Messages that arrived before their receive was posted.";
     CMA_BYTES = "cma_bytes", "Bytes copied by process_vm_readv.";
     KMOD_BYTES = "kmod_bytes", "Bytes copied by our kernel module.";

@@ -20,7 +20,7 @@ use crate::ops::{Ops, Owner};
 use crate::rules::Rule;
 use crate::types::OpId;
 
-/// Blocks that one process makes.
+/// Blocks that one process has, those with messages under way among them.
 const MOST: usize = 8;
 /// Who has fewer keeps what comes to it.
 const KEPT: usize = 4;

@@ -192,6 +192,26 @@ fn a_matched_probe_takes_the_offer_for_its_own_receive() {
     assert_eq!(outcome(&engines[0], waiting), None, "the message was not for this one");
 }
 
+#[test]
+fn messages_through_new_ring_memory_teach_nothing() {
+    let mut engines = pair();
+    let data = bytes(100_000);
+    let mut pass = |count| {
+        for _ in 0..count {
+            let mut room = vec![0; data.len()];
+            let op = receive(&mut engines[0], 1, &mut room);
+            send(&mut engines[1], 1, &data);
+            settle(&mut engines);
+            assert!(outcome(&engines[0], op).is_some() && room == data);
+            engines[0].ops.release(op);
+        }
+        engines[0].transfers.learned[1].is_some()
+    };
+    assert!(!pass(3), "all of it was new");
+    // No ring is longer than 4 MiB.
+    assert!(pass(100), "it has come round");
+}
+
 /// Two that share CPUs.
 fn crowded_pair() -> [Engine; 2] {
     let mut engines = pair();
