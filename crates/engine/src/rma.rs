@@ -41,6 +41,7 @@ mod notify;
 mod region;
 mod service;
 mod shared;
+mod slots;
 mod target;
 
 use std::sync::OnceLock;

@@ -10,11 +10,11 @@ use isthmus_transfer::{Direction, Layout};
 use super::combine::{Combine, Instruction, Operator, WIDEST};
 use super::flow::{Flow, Pending, check_alive, settle};
 use super::locks::SPAN;
-use super::mailbox::{Asked, Sides};
+use super::mailbox::{Asked, Outcome, Sides};
 use super::region::Atomicity;
 use super::service::What;
 use super::target::Target;
-use super::{atomic, home, locks, mailbox, service};
+use super::{atomic, home, locks, long, mailbox, service};
 use crate::{Error, Result, counters, fault_events};
 
 const WIDEST_BYTES: usize = WIDEST as usize;
@@ -386,10 +386,21 @@ unsafe fn in_a_row(
     }
     // SAFETY: the caller's promise.
     unsafe {
-        if target.shift().is_none() && by_mailbox(target, at, operand, result, count, combine)? {
-            return Ok(());
+        if target.shift().is_some() {
+            return under_locks(target, at, operand, result, count, combine);
         }
-        under_locks(target, at, operand, result, count, combine)
+        let bytes = count * combine.width as usize;
+        if mailbox::is_short(bytes) {
+            return match ask(target, at, operand, result, bytes, combine)? {
+                true => Ok(()),
+                false => under_locks(target, at, operand, result, count, combine),
+            };
+        }
+        long::of(target.peer())?.sums.go(
+            bytes as u64,
+            || ask_in_pieces(target, at, operand, result, bytes, combine),
+            || under_locks(target, at, operand, result, count, combine),
+        )
     }
 }
 
@@ -418,32 +429,49 @@ unsafe fn apply_alone(there: *mut u8, operand: *const u8, result: *mut u8, count
     }
 }
 
-/// Have the target combine the elements, if it waits inside the library. False: it does not, and nothing was done.
-///
-/// # Safety
-/// As for [`in_a_row`].
-unsafe fn by_mailbox(
-    target: &Target,
-    at: u64,
-    operand: *const u8,
-    result: *mut u8,
-    count: usize,
-    combine: &Combine,
-) -> Result<bool> {
-    let width = combine.width as usize;
-    let bytes = count * width;
-    let is_kept = combine.operator == Operator::NoOp;
+/// What a target is asked to do.
+fn asked(result: *const u8, combine: &Combine) -> Asked<'_> {
     let what = match result.is_null() {
         true => What::Accumulate,
         false => What::GetAccumulate,
     };
-    let asked = Asked::combining(what, combine);
-    if mailbox::is_short(bytes) {
-        let wanted = if result.is_null() { 0 } else { bytes };
-        let given = if is_kept { 0 } else { bytes };
-        // SAFETY: the caller's promise.
-        return unsafe { mailbox::ask(target, asked, at, bytes, (operand, given), (result, wanted)) };
-    }
+    Asked::combining(what, combine)
+}
+
+/// Have the target combine the elements of few bytes, if it waits inside the library. False: it does not, and nothing was done.
+///
+/// # Safety
+/// As for [`in_a_row`].
+unsafe fn ask(
+    target: &Target,
+    at: u64,
+    operand: *const u8,
+    result: *mut u8,
+    bytes: usize,
+    combine: &Combine,
+) -> Result<bool> {
+    let wanted = if result.is_null() { 0 } else { bytes };
+    let given = if combine.operator == Operator::NoOp { 0 } else { bytes };
+    let asked = asked(result, combine);
+    // SAFETY: the caller's promise.
+    unsafe { mailbox::ask(target, asked, at, bytes, (operand, given), (result, wanted)) }
+}
+
+/// As [`ask`], of many.
+///
+/// # Safety
+/// As for [`in_a_row`].
+unsafe fn ask_in_pieces(
+    target: &Target,
+    at: u64,
+    operand: *const u8,
+    result: *mut u8,
+    bytes: usize,
+    combine: &Combine,
+) -> Result<Outcome> {
+    let width = combine.width as usize;
+    let is_kept = combine.operator == Operator::NoOp;
+    let asked = asked(result, combine);
     let length = |range: &Range<u64>| (range.end - range.start) as usize;
     let mut sides = Sides {
         // SAFETY: the caller's promise; the box has room for as many bytes.

@@ -8,16 +8,14 @@ use std::ops::Range;
 use std::ptr::{null, null_mut, with_exposed_provenance, with_exposed_provenance_mut};
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
-use isthmus_os::clock;
 use isthmus_transfer::copy::copy;
 use isthmus_transfer::rows::copy_alike;
 use isthmus_transfer::{Direction, Layout, Span, local};
 
-use super::long::{By, LONG};
-use super::mailbox::{Asked, Sides};
+use super::mailbox::{Asked, Outcome, Sides};
 use super::service::{self, What};
 use super::target::Target;
-use super::{direct, home, mailbox};
+use super::{direct, home, long, mailbox};
 use crate::types::Peer;
 use crate::{Error, Result, allows_threads, counters, enter, fault_events};
 
@@ -70,7 +68,7 @@ impl Flow {
             unsafe { copy_short(from, to, length) };
             return Ok(Pending::DONE);
         }
-        if target.shift().is_none() && fault_events() == 0 {
+        if target.shift().is_none() && mailbox::is_short(length) && fault_events() == 0 {
             self.stored.store(true, Ordering::Relaxed);
             let asked = Asked::plain(What::Put);
             // SAFETY: the caller's promise.
@@ -126,7 +124,7 @@ impl Flow {
             unsafe { copy_short(from, into, length) };
             return Ok(Pending::DONE);
         }
-        if target.shift().is_none() && fault_events() == 0 {
+        if target.shift().is_none() && mailbox::is_short(length) && fault_events() == 0 {
             let asked = Asked::plain(What::Get);
             // SAFETY: the caller's promise.
             if unsafe { mailbox::ask(target, asked, at, length, (null(), 0), (into, length)) }? {
@@ -314,43 +312,26 @@ unsafe fn moves(target: &Target, at: &Layout<'_>, here: &Layout<'_>, direction: 
         let Layout::Contiguous(span) = *at else {
             return by_single_copy(target, at, here, direction, 0..length);
         };
-        if length >= LONG {
-            return moves_long(target, span, here, direction);
+        if mailbox::is_short(length as usize) {
+            if by_mailbox(target, span, here, direction)? == Outcome::Not {
+                by_single_copy(target, at, here, direction, 0..length)?;
+            }
+        } else {
+            long::of(target.peer())?.copies.go(
+                length,
+                || by_mailbox(target, span, here, direction),
+                || by_single_copy(target, at, here, direction, 0..length).map(|_| ()),
+            )?;
         }
-        if by_mailbox(target, span, here, direction)? {
-            return Ok(Pending::DONE);
-        }
-        by_single_copy(target, at, here, direction, 0..length)
+        Ok(Pending::DONE)
     }
 }
 
-/// Of a long one it is learned which way is faster.
+/// Have the target do it, if it waits inside the library.
 ///
 /// # Safety
 /// As for [`moves`]; the span must be in the region.
-unsafe fn moves_long(target: &Target, span: Span, here: &Layout<'_>, direction: Direction) -> Result<Pending> {
-    let begun = clock::ticks();
-    // SAFETY: the caller's promise.
-    if target.long.choose() == By::Target && unsafe { by_mailbox(target, span, here, direction) }? {
-        target
-            .long
-            .learn(By::Target, span.length, clock::ticks().wrapping_sub(begun));
-        return Ok(Pending::DONE);
-    }
-    let begun = clock::ticks();
-    // SAFETY: as above.
-    let pending = unsafe { by_single_copy(target, &Layout::Contiguous(span), here, direction, 0..span.length) }?;
-    target
-        .long
-        .learn(By::Kernel, span.length, clock::ticks().wrapping_sub(begun));
-    Ok(pending)
-}
-
-/// Have the target do it, if it waits inside the library. False: it does not, and nothing was done.
-///
-/// # Safety
-/// As for [`moves`]; the span must be in the region.
-unsafe fn by_mailbox(target: &Target, span: Span, here: &Layout<'_>, direction: Direction) -> Result<bool> {
+unsafe fn by_mailbox(target: &Target, span: Span, here: &Layout<'_>, direction: Direction) -> Result<Outcome> {
     let there = Layout::Contiguous(span);
     let asked = Asked::plain(match direction {
         Direction::Push => What::Put,

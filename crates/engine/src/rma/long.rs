@@ -1,47 +1,103 @@
-//! Which way a long put or get takes to ordinary memory of a target that attends: two copies, of which the target makes one, or a single copy by
-//! the kernel. The first is faster as long as lines cross between near CPUs, and slower where they are far; so each origin learns it.
+//! Which way a long operation on ordinary memory of a target that attends takes: two copies, of which the target makes one, or single copies by
+//! the kernel. The first is faster as long as lines cross between near CPUs, and slower where they are far; so each origin learns it of each peer.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// From here on it is worth a look at the clock.
-pub(super) const LONG: u64 = 64 << 10;
+use isthmus_os::clock;
+
+use super::home;
+use super::mailbox::Outcome;
+use crate::Result;
+use crate::types::Peer;
+
 /// Of so many operations...
 const PERIOD: u32 = 64;
-/// ...each way has so many, whatever was learned.
-const CHANCES: u32 = 2;
+/// ...each way has so many, whatever was learned...
+const CHANCES: u32 = 3;
+/// ...and of so many more that which costs more than twice as much as the other.
+const SELDOM: u32 = 8 * PERIOD;
 
 /// Who copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum By {
+enum By {
     /// Both, in pieces.
     Target,
     Kernel,
 }
 
-/// What was learned of one target.
+/// What was learned of one peer.
+#[derive(Debug, Default)]
+pub(super) struct Learned {
+    /// Of puts and gets.
+    pub copies: Long,
+    /// Of accumulates.
+    pub sums: Long,
+}
+
+/// Of a process of this node.
+///
+/// # Errors
+/// This process has not joined a job.
+pub(super) fn of(peer: Peer) -> Result<&'static Learned> {
+    static ALL: OnceLock<Box<[Learned]>> = OnceLock::new();
+    let ranks = home()?.segment.ranks();
+    let all = ALL.get_or_init(|| (0..ranks).map(|_| Learned::default()).collect());
+    Ok(&all[peer.0 as usize])
+}
+
+/// What was learned of one kind of operation.
 #[derive(Debug, Default)]
 pub(super) struct Long {
     turn: AtomicU32,
-    /// By each way, in [`isthmus_os::clock::ticks`] per KiB, smoothed; 0: not known.
+    /// By each way, in [`clock::ticks`] per KiB, smoothed; 0: not known.
     costs: [AtomicU32; 2],
 }
 
 impl Long {
+    /// Do an operation on so many bytes by the way that is chosen for it, by the kernel if the target is not there.
+    ///
+    /// # Errors
+    /// Those of the two.
+    pub fn go(
+        &self,
+        bytes: u64,
+        by_target: impl FnOnce() -> Result<Outcome>,
+        by_kernel: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let mut begun = clock::ticks();
+        if self.choose() == By::Target {
+            match by_target()? {
+                Outcome::Done => {
+                    self.learn(By::Target, bytes, clock::ticks().wrapping_sub(begun));
+                    return Ok(());
+                }
+                Outcome::DoneSlowly => return Ok(()),
+                Outcome::Not => {}
+            }
+            begun = clock::ticks();
+        }
+        by_kernel()?;
+        self.learn(By::Kernel, bytes, clock::ticks().wrapping_sub(begun));
+        Ok(())
+    }
+
     /// The way for the next one.
-    pub fn choose(&self) -> By {
+    fn choose(&self) -> By {
         let turn = self.turn.load(Ordering::Relaxed);
         self.turn.store(turn.wrapping_add(1), Ordering::Relaxed);
         let [target, kernel] = [By::Target, By::Kernel].map(|by| self.costs[by as usize].load(Ordering::Relaxed));
+        let has_chance = |cost: u32, other: u32| other == 0 || cost / 2 <= other || turn % SELDOM < PERIOD;
         match turn % PERIOD {
-            turn if turn < CHANCES => By::Target,
-            turn if turn < 2 * CHANCES => By::Kernel,
+            turn if turn < CHANCES && has_chance(target, kernel) => By::Target,
+            turn if (CHANCES..2 * CHANCES).contains(&turn) && has_chance(kernel, target) => By::Kernel,
             _ if kernel < target && kernel > 0 => By::Kernel,
             _ => By::Target,
         }
     }
 
     /// So many bytes took so long.
-    pub fn learn(&self, by: By, bytes: u64, took: u64) {
+    fn learn(&self, by: By, bytes: u64, took: u64) {
         let cost = (took.saturating_mul(1024) / bytes.max(1)).clamp(1, u32::MAX.into());
         let old = u64::from(self.costs[by as usize].load(Ordering::Relaxed));
         let new = match old {
@@ -62,7 +118,7 @@ mod tests {
         let by_kernel = (0..640).filter(|_| {
             let by = long.choose();
             let took = if by == By::Kernel { kernel } else { target };
-            long.learn(by, LONG, took);
+            long.learn(by, 1024, took);
             by == By::Kernel
         });
         by_kernel.count()
@@ -71,8 +127,35 @@ mod tests {
     #[test]
     fn the_faster_way_is_taken_and_found_again() {
         let long = Long::default();
-        assert!((10..40).contains(&run(&long, 1000, 3000)));
-        assert!(run(&long, 9000, 3000) > 500);
-        assert!(run(&long, 1000, 3000) < 150);
+        assert!((10..60).contains(&run(&long, 1000, 1500)));
+        assert!(run(&long, 3000, 1500) > 500);
+        assert!(run(&long, 1000, 1500) < 150);
+    }
+
+    #[test]
+    fn what_costs_much_more_is_tried_seldom() {
+        let long = Long::default();
+        assert!((2..=12).contains(&run(&long, 1000, 5000)));
+        assert!(run(&long, 9000, 3000) > 300, "found within some hundred");
+        assert!(run(&long, 9000, 3000) >= 632);
+        assert!(run(&long, 1000, 3000) < 600);
+        assert!(run(&long, 1000, 3000) < 20);
+    }
+
+    #[test]
+    fn what_is_slow_at_first_teaches_nothing() {
+        let long = Long::default();
+        let mut by_kernel = 0;
+        for _ in 0..CHANCES {
+            long.go(1024, || Ok(Outcome::DoneSlowly), || unreachable!()).unwrap();
+        }
+        for _ in 0..20 {
+            let kernel = || {
+                by_kernel += 1;
+                Ok(())
+            };
+            long.go(1024, || Ok(Outcome::DoneSlowly), kernel).unwrap();
+        }
+        assert_eq!(by_kernel, CHANCES);
     }
 }

@@ -27,6 +27,7 @@ use super::attending::{self, Attending};
 use super::combine::Combine;
 use super::execute::{self, Wanted, What};
 use super::notify::wait_watching;
+use super::slots::{self, SLOT};
 use super::target::Target;
 use super::{Home, home, is_dead, service};
 use crate::membership::boot;
@@ -38,7 +39,10 @@ const BOXES: usize = 8;
 /// Bytes of data that a question and its answer may have.
 const ROOM: usize = 16 << 10;
 /// Boxes that one operation uses at a time.
-const DEPTH: usize = 3;
+const DEPTH: usize = 4;
+/// An operation goes in so many pieces at least, if each has so many bytes.
+const PIECES: u64 = 2;
+const SHORTEST: u64 = 8 << 10;
 
 /// Looks for an answer before the question is taken back, where the target attends...
 const LOOKS: u32 = 400;
@@ -96,7 +100,8 @@ struct Question {
     what: u8,
     class: u8,
     operator: u8,
-    unused: u8,
+    /// Not 0: operands or results lie where [`BESIDE`] says, not in the box's room.
+    elsewhere: u8,
     /// Bytes of operands.
     given: u32,
 }
@@ -182,12 +187,9 @@ impl Mailboxes {
         let Some(wanted) = question.wanted() else {
             return false;
         };
-        let room = room_of(given > 0, wanted > 0);
-        if given > room || wanted > room {
+        let Some((operands, results)) = self.data(index, &question, given, wanted) else {
             return false;
-        }
-        let operands = self.operands(index, given);
-        let results = self.results(index, given, wanted);
+        };
         let wanted = Wanted {
             what: u32::from(question.what),
             region: question.region,
@@ -207,6 +209,19 @@ impl Mailboxes {
                 results,
             )
         }
+    }
+
+    /// Where the operands and the results of a question lie. `None`: nowhere.
+    #[inline]
+    fn data(&self, index: usize, question: &Question, given: usize, wanted: usize) -> Option<(*mut u8, *mut u8)> {
+        if question.elsewhere != 0 {
+            // SAFETY: any bits are a number, and the box is ours.
+            let place = Place(unsafe { self.boxes[index].question().add(FIXED).cast::<u64>().read() });
+            let operands = REGISTRY.at(place, given as u64 + wanted as u64)?.as_ptr();
+            return Some((operands, operands.wrapping_add(given)));
+        }
+        let room = room_of(given > 0, wanted > 0, ROOM);
+        (given <= room && wanted <= room).then(|| (self.operands(index, given), self.results(index, given, wanted)))
     }
 
     /// The room of a box.
@@ -249,12 +264,12 @@ impl Question {
     }
 }
 
-/// Bytes that operands, and results, may have.
+/// Bytes that operands, and results, may have in so many.
 #[inline]
-const fn room_of(is_given: bool, is_wanted: bool) -> usize {
+const fn room_of(is_given: bool, is_wanted: bool, bytes: usize) -> usize {
     match is_given && is_wanted {
-        true => ROOM / 2,
-        false => ROOM,
+        true => bytes / 2,
+        false => bytes,
     }
 }
 
@@ -303,7 +318,7 @@ impl<'a> Asked<'a> {
             what: self.what as u8,
             class: combine.map_or(0, |combine| combine.class as u8),
             operator: combine.map_or(0, |combine| combine.operator as u8),
-            unused: 0,
+            elsewhere: 0,
             given: given as u32,
         }
     }
@@ -381,7 +396,7 @@ pub(super) unsafe fn ask(
     from: (*const u8, usize),
     into: (*mut u8, usize),
 ) -> Result<bool> {
-    let room = room_of(from.1 > 0, into.1 > 0);
+    let room = room_of(from.1 > 0, into.1 > 0, ROOM);
     if from.1 > room || into.1 > room {
         return Ok(false);
     }
@@ -613,9 +628,29 @@ fn wait_long(home: &Home, target: &Target, place: &Mailbox, turn: &Turn) -> End 
     wait_watching(end).unwrap_or(End::Dead)
 }
 
+/// A piece that was asked for.
+#[derive(Debug)]
+struct Piece {
+    /// Its box.
+    index: usize,
+    turn: Turn,
+    part: Range<u64>,
+    results: *mut u8,
+}
+
+/// How an operation in pieces has gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The target is away, and nothing was done.
+    Not,
+    Done,
+    /// It took longer than others will: its data went through memory that is still being added to.
+    DoneSlowly,
+}
+
 /// Have the target do an operation on the bytes `range` of those from `at` on, piece by piece. `fill` writes the operands of a
 /// range, `read` takes its results, and `otherwise` does the operation on a range that the target did not. Elements of
-/// `width` bytes are not cut. False: the target is away, and nothing was done.
+/// `width` bytes are not cut.
 ///
 /// # Errors
 /// As for [`ask`], or of what `otherwise` does.
@@ -626,27 +661,30 @@ pub(super) fn ask_in_pieces(
     range: Range<u64>,
     width: u64,
     sides: &mut Sides<'_>,
-) -> Result<bool> {
+) -> Result<Outcome> {
     let Some(boxes) = target.mailboxes() else {
-        return Ok(false);
+        return Ok(Outcome::Not);
     };
     let length = range.end - range.start;
     let home = home()?;
     let is_given = !matches!(asked.what, What::Get);
     let is_wanted = matches!(asked.what, What::Get | What::GetAccumulate);
-    let room = room_of(is_given, is_wanted) as u64;
+    let is_short = is_short(length as usize);
     if !boxes.is_attended() && (length < WORTH_WAKING || !boxes.wake(target, asked, length)) {
-        // What fits a box was asked for, or counted, before it came here.
-        if length > room {
+        // What is short was asked for, or counted, before it came here.
+        if !is_short {
             boxes.miss(target);
         }
-        return Ok(false);
+        return Ok(Outcome::Not);
     }
-    let piece = room / width * width;
-    if !target.is_trusted(u32::try_from(length / piece).unwrap_or(u32::MAX).max(1)) {
-        return Ok(false);
+    if !target.is_trusted(u32::try_from(length / ROOM as u64).unwrap_or(u32::MAX).max(1)) {
+        return Ok(Outcome::Not);
     }
-    let mut flying: [Option<(usize, Turn, Range<u64>)>; DEPTH] = [const { None }; DEPTH];
+    let mut slots = if is_short { None } else { slots::claim(DEPTH) };
+    let room = room_of(is_given, is_wanted, if slots.is_some() { SLOT } else { ROOM }) as u64;
+    let piece = (length / PIECES).clamp(SHORTEST, room) / width * width;
+    let is_new = slots.as_ref().is_some_and(|slots| !slots.is_complete());
+    let mut flying = [const { None::<Piece> }; DEPTH];
     let (mut next, mut head, mut count, mut any) = (range.start, 0, 0, false);
     let mut failed = None;
     let (mut is_away, mut vain) = (false, 0);
@@ -655,19 +693,41 @@ pub(super) fn ask_in_pieces(
             let Some((index, turn)) = boxes.claim(home) else { break };
             let part = next..range.end.min(next + piece);
             let length = (part.end - part.start) as usize;
-            let given = if is_given { length } else { 0 };
-            let question = asked.question(target, at + part.start, length, given);
+            let (given, wanted) = (if is_given { length } else { 0 }, if is_wanted { length } else { 0 });
+            let mut question = asked.question(target, at + part.start, length, given);
+            let asks = boxes.boxes[index].question();
+            let (operands, results) = match &mut slots {
+                Some(slots) => {
+                    let slot = slots.next(given + wanted);
+                    question.elsewhere = 1;
+                    // SAFETY: the box is ours, and no operands lie beside the question.
+                    unsafe { asks.add(FIXED).cast::<u64>().write(slot.place.0) };
+                    (slot.at.as_ptr(), slot.at.as_ptr().wrapping_add(given))
+                }
+                None => (boxes.operands(index, given), boxes.results(index, given, wanted)),
+            };
             // SAFETY: the box is ours.
-            unsafe { boxes.boxes[index].question().cast::<Question>().write(question) };
+            unsafe { asks.cast::<Question>().write(question) };
             if is_given {
-                (sides.fill)(part.clone(), boxes.operands(index, given));
+                (sides.fill)(part.clone(), operands);
             }
             boxes.boxes[index].post(&turn);
             next = part.end;
-            flying[(head + count) % DEPTH] = Some((index, turn, part));
+            flying[(head + count) % DEPTH] = Some(Piece {
+                index,
+                turn,
+                part,
+                results,
+            });
             count += 1;
         }
-        let Some((index, turn, part)) = flying[head].take() else {
+        let Some(Piece {
+            index,
+            turn,
+            part,
+            results,
+        }) = flying[head].take()
+        else {
             let may_come_back = is_away && asked.combine.is_some() && vain < VAIN_PIECES;
             if !may_come_back || next == range.end || failed.is_some() || !boxes.is_attended() {
                 break;
@@ -681,14 +741,16 @@ pub(super) fn ask_in_pieces(
         if !is_away {
             target.note(end);
         }
-        let length = (part.end - part.start) as usize;
         if end == End::Done {
             any = true;
             if is_wanted {
-                (sides.read)(
-                    part.clone(),
-                    boxes.results(index, if is_given { length } else { 0 }, length),
-                );
+                (sides.read)(part.clone(), results);
+            }
+        }
+        if end == End::Dead {
+            // Nothing more is asked for.
+            if let Some(mut slots) = slots.take() {
+                slots.abandon();
             }
         }
         boxes.leave(index, turn, end);
@@ -708,12 +770,15 @@ pub(super) fn ask_in_pieces(
         return Err(error);
     }
     if !any && !is_away && next == range.start {
-        return Ok(false);
+        return Ok(Outcome::Not);
     }
     if next < range.end {
         (sides.otherwise)(next..range.end)?;
     }
-    Ok(true)
+    Ok(match is_new {
+        true => Outcome::DoneSlowly,
+        false => Outcome::Done,
+    })
 }
 
 /// What the origin does for its pieces.

@@ -8,7 +8,6 @@ use isthmus_shm::switchover::Visiting;
 use isthmus_transfer::{Direction, Interrupted, Layout, Transfer};
 
 use super::locks::Locks;
-use super::long::Long;
 use super::mailbox::{self, Mailboxes};
 use super::region::{Atomicity, Parsed, RegionKey};
 use crate::types::Peer;
@@ -43,7 +42,6 @@ pub struct Target {
     /// How many questions in a row were in vain, and how many operations are not asked for therefore.
     pub(super) vain: AtomicU32,
     pub(super) skipped: AtomicU32,
-    pub(super) long: Long,
 }
 
 impl Target {
@@ -82,7 +80,6 @@ impl Target {
             misses: AtomicU32::new(0),
             vain: AtomicU32::new(0),
             skipped: AtomicU32::new(0),
-            long: Long::default(),
         })
     }
 
