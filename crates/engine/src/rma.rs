@@ -29,6 +29,7 @@ mod accumulate;
 mod active;
 mod atomic;
 mod attending;
+mod both_ends;
 mod combine;
 mod direct;
 mod execute;

@@ -68,6 +68,13 @@ pub struct Turn {
     is_left: bool,
 }
 
+impl Turn {
+    /// The rank that asks.
+    pub fn asker(&self) -> u32 {
+        self.me
+    }
+}
+
 /// How a turn has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answered {

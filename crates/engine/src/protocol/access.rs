@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use isthmus_os::{Error as OsError, errno};
-use isthmus_shm::Place;
+use isthmus_shm::{Place, Segment};
 use isthmus_transfer::cma::Refusal;
 use isthmus_transfer::{Cause, Direction, Interrupted, Layout, Transfer};
 
@@ -85,12 +85,36 @@ pub(crate) struct Permissions {
     no_push: bool,
 }
 
+/// By what a peer's own memory is reached.
 #[derive(Debug, Clone, Copy, Default)]
-enum Probed {
+pub(crate) enum Probed {
+    /// It was not tried: the peer may still be on its way into the job.
     #[default]
     NotYet,
     Yes(&'static dyn Transfer),
     No,
+}
+
+/// Try it. What refuses is said, once.
+#[cold]
+pub(crate) fn probe(segment: &Segment, peer: u32) -> Probed {
+    if tunables::CMA.get() == 0 {
+        return Probed::No;
+    }
+    let Some(identity) = segment.slot(peer).identity() else {
+        return Probed::NotYet;
+    };
+    // A checker runs it, which would not see what we write there.
+    if identity.nonce_address == 0 {
+        return Probed::No;
+    }
+    match mechanism::probe(&identity) {
+        Ok(transfer) => Probed::Yes(transfer),
+        Err(refusal) => {
+            report(Direction::Pull, peer, &refusal);
+            Probed::No
+        }
+    }
 }
 
 impl Permissions {
@@ -170,7 +194,7 @@ impl Engine {
             return None;
         }
         if matches!(self.transfers.permissions[peer as usize].probed, Probed::NotYet) {
-            self.transfers.permissions[peer as usize].probed = self.probe_access(peer);
+            self.transfers.permissions[peer as usize].probed = probe(self.segment, peer);
         }
         let Probed::Yes(transfer) = self.transfers.permissions[peer as usize].probed else {
             return None;
@@ -180,28 +204,6 @@ impl Engine {
             transfer,
             base: address,
         })
-    }
-
-    #[cold]
-    fn probe_access(&self, peer: u32) -> Probed {
-        if tunables::CMA.get() == 0 {
-            return Probed::No;
-        }
-        // It may still be on its way into the job.
-        let Some(identity) = self.segment.slot(peer).identity() else {
-            return Probed::NotYet;
-        };
-        // A checker runs it, which would not see what we write there.
-        if identity.nonce_address == 0 {
-            return Probed::No;
-        }
-        match mechanism::probe(&identity) {
-            Ok(transfer) => Probed::Yes(transfer),
-            Err(refusal) => {
-                report(Direction::Pull, peer, &refusal);
-                Probed::No
-            }
-        }
     }
 
     /// Where we can push a buffer that lies here and there, as far as we know.

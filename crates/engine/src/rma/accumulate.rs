@@ -14,7 +14,7 @@ use super::mailbox::{Asked, Outcome, Sides};
 use super::region::Atomicity;
 use super::service::What;
 use super::target::Target;
-use super::{atomic, home, locks, long, mailbox, service};
+use super::{atomic, both_ends, home, locks, long, mailbox, service};
 use crate::{Error, Result, counters, fault_events};
 
 const WIDEST_BYTES: usize = WIDEST as usize;
@@ -399,7 +399,12 @@ unsafe fn in_a_row(
         long::of(target.peer())?.sums.go(
             bytes as u64,
             || ask_in_pieces(target, at, operand, result, bytes, combine),
-            || under_locks(target, at, operand, result, count, combine),
+            || {
+                if result.is_null() && ask_to_pull(target, at, operand, bytes, combine)? != Outcome::Not {
+                    return Ok(());
+                }
+                under_locks(target, at, operand, result, count, combine)
+            },
         )
     }
 }
@@ -455,6 +460,33 @@ unsafe fn ask(
     let asked = asked(result, combine);
     // SAFETY: the caller's promise.
     unsafe { mailbox::ask(target, asked, at, bytes, (operand, given), (result, wanted)) }
+}
+
+/// As [`ask`], of many, of which the target copies the operands.
+///
+/// # Safety
+/// As for [`in_a_row`].
+unsafe fn ask_to_pull(
+    target: &Target,
+    at: u64,
+    operand: *const u8,
+    bytes: usize,
+    combine: &Combine,
+) -> Result<Outcome> {
+    if combine.operator == Operator::NoOp {
+        return Ok(Outcome::Not);
+    }
+    let width = combine.width as usize;
+    let asked = Asked::combining(What::Accumulate, combine);
+    let places = (at, operand.expose_provenance() as u64);
+    // SAFETY: the caller's promise.
+    let mut alone = |range: Range<u64>| unsafe {
+        let operand = operand.add(range.start as usize);
+        let count = (range.end - range.start) as usize / width;
+        under_locks(target, at + range.start, operand, null_mut(), count, combine)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { both_ends::ask(target, asked, places, (bytes as u64, width as u64), false, &mut alone) }
 }
 
 /// As [`ask`], of many.

@@ -12,10 +12,11 @@ use isthmus_transfer::copy::copy;
 use isthmus_transfer::rows::copy_alike;
 use isthmus_transfer::{Direction, Layout, Span, local};
 
+use super::both_ends::BOTH_FROM;
 use super::mailbox::{Asked, Outcome, Sides};
 use super::service::{self, What};
 use super::target::Target;
-use super::{direct, home, long, mailbox};
+use super::{both_ends, direct, home, long, mailbox};
 use crate::types::Peer;
 use crate::{Error, Result, allows_threads, counters, enter, fault_events};
 
@@ -320,11 +321,18 @@ unsafe fn moves(target: &Target, at: &Layout<'_>, here: &Layout<'_>, direction: 
             long::of(target.peer())?.copies.go(
                 length,
                 || by_mailbox(target, span, here, direction),
-                || by_single_copy(target, at, here, direction, 0..length).map(|_| ()),
+                || by_both(target, span, here, direction),
             )?;
         }
         Ok(Pending::DONE)
     }
+}
+
+fn plain(direction: Direction) -> Asked<'static> {
+    Asked::plain(match direction {
+        Direction::Push => What::Put,
+        Direction::Pull => What::Get,
+    })
 }
 
 /// Have the target do it, if it waits inside the library.
@@ -333,10 +341,7 @@ unsafe fn moves(target: &Target, at: &Layout<'_>, here: &Layout<'_>, direction: 
 /// As for [`moves`]; the span must be in the region.
 unsafe fn by_mailbox(target: &Target, span: Span, here: &Layout<'_>, direction: Direction) -> Result<Outcome> {
     let there = Layout::Contiguous(span);
-    let asked = Asked::plain(match direction {
-        Direction::Push => What::Put,
-        Direction::Pull => What::Get,
-    });
+    let asked = plain(direction);
     let bytes = |range: &Range<u64>| range.end - range.start;
     let mut sides = Sides {
         // SAFETY: the caller vouches for the layout here; the box has room for as many bytes.
@@ -353,6 +358,28 @@ unsafe fn by_mailbox(target: &Target, span: Span, here: &Layout<'_>, direction: 
         otherwise: &mut |range| unsafe { by_single_copy(target, &there, here, direction, range).map(|_| ()) },
     };
     mailbox::ask_in_pieces(target, asked, span.address, 0..span.length, 1, &mut sides)
+}
+
+/// By single copies, of which the target makes half if it waits inside the library.
+///
+/// # Safety
+/// As for [`moves`]; the span must be in the region.
+unsafe fn by_both(target: &Target, span: Span, here: &Layout<'_>, direction: Direction) -> Result<()> {
+    let there = Layout::Contiguous(span);
+    // SAFETY: the caller's promise.
+    let mut alone = |range| unsafe { by_single_copy(target, &there, here, direction, range).map(|_| ()) };
+    if span.length >= BOTH_FROM
+        && let Layout::Contiguous(own) = *here
+    {
+        let places = (span.address, own.address);
+        // SAFETY: the caller's promise.
+        if unsafe { both_ends::ask(target, plain(direction), places, (span.length, 1), true, &mut alone) }?
+            != Outcome::Not
+        {
+            return Ok(());
+        }
+    }
+    alone(0..span.length)
 }
 
 /// # Safety

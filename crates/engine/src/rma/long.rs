@@ -1,8 +1,8 @@
 //! Which way a long operation on ordinary memory of a target that attends takes: two copies, of which the target makes one, or single copies by
-//! the kernel. The first is faster as long as lines cross between near CPUs, and slower where they are far; so each origin learns it of each peer.
+//! the kernel, of which the target makes some. The first is faster as long as lines cross between near CPUs, and slower where they are far; so each origin learns it of each peer.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use isthmus_os::clock;
 
@@ -33,6 +33,20 @@ pub(super) struct Learned {
     pub copies: Long,
     /// Of accumulates.
     pub sums: Long,
+    /// The peer cannot copy from or to our memory.
+    is_closed: AtomicBool,
+}
+
+impl Learned {
+    /// Was the peer found to be unable to copy from or to our memory?
+    pub fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
+    }
+
+    /// It is.
+    pub fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Of a process of this node.

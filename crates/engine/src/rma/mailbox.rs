@@ -29,7 +29,7 @@ use super::execute::{self, Wanted, What};
 use super::notify::wait_watching;
 use super::slots::{self, SLOT};
 use super::target::Target;
-use super::{Home, home, is_dead, service};
+use super::{Home, both_ends, home, is_dead, service};
 use crate::membership::boot;
 use crate::memory::heap::{self, REGISTRY};
 use crate::{Error, Result, counters};
@@ -48,6 +48,8 @@ const SHORTEST: u64 = 8 << 10;
 const LOOKS: u32 = 400;
 /// ...where it may be copying other pieces first...
 const LOOKS_PIECES: u32 = 4000;
+/// ...or longer ones by the kernel...
+const LOOKS_COPIES: u32 = 30_000;
 /// ...and where it does not: it may be just about to, or to ask us.
 const LOOKS_AWAY: u32 = 64;
 /// So many times in a row a question to a target that does not attend may be asked in vain; from then on one of so many is.
@@ -60,11 +62,13 @@ const MOST_VAIN: u32 = 8;
 const WORTH_WAKING: u64 = 128 << 10;
 const LOOKS_WAKING: u64 = 5000;
 const BYTES_PER_LOOK: u64 = 128;
+/// Accumulates from this length on take longer without the target than questions in vain do.
+const DEAR: u64 = 1 << 20;
 /// So long ago it was woken at most who may be on its way.
 const WAKING: Duration = Duration::from_micros(100);
 /// So many pieces of one accumulate may be asked for in vain before the rest is done another way, which is dear: a target that lost its CPU
 /// for a while comes back.
-const VAIN_PIECES: u32 = 8;
+pub(super) const VAIN_PIECES: u32 = 8;
 /// Looks at a target that is at it before its life is doubted.
 const LONG: u32 = 20_000;
 
@@ -100,13 +104,20 @@ struct Question {
     what: u8,
     class: u8,
     operator: u8,
-    /// Not 0: operands or results lie where [`BESIDE`] says, not in the box's room.
-    elsewhere: u8,
+    /// Where longer operands and results are: in the box's room, or where [`BESIDE`] says.
+    lies: u8,
     /// Bytes of operands.
     given: u32,
 }
 
 const FIXED: usize = size_of::<Question>();
+/// In the box's room...
+const IN_BOX: u8 = 0;
+/// ...in memory of the job, operands first, at a place that lies behind the question...
+const IN_SLOT: u8 = 1;
+/// ...or in the origin's own memory, at an address that lies there.
+const AT_ORIGIN: u8 = 2;
+
 /// Operands that lie behind the question rather than in the box's room.
 const BESIDE: usize = QUESTION - FIXED;
 
@@ -172,7 +183,7 @@ impl Mailboxes {
         for (index, place) in self.boxes.iter().enumerate() {
             if let Some(turn) = place.take() {
                 served = true;
-                let done = self.answer(index, place);
+                let done = self.answer(index, place, turn.asker());
                 counters::RMA_SERVED.add_anywhere(1);
                 place.give_answer(turn, if done { Answered::Done } else { Answered::Refused });
             }
@@ -180,14 +191,11 @@ impl Mailboxes {
         served
     }
 
-    fn answer(&'static self, index: usize, place: &Mailbox) -> bool {
+    fn answer(&'static self, index: usize, place: &Mailbox, asker: u32) -> bool {
         // SAFETY: what was taken is ours; any bits are numbers.
         let question = unsafe { place.question().cast::<Question>().read() };
         let given = question.given as usize;
-        let Some(wanted) = question.wanted() else {
-            return false;
-        };
-        let Some((operands, results)) = self.data(index, &question, given, wanted) else {
+        let Some(results) = question.wanted() else {
             return false;
         };
         let wanted = Wanted {
@@ -197,6 +205,13 @@ impl Mailboxes {
             operator: u32::from(question.operator),
             width: question.width,
             number: question.number,
+        };
+        if question.lies == AT_ORIGIN {
+            let there = self.beside(index);
+            return both_ends::answer(asker, wanted, question.at, u64::from(question.length), there);
+        }
+        let Some((operands, results)) = self.data(index, &question, given, results) else {
+            return false;
         };
         // SAFETY: operands and results are so long, and the box is ours.
         unsafe {
@@ -214,14 +229,26 @@ impl Mailboxes {
     /// Where the operands and the results of a question lie. `None`: nowhere.
     #[inline]
     fn data(&self, index: usize, question: &Question, given: usize, wanted: usize) -> Option<(*mut u8, *mut u8)> {
-        if question.elsewhere != 0 {
-            // SAFETY: any bits are a number, and the box is ours.
-            let place = Place(unsafe { self.boxes[index].question().add(FIXED).cast::<u64>().read() });
-            let operands = REGISTRY.at(place, given as u64 + wanted as u64)?.as_ptr();
+        if question.lies == IN_SLOT {
+            let operands = REGISTRY
+                .at(Place(self.beside(index)), given as u64 + wanted as u64)?
+                .as_ptr();
             return Some((operands, operands.wrapping_add(given)));
         }
         let room = room_of(given > 0, wanted > 0, ROOM);
         (given <= room && wanted <= room).then(|| (self.operands(index, given), self.results(index, given, wanted)))
+    }
+
+    /// The number behind the question in a box that is ours.
+    fn beside(&self, index: usize) -> u64 {
+        // SAFETY: any bits are a number, and the box is ours.
+        unsafe { self.boxes[index].question().add(FIXED).cast::<u64>().read() }
+    }
+
+    /// Write it.
+    fn set_beside(&self, index: usize, number: u64) {
+        // SAFETY: the box is ours, and no operands lie beside the question.
+        unsafe { self.boxes[index].question().add(FIXED).cast::<u64>().write(number) }
     }
 
     /// The room of a box.
@@ -318,7 +345,7 @@ impl<'a> Asked<'a> {
             what: self.what as u8,
             class: combine.map_or(0, |combine| combine.class as u8),
             operator: combine.map_or(0, |combine| combine.operator as u8),
-            elsewhere: 0,
+            lies: IN_BOX,
             given: given as u32,
         }
     }
@@ -356,7 +383,7 @@ impl Target {
 
 /// How an attempt went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+pub(super) enum End {
     Done,
     /// Nothing was done: take another way.
     Away,
@@ -499,6 +526,19 @@ impl Mailboxes {
         // If somebody asks us, they are inside the library just now.
         let helped = serve();
         helped || misses <= TRIES || misses.is_multiple_of(SELDOM)
+    }
+
+    /// Is an operation of so many bytes, in pieces, likely to be done by the target? One that sleeps is woken if it is worth it.
+    fn is_ready(&self, target: &Target, asked: Asked<'_>, length: u64) -> bool {
+        if !self.is_attended() && (length < WORTH_WAKING || !self.wake(target, asked, length)) {
+            // What is short was asked for, or counted, before it came here.
+            if !is_short(length as usize) {
+                self.miss(target);
+            }
+            return false;
+        }
+        let is_trusted = target.is_trusted(u32::try_from(length / ROOM as u64).unwrap_or(u32::MAX).max(1));
+        is_trusted || asked.combine.is_some() && length >= DEAR
     }
 
     /// Have a target that sleeps inside the library attend, for an operation of so many bytes. True: it does.
@@ -670,14 +710,7 @@ pub(super) fn ask_in_pieces(
     let is_given = !matches!(asked.what, What::Get);
     let is_wanted = matches!(asked.what, What::Get | What::GetAccumulate);
     let is_short = is_short(length as usize);
-    if !boxes.is_attended() && (length < WORTH_WAKING || !boxes.wake(target, asked, length)) {
-        // What is short was asked for, or counted, before it came here.
-        if !is_short {
-            boxes.miss(target);
-        }
-        return Ok(Outcome::Not);
-    }
-    if !target.is_trusted(u32::try_from(length / ROOM as u64).unwrap_or(u32::MAX).max(1)) {
+    if !boxes.is_ready(target, asked, length) {
         return Ok(Outcome::Not);
     }
     let mut slots = if is_short { None } else { slots::claim(DEPTH) };
@@ -699,9 +732,8 @@ pub(super) fn ask_in_pieces(
             let (operands, results) = match &mut slots {
                 Some(slots) => {
                     let slot = slots.next(given + wanted);
-                    question.elsewhere = 1;
-                    // SAFETY: the box is ours, and no operands lie beside the question.
-                    unsafe { asks.add(FIXED).cast::<u64>().write(slot.place.0) };
+                    question.lies = IN_SLOT;
+                    boxes.set_beside(index, slot.place.0);
                     (slot.at.as_ptr(), slot.at.as_ptr().wrapping_add(given))
                 }
                 None => (boxes.operands(index, given), boxes.results(index, given, wanted)),
@@ -779,6 +811,83 @@ pub(super) fn ask_in_pieces(
         true => Outcome::DoneSlowly,
         false => Outcome::Done,
     })
+}
+
+/// Boxes of a target that attends, for an operation in pieces.
+#[derive(Debug)]
+pub(super) struct Asking<'a> {
+    target: &'a Target,
+    boxes: &'static Mailboxes,
+    home: &'static Home,
+}
+
+/// A question that was asked.
+#[derive(Debug)]
+pub(super) struct Posted {
+    index: usize,
+    turn: Turn,
+}
+
+/// Begin an operation in pieces; `None`: the target does not attend.
+///
+/// # Errors
+/// This process has not joined a job.
+pub(super) fn begin<'a>(target: &'a Target, asked: Asked<'_>, length: u64) -> Result<Option<Asking<'a>>> {
+    let Some(boxes) = target.mailboxes() else {
+        return Ok(None);
+    };
+    if !boxes.is_ready(target, asked, length) {
+        return Ok(None);
+    }
+    Ok(Some(Asking {
+        target,
+        boxes,
+        home: home()?,
+    }))
+}
+
+impl Asking<'_> {
+    /// Ask for an operation on `length` bytes at `at`, whose data is at `here` in this process. `None`: there is no box for it.
+    pub fn at_origin(&self, asked: Asked<'_>, at: u64, here: u64, length: u64) -> Option<Posted> {
+        let (index, turn) = self.boxes.claim(self.home)?;
+        let given = if matches!(asked.what, What::Get) { 0 } else { length };
+        let question = Question {
+            lies: AT_ORIGIN,
+            ..asked.question(self.target, at, length as usize, given as usize)
+        };
+        // SAFETY: the box is ours.
+        unsafe { self.boxes.boxes[index].question().cast::<Question>().write(question) };
+        self.boxes.set_beside(index, here);
+        self.boxes.boxes[index].post(&turn);
+        Some(Posted { index, turn })
+    }
+
+    /// Is it answered?
+    pub fn is_over(&self, asked: &Posted) -> bool {
+        self.boxes.boxes[asked.index].answer(&asked.turn).is_some()
+    }
+
+    /// Does the target attend again, or can it be woken?
+    pub fn comes_back(&self, asked: Asked<'_>, length: u64) -> bool {
+        self.boxes.is_attended() || length >= WORTH_WAKING && self.boxes.wake(self.target, asked, length)
+    }
+
+    /// Wait for the answer. `is_late`: others before it were not answered either.
+    ///
+    /// # Errors
+    /// The target has died.
+    pub fn finish(&self, asked: Posted, is_late: bool) -> Result<End> {
+        let Posted { index, turn } = asked;
+        let end = self.boxes.settle(self.home, self.target, index, &turn, LOOKS_COPIES);
+        if !is_late {
+            self.target.note(end);
+        }
+        self.boxes.leave(index, turn, end);
+        match end {
+            End::Dead => Err(end.into_result(self.target).expect_err("it has died")),
+            end => Ok(end),
+        }
+    }
 }
 
 /// What the origin does for its pieces.

@@ -23,13 +23,7 @@ const GROWS_AFTER: usize = 512 << 10;
 /// Pieces begin at multiples of this.
 const LINES: usize = 128;
 
-static OWN: Mutex<Slots> = Mutex::new(Slots {
-    slots: Vec::new(),
-    current: 0,
-    used: 0,
-    passed: 0,
-    most: MOST,
-});
+static OWN: Mutex<Slots> = Mutex::new(Slots::new(Slot::allocate));
 
 /// What this process has.
 #[derive(Debug)]
@@ -42,6 +36,7 @@ pub(super) struct Slots {
     passed: usize,
     /// So many there will be.
     most: usize,
+    allocate: fn() -> Option<Slot>,
 }
 
 /// Where memory for a piece is, here and for the target.
@@ -58,19 +53,37 @@ unsafe impl Send for Slot {}
 /// no memory. Does not block.
 pub(super) fn claim(pieces: usize) -> Option<MutexGuard<'static, Slots>> {
     let mut own = OWN.try_lock().ok()?;
-    while own.slots.len() < pieces {
-        own.grow().then_some(())?;
-    }
-    Some(own)
+    own.has(pieces).then_some(own)
 }
 
 impl Slots {
+    const fn new(allocate: fn() -> Option<Slot>) -> Self {
+        Self {
+            slots: Vec::new(),
+            current: 0,
+            used: 0,
+            passed: 0,
+            most: MOST,
+            allocate,
+        }
+    }
+
+    /// See to it that there are so many at least. False: there is no memory.
+    fn has(&mut self, least: usize) -> bool {
+        while self.slots.len() < least {
+            if !self.grow(self.slots.len()) {
+                return false;
+            }
+        }
+        true
+    }
+
     /// Memory for a piece of so many bytes, at most [`SLOT`].
     pub fn next(&mut self, bytes: usize) -> Slot {
         if self.used + bytes > SLOT {
-            let is_last = self.current + 1 == self.slots.len();
-            let grows = is_last && !self.is_complete() && self.passed >= GROWS_AFTER && self.grow();
-            self.current = if is_last && !grows { 0 } else { self.current + 1 };
+            let following = self.current + 1;
+            let grows = self.passed >= GROWS_AFTER && !self.is_complete() && self.grow(following);
+            self.current = if grows { following } else { following % self.slots.len() };
             self.used = 0;
         }
         let slot = self.slots[self.current];
@@ -95,13 +108,14 @@ impl Slots {
         self.slots.clear();
     }
 
-    fn grow(&mut self) -> bool {
-        let new = Slot::allocate();
-        self.slots.extend(new);
-        if new.is_none() {
-            self.most = self.slots.len();
-        }
+    /// One more, in that place. False: there is no memory for it, and there will be no more.
+    fn grow(&mut self, place: usize) -> bool {
         self.passed = 0;
+        let new = (self.allocate)();
+        match new {
+            Some(new) => self.slots.insert(place, new),
+            None => self.most = self.slots.len(),
+        }
         new.is_some()
     }
 }
@@ -111,5 +125,65 @@ impl Slot {
         let at = heap::allocate(SLOT as u64, LINES as u64).ok()?;
         let place = heap::place_of(at.as_ptr(), SLOT as u64)?;
         Some(Self { at, place })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    fn new() -> Option<Slot> {
+        static NEXT: AtomicUsize = AtomicUsize::new(SLOT);
+        let at = NEXT.fetch_add(SLOT, Ordering::Relaxed);
+        Some(Slot {
+            at: NonNull::without_provenance(at.try_into().unwrap()),
+            place: Place(at as u64),
+        })
+    }
+
+    #[test]
+    fn slots_are_used_in_turn_and_become_more() {
+        let mut slots = Slots::new(new);
+        assert!(slots.has(4));
+        let mut last: Vec<u64> = Vec::new();
+        for piece in 0..3000 {
+            let bytes = [SLOT, SLOT / 2, SLOT / 4, 100][piece % 4];
+            let Slot { at, place } = slots.next(bytes);
+            assert_eq!(at.addr().get() as u64, place.0);
+            assert!(place.0 % SLOT as u64 + bytes as u64 <= SLOT as u64, "within a slot");
+            // Three of four that may be under way at a time.
+            assert!(last.iter().all(|other| *other != place.0));
+            last.push(place.0);
+            if last.len() > 3 {
+                last.remove(0);
+            }
+        }
+        assert!(slots.is_complete());
+        assert_eq!(slots.slots.len(), MOST);
+    }
+
+    #[test]
+    fn few_bytes_take_few_slots() {
+        let mut slots = Slots::new(new);
+        assert!(slots.has(4));
+        for _ in 0..GROWS_AFTER / SLOT {
+            slots.next(SLOT);
+        }
+        assert_eq!(slots.slots.len(), 4);
+    }
+
+    #[test]
+    fn without_memory_there_are_none_or_no_more() {
+        assert!(!Slots::new(|| None).has(1));
+        let mut slots = Slots::new(new);
+        assert!(slots.has(4));
+        slots.allocate = || None;
+        for _ in 0..100 {
+            slots.next(SLOT);
+        }
+        assert!(slots.is_complete());
+        assert_eq!(slots.slots.len(), 4);
     }
 }

@@ -1,0 +1,179 @@
+//! Long operations on ordinary memory that a target which waits inside the library does by copies of the kernel from or to the origin's own
+//! memory. Of puts and gets the origin copies the other half meanwhile; elements are combined by the target alone, which has to read the
+//! operands only, where the origin would have to read and write the elements. Faster than [two copies](super::slots) where lines cross between
+//! far CPUs; [`long`](super::long) learns it.
+//!
+//! # Safety
+//! The origin's addresses come from a peer: the kernel checks them.
+
+use std::ops::Range;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use isthmus_transfer::{Layout, Transfer};
+
+use super::execute::{self, Wanted, What};
+use super::mailbox::{self, Asked, End, Outcome, VAIN_PIECES};
+use super::target::Target;
+use super::{home, long};
+use crate::protocol::access::{self, Probed};
+use crate::{Result, counters};
+
+/// Bytes of puts and gets from which on both copy.
+pub(super) const BOTH_FROM: u64 = 128 << 10;
+/// Each then has so many pieces at most, if they are of so many bytes at least, and none longer than that.
+const PIECES: u64 = 8;
+const SHORTEST: u64 = 128 << 10;
+const LONGEST: u64 = 512 << 10;
+/// Pieces that the target is asked for ahead.
+const AHEAD: usize = 2;
+/// Bytes of operands that a target has room for.
+const OPERANDS: usize = 128 << 10;
+
+/// Have the target do an operation on the `length` bytes at `at`, copying from or to `here` in this process. It begins with the first
+/// bytes; if `helps`, this process does the last ones by `otherwise` until they meet. Elements of `width` bytes are not cut.
+///
+/// # Errors
+/// Those of `otherwise`; the target has died.
+///
+/// # Safety
+/// The bytes from `here` on must stay readable, and for a get writable, until this comes back.
+pub(super) unsafe fn ask(
+    target: &Target,
+    asked: Asked<'_>,
+    (at, here): (u64, u64),
+    (length, width): (u64, u64),
+    helps: bool,
+    otherwise: &mut dyn FnMut(Range<u64>) -> Result<()>,
+) -> Result<Outcome> {
+    let learned = long::of(target.peer())?;
+    if learned.is_closed() {
+        return Ok(Outcome::Not);
+    }
+    let (piece, ahead) = match helps {
+        true => {
+            let pieces = (length / 2 / SHORTEST).clamp(1, PIECES);
+            let piece = (length / 2 / pieces).min(LONGEST).next_multiple_of(4096);
+            (piece, AHEAD.min(pieces as usize))
+        }
+        false => (OPERANDS as u64 / width * width, AHEAD),
+    };
+    let Some(asking) = mailbox::begin(target, asked, length)? else {
+        return Ok(Outcome::Not);
+    };
+    let mut flying = [const { None }; AHEAD];
+    let (mut next, mut end, mut head, mut count) = (0, length, 0, 0);
+    let (mut failed, mut is_away, mut any, mut vain) = (None, false, false, 0);
+    loop {
+        while count < ahead && next < end && failed.is_none() && !is_away {
+            let part = next..end.min(next + piece);
+            let Some(posted) = asking.at_origin(asked, at + part.start, here + part.start, part.end - part.start)
+            else {
+                break;
+            };
+            next = part.end;
+            flying[(head + count) % AHEAD] = Some((posted, part));
+            count += 1;
+        }
+        if helps && next < end && failed.is_none() && (count > 0 || any) {
+            let start = end.saturating_sub(piece).max(next);
+            failed = otherwise(start..end).err();
+            end = start;
+            if flying[head].as_ref().is_some_and(|(posted, _)| !asking.is_over(posted)) {
+                continue;
+            }
+        }
+        let Some((posted, part)) = flying[head].take() else {
+            // What is left would be dear without it.
+            let may_come_back = !helps && vain < VAIN_PIECES && next < end && failed.is_none();
+            if is_away && may_come_back && !learned.is_closed() && asking.comes_back(asked, end - next) {
+                is_away = false;
+                continue;
+            }
+            break;
+        };
+        (head, count) = ((head + 1) % AHEAD, count - 1);
+        match asking.finish(posted, is_away) {
+            Ok(End::Done) => any = true,
+            Ok(unable) => {
+                if unable == End::Refused {
+                    learned.close();
+                }
+                vain += u32::from(!is_away);
+                is_away = true;
+                if failed.is_none() {
+                    failed = otherwise(part).err();
+                }
+            }
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    if !any && next == 0 && end == length {
+        return Ok(Outcome::Not);
+    }
+    if next < end {
+        otherwise(next..end)?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Do what an origin asks for, on bytes in its own memory. False: it cannot be done so, and no element was changed.
+pub(super) fn answer(origin: u32, wanted: Wanted, at: u64, length: u64, there: u64) -> bool {
+    let Some(transfer) = reach(origin) else {
+        return false;
+    };
+    let there = Layout::contiguous(there, length);
+    let done = match What::of(wanted.what) {
+        Some(what @ (What::Put | What::Get)) => execute::with_own(wanted.region, |target| {
+            target.check(at, length).ok()?;
+            let own = target.mapped()?.as_ptr().wrapping_add(at as usize);
+            let own = Layout::local(own, length);
+            // SAFETY: the bytes are in the region, which is ours.
+            unsafe {
+                match what {
+                    What::Put => transfer.pull(&there, &own, 0..length),
+                    _ => transfer.push(&own, &there, 0..length),
+                }
+            }
+            .ok()
+        }),
+        Some(What::Accumulate) if length <= OPERANDS as u64 => {
+            static ROOM: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+            let mut room = ROOM.lock().unwrap_or_else(PoisonError::into_inner);
+            room.resize(OPERANDS, 0);
+            let operands = room.as_mut_ptr();
+            // SAFETY: the room has so many bytes, and is ours.
+            unsafe {
+                let pulled = transfer.pull(&there, &Layout::local(operands, length), 0..length);
+                let done = pulled.is_ok()
+                    && execute::do_at(wanted, at, length, operands, length as usize, std::ptr::null_mut());
+                done.then_some(())
+            }
+        }
+        _ => None,
+    };
+    if done.is_some() {
+        counters::CMA_BYTES.add_anywhere(length);
+    }
+    done.is_some()
+}
+
+/// What copies from and to the memory of a process of this node; `None`: nothing does.
+fn reach(peer: u32) -> Option<&'static dyn Transfer> {
+    type Known = OnceLock<Option<&'static dyn Transfer>>;
+    static ALL: OnceLock<Box<[Known]>> = OnceLock::new();
+    let segment = home().ok()?.segment;
+    let all = ALL.get_or_init(|| (0..segment.ranks()).map(|_| Known::new()).collect());
+    let known = all.get(peer as usize)?;
+    if let Some(known) = known.get() {
+        return *known;
+    }
+    let found = match access::probe(segment, peer) {
+        Probed::NotYet => return None,
+        Probed::Yes(transfer) => Some(transfer),
+        Probed::No => None,
+    };
+    *known.get_or_init(|| found)
+}
