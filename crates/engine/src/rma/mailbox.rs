@@ -7,8 +7,8 @@
 //! what is asked by the functions that it uses on its own memory, under the same locks, so the rule of atomicity stands; an operation is
 //! over when its function comes back, so the rules of order stand, too. What is *left* to the target ([`finish_left`]) is over when that says so.
 //!
-//! Operations that are longer than a box has room go in pieces, through some boxes at a time: the target copies one piece while the origin
-//! copies the next.
+//! Longer operations go in pieces, through [`slots`] of the origin: the target copies one piece while the origin copies the next. Or the question
+//! names the origin's own memory ([`both_ends`]).
 //!
 //! # Safety
 //! A question comes from a peer: region, offset, lengths and the kernel's number are checked before anything is touched.
@@ -53,10 +53,10 @@ const LOOKS_COPIES: u32 = 30_000;
 /// ...and where it does not: it may be just about to, or to ask us.
 const LOOKS_AWAY: u32 = 64;
 /// So many times in a row a question to a target that does not attend may be asked in vain; from then on one of so many is.
-const TRIES: u32 = 3;
-const SELDOM: u32 = 16;
+const TRIES: u16 = 3;
+const SELDOM: u16 = 16;
 /// Operations that are not asked for after many questions in vain: two to the power of this.
-const MOST_VAIN: u32 = 8;
+const MOST_VAIN: u8 = 8;
 /// Operations from this length on wake a target that sleeps inside the library, and wait until it attends, for so many looks, and where it is
 /// to combine as many more as there are such bytes: without it they go to and fro by system calls, under locks.
 const WORTH_WAKING: u64 = 128 << 10;
@@ -73,7 +73,7 @@ pub(super) const VAIN_PIECES: u32 = 8;
 const LONG: u32 = 20_000;
 
 /// Who finds a target asleep inside the library so many times in a row wakes it, and again at twice as many.
-const ROUSED_AT: u32 = 4;
+const ROUSED_AT: u16 = 4;
 
 /// What lies in shared memory. Behind it lies the room for each box's data.
 #[derive(Debug)]
@@ -355,10 +355,11 @@ impl Target {
     /// Is a question to a target that attends likely to be answered? One that attends may have lost its CPU: who has asked it in vain does
     /// not for some operations, twice as many each time. An operation in pieces counts as so many, as it loses more by another way.
     #[inline]
-    fn is_trusted(&self, pieces: u32) -> bool {
+    fn is_trusted(&self, pieces: u64) -> bool {
         let skipped = self.skipped.load(Ordering::Relaxed);
         if skipped > 0 {
-            self.skipped.store(skipped.saturating_sub(pieces), Ordering::Relaxed);
+            let left = u64::from(skipped).saturating_sub(pieces);
+            self.skipped.store(left as u16, Ordering::Relaxed);
         }
         skipped == 0
     }
@@ -537,7 +538,7 @@ impl Mailboxes {
             }
             return false;
         }
-        let is_trusted = target.is_trusted(u32::try_from(length / ROOM as u64).unwrap_or(u32::MAX).max(1));
+        let is_trusted = target.is_trusted((length / ROOM as u64).max(1));
         is_trusted || asked.combine.is_some() && length >= DEAR
     }
 

@@ -2,7 +2,7 @@
 
 use std::ptr::{NonNull, from_ref, null_mut, with_exposed_provenance_mut};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU16, Ordering};
 
 use isthmus_shm::switchover::Visiting;
 use isthmus_transfer::{Direction, Interrupted, Layout, Transfer};
@@ -38,11 +38,14 @@ pub struct Target {
     /// By which the network reaches it, once its owner was asked; `None`: it does not.
     network_key: OnceLock<Box<Option<u64>>>,
     /// How many times in a row the owner did not attend.
-    pub(super) misses: AtomicU32,
+    pub(super) misses: AtomicU16,
     /// How many questions in a row were in vain, and how many operations are not asked for therefore.
-    pub(super) vain: AtomicU32,
-    pub(super) skipped: AtomicU32,
+    pub(super) vain: AtomicU8,
+    pub(super) skipped: AtomicU16,
 }
+
+// Many windows have many.
+const _: () = assert!(size_of::<Target>() <= 104);
 
 impl Target {
     /// The region that `key` names, which must be one of `peer`. Does not block, and reaches nothing yet.
@@ -77,9 +80,9 @@ impl Target {
             refused: [const { AtomicBool::new(false) }; 2],
             mailboxes: AtomicPtr::new(null_mut()),
             network_key: OnceLock::new(),
-            misses: AtomicU32::new(0),
-            vain: AtomicU32::new(0),
-            skipped: AtomicU32::new(0),
+            misses: AtomicU16::new(0),
+            vain: AtomicU8::new(0),
+            skipped: AtomicU16::new(0),
         })
     }
 
