@@ -320,7 +320,7 @@ impl Engine {
                 let Some((mut record, _)) = body.split::<ReadyToSend>() else {
                     return;
                 };
-                let Ok(own) = self.memory.arena.descriptor(self.segment) else {
+                let Ok(own) = self.memory.arena.descriptor(self.segment, 0) else {
                     self.end_over(peer, "an announcement for which there is no memory");
                 };
                 self.descriptor(own.0).expect("ours").offer();

@@ -14,7 +14,12 @@ const CHUNK: u64 = 64 << 10;
 
 /// Bytes behind each descriptor, for a copy of a message as short as that: who matches it finds it there, and needs neither ring nor
 /// single copy.
-pub const BESIDE: u64 = 192;
+const BESIDE: u64 = 192;
+/// Bytes of some descriptors that have room for longer messages, and how many a process has: synchronous sends are announced, however short.
+const ROOMY: u64 = 4 << 10;
+const MOST_ROOMY: u64 = 16;
+
+const HEAD: u64 = size_of::<Descriptor>() as u64;
 
 /// Cuts rings and descriptors from chunks of the segment. Nothing is shared: a chunk belongs to one process.
 #[derive(Debug, Default)]
@@ -25,6 +30,9 @@ pub struct Arena {
     next_huge: u64,
     end_huge: u64,
     descriptors: Vec<Offset>,
+    /// Those with more room that nobody uses, and where the first one of all is, once there are some.
+    roomy: Vec<Offset>,
+    first_roomy: Option<Offset>,
     /// What was released, by length.
     released: HashMap<u64, Vec<Offset>>,
     /// Who may refuse what could be had, for tests.
@@ -78,17 +86,49 @@ impl Arena {
         self.released.entry(length).or_default().push(offset);
     }
 
-    /// A descriptor that nobody uses, and [`BESIDE`] bytes behind it.
-    pub fn descriptor(&mut self, segment: &Segment) -> Result<Offset, segment::Error> {
+    /// A descriptor that nobody uses, for a message of so many bytes: with as many behind it, if there is one.
+    pub fn descriptor(&mut self, segment: &Segment, length: u64) -> Result<Offset, segment::Error> {
+        if (BESIDE + 1..=ROOMY - HEAD).contains(&length)
+            && let Some(offset) = self.roomy_descriptor(segment)
+        {
+            return Ok(offset);
+        }
         match self.descriptors.pop() {
             Some(offset) => Ok(offset),
-            None => self.allocate(segment, size_of::<Descriptor>() as u64 + BESIDE),
+            None => self.allocate(segment, HEAD + BESIDE),
         }
+    }
+
+    #[cold]
+    fn roomy_descriptor(&mut self, segment: &Segment) -> Option<Offset> {
+        if self.first_roomy.is_none() {
+            let first = self.allocate(segment, MOST_ROOMY * ROOMY).ok()?;
+            self.first_roomy = Some(first);
+            self.roomy = (0..MOST_ROOMY).map(|at| Offset(first.0 + at * ROOMY)).collect();
+        }
+        self.roomy.pop()
+    }
+
+    /// Bytes behind a descriptor that this process has got.
+    pub fn room_beside(&self, descriptor: Offset) -> u64 {
+        if self.is_roomy(descriptor) {
+            ROOMY - HEAD
+        } else {
+            BESIDE
+        }
+    }
+
+    fn is_roomy(&self, descriptor: Offset) -> bool {
+        self.first_roomy
+            .is_some_and(|first| (first.0..first.0 + MOST_ROOMY * ROOMY).contains(&descriptor.0))
     }
 
     /// The receiver is done with it.
     pub fn give_back(&mut self, descriptor: Offset) {
-        self.descriptors.push(descriptor);
+        match self.is_roomy(descriptor) {
+            true => self.roomy.push(descriptor),
+            false => self.descriptors.push(descriptor),
+        }
     }
 }
 
@@ -101,8 +141,8 @@ pub fn advert(segment: &Segment, offset: Offset) -> Option<&Advert> {
 
 /// The `length` bytes beside the descriptor at `offset`, which a peer may have told us. `None`: there are not so many.
 pub fn beside(segment: &Segment, offset: Offset, length: u64) -> Option<NonNull<u8>> {
-    let at = offset.0.checked_add(size_of::<Descriptor>() as u64)?;
-    (length <= BESIDE).then(|| segment.at(Offset(at), length))?
+    let at = offset.0.checked_add(HEAD)?;
+    (length <= ROOMY - HEAD).then(|| segment.at(Offset(at), length))?
 }
 
 /// The descriptor at `offset`, which a peer may have told us.

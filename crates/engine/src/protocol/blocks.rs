@@ -71,15 +71,28 @@ struct Away {
     to: u32,
 }
 
+/// The shortest message, in bytes, that a block is for in such a job whose ranks share CPUs, and the order of blocks.
+fn range(ranks: u32, eager_limit: u64) -> (usize, u32) {
+    let share = ALL / MOST as u64 / u64::from(ranks.max(1));
+    let size = eager_limit.min(LARGEST).min(share).max(1);
+    let shortest = if ranks <= FEW { SHORTEST } else { SHORTEST_TO_MANY };
+    (shortest, size.ilog2())
+}
+
+/// Is a message of so many bytes one for a block, if one is free, in such a job whose ranks share CPUs?
+pub(crate) fn are_for(ranks: u32, eager_limit: u64, bytes: u64) -> bool {
+    let (shortest, order) = range(ranks, eager_limit);
+    Rule::Blocks.holds() && (shortest as u64..=1 << order).contains(&bytes)
+}
+
 impl Blocks {
     /// None yet, of a job of so many ranks, in which messages up to `eager_limit` go at once.
     pub fn new(ranks: u32, eager_limit: u64) -> Self {
-        let share = ALL / MOST as u64 / u64::from(ranks.max(1));
-        let size = eager_limit.min(LARGEST).min(share).max(1);
+        let (shortest, order) = range(ranks, eager_limit);
         let are_used = boot::is_oversubscribed() && Rule::Blocks.holds();
         Self {
-            order: are_used.then(|| size.ilog2()),
-            shortest: if ranks <= FEW { SHORTEST } else { SHORTEST_TO_MANY },
+            order: are_used.then_some(order),
+            shortest,
             count: 0,
             free: Vec::new(),
             away: Vec::new(),

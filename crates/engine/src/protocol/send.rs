@@ -130,7 +130,7 @@ impl Engine {
 
     /// The announcement of the send `op`.
     fn offer(&mut self, op: u32, message: Message, block: Option<InBlock>) -> Result<Queued> {
-        let descriptor = self.memory.arena.descriptor(self.segment)?;
+        let descriptor = self.memory.arena.descriptor(self.segment, message.length as u64)?;
         self.descriptor(descriptor.0).expect("ours").offer();
         self.ops[op].descriptor = Some(descriptor);
         self.ops[op].stage = Stage::Offered;
@@ -157,7 +157,7 @@ impl Engine {
 
     /// Copy a short message to where its receiver finds it with the descriptor: the flag that says so.
     fn put_beside(&self, descriptor: Offset, to: u32, message: Message) -> u32 {
-        if message.length as u64 > arena::BESIDE || self.channels.is_remote(to) {
+        if message.length as u64 > self.memory.arena.room_beside(descriptor) || self.channels.is_remote(to) {
             return 0;
         }
         let Some(at) = arena::beside(self.segment, descriptor, message.length as u64) else {

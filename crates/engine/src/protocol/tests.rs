@@ -104,15 +104,42 @@ fn a_rendezvous_completes_at_the_sender_when_all_bytes_are_there() {
 
 #[test]
 fn a_synchronous_send_waits_for_its_receive_however_short() {
+    for length in [8, 192, 193, 1000, 4032, 4033] {
+        let mut engines = pair();
+        let (data, mut room) = (bytes(length), vec![0; length]);
+        let sent = send_as(Mode::Synchronous, &mut engines[1], 1, &data).expect("announced");
+        settle(&mut engines);
+        assert_eq!(outcome(&engines[1], sent), None);
+        let op = receive(&mut engines[0], 1, &mut room);
+        settle(&mut engines);
+        assert!(outcome(&engines[0], op).is_some() && outcome(&engines[1], sent).is_some());
+        assert!(room == data, "{length} bytes");
+    }
+}
+
+#[test]
+fn more_synchronous_sends_than_have_room_beside_them() {
+    const MANY: usize = 50;
     let mut engines = pair();
-    let mut room = [0; 8];
-    let sent = send_as(Mode::Synchronous, &mut engines[1], 1, &[7; 8]).expect("announced");
-    settle(&mut engines);
-    assert_eq!(outcome(&engines[1], sent), None);
-    let op = receive(&mut engines[0], 1, &mut room);
-    settle(&mut engines);
-    assert!(outcome(&engines[0], op).is_some() && outcome(&engines[1], sent).is_some());
-    assert_eq!(room, [7; 8]);
+    for _ in 0..3 {
+        let data: Vec<_> = (0..MANY).map(|at| vec![at as u8; 1000]).collect();
+        let sent: Vec<_> = data
+            .iter()
+            .map(|data| send_as(Mode::Synchronous, &mut engines[1], 1, data).expect("announced"))
+            .collect();
+        for data in &data {
+            let mut room = vec![0; 1000];
+            let op = receive(&mut engines[0], 1, &mut room);
+            settle(&mut engines);
+            assert!(outcome(&engines[0], op).is_some() && room == *data);
+            engines[0].ops.release(op);
+        }
+        for sent in sent {
+            assert!(outcome(&engines[1], sent).is_some());
+            engines[1].ops.release(sent);
+        }
+    }
+    assert!(engines[1].is_quiet());
 }
 
 #[test]

@@ -685,8 +685,9 @@ pub(super) enum Outcome {
     /// The target is away, and nothing was done.
     Not,
     Done,
-    /// It took longer than others will: its data went through memory that is still being added to.
-    DoneSlowly,
+    /// It took longer than others will: its data went through memory that is still being added to, which cost so much of the time, in
+    /// [`isthmus_os::clock::ticks`].
+    DoneSlowly(u64),
 }
 
 /// Have the target do an operation on the bytes `range` of those from `at` on, piece by piece. `fill` writes the operands of a
@@ -717,7 +718,11 @@ pub(super) fn ask_in_pieces(
     let mut slots = if is_short { None } else { slots::claim(DEPTH) };
     let room = room_of(is_given, is_wanted, if slots.is_some() { SLOT } else { ROOM }) as u64;
     let piece = (length / PIECES).clamp(SHORTEST, room) / width * width;
-    let is_new = slots.as_ref().is_some_and(|slots| !slots.is_complete());
+    // Of slots of which there are not all yet.
+    let costs = slots
+        .as_ref()
+        .filter(|slots| !slots.is_complete())
+        .map(|slots| slots.costs());
     let mut flying = [const { None::<Piece> }; DEPTH];
     let (mut next, mut head, mut count, mut any) = (range.start, 0, 0, false);
     let mut failed = None;
@@ -808,9 +813,9 @@ pub(super) fn ask_in_pieces(
     if next < range.end {
         (sides.otherwise)(next..range.end)?;
     }
-    Ok(match is_new {
-        true => Outcome::DoneSlowly,
-        false => Outcome::Done,
+    Ok(match (costs, slots) {
+        (Some(before), Some(slots)) => Outcome::DoneSlowly(slots.costs() - before),
+        _ => Outcome::Done,
     })
 }
 

@@ -10,6 +10,7 @@
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard};
 
+use isthmus_os::clock;
 use isthmus_shm::Place;
 
 use crate::memory::heap;
@@ -20,6 +21,8 @@ pub(super) const SLOT: usize = 32 << 10;
 const MOST: usize = 64;
 /// Bytes that go through the slots before there is one more.
 const GROWS_AFTER: usize = 512 << 10;
+/// Until a slot has been used by both sides it has cost so many times what its allocation takes.
+const FAULTS: u64 = 3;
 /// Pieces begin at multiples of this.
 const LINES: usize = 128;
 
@@ -36,6 +39,8 @@ pub(super) struct Slots {
     passed: usize,
     /// So many there will be.
     most: usize,
+    /// What slots have cost so far, in [`clock::ticks`].
+    costs: u64,
     allocate: fn() -> Option<Slot>,
 }
 
@@ -64,6 +69,7 @@ impl Slots {
             used: 0,
             passed: 0,
             most: MOST,
+            costs: 0,
             allocate,
         }
     }
@@ -102,6 +108,11 @@ impl Slots {
         self.slots.len() >= self.most
     }
 
+    /// What slots have cost so far, in [`clock::ticks`], about.
+    pub fn costs(&self) -> u64 {
+        self.costs
+    }
+
     /// Nobody knows when they are written no more: a target that has died was at one of them. There are others from now on.
     pub fn abandon(&mut self) {
         (self.current, self.used) = (0, 0);
@@ -111,7 +122,9 @@ impl Slots {
     /// One more, in that place. False: there is no memory for it, and there will be no more.
     fn grow(&mut self, place: usize) -> bool {
         self.passed = 0;
+        let begun = clock::ticks();
         let new = (self.allocate)();
+        self.costs += FAULTS * clock::ticks().wrapping_sub(begun);
         match new {
             Some(new) => self.slots.insert(place, new),
             None => self.most = self.slots.len(),

@@ -37,6 +37,8 @@ pub const PROBED: Prices = Prices {
 /// What is known before a message is looked at.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts {
+    /// Ranks of the job.
+    pub ranks: u32,
     /// Who has a CPU.
     pub cpus: Cpus,
     /// The tunable `eager_limit`, and where it comes from.
@@ -56,6 +58,7 @@ impl Facts {
     pub fn gather(ranks: u32, single_copies: bool) -> Self {
         let cpus = boot::sharing();
         Self {
+            ranks,
             cpus,
             eager_limit: tunables::EAGER_LIMIT.value(),
             is_named: tunables::MECHANISM.get().is_some(),

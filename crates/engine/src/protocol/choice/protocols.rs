@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use isthmus_transfer::stream::Kind;
 
+use crate::membership::cpus::Cpus;
+use crate::protocol::blocks;
 use crate::protocol::choice::facts::Facts;
 use crate::protocol::mechanism::{self, Sides};
 use crate::protocol::send::MAPPED_FROM;
@@ -26,6 +28,8 @@ pub enum Taken {
     IfFasterUnhelped,
     /// If the sender does not help.
     Unhelped,
+    /// If none of the blocks is free.
+    WithoutBlock,
     /// If both sides map the buffer.
     OfMappedMemory,
     /// If `ISTHMUS_MECHANISM` names it.
@@ -46,6 +50,7 @@ impl Taken {
             Self::IfFaster => "if found faster",
             Self::IfFasterUnhelped => "if found faster, without help",
             Self::Unhelped => "without help",
+            Self::WithoutBlock => "if no block is free",
             Self::OfMappedMemory => "of MPI_Alloc_mem",
             Self::IfNamed => "if named",
             Self::Named => "yes, it is named",
@@ -80,12 +85,26 @@ const LAST_PIECE: u64 = 16 << 10;
 /// All of them.
 pub static PROTOCOLS: &[Protocol] = &[
     Protocol {
-        name: "eager",
+        name: EAGER,
         mechanism: "ring",
         how: "at once, in pieces that both sides copy at the same time",
         needs_two_cpus: false,
-        applies: |facts, bytes| is_eager(facts, bytes).then_some(Taken::Always),
+        applies: |facts, bytes| {
+            let taken = || match is_for_blocks(facts, bytes) {
+                true => Taken::WithoutBlock,
+                false => Taken::Always,
+            };
+            is_eager(facts, bytes).then(taken)
+        },
         cost: through_ring,
+    },
+    Protocol {
+        name: BLOCK,
+        mechanism: "block",
+        how: "at once, copied into a block that the receiver copies it out of, and keeps for its own",
+        needs_two_cpus: false,
+        applies: |facts, bytes| is_for_blocks(facts, bytes).then_some(Taken::Always),
+        cost: |facts, bytes| 2 * RECORD + 2 * (facts.prices.copy)(bytes),
     },
     Protocol {
         name: "rendezvous, ring",
@@ -177,12 +196,19 @@ pub static PROTOCOLS: &[Protocol] = &[
     },
 ];
 
+const EAGER: &str = "eager";
+const BLOCK: &str = "eager, block";
 const PULL: &str = "rendezvous, pull";
 const PUSH: &str = "rendezvous, push";
 const BOTH: &str = "rendezvous, both ends";
 
 fn is_eager(facts: &Facts, bytes: u64) -> bool {
     bytes <= facts.eager_limit()
+}
+
+/// Does it lie in a block, if one is free (docs/decisions/0104)?
+fn is_for_blocks(facts: &Facts, bytes: u64) -> bool {
+    facts.cpus != Cpus::Own && blocks::are_for(facts.ranks, facts.eager_limit(), bytes)
 }
 
 /// Is it announced, and can it be copied once?
@@ -215,7 +241,9 @@ pub fn for_message(bytes: u64, cma: bool) -> Vec<Open> {
     let ranks = crate::membership::boot::world().map_or(1, |world| world.size);
     let mut protocols = open(&Facts::gather(ranks, cma), bytes);
     if let Some((mechanism, sides)) = mechanism::named() {
-        let announced = protocols.iter_mut().filter(|open| open.protocol.name != "eager");
+        let announced = protocols
+            .iter_mut()
+            .filter(|open| ![EAGER, BLOCK].contains(&open.protocol.name));
         announced.for_each(|open| open.taken = once_named(open.protocol, mechanism, sides));
     }
     protocols
@@ -252,7 +280,6 @@ fn open(facts: &Facts, bytes: u64) -> Vec<Open> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::membership::cpus::Cpus;
     use crate::protocol::choice::facts::Prices;
     use crate::tunables::Origin;
 
@@ -267,6 +294,7 @@ mod tests {
             single_copies_pay: if pays { || true } else { || false },
         };
         Facts {
+            ranks: 4,
             cpus,
             eager_limit: limit,
             is_named,
@@ -366,6 +394,27 @@ mod tests {
                 ("rendezvous, ring", "if found faster")
             ]
         );
+    }
+
+    #[test]
+    fn long_messages_lie_in_blocks_where_ranks_share_cpus() {
+        let table = |cpus, ranks, bytes| -> Vec<(&str, &str)> {
+            let facts = Facts {
+                ranks,
+                ..facts(cpus, (128 * K, Origin::Default), false, true)
+            };
+            let eager = open(&facts, bytes).into_iter();
+            let eager = eager.filter(|open| open.protocol.name.starts_with(EAGER));
+            eager.map(|open| (open.protocol.name, open.taken.words())).collect()
+        };
+        let both = [("eager", "if no block is free"), ("eager, block", "yes")];
+        assert_eq!(table(Cpus::Shared, 4, 32 * K), both);
+        assert_eq!(table(Cpus::PartlyShared, 3, 1024 * K), both);
+        assert_eq!(table(Cpus::Shared, 16, 512 * K), both);
+        assert_eq!(table(Cpus::Shared, 4, 31 * K), [("eager", "yes")]);
+        assert_eq!(table(Cpus::Shared, 16, 32 * K), [("eager", "yes")]);
+        assert_eq!(table(Cpus::Own, 4, 64 * K), [("eager", "yes")]);
+        assert_eq!(table(Cpus::Shared, 4, 2048 * K), []);
     }
 
     #[test]
