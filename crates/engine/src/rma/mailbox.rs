@@ -62,7 +62,7 @@ const MOST_VAIN: u8 = 8;
 const WORTH_WAKING: u64 = 128 << 10;
 const LOOKS_WAKING: u64 = 5000;
 const BYTES_PER_LOOK: u64 = 128;
-/// Accumulates from this length on take longer without the target than questions in vain do.
+/// From this length on an operation takes longer without the target than to wake it, and an accumulate longer than questions in vain.
 const DEAR: u64 = 1 << 20;
 /// So long ago it was woken at most who may be on its way.
 const WAKING: Duration = Duration::from_micros(100);
@@ -834,7 +834,8 @@ pub(super) struct Posted {
     turn: Turn,
 }
 
-/// Begin an operation in pieces; `None`: the target does not attend.
+/// Begin an operation in pieces; `None`: the target does not attend. One that sleeps is woken for an accumulate, or for many bytes: the origin
+/// alone copies fewer before the target is awake.
 ///
 /// # Errors
 /// This process has not joined a job.
@@ -842,7 +843,8 @@ pub(super) fn begin<'a>(target: &'a Target, asked: Asked<'_>, length: u64) -> Re
     let Some(boxes) = target.mailboxes() else {
         return Ok(None);
     };
-    if !boxes.is_ready(target, asked, length) {
+    let is_woken = asked.combine.is_some() || length >= DEAR;
+    if !(is_woken || boxes.is_attended()) || !boxes.is_ready(target, asked, length) {
         return Ok(None);
     }
     Ok(Some(Asking {
