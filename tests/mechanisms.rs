@@ -120,6 +120,25 @@ fn what_is_named_is_shown() -> Result<()> {
     Ok(())
 }
 
+/// `isthmus info --protocols --ranks` tells what a job of so many does: where ranks share CPUs long messages lie in blocks.
+#[test]
+fn what_ranks_that_share_cpus_do_is_shown() -> Result<()> {
+    let show = |ranks: &str| {
+        let run = Run::program("taskset").words("-c 0");
+        let run = run.arg(isthmus_tests::command("isthmus"));
+        run.words("info --protocols --ranks").words(ranks).succeed()
+    };
+    let (alone, shared) = (show("1")?.out, show("4")?.out);
+    let has_block = |out: &str| {
+        out.lines()
+            .any(|line| line.contains("block ") && line.contains(" yes "))
+    };
+    ensure!(!has_block(&alone), "{alone}");
+    ensure!(has_block(&shared) && shared.contains("if no block is free"), "{shared}");
+    ensure!(!shared.contains("from the other end"), "nobody helps: {shared}");
+    Ok(())
+}
+
 /// Huge pages by every policy: the same program, and at most one line.
 #[test]
 fn every_policy_of_huge_pages() -> Result<()> {

@@ -110,14 +110,15 @@ struct Waiting {
     sleep_after_us: f64,
 }
 
-/// Print which protocol should win at which size, and why.
-pub fn protocols() -> ExitCode {
+/// Print which protocol should win at which size, and why, in a job of so many ranks.
+pub fn protocols(ranks: Option<u64>) -> ExitCode {
+    let ranks = ranks.map(|ranks| u32::try_from(ranks).unwrap_or(u32::MAX));
     let cma = cma_probe::siblings();
     println!("bytes   protocol  model (us)  taken                          how");
     for exponent in (6..=26).step_by(2) {
         let bytes = 1u64 << exponent;
         let mut size = show::bytes(bytes);
-        for open in protocols::for_message(bytes, cma.is_ok()) {
+        for open in protocols::for_message(bytes, cma.is_ok(), ranks) {
             let protocol = open.protocol;
             let note = if protocol.needs_two_cpus {
                 " (a CPU for each rank)"
@@ -152,7 +153,7 @@ pub fn protocols() -> ExitCode {
     println!(
         "What is found faster each pair finds out by size, by trying it now and then. With more ranks than CPUs nobody helps, and"
     );
-    println!("messages go at once up to half of a ring.");
+    println!("messages go at once up to half of a ring: --ranks N says what a job of so many does.");
     match tunables::MECHANISM.get() {
         Some(named) => println!("ISTHMUS_MECHANISM={named}: large messages take it where they can."),
         None => println!("ISTHMUS_MECHANISM forces one; cma_read, cma_write and cma_both say which side copies."),

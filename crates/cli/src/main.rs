@@ -28,13 +28,13 @@ enum Command {
         #[arg(long)]
         json: bool,
         /// Print which protocol should win at which size, and why
-        #[arg(long, conflicts_with = "json")]
+        #[arg(long, conflicts_with = "json", group = "table")]
         protocols: bool,
         /// Print which algorithm does which collective at which size, and why
-        #[arg(long, conflicts_with_all = ["json", "protocols"])]
+        #[arg(long, conflicts_with = "json", group = "table")]
         collectives: bool,
         /// For so many ranks (as many as there are CPUs if not said)
-        #[arg(long, requires = "collectives", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+        #[arg(long, requires = "table", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
         ranks: Option<u64>,
     },
     /// Test what this machine and container allow, and say what to change
@@ -68,7 +68,9 @@ fn main() -> ExitCode {
     isthmus_os::process::end_with_broken_pipes();
     isthmus_os::process::end_where_output_fails("isthmus");
     let outcome = match Arguments::parse().command {
-        Command::Info { protocols: true, .. } => Ok(info::protocols()),
+        Command::Info {
+            protocols: true, ranks, ..
+        } => Ok(info::protocols(ranks)),
         Command::Info {
             collectives: true,
             ranks,

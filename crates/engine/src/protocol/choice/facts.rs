@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use isthmus_os::cpu;
 use isthmus_transfer::stream::Kind;
 use isthmus_transfer::{Shape, cma, mapped};
 
@@ -56,7 +57,16 @@ pub struct Facts {
 impl Facts {
     /// Those of this process, in a job of so many ranks.
     pub fn gather(ranks: u32, single_copies: bool) -> Self {
-        let cpus = boot::sharing();
+        Self::with(ranks, boot::sharing(), single_copies)
+    }
+
+    /// Those of a job of so many ranks on this machine.
+    pub fn of_job(ranks: u32, single_copies: bool) -> Self {
+        let cpus = boot::known_cpus().unwrap_or(cpu::usable() as u32);
+        Self::with(ranks, Cpus::of(ranks, cpus), single_copies)
+    }
+
+    fn with(ranks: u32, cpus: Cpus, single_copies: bool) -> Self {
         Self {
             ranks,
             cpus,

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use isthmus_transfer::stream::Kind;
 
+use crate::membership::boot;
 use crate::membership::cpus::Cpus;
 use crate::protocol::blocks;
 use crate::protocol::choice::facts::Facts;
@@ -229,17 +230,21 @@ fn through_ring(facts: &Facts, bytes: u64) -> Duration {
 pub struct Open {
     /// Which.
     pub protocol: &'static Protocol,
-    /// When it is taken, where every rank has a CPU.
+    /// When it is taken.
     pub taken: Taken,
     /// From the send to the last byte, by the model.
     pub cost: Duration,
 }
 
 /// The protocols open to a message of `bytes`, the cheapest first. `cma`: processes may read each other's memory; the
-/// mapped way is there for messages in memory from `MPI_Alloc_mem`. Takes some 200 us at first use, for the probes.
-pub fn for_message(bytes: u64, cma: bool) -> Vec<Open> {
-    let ranks = crate::membership::boot::world().map_or(1, |world| world.size);
-    let mut protocols = open(&Facts::gather(ranks, cma), bytes);
+/// mapped way is there for messages in memory from `MPI_Alloc_mem`. `ranks`: in a job of so many on this machine; `None`: in this process's.
+/// Takes some 200 us at first use, for the probes.
+pub fn for_message(bytes: u64, cma: bool, ranks: Option<u32>) -> Vec<Open> {
+    let facts = match ranks {
+        Some(ranks) => Facts::of_job(ranks, cma),
+        None => Facts::gather(boot::world().map_or(1, |world| world.size), cma),
+    };
+    let mut protocols = open(&facts, bytes);
     if let Some((mechanism, sides)) = mechanism::named() {
         let announced = protocols
             .iter_mut()
@@ -268,6 +273,9 @@ fn once_named(protocol: &Protocol, mechanism: &str, sides: Sides) -> Taken {
 
 fn open(facts: &Facts, bytes: u64) -> Vec<Open> {
     let open = |protocol: &'static Protocol| {
+        if protocol.needs_two_cpus && facts.cpus != Cpus::Own {
+            return None;
+        }
         let taken = (protocol.applies)(facts, bytes)?;
         let cost = (protocol.cost)(facts, bytes);
         Some(Open { protocol, taken, cost })
@@ -436,7 +444,7 @@ mod tests {
     #[test]
     fn what_is_closed_is_not_offered() {
         let names = |bytes, cma| -> Vec<&str> {
-            let protocols = for_message(bytes, cma);
+            let protocols = for_message(bytes, cma, None);
             assert!(protocols.is_sorted_by_key(|open| open.cost));
             protocols.iter().map(|open| open.protocol.mechanism).collect()
         };
