@@ -30,6 +30,7 @@ mod active;
 mod atomic;
 mod attending;
 mod both_ends;
+mod bounce;
 mod combine;
 mod direct;
 mod execute;
@@ -42,7 +43,6 @@ mod notify;
 mod region;
 mod service;
 mod shared;
-mod slots;
 mod target;
 
 use std::sync::OnceLock;

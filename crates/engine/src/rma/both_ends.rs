@@ -1,6 +1,6 @@
 //! Long operations on ordinary memory that a target which waits inside the library does by copies of the kernel from or to the origin's own
 //! memory. Of puts and gets the origin copies the other half meanwhile; elements are combined by the target alone, which has to read the
-//! operands only, where the origin would have to read and write the elements. Faster than [two copies](super::slots) where lines cross between
+//! operands only, where the origin would have to read and write the elements. Faster than [two copies](super::bounce) where lines cross between
 //! far CPUs; [`long`](super::long) learns it.
 //!
 //! # Safety

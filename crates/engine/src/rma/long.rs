@@ -19,7 +19,7 @@ const CHANCES: u32 = 3;
 const SELDOM: u32 = 8 * PERIOD;
 /// At first they are taken in turn, so many times; of what meets pages, and permissions, for the first time only the least counts.
 const FIRST: u32 = 8;
-/// By the target, an operation will take so many times less once there are all slots.
+/// By the target, an operation will take so many times less once there are all bounce buffers.
 const SPEEDS_UP: u64 = 3;
 
 /// Who copies.

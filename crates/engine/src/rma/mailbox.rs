@@ -7,7 +7,7 @@
 //! what is asked by the functions that it uses on its own memory, under the same locks, so the rule of atomicity stands; an operation is
 //! over when its function comes back, so the rules of order stand, too. What is *left* to the target ([`finish_left`]) is over when that says so.
 //!
-//! Longer operations go in pieces, through [`slots`] of the origin: the target copies one piece while the origin copies the next. Or the question
+//! Longer operations go in pieces, through [bounce buffers](bounce) of the origin: the target copies one piece while the origin copies the next. Or the question
 //! names the origin's own memory ([`both_ends`]).
 //!
 //! # Safety
@@ -24,10 +24,10 @@ use isthmus_shm::Place;
 use isthmus_shm::mailbox::{ANSWER, Answered, Mailbox, QUESTION, Turn};
 
 use super::attending::{self, Attending};
+use super::bounce::{self, BUFFER};
 use super::combine::Combine;
 use super::execute::{self, Wanted, What};
 use super::notify::wait_watching;
-use super::slots::{self, SLOT};
 use super::target::Target;
 use super::{Home, both_ends, home, is_dead, service};
 use crate::membership::boot;
@@ -114,7 +114,7 @@ const FIXED: usize = size_of::<Question>();
 /// In the box's room...
 const IN_BOX: u8 = 0;
 /// ...in memory of the job, operands first, at a place that lies behind the question...
-const IN_SLOT: u8 = 1;
+const IN_BUFFER: u8 = 1;
 /// ...or in the origin's own memory, at an address that lies there.
 const AT_ORIGIN: u8 = 2;
 
@@ -229,7 +229,7 @@ impl Mailboxes {
     /// Where the operands and the results of a question lie. `None`: nowhere.
     #[inline]
     fn data(&self, index: usize, question: &Question, given: usize, wanted: usize) -> Option<(*mut u8, *mut u8)> {
-        if question.lies == IN_SLOT {
+        if question.lies == IN_BUFFER {
             let operands = REGISTRY
                 .at(Place(self.beside(index)), given as u64 + wanted as u64)?
                 .as_ptr();
@@ -715,14 +715,14 @@ pub(super) fn ask_in_pieces(
     if !boxes.is_ready(target, asked, length) {
         return Ok(Outcome::Not);
     }
-    let mut slots = if is_short { None } else { slots::claim(DEPTH) };
-    let room = room_of(is_given, is_wanted, if slots.is_some() { SLOT } else { ROOM }) as u64;
+    let mut buffers = if is_short { None } else { bounce::claim(DEPTH) };
+    let room = room_of(is_given, is_wanted, if buffers.is_some() { BUFFER } else { ROOM }) as u64;
     let piece = (length / PIECES).clamp(SHORTEST, room) / width * width;
-    // Of slots of which there are not all yet.
-    let costs = slots
+    // Of buffers of which there are not all yet.
+    let costs = buffers
         .as_ref()
-        .filter(|slots| !slots.is_complete())
-        .map(|slots| slots.costs());
+        .filter(|buffers| !buffers.is_complete())
+        .map(|buffers| buffers.costs());
     let mut flying = [const { None::<Piece> }; DEPTH];
     let (mut next, mut head, mut count, mut any) = (range.start, 0, 0, false);
     let mut failed = None;
@@ -735,12 +735,12 @@ pub(super) fn ask_in_pieces(
             let (given, wanted) = (if is_given { length } else { 0 }, if is_wanted { length } else { 0 });
             let mut question = asked.question(target, at + part.start, length, given);
             let asks = boxes.boxes[index].question();
-            let (operands, results) = match &mut slots {
-                Some(slots) => {
-                    let slot = slots.next(given + wanted);
-                    question.lies = IN_SLOT;
-                    boxes.set_beside(index, slot.place.0);
-                    (slot.at.as_ptr(), slot.at.as_ptr().wrapping_add(given))
+            let (operands, results) = match &mut buffers {
+                Some(buffers) => {
+                    let buffer = buffers.next(given + wanted);
+                    question.lies = IN_BUFFER;
+                    boxes.set_beside(index, buffer.place.0);
+                    (buffer.at.as_ptr(), buffer.at.as_ptr().wrapping_add(given))
                 }
                 None => (boxes.operands(index, given), boxes.results(index, given, wanted)),
             };
@@ -787,8 +787,8 @@ pub(super) fn ask_in_pieces(
         }
         if end == End::Dead {
             // Nothing more is asked for.
-            if let Some(mut slots) = slots.take() {
-                slots.abandon();
+            if let Some(mut buffers) = buffers.take() {
+                buffers.abandon();
             }
         }
         boxes.leave(index, turn, end);
@@ -813,8 +813,8 @@ pub(super) fn ask_in_pieces(
     if next < range.end {
         (sides.otherwise)(next..range.end)?;
     }
-    Ok(match (costs, slots) {
-        (Some(before), Some(slots)) => Outcome::DoneSlowly(slots.costs() - before),
+    Ok(match (costs, buffers) {
+        (Some(before), Some(buffers)) => Outcome::DoneSlowly(buffers.costs() - before),
         _ => Outcome::Done,
     })
 }

@@ -1,10 +1,10 @@
-//! Memory of this process that the data of its long operations goes through, on the way to or from ordinary memory of a target that copies
+//! Bounce buffers: memory of this process that the data of its long operations goes through, on the way to or from ordinary memory of a target that copies
 //! the other half ([`mailbox`](super::mailbox)).
 //!
 //! Who writes a line that another CPU has just read waits until it is taken from there. So the memory is used round and round, and is as much
 //! as two caches of the second level hold: a line comes round when it has left the other side's cache (docs/decisions/0022).
 //!
-//! Memory that is new costs time, some 50 us a slot with the faults of both sides. So it is taken slot by slot, each after as many bytes as take
+//! Memory that is new costs time, some 50 us a buffer with the faults of both sides. So it is taken buffer by buffer, each after as many bytes as take
 //! that long: who makes few long operations pays for few.
 
 use std::ptr::NonNull;
@@ -15,56 +15,56 @@ use isthmus_shm::Place;
 
 use crate::memory::heap;
 
-/// Bytes of a slot, and so of the longest piece.
-pub(super) const SLOT: usize = 32 << 10;
-/// Slots of a process.
+/// Bytes of a buffer, and so of the longest piece.
+pub(super) const BUFFER: usize = 32 << 10;
+/// Buffers of a process.
 const MOST: usize = 64;
-/// Bytes that go through the slots before there is one more.
+/// Bytes that go through the buffers before there is one more.
 const GROWS_AFTER: usize = 512 << 10;
-/// Until a slot has been used by both sides it has cost so many times what its allocation takes.
+/// Until a buffer has been used by both sides it has cost so many times what its allocation takes.
 const FAULTS: u64 = 3;
 /// Pieces begin at multiples of this.
 const LINES: usize = 128;
 
-static OWN: Mutex<Slots> = Mutex::new(Slots::new(Slot::allocate));
+static OWN: Mutex<Buffers> = Mutex::new(Buffers::new(Buffer::allocate));
 
 /// What this process has.
 #[derive(Debug)]
-pub(super) struct Slots {
-    slots: Vec<Slot>,
+pub(super) struct Buffers {
+    buffers: Vec<Buffer>,
     /// The one whose first `used` bytes were given last.
     current: usize,
     used: usize,
-    /// Bytes since the last slot was added.
+    /// Bytes since the last buffer was added.
     passed: usize,
     /// So many there will be.
     most: usize,
-    /// What slots have cost so far, in [`clock::ticks`].
+    /// What buffers have cost so far, in [`clock::ticks`].
     costs: u64,
-    allocate: fn() -> Option<Slot>,
+    allocate: fn() -> Option<Buffer>,
 }
 
 /// Where memory for a piece is, here and for the target.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Slot {
+pub(super) struct Buffer {
     pub at: NonNull<u8>,
     pub place: Place,
 }
 
 // SAFETY: memory of the job, which any thread may use that holds the lock.
-unsafe impl Send for Slot {}
+unsafe impl Send for Buffer {}
 
-/// The slots, for one operation that has at most so many pieces under way at a time. `None`: another thread's operation has them, or there is
+/// The buffers, for one operation that has at most so many pieces under way at a time. `None`: another thread's operation has them, or there is
 /// no memory. Does not block.
-pub(super) fn claim(pieces: usize) -> Option<MutexGuard<'static, Slots>> {
+pub(super) fn claim(pieces: usize) -> Option<MutexGuard<'static, Buffers>> {
     let mut own = OWN.try_lock().ok()?;
     own.has(pieces).then_some(own)
 }
 
-impl Slots {
-    const fn new(allocate: fn() -> Option<Slot>) -> Self {
+impl Buffers {
+    const fn new(allocate: fn() -> Option<Buffer>) -> Self {
         Self {
-            slots: Vec::new(),
+            buffers: Vec::new(),
             current: 0,
             used: 0,
             passed: 0,
@@ -76,39 +76,43 @@ impl Slots {
 
     /// See to it that there are so many at least. False: there is no memory.
     fn has(&mut self, least: usize) -> bool {
-        while self.slots.len() < least {
-            if !self.grow(self.slots.len()) {
+        while self.buffers.len() < least {
+            if !self.grow(self.buffers.len()) {
                 return false;
             }
         }
         true
     }
 
-    /// Memory for a piece of so many bytes, at most [`SLOT`].
-    pub fn next(&mut self, bytes: usize) -> Slot {
-        if self.used + bytes > SLOT {
+    /// Memory for a piece of so many bytes, at most [`BUFFER`].
+    pub fn next(&mut self, bytes: usize) -> Buffer {
+        if self.used + bytes > BUFFER {
             let following = self.current + 1;
             let grows = self.passed >= GROWS_AFTER && !self.is_complete() && self.grow(following);
-            self.current = if grows { following } else { following % self.slots.len() };
+            self.current = if grows {
+                following
+            } else {
+                following % self.buffers.len()
+            };
             self.used = 0;
         }
-        let slot = self.slots[self.current];
+        let buffer = self.buffers[self.current];
         let skip = self.used;
         self.used += bytes.next_multiple_of(LINES);
         self.passed += bytes;
-        Slot {
-            // SAFETY: the piece is within the slot.
-            at: unsafe { slot.at.add(skip) },
-            place: Place(slot.place.0 + skip as u64),
+        Buffer {
+            // SAFETY: the piece is within the buffer.
+            at: unsafe { buffer.at.add(skip) },
+            place: Place(buffer.place.0 + skip as u64),
         }
     }
 
     /// Are there all? Before, what goes through them is slower than it will be.
     pub fn is_complete(&self) -> bool {
-        self.slots.len() >= self.most
+        self.buffers.len() >= self.most
     }
 
-    /// What slots have cost so far, in [`clock::ticks`], about.
+    /// What buffers have cost so far, in [`clock::ticks`], about.
     pub fn costs(&self) -> u64 {
         self.costs
     }
@@ -116,7 +120,7 @@ impl Slots {
     /// Nobody knows when they are written no more: a target that has died was at one of them. There are others from now on.
     pub fn abandon(&mut self) {
         (self.current, self.used) = (0, 0);
-        self.slots.clear();
+        self.buffers.clear();
     }
 
     /// One more, in that place. False: there is no memory for it, and there will be no more.
@@ -126,17 +130,17 @@ impl Slots {
         let new = (self.allocate)();
         self.costs += FAULTS * clock::ticks().wrapping_sub(begun);
         match new {
-            Some(new) => self.slots.insert(place, new),
-            None => self.most = self.slots.len(),
+            Some(new) => self.buffers.insert(place, new),
+            None => self.most = self.buffers.len(),
         }
         new.is_some()
     }
 }
 
-impl Slot {
+impl Buffer {
     fn allocate() -> Option<Self> {
-        let at = heap::allocate(SLOT as u64, LINES as u64).ok()?;
-        let place = heap::place_of(at.as_ptr(), SLOT as u64)?;
+        let at = heap::allocate(BUFFER as u64, LINES as u64).ok()?;
+        let place = heap::place_of(at.as_ptr(), BUFFER as u64)?;
         Some(Self { at, place })
     }
 }
@@ -147,25 +151,28 @@ mod tests {
 
     use super::*;
 
-    fn new() -> Option<Slot> {
-        static NEXT: AtomicUsize = AtomicUsize::new(SLOT);
-        let at = NEXT.fetch_add(SLOT, Ordering::Relaxed);
-        Some(Slot {
+    fn new() -> Option<Buffer> {
+        static NEXT: AtomicUsize = AtomicUsize::new(BUFFER);
+        let at = NEXT.fetch_add(BUFFER, Ordering::Relaxed);
+        Some(Buffer {
             at: NonNull::without_provenance(at.try_into().unwrap()),
             place: Place(at as u64),
         })
     }
 
     #[test]
-    fn slots_are_used_in_turn_and_become_more() {
-        let mut slots = Slots::new(new);
-        assert!(slots.has(4));
+    fn buffers_are_used_in_turn_and_become_more() {
+        let mut buffers = Buffers::new(new);
+        assert!(buffers.has(4));
         let mut last: Vec<u64> = Vec::new();
         for piece in 0..3000 {
-            let bytes = [SLOT, SLOT / 2, SLOT / 4, 100][piece % 4];
-            let Slot { at, place } = slots.next(bytes);
+            let bytes = [BUFFER, BUFFER / 2, BUFFER / 4, 100][piece % 4];
+            let Buffer { at, place } = buffers.next(bytes);
             assert_eq!(at.addr().get() as u64, place.0);
-            assert!(place.0 % SLOT as u64 + bytes as u64 <= SLOT as u64, "within a slot");
+            assert!(
+                place.0 % BUFFER as u64 + bytes as u64 <= BUFFER as u64,
+                "within a buffer"
+            );
             // Three of four that may be under way at a time.
             assert!(last.iter().all(|other| *other != place.0));
             last.push(place.0);
@@ -173,30 +180,30 @@ mod tests {
                 last.remove(0);
             }
         }
-        assert!(slots.is_complete());
-        assert_eq!(slots.slots.len(), MOST);
+        assert!(buffers.is_complete());
+        assert_eq!(buffers.buffers.len(), MOST);
     }
 
     #[test]
-    fn few_bytes_take_few_slots() {
-        let mut slots = Slots::new(new);
-        assert!(slots.has(4));
-        for _ in 0..GROWS_AFTER / SLOT {
-            slots.next(SLOT);
+    fn few_bytes_take_few_buffers() {
+        let mut buffers = Buffers::new(new);
+        assert!(buffers.has(4));
+        for _ in 0..GROWS_AFTER / BUFFER {
+            buffers.next(BUFFER);
         }
-        assert_eq!(slots.slots.len(), 4);
+        assert_eq!(buffers.buffers.len(), 4);
     }
 
     #[test]
     fn without_memory_there_are_none_or_no_more() {
-        assert!(!Slots::new(|| None).has(1));
-        let mut slots = Slots::new(new);
-        assert!(slots.has(4));
-        slots.allocate = || None;
+        assert!(!Buffers::new(|| None).has(1));
+        let mut buffers = Buffers::new(new);
+        assert!(buffers.has(4));
+        buffers.allocate = || None;
         for _ in 0..100 {
-            slots.next(SLOT);
+            buffers.next(BUFFER);
         }
-        assert!(slots.is_complete());
-        assert_eq!(slots.slots.len(), 4);
+        assert!(buffers.is_complete());
+        assert_eq!(buffers.buffers.len(), 4);
     }
 }
