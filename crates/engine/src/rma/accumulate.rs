@@ -480,11 +480,7 @@ unsafe fn ask_to_pull(
     let asked = Asked::combining(What::Accumulate, combine);
     let places = (at, operand.expose_provenance() as u64);
     // SAFETY: the caller's promise.
-    let mut alone = |range: Range<u64>| unsafe {
-        let operand = operand.add(range.start as usize);
-        let count = (range.end - range.start) as usize / width;
-        under_locks(target, at + range.start, operand, null_mut(), count, combine)
-    };
+    let mut alone = |range| unsafe { part_under_locks(target, at, operand, null_mut(), range, combine) };
     // SAFETY: the caller's promise.
     unsafe { both_ends::ask(target, asked, places, (bytes as u64, width as u64), false, &mut alone) }
 }
@@ -515,21 +511,41 @@ unsafe fn ask_in_pieces(
         // SAFETY: as above.
         read: &mut |range, room| unsafe { copy(room, result.add(range.start as usize), length(&range)) },
         // SAFETY: the caller's promise.
-        otherwise: &mut |range| unsafe {
-            let skip = range.start as usize;
-            let operand = operand.wrapping_add(skip);
-            let result = if result.is_null() { result } else { result.add(skip) };
-            under_locks(
-                target,
-                at + range.start,
-                operand,
-                result,
-                length(&range) / width,
-                combine,
-            )
-        },
+        otherwise: &mut |range| unsafe { part_under_locks(target, at, operand, result, range, combine) },
     };
     mailbox::ask_in_pieces(target, asked, at, 0..bytes as u64, width as u64, &mut sides)
+}
+
+/// As [`under_locks`], of the bytes `range` of all.
+///
+/// # Safety
+/// As for [`in_a_row`].
+unsafe fn part_under_locks(
+    target: &Target,
+    at: u64,
+    operand: *const u8,
+    result: *mut u8,
+    range: Range<u64>,
+    combine: &Combine,
+) -> Result<()> {
+    let skip = range.start as usize;
+    let count = (range.end - range.start) as usize / combine.width as usize;
+    let result = if result.is_null() {
+        result
+    } else {
+        result.wrapping_add(skip)
+    };
+    // SAFETY: the caller's promise.
+    unsafe {
+        under_locks(
+            target,
+            at + range.start,
+            operand.wrapping_add(skip),
+            result,
+            count,
+            combine,
+        )
+    }
 }
 
 /// # Safety

@@ -160,7 +160,8 @@ pub(super) fn answer(origin: u32, wanted: Wanted, at: u64, length: u64, there: u
     done.is_some()
 }
 
-/// What copies from and to the memory of a process of this node; `None`: nothing does.
+/// What copies from and to the memory of a process of this node; `None`: nothing does. Not what the engine keeps: who serves may be inside it,
+/// and may not.
 fn reach(peer: u32) -> Option<&'static dyn Transfer> {
     type Known = OnceLock<Option<&'static dyn Transfer>>;
     static ALL: OnceLock<Box<[Known]>> = OnceLock::new();

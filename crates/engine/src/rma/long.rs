@@ -1,5 +1,6 @@
 //! Which way a long operation on ordinary memory of a target that attends takes: two copies, of which the target makes one, or single copies by
-//! the kernel, of which the target makes some. The first is faster as long as lines cross between near CPUs, and slower where they are far; so each origin learns it of each peer.
+//! the kernel, of which the target makes some. The first is faster as long as lines cross between near CPUs, and slower where they are far; so
+//! each origin learns it of each peer.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -37,7 +38,7 @@ pub(super) struct Learned {
     pub copies: Long,
     /// Of accumulates.
     pub sums: Long,
-    /// The peer cannot copy from or to our memory.
+    /// The peer could not copy from or to our memory, for whatever reason: it is not asked again, since the other ways do the same.
     is_closed: AtomicBool,
 }
 
@@ -118,13 +119,14 @@ impl Long {
         if turn < FIRST {
             return if turn.is_multiple_of(2) { By::Target } else { By::Kernel };
         }
-        match turn % PERIOD {
-            _ if turn < PERIOD && kernel < target && kernel > 0 => By::Kernel,
-            _ if turn < PERIOD => By::Target,
-            turn if turn < CHANCES && has_chance(target, kernel) => By::Target,
-            turn if (CHANCES..2 * CHANCES).contains(&turn) && has_chance(kernel, target) => By::Kernel,
-            _ if kernel < target && kernel > 0 => By::Kernel,
-            _ => By::Target,
+        let chance = turn % PERIOD;
+        match () {
+            () if turn >= PERIOD && chance < CHANCES && has_chance(target, kernel) => By::Target,
+            () if turn >= PERIOD && (CHANCES..2 * CHANCES).contains(&chance) && has_chance(kernel, target) => {
+                By::Kernel
+            }
+            () if kernel < target && kernel > 0 => By::Kernel,
+            () => By::Target,
         }
     }
 
