@@ -7,13 +7,14 @@
 //! what is asked by the functions that it uses on its own memory, under the same locks, so the rule of atomicity stands; an operation is
 //! over when its function comes back, so the rules of order stand, too. What is *left* to the target ([`finish_left`]) is over when that says so.
 //!
-//! Longer operations go in pieces, through [bounce buffers](bounce) of the origin: the target copies one piece while the origin copies the next. Or the question
+//! Longer operations go in pieces, through [bounce buffers](super::bounce) of the origin: the target copies one piece while the origin copies the next. Or the question
 //! names the origin's own memory ([`both_ends`]).
 //!
 //! # Safety
 //! A question comes from a peer: region, offset, lengths and the kernel's number are checked before anything is touched.
 
-use std::ops::Range;
+mod pieces;
+
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -24,7 +25,6 @@ use isthmus_shm::Place;
 use isthmus_shm::mailbox::{ANSWER, Answered, Mailbox, QUESTION, Turn};
 
 use super::attending::{self, Attending};
-use super::bounce::{self, BUFFER};
 use super::combine::Combine;
 use super::execute::{self, Wanted, What};
 use super::notify::wait_watching;
@@ -34,22 +34,15 @@ use crate::membership::boot;
 use crate::memory::heap::{self, REGISTRY};
 use crate::{Error, Result, counters};
 
+pub(super) use pieces::{Outcome, Sides, VAIN_PIECES, ask_in_pieces, begin};
+
 /// Boxes of a process.
 const BOXES: usize = 8;
 /// Bytes of data that a question and its answer may have.
 const ROOM: usize = 16 << 10;
-/// Boxes that one operation uses at a time.
-const DEPTH: usize = 4;
-/// An operation goes in so many pieces at least, if each has so many bytes.
-const PIECES: u64 = 2;
-const SHORTEST: u64 = 8 << 10;
 
 /// Looks for an answer before the question is taken back, where the target attends...
 const LOOKS: u32 = 400;
-/// ...where it may be copying other pieces first...
-const LOOKS_PIECES: u32 = 4000;
-/// ...or longer ones by the kernel...
-const LOOKS_COPIES: u32 = 30_000;
 /// ...and where it does not: it may be just about to, or to ask us.
 const LOOKS_AWAY: u32 = 64;
 /// So many times in a row a question to a target that does not attend may be asked in vain; from then on one of so many is.
@@ -66,9 +59,6 @@ const BYTES_PER_LOOK: u64 = 128;
 const DEAR: u64 = 1 << 20;
 /// So long ago it was woken at most who may be on its way.
 const WAKING: Duration = Duration::from_micros(100);
-/// So many pieces of one accumulate may be asked for in vain before the rest is done another way, which is dear: a target that lost its CPU
-/// for a while comes back.
-pub(super) const VAIN_PIECES: u32 = 8;
 /// Looks at a target that is at it before its life is doubted.
 const LONG: u32 = 20_000;
 
@@ -667,243 +657,4 @@ fn wait_long(home: &Home, target: &Target, place: &Mailbox, turn: &Turn) -> End 
         }
     }
     wait_watching(end).unwrap_or(End::Dead)
-}
-
-/// A piece that was asked for.
-#[derive(Debug)]
-struct Piece {
-    /// Its box.
-    index: usize,
-    turn: Turn,
-    part: Range<u64>,
-    results: *mut u8,
-}
-
-/// How an operation in pieces has gone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
-    /// The target is away, and nothing was done.
-    Not,
-    Done,
-    /// It took longer than others will: its data went through memory that is still being added to, which cost so much of the time, in
-    /// [`isthmus_os::clock::ticks`].
-    DoneSlowly(u64),
-}
-
-/// Have the target do an operation on the bytes `range` of those from `at` on, piece by piece. `fill` writes the operands of a
-/// range, `read` takes its results, and `otherwise` does the operation on a range that the target did not. Elements of
-/// `width` bytes are not cut.
-///
-/// # Errors
-/// As for [`ask`], or of what `otherwise` does.
-pub(super) fn ask_in_pieces(
-    target: &Target,
-    asked: Asked<'_>,
-    at: u64,
-    range: Range<u64>,
-    width: u64,
-    sides: &mut Sides<'_>,
-) -> Result<Outcome> {
-    let Some(boxes) = target.mailboxes() else {
-        return Ok(Outcome::Not);
-    };
-    let length = range.end - range.start;
-    let home = home()?;
-    let is_given = !matches!(asked.what, What::Get);
-    let is_wanted = matches!(asked.what, What::Get | What::GetAccumulate);
-    let is_short = is_short(length as usize);
-    if !boxes.is_ready(target, asked, length) {
-        return Ok(Outcome::Not);
-    }
-    let mut buffers = if is_short { None } else { bounce::claim(DEPTH) };
-    let room = room_of(is_given, is_wanted, if buffers.is_some() { BUFFER } else { ROOM }) as u64;
-    let piece = (length / PIECES).clamp(SHORTEST, room) / width * width;
-    // Of buffers of which there are not all yet.
-    let costs = buffers
-        .as_ref()
-        .filter(|buffers| !buffers.is_complete())
-        .map(|buffers| buffers.costs());
-    let mut flying = [const { None::<Piece> }; DEPTH];
-    let (mut next, mut head, mut count, mut any) = (range.start, 0, 0, false);
-    let mut failed = None;
-    let (mut is_away, mut vain) = (false, 0);
-    loop {
-        while count < DEPTH && next < range.end && failed.is_none() && !is_away {
-            let Some((index, turn)) = boxes.claim(home) else { break };
-            let part = next..range.end.min(next + piece);
-            let length = (part.end - part.start) as usize;
-            let (given, wanted) = (if is_given { length } else { 0 }, if is_wanted { length } else { 0 });
-            let mut question = asked.question(target, at + part.start, length, given);
-            let asks = boxes.boxes[index].question();
-            let (operands, results) = match &mut buffers {
-                Some(buffers) => {
-                    let buffer = buffers.next(given + wanted);
-                    question.lies = IN_BUFFER;
-                    boxes.set_beside(index, buffer.place.0);
-                    (buffer.at.as_ptr(), buffer.at.as_ptr().wrapping_add(given))
-                }
-                None => (boxes.operands(index, given), boxes.results(index, given, wanted)),
-            };
-            // SAFETY: the box is ours.
-            unsafe { asks.cast::<Question>().write(question) };
-            if is_given {
-                (sides.fill)(part.clone(), operands);
-            }
-            boxes.boxes[index].post(&turn);
-            next = part.end;
-            flying[(head + count) % DEPTH] = Some(Piece {
-                index,
-                turn,
-                part,
-                results,
-            });
-            count += 1;
-        }
-        let Some(Piece {
-            index,
-            turn,
-            part,
-            results,
-        }) = flying[head].take()
-        else {
-            let may_come_back = is_away && asked.combine.is_some() && vain < VAIN_PIECES;
-            if !may_come_back || next == range.end || failed.is_some() || !boxes.is_attended() {
-                break;
-            }
-            is_away = false;
-            continue;
-        };
-        (head, count) = ((head + 1) % DEPTH, count - 1);
-        let end = boxes.settle(home, target, index, &turn, LOOKS_PIECES);
-        // One that has lost its CPU leaves several pieces unanswered, which is one question in vain.
-        if !is_away {
-            target.note(end);
-        }
-        if end == End::Done {
-            any = true;
-            if is_wanted {
-                (sides.read)(part.clone(), results);
-            }
-        }
-        if end == End::Dead {
-            // Nothing more is asked for.
-            if let Some(mut buffers) = buffers.take() {
-                buffers.abandon();
-            }
-        }
-        boxes.leave(index, turn, end);
-        match end.into_result(target) {
-            Ok(true) => {}
-            Ok(false) => {
-                vain += u32::from(!is_away);
-                is_away = true;
-                if failed.is_none() {
-                    failed = (sides.otherwise)(part).err();
-                }
-            }
-            Err(error) => failed = failed.or(Some(error)),
-        }
-    }
-    if let Some(error) = failed {
-        return Err(error);
-    }
-    if !any && !is_away && next == range.start {
-        return Ok(Outcome::Not);
-    }
-    if next < range.end {
-        (sides.otherwise)(next..range.end)?;
-    }
-    Ok(match (costs, buffers) {
-        (Some(before), Some(buffers)) => Outcome::DoneSlowly(buffers.costs() - before),
-        _ => Outcome::Done,
-    })
-}
-
-/// Boxes of a target that attends, for an operation in pieces.
-#[derive(Debug)]
-pub(super) struct Asking<'a> {
-    target: &'a Target,
-    boxes: &'static Mailboxes,
-    home: &'static Home,
-}
-
-/// A question that was asked.
-#[derive(Debug)]
-pub(super) struct Posted {
-    index: usize,
-    turn: Turn,
-}
-
-/// Begin an operation in pieces; `None`: the target does not attend. One that sleeps is woken for an accumulate, or for many bytes: the origin
-/// alone copies fewer before the target is awake.
-///
-/// # Errors
-/// This process has not joined a job.
-pub(super) fn begin<'a>(target: &'a Target, asked: Asked<'_>, length: u64) -> Result<Option<Asking<'a>>> {
-    let Some(boxes) = target.mailboxes() else {
-        return Ok(None);
-    };
-    let is_woken = asked.combine.is_some() || length >= DEAR;
-    if !(is_woken || boxes.is_attended()) || !boxes.is_ready(target, asked, length) {
-        return Ok(None);
-    }
-    Ok(Some(Asking {
-        target,
-        boxes,
-        home: home()?,
-    }))
-}
-
-impl Asking<'_> {
-    /// Ask for an operation on `length` bytes at `at`, whose data is at `here` in this process. `None`: there is no box for it.
-    pub fn at_origin(&self, asked: Asked<'_>, at: u64, here: u64, length: u64) -> Option<Posted> {
-        let (index, turn) = self.boxes.claim(self.home)?;
-        let given = if matches!(asked.what, What::Get) { 0 } else { length };
-        let question = Question {
-            lies: AT_ORIGIN,
-            ..asked.question(self.target, at, length as usize, given as usize)
-        };
-        // SAFETY: the box is ours.
-        unsafe { self.boxes.boxes[index].question().cast::<Question>().write(question) };
-        self.boxes.set_beside(index, here);
-        self.boxes.boxes[index].post(&turn);
-        Some(Posted { index, turn })
-    }
-
-    /// Is it answered?
-    pub fn is_over(&self, asked: &Posted) -> bool {
-        self.boxes.boxes[asked.index].answer(&asked.turn).is_some()
-    }
-
-    /// Does the target attend again, or can it be woken?
-    pub fn comes_back(&self, asked: Asked<'_>, length: u64) -> bool {
-        self.boxes.is_attended() || length >= WORTH_WAKING && self.boxes.wake(self.target, asked, length)
-    }
-
-    /// Wait for the answer. `is_late`: others before it were not answered either.
-    ///
-    /// # Errors
-    /// The target has died.
-    pub fn finish(&self, asked: Posted, is_late: bool) -> Result<End> {
-        let Posted { index, turn } = asked;
-        let end = self.boxes.settle(self.home, self.target, index, &turn, LOOKS_COPIES);
-        if !is_late {
-            self.target.note(end);
-        }
-        self.boxes.leave(index, turn, end);
-        match end {
-            End::Dead => Err(end.into_result(self.target).expect_err("it has died")),
-            end => Ok(end),
-        }
-    }
-}
-
-/// What the origin does for its pieces.
-pub(super) struct Sides<'a> {
-    /// Write the operands of a range to a box.
-    pub fill: &'a mut dyn FnMut(Range<u64>, *mut u8),
-    /// Take the results of a range from one.
-    pub read: &'a mut dyn FnMut(Range<u64>, *const u8),
-    /// Do the operation on a range without the target.
-    pub otherwise: &'a mut dyn FnMut(Range<u64>) -> Result<()>,
 }
