@@ -185,11 +185,10 @@ impl Combine {
 pub struct Instruction(pub(super) Combine);
 
 impl Instruction {
-    /// Of elements of 4 or 8 bytes. `None`: there is none such.
-    #[inline(always)]
-    pub const fn of(class: Class, width: u32, operator: Operator) -> Option<Self> {
+    /// What does the same as this. `None`: no instruction does.
+    pub fn of(combine: &Combine) -> Option<Self> {
         let is_there = matches!(
-            (class, operator),
+            (combine.class, combine.operator),
             (_, Operator::Replace | Operator::NoOp)
                 | (
                     Class::Signed | Class::Unsigned,
@@ -197,22 +196,8 @@ impl Instruction {
                 )
                 | (Class::Float, Operator::Sum)
         );
-        if !is_there || (width != 4 && width != 8) {
-            return None;
-        }
-        Some(Self(Combine {
-            class,
-            operator,
-            width,
-            number: 0,
-            kernel: never,
-        }))
+        (is_there && matches!(combine.width, 4 | 8)).then_some(Self(*combine))
     }
-}
-
-/// Instructions do without a kernel.
-unsafe fn never(_: *const u8, _: *const u8, _: *mut u8, _: usize) {
-    unreachable!("an instruction has no kernel")
 }
 
 fn number_of(class: Class, width: u32, operator: Operator) -> u32 {

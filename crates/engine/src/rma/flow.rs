@@ -5,7 +5,7 @@
 //! whether stores are still on their way out of this CPU.
 
 use std::ops::Range;
-use std::ptr::{null, null_mut, with_exposed_provenance, with_exposed_provenance_mut};
+use std::ptr::{null, null_mut, with_exposed_provenance_mut};
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 use isthmus_transfer::copy::copy;
@@ -50,6 +50,28 @@ impl Flow {
         }
     }
 
+    /// Copy `length` bytes to where [`Target::reach`] says. Does not block.
+    ///
+    /// # Safety
+    /// `from` must be readable, and `to` as `reach` has said, for as many bytes.
+    #[inline(always)]
+    pub unsafe fn store(&self, to: *mut u8, from: *const u8, length: usize) {
+        self.stored.store(true, Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { copy_short(from, to, length) };
+    }
+
+    /// Copy `length` bytes from where [`Target::reach`] says. Does not block.
+    ///
+    /// # Safety
+    /// `into` must be writable, and `from` as `reach` has said, for as many bytes.
+    #[inline(always)]
+    pub unsafe fn load(&self, from: *const u8, into: *mut u8, length: usize) {
+        settle();
+        // SAFETY: the caller's promise.
+        unsafe { copy_short(from, into, length) };
+    }
+
     /// Copy `length` bytes to offset `at` of the target. Does not wait for anybody where the memory can be reached.
     ///
     /// # Errors
@@ -59,16 +81,12 @@ impl Flow {
     /// `from` must be readable for as many bytes, until the operation is over locally.
     #[inline]
     pub unsafe fn put_bytes(&self, target: &Target, at: u64, from: *const u8, length: usize) -> Result<Pending> {
-        target.check(at, length as u64)?;
-        if let Some(shift) = target.shift()
-            && fault_events() == 0
-        {
-            self.stored.store(true, Ordering::Relaxed);
-            let to = with_exposed_provenance_mut(shift.wrapping_add(at as usize));
+        if let Some(to) = target.reach(at, length as u64) {
             // SAFETY: the caller vouches for the source; the target's bytes are in its region, which its owner exposes.
-            unsafe { copy_short(from, to, length) };
+            unsafe { self.store(to, from, length) };
             return Ok(Pending::DONE);
         }
+        target.check(at, length as u64)?;
         if target.shift().is_none() && mailbox::is_short(length) && fault_events() == 0 {
             self.stored.store(true, Ordering::Relaxed);
             let asked = Asked::plain(What::Put);
@@ -115,16 +133,13 @@ impl Flow {
     /// `into` must be writable for as many bytes, until the operation is over locally.
     #[inline]
     pub unsafe fn get_bytes(&self, target: &Target, at: u64, into: *mut u8, length: usize) -> Result<Pending> {
-        target.check(at, length as u64)?;
-        settle();
-        if let Some(shift) = target.shift()
-            && fault_events() == 0
-        {
-            let from = with_exposed_provenance(shift.wrapping_add(at as usize));
+        if let Some(from) = target.reach(at, length as u64) {
             // SAFETY: as in `put_bytes`.
-            unsafe { copy_short(from, into, length) };
+            unsafe { self.load(from, into, length) };
             return Ok(Pending::DONE);
         }
+        target.check(at, length as u64)?;
+        settle();
         if target.shift().is_none() && mailbox::is_short(length) && fault_events() == 0 {
             let asked = Asked::plain(What::Get);
             // SAFETY: the caller's promise.

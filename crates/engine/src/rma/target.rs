@@ -12,7 +12,7 @@ use super::mailbox::{self, Mailboxes};
 use super::region::{Atomicity, Parsed, RegionKey};
 use crate::types::Peer;
 use crate::way::Way;
-use crate::{Error, Result, allows_threads, enter};
+use crate::{Error, Result, allows_threads, enter, fault_events};
 
 /// A region of a peer. Cheap to keep.
 #[derive(Debug)]
@@ -95,6 +95,16 @@ impl Target {
     /// The region's number in its owner.
     pub(super) fn id(&self) -> u32 {
         self.id
+    }
+
+    /// Where so many bytes from this offset on can be loaded and stored here, for [`Flow::store`](super::Flow::store) and
+    /// [`Flow::load`](super::Flow::load). `None`: they are not mapped, or not all in the region, or some process has failed, which
+    /// [`Flow::put_bytes`](super::Flow::put_bytes) and [`Flow::get_bytes`](super::Flow::get_bytes) look into.
+    #[inline]
+    pub fn reach(&self, at: u64, bytes: u64) -> Option<*mut u8> {
+        let is_inside = at.checked_add(bytes)? <= self.length;
+        (is_inside && self.is_direct && fault_events() == 0)
+            .then(|| with_exposed_provenance_mut(self.direct.wrapping_add(at as usize)))
     }
 
     /// Can its bytes be reached by nothing but calls?

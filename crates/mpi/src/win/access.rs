@@ -133,29 +133,29 @@ unsafe fn leave(buffer: *const u8, target: &Target, at: u64, length: usize, win:
     Ok(())
 }
 
-/// Elements of the same contiguous datatype at both sides, the most frequent case. False: nothing was done, and what is wrong is found out
-/// elsewhere.
-///
-/// # Safety
-/// As for [`put`], or [`get`].
+/// The most frequent case: elements of the same contiguous datatype at both sides, which may be accessed now. Where they are, and their
+/// bytes; `None`: it is another case, or what is wrong with the arguments is found out elsewhere.
 #[inline(always)] // Half of what a short put costs is calls.
-unsafe fn alike(local: Local<'_>, remote: Remote<'_>, win: &Win, way: Way) -> Result<bool> {
+fn alike<'a>(local: Local<'_>, remote: Remote<'_>, win: &'a Win) -> Option<(&'a Target, u64, usize)> {
     if local.count != remote.count || !std::ptr::eq(local.datatype, remote.datatype) || !local.datatype.is_contiguous()
     {
-        return Ok(false);
+        return None;
     }
-    let length = local.datatype.bytes(local.count)?;
-    if length <= 0 {
-        return Ok(false);
-    }
-    let Some((place, at)) = win.plain_place(remote.rank, remote.disp)? else {
-        return Ok(false);
-    };
-    // SAFETY: the caller's promise.
-    let copied = unsafe { copy(local.buffer, &place.target, at, length as usize, win, way) };
-    match copied {
-        Ok(()) => Ok(true),
-        Err(error) => Err(win.about(error, remote.rank as usize, remote.disp)),
+    let length = usize::try_from(local.count)
+        .ok()?
+        .checked_mul(local.datatype.size() as usize)?;
+    let (place, at) = win.plain_place(remote.rank, remote.disp)?;
+    Some((&place.target, at, length))
+}
+
+/// A put or get of such elements where no memory is mapped, or something is wrong.
+#[inline(never)]
+fn unmapped(local: Local<'_>, remote: Remote<'_>, win: &Win, way: Way) -> Result<()> {
+    match alike(local, remote, win) {
+        // SAFETY: the user gives the buffer, of as many bytes; the other one is checked against the window.
+        Some((target, at, length)) if length > 0 => unsafe { copy(local.buffer, target, at, length, win, way) }
+            .map_err(|error| win.about(error, remote.rank as usize, remote.disp)),
+        _ => transfer(local, remote, win, way),
     }
 }
 
@@ -197,11 +197,14 @@ pub unsafe fn put(
         count: target_count,
         datatype: target_datatype,
     };
-    // SAFETY: the caller's promise.
-    if unsafe { alike(local, remote, win, Way::Put)? } {
+    if let Some((target, at, length)) = alike(local, remote, win)
+        && let Some(there) = target.reach(at, length as u64)
+    {
+        // SAFETY: the caller's promise; the other bytes are the window's.
+        unsafe { win.flow.store(there, local.buffer, length) };
         return Ok(());
     }
-    transfer(local, remote, win, Way::Put)
+    unmapped(local, remote, win, Way::Put)
 }
 
 /// `MPI_Get`.
@@ -227,11 +230,14 @@ pub unsafe fn get(
         count: target_count,
         datatype: target_datatype,
     };
-    // SAFETY: the caller's promise.
-    if unsafe { alike(local, remote, win, Way::Get)? } {
+    if let Some((target, at, length)) = alike(local, remote, win)
+        && let Some(there) = target.reach(at, length as u64)
+    {
+        // SAFETY: the caller's promise; the other bytes are the window's.
+        unsafe { win.flow.load(there, local.buffer.cast_mut(), length) };
         return Ok(());
     }
-    transfer(local, remote, win, Way::Get)
+    unmapped(local, remote, win, Way::Get)
 }
 
 /// The request of an operation, which was over when its call ended.

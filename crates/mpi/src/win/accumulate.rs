@@ -7,7 +7,7 @@ use std::ptr::null_mut;
 
 use super::Win;
 use super::access::{Local, Remote, bytes, over};
-use super::operation::{check_predefined_op, combine, combine_of_row, instruction, is_row, with_elements};
+use super::operation::{check_predefined_op, combine, is_row, of_row, with_elements};
 use super::record::Access;
 use crate::constants::PROC_NULL;
 use crate::datatype::{Datatype, Family};
@@ -35,35 +35,8 @@ fn check_signature(local: Local<'_>, remote: Remote<'_>) -> Result<()> {
     ))
 }
 
-/// One element of a predefined type to or from a mapped window, by one atomic instruction. False: nothing was done, and what is wrong
-/// is found out elsewhere.
-///
-/// # Safety
-/// `operand` must be readable, unless it is a no-op, and `result` writable, or null, for an element.
-#[inline(always)]
-unsafe fn element(
-    operand: *const c_void,
-    result: *mut c_void,
-    datatype: &Datatype,
-    (target_rank, target_disp): (i32, i64),
-    op: &Op,
-    win: &Win,
-) -> Result<bool> {
-    let Some(instruction) = instruction(op, datatype) else {
-        return Ok(false);
-    };
-    let Some((place, at)) = win.plain_place(target_rank, target_disp)? else {
-        return Ok(false);
-    };
-    // SAFETY: the caller's promise.
-    Ok(unsafe {
-        win.flow
-            .by_instruction(&place.target, at, operand.cast(), result.cast(), instruction)
-    })
-}
-
-/// Elements of one predefined type that lie in a row at the origin and in a window. False: nothing was done, and what is wrong is found out
-/// elsewhere.
+/// Elements of one predefined type that lie in a row at the origin and in a window; one element in mapped memory by one atomic instruction.
+/// False: nothing was done, and what is wrong is found out elsewhere.
 ///
 /// # Safety
 /// `operand` must be readable, unless it is a no-op, and `result` writable, or null, for so many elements.
@@ -76,24 +49,26 @@ unsafe fn row(
     op: &Op,
     win: &Win,
 ) -> Result<bool> {
-    let Some(combine) = combine_of_row(op, datatype).filter(|_| count > 0) else {
+    let Some(of_row) = of_row(op, datatype).filter(|_| count > 0) else {
         return Ok(false);
     };
-    let Some((place, at)) = win.plain_place(target_rank, target_disp)? else {
+    let Some((place, at)) = win.plain_place(target_rank, target_disp) else {
         return Ok(false);
     };
+    let (target, operand, result) = (&place.target, operand.cast(), result.cast());
+    if count == 1
+        && let Some(instruction) = &of_row.instruction
+        // SAFETY: the caller's promise.
+        && unsafe { win.flow.by_instruction(target, at, operand, result, instruction) }
+    {
+        return Ok(true);
+    }
+    let count = count as usize;
     // SAFETY: the caller's promise; the target's elements are checked against the window.
-    let combined = unsafe {
-        win.flow.combine_row(
-            &place.target,
-            at,
-            operand.cast(),
-            result.cast(),
-            count as usize,
-            combine,
-        )
-    };
-    match combined {
+    match unsafe {
+        win.flow
+            .combine_row(target, at, operand, result, count, &of_row.combine)
+    } {
         Ok(_) => Ok(true),
         Err(error) => Err(win.about(error.into(), target_rank as usize, target_disp)),
     }
@@ -189,11 +164,7 @@ pub unsafe fn accumulate(
     if origin_count == target_count && std::ptr::eq(origin_datatype, target_datatype) {
         let place = (target_rank, target_disp);
         // SAFETY: the caller's promise.
-        let done = unsafe {
-            origin_count == 1 && element(origin_addr, null_mut(), target_datatype, place, op, win)?
-                || row(origin_addr, null_mut(), (origin_count, target_datatype), place, op, win)?
-        };
-        if done {
+        if unsafe { row(origin_addr, null_mut(), (origin_count, target_datatype), place, op, win) }? {
             return Ok(());
         }
     }
@@ -279,11 +250,7 @@ pub unsafe fn fetch_and_op(
     };
     let place = (target_rank, target_disp);
     // SAFETY: the caller's promise.
-    let done = unsafe {
-        element(origin_addr, result_addr, datatype, place, op, win)?
-            || row(origin_addr, result_addr, (1, datatype), place, op, win)?
-    };
-    if done {
+    if unsafe { row(origin_addr, result_addr, (1, datatype), place, op, win) }? {
         return Ok(());
     }
     let remote = Remote {

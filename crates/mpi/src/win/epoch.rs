@@ -107,6 +107,16 @@ impl Epochs {
             .map_or(FREE, |held| held[member].load(Ordering::Relaxed))
     }
 
+    /// May this target be accessed, as far as is known without a change?
+    #[inline(always)]
+    pub fn admits(&self, target: usize) -> bool {
+        match self.mode() {
+            Mode::LockAll | Mode::Fence => true,
+            Mode::Lock | Mode::Start => self.held(target) != FREE,
+            Mode::Fenced | Mode::None => false,
+        }
+    }
+
     pub fn hold(&self, member: usize, how: u8) {
         let none = || (0..self.members).map(|_| AtomicU8::new(FREE)).collect();
         self.held.get_or_init(none)[member].store(how, Ordering::Relaxed);
@@ -142,15 +152,14 @@ impl Win {
     /// May this target be accessed now?
     #[inline(always)]
     pub(super) fn admit(&self, target: usize) -> Result<()> {
-        match self.epochs.mode() {
-            Mode::LockAll | Mode::Fence => Ok(()),
-            Mode::Lock | Mode::Start if self.epochs.held(target) != FREE => Ok(()),
-            Mode::Fenced => {
-                self.epochs.set_mode(Mode::Fence);
-                Ok(())
-            }
-            _ => Err(self.outside_epoch(target)),
+        if self.epochs.admits(target) {
+            return Ok(());
         }
+        if self.epochs.mode() == Mode::Fenced {
+            self.epochs.set_mode(Mode::Fence);
+            return Ok(());
+        }
+        Err(self.outside_epoch(target))
     }
 
     /// May this target be accessed now, under a lock?

@@ -8,6 +8,7 @@ use isthmus_engine::rma::{Class, Combine, Instruction, Kernel, Operator};
 use crate::datatype::{Datatype, Element, Family, NAMED, Named};
 use crate::error::{Error, Result};
 use crate::fail;
+use crate::handle::Object;
 use crate::op::{self, Op, Predefined};
 
 /// The kernels of MPI have numbers from here on: 256 elements or pairs for each operation.
@@ -101,82 +102,28 @@ pub(super) fn check_predefined_op(op: &Op) -> Result<()> {
     ))
 }
 
-/// The instructions for elements and operations.
-static INSTRUCTIONS: [[Option<Instruction>; OPERATORS.len()]; INSTRUCTED.len()] = {
-    let mut all = [[None; OPERATORS.len()]; INSTRUCTED.len()];
-    let mut element = 0;
-    while element < INSTRUCTED.len() {
-        let (class, width) = INSTRUCTED[element];
-        let mut operator = 0;
-        while operator < OPERATORS.len() {
-            all[element][operator] = Instruction::of(class, width, OPERATORS[operator]);
-            operator += 1;
-        }
-        element += 1;
-    }
-    all
-};
-const INSTRUCTED: [(Class, u32); 6] = [
-    (Class::Signed, 4),
-    (Class::Unsigned, 4),
-    (Class::Signed, 8),
-    (Class::Unsigned, 8),
-    (Class::Float, 4),
-    (Class::Float, 8),
-];
-const OPERATORS: [Operator; 6] = [
-    Operator::Sum,
-    Operator::And,
-    Operator::Or,
-    Operator::Xor,
-    Operator::Replace,
-    Operator::NoOp,
-];
-
-/// The instruction that does `op` to an element of `datatype`, if that is predefined and there is one.
-#[inline]
-pub(super) fn instruction(op: &Op, datatype: &Datatype) -> Option<&'static Instruction> {
-    let named = datatype.named()?;
-    let [element] = *named.elements else {
-        return None;
-    };
-    let which = op.which()?;
-    let instructed = match element {
-        Element::I32 => 0,
-        Element::U32 => 1,
-        Element::I64 => 2,
-        Element::U64 => 3,
-        Element::F32 => 4,
-        Element::F64 => 5,
-        _ => return None,
-    };
-    let operator = match which {
-        Predefined::Replace => 4,
-        Predefined::NoOp => 5,
-        _ if !which.is_defined_for(named.family) => return None,
-        Predefined::Sum => 0,
-        Predefined::Band => 1,
-        Predefined::Bor => 2,
-        Predefined::Bxor => 3,
-        _ => return None,
-    };
-    INSTRUCTIONS[instructed][operator].as_ref()
-}
-
 /// Are these elements of a predefined type that lie in a row, and not pairs?
 #[inline]
 pub(super) fn is_row(datatype: &Datatype) -> bool {
     datatype.named().is_some_and(|named| named.elements.len() == 1)
 }
 
-/// What `op` does to elements of the predefined type `datatype`, none of them pairs, as [`combine`] finds out once for each; `None`: it is
-/// not such a type, or `op` is not defined for it.
+/// What an operation does to elements of a predefined type that is no pair.
+#[derive(Debug)]
+pub(super) struct OfRow {
+    pub combine: Combine,
+    /// What does it to a single element.
+    pub instruction: Option<Instruction>,
+}
+
+/// What `op` does to elements of `datatype`, as [`combine`] finds out once for each; `None`: the datatype is derived, or of pairs, or `op` is
+/// not predefined, or not defined for it.
 #[inline]
-pub(super) fn combine_of_row(op: &Op, datatype: &Datatype) -> Option<&'static Combine> {
-    /// By operation and element.
-    static FOUND: [[OnceLock<Combine>; ELEMENTS]; OPERATIONS] =
-        [const { [const { OnceLock::new() }; ELEMENTS] }; OPERATIONS];
-    const ELEMENTS: usize = 32;
+pub(super) fn of_row(op: &Op, datatype: &Datatype) -> Option<&'static OfRow> {
+    /// By operation and datatype.
+    static FOUND: [[OnceLock<Box<OfRow>>; DATATYPES]; OPERATIONS] =
+        [const { [const { OnceLock::new() }; DATATYPES] }; OPERATIONS];
+    const DATATYPES: usize = 256;
     const OPERATIONS: usize = 32;
     const FIRST: usize = Predefined::Sum as usize;
     const {
@@ -188,19 +135,23 @@ pub(super) fn combine_of_row(op: &Op, datatype: &Datatype) -> Option<&'static Co
         }
     }
     let (named, which) = (datatype.named()?, op.which()?);
-    let [element] = *named.elements else { return None };
-    let moves = matches!(which, Predefined::Replace | Predefined::NoOp);
-    if !moves && !which.is_defined_for(named.family) {
+    let found = FOUND[which as usize - FIRST].get((named.raw - Datatype::NULL) as usize)?;
+    match found.get() {
+        Some(of_row) => Some(of_row),
+        None => find_of_row(op, datatype).map(|of_row| &**found.get_or_init(|| Box::new(of_row))),
+    }
+}
+
+#[cold]
+fn find_of_row(op: &Op, datatype: &Datatype) -> Option<OfRow> {
+    if !is_row(datatype) {
         return None;
     }
-    let found = FOUND.get(which as usize - FIRST)?.get(element as usize)?;
-    match found.get() {
-        Some(combine) => Some(combine),
-        None => {
-            let combine = combine(op, datatype).ok()?;
-            Some(found.get_or_init(|| combine))
-        }
-    }
+    let combine = combine(op, datatype).ok()?;
+    Some(OfRow {
+        combine,
+        instruction: Instruction::of(&combine),
+    })
 }
 
 /// What `op` does to the elements of `datatype`.

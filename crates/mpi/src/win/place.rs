@@ -30,7 +30,7 @@ impl Places {
     #[inline]
     fn known(&self, member: usize) -> Option<&Place> {
         // SYNC: window-place
-        let place = self.0[member].load(Ordering::Acquire);
+        let place = self.0.get(member)?.load(Ordering::Acquire);
         // SAFETY: null, or what `put` has made of a box, which lasts as long as this.
         unsafe { place.as_ref() }
     }
@@ -86,22 +86,17 @@ impl Win {
         Ok(self.places.put(member, place))
     }
 
-    /// The memory of a target that may be accessed now, and the offset in it of `disp`, in a window that is neither dynamic nor checked.
-    /// `None`: it is another window, or what is wrong with the arguments is found out elsewhere.
-    ///
-    /// # Errors
-    /// No epoch lets us access the target.
+    /// The memory of a target that may be accessed now and is known, and the offset in it of `disp`, in a window that is not checked. `None`:
+    /// it is another window, or what is wrong with the arguments is found out elsewhere.
     #[inline(always)] // Half of what a short put costs is calls.
-    pub(super) fn plain_place(&self, rank: i32, disp: i64) -> Result<Option<(&Place, u64)>> {
-        if self.is_checked || self.flavor == Flavor::Dynamic || disp < 0 {
-            return Ok(None);
+    pub(super) fn plain_place(&self, rank: i32, disp: i64) -> Option<(&Place, u64)> {
+        // No member is as high as a negative rank. Nothing is known of those of a dynamic window.
+        let target = rank as u32 as usize;
+        let place = self.places.known(target)?;
+        if self.is_checked || disp < 0 || !self.epochs.admits(target) {
+            return None;
         }
-        let Some(target) = usize::try_from(rank).ok().filter(|target| *target < self.size) else {
-            return Ok(None);
-        };
-        self.admit(target)?;
-        let place = self.place(target)?;
-        Ok((disp as u64).checked_mul(place.unit as u64).map(|at| (place, at)))
+        Some((place, (disp as u64).checked_mul(place.unit as u64)?))
     }
 
     /// Do something with the region, and the offset in it, where `disp` of a member lies. In a dynamic window `count` elements must lie

@@ -167,10 +167,15 @@ impl Win {
     }
 
     /// What the calling process has done to these members is over: others may come after it.
+    #[inline]
     pub(super) fn forget_own(&self, targets: impl Iterator<Item = usize>) {
-        if !self.is_checked {
-            return;
+        if self.is_checked {
+            self.forget_recorded(targets);
         }
+    }
+
+    #[cold]
+    fn forget_recorded(&self, targets: impl Iterator<Item = usize>) {
         for target in targets {
             let Some(list) = self.list(target) else { continue };
             let mut kept = 0;
