@@ -52,23 +52,41 @@ impl Members {
 
     /// These processes, which must be distinct.
     pub fn from_peers(peers: Vec<Peer>) -> Self {
-        let first = peers.first().map_or(0, |peer| peer.0);
-        let gap = |pair: &[Peer]| i64::from(pair[1].0) - i64::from(pair[0].0);
-        let stride = peers.get(..2).map_or(1, gap);
-        match i32::try_from(stride) {
-            Ok(stride) if peers.windows(2).all(|pair| gap(pair) == i64::from(stride)) => Self::Strided {
-                first,
-                stride,
-                count: peers.len() as u32,
-            },
-            _ => {
-                let ranks = peers.iter().zip(0..).map(|(&peer, rank)| (peer, rank)).collect();
-                Self::Listed(Arc::new(List {
-                    peers: peers.into_boxed_slice(),
-                    ranks,
-                }))
+        Self::strided(peers.iter().copied()).unwrap_or_else(|| Self::listed(peers))
+    }
+
+    /// As [`Self::from_peers`], of processes that are not in memory.
+    pub fn collect(peers: impl Iterator<Item = Peer> + Clone) -> Self {
+        Self::strided(peers.clone()).unwrap_or_else(|| Self::listed(peers.collect()))
+    }
+
+    /// If they have a constant stride.
+    fn strided(mut peers: impl Iterator<Item = Peer>) -> Option<Self> {
+        let Some(Peer(first)) = peers.next() else {
+            return Some(Self::empty());
+        };
+        let (mut last, mut stride, mut count) = (first, None, 1);
+        for Peer(peer) in peers {
+            let gap = i32::try_from(i64::from(peer) - i64::from(last)).ok()?;
+            if *stride.get_or_insert(gap) != gap {
+                return None;
             }
+            last = peer;
+            count += 1;
         }
+        Some(Self::Strided {
+            first,
+            stride: stride.unwrap_or(1),
+            count,
+        })
+    }
+
+    fn listed(peers: Vec<Peer>) -> Self {
+        let ranks = peers.iter().zip(0..).map(|(&peer, rank)| (peer, rank)).collect();
+        Self::Listed(Arc::new(List {
+            peers: peers.into_boxed_slice(),
+            ranks,
+        }))
     }
 
     /// Number of members.

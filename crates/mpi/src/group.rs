@@ -185,31 +185,39 @@ fn bad_rank(rank: i64, size: i32) -> Error {
 }
 
 /// Each rank once, each a rank of the group.
-fn check_distinct(group: &Group, ranks: impl Iterator<Item = i64>) -> Result<Vec<i32>> {
+fn check_distinct(group: &Group, ranks: impl Iterator<Item = i64>) -> Result<()> {
+    const FEW: usize = 256;
     let size = group.size();
-    let mut seen = vec![false; size as usize];
-    let mut list = Vec::new();
+    let (mut few, mut many) = ([false; FEW], Vec::new());
+    let seen = match few.get_mut(..size as usize) {
+        Some(few) => few,
+        None => {
+            many.resize(size as usize, false);
+            &mut many[..]
+        }
+    };
     for rank in ranks {
         let known = usize::try_from(rank).ok().and_then(|rank| seen.get_mut(rank));
         let known = known.ok_or_else(|| bad_rank(rank, size))?;
         if std::mem::replace(known, true) {
             return Err(fail!(Rank, "ranks hold {rank} twice"));
         }
-        list.push(rank as i32);
     }
-    Ok(list)
+    Ok(())
 }
 
-fn incl(group: &Group, ranks: &[i32]) -> Result<Handle<Group>> {
-    publish(
-        group.session,
-        Members::from_peers(ranks.iter().filter_map(|&rank| group.peer(rank)).collect()),
-    )
+/// The members at these ranks, which are checked.
+fn incl(group: &Group, ranks: impl Iterator<Item = i64> + Clone) -> Result<Handle<Group>> {
+    check_distinct(group, ranks.clone())?;
+    let members = ranks.filter_map(|rank| group.peer(rank as i32));
+    publish(group.session, Members::collect(members))
 }
 
-fn excl(group: &Group, ranks: &[i32]) -> Result<Handle<Group>> {
+/// The members that are not at these ranks, which are checked.
+fn excl(group: &Group, ranks: impl Iterator<Item = i64> + Clone) -> Result<Handle<Group>> {
+    check_distinct(group, ranks.clone())?;
     let mut stays = vec![true; group.size() as usize];
-    for &rank in ranks {
+    for rank in ranks {
         stays[rank as usize] = false;
     }
     let left = group.members.iter().zip(stays).filter(|(_, stays)| *stays);
@@ -218,7 +226,7 @@ fn excl(group: &Group, ranks: &[i32]) -> Result<Handle<Group>> {
 
 /// The ranks that (first, last, stride) triplets name, in order. The triplets are checked, the ranks are not: far too many
 /// of them may be named, so they come one by one.
-fn expand(ranges: &[i32]) -> Result<impl Iterator<Item = i64>> {
+fn expand(ranges: &[i32]) -> Result<impl Iterator<Item = i64> + Clone> {
     let triplets = ranges
         .chunks_exact(3)
         .map(|triplet| [triplet[0], triplet[1], triplet[2]].map(i64::from));
@@ -239,22 +247,22 @@ fn expand(ranges: &[i32]) -> Result<impl Iterator<Item = i64>> {
 
 /// `MPI_Group_incl`: the members at `ranks`, in that order.
 pub fn group_incl(group: &Group, ranks: &[i32]) -> Result<Handle<Group>> {
-    incl(group, &check_distinct(group, ranks.iter().copied().map(i64::from))?)
+    incl(group, ranks.iter().copied().map(i64::from))
 }
 
 /// `MPI_Group_excl`: the members that are not at `ranks`.
 pub fn group_excl(group: &Group, ranks: &[i32]) -> Result<Handle<Group>> {
-    excl(group, &check_distinct(group, ranks.iter().copied().map(i64::from))?)
+    excl(group, ranks.iter().copied().map(i64::from))
 }
 
 /// `MPI_Group_range_incl`: the members that (first, last, stride) triplets name, in that order.
 pub fn group_range_incl(group: &Group, ranges: &[i32]) -> Result<Handle<Group>> {
-    incl(group, &check_distinct(group, expand(ranges)?)?)
+    incl(group, expand(ranges)?)
 }
 
 /// `MPI_Group_range_excl`: the members that (first, last, stride) triplets do not name.
 pub fn group_range_excl(group: &Group, ranges: &[i32]) -> Result<Handle<Group>> {
-    excl(group, &check_distinct(group, expand(ranges)?)?)
+    excl(group, expand(ranges)?)
 }
 
 /// `MPI_Group_free`. The empty group, which several procedures answer, may be freed; it stays.
