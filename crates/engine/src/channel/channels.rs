@@ -9,7 +9,7 @@ use isthmus_shm::{Offset, Segment, doorbell};
 use crate::channel::cells::Cell;
 use crate::channel::inbound::Inbound;
 use crate::channel::network::Network;
-use crate::channel::outbound::{self, Leases, Outbound, first_ring};
+use crate::channel::outbound::{self, Leases, Message, Outbound, first_ring};
 use crate::counters;
 use crate::memory::arena::Arena;
 
@@ -247,6 +247,21 @@ impl Channels {
         let (segment, me) = (self.segment, self.me);
         self.network_mut()
             .is_some_and(|network| network.send(segment, me, peer))
+    }
+
+    /// Send a message to a peer on another node out of the sender's memory, if nothing is to go before it and it can go now. False: it did not.
+    pub fn send_message(&mut self, peer: u32, message: Message) -> bool {
+        let (segment, me) = (self.segment, self.me);
+        let outbound = self.out[peer as usize].as_deref_mut();
+        let (Some(network), Some(outbound)) = (self.network.as_mut(), outbound.filter(|outbound| outbound.is_idle()))
+        else {
+            return false;
+        };
+        let is_sent = network.send_message(segment, me, peer, message);
+        if is_sent {
+            outbound.orders.sent_eager(message.context, message.envelope.tag);
+        }
+        is_sent
     }
 
     /// What handlers look at for each peer on another node whose records come. False: there is no memory for it.

@@ -26,7 +26,7 @@ use crate::types::ContextId;
 pub use leases::Leases;
 pub use queue::{Answer, Queued};
 
-use writing::WHOLE;
+pub use writing::WHOLE;
 
 /// Data of the ring that a pair starts with.
 pub const SMALL_RING: u64 = 4 << 10;

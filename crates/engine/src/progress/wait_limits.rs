@@ -203,7 +203,8 @@ impl WaitLimits {
     pub fn lose(&mut self, oversubscribed: bool, turn: impl FnOnce() -> Turn) -> Next {
         self.looks = self.looks.wrapping_add(1);
         // A look may take as long as others have the CPU, so that the clock is read at each.
-        let gives_way = self.over_network && self.looks >= LOOKS_OVERSUBSCRIBED;
+        let gives_way =
+            self.over_network && self.looks >= LOOKS_OVERSUBSCRIBED && (oversubscribed || self.looks.is_multiple_of(4));
         if oversubscribed {
             if self.looks < looks_while(turn()) {
                 return Next::Look;

@@ -60,10 +60,17 @@ impl Engine {
         if !eager || outbound.announce_only() {
             return self.announce(to, message, None).map(Some);
         }
-        if length >= NETWORK_FROM && outbound.is_remote() && length as u64 > tunables::NETWORK_EAGER.get() {
+        if outbound.is_remote() {
             // What cannot be announced, for lack of descriptors, goes in frames.
-            if let Ok(op) = self.announce(to, message, None) {
+            if length >= NETWORK_FROM
+                && length as u64 > tunables::NETWORK_EAGER.get()
+                && let Ok(op) = self.announce(to, message, None)
+            {
                 return Ok(Some(op));
+            }
+            if self.channels.send_message(to, message) {
+                counters::EAGER_SENT.add(1);
+                return Ok(None);
             }
             outbound = self.outbound(to)?;
         }

@@ -2,14 +2,18 @@
 
 use std::collections::HashMap;
 
-use isthmus_fabric::{FRAME, Sent};
-use isthmus_shm::ring::Record;
+use isthmus_fabric::{FRAME, Frame, Sent};
+use isthmus_shm::ring::{Header, Record};
 use isthmus_shm::{Offset, Segment};
+use isthmus_transfer::copy::Copying;
 
 use super::frame::{self, Prefix};
 use super::{Link, Network, Proxy, WINDOW};
 use crate::channel::inbound::Inbound;
-use crate::channel::record::{Body, ClearToSend, Finished, Fixed, Handler, ReadyToSend, Switch};
+use crate::channel::outbound::{Message, WHOLE};
+use crate::channel::record::{
+    Body, ClearToSend, EagerFirst, Envelope, Finished, Fixed, FullLine, Handler, ReadyToSend, Switch,
+};
 use crate::fault;
 
 impl Network {
@@ -49,7 +53,6 @@ impl Network {
     }
 
     fn send_now(&mut self, segment: &'static Segment, me: u32, peer: u32) -> bool {
-        let flags = if self.announce_only { frame::ANNOUNCE_ONLY } else { 0 };
         let mut went = false;
         while self.has_more(peer) && self.find(segment, peer) && self.may_try(segment, peer) {
             if self.has_come_back(peer) {
@@ -75,54 +78,119 @@ impl Network {
                     (buffer, length)
                 }
             };
-            let misses = if link.ahead.is_empty() { 0 } else { frame::MISSES };
-            let has_records = length > frame::HEADER;
-            let asks = if has_records && !link.unproven.is_proved() {
-                frame::ASKS
-            } else {
-                0
-            };
-            let sequence = link.frames_sent;
-            let prefix = Prefix {
-                source: me,
-                job: self.job,
-                sequence,
-                consumed: link.handled,
-                flags: flags | misses | asks | link.liveness.flags(),
-            };
-            let bytes = self.endpoint.bytes(buffer);
-            prefix.write(bytes, length);
-            link.unproven.keep(sequence, &bytes[..length]);
-            let to = link.to.expect("found above");
-            let sent = match fault::loses_frame() {
-                true => {
-                    self.endpoint.put_back(buffer);
-                    Ok(Sent::Going)
-                }
-                false => self.endpoint.send(buffer, length, to),
-            };
-            match sent {
-                Ok(Sent::Going) => {
-                    link.frames_sent += 1;
-                    link.begun = link.begun.wrapping_add(1);
-                    link.told = link.handled;
-                    link.owes = false;
-                    link.liveness.asked();
-                    went = true;
-                }
-                Ok(Sent::Busy) => {
-                    link.unproven.forget(sequence);
-                    link.filled = Some((buffer, length));
-                    break;
-                }
-                Err(error) => {
-                    link.unproven.forget(sequence);
-                    self.came_back(peer, (buffer, length), &error, false);
-                    break;
-                }
+            if !self.dispatch(me, peer, (buffer, length)) {
+                break;
             }
+            went = true;
         }
         went
+    }
+
+    /// Send a message in a frame of its own, out of its sender's memory, if nothing is to go before it, and there is room and credit. False:
+    /// it does not go so.
+    pub fn send_message(&mut self, segment: &'static Segment, me: u32, peer: u32, message: Message) -> bool {
+        let is_whole = message.length <= WHOLE;
+        let (handler, fixed) = match is_whole {
+            true => (Handler::Eager, Envelope::SIZE),
+            false => (Handler::EagerFirst, FullLine::<EagerFirst>::SIZE),
+        };
+        let needed = frame::footprint(fixed.saturating_add(message.length as u32));
+        let is_clear = self.links[peer as usize].as_ref().is_some_and(|link| {
+            let is_first = !link.lost && link.filled.is_none() && link.again.is_empty() && !link.is_written();
+            is_first && link.sent + needed as u64 <= link.returned + WINDOW
+        });
+        if !is_clear || frame::HEADER + needed > FRAME || !self.find(segment, peer) || !self.may_try(segment, peer) {
+            return false;
+        }
+        let Some(buffer) = self.endpoint.take() else {
+            return false;
+        };
+        let header = Header {
+            handler: handler as u8,
+            length: fixed + message.length as u32,
+            context: message.context.0,
+        };
+        let body = frame::begin(self.endpoint.bytes(buffer), frame::HEADER, header);
+        let (envelope, payload) = body.split_at_mut(fixed as usize);
+        // SAFETY: there are as many bytes of the fixed part, and of the payload, which is in the user's buffer.
+        unsafe {
+            match is_whole {
+                true => envelope
+                    .as_mut_ptr()
+                    .cast::<Envelope>()
+                    .write_unaligned(message.envelope),
+                false => envelope
+                    .as_mut_ptr()
+                    .cast::<FullLine<EagerFirst>>()
+                    .write_unaligned(FullLine::new(EagerFirst {
+                        envelope: message.envelope,
+                        total: message.length as u64,
+                        copying: Copying::Vector as u32,
+                        ticks: 0,
+                    })),
+            }
+            message.buffer.read(0, message.length, payload.as_mut_ptr());
+        }
+        self.link(peer).sent += needed as u64;
+        self.dispatch(me, peer, (buffer, frame::HEADER + needed));
+        if self.has_more(peer) && !self.waiting.contains(&peer) {
+            self.waiting.push(peer);
+        }
+        true
+    }
+
+    /// Send a frame with records up to there, which stays filled if the provider is too busy. True: it went.
+    fn dispatch(&mut self, me: u32, peer: u32, (buffer, length): (Frame, usize)) -> bool {
+        let announce_only = if self.announce_only { frame::ANNOUNCE_ONLY } else { 0 };
+        let Some(link) = self.links[peer as usize].as_mut() else {
+            return false;
+        };
+        let misses = if link.ahead.is_empty() { 0 } else { frame::MISSES };
+        let has_records = length > frame::HEADER;
+        let asks = if has_records && !link.unproven.is_proved() {
+            frame::ASKS
+        } else {
+            0
+        };
+        let sequence = link.frames_sent;
+        let prefix = Prefix {
+            source: me,
+            job: self.job,
+            sequence,
+            consumed: link.handled,
+            flags: announce_only | misses | asks | link.liveness.flags(),
+        };
+        let bytes = self.endpoint.bytes(buffer);
+        prefix.write(bytes, length);
+        link.unproven.keep(sequence, &bytes[..length]);
+        let to = link.to.expect("who sends has found the peer");
+        let sent = match fault::loses_frame() {
+            true => {
+                self.endpoint.put_back(buffer);
+                Ok(Sent::Going)
+            }
+            false => self.endpoint.send(buffer, length, to),
+        };
+        match sent {
+            Ok(Sent::Going) => {
+                link.frames_sent += 1;
+                link.begun = link.begun.wrapping_add(1);
+                link.told = link.handled;
+                link.owes = false;
+                link.liveness.asked();
+                true
+            }
+            Ok(Sent::Busy) => {
+                link.unproven.forget(sequence);
+                link.filled = Some((buffer, length));
+                false
+            }
+            Err(error) => {
+                link.unproven.forget(sequence);
+                self.came_back(peer, (buffer, length), &error, false);
+                false
+            }
+        }
     }
 
     /// Is it known where the peer is?

@@ -1,7 +1,7 @@
 //! Long messages without frames: the receiver reads them out of the sender's memory (docs/decisions/0082).
 //!
-//! Pieces of one message are read one after the other, and few at a time: what is under way lies in sockets' buffers or on a link, and
-//! pieces that fit into a cache go through it twice as fast.
+//! Pieces of one message are read one after the other, and few at a time: what is under way lies in sockets' buffers or on a link. Each takes
+//! a request and an answer, but messages that stay in no near cache go faster in shorter ones.
 
 use isthmus_fabric::Sent;
 use isthmus_shm::Segment;
@@ -197,7 +197,7 @@ impl Network {
             return false;
         };
         let Some(from) = link.to else { return false };
-        let length = (read.end - read.next).min(tunables::NETWORK_PIECE.get().max(1));
+        let length = (read.end - read.next).min(longest_piece(read.end));
         let (count, bytes) = link.reading;
         if count > 0 && (count >= DEPTH || bytes + length > tunables::NETWORK_FLIGHT.get()) {
             return false;
@@ -267,6 +267,12 @@ impl Network {
         trim(&mut self.reads);
         self.end_one_sided(peer) && !self.reads.iter().flatten().any(|read| read.peer == peer)
     }
+}
+
+/// Bytes that are read at a time of a message of so many.
+fn longest_piece(total: u64) -> u64 {
+    let longest = tunables::NETWORK_PIECE.get().max(2);
+    if total > 4 * longest { longest / 2 } else { longest }
 }
 
 /// The others stay where they are: events name them by their place.

@@ -10,7 +10,7 @@ use crate::channel::cells::{self, Cell};
 use crate::channel::record::{EagerFirst, EagerMore, Fixed, FullLine, Handler, InCell};
 
 /// Messages up to this length go in one record.
-pub(super) const WHOLE: usize = 2 << 10;
+pub const WHOLE: usize = 2 << 10;
 /// Messages below this length share their first line with the header.
 const SHORT: usize = 512;
 /// Bytes of the ring that only answers may use.
