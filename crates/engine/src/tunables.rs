@@ -269,7 +269,7 @@ table! {
     HELPER_FROM = "helper_from", 0, "bytes", "The shortest message that the helper thread copies; 0: DMAmin, half of the last cache by those who share it.";
     ADVERTISE = "advertise", 1, "0/1", "Tell senders where large receives lie that are posted and not waited for, so that they can write there.";
     CONNECT_TIMEOUT_MS = "connect_timeout_ms", 60_000, "ms", "How long a rank on another node is tried that cannot be reached, or not any more, as when the link is down or a firewall is between, before the job ends with a line that says so; where error handlers return that rank ends.";
-    NETWORK_EAGER = "network_eager", 64 << 10, "bytes", "Messages to other nodes beyond this size are announced, and read by their receiver out of the sender's memory where the provider can do that; 16K at least.";
+    NETWORK_EAGER = "network_eager", 128 << 10, "bytes", "Messages to other nodes beyond this size are announced, and read by their receiver out of the sender's memory where the provider can do that; 16K at least.";
     NETWORK_PIECE = "network_piece", 512 << 10, "bytes", "Longest piece of a message that is read from another node at a time; half as long in messages of more than four.";
     NETWORK_FLIGHT = "network_flight", 1 << 20, "bytes", "So much may be under way of messages that are read from one peer on another node, or one piece; of each put or get there may be two pieces beside.";
     NETWORK_RMA = "network_rma", 16 << 10, "bytes", "Contiguous puts and gets of so much or more on windows of other nodes go by the provider's RMA, where it has some; 0: none.";

@@ -12,7 +12,7 @@ use crate::queue::Queue;
 use crate::{Error, Result};
 
 /// Bytes of the largest frame.
-pub const FRAME: usize = 68 << 10;
+pub const FRAME: usize = 132 << 10;
 /// Bytes of the longest name of an endpoint that peers are told.
 pub const MAX_NAME: usize = 112;
 /// Frames that may be under way to others.
