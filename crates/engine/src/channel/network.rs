@@ -48,8 +48,14 @@ pub const WINDOW: u64 = 512 << 10;
 /// So long a rank that leaves tries to send what has come back when a connection broke.
 const LAST_TRY: Duration = Duration::from_secs(1);
 
-/// How often the network was looked at; wraps. Counted with the engine's lock held.
-pub static LOOKS: AtomicU32 = AtomicU32::new(0);
+/// Counted with the engine's lock held.
+static LOOKS: AtomicU32 = AtomicU32::new(0);
+
+/// How often this process has looked at the network; wraps.
+#[inline]
+pub fn looks() -> u32 {
+    LOOKS.load(Ordering::Relaxed)
+}
 
 /// The network, as one rank sees it.
 #[derive(Debug)]
@@ -164,6 +170,8 @@ struct Pace {
     engine: ProgressEngine,
     /// Rounds of progress since the last look.
     rounds: u32,
+    /// The same since something came from a rank of the node.
+    quiet: u32,
     /// The network was the last that was heard.
     heard: bool,
 }
@@ -171,7 +179,8 @@ struct Pace {
 /// The tunable `progress_engine`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProgressEngine {
-    /// Whichever path was heard last is looked at in every round, the network otherwise in one of [`SELDOM`].
+    /// Whichever path was heard last is looked at in every round; the network otherwise in one of [`SELDOM`], and in one of [`OFTEN`] once the
+    /// node has been quiet for [`QUIET`].
     Adaptive,
     /// Node and network take turns.
     Toggle,
@@ -179,8 +188,12 @@ enum ProgressEngine {
     Always,
 }
 
-/// Rounds in which the node alone is looked at, at most: the bound for a busy node path.
-const SELDOM: u32 = 32;
+/// Rounds in which the node alone is looked at, at most: the bound for a busy node path. A look costs as much as a dozen rounds.
+const SELDOM: u32 = 256;
+/// A message between neighbours takes fewer rounds.
+const QUIET: u32 = 32;
+/// A look then takes no more than half of the time.
+const OFTEN: u32 = 8;
 
 impl Pace {
     fn new() -> Self {
@@ -192,6 +205,7 @@ impl Pace {
         Self {
             engine,
             rounds: 0,
+            quiet: 0,
             heard: false,
         }
     }
@@ -200,10 +214,12 @@ impl Pace {
     #[inline]
     fn is_due(&mut self) -> bool {
         self.rounds += 1;
+        self.quiet = self.quiet.saturating_add(1);
         let wait = match self.engine {
             ProgressEngine::Always => 1,
             ProgressEngine::Toggle => 2,
             ProgressEngine::Adaptive if self.heard => 1,
+            ProgressEngine::Adaptive if self.quiet > QUIET => OFTEN,
             ProgressEngine::Adaptive => SELDOM,
         };
         self.rounds >= wait
@@ -224,6 +240,7 @@ impl Pace {
     #[inline]
     fn heard_node(&mut self) {
         self.heard = false;
+        self.quiet = 0;
     }
 }
 
@@ -382,13 +399,18 @@ impl Network {
 mod tests {
     use super::*;
 
-    /// Rounds of progress, each of which hears from the node path, until the network is looked at.
-    fn rounds_until_due(engine: ProgressEngine) -> u32 {
-        let mut pace = Pace {
+    fn pace(engine: ProgressEngine, heard: bool) -> Pace {
+        Pace {
             engine,
             rounds: 0,
-            heard: true,
-        };
+            quiet: 0,
+            heard,
+        }
+    }
+
+    /// Rounds of progress, each of which hears from the node path, until the network is looked at.
+    fn rounds_until_due(engine: ProgressEngine) -> u32 {
+        let mut pace = pace(engine, true);
         pace.looked(false);
         (1..)
             .find(|_| {
@@ -405,13 +427,27 @@ mod tests {
     }
 
     #[test]
+    fn a_quiet_node_path_leaves_the_network_its_share() {
+        let mut pace = pace(ProgressEngine::Adaptive, false);
+        let first = (1..).find(|_| pace.is_due());
+        assert_eq!(first, Some(QUIET + 1));
+        for _ in 0..3 {
+            pace.looked(false);
+            assert_eq!((1..).find(|_| pace.is_due()), Some(OFTEN));
+        }
+        pace.looked(false);
+        pace.heard_node();
+        assert_eq!(
+            (1..).find(|_| pace.is_due()),
+            Some(QUIET + 1),
+            "it is not quiet any more"
+        );
+    }
+
+    #[test]
     fn who_slept_or_asks_once_looks_at_the_network_first() {
         for engine in [ProgressEngine::Adaptive, ProgressEngine::Toggle, ProgressEngine::Always] {
-            let mut pace = Pace {
-                engine,
-                rounds: 0,
-                heard: false,
-            };
+            let mut pace = pace(engine, false);
             pace.hurry();
             pace.heard_node();
             assert!(pace.is_due(), "{engine:?}");
@@ -420,11 +456,7 @@ mod tests {
 
     #[test]
     fn the_path_heard_last_is_looked_at_in_every_round() {
-        let mut pace = Pace {
-            engine: ProgressEngine::Adaptive,
-            rounds: 0,
-            heard: false,
-        };
+        let mut pace = pace(ProgressEngine::Adaptive, false);
         assert!(!pace.is_due());
         pace.looked(true);
         assert!(pace.is_due() && pace.is_due());

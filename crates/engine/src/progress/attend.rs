@@ -13,7 +13,7 @@ use std::time::Duration;
 use isthmus_os::epoll::Once;
 use isthmus_os::thread;
 
-use crate::channel::network::LOOKS;
+use crate::channel::network;
 use crate::progress::gate::{Entered, allow_threads, enter};
 use crate::tunables;
 
@@ -100,10 +100,10 @@ fn is_asked(inside: &mut Entered) -> bool {
 }
 
 fn attend(once: &Once) {
-    let mut seen = LOOKS.load(Ordering::Relaxed);
+    let mut seen = network::looks();
     loop {
         park();
-        let now = LOOKS.load(Ordering::Relaxed);
+        let now = network::looks();
         if now != seen {
             seen = now;
             std::thread::sleep(PAUSE);
@@ -126,7 +126,7 @@ fn attend(once: &Once) {
                 }
             }
         }
-        if LOOKS.load(Ordering::Relaxed) != seen {
+        if network::looks() != seen {
             continue;
         }
         let mut inside = enter();
@@ -141,7 +141,7 @@ fn attend(once: &Once) {
             }
         }
         // What we have done ourselves is no sign of the program.
-        seen = LOOKS.load(Ordering::Relaxed);
+        seen = network::looks();
     }
 }
 

@@ -10,6 +10,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::time::Duration;
 
+use crate::channel::network;
 use crate::membership::boot;
 use crate::memory::heap;
 use crate::progress::awaited::Showing;
@@ -142,7 +143,7 @@ fn wait_patiently<T: Send>(
     }
     inside.engine().meeting = (None, None);
     let oversubscribed = boot::is_oversubscribed();
-    let mut limits = WaitLimits::new(inside.engine().channels.has_network());
+    let mut limits = WaitLimits::new(network::looks());
     let mut showing = Showing::default();
     let mut attending = Attending::begin();
     let mut rounds = 0_u32;
@@ -161,10 +162,10 @@ fn wait_patiently<T: Send>(
             return value;
         }
         if moved {
-            limits.renew();
+            limits.renew(network::looks());
             continue;
         }
-        match limits.lose(oversubscribed, || inside.engine().turn_of_awaited()) {
+        match limits.lose(oversubscribed, network::looks(), || inside.engine().turn_of_awaited()) {
             Next::Look => std::hint::spin_loop(),
             // Where there are CPUs enough, it comes back at once.
             Next::Yield if !oversubscribed => give_way(inside.engine().slot()),

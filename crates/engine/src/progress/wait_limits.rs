@@ -177,35 +177,36 @@ pub(crate) struct WaitLimits {
     looks: u32,
     has_yielded: bool,
     since: Option<Duration>,
-    /// Looks go to the network, too.
-    over_network: bool,
+    /// How often the network had been looked at when this began, or gave way for it.
+    network: u32,
 }
 
 impl WaitLimits {
-    /// `over_network`: looks go to the network, too. Each is a system call then, beside which giving way after a few costs little; and whoever
-    /// sends may need this CPU without being a rank of this node (docs/decisions/0084).
-    pub fn new(over_network: bool) -> Self {
+    /// The network was looked at so often before.
+    pub fn new(network: u32) -> Self {
         Self {
-            over_network,
+            network,
             ..Self::default()
         }
     }
 
-    /// Something has moved.
+    /// Something has moved; the network was looked at so often.
     #[inline]
-    pub fn renew(&mut self) {
-        *self = Self::new(self.over_network);
+    pub fn renew(&mut self, network: u32) {
+        *self = Self::new(network);
     }
 
-    /// Nothing has moved. `oversubscribed`: there are more threads that want a CPU than CPUs; `turn`: have the awaited ranks got one?
-    /// For who is inside.
+    /// Nothing has moved. `oversubscribed`: there are more threads that want a CPU than CPUs; `network`: how often the network was looked at,
+    /// which wraps; `turn`: have the awaited ranks got one? For who is inside.
     #[inline]
-    pub fn lose(&mut self, oversubscribed: bool, turn: impl FnOnce() -> Turn) -> Next {
+    pub fn lose(&mut self, oversubscribed: bool, network: u32, turn: impl FnOnce() -> Turn) -> Next {
         self.looks = self.looks.wrapping_add(1);
-        // A look may take as long as others have the CPU, so that the clock is read at each.
-        let gives_way = self.over_network
-            && self.looks >= LOOKS_OVERSUBSCRIBED
-            && (oversubscribed || self.looks.is_multiple_of(LOOKS_OVERSUBSCRIBED));
+        // A look at the network is a system call, beside which giving way after a few costs little; and whoever sends may need this CPU
+        // without being a rank of this node (docs/decisions/0084). It may take as long as others have the CPU: the clock is read.
+        let gives_way = network.wrapping_sub(self.network) >= LOOKS_OVERSUBSCRIBED;
+        if gives_way {
+            self.network = network;
+        }
         if oversubscribed {
             if self.looks < looks_while(turn()) {
                 return Next::Look;
@@ -291,7 +292,7 @@ mod tests {
     /// Looks until the CPU is given away.
     fn looks(limits: &mut WaitLimits, turn: Turn) -> u32 {
         let mut looks = 1;
-        while matches!(limits.lose(true, || turn), Next::Look) {
+        while matches!(limits.lose(true, 0, || turn), Next::Look) {
             looks += 1;
         }
         looks
@@ -303,9 +304,9 @@ mod tests {
         assert_eq!(looks(&mut limits, Turn::Unknown), LOOKS_OVERSUBSCRIBED);
         assert_eq!(looks(&mut limits, Turn::Unknown), 1, "nothing has come meanwhile");
         assert_eq!(looks(&mut limits, Turn::AtWork), LOOKS_AT_WORK - LOOKS_OVERSUBSCRIBED);
-        limits.renew();
+        limits.renew(0);
         assert_eq!(looks(&mut limits, Turn::AtWork), LOOKS_AT_WORK);
-        limits.renew();
+        limits.renew(0);
         assert_eq!(looks(&mut limits, Turn::Away), 1);
     }
 
@@ -313,7 +314,7 @@ mod tests {
     fn who_shares_a_cpu_sleeps_in_the_end() {
         let mut limits = WaitLimits::default();
         let mut yields = 0;
-        while !matches!(limits.lose(true, || Turn::Away), Next::Sleep) {
+        while !matches!(limits.lose(true, 0, || Turn::Away), Next::Sleep) {
             yields += 1;
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -321,23 +322,30 @@ mod tests {
     }
 
     #[test]
-    fn who_looks_at_the_network_gives_way_soon() {
-        let mut limits = WaitLimits::new(true);
+    fn who_looks_at_the_network_gives_way_after_a_few_looks() {
+        let mut limits = WaitLimits::new(7);
+        let mut network = 7;
         for _ in 0..3 {
-            let looks = (1..).find(|_| !matches!(limits.lose(false, || Turn::Unknown), Next::Look));
+            let looks = (1..).find(|_| {
+                network += 1;
+                !matches!(limits.lose(false, network, || Turn::Unknown), Next::Look)
+            });
             assert_eq!(looks, Some(LOOKS_OVERSUBSCRIBED));
         }
-        limits.renew();
-        assert!(matches!(limits.lose(false, || Turn::Unknown), Next::Look));
+        // Not after looks at the node.
+        for _ in 1..LOOKS_OVERSUBSCRIBED {
+            assert!(matches!(limits.lose(false, network, || Turn::Unknown), Next::Look));
+        }
     }
 
     #[test]
     fn who_looks_at_the_network_sleeps_in_time_however_long_a_look_takes() {
         let after = Habits::exclusive().sleep_after;
-        let mut limits = WaitLimits::new(true);
-        let mut yields = 0;
+        let mut limits = WaitLimits::new(0);
+        let (mut network, mut yields) = (0, 0);
         loop {
-            match limits.lose(false, || Turn::Unknown) {
+            network += 1;
+            match limits.lose(false, network, || Turn::Unknown) {
                 Next::Look => {}
                 // Others have the CPU for so long.
                 Next::Yield => {

@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use isthmus_os::{clock, cpu};
 use isthmus_shm::Doorbell;
 
+use crate::channel::network;
 use crate::membership::boot;
 use crate::progress::awaited::Showing;
 use crate::progress::gate;
@@ -182,7 +183,7 @@ fn bell(inside: &mut Entered) -> &'static Doorbell {
 /// Wait until `look` sees what it looks for. Blocks.
 #[inline(never)]
 pub(crate) fn wait(inside: &mut Entered, look: Look<'_>) {
-    let mut limits = WaitLimits::new(inside.engine().channels.has_network());
+    let mut limits = WaitLimits::new(network::looks());
     inside.engine().meeting = (None, None);
     let mut showing = Showing::default();
     loop {
@@ -219,7 +220,7 @@ fn poll(inside: &mut Entered, look: Look<'_>, limits: &mut WaitLimits) -> bool {
                 return false;
             }
             start_polling(inside);
-            limits.renew();
+            limits.renew(network::looks());
             continue;
         }
         if look(inside) {
@@ -227,14 +228,14 @@ fn poll(inside: &mut Entered, look: Look<'_>, limits: &mut WaitLimits) -> bool {
             return true;
         }
         if moved {
-            limits.renew();
+            limits.renew(network::looks());
             if inside.is_wanted() || !WAITERS.get(inside).resting.is_empty() {
                 inside.outside(be_courteous);
             }
             continue;
         }
         let oversubscribed = is_oversubscribed(inside);
-        match limits.lose(oversubscribed, || inside.engine().turn_of_awaited()) {
+        match limits.lose(oversubscribed, network::looks(), || inside.engine().turn_of_awaited()) {
             Next::Look if inside.is_wanted() => inside.outside(be_courteous),
             Next::Look => std::hint::spin_loop(),
             Next::Yield => {
