@@ -455,7 +455,7 @@ impl Job<'_> {
             Command::new(self.prefix.join("bin/isthmus")).args(["bench", "network", "--quick"]),
             RUN,
         )?;
-        for name in ["pingpong", "bandwidth", "collectives", "launch", "memory"] {
+        for name in ["pingpong", "bandwidth", "idle", "collectives", "launch", "memory"] {
             ensure!(
                 text.contains(&format!("network-{name}: ")),
                 "no table of {name}; it said:\n{text}"

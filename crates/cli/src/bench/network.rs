@@ -43,6 +43,12 @@ pub fn network(sizes: &[Size]) -> Vec<Experiment> {
                 run(2, cells(sizes, "64K,256K,1M,4M")),
             )
         },
+        on_nodes(
+            "network-idle",
+            "half round trip within a node, of a job whose other node is connected and silent",
+            "pingpong",
+            run(4, cells(sizes, "8,4K")),
+        ),
         collectives(sizes),
         Experiment {
             nodes: NODES,
