@@ -1,6 +1,6 @@
 /* broken_link FOLDER once|always|returns|puts: 2 ranks on 2 nodes whose connection the test resets. They exchange a message, show in a folder
    that they have, and wait for the file `go` there. Then they exchange another, or messages until one fails: by `returns` with the class of a
-   dead process, after which they print "parted"; by `puts` they put to each other. */
+   dead process, after which they print "parted"; by `puts` they put to each other, until there is the file `stop`. */
 #include "check.h"
 
 /* Some go in frames, some are read by their receivers. */
@@ -11,19 +11,28 @@ static int exchange(int bytes) {
     return MPI_Sendrecv(out, bytes, MPI_BYTE, 1 - rank, 3, in, bytes, MPI_BYTE, 1 - rank, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* Put to the other and get it back, until that fails. */
-static void put_for_ever(void) {
+static int exists(const char *folder, const char *file) {
+    char name[4096];
+    snprintf(name, sizeof name, "%s/%s", folder, file);
+    return access(name, F_OK) == 0;
+}
+
+/* Put to the other and get it back, until that fails or the test says so. */
+static void put_until_stopped(const char *folder) {
     char *base;
     MPI_Win win;
     OK(MPI_Win_allocate(LONG, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
     OK(MPI_Win_lock_all(0, win));
-    for (;;) {
+    while (!exists(folder, "stop")) {
         OK(MPI_Put(out, LONG, MPI_BYTE, 1 - rank, 0, LONG, MPI_BYTE, win));
         OK(MPI_Win_flush(1 - rank, win));
         OK(MPI_Get(in, LONG, MPI_BYTE, 1 - rank, 0, LONG, MPI_BYTE, win));
         OK(MPI_Win_flush(1 - rank, win));
         CHECK(memcmp(in, out, LONG) == 0, "%d", in[0]);
     }
+    OK(MPI_Win_unlock_all(win));
+    OK(MPI_Win_free(&win));
+    end();
 }
 
 int main(int argc, char **argv) {
@@ -38,9 +47,11 @@ int main(int argc, char **argv) {
     FILE *ready = fopen(name, "w");
     CHECK(ready, "%s", name);
     fclose(ready);
-    snprintf(name, sizeof name, "%s/go", argv[1]);
-    while (access(name, F_OK) != 0) usleep(10000);
-    if (strcmp(argv[2], "puts") == 0) put_for_ever();
+    while (!exists(argv[1], "go")) usleep(10000);
+    if (strcmp(argv[2], "puts") == 0) {
+        put_until_stopped(argv[1]);
+        return 0;
+    }
     int code = exchange(LONG);
     CHECK(code != MPI_SUCCESS || (in[0] == 'b' - rank && in[LONG - 1] == 'b' - rank), "%d", in[0]);
     static const int sizes[] = {8, 3000, 50000, LONG};
