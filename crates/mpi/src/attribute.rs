@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use crate::error::{Class, Error, Result};
 use crate::fail;
@@ -225,13 +225,13 @@ impl<T: Cached> Clone for Attribute<T> {
     }
 }
 
-/// The attributes of one object, oldest first. `owner` is always the handle of that object, for the callbacks.
-pub struct Attributes<T: Cached>(Mutex<Vec<Attribute<T>>>);
+/// The attributes of one object, oldest first. `owner` is always the handle of that object, for the callbacks. Most objects have none.
+pub struct Attributes<T: Cached>(OnceLock<Box<Mutex<Vec<Attribute<T>>>>>);
 
 impl<T: Cached> Attributes<T> {
     /// None yet.
     pub const fn new() -> Self {
-        Self(Mutex::new(Vec::new()))
+        Self(OnceLock::new())
     }
 
     /// The value under `number`, if it is set.
@@ -268,7 +268,7 @@ impl<T: Cached> Attributes<T> {
     /// Delete all, the latest first. Ends at the first callback that refuses.
     pub fn clear(&self, owner: Handle<T>) -> Result<()> {
         loop {
-            let last = self.lock().last().cloned();
+            let last = self.known().and_then(|list| list.last().cloned());
             match last {
                 Some(attribute) => self.delete_one(owner, &attribute)?,
                 None => return Ok(()),
@@ -278,8 +278,8 @@ impl<T: Cached> Attributes<T> {
 
     /// Give `copy`, a new object, what its callbacks want it to have. If one fails, `copy` is left without any.
     pub fn copy_to(&self, owner: Handle<T>, copy: &Self, copy_owner: Handle<T>) -> Result<()> {
-        let attributes = self.lock().clone();
-        for attribute in attributes {
+        let attributes = self.known().map(|list| list.clone());
+        for attribute in attributes.into_iter().flatten() {
             match attribute.keyval.call_copy(owner, attribute.value) {
                 Ok(None) => {}
                 Ok(Some(value)) => copy.lock().push(Attribute { value, ..attribute }),
@@ -306,12 +306,19 @@ impl<T: Cached> Attributes<T> {
     }
 
     fn find(&self, number: i32) -> Option<Attribute<T>> {
-        let list = self.lock();
+        let list = self.known()?;
         list.iter().find(|attribute| attribute.keyval.number == number).cloned()
     }
 
+    /// `None`: there has been none yet.
+    fn known(&self) -> Option<MutexGuard<'_, Vec<Attribute<T>>>> {
+        let list = self.0.get()?;
+        Some(list.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn lock(&self) -> MutexGuard<'_, Vec<Attribute<T>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let list = self.0.get_or_init(Box::default);
+        list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

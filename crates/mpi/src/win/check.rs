@@ -57,7 +57,7 @@ pub(super) fn fence(win: &Win, assert: i32) -> Result<()> {
             RmaSync,
             "MPI_Win_fence with MPI_MODE_NOPRECEDE on {}, where rank {} has accessed others since the last fence",
             win.label(),
-            win.rank
+            win.rank()
         ));
     }
     Ok(())

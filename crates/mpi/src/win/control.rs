@@ -69,28 +69,25 @@ pub(super) struct Plan {
     completes: u32,
     leaders: u32,
     bytes: u32,
-    words: u32,
 }
 
 impl Plan {
     /// `spans`: the members are on several nodes.
     pub fn of(members: usize, spans: bool) -> Self {
-        let words = members.div_ceil(64);
-        let shared = WAITERS + 8 * words;
+        let shared = WAITERS + 8 * members.div_ceil(64);
         let posts = (shared + members).next_multiple_of(64);
         let completes = posts + 2 * members;
         let leaders = (completes + 2 * members).next_multiple_of(4);
         let bytes = leaders + if spans { 4 * members } else { 0 };
         // A communicator has fewer members than there are processes.
-        let [shared, posts, completes, leaders, bytes, words] =
-            [shared, posts, completes, leaders, bytes, words].map(|number| number as u32);
+        let [shared, posts, completes, leaders, bytes] =
+            [shared, posts, completes, leaders, bytes].map(|number| number as u32);
         Self {
             shared,
             posts,
             completes,
             leaders,
             bytes,
-            words,
         }
     }
 }
@@ -181,7 +178,7 @@ impl Part {
     }
 
     pub fn waiters(&self, plan: Plan) -> impl Iterator<Item = &AtomicU64> {
-        (0..plan.words as usize).map(|index| self.long(WAITERS + 8 * index))
+        (WAITERS..plan.shared as usize).step_by(8).map(|at| self.long(at))
     }
 
     pub fn waiter(&self, member: usize) -> (&AtomicU64, u64) {

@@ -306,7 +306,6 @@ fn make(comm: &Comm, flavor: Flavor, hints: Result<Hints>, brought: Result<Broug
     let win = Arc::new(Win {
         flavor,
         group: Arc::clone(&comm.group),
-        rank,
         size,
         plan,
         own,

@@ -97,7 +97,7 @@ impl Win {
     fn meet_nodes(&self, away: &Away, turn: u32) -> Result<()> {
         let leaders = &away.leaders;
         let lead = leaders[away.node];
-        if lead != self.rank {
+        if lead != self.rank() {
             self.wake(lead);
             let part = self
                 .part(lead)

@@ -31,7 +31,7 @@ pub fn win_post(group: &Group, assert: i32, win: &Win) -> Result<()> {
     }
     for &origin in &origins {
         match win.part(origin) {
-            Some(part) => raise(part.posts(win.plan, win.rank)),
+            Some(part) => raise(part.posts(win.plan, win.rank())),
             None => win.post_away(origin)?,
         }
     }
@@ -82,7 +82,7 @@ pub fn win_complete(win: &Win) -> Result<()> {
     let targets = std::mem::take(&mut win.epochs.general().started);
     for &target in &targets {
         match win.part(target) {
-            Some(part) => raise(part.completes(win.plan, win.rank)),
+            Some(part) => raise(part.completes(win.plan, win.rank())),
             None => win.complete_away(target)?,
         }
         win.epochs.hold(target, FREE);

@@ -190,8 +190,8 @@ impl Win {
             return self.acquire_away(target, how);
         };
         let got = match how {
-            SHARED => lock.try_shared(self.rank),
-            EXCLUSIVE => lock.try_exclusive(self.rank) && lock.is_alone(|_| false),
+            SHARED => lock.try_shared(self.rank()),
+            EXCLUSIVE => lock.try_exclusive(self.rank()) && lock.is_alone(|_| false),
             _ => true,
         };
         if got {
@@ -208,13 +208,13 @@ impl Win {
             plan: self.plan,
             group: &self.group,
             owner: target,
-            me: self.rank,
+            me: self.rank(),
         })
     }
 
     #[cold]
     fn acquire_slowly(&self, target: usize, how: u8, lock: Lock<'_>) -> Result<()> {
-        let (part, me) = (&lock.part, self.rank);
+        let (part, me) = (&lock.part, self.rank());
         let (waiters, bit) = part.waiter(me);
         // SYNC: window-waiters
         waiters.fetch_or(bit, Ordering::SeqCst);
@@ -274,7 +274,7 @@ impl Win {
     fn release(&self, target: usize, how: u8) -> Result<()> {
         match self.lock(target) {
             Some(lock) => {
-                lock.release(self.rank, how);
+                lock.release(self.rank(), how);
                 Ok(())
             }
             None => self.release_away(target, how),

@@ -57,7 +57,7 @@ pub fn win_shared_query(win: &Win, rank: i32) -> Result<(i64, i64, *mut c_void)>
         // As MPICH answers for a rank that brought nothing.
         Some(_) if place.target.length() == 0 => (0, place.unit, std::ptr::null_mut()),
         Some(base) => (place.target.length() as i64, place.unit, base.as_ptr().cast()),
-        None if member == win.rank => (win.bytes, win.unit, win.base.cast()),
+        None if member == win.rank() => (win.bytes, win.unit, win.base.cast()),
         None => (0, place.unit, std::ptr::null_mut()),
     })
 }

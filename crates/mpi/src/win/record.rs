@@ -143,14 +143,14 @@ impl Win {
         for &(from, to) in &pieces {
             for index in 0..count {
                 let (first, last, what, origin) = list.entry(index);
-                if first < to && from < last && access.conflicts(what, origin as usize == self.rank) {
+                if first < to && from < last && access.conflicts(what, origin as usize == self.rank()) {
                     return Err(fail!(
                         RmaConflict,
                         "bytes {} to {} of rank {target} of {}, which rank {} accesses, have been {} by rank {origin} in the same epoch",
                         first.max(from),
                         last.min(to) - 1,
                         self.label(),
-                        self.rank,
+                        self.rank(),
                         Access::describe(what)
                     ));
                 }
@@ -158,7 +158,7 @@ impl Win {
         }
         for (from, to) in pieces {
             if count < MOST {
-                list.set_entry(count, (from, to, access as u32, self.rank as u32));
+                list.set_entry(count, (from, to, access as u32, self.rank() as u32));
                 count += 1;
             }
         }
@@ -181,7 +181,7 @@ impl Win {
             let mut kept = 0;
             for index in 0..list.count() {
                 let entry = list.entry(index);
-                if entry.3 as usize != self.rank {
+                if entry.3 as usize != self.rank() {
                     list.set_entry(kept, entry);
                     kept += 1;
                 }
@@ -193,7 +193,7 @@ impl Win {
     /// What others have done to our memory is over.
     pub(super) fn forget_others(&self) {
         if self.is_checked
-            && let Some(list) = self.list(self.rank)
+            && let Some(list) = self.list(self.rank())
         {
             list.set_count(0);
         }
@@ -205,7 +205,7 @@ impl Win {
         let at = rma::shared_at(offset, BYTES).filter(|_| offset != 0)?;
         // SAFETY: the lock is the first word of the list, which is accessed by atomics only.
         let lock = unsafe { AtomicU32::from_ptr(at.as_ptr().cast()) };
-        let me = self.rank as u32 + 1;
+        let me = self.rank() as u32 + 1;
         let mut holder = 0;
         loop {
             // SYNC: window-record

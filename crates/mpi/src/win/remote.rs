@@ -202,7 +202,7 @@ impl Win {
             .group
             .peer(member as i32)
             .unwrap_or_else(|| unreachable!("seats are those of members"));
-        let message: Message = [what as u32, number, self.rank as u32, value];
+        let message: Message = [what as u32, number, self.rank() as u32, value];
         // SAFETY: numbers are plain data.
         (peer, unsafe { transmute::<Message, [u8; BYTES]>(message) })
     }
