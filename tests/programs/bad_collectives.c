@@ -109,11 +109,17 @@ static void stopped(unsigned seed) {
     CHECK(waitpid(helper, NULL, 0) == helper, "no helper");
 }
 
-/* From now on this process gets no more memory in long pieces; or it does again. */
+/* From now on this process gets no more memory in long pieces; or it does again. Short ones there are, whatever was allocated before: only
+   long ones can be refused well. */
 static void starve(int starving) {
+    enum { SHORT_PIECES = 100 << 10, LONG_PIECE = 128 << 10 };
     static struct rlimit plenty;
     struct rlimit none;
     if (starving) {
+        CHECK(mallopt(M_MMAP_THRESHOLD, LONG_PIECE) && mallopt(M_TRIM_THRESHOLD, 1 << 30), "mallopt");
+        void *reserve = malloc(SHORT_PIECES);
+        CHECK(reserve, "no memory");
+        free(reserve);
         CHECK(getrlimit(RLIMIT_AS, &plenty) == 0, "no limit");
         none = plenty;
         none.rlim_cur = 1 << 20;

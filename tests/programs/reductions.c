@@ -114,6 +114,38 @@ static void repeatable(void) {
     free(in), free(first), free(again);
 }
 
+/* What the program keeps in the padding of a pair stays, in results as in operands: 1, and as many as are combined in several rounds. */
+static void padded_pairs(void) {
+    enum { MOST = 700 };
+    static const int counts[] = {1, 3, MOST};
+    typedef struct {
+        double value;
+        int rank, kept;
+    } pair;
+    CHECK(sizeof(pair) == 16, "%zu", sizeof(pair));
+    static pair in[MOST], out[MOST];
+    for (int round = 0; round < 12; round++) {
+        int count = counts[round % 3], in_place = round % 2;
+        pair *result = in_place ? in : out;
+        for (int i = 0; i < count; i++) {
+            in[i] = (pair){(rank * 7 + i) % size, rank, 100 + i};
+            out[i] = (pair){-1, -1, 200 + i};
+        }
+        if (round < 6)
+            OK(MPI_Allreduce(in_place ? MPI_IN_PLACE : in, result, count, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD));
+        else
+            OK(MPI_Scan(in_place ? MPI_IN_PLACE : in, result, count, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD));
+        for (int i = 0; i < count; i++) {
+            double value = -1;
+            int place = -1;
+            for (int other = 0; other < (round < 6 ? size : rank + 1); other++)
+                if ((other * 7 + i) % size > value) value = (other * 7 + i) % size, place = other;
+            CHECK(result[i].value == value && result[i].rank == place, "round %d, %d: %g of rank %d", round, i, result[i].value, result[i].rank);
+            CHECK(in[i].kept == 100 + i && (in_place || out[i].kept == 200 + i), "round %d, %d: padding %d, %d", round, i, in[i].kept, out[i].kept);
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     INTEGER(signed char, MPI_SIGNED_CHAR);
@@ -155,6 +187,7 @@ int main(int argc, char **argv) {
     PAIR(two_int, MPI_2INT);
     PAIR(short_int, MPI_SHORT_INT);
     PAIR(long_double_int, MPI_LONG_DOUBLE_INT);
+    padded_pairs();
     scans();
     repeatable();
 

@@ -7,6 +7,7 @@ mod place;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::OnceLock;
 
 pub use place::{Level, MadeUp, Place, unit};
 
@@ -71,9 +72,10 @@ pub fn package(cpu: usize) -> Vec<usize> {
     told.into_iter().flatten().next().unwrap_or_default()
 }
 
-/// The caches above the first CPU that this process may use, nearest first.
-pub fn own_caches() -> Vec<Cache> {
-    caches(crate::cpu::affinity().first().copied().unwrap_or(0))
+/// The caches above the first CPU that this process may use, or might when this was first asked; nearest first.
+pub fn own_caches() -> &'static [Cache] {
+    static OWN: OnceLock<Vec<Cache>> = OnceLock::new();
+    OWN.get_or_init(|| caches(crate::cpu::affinity().first().copied().unwrap_or(0)))
 }
 
 /// The caches above `cpu`, nearest first.

@@ -91,13 +91,18 @@ pub unsafe fn fold_parts(
     // SAFETY: the caller's promise.
     unsafe {
         match operand.reduction {
-            Reduction::Kernel(kernel) if operand.datatype.is_contiguous() => {
-                let size = operand.datatype.size() as usize;
+            // Pairs, too, lie as they cross, with the padding that kernels leave alone.
+            Reduction::Kernel(kernel) if !operand.crosses_packed() => {
+                let size = operand.crossing(1);
                 let mut blocks = [const { Block([MaybeUninit::uninit(); BLOCK]) }; 2];
                 let length = count as usize * size;
                 let (last, before) = parts.split_last().expect("somebody contributes");
+                let is_contiguous = operand.datatype.is_contiguous();
                 let [first, middle @ ..] = before else {
-                    std::ptr::copy(*last, output, length);
+                    match is_contiguous {
+                        true => std::ptr::copy(*last, output, length),
+                        false => operand.copy(access, *last, output, count)?,
+                    }
                     return Ok(());
                 };
                 // In between, results go to and fro between two blocks. The last one goes to the output, unless it comes of what
@@ -105,7 +110,7 @@ pub unsafe fn fold_parts(
                 let is_hit = |part: *const u8| overlap(part, output, length);
                 let is_left = own == Some(0) && middle.is_empty() && is_hit(*first);
                 let is_right = own == Some(before.len()) && is_hit(*last) && *last != output;
-                let is_aside = is_left || is_right;
+                let is_aside = is_left || is_right || !is_contiguous;
                 let mut done = 0;
                 while done < count as usize {
                     let now = (BLOCK / size).min(count as usize - done);
@@ -120,8 +125,15 @@ pub unsafe fn fold_parts(
                     }
                     let target = if is_aside { free } else { to };
                     kernel(left, last.add(at), target, now);
-                    if is_aside {
-                        isthmus_engine::copy(target, to, now * size);
+                    match is_aside {
+                        false => {}
+                        true if is_contiguous => isthmus_engine::copy(target, to, now * size),
+                        true => {
+                            // The user may keep something between the elements.
+                            let elements = |at: *mut u8| Elements::new(at.cast(), now as i64, operand.datatype);
+                            elements(target).pack(used);
+                            elements(to).unpack(used, elements(to).bytes());
+                        }
                     }
                     done += now;
                 }
@@ -132,7 +144,7 @@ pub unsafe fn fold_parts(
     }
 }
 
-/// The same for elements with gaps, and for users' functions, which see no shared memory.
+/// The same for elements that cross packed, and for users' functions, which see no shared memory.
 ///
 /// # Safety
 /// As for [`fold`].

@@ -46,16 +46,17 @@ impl Helped {
 
 /// Is a copy of so many bytes to be handed over?
 fn is_wanted(bytes: u64) -> bool {
-    let from = match tunables::HELPER_FROM.get() {
-        0 => helper::dma_min(),
-        from => from,
-    };
-    match tunables::HELPER.get() {
+    let may_be = match tunables::HELPER.get() {
         0 => false,
         // Each rank with a CPU of its own has another one for its helper.
-        1 => bytes >= from && !boot::is_oversubscribed_by(2),
-        _ => bytes >= from,
-    }
+        1 => !boot::is_oversubscribed_by(2),
+        _ => true,
+    };
+    may_be
+        && match tunables::HELPER_FROM.get() {
+            0 => bytes >= helper::dma_min(),
+            from => bytes >= from,
+        }
 }
 
 impl Engine {
