@@ -109,8 +109,8 @@ static void stopped(unsigned seed) {
     CHECK(waitpid(helper, NULL, 0) == helper, "no helper");
 }
 
-/* From now on this process gets no more memory in long pieces; or it does again. Short ones there are, whatever was allocated before: only
-   long ones can be refused well. */
+/* From now on this process gets no more memory in long pieces; or it does again. There is a reserve of short ones: who gets none of those is
+   ended by the allocator of its language, not by an error of the call, and whether the heap has some left is chance. */
 static void starve(int starving) {
     enum { SHORT_PIECES = 100 << 10, LONG_PIECE = 128 << 10 };
     static struct rlimit plenty;

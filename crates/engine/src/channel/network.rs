@@ -1,8 +1,8 @@
 //! The channel to ranks on other nodes: the same records, in frames of [`isthmus_fabric`].
 //!
 //! The network stands in for the remote rank. What is written for it goes into a ring in memory, as for a rank of this node; here
-//! that ring is read, and what it holds goes out in frames ([`departures`]). A message that nothing is to go before is put into a frame at once. What comes is handed to the same handlers
-//! (`engine/remote.rs`). Descriptors of rendezvous, which a receiver on this node would share with the sender, have a stand-in at the
+//! that ring is read, and what it holds goes out in frames ([`departures`]). A message that nothing is to go before is put into a frame at
+//! once. What comes is handed to the same handlers (`engine/remote.rs`). Descriptors of rendezvous, which a receiver on this node would share with the sender, have a stand-in at the
 //! receiver. So the parts above know of the network only where they would use shared memory otherwise (docs/decisions/0048).
 //!
 //! A sender may have so many bytes under way that the receiver has not handled ([`WINDOW`]); the rest waits in the ring, and beyond

@@ -141,9 +141,7 @@ fn alike<'a>(local: Local<'_>, remote: Remote<'_>, win: &'a Win) -> Option<(&'a 
     {
         return None;
     }
-    let length = usize::try_from(local.count)
-        .ok()?
-        .checked_mul(local.datatype.size() as usize)?;
+    let length = usize::try_from(local.count.checked_mul(local.datatype.size())?).ok()?;
     let (place, at) = win.plain_place(remote.rank, remote.disp)?;
     Some((&place.target, at, length))
 }

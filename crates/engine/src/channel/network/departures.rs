@@ -1,4 +1,4 @@
-//! What leaves for other nodes: the rings that are written for peers there, read into frames.
+//! What leaves for other nodes: the rings that are written for peers there, read into frames, and messages that go into a frame at once.
 
 use std::collections::HashMap;
 
@@ -89,12 +89,15 @@ impl Network {
     /// Send a message in a frame of its own, out of its sender's memory, if nothing is to go before it, and there is room and credit. False:
     /// it does not go so.
     pub fn send_message(&mut self, segment: &'static Segment, me: u32, peer: u32, message: Message) -> bool {
-        let is_whole = message.length <= WHOLE;
-        let (handler, fixed) = match is_whole {
+        if message.length > FRAME {
+            return false;
+        }
+        let is_short = message.length <= WHOLE;
+        let (handler, fixed) = match is_short {
             true => (Handler::Eager, Envelope::SIZE),
             false => (Handler::EagerFirst, FullLine::<EagerFirst>::SIZE),
         };
-        let needed = frame::footprint(fixed.saturating_add(message.length as u32));
+        let needed = frame::footprint(fixed + message.length as u32);
         let is_clear = self.links[peer as usize].as_ref().is_some_and(|link| {
             let is_first = !link.lost && link.filled.is_none() && link.again.is_empty() && !link.is_written();
             is_first && link.sent + needed as u64 <= link.returned + WINDOW
@@ -114,7 +117,7 @@ impl Network {
         let (envelope, payload) = body.split_at_mut(fixed as usize);
         // SAFETY: there are as many bytes of the fixed part, and of the payload, which is in the user's buffer.
         unsafe {
-            match is_whole {
+            match is_short {
                 true => envelope
                     .as_mut_ptr()
                     .cast::<Envelope>()
