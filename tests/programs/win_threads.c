@@ -1,6 +1,7 @@
 // ranks: 1 2 4
 /* Threads that operate on the same windows at once, with MPI_THREAD_MULTIPLE: random puts, gets, accumulates, fetches and swaps of each
-   thread on elements of its own at every rank, against a model in the thread, and counts that all threads of all ranks raise.
+   thread on elements of its own at every rank, against a model in the thread, and counts that all threads of all ranks raise; then locks
+   of one target each, while the others lock and unlock theirs.
 
    win_threads [SEED [ROUNDS]] */
 #include "check.h"
@@ -85,6 +86,43 @@ static void *work(void *argument) {
     return NULL;
 }
 
+/* Locks a target that no other thread of this rank does, and counts there. */
+static void *lock(void *argument) {
+    int thread = (int)(size_t)argument, target = (rank + thread) % size;
+    for (int round = 0; thread < size && round < 20 * rounds; round++) {
+        MPI_Win win = windows[round / 7 % WINDOWS];
+        long count = -1;
+        OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
+        OK(MPI_Get(&count, 1, MPI_LONG, target, 0, 1, MPI_LONG, win));
+        OK(MPI_Win_flush(target, win));
+        count++;
+        OK(MPI_Put(&count, 1, MPI_LONG, target, 0, 1, MPI_LONG, win));
+        OK(MPI_Win_unlock(target, win));
+    }
+    return NULL;
+}
+
+static void together(void *(*what)(void *)) {
+    pthread_t threads[THREADS];
+    for (int i = 1; i < THREADS; i++) CHECK(pthread_create(&threads[i], NULL, what, (void *)(size_t)i) == 0, "no thread");
+    what(0);
+    for (int i = 1; i < THREADS; i++) pthread_join(threads[i], NULL);
+}
+
+/* What all have counted at all ranks since the last time. */
+static long counted(void) {
+    long all = 0;
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    for (int w = 0; w < WINDOWS; w++) {
+        OK(MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, windows[w]));
+        all += memories[w][0];
+        memories[w][0] = 0;
+        OK(MPI_Win_unlock(rank, windows[w]));
+    }
+    OK(MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
+    return all;
+}
+
 int main(int argc, char **argv) {
     int given;
     OK(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &given));
@@ -103,16 +141,14 @@ int main(int argc, char **argv) {
     }
     for (int w = 0; w < WINDOWS; w++) OK(MPI_Win_lock_all(0, windows[w]));
     OK(MPI_Barrier(MPI_COMM_WORLD));
-    pthread_t threads[THREADS];
-    for (int i = 1; i < THREADS; i++) CHECK(pthread_create(&threads[i], NULL, work, (void *)(size_t)i) == 0, "no thread");
-    work(0);
-    for (int i = 1; i < THREADS; i++) pthread_join(threads[i], NULL);
+    together(work);
     for (int w = 0; w < WINDOWS; w++) OK(MPI_Win_unlock_all(windows[w]));
-    OK(MPI_Barrier(MPI_COMM_WORLD));
-    long counted = 0;
-    for (int w = 0; w < WINDOWS; w++) counted += memories[w][0];
-    OK(MPI_Allreduce(MPI_IN_PLACE, &counted, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
-    CHECK(counted == (long)size * THREADS * rounds, "%ld of %ld counts", counted, (long)size * THREADS * rounds);
+    long all = counted();
+    CHECK(all == (long)size * THREADS * rounds, "%ld of %ld counts", all, (long)size * THREADS * rounds);
+
+    together(lock);
+    all = counted();
+    CHECK(all == (long)size * (size < THREADS ? size : THREADS) * 20 * rounds, "%ld counts under locks", all);
     for (int w = 0; w < WINDOWS; w++) OK(MPI_Win_free(&windows[w]));
     OK(MPI_Finalize());
     return 0;

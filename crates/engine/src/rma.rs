@@ -1,5 +1,5 @@
-//! One-sided operations on memory that processes expose to each other, free of any API. MPI's windows, ARMCI and SHMEM add
-//! their own semantics to what stands here.
+//! One-sided operations on memory that processes expose to each other, free of any API. MPI's windows add their semantics to what
+//! stands here. ARMCI and SHMEM work on memory that every process maps, and need none of it (docs/decisions/0036).
 //!
 //! A process [registers](register) memory; its [`RegionKey`] goes to others by whatever means their model has, and they make a
 //! [`Target`] of it. Operations belong to a [`Flow`], the scope of what is completed together.

@@ -204,14 +204,13 @@ impl Flow {
     /// As [`Self::flush`], of everything that was started. Blocks.
     #[inline]
     pub fn flush_all(&self) -> Result<()> {
-        if self.stored.load(Ordering::Relaxed) {
+        if allows_threads() {
+            // What another thread's flush has drained is what its CPU had stored, not what ours has.
+            drain();
+        } else if self.stored.load(Ordering::Relaxed) {
             self.stored.store(false, Ordering::Relaxed);
-            if allows_threads() {
-                drain();
-            } else {
-                UNDRAINED.store(true, Ordering::Relaxed);
-                fence(Ordering::Release);
-            }
+            UNDRAINED.store(true, Ordering::Relaxed);
+            fence(Ordering::Release);
         }
         Ok(())
     }

@@ -354,7 +354,7 @@ pub fn win_free(handle: Handle<Win>) -> Result<()> {
     let win = handle.resolve("win")?;
     match win.epochs.mode() {
         Mode::None | Mode::Fenced | Mode::Fence => {}
-        _ => win.check_idle("MPI_Win_free")?,
+        mode => win.check_idle("MPI_Win_free", mode)?,
     }
     if win.epochs.is_exposed() {
         return Err(fail!(

@@ -68,14 +68,17 @@ pub(super) struct General {
     pub started: Vec<usize>,
 }
 
+/// In the state of epochs: one target that is locked. What lies below is the mode.
+const ONE_LOCK: u32 = 1 << 8;
+
 /// The epochs of one window.
 #[derive(Debug)]
 pub(super) struct Epochs {
-    mode: AtomicU8,
+    /// The mode, and in steps of [`ONE_LOCK`] how many targets are locked: one word, since threads lock and unlock at once.
+    state: AtomicU32,
     members: u32,
     /// Once one was held.
     held: OnceLock<Box<[AtomicU8]>>,
-    locks: AtomicU32,
     /// Once there was such synchronisation.
     general: OnceLock<Box<Mutex<General>>>,
 }
@@ -83,22 +86,22 @@ pub(super) struct Epochs {
 impl Epochs {
     pub fn new(members: usize) -> Self {
         Self {
-            mode: AtomicU8::new(Mode::None as u8),
+            state: AtomicU32::new(Mode::None as u32),
             // A communicator has fewer members than there are processes.
             members: members as u32,
             held: OnceLock::new(),
-            locks: AtomicU32::new(0),
             general: OnceLock::new(),
         }
     }
 
     #[inline]
     pub fn mode(&self) -> Mode {
-        Mode::of(self.mode.load(Ordering::Relaxed))
+        Mode::of(self.state.load(Ordering::Relaxed) as u8)
     }
 
+    /// Another kind of epoch, with no target locked by itself.
     pub fn set_mode(&self, mode: Mode) {
-        self.mode.store(mode as u8, Ordering::Relaxed);
+        self.state.store(mode as u32, Ordering::Relaxed);
     }
 
     pub fn held(&self, member: usize) -> u8 {
@@ -125,16 +128,22 @@ impl Epochs {
     /// One more target is locked; several threads may lock.
     pub fn locked(&self, member: usize, how: u8) {
         self.hold(member, how);
-        self.locks.fetch_add(1, Ordering::Relaxed);
-        self.set_mode(Mode::Lock);
+        self.change(|state| (state & !(ONE_LOCK - 1)) + ONE_LOCK + Mode::Lock as u32);
     }
 
-    /// One less.
+    /// One less; with the last one the epoch ends.
     pub fn unlocked(&self, member: usize) {
         self.hold(member, FREE);
-        if self.locks.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.set_mode(Mode::None);
-        }
+        self.change(|state| match state - ONE_LOCK {
+            left if left >= ONE_LOCK => left,
+            _ => Mode::None as u32,
+        });
+    }
+
+    fn change(&self, to: impl Fn(u32) -> u32) {
+        let (set, get) = (Ordering::Relaxed, Ordering::Relaxed);
+        let changed = self.state.fetch_update(set, get, |state| Some(to(state)));
+        debug_assert!(changed.is_ok());
     }
 
     pub fn general(&self) -> MutexGuard<'_, General> {
@@ -196,11 +205,34 @@ impl Win {
         )
     }
 
-    /// May another kind of access epoch begin?
-    pub(super) fn check_idle(&self, what: &str) -> Result<()> {
-        match self.epochs.mode() {
+    /// May another kind of access epoch begin than the one that is open?
+    pub(super) fn check_idle(&self, what: &str, open: Mode) -> Result<()> {
+        match open {
             Mode::None | Mode::Fenced => Ok(()),
             mode => Err(fail!(RmaSync, "{what} on {}, where {}", self.label(), mode.describe())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_lock_targets_of_their_own() {
+        let epochs = Epochs::new(4);
+        std::thread::scope(|scope| {
+            for target in 0..4 {
+                let epochs = &epochs;
+                scope.spawn(move || {
+                    for _ in 0..20_000 {
+                        epochs.locked(target, SHARED);
+                        assert!(epochs.admits(target), "locked, and {:?}", epochs.mode());
+                        epochs.unlocked(target);
+                    }
+                });
+            }
+        });
+        assert_eq!(epochs.mode(), Mode::None);
     }
 }

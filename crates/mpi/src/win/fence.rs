@@ -18,7 +18,7 @@ pub fn win_fence(assert: i32, win: &Win) -> Result<()> {
     check_assert(assert, MODE_NOSTORE | MODE_NOPUT | MODE_NOPRECEDE | MODE_NOSUCCEED)?;
     match win.epochs.mode() {
         Mode::None | Mode::Fenced | Mode::Fence => {}
-        _ => win.check_idle("MPI_Win_fence")?,
+        mode => win.check_idle("MPI_Win_fence", mode)?,
     }
     if win.epochs.is_exposed() {
         return Err(fail!(

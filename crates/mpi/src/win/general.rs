@@ -44,7 +44,7 @@ pub fn win_post(group: &Group, assert: i32, win: &Win) -> Result<()> {
 /// `MPI_Win_start`: begin to access the members of `group`. Blocks until they have posted.
 pub fn win_start(group: &Group, assert: i32, win: &Win) -> Result<()> {
     check_assert(assert, MODE_NOCHECK)?;
-    win.check_idle("MPI_Win_start")?;
+    win.check_idle("MPI_Win_start", win.epochs.mode())?;
     let targets = win.members_of(group)?;
     let mut wanted = Vec::with_capacity(targets.len());
     {

@@ -32,10 +32,11 @@ pub fn win_lock(lock_type: i32, rank: i32, assert: i32, win: &Win) -> Result<()>
         return Ok(());
     }
     let target = win.member("rank", rank)?;
-    if win.epochs.mode() != Mode::Lock {
-        win.check_idle("MPI_Win_lock")?;
-    } else if win.epochs.held(target) != FREE {
-        return Err(fail!(RmaSync, "rank {target} of {} is locked already", win.label()));
+    // Looked at once: another thread may lock or unlock another target meanwhile.
+    match win.epochs.mode() {
+        Mode::Lock if win.epochs.held(target) == FREE => {}
+        Mode::Lock => return Err(fail!(RmaSync, "rank {target} of {} is locked already", win.label())),
+        mode => win.check_idle("MPI_Win_lock", mode)?,
     }
     let how = if assert & MODE_NOCHECK != 0 { UNCHECKED } else { how };
     win.acquire(target, how)?;
@@ -78,7 +79,7 @@ fn not_locked(win: &Win, target: usize) -> crate::error::Error {
 pub fn win_lock_all(assert: i32, win: &Win) -> Result<()> {
     check_assert(assert, MODE_NOCHECK)?;
     win.check_lockable()?;
-    win.check_idle("MPI_Win_lock_all")?;
+    win.check_idle("MPI_Win_lock_all", win.epochs.mode())?;
     let how = if assert & MODE_NOCHECK != 0 { UNCHECKED } else { SHARED };
     for target in 0..win.size {
         if let Err(error) = win.acquire(target, how) {
