@@ -46,6 +46,7 @@ pub use progress::background::Background;
 pub use progress::wait_limits;
 pub use protocol::choice::protocols;
 
+pub use channel::network::version as version_between_nodes;
 pub use error::{Error, Result};
 pub use isthmus_os::topology::{Level, MadeUp, Place};
 pub use isthmus_transfer::copy::copy;

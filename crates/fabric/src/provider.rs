@@ -103,13 +103,16 @@ impl Offer {
             list,
             chosen: list,
         };
-        let ranked = offer.all().filter_map(|info| {
-            let rank = match &wanted.provider {
-                Some(_) => 0,
-                None => PREFERRED.iter().position(|name| *name == name_of(info))?,
-            };
-            Some(((rank, unfitness(interface(info), wanted.interface)), info))
-        });
+        let ranked = offer
+            .all()
+            .filter(|info| !shares_memory(&name_of(*info)))
+            .filter_map(|info| {
+                let rank = match &wanted.provider {
+                    Some(_) => 0,
+                    None => PREFERRED.iter().position(|name| *name == name_of(info))?,
+                };
+                Some(((rank, unfitness(interface(info), wanted.interface)), info))
+            });
         // The first of equals: libfabric lists the best first.
         let best = ranked.min_by_key(|(key, _)| *key).map(|(_, info)| info);
         offer.chosen = best.ok_or_else(none)?;
@@ -165,6 +168,11 @@ impl Offer {
     }
 }
 
+/// Is it `shm`, or does it stand on it? What shares memory is no matter of the network, whoever asks for it.
+fn shares_memory(provider: &str) -> bool {
+    provider.split(';').any(|part| part == "shm")
+}
+
 fn name_of(info: NonNull<Info>) -> String {
     // SAFETY: libfabric's, whole; names are strings or null.
     unsafe {
@@ -215,6 +223,12 @@ fn unfitness(address: Option<IpAddr>, wanted: Option<IpAddr>) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shared_memory_is_no_network() {
+        assert!(shares_memory("shm") && shares_memory("shm;ofi_rxd"));
+        assert!(!PREFERRED.iter().any(|name| shares_memory(name)));
+    }
 
     #[test]
     fn interfaces_that_others_reach_come_first() {

@@ -86,7 +86,7 @@ pub fn call_back(call: &Call) -> Result<Connection> {
     connection.send(&ToHead::Hello {
         secret,
         node: call.node,
-        version: env!("CARGO_PKG_VERSION").into(),
+        version: isthmus_engine::version_between_nodes(),
     });
     Ok(connection)
 }

@@ -7,6 +7,7 @@
 
 pub mod branch;
 mod council;
+pub mod hangs;
 mod losses;
 
 use std::io::Write;
@@ -27,6 +28,7 @@ use crate::nodes::{self, Node};
 use crate::options::Job;
 use crate::wire::{Card, Connection, Loss, Part, SECRET, ToHead, ToNode};
 use council::Council;
+use hangs::Hangs;
 
 /// How long a daemon may take to connect.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -52,6 +54,13 @@ const TAKEN: [i32; 6] = [
 
 /// Run the job on these nodes; the answer is the exit code. Blocks until nothing of it is left, as far as the daemons say.
 pub fn run(job: Job, nodes: Vec<Node>) -> Result<u8> {
+    if job.debugger {
+        return Err(Failure::usage(
+            "-gdb opens windows on this machine, and so works without --host; elsewhere: gdb -p PID on the host (SIGUSR1 \
+             makes mpiexec show hosts and pids)"
+                .to_owned(),
+        ));
+    }
     let mut nonce = [0; 16];
     random::fill(&mut nonce).map_err(|error| Failure::machine("make the job's nonce", error))?;
     let fan_out = tunables::FAN_OUT.get().clamp(1, u32::MAX.into()) as u32;
@@ -86,18 +95,22 @@ fn part(job: &Job, nonce: [u8; 16], nodes: &[Node]) -> Part {
         let name = name.to_string_lossy();
         name.starts_with("SSH_") || ["HOSTNAME", "DISPLAY", "TMPDIR", "XDG_RUNTIME_DIR"].contains(&&*name)
     };
+    let is_wanted = |name: &std::ffi::OsString| match &job.inherit {
+        Some(names) => names.contains(name),
+        None => !own(name),
+    };
     Part {
         nonce,
         node: 0,
         of: of.collect(),
         job: Job {
-            commands: job.commands.clone(),
-            tag_output: job.tag_output,
-            bind: job.bind,
-            never_end_others: job.never_end_others,
-            ..Job::default()
+            // This end of the job's, and what has been said and chosen here.
+            timeout: None,
+            hosts: nodes::Wanted::default(),
+            notes: Vec::new(),
+            ..job.clone()
         },
-        environment: std::env::vars_os().filter(|(name, _)| !own(name)).collect(),
+        environment: std::env::vars_os().filter(|(name, _)| is_wanted(name)).collect(),
         directory: std::env::current_dir().map(Into::into).unwrap_or_default(),
     }
 }
@@ -133,6 +146,8 @@ struct Head {
     losses: Vec<Loss>,
     /// What is decided about them, by the head of all.
     council: Council,
+    /// Which nodes' ranks do nothing but wait; looked after by the head of all.
+    hangs: Hangs,
     /// Nodes that were lost as a whole, as the user is told.
     fallen: Vec<Fallen>,
     verdict: Option<u8>,
@@ -210,6 +225,7 @@ impl Head {
             cards: Vec::new(),
             losses: Vec::new(),
             council: Council::of(nodes),
+            hangs: Hangs::of(nodes),
             fallen: Vec::new(),
             verdict: None,
             ending: None,
@@ -292,14 +308,15 @@ impl Head {
         Ok((launcher, input))
     }
 
-    /// What we read from standard input is for rank 0.
+    /// What we read from standard input is for one rank.
     fn pass_input_on(&mut self) {
-        let first = self.part.of.first().map(|first| u32::from(*first));
-        let first = self
-            .children
-            .iter_mut()
-            .find(|child| Some(child.spots[0].index) == first);
-        if let Some(mut input) = first.and_then(|child| child.input.take()) {
+        let reader = self.part.job.stdin.and_then(|rank| self.part.of.get(rank as usize));
+        let Some(node) = reader.map(|node| u32::from(*node)) else {
+            return;
+        };
+        let is_there = |child: &&mut Child| child.spots.iter().any(|spot| spot.index == node);
+        let child = self.children.iter_mut().find(is_there);
+        if let Some(mut input) = child.and_then(|child| child.input.take()) {
             std::thread::spawn(move || {
                 // Whoever reads no more is not written to.
                 let _ = std::io::copy(&mut stdio::input(), &mut input);
@@ -396,7 +413,7 @@ impl Head {
             return;
         };
         let child = &self.children[index];
-        let own = env!("CARGO_PKG_VERSION");
+        let own = isthmus_engine::version_between_nodes();
         if version != own {
             say(&format!(
                 "host {}: its mpiexec is of version {version}, this one of {own}: install the same on all nodes",
@@ -506,7 +523,11 @@ impl Head {
         } else if self.deadline.is_some_and(|deadline| now >= deadline) {
             let limit = self.timeout.unwrap_or_default().as_secs_f64();
             say(&format!("the job has not ended within {limit} s; ending it"));
+            self.tell_all(&ToNode::SayWho);
             self.end(TIMED_OUT);
+        } else if let Some(sentence) = self.hangs.judge(now) {
+            say(&sentence);
+            self.tell_all(&ToNode::SayWho);
         }
     }
 

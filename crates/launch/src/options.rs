@@ -114,6 +114,16 @@ impl Pattern {
         Ok(Self(text.to_owned()))
     }
 
+    /// One that was parsed before.
+    pub fn from_text(text: String) -> Self {
+        Self(text)
+    }
+
+    /// As the user wrote it.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
     /// The name for a rank.
     pub fn name(&self, rank: u32) -> PathBuf {
         let mut name = String::new();

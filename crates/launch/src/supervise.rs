@@ -136,6 +136,7 @@ fn supervise(
         thinning: None,
         deadline: job.timeout.map(|limit| Instant::now() + limit),
         next_look: job.report_hang.map(|limit| Instant::now() + limit),
+        told_of_wait: false,
         unwritten: false,
         refused: false,
     };
@@ -213,6 +214,8 @@ struct Supervisor<'a> {
     deadline: Option<Instant>,
     /// When to look whether everybody waits.
     next_look: Option<Instant>,
+    /// The ranks here do nothing but wait, and `mpiexec` knows.
+    told_of_wait: bool,
     /// Output could not be written.
     unwritten: bool,
     /// A rank has ended the job rather than go on without one that failed.

@@ -5,11 +5,12 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::time::Duration;
 
 use isthmus_engine::control::{Contribution, Decision, Revocation};
 
 use crate::head::Spot;
-use crate::options::{Bind, Command, Job};
+use crate::options::{Bind, Command, Job, Pattern};
 
 /// Bytes of the secret that a daemon proves itself by.
 pub const SECRET: usize = 16;
@@ -51,6 +52,13 @@ pub enum ToHead {
     },
     /// A rank there has revoked message spaces, in this turn.
     Revoked(u32, Revocation),
+    /// Whether the ranks of a node do nothing but wait.
+    Waiting {
+        /// Which node.
+        node: u32,
+        /// They do, for so long or longer.
+        wait: Option<Wait>,
+    },
     /// Nothing of the job is left there; the exit code, 0 if all went well.
     Done(u8),
 }
@@ -85,6 +93,17 @@ pub enum ToNode {
     },
     /// Message spaces are revoked, in this turn.
     Revoked(u32, Revocation),
+    /// Say what each rank waits for.
+    SayWho,
+}
+
+/// How the ranks of a node wait, none of which computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// How long the one has waited that began last; `None`: all are stopped.
+    pub seconds: Option<u32>,
+    /// Some are stopped.
+    pub stopped: bool,
 }
 
 /// A rank that is no more.
@@ -295,6 +314,13 @@ impl Message for ToHead {
                 writer.bytes(&contribution.encode());
             }
             Self::Revoked(turn, revocation) => write_revocation(writer.number(10), *turn, revocation),
+            Self::Waiting { node, wait } => {
+                writer.number(11).number((*node).into()).number(wait.is_some().into());
+                if let Some(Wait { seconds, stopped }) = wait {
+                    writer.number(seconds.map_or(0, |seconds| u64::from(seconds) + 1));
+                    writer.number((*stopped).into());
+                }
+            }
         }
         writer.0
     }
@@ -324,6 +350,16 @@ impl Message for ToHead {
                 contribution: Contribution::decode(&reader.bytes()?)?,
             },
             10 => Self::Revoked(reader.number()?, Revocation::decode(&reader.bytes()?)?),
+            11 => Self::Waiting {
+                node: reader.number()?,
+                wait: match reader.number::<u8>()? {
+                    0 => None,
+                    _ => Some(Wait {
+                        seconds: reader.number::<u64>()?.checked_sub(1).map(|seconds| seconds as u32),
+                        stopped: reader.number::<u8>()? != 0,
+                    }),
+                },
+            },
             _ => return None,
         };
         reader.0.is_empty().then_some(message)
@@ -352,6 +388,7 @@ impl Message for ToNode {
                 writer.bytes(&decision.encode());
             }
             Self::Revoked(turn, revocation) => write_revocation(writer.number(10), *turn, revocation),
+            Self::SayWho => drop(writer.number(11)),
         }
         writer.0
     }
@@ -376,6 +413,7 @@ impl Message for ToNode {
                 }
             }
             10 => Self::Revoked(reader.number()?, Revocation::decode(&reader.bytes()?)?),
+            11 => Self::SayWho,
             _ => return None,
         };
         reader.0.is_empty().then_some(message)
@@ -391,9 +429,21 @@ fn write_part(writer: &mut Writer, part: &Part) {
     write_pairs(writer, &part.environment);
     writer.text(&part.directory);
     let job = &part.job;
-    writer.number(job.tag_output.into());
+    for flag in [
+        job.tag_output,
+        job.timestamp_output,
+        job.report_bindings,
+        job.never_end_others,
+        job.inherit.is_some(),
+    ] {
+        writer.number(flag.into());
+    }
     writer.number(job.bind.code());
-    writer.number(job.never_end_others.into());
+    writer.number(job.stdin.map_or(0, |rank| u64::from(rank) + 1));
+    writer.number(job.report_hang.map_or(0, |limit| limit.as_millis() as u64 + 1));
+    for pattern in &job.output_files {
+        writer.bytes(pattern.as_ref().map_or("", Pattern::text).as_bytes());
+    }
     writer.number(job.commands.len() as u64);
     for command in &job.commands {
         writer.number(command.ranks.into()).text(&command.program);
@@ -445,10 +495,30 @@ fn read_part(reader: &mut Reader<'_>) -> Option<Part> {
     let of = (0..count).map(|_| reader.number()).collect::<Option<_>>()?;
     let environment = reader.pairs()?;
     let directory = reader.text()?;
+    let mut flags = [false; 5];
+    for flag in &mut flags {
+        *flag = reader.number::<u8>()? != 0;
+    }
+    let [tag_output, timestamp_output, report_bindings, never_end_others, is_bare] = flags;
+    let bind = Bind::from_code(reader.number()?);
+    let stdin = reader.number::<u64>()?.checked_sub(1).map(|rank| rank as u32);
+    let report_hang = reader.number::<u64>()?.checked_sub(1).map(Duration::from_millis);
+    let mut pattern = || {
+        let text = String::from_utf8(reader.bytes()?).ok()?;
+        Some((!text.is_empty()).then(|| Pattern::from_text(text)))
+    };
+    let output_files = [pattern()?, pattern()?];
     let mut job = Job {
-        tag_output: reader.number::<u8>()? != 0,
-        bind: Bind::from_code(reader.number()?),
-        never_end_others: reader.number::<u8>()? != 0,
+        tag_output,
+        timestamp_output,
+        report_bindings,
+        never_end_others,
+        // What ranks inherit has been chosen where the user's environment is.
+        inherit: is_bare.then(Vec::new),
+        bind,
+        stdin,
+        report_hang,
+        output_files,
         ..Job::default()
     };
     for _ in 0..reader.number::<usize>()? {
@@ -564,6 +634,11 @@ mod tests {
             }],
             tag_output: true,
             never_end_others: true,
+            report_bindings: true,
+            inherit: Some(Vec::new()),
+            stdin: None,
+            report_hang: Some(Duration::from_millis(500)),
+            output_files: [None, Some(Pattern::from_text("%h.%r".into()))],
             ..Job::default()
         };
         Part {
@@ -613,12 +688,19 @@ mod tests {
                 endurers,
             })
         };
+        let waiting = |wait: Option<_>| ToHead::Waiting {
+            node: 3,
+            wait: wait.map(|(seconds, stopped)| Wait { seconds, stopped }),
+        };
         for message in [
             ToHead::Lost(loss),
             stance(None),
             stance(Some(0)),
             stance(Some(7)),
             ToHead::Over(5),
+            waiting(None),
+            waiting(Some((Some(61), false))),
+            waiting(Some((None, true))),
             ToHead::Revoked(1, revocation.clone()),
             ToHead::Contributed {
                 turn: 0,
@@ -666,6 +748,7 @@ mod tests {
             ToNode::Card(card),
             ToNode::End(137),
             ToNode::Signal(10),
+            ToNode::SayWho,
             ToNode::Parted(Parting { rank: 3, other: 9 }),
         ] {
             assert_eq!(ToNode::decode(&message.encode()), Some(message));

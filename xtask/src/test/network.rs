@@ -3,6 +3,7 @@
 
 mod broken;
 mod first_message;
+mod launching;
 mod other_launcher;
 mod rma;
 mod survivors;
@@ -86,7 +87,7 @@ const RIGHT: Wrong = Wrong {
     says: [""; 2],
 };
 
-const WRONG: [(&str, Wrong); 4] = [
+const WRONG: [(&str, Wrong); 5] = [
     (
         "an unknown host is named",
         Wrong {
@@ -117,6 +118,15 @@ const WRONG: [(&str, Wrong); 4] = [
             program: "requests",
             environment: ("ISTHMUS_FABRIC", "no-such-provider"),
             says: ["libfabric has no provider here that serves", "no-such-provider"],
+            ..RIGHT
+        },
+    ),
+    (
+        "shared memory is no network",
+        Wrong {
+            program: "requests",
+            environment: ("ISTHMUS_FABRIC", "shm"),
+            says: ["libfabric has no provider here that serves", "asked for shm"],
             ..RIGHT
         },
     ),
@@ -165,6 +175,7 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
         suite.step(name, || job.refuses(wrong));
     }
     unlike::run(suite, &job);
+    launching::run(suite, &job);
     for (model, compiler, source) in [
         ("ARMCI", "mpicc", "armci/operations.c"),
         ("Global Arrays", "mpicc", "ga/arrays.c"),
@@ -355,7 +366,7 @@ impl Nodes {
     }
 
     /// Wait until nothing runs there any more.
-    fn emptied(&self) -> Result<()> {
+    pub(super) fn emptied(&self) -> Result<()> {
         wait("something is left on the nodes", || self.processes().is_empty())
             .with_context(|| format!("{:?}", self.processes()))
     }

@@ -32,6 +32,7 @@ use crate::channel::outbound::{self, Outbound};
 use crate::duties::{self, Duties};
 use crate::memory::arena::Arena;
 use crate::{Error, Result, tunables};
+pub use card::version;
 use liveness::Liveness;
 pub(crate) use memory::RemoteRead;
 use reaching::Reaching;

@@ -13,7 +13,14 @@ impl Head {
         let said = match message {
             ToHead::Lost(loss) => self.council.lose(loss),
             ToHead::Stance(stance) => self.council.hear(stance),
-            ToHead::Over(node) => self.council.leave(node),
+            ToHead::Over(node) => {
+                self.hangs.leave(node);
+                self.council.leave(node)
+            }
+            ToHead::Waiting { node, wait } => {
+                self.hangs.hear(node, wait);
+                Vec::new()
+            }
             ToHead::Parted(parting) => {
                 let said = self.council.part(parting);
                 if said.is_some() {

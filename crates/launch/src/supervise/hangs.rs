@@ -8,9 +8,14 @@ use isthmus_os::clock;
 
 use super::Supervisor;
 use crate::failure::say;
+use crate::head::hangs;
+use crate::wire::{ToHead, Wait};
 
 /// No more ranks are told of one by one.
 const MOST_LINES: usize = 64;
+
+/// How often a node looks again whose ranks do nothing but wait, where there are others.
+const RECONSIDER: Duration = Duration::from_secs(1);
 
 /// What is known of a rank that has not ended.
 enum Doing {
@@ -59,14 +64,17 @@ impl Supervisor<'_> {
                 None => {}
             }
         }
-        if waiting > 0 && others == 0 && least >= limit {
-            let seconds = least.as_secs_f64();
-            say(&match stopped {
-                0 => format!("every rank has waited for {seconds:.0} s or more; do they wait for one another?"),
-                _ => format!(
-                    "every rank that is not stopped has waited for {seconds:.0} s or more; do they wait for one that is?"
-                ),
+        if self.uplink.is_some() {
+            let wait = (others == 0 && waiting + stopped > 0 && least >= limit).then(|| Wait {
+                seconds: (waiting > 0).then_some(least.as_secs() as u32),
+                stopped: stopped > 0,
             });
+            self.tell_of_wait(wait);
+            self.next_look = Some(Instant::now() + if wait.is_some() { RECONSIDER } else { limit });
+            return;
+        }
+        if waiting > 0 && others == 0 && least >= limit {
+            say(&hangs::sentence(least.as_secs_f64(), stopped > 0));
             self.say_who_left();
             self.say_who_waits();
             self.next_look = None;
@@ -78,6 +86,15 @@ impl Supervisor<'_> {
             limit
         };
         self.next_look = Some(Instant::now() + rest.max(Duration::from_millis(100)));
+    }
+
+    /// The ranks of this node do nothing but wait, or do so no more. Whether all do is for `mpiexec` to find.
+    fn tell_of_wait(&mut self, wait: Option<Wait>) {
+        if wait.is_some() != self.told_of_wait {
+            self.told_of_wait = wait.is_some();
+            let node = self.nodes.as_ref().map_or(0, |nodes| nodes.own.into());
+            self.tell_up(&ToHead::Waiting { node, wait });
+        }
     }
 
     /// What a rank that has not ended does, and its process.

@@ -97,6 +97,10 @@ impl Supervisor<'_> {
                 self.tell_ranks(turn, &ranks, &ToRank::Decided(decision));
             }
             ToNode::Revoked(turn, revocation) => self.hear_revocation(turn, revocation),
+            ToNode::SayWho => {
+                self.say_who_left();
+                self.say_who_waits();
+            }
             ToNode::Run(_) | ToNode::Branch(_) => {}
         }
     }

@@ -1,16 +1,22 @@
 //! What a rank shows of itself to those on other nodes: which library and provider it sends by, and its address there.
 
+use isthmus_fabric::FRAME;
 use isthmus_shm::Segment;
 use isthmus_shm::card::MAX_NAME;
 
-use super::Network;
+use super::{Network, frame};
 
 /// Bytes of the first part; zeros fill it up.
-const KIND: usize = 24;
+const KIND: usize = 32;
+
+/// What ranks and launchers on different nodes must have in common: the library's version, and the form and length of its frames.
+pub fn version() -> String {
+    format!("{}.{}.{}", env!("CARGO_PKG_VERSION"), frame::FORMAT, FRAME >> 10)
+}
 
 /// Two understand each other if they are of one kind: the same version of this library, and the same provider of libfabric.
 fn kind(provider: &str) -> [u8; KIND] {
-    let text = format!("{} {provider}", env!("CARGO_PKG_VERSION"));
+    let text = format!("{} {provider}", version());
     let mut kind = [0; KIND];
     let length = text.len().min(KIND);
     kind[..length].copy_from_slice(&text.as_bytes()[..length]);
@@ -72,7 +78,8 @@ mod tests {
     fn kinds_are_told_apart_and_shown() {
         let net = kind("net");
         assert_ne!(net, kind("tcp;ofi_rxm"));
-        assert_eq!(show(&net), format!("{} net", env!("CARGO_PKG_VERSION")));
+        assert_eq!(show(&net), format!("{} net", version()));
+        assert!(show(&kind("verbs;ofi_rxm")).ends_with("verbs;ofi_rxm"));
         assert_eq!(show(&kind(&"x".repeat(99))).len(), KIND);
     }
 }

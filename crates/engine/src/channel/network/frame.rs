@@ -8,6 +8,8 @@
 
 use isthmus_shm::ring::Header;
 
+/// To be raised when what follows changes, the records among it: ranks of another format are told apart.
+pub const FORMAT: u32 = 2;
 /// Bytes of the header.
 pub const HEADER: usize = 40;
 /// Bytes of a record's header.
