@@ -1,4 +1,5 @@
 // ranks: 1 2 4 8
+// more ranks: 3 9
 // Random operations against a model: each process owns a lane of every other's memory, and keeps a copy of what must be there; accumulates
 // of integers go to a shared part, whose sum is known at the end.
 #include <message.h>

@@ -107,7 +107,7 @@ pub fn compile_in(sources: &str, name: &str, libraries: &[&str]) -> Result<PathB
     Ok(program)
 }
 
-/// Programs of a folder of `tests`, whose first line says on how many ranks (`// ranks: 1 2 4`): name and number, in order.
+/// Programs of a folder of `tests`, whose first line says on how many ranks (`// ranks: 1 2 4`), the second on which more in full: name and number, in order.
 pub fn programs(sources: &str) -> Vec<(String, String)> {
     let entries = std::fs::read_dir(folder().join(sources))
         .into_iter()
@@ -119,8 +119,14 @@ pub fn programs(sources: &str) -> Vec<(String, String)> {
     for path in paths {
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         let ranks = text.lines().next().and_then(|line| line.strip_prefix("// ranks:"));
+        let more = text.lines().nth(1).and_then(|line| line.strip_prefix("// more ranks:"));
+        let more = more.filter(|_| full()).unwrap_or_default();
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        for ranks in ranks.unwrap_or_default().split_whitespace() {
+        for ranks in ranks
+            .unwrap_or_default()
+            .split_whitespace()
+            .chain(more.split_whitespace())
+        {
             found.push((name.clone(), ranks.to_owned()));
         }
     }

@@ -292,9 +292,12 @@ static void create(void) {
     if (parts == 2) keep(made[1]);
 }
 
+/* All ranks share this machine. */
+static int one_node;
+
 static void split(void) {
     struct entry *old = &pool[any_entry(any(3) == 0 && any_entry(1) >= 0)];
-    int colors = 1 + any(3), by_type = !old->is_inter && any(5) == 0, color[RANKS], key[RANKS];
+    int colors = 1 + any(3), by_type = !old->is_inter && any(5) == 0 && one_node, color[RANKS], key[RANKS];
     MPI_Comm comm = MPI_COMM_NULL;
     for (int i = 0; i < size; i++) {
         color[i] = by_type ? 0 : any(colors + 1);
@@ -443,6 +446,7 @@ int main(int argc, char **argv) {
     OK(MPI_Bcast(&first, 1, MPI_UNSIGNED, 0, MPI_COMM_WORLD));
     if (rank == 0) printf("seeds %u to %u\n", first, first + (unsigned)seeds - 1), fflush(stdout);
     OK(MPI_Comm_group(MPI_COMM_WORLD, &world_group));
+    one_node = on_one_node();
     watch_handles();
     for (int i = 0; i < seeds; i++) run(first + (unsigned)i, steps);
     unwatch_handles();

@@ -129,10 +129,12 @@ static void free_places(void) {
 
 /* ---- Barriers ---- */
 
-/* When each process last entered each of the barriers that may be under way, in memory that all see without MPI. */
+/* When each process last entered each of the barriers that may be under way, in memory that all see without MPI; on several nodes nobody
+   sees that of others. */
 static _Atomic unsigned (*entered)[PENDING];
 
 static void watch_barriers(void) {
+    if (!on_one_node()) return;
     int whose[2] = {(int)getpid(), rank == 0 ? memfd_create("entered", MFD_CLOEXEC) : -1};
     char path[64];
     size_t length = (size_t)size * sizeof *entered;
@@ -148,10 +150,12 @@ static void watch_barriers(void) {
     close(file);
 }
 
-static void enter_barrier(int slot, unsigned now) { atomic_store(&entered[rank][slot], now); }
+static void enter_barrier(int slot, unsigned now) {
+    if (entered) atomic_store(&entered[rank][slot], now);
+}
 
 static void leave_barrier(const struct place *place, int slot, unsigned since) {
-    for (int i = 0; i < place->awaited_count; i++) {
+    for (int i = 0; entered && i < place->awaited_count; i++) {
         int other = place->awaited[i];
         unsigned then = atomic_load(&entered[other][slot]);
         CHECK(then >= since, "seed %u: a barrier on %s did not wait for %d of the world", seed, place->name, other);

@@ -311,7 +311,7 @@ int main(int argc, char **argv) {
     one_node = on_one_node();
     CHECK(size <= MOST_RANKS, "%d", size);
     seed = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 0) : (unsigned)time(NULL);
-    int rounds = argc > 2 ? atoi(argv[2]) : 240;
+    int full = getenv("ISTHMUS_TEST_FULL") != NULL, rounds = argc > 2 ? atoi(argv[2]) : full ? 12000 : 240;
     OK(MPI_Bcast(&seed, 1, MPI_UNSIGNED, 0, MPI_COMM_WORLD));
     shared = seed, own = seed * 31u + (unsigned)rank + 1u;
     static struct round first, second;

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { THREADS = 3, OWN = 600, MOST = 8, WINDOWS = 3 };
 
@@ -130,7 +131,9 @@ int main(int argc, char **argv) {
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
     CHECK(size <= MOST, "%d ranks", size);
-    seed = argc > 1 ? (unsigned)atoi(argv[1]) : 1;
+    seed = argc > 1 ? (unsigned)atoi(argv[1]) : (unsigned)time(NULL);
+    OK(MPI_Bcast(&seed, 1, MPI_UNSIGNED, 0, MPI_COMM_WORLD));
+    if (getenv("ISTHMUS_TEST_FULL") != NULL) rounds *= 40;
     if (argc > 2) rounds = atoi(argv[2]);
     MPI_Aint longs = 1 + (MPI_Aint)size * THREADS * OWN, bytes = longs * (MPI_Aint)sizeof(long);
     memories[0] = calloc((size_t)longs, sizeof(long));

@@ -65,7 +65,9 @@ const PARTS: &[Part] = &[
     sources("units", units),
     sources("loom", loom),
     installed("ranks", ranks),
-    installed("network", |suite, around| network::run(suite, &around.prefix)),
+    installed("network", |suite, around| {
+        network::run(suite, &around.prefix, around.full)
+    }),
     installed("mpi4py", |suite, around| {
         mpi4py::run(suite, &around.prefix, around.full)
     }),

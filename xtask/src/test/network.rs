@@ -2,6 +2,7 @@
 //! nothing but the network joins them. As root; without the right it says what was not run.
 
 mod broken;
+mod everything;
 mod first_message;
 mod launching;
 mod other_launcher;
@@ -68,6 +69,13 @@ const PROGRAMS: &[&str] = &[
     "win_many",
     "win_random",
     "win_computing",
+    "random_matching",
+    "random_collectives",
+    "random_communicators",
+    "threads_messages",
+    "threads_collectives",
+    "sessions",
+    "storm",
 ];
 
 /// A start that is refused: arguments of mpiexec, an environment, and what must be said.
@@ -144,7 +152,7 @@ exec ip netns exec \"$host\" unshare --ipc --mount --pid --fork --kill-child --m
 ";
 
 /// All of it.
-pub fn run(suite: &mut Suite, prefix: &Path) {
+pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
     let nodes = match Nodes::make(2) {
         Ok(nodes) => nodes,
         Err(error) => {
@@ -166,8 +174,8 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
         }
     }
     rma::run(suite, &job);
-    imb::on_nodes(suite, prefix, &|ranks| job.mpiexec(ranks));
-    mpi4py::on_nodes(suite, &|ranks| job.mpiexec(ranks));
+    imb::on_nodes(suite, prefix, full, &|ranks| job.mpiexec(ranks));
+    mpi4py::on_nodes(suite, full, &|ranks| job.mpiexec(ranks));
     other_launcher::run(suite, &job);
     suite.step("isthmus bench network --quick", || job.bench());
     suite.step("isthmus bench --paper shiba --quick", || job.paper());
@@ -227,6 +235,8 @@ pub fn run(suite: &mut Suite, prefix: &Path) {
         job.dead_mpiexec()
     });
     tree::run(suite, prefix);
+    drop(nodes);
+    everything::run(suite, prefix, full);
 }
 
 /// The nodes; they go when this is dropped.
@@ -442,7 +452,13 @@ impl Job<'_> {
     }
 
     fn program(&self, name: &str, ranks: usize) -> Result<()> {
-        quiet(self.mpiexec(ranks).arg(self.compile(name)?), RUN)?;
+        self.program_with(name, ranks, &[])
+    }
+
+    /// The same, with these options of `mpiexec`.
+    fn program_with(&self, name: &str, ranks: usize, options: &[String]) -> Result<()> {
+        let program = self.compile(name)?;
+        quiet(self.mpiexec(ranks).args(options).arg(program), RUN)?;
         self.nodes.emptied()
     }
 

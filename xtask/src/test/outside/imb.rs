@@ -44,8 +44,8 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
     }
 }
 
-/// A slice of them between two nodes, with one rank and with two on each.
-pub fn on_nodes(suite: &mut Suite, prefix: &Path, mpiexec: &dyn Fn(usize) -> Command) {
+/// A slice of them between two nodes, with one rank and with two on each; `full`: all, also with four.
+pub fn on_nodes(suite: &mut Suite, prefix: &Path, full: bool, mpiexec: &dyn Fn(usize) -> Command) {
     let environment = Environment::new("impi-rt");
     let install = || {
         environment.make()?;
@@ -54,7 +54,8 @@ pub fn on_nodes(suite: &mut Suite, prefix: &Path, mpiexec: &dyn Fn(usize) -> Com
     if !suite.step("Intel MPI Benchmarks (wheel) install for several nodes", install) {
         return;
     }
-    let launches = slice().into_iter().filter(|launch| [2, 4].contains(&launch.ranks));
+    let launches = if full { whole() } else { slice() };
+    let launches = launches.into_iter().filter(|launch| [2, 4, 8].contains(&launch.ranks));
     for launch in launches {
         let (program, share) = (launch.program, launch.ranks / 2);
         suite.step(&format!("{program} on 2 nodes x {share}"), || {
