@@ -16,10 +16,12 @@ use crate::team::Team;
 const LOOKS: u32 = 100;
 
 impl Access<'_> {
-    /// Our place for what we post in a step is free: everyone has read what was there.
+    /// Our place for what we post in a step is free, and with it [enough](Board::enough) others: everyone has read what was there.
     #[cold]
     pub(super) fn await_cell(&self, step: Step) -> Result<()> {
-        self.team.wait_until(|_| self.board.is_free(step).then_some(()))
+        let enough = self.board.enough(step);
+        self.team
+            .wait_until(|_| self.board.is_finished_before(enough).then_some(()))
     }
 
     pub(super) async fn await_cell_later(&self, step: Step) -> Result<()> {

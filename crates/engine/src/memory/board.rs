@@ -28,7 +28,7 @@ use isthmus_shm::post::{LINE, Post, Progress};
 use isthmus_shm::{Offset, Segment};
 
 use crate::types::Peer;
-use crate::{Entered, Result};
+use crate::{Entered, Result, is_oversubscribed};
 
 /// Calls of one step that a member may be ahead of another: who shares a CPU with others does so much before it waits (with 8, a
 /// reduce-scatter of one double took 2.1 us on 4 ranks of 2 CPUs and 5.1 on 8, and takes 1.2; docs/numbers/).
@@ -233,6 +233,16 @@ impl Board {
         }
     }
 
+    /// What everyone should have finished before we write our cell for this step, if it is not free: where ranks share CPUs so much that
+    /// half of all cells are, since who is woken then goes through several calls (64 ranks: reduce and gather of 8 bytes take a fifth less).
+    #[inline]
+    pub fn enough(&self, step: Step) -> Step {
+        match step.index() {
+            0 if is_oversubscribed() => Step(step.needs().0 + ((CALLS / 2) << INDEX_BITS)).min(step),
+            _ => step.needs(),
+        }
+    }
+
     /// Is our cell for this step free: has everyone read what it held?
     #[inline]
     pub fn is_free(&self, step: Step) -> bool {
@@ -241,7 +251,7 @@ impl Board {
 
     /// Has everyone finished everything before `step`?
     #[inline]
-    pub(crate) fn is_finished_before(&self, step: Step) -> bool {
+    pub fn is_finished_before(&self, step: Step) -> bool {
         self.all_finished.load(Ordering::Relaxed) >= step.0 || self.look_round() >= step.0
     }
 
