@@ -1,5 +1,6 @@
 //! The addresses of this machine, and what the kernel says of its TCP connections.
 
+use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
@@ -87,44 +88,45 @@ fn end_of(fd: i32, ask: EndOf) -> Option<SocketAddr> {
     }
 }
 
-/// The TCP connections that processes of this machine have begun or made, at one time.
+/// The TCP connections that this process has made, at one time. Not from `/proc/net/tcp`: for that the kernel walks over the table of all
+/// connections of the machine, 2 ms where it is large, and each rank of a job would have it do so.
 #[derive(Debug)]
-pub struct Connections(String);
+pub struct Connections(HashSet<SocketAddr>);
 
 impl Connections {
-    /// Those of now. Blocks while the kernel lists them.
+    /// Those of now. Blocks while descriptors are looked at.
     pub fn now() -> std::io::Result<Self> {
-        let mut all = std::fs::read_to_string("/proc/net/tcp")?;
-        // There is none where IPv6 is off.
-        all.push_str(&std::fs::read_to_string("/proc/net/tcp6").unwrap_or_default());
-        Ok(Self(all))
+        let mut made = HashSet::new();
+        for entry in std::fs::read_dir("/proc/self/fd")?.flatten() {
+            let fd = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok());
+            let remote = fd.and_then(|fd| end_of(fd, libc::getpeername).filter(|_| is_established(fd)));
+            made.extend(remote);
+        }
+        Ok(Self(made))
     }
 
-    /// Has that address answered to all who connect to it, and to one at least? False as well: nobody does.
+    /// Has that address answered?
     pub fn are_made(&self, to: SocketAddr) -> bool {
-        let remote = as_listed(to);
-        let states = self.0.lines().filter_map(|line| {
-            let mut fields = line.split_whitespace().skip(2);
-            (fields.next()? == remote).then(|| fields.next())?
-        });
-        let states: Vec<&str> = states.collect();
-        states.contains(&ESTABLISHED) && !states.contains(&SYN_SENT)
+        self.0.contains(&to)
     }
 }
 
-const ESTABLISHED: &str = "01";
-const SYN_SENT: &str = "02";
-
-/// As `/proc/net/tcp` shows an address: words as they lie in memory, and the port.
-fn as_listed(address: SocketAddr) -> String {
-    let bytes = match address.ip() {
-        IpAddr::V4(ip) => ip.octets().to_vec(),
-        IpAddr::V6(ip) => ip.octets().to_vec(),
+/// Is it a connection that both ends have, and none has closed?
+fn is_established(fd: i32) -> bool {
+    const ESTABLISHED: u8 = 1;
+    let mut state = 0_u8;
+    let mut length = 1 as libc::socklen_t;
+    // SAFETY: the kernel writes as much of the structure as there is room for, which begins with the state.
+    let code = unsafe {
+        libc::getsockopt(
+            fd,
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut state).cast(),
+            &raw mut length,
+        )
     };
-    let words = bytes
-        .chunks_exact(4)
-        .map(|word| format!("{:08X}", u32::from_ne_bytes([word[0], word[1], word[2], word[3]])));
-    format!("{}:{:04X}", words.collect::<String>(), address.port())
+    code == 0 && state == ESTABLISHED
 }
 
 #[cfg(test)]
@@ -145,12 +147,20 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_answered_has_not_made_it() {
-        let to: SocketAddr = "10.91.0.2:4711".parse().expect("an address");
-        let line = |state: &str| format!("   0: 0100007F:1F90 {} {state} 00000000:00000000\n", as_listed(to));
-        let are_made = |states: &[&str]| Connections(states.iter().map(|state| line(state)).collect()).are_made(to);
-        assert!(are_made(&["01"]) && are_made(&["06", "01"]));
-        assert!(!are_made(&[]) && !are_made(&["02"]) && !are_made(&["01", "02"]) && !are_made(&["06"]));
+    fn who_is_not_answered_or_has_hung_up_has_made_none() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let made = std::net::TcpStream::connect(address).expect("a connection");
+        let own = made.local_addr().expect("its own end");
+        drop(listener.accept().expect("the other end"));
+        assert!(
+            !Connections::now().expect("a list").are_made(address),
+            "the other end is closed"
+        );
+        assert!(
+            !Connections::now().expect("a list").are_made(own),
+            "nobody has connected to that"
+        );
     }
 
     #[test]
