@@ -19,7 +19,7 @@ impl Access<'_> {
     /// Our place for what we post in a step is free, and with it [enough](Board::enough) others: everyone has read what was there.
     #[cold]
     pub(super) fn await_cell(&self, step: Step) -> Result<()> {
-        let enough = self.board.enough(step);
+        let enough = Board::enough(step, is_oversubscribed());
         self.team
             .wait_until(|_| self.board.is_finished_before(enough).then_some(()))
     }

@@ -28,7 +28,7 @@ use isthmus_shm::post::{LINE, Post, Progress};
 use isthmus_shm::{Offset, Segment};
 
 use crate::types::Peer;
-use crate::{Entered, Result, is_oversubscribed};
+use crate::{Entered, Result};
 
 /// Calls of one step that a member may be ahead of another: who shares a CPU with others does so much before it waits (with 8, a
 /// reduce-scatter of one double took 2.1 us on 4 ranks of 2 CPUs and 5.1 on 8, and takes 1.2; docs/numbers/).
@@ -236,9 +236,9 @@ impl Board {
     /// What everyone should have finished before we write our cell for this step, if it is not free: where ranks share CPUs so much that
     /// half of all cells are, since who is woken then goes through several calls (64 ranks: reduce and gather of 8 bytes take a fifth less).
     #[inline]
-    pub fn enough(&self, step: Step) -> Step {
+    pub fn enough(step: Step, ranks_share_cpus: bool) -> Step {
         match step.index() {
-            0 if is_oversubscribed() => Step(step.needs().0 + ((CALLS / 2) << INDEX_BITS)).min(step),
+            0 if ranks_share_cpus => Step(step.needs().0 + ((CALLS / 2) << INDEX_BITS)).min(step),
             _ => step.needs(),
         }
     }
@@ -452,6 +452,8 @@ mod tests {
                     "{before:?}, {step:?}"
                 );
                 assert!(step.needs() <= step);
+                let enough = [false, true].map(|shared| Board::enough(step, shared));
+                assert!(step.needs() == enough[0] && enough[0] <= enough[1] && enough[1] <= step);
                 step = step.next();
             }
         }
