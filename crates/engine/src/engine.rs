@@ -11,6 +11,7 @@ mod remote_reads;
 mod unexpected;
 mod withdrawal;
 
+use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
@@ -25,7 +26,7 @@ use crate::memory::Memory;
 use crate::memory::arena;
 use crate::ops::{Ops, Stage};
 use crate::protocol::transfers::Transfers;
-use crate::rma::{self, Asked, Serving};
+use crate::rma::{self, Asked, Serving, Unanswered};
 use crate::rules::Rule;
 use crate::tunables::{self, Origin};
 use crate::types::{ContextId, OpId};
@@ -57,6 +58,10 @@ pub(crate) struct Engine {
     pub serving: Vec<Serving>,
     /// Calls that wait for something.
     pub asked: Vec<Asked>,
+    /// Calls of ours that nobody has waited for yet, oldest first.
+    pub unanswered: Vec<Unanswered>,
+    /// Such calls that wait for others to the same peer, to go with them.
+    pub batches: BTreeMap<u32, Vec<u8>>,
     calls: u32,
     /// Scratch of `flush`.
     done: Vec<u32>,
@@ -135,6 +140,8 @@ impl Engine {
             fruitless: 0,
             serving: Vec::new(),
             asked: Vec::new(),
+            unanswered: Vec::new(),
+            batches: BTreeMap::new(),
             calls: 0,
             done: Vec::new(),
         }

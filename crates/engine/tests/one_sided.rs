@@ -66,7 +66,7 @@ fn puts_and_gets_of_every_form() {
                 unsafe {
                     base.write_bytes(0xee, LENGTH);
                     assert!(flow.put(&target, there, &here).expect("put").is_done());
-                    flow.flush(Peer(0)).expect("flushed");
+                    flow.flush(|| Peer(0)).expect("flushed");
                 }
                 for at in 0..1200 {
                     let (to, from) = (

@@ -27,6 +27,8 @@ pub(super) enum What {
     Active = 6,
     /// A key by which the network reaches the region.
     Expose = 7,
+    /// Several puts and accumulates, one after the other: each after its length.
+    Batch = 8,
 }
 
 impl What {
@@ -41,6 +43,7 @@ impl What {
             5 => Self::CompareSwap,
             6 => Self::Active,
             7 => Self::Expose,
+            8 => Self::Batch,
             _ => return None,
         })
     }
@@ -154,7 +157,7 @@ pub(super) unsafe fn execute_on(
                 let swap = data.add(bytes as usize);
                 flow.compare_swap(target, first.address, wanted.width, data, swap, result)
             }
-            What::Active | What::Expose => return None,
+            What::Active | What::Expose | What::Batch => return None,
         }
     };
     done.ok().map(|_| ())

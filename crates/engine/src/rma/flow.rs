@@ -1,8 +1,8 @@
 //! Puts and gets, and what completes them.
 //!
 //! A put is a copy: of our own where the target's memory is mapped; where it is not, by a target that waits inside the library, or by the
-//! kernel. All are over when they come back, but for what is left to the target ([`Flow::leave_bytes`]); so what is counted here is only
-//! whether stores are still on their way out of this CPU.
+//! kernel. All are over when they come back, but for what is left to the target ([`Flow::leave_bytes`]), and what goes to another node by
+//! messages (`service.rs`); so what is counted here is only whether stores are still on their way out of this CPU.
 
 use std::ops::Range;
 use std::ptr::{null, null_mut, with_exposed_provenance_mut};
@@ -197,13 +197,20 @@ impl Flow {
     /// Wait until what was started to one target is over there: who is told so from now on sees it, and whatever this process reads by
     /// operations from now on is read after it (docs/decisions/0101). Loads of its own come after it once it has fenced. Blocks.
     #[inline]
-    pub fn flush(&self, _peer: Peer) -> Result<()> {
-        self.flush_all()
+    pub fn flush(&self, peer: impl FnOnce() -> Peer) -> Result<()> {
+        self.flush_stores();
+        service::finish_calls(|| Some(peer()))
     }
 
     /// As [`Self::flush`], of everything that was started. Blocks.
     #[inline]
     pub fn flush_all(&self) -> Result<()> {
+        self.flush_stores();
+        service::finish_calls(|| None)
+    }
+
+    #[inline]
+    fn flush_stores(&self) {
         if allows_threads() {
             // What another thread's flush has drained is what its CPU had stored, not what ours has.
             drain();
@@ -212,7 +219,6 @@ impl Flow {
             UNDRAINED.store(true, Ordering::Relaxed);
             fence(Ordering::Release);
         }
-        Ok(())
     }
 
     /// What is started to a target from now on comes after what was started to the same target before. Does not block.
@@ -222,11 +228,12 @@ impl Flow {
     }
 
     /// Who [acquires](Ordering::Acquire) what is stored from now on sees everything that was started before. As [`Self::flush_all`] for those
-    /// who are told so by a store of ours, and cheaper. Does not block.
+    /// who are told so by a store of ours, and cheaper. Blocks while something is under way to another node.
     #[inline]
-    pub fn publish(&self) {
+    pub fn publish(&self) -> Result<()> {
         self.stored.store(false, Ordering::Relaxed);
         fence(Ordering::Release);
+        service::finish_calls(|| None)
     }
 
     pub(super) fn stores(&self) {

@@ -276,7 +276,7 @@ impl Question {
         match What::of(u32::from(self.what))? {
             What::Put | What::Accumulate => Some(0),
             What::Get | What::GetAccumulate | What::CompareSwap => Some(self.length as usize),
-            What::Active | What::Expose => None,
+            What::Active | What::Expose | What::Batch => None,
         }
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! A *call* is a message in a space of its own: what to do, where, and the origin's bytes. Whoever makes progress at the target receives
 //! calls like any message, does what they ask by the same functions that the target uses on its own memory, under the same locks, and
-//! answers. The origin waits for the answer, so an operation is over when its function comes back, as it is by other means.
+//! answers. The origin waits for the answer, so an operation is over when its function comes back, as it is by other means. But for puts
+//! and accumulates between nodes, where an answer is a round trip away: short ones to one peer go together, and their origin waits for
+//! the answers when it [flushes](finish_calls). Calls of one origin are served in their order, so accumulates on an element stay in theirs.
 //!
 //! The layers above have calls of their own ([`super::active`]), which come the same way.
 //!
@@ -10,7 +12,7 @@
 //! A call comes from a peer: region, offsets, lengths and the kernel's number are checked before anything is touched.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use isthmus_transfer::{Layout, Span, local};
 
@@ -58,6 +60,27 @@ pub(crate) struct Serving {
     is_sent: bool,
 }
 
+/// A call of ours whose answer is still to come, or has come and was a failure that nobody has been told of.
+#[derive(Debug)]
+pub(crate) struct Unanswered {
+    peer: u32,
+    /// The receive of the answer; `None`: it is over.
+    op: Option<u32>,
+    answer: Box<u8>,
+    /// Of the call.
+    bytes: usize,
+    error: Option<Error>,
+}
+
+/// How many there are, and batches that have not gone, for those who flush.
+static UNANSWERED: AtomicUsize = AtomicUsize::new(0);
+/// So many calls may be without an answer, and so many bytes of them, of one process.
+const MOST_UNANSWERED: usize = 128;
+const MOST_BYTES: usize = 4 << 20;
+/// A call of more bytes goes by itself, and calls go together until they have so many.
+const MOST_IN_BATCH: usize = 8 << 10;
+const BATCH: usize = 32 << 10;
+
 /// A call that a layer above cannot answer yet. It is asked again in every round of progress.
 #[derive(Debug)]
 pub(crate) struct Asked {
@@ -95,8 +118,10 @@ impl Engine {
         let mut moved = self.serving.len() != before;
         let mut at = 0;
         while at < self.serving.len() {
-            let op = self.serving[at].op;
-            if self.ops[op].stage != Stage::Complete {
+            let Serving { op, from, is_sent, .. } = self.serving[at];
+            // Calls of one origin are served in their order, though a short one may have come whole before a long one.
+            let is_next = |before: &[Serving]| before.iter().all(|other| other.is_sent || other.from != from);
+            if self.ops[op].stage != Stage::Complete || !is_sent && !is_next(&self.serving[..at]) {
                 at += 1;
                 continue;
             }
@@ -118,6 +143,7 @@ impl Engine {
                         let key = self.expose_region(region);
                         self.answer_call(from, tag, Some(key));
                     }
+                    Some((What::Batch, _)) => self.answer_call(from, tag, execute_batch(&bytes)),
                     _ => self.answer_call(from, tag, execute(&bytes)),
                 }
             }
@@ -126,6 +152,43 @@ impl Engine {
             moved |= self.ask_above(asked);
         }
         moved
+    }
+
+    /// Take what has come of answers to calls that nobody waited for.
+    fn take_answers(&mut self) {
+        for at in 0..self.unanswered.len() {
+            let Some(op) = self.unanswered[at]
+                .op
+                .filter(|op| self.ops[*op].stage == Stage::Complete)
+            else {
+                continue;
+            };
+            let outcome = self.ops[op].outcome;
+            self.ops.release(op);
+            let call = &mut self.unanswered[at];
+            call.op = None;
+            call.error = match outcome.arrival.bytes {
+                _ if outcome.peer_failed => Some(Error::PeerFailed { peer: call.peer }),
+                1 if *call.answer == 1 => None,
+                _ => Some(no_such_region(call.peer)),
+            };
+        }
+        self.unanswered.retain(|call| call.op.is_some() || call.error.is_some());
+        self.count_unanswered();
+    }
+
+    fn count_unanswered(&self) {
+        UNANSWERED.store(self.unanswered.len() + self.batches.len(), Ordering::Relaxed);
+    }
+
+    /// The first failure of those that are over, of one peer or of all; none of theirs is told again.
+    fn take_failure(&mut self, peer: Option<Peer>) -> Option<Error> {
+        let concerns = |call: &Unanswered| call.op.is_none() && peer.is_none_or(|peer| peer.0 == call.peer);
+        let first = self.unanswered.iter_mut().find(|call| concerns(call));
+        let error = first.and_then(|call| call.error.take());
+        self.unanswered.retain(|call| !concerns(call));
+        self.count_unanswered();
+        error
     }
 
     /// Are there calls that the layer above could not answer yet?
@@ -244,6 +307,19 @@ fn execute(call: &[u8]) -> Option<Vec<u8>> {
     done.map(|()| result)
 }
 
+/// Do what the calls of a batch ask, in their order; `None`: one of them makes no sense, and those after it are not done.
+fn execute_batch(batch: &[u8]) -> Option<Vec<u8>> {
+    let (_, mut rest) = batch.split_at_checked(HEADER)?;
+    while let Some((length, after)) = rest.split_first_chunk::<8>() {
+        let length = usize::try_from(u64::from_ne_bytes(*length)).ok()?;
+        let (call, after) = after.split_at_checked(length)?;
+        matches!(what_of(call)?.0, What::Put | What::Accumulate).then_some(())?;
+        execute(call)?;
+        rest = after;
+    }
+    rest.is_empty().then(Vec::new)
+}
+
 /// Move the bytes `range` of both layouts by calls.
 ///
 /// # Safety
@@ -267,7 +343,7 @@ pub(super) unsafe fn moves(
             match what {
                 What::Put => {
                     local::copy_on(&mut own, &mut copy, end - done);
-                    call(target, what, &spans, None, 0, &data)?;
+                    put_or_accumulate(target, what, &spans, None, 0, &data)?;
                 }
                 _ => {
                     let came = call(target, what, &spans, None, 0, &[])?;
@@ -310,21 +386,18 @@ pub(super) unsafe fn accumulates(
             // SAFETY: the caller vouches for `from`; the copy is ours.
             unsafe { local::copy_on(&mut from.cursor(done), &mut packed.cursor(0), end - done) };
         }
-        let came = call(
-            target,
-            what,
-            &spans_of(at, done..end),
-            Some(combine),
-            combine.width,
-            &data,
-        )?;
+        let spans = spans_of(at, done..end);
+        let (combine, width) = (Some(combine), combine.width);
         if let Some(result) = result {
+            let came = call(target, what, &spans, combine, width, &data)?;
             if came.len() as u64 != end - done {
                 return Err(refused(target));
             }
             let came = Layout::local(came.as_ptr(), end - done);
             // SAFETY: the caller vouches for `result`.
             unsafe { local::copy_on(&mut came.cursor(0), &mut result.cursor(done), end - done) };
+        } else {
+            put_or_accumulate(target, what, &spans, combine, width, &data)?;
         }
         done = end;
     }
@@ -385,8 +458,12 @@ fn spans_of(at: &Layout<'_>, range: Range<u64>) -> Vec<Span> {
 
 #[cold]
 pub(super) fn refused(target: &Target) -> Error {
+    no_such_region(target.peer().0)
+}
+
+fn no_such_region(peer: u32) -> Error {
     Error::BadKey {
-        peer: target.peer().0,
+        peer,
         why: "it has no such region any more, or refuses the operation",
     }
 }
@@ -429,6 +506,133 @@ fn call(
     width: u32,
     data: &[u8],
 ) -> Result<Vec<u8>> {
+    let (message, bytes) = message_for(target, what, spans, combine, width, data);
+    let answer = exchange(target.peer(), &message, bytes as usize)?;
+    answer.ok_or_else(|| refused(target))
+}
+
+/// The same for what has no result: on another node it is not waited for, but by [`finish_calls`].
+fn put_or_accumulate(
+    target: &Target,
+    what: What,
+    spans: &[Span],
+    combine: Option<&Combine>,
+    width: u32,
+    data: &[u8],
+) -> Result<()> {
+    if !target.is_elsewhere() {
+        // By other means such an operation is over when its function comes back, and what comes later must not overtake it.
+        return call(target, what, spans, combine, width, data).map(drop);
+    }
+    let (message, _) = message_for(target, what, spans, combine, width, data);
+    let peer = target.peer();
+    let mut inside = enter();
+    if message.len() > MOST_IN_BATCH {
+        send_batch(&mut inside, peer)?;
+        return post_call(&mut inside, peer, message);
+    }
+    let engine = inside.engine();
+    let batch = engine
+        .batches
+        .entry(peer.0)
+        .or_insert_with(|| self::message(&Header::of(What::Batch, 0), &[], &[]));
+    batch.extend((message.len() as u64).to_ne_bytes());
+    batch.extend(message);
+    let is_full = batch.len() >= BATCH;
+    engine.count_unanswered();
+    match is_full {
+        true => send_batch(&mut inside, peer),
+        false => Ok(()),
+    }
+}
+
+/// What is to go together to a peer goes now.
+fn send_batch(inside: &mut Entered, peer: Peer) -> Result<()> {
+    match inside.engine().batches.remove(&peer.0) {
+        None => Ok(()),
+        Some(batch) => post_call(inside, peer, batch),
+    }
+}
+
+/// Send a call whose answer is waited for by [`finish_calls`]. Blocks while too many are without an answer.
+fn post_call(inside: &mut Entered, peer: Peer, message: Vec<u8>) -> Result<()> {
+    let bytes = message.len();
+    inside.wait(|inside| {
+        let engine = inside.engine();
+        engine.take_answers();
+        let under_way = engine.unanswered.iter().filter(|call| call.op.is_some());
+        let (calls, sum) = under_way.fold((0, bytes), |(calls, sum), call| (calls + 1, sum + call.bytes));
+        (calls == 0 || calls < MOST_UNANSWERED && sum <= MOST_BYTES).then_some(())
+    })?;
+    let engine = inside.engine();
+    let mut answer = Box::new(0_u8);
+    let tag = engine.next_call();
+    let pattern = Pattern {
+        context: ANSWERS,
+        from: Some(peer.0),
+        tag: Some(tag),
+    };
+    counters::RMA_CALLS.add(1);
+    // SAFETY: the byte stays where it is until the receive is over: `unanswered` keeps it, or we wait for that here.
+    let op = unsafe { engine.receive(pattern, Buffer::target(&raw mut *answer), 1) }?;
+    if let Err(error) = engine.post(peer.0, CALLS, tag, message) {
+        let id = engine.ops.id(op);
+        inside.cancel(id);
+        settle(inside, id)?;
+        inside.engine().count_unanswered();
+        return Err(error);
+    }
+    engine.unanswered.push(Unanswered {
+        peer: peer.0,
+        op: Some(op),
+        answer,
+        bytes,
+        error: None,
+    });
+    engine.count_unanswered();
+    Ok(())
+}
+
+/// Wait until all puts and accumulates that were made by calls are over at a peer, or at all. Fails if one has failed. Blocks while there
+/// are some, and makes progress.
+#[inline]
+pub(super) fn finish_calls(peer: impl FnOnce() -> Option<Peer>) -> Result<()> {
+    match UNANSWERED.load(Ordering::Relaxed) {
+        0 => Ok(()),
+        _ => finish_those(peer()),
+    }
+}
+
+#[cold]
+fn finish_those(peer: Option<Peer>) -> Result<()> {
+    let mut inside = enter();
+    let mut sent = Ok(());
+    let waiting: Vec<u32> = inside.engine().batches.keys().copied().collect();
+    for other in waiting
+        .into_iter()
+        .filter(|other| peer.is_none_or(|peer| peer.0 == *other))
+    {
+        sent = sent.and(send_batch(&mut inside, Peer(other)));
+    }
+    let failure = inside.wait(|inside| {
+        let engine = inside.engine();
+        engine.take_answers();
+        let concerns = |call: &Unanswered| call.op.is_some() && peer.is_none_or(|peer| peer.0 == call.peer);
+        let all_have_come = !engine.unanswered.iter().any(concerns);
+        all_have_come.then(|| engine.take_failure(peer))
+    })?;
+    sent.and(failure.map_or(Ok(()), Err))
+}
+
+/// What asks for it, and the bytes that are meant.
+fn message_for(
+    target: &Target,
+    what: What,
+    spans: &[Span],
+    combine: Option<&Combine>,
+    width: u32,
+    data: &[u8],
+) -> (Vec<u8>, u64) {
     let bytes = spans.iter().map(|span| span.length).sum();
     let header = Header {
         wanted: Wanted {
@@ -442,14 +646,15 @@ fn call(
         spans: spans.len() as u64,
         bytes,
     };
-    let answer = exchange(target.peer(), &message(&header, spans, data), bytes as usize)?;
-    answer.ok_or_else(|| refused(target))
+    (message(&header, spans, data), bytes)
 }
 
 /// Send the layer above at a peer what nobody waits for. Does not block.
 pub(super) fn tell_above(peer: Peer, data: &[u8]) -> Result<()> {
     let message = message(&Header::of(What::Active, 0), &[], data);
-    enter().engine().post(peer.0, CALLS, ONE_WAY, message)
+    let mut inside = enter();
+    send_batch(&mut inside, peer)?;
+    inside.engine().post(peer.0, CALLS, ONE_WAY, message)
 }
 
 /// Ask the layer above at a peer, and wait for its answer, of so many bytes at most; `None`: it refuses.
@@ -466,6 +671,8 @@ pub(super) fn ask_for_key(peer: Peer, what: What, region: u32) -> Result<Option<
 fn exchange(peer: Peer, message: &[u8], longest: usize) -> Result<Option<Vec<u8>>> {
     let mut answer = vec![0u8; 1 + longest];
     let mut inside = enter();
+    // What was asked for before is done before.
+    send_batch(&mut inside, peer)?;
     let posting = Posting {
         context: CALLS,
         source: super::home()?.me as i32,

@@ -364,7 +364,8 @@ pub fn win_free(handle: Handle<Win>) -> Result<()> {
         ));
     }
     win.attributes.clear(handle)?;
-    win.flow.flush_all()?;
+    // Whatever comes of it, the others wait for us.
+    let flushed = win.flow.flush_all();
     let met = win.meet(Meeting::Free);
     let is_whole = met.is_ok();
     liveness::forgive(met)?;
@@ -391,5 +392,5 @@ pub fn win_free(handle: Handle<Win>) -> Result<()> {
         remote::close(win.own);
         control::retire(win.own, win.plan, lookers);
     }
-    Ok(())
+    liveness::forgive(flushed.map_err(Error::from))
 }

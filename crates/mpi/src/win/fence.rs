@@ -28,7 +28,8 @@ pub fn win_fence(assert: i32, win: &Win) -> Result<()> {
         ));
     }
     check::fence(win, assert)?;
-    win.flow.publish();
+    // Whatever comes of it, the others wait for us.
+    let published = win.flow.publish();
     win.meet(Meeting::Fence(assert))?;
     if win.is_checked {
         win.forget_others();
@@ -39,7 +40,7 @@ pub fn win_fence(assert: i32, win: &Win) -> Result<()> {
     } else {
         Mode::Fenced
     });
-    Ok(())
+    Ok(published?)
 }
 
 /// Has a count that wraps come as far as that?

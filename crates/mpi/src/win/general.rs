@@ -78,7 +78,8 @@ pub fn win_complete(win: &Win) -> Result<()> {
             win.label()
         ));
     }
-    win.flow.publish();
+    // Whatever comes of it, the targets wait for us.
+    let published = win.flow.publish();
     let targets = std::mem::take(&mut win.epochs.general().started);
     for &target in &targets {
         match win.part(target) {
@@ -90,7 +91,7 @@ pub fn win_complete(win: &Win) -> Result<()> {
     rma::published();
     targets.iter().for_each(|&target| win.wake(target));
     win.epochs.set_mode(Mode::None);
-    Ok(())
+    Ok(published?)
 }
 
 /// `MPI_Win_wait`: until all whom we posted for have completed. Blocks.

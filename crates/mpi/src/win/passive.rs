@@ -11,7 +11,7 @@ use super::epoch::{EXCLUSIVE, FREE, Mode, SHARED, UNCHECKED};
 use super::fence::check_assert;
 use super::lock::Lock;
 use crate::constants::{LOCK_EXCLUSIVE, LOCK_SHARED, MODE_NOCHECK, PROC_NULL};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fail;
 
 /// `MPI_Win_lock`: access one target, alone or with others. Blocks while others have the lock.
@@ -57,11 +57,12 @@ pub fn win_unlock(rank: i32, win: &Win) -> Result<()> {
     if how == FREE {
         return Err(not_locked(win, target));
     }
-    win.flow.flush_all()?;
+    // Whatever comes of it, others wait for the lock.
+    let flushed = win.flush_target(target);
     win.forget_own(std::iter::once(target));
     let released = win.release(target, how);
     win.epochs.unlocked(target);
-    released?;
+    flushed.and(released)?;
     rma::serve_others();
     Ok(())
 }
@@ -102,10 +103,9 @@ pub fn win_unlock_all(win: &Win) -> Result<()> {
             win.label()
         ));
     }
-    win.flow.flush_all()?;
-    win.forget_own(0..win.size);
     // Whatever goes wrong at one, the others wait for theirs. The first error is told.
-    let mut done = Ok(());
+    let mut done = win.flow.flush_all().map_err(Error::from);
+    win.forget_own(0..win.size);
     for target in 0..win.size {
         let here = win.let_go(target);
         done = done.and(here);
@@ -124,7 +124,7 @@ pub fn win_flush(rank: i32, win: &Win) -> Result<()> {
     let target = win.member("rank", rank)?;
     win.admit_passive(target)?;
     rma::serve_others();
-    win.flow.flush_all()?;
+    win.flush_target(target)?;
     win.forget_own(std::iter::once(target));
     Ok(())
 }
@@ -177,6 +177,14 @@ impl Win {
             return Err(fail!(RmaSync, "a lock on {}, whose info says no_locks", self.label()));
         }
         Ok(())
+    }
+
+    /// What was started to one target is over there.
+    #[inline(always)]
+    fn flush_target(&self, target: usize) -> Result<()> {
+        let peer = || self.group.peer(target as i32);
+        let peer = || peer().unwrap_or_else(|| unreachable!("the target is a member"));
+        Ok(self.flow.flush(peer)?)
     }
 
     fn let_go(&self, target: usize) -> Result<()> {
