@@ -166,6 +166,9 @@ impl Engine {
             moved |= self.attend();
         }
         if self.channels.has_network() {
+            if !self.batches.is_empty() {
+                moved |= self.send_batches();
+            }
             moved |= self.advance_network(moved);
         }
         if !self.channels.is_quiet() {

@@ -167,11 +167,12 @@ impl Engine {
             self.ops.release(op);
             let call = &mut self.unanswered[at];
             call.op = None;
-            call.error = match outcome.arrival.bytes {
-                _ if outcome.peer_failed => Some(Error::PeerFailed { peer: call.peer }),
+            let error = match outcome.arrival.bytes {
+                _ if outcome.peer_failed || outcome.cancelled => Some(Error::PeerFailed { peer: call.peer }),
                 1 if *call.answer == 1 => None,
                 _ => Some(no_such_region(call.peer)),
             };
+            call.error = call.error.take().or(error);
         }
         self.unanswered.retain(|call| call.op.is_some() || call.error.is_some());
         self.count_unanswered();
@@ -189,6 +190,49 @@ impl Engine {
         self.unanswered.retain(|call| !concerns(call));
         self.count_unanswered();
         error
+    }
+
+    /// Send a call whose answer is waited for by [`finish_calls`], which also tells if it could not be sent.
+    fn launch_call(&mut self, peer: u32, message: Vec<u8>) {
+        let (bytes, tag) = (message.len(), self.next_call());
+        let mut answer = Box::new(0_u8);
+        let pattern = Pattern {
+            context: ANSWERS,
+            from: Some(peer),
+            tag: Some(tag),
+        };
+        counters::RMA_CALLS.add(1);
+        // SAFETY: the byte stays where it is until the receive is over: `unanswered` keeps it.
+        let received = unsafe { self.receive(pattern, Buffer::target(&raw mut *answer), 1) };
+        let (op, mut error) = match received {
+            Ok(op) => (Some(op), None),
+            Err(error) => (None, Some(error)),
+        };
+        if let Some(op) = op
+            && let Err(refused) = self.post(peer, CALLS, tag, message)
+        {
+            self.cancel(op);
+            error = Some(refused);
+        }
+        self.unanswered.push(Unanswered {
+            peer,
+            op,
+            answer,
+            bytes,
+            error,
+        });
+        self.count_unanswered();
+    }
+
+    /// Send what waits for company: others may wait for it, and this process does not go on just now. True: something went.
+    #[cold]
+    pub(crate) fn send_batches(&mut self) -> bool {
+        let batches = std::mem::take(&mut self.batches);
+        let any = !batches.is_empty();
+        for (peer, batch) in batches {
+            self.launch_call(peer, batch);
+        }
+        any
     }
 
     /// Are there calls that the layer above could not answer yet?
@@ -564,32 +608,7 @@ fn post_call(inside: &mut Entered, peer: Peer, message: Vec<u8>) -> Result<()> {
         let (calls, sum) = under_way.fold((0, bytes), |(calls, sum), call| (calls + 1, sum + call.bytes));
         (calls == 0 || calls < MOST_UNANSWERED && sum <= MOST_BYTES).then_some(())
     })?;
-    let engine = inside.engine();
-    let mut answer = Box::new(0_u8);
-    let tag = engine.next_call();
-    let pattern = Pattern {
-        context: ANSWERS,
-        from: Some(peer.0),
-        tag: Some(tag),
-    };
-    counters::RMA_CALLS.add(1);
-    // SAFETY: the byte stays where it is until the receive is over: `unanswered` keeps it, or we wait for that here.
-    let op = unsafe { engine.receive(pattern, Buffer::target(&raw mut *answer), 1) }?;
-    if let Err(error) = engine.post(peer.0, CALLS, tag, message) {
-        let id = engine.ops.id(op);
-        inside.cancel(id);
-        settle(inside, id)?;
-        inside.engine().count_unanswered();
-        return Err(error);
-    }
-    engine.unanswered.push(Unanswered {
-        peer: peer.0,
-        op: Some(op),
-        answer,
-        bytes,
-        error: None,
-    });
-    engine.count_unanswered();
+    inside.engine().launch_call(peer.0, message);
     Ok(())
 }
 
@@ -600,6 +619,14 @@ pub(super) fn finish_calls(peer: impl FnOnce() -> Option<Peer>) -> Result<()> {
     match UNANSWERED.load(Ordering::Relaxed) {
         0 => Ok(()),
         _ => finish_those(peer()),
+    }
+}
+
+/// What is kept to go with others goes now: this process may wait for what comes of it without making progress. Does not block.
+#[inline]
+pub fn send_kept() {
+    if UNANSWERED.load(Ordering::Relaxed) != 0 {
+        enter().engine().send_batches();
     }
 }
 
@@ -621,7 +648,7 @@ fn finish_those(peer: Option<Peer>) -> Result<()> {
         let all_have_come = !engine.unanswered.iter().any(concerns);
         all_have_come.then(|| engine.take_failure(peer))
     })?;
-    sent.and(failure.map_or(Ok(()), Err))
+    failure.map_or(Ok(()), Err)
 }
 
 /// What asks for it, and the bytes that are meant.
@@ -719,4 +746,37 @@ fn exchange(peer: Peer, message: &[u8], longest: usize) -> Result<Option<Vec<u8>
 fn settle(inside: &mut Entered, op: OpId) -> Result<Option<u64>> {
     let outcome = inside.wait(|inside| inside.take(op))?;
     Ok((!outcome.peer_failed).then_some(outcome.arrival.bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(calls: &[Vec<u8>]) -> Vec<u8> {
+        let mut batch = message(&Header::of(What::Batch, 0), &[], &[]);
+        for call in calls {
+            batch.extend((call.len() as u64).to_ne_bytes());
+            batch.extend(call);
+        }
+        batch
+    }
+
+    #[test]
+    fn batches_that_make_no_sense_are_refused() {
+        let call = |what| message(&Header::of(what, u32::MAX), &[], &[]);
+        assert_eq!(execute_batch(&batch(&[])), Some(Vec::new()));
+        // No region has that number.
+        assert_eq!(execute_batch(&batch(&[call(What::Put)])), None);
+        for what in [What::Get, What::Active, What::Expose, What::Batch] {
+            assert_eq!(execute_batch(&batch(&[call(what)])), None, "{what:?}");
+        }
+        let whole = batch(&[call(What::Put)]);
+        for length in 0..whole.len() {
+            let is_empty = length == HEADER;
+            assert_eq!(execute_batch(&whole[..length]).is_some(), is_empty, "cut to {length}");
+        }
+        let mut endless = batch(&[]);
+        endless.extend(u64::MAX.to_ne_bytes());
+        assert_eq!(execute_batch(&endless), None);
+    }
 }

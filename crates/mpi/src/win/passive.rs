@@ -167,6 +167,7 @@ fn check_locked(win: &Win, what: &str) -> Result<()> {
 /// `MPI_Win_sync`: the one copy that there is of the window is in order.
 pub fn win_sync(_win: &Win) -> Result<()> {
     fence(Ordering::SeqCst);
+    rma::send_kept();
     rma::serve_others();
     Ok(())
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::super::suite::Suite;
-use super::{Job, Nodes};
-use crate::process::root;
+use super::{Job, Nodes, RUN};
+use crate::process::{quiet, root};
 
 /// Programs that are about one node, and why.
 const OF_ONE_NODE: &[(&str, &str)] = &[
@@ -51,6 +51,13 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
             Err(error) => return suite.skip("all programs on several nodes", &format!("{error:#}")),
         };
         let job = Job { prefix, nodes: &nodes };
+        if (count, share) == (2, 1) {
+            suite.step("messages of more than 2 GiB between two nodes", || {
+                let program = job.compile("bulk")?;
+                quiet(job.mpiexec(1).arg(program).args(["2300", "2"]), RUN)?;
+                job.nodes.emptied()
+            });
+        }
         let is_wanted = |program: &&Program| {
             program.ranks.contains(&(count as usize * share)) && (full || FEW.contains(&&*program.name))
         };
