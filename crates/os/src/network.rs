@@ -89,7 +89,7 @@ fn end_of(fd: i32, ask: EndOf) -> Option<SocketAddr> {
 }
 
 /// The TCP connections that this process has made, at one time. Not from `/proc/net/tcp`: for that the kernel walks over the table of all
-/// connections of the machine, 2 ms where it is large, and each rank of a job would have it do so.
+/// connections of the machine, however few there are, and each rank of a job would have it do so.
 #[derive(Debug)]
 pub struct Connections(HashSet<SocketAddr>);
 

@@ -78,7 +78,7 @@ pub const OPTIONS: &[Row] = &[
     row(
         &["outfile-pattern", "outfile"],
         "NAME",
-        "standard output of each rank to a file; %r is the rank, %h the host",
+        "standard output of each rank to a file on its host; %r is the rank, %h the host",
     ),
     row(
         &["errfile-pattern", "errfile"],

@@ -17,6 +17,9 @@ const MOST_LINES: usize = 64;
 /// How often a node looks again whose ranks do nothing but wait, where there are others.
 const RECONSIDER: Duration = Duration::from_secs(1);
 
+/// No look follows another one sooner.
+const SOONEST: Duration = Duration::from_millis(100);
+
 /// What is known of a rank that has not ended.
 enum Doing {
     Waits(Awaits),
@@ -64,13 +67,19 @@ impl Supervisor<'_> {
                 None => {}
             }
         }
+        // Until all may have waited for so long.
+        let rest = if waiting > 0 && others == 0 {
+            limit.saturating_sub(least)
+        } else {
+            limit
+        };
         if self.uplink.is_some() {
             let wait = (others == 0 && waiting + stopped > 0 && least >= limit).then(|| Wait {
                 seconds: (waiting > 0).then_some(least.as_secs() as u32),
                 stopped: stopped > 0,
             });
             self.tell_of_wait(wait);
-            self.next_look = Some(Instant::now() + if wait.is_some() { RECONSIDER } else { limit });
+            self.next_look = Some(Instant::now() + if wait.is_some() { RECONSIDER } else { rest.max(SOONEST) });
             return;
         }
         if waiting > 0 && others == 0 && least >= limit {
@@ -80,12 +89,7 @@ impl Supervisor<'_> {
             self.next_look = None;
             return;
         }
-        let rest = if waiting > 0 && others == 0 {
-            limit.saturating_sub(least)
-        } else {
-            limit
-        };
-        self.next_look = Some(Instant::now() + rest.max(Duration::from_millis(100)));
+        self.next_look = Some(Instant::now() + rest.max(SOONEST));
     }
 
     /// The ranks of this node do nothing but wait, or do so no more. Whether all do is for `mpiexec` to find.

@@ -10,8 +10,10 @@ use crate::process::{quiet, root};
 
 /// Programs that are about one node, and why.
 const OF_ONE_NODE: &[(&str, &str)] = &[
-    ("advertised", "counts messages that are read out of shared memory"),
-    ("advertised_at_once", "the same"),
+    (
+        "advertised_at_once",
+        "counts messages that are read out of shared memory",
+    ),
     ("cancel", "one rank stops another by a signal"),
     ("cells", "counts messages in cells of shared memory"),
     ("communicators", "all ranks share a machine"),
