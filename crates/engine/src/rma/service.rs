@@ -387,10 +387,10 @@ pub(super) unsafe fn moves(
             match what {
                 What::Put => {
                     local::copy_on(&mut own, &mut copy, end - done);
-                    put_or_accumulate(target, what, &spans, None, 0, &data)?;
+                    put_or_accumulate(target, message_for(target, what, &spans, None, 0, &data).0)?;
                 }
                 _ => {
-                    let came = call(target, what, &spans, None, 0, &[])?;
+                    let came = call(target, message_for(target, what, &spans, None, 0, &[]))?;
                     if came.len() as u64 != end - done {
                         return Err(refused(target));
                     }
@@ -431,9 +431,9 @@ pub(super) unsafe fn accumulates(
             unsafe { local::copy_on(&mut from.cursor(done), &mut packed.cursor(0), end - done) };
         }
         let spans = spans_of(at, done..end);
-        let (combine, width) = (Some(combine), combine.width);
+        let asked = message_for(target, what, &spans, Some(combine), combine.width, &data);
         if let Some(result) = result {
-            let came = call(target, what, &spans, combine, width, &data)?;
+            let came = call(target, asked)?;
             if came.len() as u64 != end - done {
                 return Err(refused(target));
             }
@@ -441,7 +441,7 @@ pub(super) unsafe fn accumulates(
             // SAFETY: the caller vouches for `result`.
             unsafe { local::copy_on(&mut came.cursor(0), &mut result.cursor(done), end - done) };
         } else {
-            put_or_accumulate(target, what, &spans, combine, width, &data)?;
+            put_or_accumulate(target, asked.0)?;
         }
         done = end;
     }
@@ -471,7 +471,10 @@ pub(super) unsafe fn compares(
         address: at,
         length: u64::from(width),
     }];
-    let came = call(target, What::CompareSwap, &spans, None, width, &data)?;
+    let came = call(
+        target,
+        message_for(target, What::CompareSwap, &spans, None, width, &data),
+    )?;
     if came.len() != length {
         return Err(refused(target));
     }
@@ -541,34 +544,18 @@ fn message(header: &Header, spans: &[Span], data: &[u8]) -> Vec<u8> {
     message
 }
 
-/// Ask the target to do something to its region, and wait for its answer. Blocks, and makes progress.
-fn call(
-    target: &Target,
-    what: What,
-    spans: &[Span],
-    combine: Option<&Combine>,
-    width: u32,
-    data: &[u8],
-) -> Result<Vec<u8>> {
-    let (message, bytes) = message_for(target, what, spans, combine, width, data);
+/// Have a target asked for what has a result, of so many bytes, and wait for it. Blocks, and makes progress.
+fn call(target: &Target, (message, bytes): (Vec<u8>, u64)) -> Result<Vec<u8>> {
     let answer = exchange(target.peer(), &message, bytes as usize)?;
     answer.ok_or_else(|| refused(target))
 }
 
 /// The same for what has no result: on another node it is not waited for, but by [`finish_calls`].
-fn put_or_accumulate(
-    target: &Target,
-    what: What,
-    spans: &[Span],
-    combine: Option<&Combine>,
-    width: u32,
-    data: &[u8],
-) -> Result<()> {
+fn put_or_accumulate(target: &Target, message: Vec<u8>) -> Result<()> {
     if !target.is_elsewhere() {
         // By other means such an operation is over when its function comes back, and what comes later must not overtake it.
-        return call(target, what, spans, combine, width, data).map(drop);
+        return call(target, (message, 0)).map(drop);
     }
-    let (message, _) = message_for(target, what, spans, combine, width, data);
     let peer = target.peer();
     let mut inside = enter();
     if message.len() > MOST_IN_BATCH {
