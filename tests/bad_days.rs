@@ -728,7 +728,7 @@ fn killed_in_the_middle_of_windows() -> Result<()> {
     let before = traces();
     let program = compile("win_killed")?;
     let seeds = if full() { 20 } else { 2 };
-    for scenario in ["locks", "operations", "posts", "puts", "fences"] {
+    for scenario in ["locks", "operations", "swaps", "holder", "posts", "puts", "fences"] {
         for (memory, options) in [("", ""), ("create", ""), ("create", "--set cma=0")] {
             for (seed, ranks) in (1..=seeds).map(|seed| (seed, 2 + seed % 4)) {
                 let run = Run::mpiexec("-n").arg(ranks.to_string()).words(options).arg(&program);
@@ -743,6 +743,9 @@ fn killed_in_the_middle_of_windows() -> Result<()> {
                 );
                 ensure!(run.code == Some(137) && deaths(&run) == 1, "{what}");
                 ensure!(survivors == ranks - 1, "{what}");
+                // Whoever takes the lock over says so, once.
+                let freed = run.err.matches("died while it had a lock on").count();
+                ensure!(scenario != "holder" || freed == 1, "{what}");
             }
         }
     }

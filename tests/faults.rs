@@ -365,6 +365,25 @@ fn everything_goes_wrong_now_and_then() -> Result<()> {
     Ok(())
 }
 
+/// Operations on windows of ordinary memory go on by other means, and right, where single copies are refused in one direction, at one rank,
+/// from some moment on, or once in the middle of one.
+#[test]
+fn windows_where_copies_fail() -> Result<()> {
+    for fault in [
+        "push:EPERM",
+        "pull:EPERM:rank=1",
+        "any:EPERM:after=50",
+        "any:EPERM:after=20:rank=0",
+        "pull:EFAULT:at=100:after=10:times=1,push:EFAULT:after=15:times=1",
+    ] {
+        for program in ["win_random", "win_results"] {
+            let run = with_fault(3, program, "cma", fault)?;
+            ensure!(!struck(&run).is_empty(), "{program}, {fault}: nothing was injected");
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn a_plan_that_makes_no_sense_is_said_so() -> Result<()> {
     let run = Run::mpiexec("-n 2")

@@ -26,10 +26,12 @@ static void die(int number) {
 
 /* 0: it has worked; 1: its peer is dead. */
 static int dead(int code) {
-    int class = MPI_SUCCESS;
+    char text[MPI_MAX_ERROR_STRING];
+    int class = MPI_SUCCESS, length;
     if (code == MPI_SUCCESS) return 0;
     OK(MPI_Error_class(code, &class));
-    CHECK(class == MPIX_ERR_PROC_FAILED, "class %d", class);
+    OK(MPI_Error_string(code, text, &length));
+    CHECK(class == MPIX_ERR_PROC_FAILED, "class %d, %s", class, text);
     return 1;
 }
 
@@ -56,6 +58,30 @@ static int raise_by_operation(int target) {
                dead(MPI_Accumulate(many, LONGS, MPI_LONG, target, AT(sums), LONGS, MPI_LONG, MPI_SUM, win)) ||
                dead(MPI_Accumulate(many, LONGS, MPI_LONG, target, AT(odd) + 4, LONGS, MPI_LONG, MPI_SUM, win));
     return dead(MPI_Win_unlock(target, win)) | gone;
+}
+
+/* Under a lock of all that lasts: what is counted by compare-and-swap, and fetched from every other element. */
+static int swap(int target) {
+    static long many[LONGS], back[LONGS], raised[64];
+    static MPI_Datatype others = MPI_DATATYPE_NULL;
+    long one = 1, before, seen, next, found = 0;
+    int gone = 0;
+    if (others == MPI_DATATYPE_NULL) {
+        OK(MPI_Type_vector(LONGS / 2, 1, 2, MPI_LONG, &others));
+        OK(MPI_Type_commit(&others));
+        for (int i = 0; i < LONGS; i++) many[i] = 1;
+    }
+    do {
+        seen = found, next = seen + 1;
+        gone = dead(MPI_Compare_and_swap(&next, &seen, &found, MPI_LONG, target, AT(total), win)) || dead(MPI_Win_flush(target, win));
+    } while (!gone && found != seen);
+    gone = gone || dead(MPI_Fetch_and_op(&one, &before, MPI_LONG, target, AT(own) + 8 * rank, MPI_SUM, win)) ||
+           dead(MPI_Get_accumulate(many, LONGS / 2, MPI_LONG, back, 1, others, target, AT(sums), 1, others, MPI_SUM, win)) ||
+           dead(MPI_Win_flush(target, win));
+    if (gone) return 1;
+    for (int i = 0; i < LONGS; i += 2) CHECK(back[i] >= raised[target], "%ld, and %ld by this rank", back[i], raised[target]);
+    raised[target]++;
+    return 0;
 }
 
 static int raise_between_posts(int unused) {
@@ -106,14 +132,9 @@ static int raise_between_fences(int target) {
     return dead(MPI_Accumulate(&one, 1, MPI_LONG, target, AT(total), 1, MPI_LONG, MPI_SUM, win)) | dead(MPI_Win_fence(0, win));
 }
 
-/* Turns until all who live have done theirs; the victim has no end. */
-static void each_alone(int (*turn)(int)) {
+/* Until all who live have come here. */
+static void meet(void) {
     long one = 1, seen = 0;
-    for (int i = 0; i < TURNS || rank == victim; i++) {
-        int target = (int)(next_random(&state) % (unsigned)size);
-        int gone = turn(target);
-        CHECK(!gone || target == victim, "rank %d lives", target);
-    }
     for (int i = 0; i < size; i++) {
         if (i == victim) continue;
         OK(MPI_Win_lock(MPI_LOCK_SHARED, i, 0, win));
@@ -126,6 +147,23 @@ static void each_alone(int (*turn)(int)) {
         OK(MPI_Win_unlock(rank, win));
         sched_yield();
     }
+    /* Who counts here may not have been told yet that it has unlocked. */
+    for (int i = 0; i < size; i++)
+        if (i != victim) OK(MPI_Send(NULL, 0, MPI_BYTE, i, 1, MPI_COMM_WORLD));
+    for (int i = 0; i < size; i++)
+        if (i != victim) OK(MPI_Recv(NULL, 0, MPI_BYTE, i, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+}
+
+/* Turns until all who live have done theirs; the victim has no end. `lasting`: with all locked. */
+static void each_alone(int (*turn)(int), int lasting) {
+    if (lasting) OK(MPI_Win_lock_all(0, win));
+    for (int i = 0; i < TURNS || rank == victim; i++) {
+        int target = (int)(next_random(&state) % (unsigned)size);
+        int gone = turn(target);
+        CHECK(!gone || target == victim, "rank %d lives", target);
+    }
+    if (lasting) dead(MPI_Win_unlock_all(win));
+    meet();
     /* The victim may still be at it, so what it counts on its own is left out on both sides, but for one that it has not told. */
     long living = 0, total;
     for (int i = 0; i < size; i++) living += i == victim ? 0 : memory->own[i];
@@ -133,6 +171,19 @@ static void each_alone(int (*turn)(int)) {
     total = memory->total;
     OK(MPI_Win_unlock(rank, win));
     CHECK(total >= living, "%ld, and %ld by the living", total, living);
+}
+
+/* The victim has a lock alone when it dies; the others wait for it meanwhile. */
+static void hold(void) {
+    int target = (victim + 1) % size;
+    if (rank == victim) {
+        OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        for (;;) sched_yield();
+    }
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    for (int i = 0; i < 3; i++) CHECK(!raise_by_lock(target), "rank %d lives", target);
+    meet();
 }
 
 /* Turns until somebody is missed. */
@@ -162,8 +213,10 @@ int main(int argc, char **argv) {
         struct itimerval after = {.it_value.tv_usec = 500 + (long)(seed * 7919u % 12000u)};
         CHECK(setitimer(ITIMER_REAL, &after, NULL) == 0, "setitimer");
     }
-    if (strcmp(scenario, "locks") == 0) each_alone(raise_by_lock);
-    else if (strcmp(scenario, "operations") == 0) each_alone(raise_by_operation);
+    if (strcmp(scenario, "locks") == 0) each_alone(raise_by_lock, 0);
+    else if (strcmp(scenario, "operations") == 0) each_alone(raise_by_operation, 0);
+    else if (strcmp(scenario, "swaps") == 0) each_alone(swap, 1);
+    else if (strcmp(scenario, "holder") == 0) hold();
     else if (strcmp(scenario, "posts") == 0) together(raise_between_posts);
     else if (strcmp(scenario, "puts") == 0) together(put_between_posts);
     else together(raise_between_fences);

@@ -1,11 +1,16 @@
 //! Programs of the system that we need: checked, and installed where we may.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Result, bail};
 
 use crate::{kmod, process};
+
+/// Where distributions have OpenSSH's server and client.
+pub const SSHD: &str = "/usr/sbin/sshd";
+/// See [`SSHD`].
+pub const SSH: &str = "/usr/bin/ssh";
 
 /// Something that must be there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +41,8 @@ pub enum Tool {
     BusyBox,
     /// What works with binary files: `strip`.
     Binutils,
+    /// `sshd` and `ssh`.
+    Ssh,
 }
 
 impl Tool {
@@ -54,6 +61,7 @@ impl Tool {
             Self::Headers => "the headers of a Linux kernel",
             Self::BusyBox => "a static busybox",
             Self::Binutils => "strip",
+            Self::Ssh => "OpenSSH's server and client",
         }
     }
 
@@ -79,6 +87,7 @@ impl Tool {
             Self::Headers => &["linux-headers-amd64", "make", "gcc"],
             Self::BusyBox => &["busybox-static"],
             Self::Binutils => &["binutils"],
+            Self::Ssh => &["openssh-server", "openssh-client"],
         }
     }
 
@@ -107,13 +116,15 @@ impl Tool {
             Self::Slurm => ["munged", "slurmctld", "slurmd", "srun"].into_iter().all(found),
             Self::Qemu => found(kmod::QEMU),
             Self::Headers => found("make") && found("gcc") && kmod::newest().is_some(),
-            Self::BusyBox => std::path::Path::new(kmod::BUSYBOX).exists(),
+            Self::BusyBox => Path::new(kmod::BUSYBOX).exists(),
             Self::Binutils => found("strip"),
+            Self::Ssh => [SSHD, SSH].into_iter().all(|program| Path::new(program).is_file()),
         }
     }
 }
 
-/// See that all of them are there: by apt if we are root on a machine that has it, otherwise by asking for them.
+/// See that all of them are there: by apt if we are root on a machine that has it, otherwise by asking for them. So is what would open the
+/// machine to logins there and then.
 pub fn need(tools: &[Tool]) -> Result<()> {
     let missing: Vec<Tool> = tools.iter().copied().filter(|tool| !tool.is_there()).collect();
     if missing.is_empty() {
@@ -122,7 +133,8 @@ pub fn need(tools: &[Tool]) -> Result<()> {
     let names = missing.iter().map(|tool| tool.name()).collect::<Vec<_>>().join(", ");
     let packages: Vec<&str> = missing.iter().flat_map(|tool| tool.packages()).copied().collect();
     let cure = format!("apt-get install {}", packages.join(" "));
-    if !(is_root() && found("apt-get")) {
+    let starts_services = missing.contains(&Tool::Ssh) && Path::new("/run/systemd/system").exists();
+    if !(is_root() && found("apt-get")) || starts_services {
         bail!("missing: {names}; install it (Debian, Ubuntu: {cure}) and try again");
     }
     println!("missing: {names}; {cure}");

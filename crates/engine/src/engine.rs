@@ -26,7 +26,7 @@ use crate::memory::Memory;
 use crate::memory::arena;
 use crate::ops::{Ops, Stage};
 use crate::protocol::transfers::Transfers;
-use crate::rma::{self, Asked, Serving, Unanswered};
+use crate::rma::{self, Asked, Call, Serving, Unanswered};
 use crate::rules::Rule;
 use crate::tunables::{self, Origin};
 use crate::types::{ContextId, OpId};
@@ -61,7 +61,7 @@ pub(crate) struct Engine {
     /// Calls of ours that nobody has waited for yet, oldest first.
     pub unanswered: Vec<Unanswered>,
     /// Such calls that wait for others to the same peer, to go with them.
-    pub batches: BTreeMap<u32, Vec<u8>>,
+    pub batches: BTreeMap<u32, Call>,
     calls: u32,
     /// Scratch of `flush`.
     done: Vec<u32>,

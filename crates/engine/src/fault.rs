@@ -23,6 +23,14 @@ pub(crate) fn loses_frame() -> bool {
     plan().is_some_and(Plan::loses_frame)
 }
 
+/// A frame is about to go to another node. If it is to be nonsense it is now.
+#[inline]
+pub(crate) fn damage_frame(frame: &mut [u8]) {
+    if let Some(plan) = plan() {
+        plan.damage_frame(frame);
+    }
+}
+
 /// What is to go wrong in this process.
 #[inline]
 pub(crate) fn plan() -> Option<&'static Plan> {

@@ -272,7 +272,7 @@ table! {
     NETWORK_EAGER = "network_eager", 128 << 10, "bytes", "Messages to other nodes beyond this size are announced, and read by their receiver out of the sender's memory where the provider can do that; 16K at least.";
     NETWORK_PIECE = "network_piece", 512 << 10, "bytes", "Longest piece of a message that is read from another node at a time; half as long in messages of more than four.";
     NETWORK_FLIGHT = "network_flight", 1 << 20, "bytes", "So much may be under way of messages that are read from one peer on another node, or one piece; of each put or get there may be two pieces beside.";
-    NETWORK_RMA = "network_rma", 16 << 10, "bytes", "Contiguous puts and gets of so much or more on windows of other nodes go by the provider's RMA, where it has some; 0: none.";
+    NETWORK_RMA = "network_rma", 128 << 10, "bytes", "Contiguous puts and gets of so much or more on windows of other nodes go by the provider's RMA, where it has some; 0: none. Less is better where hardware moves the bytes.";
     FAN_OUT = "fan_out", 32, "nodes", "With more nodes than this mpiexec starts so many branches, each of which does so for its own group of nodes.";
     PROGRESS_THREAD = "progress_thread", 1, "0/1", "A thread serves other nodes while the program computes: windows, and first messages that are not answered yet; 0: only calls do.";
     PEER_SILENCE_US = "peer_silence_us", 10, "us", "Silence of a peer after which a large message is copied without it, at most; from 2 us on, more for longer messages.";

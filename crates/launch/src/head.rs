@@ -15,7 +15,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child as Process, ChildStdin, Command, Stdio};
+use std::process::{Child as Process, ChildStdin, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use isthmus_engine::tunables;
@@ -32,7 +32,8 @@ use hangs::Hangs;
 
 /// How long a daemon may take to connect.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long daemons have to end their parts once the job ends, and then their launchers to end themselves.
+/// How long daemons have to end their parts once the job ends, and then their launchers to end themselves; and how much later than its
+/// launcher a daemon may end.
 const GRACE: Duration = Duration::from_secs(5);
 /// How long the last words of a daemon may take whose launcher has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -161,6 +162,7 @@ struct Head {
 /// A host that was lost, with all of its ranks.
 struct Fallen {
     host: String,
+    why: String,
     ranks: Vec<u32>,
 }
 
@@ -175,8 +177,8 @@ struct Child {
     started: Instant,
     /// It has said that nothing of the job is left there.
     done: bool,
-    /// The launcher has ended.
-    gone: bool,
+    /// The launcher has ended: when, and how.
+    gone: Option<(Instant, ExitStatus)>,
 }
 
 impl Child {
@@ -186,6 +188,15 @@ impl Child {
 
     fn is_daemon(&self) -> bool {
         self.spots.len() == 1
+    }
+
+    /// Has it connected, and not said that it is done?
+    fn is_at_work(&self) -> bool {
+        !self.done
+            && self
+                .connection
+                .as_ref()
+                .is_some_and(|connection| !connection.is_closed())
     }
 }
 
@@ -248,7 +259,7 @@ impl Head {
                     connection: None,
                     started: Instant::now(),
                     done: false,
-                    gone: false,
+                    gone: None,
                 }),
                 Err(failure) => {
                     self.end(1);
@@ -327,8 +338,11 @@ impl Head {
     fn watch(&mut self) -> Result<()> {
         loop {
             self.attend_launchers();
+            self.attend_cut_off();
             self.attend_clock();
-            if self.children.iter().all(|child| child.gone) {
+            let is_late = self.ending.is_some_and(|limit| Instant::now() >= limit);
+            let is_over = |child: &Child| child.gone.is_some() && (is_late || !child.is_at_work());
+            if self.children.iter().all(is_over) {
                 self.hear_the_last();
                 return Ok(());
             }
@@ -473,7 +487,7 @@ impl Head {
         if is_closed && !self.children[index].done {
             self.children[index].done = true;
             match self.ending {
-                None => self.lose_child(index),
+                None => self.lose_child(index, "its daemon, or the network to it, is gone"),
                 Some(_) => self.end(1),
             }
         }
@@ -483,12 +497,12 @@ impl Head {
     fn attend_launchers(&mut self) {
         let mut failed = None;
         for child in &mut self.children {
-            if child.gone {
+            if child.gone.is_some() {
                 continue;
             }
             let status = child.launcher.try_wait().ok().flatten();
             if let Some(status) = status {
-                child.gone = true;
+                child.gone = Some((Instant::now(), status));
                 if child.connection.is_none() && self.ending.is_none() {
                     let host = &child.host();
                     failed = Some(format!(
@@ -511,11 +525,27 @@ impl Head {
         }
     }
 
+    /// Daemons that are still at work some time after their launchers have ended: what their ranks write comes nowhere.
+    fn attend_cut_off(&mut self) {
+        for index in 0..self.children.len() {
+            let child = &mut self.children[index];
+            let Some((when, status)) = child.gone.filter(|_| child.is_at_work() && self.ending.is_none()) else {
+                continue;
+            };
+            if when.elapsed() >= GRACE {
+                // It ends its part then.
+                child.connection = None;
+                child.done = true;
+                self.lose_child(index, &format!("its launcher ended ({status}) before its daemon"));
+            }
+        }
+    }
+
     fn attend_clock(&mut self) {
         let now = Instant::now();
         if let Some(limit) = self.ending {
             if now >= limit {
-                for child in self.children.iter_mut().filter(|child| !child.gone) {
+                for child in self.children.iter_mut().filter(|child| child.gone.is_none()) {
                     // It has ended its part, or cannot be reached.
                     let _ = child.launcher.kill();
                 }

@@ -48,6 +48,7 @@ pub fn limit_silence(own: Option<SocketAddr>, peers: &[SocketAddr], limit: Durat
     let Ok(list) = std::fs::read_dir("/proc/self/fd") else {
         return;
     };
+    let peers: HashSet<&SocketAddr> = peers.iter().collect();
     for entry in list.flatten() {
         let Some(fd) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
             continue;

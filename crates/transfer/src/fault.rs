@@ -4,10 +4,11 @@
 //! ```text
 //! rule    = what ':' fault { ':' key '=' number }
 //! what    = [ mechanism '.' ] ( pull | push | any ) | memory | frame
-//! fault   = EPERM | ENOSYS | ESRCH | EFAULT | ENOMEM | STOP | KILL | LOST
+//! fault   = EPERM | ENOSYS | ESRCH | EFAULT | ENOMEM | STOP | KILL | LOST | DAMAGED
 //! after=N   calls that fit go well N times first                        (0)
 //! times=N   then so many of them fail                                   (all)
-//! at=N      bytes of a failing call that are moved before it fails      (0)
+//! at=N      bytes of a failing call that are moved before it fails; of a
+//!           damaged frame the byte that is                              (0)
 //! rank=N    only in the process of this rank                            (any)
 //! ```
 //! Numbers may carry `K`, `M` or `G`. `push:EPERM` denies one direction from the start; `cma.pull:EFAULT:after=7:at=4K`
@@ -19,7 +20,8 @@
 //! is about to read one. Nothing else can go wrong there.
 //!
 //! `memory:ENOMEM:after=9` lets a process take nine pieces of the job's memory, and no more. `frame:LOST:times=1` loses the first frame that it
-//! sends to another node, without a word to anybody.
+//! sends to another node, without a word to anybody. `frame:DAMAGED:at=40:after=9` puts 255 into byte 40 of the tenth frame that has so many,
+//! and of all later ones.
 
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -69,6 +71,7 @@ enum Kind {
     Stop,
     Kill,
     Lost,
+    Damaged,
 }
 
 /// Why a plan makes no sense.
@@ -119,16 +122,27 @@ impl Plan {
 
     /// Is a process to be refused the memory that it is about to take?
     pub fn refuses_memory(&self) -> bool {
-        self.is_due(About::Memory)
+        let mut rules = self.rules.iter().filter(|rule| rule.about == About::Memory);
+        rules.any(Rule::is_due)
     }
 
     /// Is a frame to be lost that a process is about to send to another node?
     pub fn loses_frame(&self) -> bool {
-        self.is_due(About::Frames)
+        let mut rules = self.rules.iter().filter(|rule| rule.kind == Kind::Lost);
+        rules.any(Rule::is_due)
     }
 
-    fn is_due(&self, about: About) -> bool {
-        self.rules.iter().any(|rule| rule.about == about && rule.is_due())
+    /// Is a frame to be nonsense that a process is about to send to another node? Then it is made so.
+    pub fn damage_frame(&self, frame: &mut [u8]) {
+        for rule in self.rules.iter().filter(|rule| rule.kind == Kind::Damaged) {
+            let byte = usize::try_from(rule.at).ok().and_then(|at| frame.get_mut(at));
+            // No inversion: a frame may be about to be sent twice.
+            if let Some(byte) = byte
+                && rule.is_due()
+            {
+                *byte = u8::MAX;
+            }
+        }
     }
 
     /// What strikes this call, and after how many bytes.
@@ -163,6 +177,7 @@ impl Rule {
             "STOP" => Kind::Stop,
             "KILL" => Kind::Kill,
             "LOST" => Kind::Lost,
+            "DAMAGED" => Kind::Damaged,
             other => return Err(format!("\"{other}\" is no fault")),
         };
         let mut rule = Self {
@@ -190,8 +205,8 @@ impl Rule {
         if mechanism == Some(RING) && (matches!(kind, Kind::Errno(_)) || rule.at > 0) {
             return Err("a ring knows only STOP and KILL, between pieces".into());
         }
-        if (kind == Kind::Lost) != (about == About::Frames) {
-            return Err("LOST is for frames, and nothing else is".into());
+        if matches!(kind, Kind::Lost | Kind::Damaged) != (about == About::Frames) {
+            return Err("LOST and DAMAGED are for frames, and nothing else is".into());
         }
         Ok(rule)
     }
@@ -253,7 +268,7 @@ impl<T> Fault<T> {
             }),
             Kind::Stop => signal_to_myself(signal::STOP).map(|()| done),
             Kind::Kill => signal_to_myself(signal::KILL).map(|()| done),
-            Kind::Lost => unreachable!("rules for copies have no such kind"),
+            Kind::Lost | Kind::Damaged => unreachable!("rules for copies have no such kind"),
         }
     }
 }
@@ -280,7 +295,7 @@ impl<T: Transfer> Fault<T> {
             Kind::Errno(errno) => Err(Interrupted::at_once("injected fault", errno)),
             Kind::Stop => signal_to_myself(signal::STOP).and_then(|()| call(cut..range.end)),
             Kind::Kill => signal_to_myself(signal::KILL),
-            Kind::Lost => unreachable!("rules for copies have no such kind"),
+            Kind::Lost | Kind::Damaged => unreachable!("rules for copies have no such kind"),
         }
         .map_err(later)
     }
@@ -424,6 +439,20 @@ mod tests {
     }
 
     #[test]
+    fn frames_are_damaged_where_they_should_be() {
+        assert_eq!(outcomes("frame:DAMAGED"), [(10, None, 10); 8]);
+        let plan = plan("frame:DAMAGED:at=2:after=1:times=1, frame:LOST:after=9");
+        let frames = [4, 2, 4, 4].map(|length| {
+            let mut frame = vec![0; length];
+            plan.damage_frame(&mut frame);
+            assert!(!plan.loses_frame());
+            frame
+        });
+        assert_eq!(frames.iter().flatten().sum::<u8>(), u8::MAX, "one byte");
+        assert_eq!(frames[2], [0, 0, u8::MAX, 0], "the second frame that has such a byte");
+    }
+
+    #[test]
     fn ranks_are_told_apart() {
         let all = "any:EPERM:rank=1,push:ESRCH:rank=2";
         let left = |rank| Plan::parse(all).expect("a plan").of_rank(rank).rules.len();
@@ -436,8 +465,8 @@ mod tests {
         for (text, why) in [
             ("pull", "\"\" is no fault"),
             ("shove:EPERM", "\"shove\" is not pull, push, any, memory or frame"),
-            ("pull:LOST", "LOST is for frames, and nothing else is"),
-            ("frame:EPERM", "LOST is for frames, and nothing else is"),
+            ("pull:LOST", "LOST and DAMAGED are for frames, and nothing else is"),
+            ("frame:EPERM", "LOST and DAMAGED are for frames, and nothing else is"),
             ("pull:EPERM:after", "\"after\" is not key=number"),
             ("pull:EPERM:after=x", "\"x\" is not a number"),
             ("pull:EPERM:after=99999999999G", "\"99999999999G\" is not a number"),

@@ -5,8 +5,10 @@ mod broken;
 mod everything;
 mod first_message;
 mod launching;
+mod nonsense;
 mod other_launcher;
 mod rma;
+mod ssh;
 mod survivors;
 mod tree;
 mod unlike;
@@ -67,6 +69,7 @@ const PROGRAMS: &[&str] = &[
     "win_errors",
     "win_litmus",
     "win_many",
+    "win_results",
     "win_random",
     "win_computing",
     "random_matching",
@@ -184,6 +187,7 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
     }
     unlike::run(suite, &job);
     launching::run(suite, &job);
+    ssh::run(suite, &job);
     for (model, compiler, source) in [
         ("ARMCI", "mpicc", "armci/operations.c"),
         ("Global Arrays", "mpicc", "ga/arrays.c"),
@@ -212,6 +216,7 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
     suite.step("nonsense that comes to a port of a rank changes nothing", || {
         job.nonsense()
     });
+    nonsense::run(suite, &job);
     let lost = "lost packets cost time only";
     match nodes.shape(SHORT_QUEUE) {
         Ok(()) => {

@@ -50,6 +50,10 @@ impl Target {
                 format!("speed-up {mean:.2} in the geometric mean{each}")
             }
             Demand::TimesFloor(times) => format!("at most {times:.2} {}", table.times_floor()),
+            Demand::TimesFloorAnd(times, much) => {
+                let much = show::significant(much);
+                format!("at most {times:.2} {} and {much} {unit}", table.times_floor())
+            }
             Demand::AboveFloor(much) => format!("at most {} {unit} above the floor", show::significant(much)),
             Demand::AtLeast(bound) => format!("at least {bound} {unit}"),
             Demand::Under(bound) => format!("under {bound} {unit}"),
@@ -74,6 +78,13 @@ impl Target {
         match self.demand {
             Demand::SpeedUp { mean, least, but } => speed_up(table, cells, mean, least, but),
             Demand::TimesFloor(times) => at_worst(&|cell| table.to_floor(cell), &factor, &|value| value <= times),
+            Demand::TimesFloorAnd(times, much) => {
+                let beyond = |cell| {
+                    let value = table.value(cell)?;
+                    Some(value - value / table.to_floor(cell)? * times)
+                };
+                at_worst(&beyond, &with_unit, &|value| value <= much)
+            }
             Demand::AboveFloor(much) => at_worst(&|cell| table.above_floor(cell), &with_unit, &|value| value <= much),
             Demand::AtLeast(bound) => at_worst(
                 &|cell| table.value(cell).map(|value| -value),

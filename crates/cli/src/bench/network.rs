@@ -1,7 +1,7 @@
 //! Between two nodes, which are network namespaces of this machine: what `isthmus bench network` measures.
 
 use super::catalogue::{against_peers, alone, by_ranks, by_size, cells, products};
-use super::experiment::{Experiment, Floor, Groups, Run, Value};
+use super::experiment::{Experiment, Floor, Groups, ISTHMUS, Run, Value};
 use super::quantity::Quantity;
 use super::size::Size;
 use super::target::{Demand, Target};
@@ -17,9 +17,9 @@ pub fn network(sizes: &[Size]) -> Vec<Experiment> {
     vec![
         Experiment {
             floor: Floor::Two(FLOORS, vec![]),
-            // The bare provider and 15 %; and the best of the others.
+            // The bare provider, 15 % and 1 us; and the best of the others.
             targets: vec![
-                Target::all(Demand::TimesFloor(1.15)),
+                Target::all(Demand::TimesFloorAnd(1.15, 1.0)),
                 Target::all(against_peers(1.0, 1.0)),
             ],
             ..on_nodes(
@@ -53,6 +53,7 @@ pub fn network(sizes: &[Size]) -> Vec<Experiment> {
         Experiment {
             nodes: NODES,
             runs: vec![alone(4, &[])],
+            targets: vec![Target::all(Demand::Under(150.0))],
             ..by_ranks(
                 "network-launch",
                 "launch, MPI_Init and MPI_Finalize of 2 nodes x 2 ranks",
@@ -67,6 +68,20 @@ pub fn network(sizes: &[Size]) -> Vec<Experiment> {
             ..by_ranks(
                 "network-memory",
                 "proportional set size per rank of 2 nodes, after all pairs have talked",
+                "KiB",
+                Value::Field("mean_kib"),
+            )
+        }
+        .running("memory"),
+        Experiment {
+            nodes: 4,
+            runs: vec![alone(64, &[])],
+            // 3 MiB, and 32 KiB for each of the 48 ranks of other nodes.
+            targets: vec![Target::all(Demand::Under(4608.0))],
+            model: Some(ISTHMUS),
+            ..by_ranks(
+                "network-memory-4",
+                "proportional set size per rank of 4 nodes, after all pairs have talked",
                 "KiB",
                 Value::Field("mean_kib"),
             )

@@ -7,7 +7,7 @@ use isthmus_shm::ring::Header;
 
 use crate::channel::network::frame::{self, Prefix};
 use crate::channel::network::{Held, Network, Proxy, WINDOW};
-use crate::channel::record::{Body, ClearToSend, Handler, ReadyToSend};
+use crate::channel::record::{Body, ClearToSend, Envelope, Handler, ReadyToSend};
 use crate::engine::Engine;
 use crate::membership::boot;
 
@@ -15,6 +15,8 @@ use crate::membership::boot;
 const LAST_LOOKS: u32 = 4;
 /// Frames taken in one round.
 const BURST: usize = 16;
+/// Of a record from another node.
+const NO_SENSE: &str = "a record that makes no sense";
 
 impl Engine {
     /// Open the way to other nodes, if there are any; what this process is reached by from there. Blocks while libfabric is
@@ -134,13 +136,13 @@ impl Engine {
         let (at, length) = (bytes.as_ptr(), length.min(bytes.len()));
         // SAFETY: the buffer stays ours, and unchanged, until it is given back below.
         let bytes = unsafe { std::slice::from_raw_parts(at, length) };
-        let prefix = Prefix::read(bytes).filter(|prefix| {
-            let known = prefix.source < self.segment.ranks() && self.segment.is_elsewhere(prefix.source);
-            known && prefix.job == network.job
-        });
-        // What is no frame of this job is from nobody that we know: anybody can connect to a port.
-        if let Some(prefix) = prefix {
-            let peer = prefix.source;
+        // What does not name this job is from nobody that we know: anybody can connect to a port.
+        if frame::job(bytes) == Some(network.job) {
+            let segment = self.segment;
+            let source = frame::source(bytes).filter(|&rank| rank < segment.ranks() && segment.is_elsewhere(rank));
+            let (Some(peer), Some(prefix)) = (source, Prefix::read(bytes)) else {
+                self.end_over_frame(source);
+            };
             network.hear_parting(peer, prefix.flags);
             network.repeat_missing(peer, prefix.flags);
             let link = network.link(peer);
@@ -155,6 +157,19 @@ impl Engine {
         }
         if let Some(network) = self.channels.network_mut() {
             network.endpoint.give_back(frame);
+        }
+    }
+
+    /// Some rank of the job sends what is no frame. `source`: which, if it says so.
+    #[cold]
+    fn end_over_frame(&self, source: Option<u32>) -> ! {
+        let what = "a frame that makes no sense";
+        match source {
+            Some(peer) => self.end_over(peer, what),
+            None => self.abort(
+                1,
+                &format!("isthmus: rank {}: a rank on another node sends {what}", self.me),
+            ),
         }
     }
 
@@ -315,10 +330,16 @@ impl Engine {
             inbound.note(handler, header.length);
         }
         let context = crate::types::ContextId(header.context);
+        if let Some(Handler::Eager | Handler::EagerFirst | Handler::ReadyToSend) = handler
+            && let Some((envelope, _)) = body.split::<Envelope>()
+            && !(0..self.segment.ranks().cast_signed()).contains(&envelope.source)
+        {
+            self.end_over(peer, "a message from a rank that there is not");
+        }
         match handler {
             Some(Handler::ReadyToSend) => {
                 let Some((mut record, _)) = body.split::<ReadyToSend>() else {
-                    return;
+                    self.end_over(peer, NO_SENSE);
                 };
                 let Ok(own) = self.memory.arena.descriptor(self.segment, 0) else {
                     self.end_over(peer, "an announcement for which there is no memory");
@@ -336,7 +357,7 @@ impl Engine {
             }
             Some(Handler::ClearToSend) => {
                 let Some((record, _)) = body.split::<ClearToSend>() else {
-                    return;
+                    self.end_over(peer, NO_SENSE);
                 };
                 // What the receiver would have done to our descriptor.
                 let ours = self.offered_to(peer, record.send_op);
@@ -353,10 +374,10 @@ impl Engine {
             Some(
                 Handler::Switch | Handler::Help | Handler::Advertised | Handler::FirstInCell | Handler::MoreInCell,
             )
-            | None => self.end_over(peer, "a record that makes no sense"),
+            | None => self.end_over(peer, NO_SENSE),
             Some(_) => {
                 if self.dispatch(peer, header, body).is_none() {
-                    self.end_over(peer, "a record that makes no sense");
+                    self.end_over(peer, NO_SENSE);
                 }
             }
         }

@@ -5,7 +5,7 @@ use std::ptr::{null, null_mut, with_exposed_provenance, with_exposed_provenance_
 
 use isthmus_transfer::copy::copy;
 use isthmus_transfer::layout::Cursor;
-use isthmus_transfer::{Direction, Layout};
+use isthmus_transfer::{Direction, Layout, Span};
 
 use super::combine::{Combine, Instruction, Operator, WIDEST};
 use super::flow::{Flow, Pending, check_alive, settle};
@@ -257,7 +257,7 @@ impl Flow {
         }
         let address = locks::address(target.base(), at)?;
         let length = width as usize;
-        let _held = target.locks.hold(home, address);
+        let held = target.locks.hold(home, address);
         if let Some(address) = by_instruction {
             // Some may still go by instructions.
             // SAFETY: as above.
@@ -266,12 +266,22 @@ impl Flow {
         }
         let mut old = [0u8; 16];
         // SAFETY: the caller's promise; the element is in the region.
-        unsafe {
-            fetch(target, at, old.as_mut_ptr(), length)?;
-            if std::slice::from_raw_parts(compare, length) == &old[..length] {
-                store(target, at, swap, length)?;
-            }
-            result.copy_from_nonoverlapping(old.as_ptr(), length);
+        let done = unsafe {
+            fetch(target, at, old.as_mut_ptr(), length).and_then(|()| {
+                match std::slice::from_raw_parts(compare, length) == &old[..length] {
+                    true => store(target, at, swap, length),
+                    false => Ok(()),
+                }
+            })
+        };
+        drop(held);
+        match done {
+            // Refused just now, before anything was changed.
+            // SAFETY: as above.
+            Err(Error::Unreachable { .. }) => unsafe { service::compares(target, at, width, compare, swap, result) }?,
+            // SAFETY: as above.
+            Ok(()) => unsafe { result.copy_from_nonoverlapping(old.as_ptr(), length) },
+            Err(error) => return Err(error),
         }
         Ok(Pending::DONE)
     }
@@ -688,22 +698,25 @@ unsafe fn straddling(
         unsafe { in_a_row(target, there.block().address, operand.as_ptr(), previous, 1, combine) }?;
         there.advance(width);
     } else {
-        let mut element = [0u8; WIDEST_BYTES];
-        let _held = target
-            .locks
-            .hold(home()?, locks::address(target.base(), there.block().address)?);
+        let mut places = Vec::new();
+        pieces(there, width, |address, _, length| {
+            places.push(Span {
+                address,
+                length: length as u64,
+            });
+            Ok(())
+        })?;
         // SAFETY: the pieces are in the region; an element fits.
-        pieces(&mut there.clone(), width, |piece, at, length| unsafe {
-            fetch(target, piece, element.as_mut_ptr().add(at), length)
-        })?;
-        result = element;
-        let at = element.as_mut_ptr();
-        // SAFETY: one element each.
-        unsafe { (combine.kernel)(operand.as_ptr(), at, at, 1) };
-        // SAFETY: as above.
-        pieces(there, width, |piece, at, length| unsafe {
-            store(target, piece, element.as_ptr().add(at), length)
-        })?;
+        match unsafe { in_pieces(target, &places, operand.as_ptr(), result.as_mut_ptr(), combine) } {
+            Err(Error::Unreachable { .. }) => {
+                let from = (combine.operator != Operator::NoOp).then(|| Layout::local(operand.as_ptr(), width));
+                let into = (!previous.is_null()).then(|| Layout::local(previous, width));
+                let at = Layout::Spans(&places);
+                // SAFETY: as above.
+                unsafe { service::accumulates(target, &at, from.as_ref(), into.as_ref(), combine, 0..width) }?;
+            }
+            done => done?,
+        }
     }
     if let Some(side) = results {
         // SAFETY: the caller's promise.
@@ -712,6 +725,47 @@ unsafe fn straddling(
             to.copy_from_nonoverlapping(result.as_ptr().add(at), length);
             Ok(())
         })?;
+    }
+    Ok(())
+}
+
+/// Combine one element that lies in several pieces at the target. [`Error::Unreachable`]: nothing was changed.
+///
+/// # Safety
+/// The pieces must be in the region; `operand` must be readable and `previous` writable for an element.
+unsafe fn in_pieces(
+    target: &Target,
+    places: &[Span],
+    operand: *const u8,
+    previous: *mut u8,
+    combine: &Combine,
+) -> Result<()> {
+    let _held = target
+        .locks
+        .hold(home()?, locks::address(target.base(), places[0].address)?);
+    let mut at = 0;
+    for place in places {
+        let length = place.length as usize;
+        // SAFETY: the caller's promise.
+        unsafe { fetch(target, place.address, previous.add(at), length) }?;
+        at += length;
+    }
+    if combine.operator == Operator::NoOp {
+        return Ok(());
+    }
+    let mut element = [0u8; WIDEST_BYTES];
+    // SAFETY: one element each.
+    unsafe { (combine.kernel)(operand, previous, element.as_mut_ptr(), 1) };
+    let mut at = 0;
+    for place in places {
+        let length = place.length as usize;
+        // SAFETY: the caller's promise.
+        let stored = unsafe { store(target, place.address, element.as_ptr().add(at), length) };
+        match stored {
+            Err(Error::Unreachable { peer, .. }) if at > 0 => return Err(half_changed(peer)),
+            stored => stored?,
+        }
+        at += length;
     }
     Ok(())
 }
@@ -767,12 +821,22 @@ unsafe fn store(target: &Target, at: u64, from: *const u8, length: usize) -> Res
     })
 }
 
+#[cold]
+fn half_changed(peer: u32) -> Error {
+    Error::BadKey {
+        peer,
+        why: "single copies were refused in the middle of an element, which is half changed",
+    }
+}
+
+/// Copy, by what is left of ways. [`Error::Unreachable`]: nothing was changed.
 fn reach(
     target: &Target,
     direction: Direction,
     length: usize,
     f: impl Fn(&dyn isthmus_transfer::Transfer) -> std::result::Result<(), isthmus_transfer::Interrupted>,
 ) -> Result<()> {
+    let mut is_half_done = false;
     while let Some(transfer) = target.transfer(direction) {
         match f(transfer) {
             Ok(()) => {
@@ -781,11 +845,15 @@ fn reach(
             }
             Err(stopped) => {
                 check_alive(target.peer())?;
+                is_half_done |= stopped.done > 0 && direction == Direction::Push;
                 if !target.failed(direction, stopped) {
                     break;
                 }
             }
         }
+    }
+    if is_half_done {
+        return Err(half_changed(target.peer().0));
     }
     Err(Error::Unreachable {
         peer: target.peer().0,

@@ -27,7 +27,7 @@ pub(super) enum What {
     Active = 6,
     /// A key by which the network reaches the region.
     Expose = 7,
-    /// Several puts and accumulates, one after the other: each after its length.
+    /// Several operations, one after the other: each after its length. The answer has their results in a row.
     Batch = 8,
 }
 

@@ -1,7 +1,7 @@
 //! Puts and gets, and what completes them.
 //!
 //! A put is a copy: of our own where the target's memory is mapped; where it is not, by a target that waits inside the library, or by the
-//! kernel. All are over when they come back, but for what is left to the target ([`Flow::leave_bytes`]), and what goes to another node by
+//! kernel. All are over when they come back, but for what is left to the target ([`Flow::leave_bytes`]), and what is asked of another node by
 //! messages (`service.rs`); so what is counted here is only whether stores are still on their way out of this CPU.
 
 use std::ops::Range;
@@ -14,7 +14,7 @@ use isthmus_transfer::{Direction, Layout, Span, local};
 
 use super::both_ends::BOTH_FROM;
 use super::mailbox::{Asked, Outcome, Sides};
-use super::service::{self, What};
+use super::service::{self, What, Which};
 use super::target::Target;
 use super::{both_ends, direct, home, long, mailbox};
 use crate::types::Peer;
@@ -199,14 +199,27 @@ impl Flow {
     #[inline]
     pub fn flush(&self, peer: impl FnOnce() -> Peer) -> Result<()> {
         self.flush_stores();
-        service::finish_calls(|| Some(peer()))
+        service::finish_calls(Which::All, || Some(peer()))
     }
 
     /// As [`Self::flush`], of everything that was started. Blocks.
     #[inline]
     pub fn flush_all(&self) -> Result<()> {
         self.flush_stores();
-        service::finish_calls(|| None)
+        service::finish_calls(Which::All, || None)
+    }
+
+    /// Wait until the buffers of what was started to one target may be used again, and the results are there. Blocks while some are to
+    /// come from another node.
+    #[inline]
+    pub fn flush_local(&self, peer: impl FnOnce() -> Peer) -> Result<()> {
+        service::finish_calls(Which::WithResults, || Some(peer()))
+    }
+
+    /// As [`Self::flush_local`], of everything that was started.
+    #[inline]
+    pub fn flush_local_all(&self) -> Result<()> {
+        service::finish_calls(Which::WithResults, || None)
     }
 
     #[inline]
@@ -233,7 +246,7 @@ impl Flow {
     pub fn publish(&self) -> Result<()> {
         self.stored.store(false, Ordering::Relaxed);
         fence(Ordering::Release);
-        service::finish_calls(|| None)
+        service::finish_calls(Which::All, || None)
     }
 
     pub(super) fn stores(&self) {

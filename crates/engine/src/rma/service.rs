@@ -2,9 +2,10 @@
 //!
 //! A *call* is a message in a space of its own: what to do, where, and the origin's bytes. Whoever makes progress at the target receives
 //! calls like any message, does what they ask by the same functions that the target uses on its own memory, under the same locks, and
-//! answers. The origin waits for the answer, so an operation is over when its function comes back, as it is by other means. But for puts
-//! and accumulates between nodes, where an answer is a round trip away: short ones to one peer go together, and their origin waits for
-//! the answers when it [flushes](finish_calls). Calls of one origin are served in their order, so accumulates on an element stay in theirs.
+//! answers. The origin waits for the answer, so an operation is over when its function comes back, as it is by other means. But between
+//! nodes, where an answer is a round trip away, it goes on: short calls to one peer go together, and the origin waits for the answers, and
+//! for the results that come with them, when it [flushes](finish_calls). Calls of one origin are served in their order, so accumulates on
+//! an element stay in theirs.
 //!
 //! The layers above have calls of their own ([`super::active`]), which come the same way.
 //!
@@ -60,14 +61,31 @@ pub(crate) struct Serving {
     is_sent: bool,
 }
 
-/// A call of ours whose answer is still to come, or has come and was a failure that nobody has been told of.
+/// A call of ours, or several that go together.
+#[derive(Debug)]
+pub(crate) struct Call {
+    message: Vec<u8>,
+    /// Where the results go that come with the answer: addresses of this process, in their order. 0: nowhere.
+    results: Vec<Span>,
+}
+
+impl Call {
+    /// Bytes of the results.
+    fn come(&self) -> usize {
+        self.results.iter().map(|span| span.length as usize).sum()
+    }
+}
+
+/// A call whose answer is still to come, or has come and was a failure that nobody has been told of.
 #[derive(Debug)]
 pub(crate) struct Unanswered {
     peer: u32,
     /// The receive of the answer; `None`: it is over.
     op: Option<u32>,
-    answer: Box<u8>,
-    /// Of the call.
+    /// Whether it was done, and the results.
+    answer: Box<[u8]>,
+    results: Vec<Span>,
+    /// Of the call and its answer.
     bytes: usize,
     error: Option<Error>,
 }
@@ -77,7 +95,7 @@ static UNANSWERED: AtomicUsize = AtomicUsize::new(0);
 /// So many calls may be without an answer, and so many bytes of them, of one process.
 const MOST_UNANSWERED: usize = 128;
 const MOST_BYTES: usize = 4 << 20;
-/// A call of more bytes goes by itself, and calls go together until they have so many.
+/// A call with more bytes, or with more bytes of results, goes by itself, and calls go together until they have so many.
 const MOST_IN_BATCH: usize = 8 << 10;
 const BATCH: usize = 32 << 10;
 
@@ -169,7 +187,11 @@ impl Engine {
             call.op = None;
             let error = match outcome.arrival.bytes {
                 _ if outcome.peer_failed || outcome.cancelled => Some(Error::PeerFailed { peer: call.peer }),
-                1 if *call.answer == 1 => None,
+                came if came == call.answer.len() as u64 && call.answer[0] == 1 => {
+                    // SAFETY: who has made the call leaves the places alone until it has finished it.
+                    unsafe { deliver(&call.answer[1..], &call.results) };
+                    None
+                }
                 _ => Some(no_such_region(call.peer)),
             };
             call.error = call.error.take().or(error);
@@ -193,17 +215,19 @@ impl Engine {
     }
 
     /// Send a call whose answer is waited for by [`finish_calls`], which also tells if it could not be sent.
-    fn launch_call(&mut self, peer: u32, message: Vec<u8>) {
-        let (bytes, tag) = (message.len(), self.next_call());
-        let mut answer = Box::new(0_u8);
+    fn launch_call(&mut self, peer: u32, call: Call) {
+        let (length, tag) = (1 + call.come(), self.next_call());
+        let Call { message, results } = call;
+        let bytes = message.len() + length;
+        let mut answer = vec![0_u8; length].into_boxed_slice();
         let pattern = Pattern {
             context: ANSWERS,
             from: Some(peer),
             tag: Some(tag),
         };
         counters::RMA_CALLS.add(1);
-        // SAFETY: the byte stays where it is until the receive is over: `unanswered` keeps it.
-        let received = unsafe { self.receive(pattern, Buffer::target(&raw mut *answer), 1) };
+        // SAFETY: the bytes stay where they are until the receive is over: `unanswered` keeps them.
+        let received = unsafe { self.receive(pattern, Buffer::target(answer.as_mut_ptr()), length) };
         let (op, mut error) = match received {
             Ok(op) => (Some(op), None),
             Err(error) => (None, Some(error)),
@@ -218,6 +242,7 @@ impl Engine {
             peer,
             op,
             answer,
+            results,
             bytes,
             error,
         });
@@ -354,14 +379,34 @@ fn execute(call: &[u8]) -> Option<Vec<u8>> {
 /// Do what the calls of a batch ask, in their order; `None`: one of them makes no sense, and those after it are not done.
 fn execute_batch(batch: &[u8]) -> Option<Vec<u8>> {
     let (_, mut rest) = batch.split_at_checked(HEADER)?;
+    let mut results = Vec::new();
     while let Some((length, after)) = rest.split_first_chunk::<8>() {
         let length = usize::try_from(u64::from_ne_bytes(*length)).ok()?;
         let (call, after) = after.split_at_checked(length)?;
-        matches!(what_of(call)?.0, What::Put | What::Accumulate).then_some(())?;
-        execute(call)?;
+        let (what, _) = what_of(call)?;
+        (!matches!(what, What::Active | What::Expose | What::Batch)).then_some(())?;
+        results.extend(execute(call)?);
+        // Who asks for more does not go by our rules.
+        (results.len() <= BATCH + MOST_IN_BATCH).then_some(())?;
         rest = after;
     }
-    rest.is_empty().then(Vec::new)
+    rest.is_empty().then_some(results)
+}
+
+/// Put results where they go.
+///
+/// # Safety
+/// The places must be writable.
+unsafe fn deliver(mut bytes: &[u8], places: &[Span]) {
+    for place in places {
+        let (result, rest) = bytes.split_at(place.length as usize);
+        let to: *mut u8 = std::ptr::with_exposed_provenance_mut(place.address as usize);
+        if !to.is_null() {
+            // SAFETY: the caller's promise.
+            unsafe { to.copy_from_nonoverlapping(result.as_ptr(), result.len()) };
+        }
+        bytes = rest;
+    }
 }
 
 /// Move the bytes `range` of both layouts by calls.
@@ -378,24 +423,19 @@ pub(super) unsafe fn moves(
     let mut done = range.start;
     while done < range.end {
         let end = range.end.min(done + PIECE);
-        let mut data = vec![0u8; (end - done) as usize];
-        let packed = Layout::local(data.as_mut_ptr(), end - done);
         let spans = spans_of(at, done..end);
-        let (mut own, mut copy) = (here.cursor(done), packed.cursor(0));
         // SAFETY: the caller vouches for `here`; the copy is ours.
         unsafe {
             match what {
                 What::Put => {
-                    local::copy_on(&mut own, &mut copy, end - done);
-                    put_or_accumulate(target, message_for(target, what, &spans, None, 0, &data).0)?;
+                    let mut data = vec![0u8; (end - done) as usize];
+                    let packed = Layout::local(data.as_mut_ptr(), end - done);
+                    local::copy_on(&mut here.cursor(done), &mut packed.cursor(0), end - done);
+                    ask(target, message_for(target, what, &spans, None, 0, &data), Vec::new())?;
                 }
                 _ => {
-                    let came = call(target, message_for(target, what, &spans, None, 0, &[]))?;
-                    if came.len() as u64 != end - done {
-                        return Err(refused(target));
-                    }
-                    let came = Layout::local(came.as_ptr(), end - done);
-                    local::copy_on(&mut came.cursor(0), &mut own, end - done);
+                    let results = spans_of(here, done..end);
+                    ask(target, message_for(target, what, &spans, None, 0, &[]), results)?;
                 }
             }
         }
@@ -424,25 +464,19 @@ pub(super) unsafe fn accumulates(
     let mut done = range.start;
     while done < range.end {
         let end = range.end.min(done + piece);
-        let mut data = vec![0u8; (end - done) as usize];
-        let packed = Layout::local(data.as_mut_ptr(), end - done);
+        // A no-op has no operands.
+        let mut data = Vec::new();
         if let Some(from) = from {
+            data.resize((end - done) as usize, 0);
+            let packed = Layout::local(data.as_mut_ptr(), end - done);
             // SAFETY: the caller vouches for `from`; the copy is ours.
             unsafe { local::copy_on(&mut from.cursor(done), &mut packed.cursor(0), end - done) };
         }
         let spans = spans_of(at, done..end);
-        let asked = message_for(target, what, &spans, Some(combine), combine.width, &data);
-        if let Some(result) = result {
-            let came = call(target, asked)?;
-            if came.len() as u64 != end - done {
-                return Err(refused(target));
-            }
-            let came = Layout::local(came.as_ptr(), end - done);
-            // SAFETY: the caller vouches for `result`.
-            unsafe { local::copy_on(&mut came.cursor(0), &mut result.cursor(done), end - done) };
-        } else {
-            put_or_accumulate(target, asked.0)?;
-        }
+        let message = message_for(target, what, &spans, Some(combine), combine.width, &data);
+        let results = result.map_or_else(Vec::new, |result| spans_of(result, done..end));
+        // SAFETY: the caller vouches for `result`.
+        unsafe { ask(target, message, results) }?;
         done = end;
     }
     Ok(())
@@ -471,18 +505,18 @@ pub(super) unsafe fn compares(
         address: at,
         length: u64::from(width),
     }];
-    let came = call(
-        target,
-        message_for(target, What::CompareSwap, &spans, None, width, &data),
-    )?;
-    if came.len() != length {
-        return Err(refused(target));
+    let results = vec![Span {
+        address: result.expose_provenance() as u64,
+        length: u64::from(width),
+    }];
+    // SAFETY: the caller's promise.
+    unsafe {
+        ask(
+            target,
+            message_for(target, What::CompareSwap, &spans, None, width, &data),
+            results,
+        )
     }
-    if !result.is_null() {
-        // SAFETY: the caller's promise.
-        unsafe { result.copy_from_nonoverlapping(came.as_ptr(), length) };
-    }
-    Ok(())
 }
 
 /// Where the bytes `range` of a layout lie.
@@ -544,32 +578,38 @@ fn message(header: &Header, spans: &[Span], data: &[u8]) -> Vec<u8> {
     message
 }
 
-/// Have a target asked for what has a result, of so many bytes, and wait for it. Blocks, and makes progress.
-fn call(target: &Target, (message, bytes): (Vec<u8>, u64)) -> Result<Vec<u8>> {
-    let answer = exchange(target.peer(), &message, bytes as usize)?;
-    answer.ok_or_else(|| refused(target))
-}
-
-/// The same for what has no result: on another node it is not waited for, but by [`finish_calls`].
-fn put_or_accumulate(target: &Target, message: Vec<u8>) -> Result<()> {
+/// Have a target asked for an operation whose results go to these places. On another node it is not waited for, but by [`finish_calls`];
+/// else this blocks, and makes progress.
+///
+/// # Safety
+/// The places must be writable until it is over.
+unsafe fn ask(target: &Target, message: Vec<u8>, results: Vec<Span>) -> Result<()> {
+    let (peer, call) = (target.peer(), Call { message, results });
+    let come = call.come();
     if !target.is_elsewhere() {
         // By other means such an operation is over when its function comes back, and what comes later must not overtake it.
-        return call(target, (message, 0)).map(drop);
+        let answer = exchange(peer, &call.message, come)?;
+        let Some(came) = answer.filter(|came| came.len() == come) else {
+            return Err(refused(target));
+        };
+        // SAFETY: the caller's promise.
+        unsafe { deliver(&came, &call.results) };
+        return Ok(());
     }
-    let peer = target.peer();
     let mut inside = enter();
-    if message.len() > MOST_IN_BATCH {
+    if call.message.len().max(come) > MOST_IN_BATCH {
         send_batch(&mut inside, peer)?;
-        return post_call(&mut inside, peer, message);
+        return post_call(&mut inside, peer, call);
     }
     let engine = inside.engine();
-    let batch = engine
-        .batches
-        .entry(peer.0)
-        .or_insert_with(|| self::message(&Header::of(What::Batch, 0), &[], &[]));
-    batch.extend((message.len() as u64).to_ne_bytes());
-    batch.extend(message);
-    let is_full = batch.len() >= BATCH;
+    let batch = engine.batches.entry(peer.0).or_insert_with(|| Call {
+        message: self::message(&Header::of(What::Batch, 0), &[], &[]),
+        results: Vec::new(),
+    });
+    batch.message.extend((call.message.len() as u64).to_ne_bytes());
+    batch.message.extend(call.message);
+    batch.results.extend(call.results);
+    let is_full = batch.message.len().max(batch.come()) >= BATCH;
     engine.count_unanswered();
     match is_full {
         true => send_batch(&mut inside, peer),
@@ -586,8 +626,8 @@ fn send_batch(inside: &mut Entered, peer: Peer) -> Result<()> {
 }
 
 /// Send a call whose answer is waited for by [`finish_calls`]. Blocks while too many are without an answer.
-fn post_call(inside: &mut Entered, peer: Peer, message: Vec<u8>) -> Result<()> {
-    let bytes = message.len();
+fn post_call(inside: &mut Entered, peer: Peer, call: Call) -> Result<()> {
+    let bytes = call.message.len() + call.come();
     inside.wait(|inside| {
         let engine = inside.engine();
         engine.take_answers();
@@ -595,17 +635,25 @@ fn post_call(inside: &mut Entered, peer: Peer, message: Vec<u8>) -> Result<()> {
         let (calls, sum) = under_way.fold((0, bytes), |(calls, sum), call| (calls + 1, sum + call.bytes));
         (calls == 0 || calls < MOST_UNANSWERED && sum <= MOST_BYTES).then_some(())
     })?;
-    inside.engine().launch_call(peer.0, message);
+    inside.engine().launch_call(peer.0, call);
     Ok(())
 }
 
-/// Wait until all puts and accumulates that were made by calls are over at a peer, or at all. Fails if one has failed. Blocks while there
-/// are some, and makes progress.
+/// What has to be over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    All,
+    /// That of which something comes back.
+    WithResults,
+}
+
+/// Wait until such operations that were made by calls are over at a peer, or at all. Fails if one has failed. Blocks while there are some,
+/// and makes progress.
 #[inline]
-pub(super) fn finish_calls(peer: impl FnOnce() -> Option<Peer>) -> Result<()> {
+pub(super) fn finish_calls(which: Which, peer: impl FnOnce() -> Option<Peer>) -> Result<()> {
     match UNANSWERED.load(Ordering::Relaxed) {
         0 => Ok(()),
-        _ => finish_those(peer()),
+        _ => finish_those(which, peer()),
     }
 }
 
@@ -618,27 +666,28 @@ pub fn send_kept() {
 }
 
 #[cold]
-fn finish_those(peer: Option<Peer>) -> Result<()> {
+fn finish_those(which: Which, peer: Option<Peer>) -> Result<()> {
+    let concerns = |other: u32, results: &[Span]| {
+        peer.is_none_or(|peer| peer.0 == other) && (which == Which::All || !results.is_empty())
+    };
     let mut inside = enter();
     let mut sent = Ok(());
-    let waiting: Vec<u32> = inside.engine().batches.keys().copied().collect();
-    for other in waiting
-        .into_iter()
-        .filter(|other| peer.is_none_or(|peer| peer.0 == *other))
-    {
+    let batches = inside.engine().batches.iter();
+    let waiting = batches.filter(|(other, batch)| concerns(**other, &batch.results));
+    for other in waiting.map(|(other, _)| *other).collect::<Vec<u32>>() {
         sent = sent.and(send_batch(&mut inside, Peer(other)));
     }
     let failure = inside.wait(|inside| {
         let engine = inside.engine();
         engine.take_answers();
-        let concerns = |call: &Unanswered| call.op.is_some() && peer.is_none_or(|peer| peer.0 == call.peer);
-        let all_have_come = !engine.unanswered.iter().any(concerns);
+        let is_awaited = |call: &Unanswered| call.op.is_some() && concerns(call.peer, &call.results);
+        let all_have_come = !engine.unanswered.iter().any(is_awaited);
         all_have_come.then(|| engine.take_failure(peer))
     })?;
     failure.map_or(Ok(()), Err)
 }
 
-/// What asks for it, and the bytes that are meant.
+/// What asks for it.
 fn message_for(
     target: &Target,
     what: What,
@@ -646,7 +695,7 @@ fn message_for(
     combine: Option<&Combine>,
     width: u32,
     data: &[u8],
-) -> (Vec<u8>, u64) {
+) -> Vec<u8> {
     let bytes = spans.iter().map(|span| span.length).sum();
     let header = Header {
         wanted: Wanted {
@@ -660,7 +709,7 @@ fn message_for(
         spans: spans.len() as u64,
         bytes,
     };
-    (message(&header, spans, data), bytes)
+    message(&header, spans, data)
 }
 
 /// Send the layer above at a peer what nobody waits for. Does not block.
@@ -754,7 +803,7 @@ mod tests {
         assert_eq!(execute_batch(&batch(&[])), Some(Vec::new()));
         // No region has that number.
         assert_eq!(execute_batch(&batch(&[call(What::Put)])), None);
-        for what in [What::Get, What::Active, What::Expose, What::Batch] {
+        for what in [What::Active, What::Expose, What::Batch] {
             assert_eq!(execute_batch(&batch(&[call(what)])), None, "{what:?}");
         }
         let whole = batch(&[call(What::Put)]);

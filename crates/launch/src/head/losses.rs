@@ -49,12 +49,13 @@ impl Head {
         self.tell_all(&message);
     }
 
-    /// A daemon or a branch is gone without a word, and its ranks with it: they have failed, unless the job ends for that.
-    pub(super) fn lose_child(&mut self, index: usize) {
+    /// A daemon or a branch is gone without a word, and its ranks with it: they have failed, unless the job ends for that. `why`: as the user
+    /// is told.
+    pub(super) fn lose_child(&mut self, index: usize, why: &str) {
         let spots = self.children[index].spots.clone();
         if self.above.is_some() {
             // It stays the affair of the head of all, to which this branch is one child.
-            say(&gone(&spots[0].host, "ending the job"));
+            say(&gone(&spots[0].host, why, "ending the job"));
             return self.end(1);
         }
         let is_there = |node: &u16| spots.iter().any(|spot| spot.index == u32::from(*node));
@@ -62,6 +63,7 @@ impl Head {
         let ranks: Vec<u32> = all.filter(|(node, _)| is_there(node)).map(|(_, rank)| rank).collect();
         self.fallen.push(Fallen {
             host: spots[0].host.clone(),
+            why: why.to_owned(),
             ranks: ranks.clone(),
         });
         for spot in &spots {
@@ -92,20 +94,21 @@ impl Head {
             return;
         }
         self.verdict.get_or_insert(1);
-        let Fallen { host, .. } = self.fallen.swap_remove(at);
+        let Fallen { host, why, .. } = self.fallen.swap_remove(at);
         match go_on {
             true => say(&gone(
                 &host,
+                &why,
                 "the others go on without its ranks, since their error handlers return",
             )),
             false => {
-                say(&gone(&host, "ending the job"));
+                say(&gone(&host, &why, "ending the job"));
                 self.end(1);
             }
         }
     }
 }
 
-fn gone(host: &str, what: &str) -> String {
-    format!("host {host}: its daemon, or the network to it, is gone; {what}")
+fn gone(host: &str, why: &str, what: &str) -> String {
+    format!("host {host}: {why}; {what}")
 }

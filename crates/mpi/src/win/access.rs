@@ -238,7 +238,7 @@ pub unsafe fn get(
     unmapped(local, remote, win, Way::Get)
 }
 
-/// The request of an operation, which was over when its call ended.
+/// The request of an operation, whose buffers may be used again when this ends: the results are there.
 pub(super) fn over(win: &Win, target: i32, start: impl FnOnce() -> Result<()>) -> Result<Handle<Request>> {
     match win.epochs.mode() {
         Mode::Lock | Mode::LockAll => start()?,
@@ -251,6 +251,9 @@ pub(super) fn over(win: &Win, target: i32, start: impl FnOnce() -> Result<()>) -
                 win.label()
             ));
         }
+    }
+    if target != PROC_NULL {
+        win.flow.flush_local(|| win.peer(target as usize))?;
     }
     request::launch(None, |_| Ok(Work::Complete))
 }

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use isthmus_engine::{Entered, rma, wait_until};
+use isthmus_engine::{Entered, Peer, rma, wait_until};
 
 use super::Win;
 use super::control::Part;
@@ -139,21 +139,24 @@ pub fn win_flush_all(win: &Win) -> Result<()> {
     Ok(())
 }
 
-/// `MPI_Win_flush_local`: buffers of what was started to one target may be used again; they may as soon as a call returns.
+/// `MPI_Win_flush_local`: buffers of what was started to one target may be used again. They may as soon as a call returns, but for results that
+/// come from another node.
 #[inline]
 pub fn win_flush_local(rank: i32, win: &Win) -> Result<()> {
     if rank == PROC_NULL {
         return Ok(());
     }
     rma::serve_others();
-    win.admit_passive(win.member("rank", rank)?)
+    win.admit_passive(win.member("rank", rank)?)?;
+    Ok(win.flow.flush_local(|| win.peer(rank as usize))?)
 }
 
 /// `MPI_Win_flush_local_all`.
 #[inline]
 pub fn win_flush_local_all(win: &Win) -> Result<()> {
     rma::serve_others();
-    check_locked(win, "MPI_Win_flush_local_all")
+    check_locked(win, "MPI_Win_flush_local_all")?;
+    Ok(win.flow.flush_local_all()?)
 }
 
 #[inline]
@@ -180,12 +183,15 @@ impl Win {
         Ok(())
     }
 
+    pub(super) fn peer(&self, target: usize) -> Peer {
+        let peer = self.group.peer(target as i32);
+        peer.unwrap_or_else(|| unreachable!("the target is a member"))
+    }
+
     /// What was started to one target is over there.
     #[inline(always)]
     fn flush_target(&self, target: usize) -> Result<()> {
-        let peer = || self.group.peer(target as i32);
-        let peer = || peer().unwrap_or_else(|| unreachable!("the target is a member"));
-        Ok(self.flow.flush(peer)?)
+        Ok(self.flow.flush(|| self.peer(target))?)
     }
 
     fn let_go(&self, target: usize) -> Result<()> {

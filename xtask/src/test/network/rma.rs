@@ -25,6 +25,7 @@ pub fn run(suite: &mut Suite, job: &Job<'_>) {
         ("win_random", 2),
         ("win_flavors", 2),
         ("win_many", 2),
+        ("win_results", 2),
         ("win_computing", 2),
     ] {
         suite.step(&format!("{name} on 2 nodes x {ranks}, by RMA"), || {

@@ -21,7 +21,7 @@ const SURVIVED: [(&str, usize); 9] = [
     ("cascade", 2),
 ];
 /// Of `win_killed.c`.
-const WINDOWS: [&str; 4] = ["locks", "operations", "posts", "fences"];
+const WINDOWS: [&str; 6] = ["locks", "operations", "swaps", "holder", "posts", "fences"];
 
 /// How a job with deaths has ended.
 pub(super) struct Ended {

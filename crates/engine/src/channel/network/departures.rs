@@ -165,6 +165,7 @@ impl Network {
         };
         let bytes = self.endpoint.bytes(buffer);
         prefix.write(bytes, length);
+        fault::damage_frame(&mut bytes[..length]);
         link.unproven.keep(sequence, &bytes[..length]);
         let to = link.to.expect("who sends has found the peer");
         let sent = match fault::loses_frame() {

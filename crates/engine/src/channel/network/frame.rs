@@ -9,7 +9,7 @@
 use isthmus_shm::ring::Header;
 
 /// To be raised when what follows changes, the records among it: ranks of another format are told apart.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 /// Bytes of the header.
 pub const HEADER: usize = 40;
 /// Bytes of a record's header.
@@ -24,6 +24,11 @@ pub const PARTED: u32 = 4;
 
 /// A frame is missing of those that the receiver has sent: it is to send again what it has kept.
 pub const MISSES: u32 = 8;
+/// All of them.
+const FLAGS: u32 = ANNOUNCE_ONLY | ASKS | PARTED | MISSES;
+/// Where it says who sends it, and of which job it is.
+const SOURCE: usize = 4;
+const JOB: usize = 8;
 
 /// What a frame says besides its records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +41,7 @@ pub struct Prefix {
     pub sequence: u64,
     /// Bytes of records of the receiver's that the sender has handled: credit.
     pub consumed: u64,
-    /// [`ANNOUNCE_ONLY`].
+    /// [`ANNOUNCE_ONLY`] and those that follow it.
     pub flags: u32,
 }
 
@@ -61,18 +66,35 @@ impl Prefix {
 
     /// Read it; `None`: this is no frame.
     pub fn read(frame: &[u8]) -> Option<Self> {
-        let word = |at: usize| Some(u32::from_ne_bytes(frame.get(at..at + 4)?.try_into().ok()?));
-        let long = |at: usize| Some(u64::from_ne_bytes(frame.get(at..at + 8)?.try_into().ok()?));
-        let whole = word(0)? == MAGIC && word(36)? as usize == frame.len() && frame.len() >= HEADER;
-        whole.then_some(())?;
+        let flags = word(frame, 32)?;
+        let whole = word(frame, 0)? == MAGIC && word(frame, 36)? as usize == frame.len() && frame.len() >= HEADER;
+        (whole && flags & !FLAGS == 0).then_some(())?;
         Some(Self {
-            source: word(4)?,
-            job: long(8)?,
-            sequence: long(16)?,
-            consumed: long(24)?,
-            flags: word(32)?,
+            source: source(frame)?,
+            job: job(frame)?,
+            sequence: long(frame, 16)?,
+            consumed: long(frame, 24)?,
+            flags,
         })
     }
+}
+
+/// Of which job it is, frame or not.
+pub fn job(frame: &[u8]) -> Option<u64> {
+    long(frame, JOB)
+}
+
+/// Who sends it as it says, frame or not.
+pub fn source(frame: &[u8]) -> Option<u32> {
+    word(frame, SOURCE)
+}
+
+fn word(frame: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(frame.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn long(frame: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(frame.get(at..at + 8)?.try_into().ok()?))
 }
 
 /// Bytes that a record with `body` bytes takes in a frame.
@@ -152,6 +174,14 @@ mod tests {
         for length in 0..64 {
             assert_eq!(Prefix::read(&frame[..length]), None, "cut to {length}");
         }
+        let other_flags = Prefix { flags: 16, ..prefix };
+        other_flags.write(&mut frame, 64);
+        assert_eq!(Prefix::read(&frame), None, "a flag that nobody knows");
+        assert_eq!(
+            (source(&frame), job(&frame)),
+            (Some(0), Some(0)),
+            "it is of the job all the same"
+        );
         begin(
             &mut frame,
             HEADER,
