@@ -8,7 +8,7 @@
  *   put-vector get-vector put-2d ... get-3d  every second double, half of the columns of a matrix, half of a cube, on both sides
  *   put-computing put-idle                   rank 1 computes for a second, or waits in MPI (-create-: on ordinary memory)
  *   send send-2d                             half a round trip of MPI_Send and MPI_Recv of as many bytes
- *   armci-put armci-get armci-acc armci-put-2d armci-get-2d
+ *   armci-put armci-get armci-acc armci-put-2d armci-get-2d armci-acc-2d
  *                                            the same by ARMCI, with a fence (compiled with -DWITH_ARMCI)
  * By ranks that do it at once:
  *   accumulate fetch compare                 8 bytes at rank 0 (1: of rank 0 alone, at rank 1), with their flush
@@ -52,6 +52,8 @@ static void armci_move(void)
         int strides[] = {section.stride[1] * 8}, counts[] = {section.extent[2] * 8, section.extent[1]};
         if (move == PUT)
             ARMCI_PutS(mine, strides, there, strides, counts, 1, 1);
+        else if (move == ACC)
+            ARMCI_AccS(ARMCI_ACC_DBL, &one, mine, strides, there, strides, counts, 1, 1);
         else
             ARMCI_GetS(there, strides, mine, strides, counts, 1, 1);
     } else if (move == PUT)
@@ -117,7 +119,8 @@ static void check_moves(int seed)
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_sync(window);
     if (section.span > 0)
-        is_right = is_written_section((double *)at, &section, seed, OUTSIDE);
+        /* A sum finds the section filled like all else. */
+        is_right = is_written_section((double *)at, &section, move == ACC && rank == 1 ? seed + OUTSIDE : seed, OUTSIDE);
     else if (move != ACC)
         is_right = is_written(at, size, (uint64_t)seed);
     else if (rank == 1)
@@ -127,7 +130,7 @@ static void check_moves(int seed)
         give_up("rma: the data is wrong");
     /* Sums stay small. */
     if (move == ACC)
-        memset(at, 0, (size_t)size);
+        memset(at, 0, section.span > 0 ? section.span * sizeof(double) : (size_t)size);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 

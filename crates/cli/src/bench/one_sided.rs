@@ -73,7 +73,7 @@ fn sections(sizes: &[Size]) -> Experiment {
     let kinds = ["put-vector", "get-vector", "put-2d", "get-2d", "put-3d", "get-3d"];
     let title = "a put or a get and its flush, of every second double, of a section of a matrix and of a cube";
     Experiment {
-        runs: vec![on(2, products(&names(&kinds), &cells(sizes, "4K,32K,512K,4M")))],
+        runs: vec![on(2, products(&names(&kinds), &cells(sizes, "4K,32K,512K,4M,16M")))],
         targets: speed_up(2.0, 0.0),
         ..of_kinds("rma-sections", title, &kinds)
     }
@@ -126,7 +126,14 @@ fn synchronisation() -> Experiment {
 }
 
 fn armci(sizes: &[Size]) -> Experiment {
-    let kinds = ["armci-put", "armci-get", "armci-acc", "armci-put-2d", "armci-get-2d"];
+    let kinds = [
+        "armci-put",
+        "armci-get",
+        "armci-acc",
+        "armci-put-2d",
+        "armci-get-2d",
+        "armci-acc-2d",
+    ];
     let title = "ARMCI: a put, a get or a sum of doubles and ARMCI_Fence";
     Experiment {
         runs: vec![on(2, products(&names(&kinds), &cells(sizes, ARMCI_SIZES)))],

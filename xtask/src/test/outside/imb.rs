@@ -151,7 +151,10 @@ impl Launch {
             [] => all(prefix, &program)?,
             some => some.iter().map(|&name| name.to_owned()).collect(),
         };
-        run.arg(program)
+        // Whatever limit it has had.
+        let seconds = self.limit.as_secs() - 20;
+        run.args(["--timeout", &seconds.to_string()])
+            .arg(program)
             .args(["-npmin", &self.ranks.to_string()])
             .args(["-msglog", &format!("0:{}", self.longest)])
             .args(["-iter", &self.rounds.to_string(), "-iter_policy", "off"])
