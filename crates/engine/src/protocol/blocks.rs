@@ -32,7 +32,7 @@ const LARGEST: u64 = 1 << 20;
 const SHORTEST: usize = 32 << 10;
 /// ...and where a rank may have messages to more peers at a time than it has blocks, these: an all-to-all of 32 KiB on 16 ranks takes 1.5
 /// times as long through blocks, a scatter twice.
-const SHORTEST_TO_MANY: usize = (128 << 10) + 1;
+const SHORTEST_TO_MANY: usize = 128 << 10;
 /// More ranks are many.
 const FEW: u32 = 8;
 
