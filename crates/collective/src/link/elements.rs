@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::link::{Incoming, Link, Outgoing};
 use crate::memory::Memory;
 use isthmus_datatype::Type;
+use smallvec::SmallVec;
 
 /// `count` elements of a datatype at an address.
 #[derive(Clone, Copy)]
@@ -244,6 +245,9 @@ pub fn bytes(start: *mut u8, len: usize) -> Elements<'static> {
     Elements::new(start.cast(), len as i64, byte())
 }
 
+/// Neighbors for whom nothing is allocated.
+const FEW: usize = 8;
+
 /// Receive and send blocks of elements, all at once. Blocks without data take no message.
 ///
 /// # Safety
@@ -253,8 +257,9 @@ pub unsafe fn transfer<'a>(
     receives: impl IntoIterator<Item = (usize, Elements<'a>)>,
     sends: impl IntoIterator<Item = (usize, Elements<'a>)>,
 ) -> Result<()> {
+    // What lies in a row is sent and received where it is.
     let mut landings = Vec::new();
-    let mut incoming = Vec::new();
+    let mut incoming: SmallVec<[Incoming; FEW]> = SmallVec::new();
     for (from, elements) in receives {
         let len = elements.bytes();
         if len > 0 {
@@ -264,11 +269,13 @@ pub unsafe fn transfer<'a>(
                 into: landing.data,
                 len,
             });
-            landings.push((landing, elements));
+            if landing.memory.is_some() {
+                landings.push((landing, elements));
+            }
         }
     }
     let mut packed = Vec::new();
-    let mut outgoing = Vec::new();
+    let mut outgoing: SmallVec<[Outgoing; FEW]> = SmallVec::new();
     for (to, elements) in sends {
         if elements.bytes() > 0 {
             // SAFETY: the caller's promise.
@@ -278,7 +285,9 @@ pub unsafe fn transfer<'a>(
                 data: bytes.data,
                 len: bytes.len,
             });
-            packed.push(bytes);
+            if bytes.memory.is_some() {
+                packed.push(bytes);
+            }
         }
     }
     // SAFETY: the caller's promise, or staging buffers and packed forms that live until the end of this function.
