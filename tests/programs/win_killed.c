@@ -173,16 +173,23 @@ static void each_alone(int (*turn)(int), int lasting) {
     CHECK(total >= living, "%ld, and %ld by the living", total, living);
 }
 
-/* The victim has a lock alone when it dies; the others wait for it meanwhile. */
+/* The victim has a lock alone when it dies; one waits for it meanwhile, who is with the victim on its node if there are several. */
 static void hold(void) {
-    int target = (victim + 1) % size;
+    int target = (victim + 1) % size, here;
     if (rank == victim) {
         OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
         OK(MPI_Barrier(MPI_COMM_WORLD));
-        for (;;) sched_yield();
+        for (double begin = MPI_Wtime(); MPI_Wtime() < begin + 0.02;)
+            OK(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &here, MPI_STATUS_IGNORE));
+        die(0);
     }
     OK(MPI_Barrier(MPI_COMM_WORLD));
-    for (int i = 0; i < 3; i++) CHECK(!raise_by_lock(target), "rank %d lives", target);
+    int who = (victim + size - 1) % size;
+    for (int i = 0; i < 3 && rank == who; i++) CHECK(!raise_by_lock(target), "rank %d lives", target);
+    /* Before that nobody else locks anything. */
+    for (int i = 0; i < size && rank == who; i++)
+        if (i != victim) OK(MPI_Send(NULL, 0, MPI_BYTE, i, 2, MPI_COMM_WORLD));
+    OK(MPI_Recv(NULL, 0, MPI_BYTE, who, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     meet();
 }
 
@@ -208,7 +215,7 @@ int main(int argc, char **argv) {
     victim = (int)seed % size, state = seed * 77u + (unsigned)rank;
     OK(MPI_Barrier(MPI_COMM_WORLD));
     if (strcmp(scenario, "fences") == 0) OK(MPI_Win_fence(0, win));
-    if (rank == victim) {
+    if (rank == victim && strcmp(scenario, "holder") != 0) {
         signal(SIGALRM, die);
         struct itimerval after = {.it_value.tv_usec = 500 + (long)(seed * 7919u % 12000u)};
         CHECK(setitimer(ITIMER_REAL, &after, NULL) == 0, "setitimer");

@@ -1,7 +1,7 @@
 // ranks: 2 4
 /* Operations with results that are completed together: gets of all lengths into memory in one piece and in pieces, fetches, swaps and
    compare-and-swaps of which each depends on the one before, mixed with puts and accumulates. What completes them is in turn a local flush of
-   one target or of all, a flush, an unlock, and the wait for their requests. */
+   one target or of all, a flush, an unlock, the wait for their requests, a fence, and the end of an access epoch. */
 #include "check.h"
 
 #include <stdlib.h>
@@ -9,10 +9,20 @@
 
 enum { LENGTH = 40000, GETS = 40, STEPS = 300, WORDS = 4 };
 
-static const char *const ways[] = {"flush_local", "flush_local_all", "flush", "flush_all", "unlock"};
-enum { WAYS = sizeof ways / sizeof *ways };
+static const char *const ways[] = {"flush_local", "flush_local_all", "flush", "flush_all", "unlock", "fence", "complete"};
+/* Those to memory that is locked come first. */
+enum { LOCKED = 5, WAYS = sizeof ways / sizeof *ways };
 
 static unsigned char value(int owner, int at) { return (unsigned char)(owner * 37 + at * 11 + at / 251); }
+
+/* Everybody accesses everybody. */
+static void begin_general(MPI_Win win) {
+    MPI_Group all;
+    OK(MPI_Win_get_group(win, &all));
+    OK(MPI_Win_post(all, 0, win));
+    OK(MPI_Win_start(all, 0, win));
+    OK(MPI_Group_free(&all));
+}
 
 /* Complete what was started to `target`, which is locked and stays so. */
 static void complete(int way, int target, MPI_Win win) {
@@ -21,9 +31,15 @@ static void complete(int way, int target, MPI_Win win) {
     case 1: OK(MPI_Win_flush_local_all(win)); break;
     case 2: OK(MPI_Win_flush(target, win)); break;
     case 3: OK(MPI_Win_flush_all(win)); break;
-    default:
+    case 4:
         OK(MPI_Win_unlock_all(win));
         OK(MPI_Win_lock_all(0, win));
+        break;
+    case 5: OK(MPI_Win_fence(0, win)); break;
+    default:
+        OK(MPI_Win_complete(win));
+        OK(MPI_Win_wait(win));
+        begin_general(win);
     }
 }
 
@@ -101,15 +117,24 @@ int main(int argc, char **argv) {
     OK(MPI_Win_lock_all(0, bytes));
     OK(MPI_Win_lock_all(0, words));
     for (int way = 0; way < WAYS; way++) {
+        for (int i = 0; i < 2; i++) {
+            MPI_Win win = i ? words : bytes;
+            if (way == LOCKED) OK(MPI_Win_unlock_all(win));
+            if (way == LOCKED) OK(MPI_Win_fence(0, win));
+            if (way == LOCKED + 1) OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+            if (way == LOCKED + 1) begin_general(win);
+        }
         for (int step = 0; step < size; step++) {
             int target = (rank + step) % size;
             gets(way, target, bytes);
             fetches(way, target, words, &models[target]);
-            requests(target, bytes, words, models[target]);
+            if (way < LOCKED) requests(target, bytes, words, models[target]);
         }
     }
-    OK(MPI_Win_unlock_all(bytes));
-    OK(MPI_Win_unlock_all(words));
+    for (int i = 0; i < 2; i++) {
+        OK(MPI_Win_complete(i ? words : bytes));
+        OK(MPI_Win_wait(i ? words : bytes));
+    }
     OK(MPI_Barrier(MPI_COMM_WORLD));
     for (int from = 0; from < size; from++)
         CHECK(counts[from * WORDS] == 3L * STEPS * WAYS, "rank %d has counted to %ld here", from, counts[from * WORDS]);

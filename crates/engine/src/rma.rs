@@ -14,7 +14,7 @@
 //! | any on another node | long puts and gets by the network's RMA where it has some (`direct.rs`), else the same messages |
 //!
 //! But for the last two rows nothing needs the target to call anything, and an operation is over when its call comes back, unless it is left to
-//! a target that will wait for it ([`Flow::leave_bytes`]).
+//! a target that will wait for it ([`Flow::leave_bytes`]). What is asked of another node goes on, and is completed by [`Flow::flush`].
 //!
 //! # Atomicity
 //! Accumulates, fetch-and-op and compare-and-swap are atomic for each element, whoever makes them, by one rule, which depends on
@@ -105,6 +105,11 @@ pub fn node_of(peer: crate::types::Peer) -> u32 {
         true => home.segment.node_of(peer.0),
         false => 0,
     })
+}
+
+/// Is this process declared dead? Does not enter the engine.
+pub fn has_died(peer: crate::types::Peer) -> bool {
+    home().is_ok_and(|home| is_dead(home.segment, peer.0))
 }
 
 /// Is this process declared dead?

@@ -3,7 +3,7 @@
 //!
 //! Output and standard input travel by the descriptors of the launcher that started the daemon (`ssh` passes them on), all else
 //! over the connections: what to run, how ranks are reached, the end of the job. A daemon whose connection ends takes its ranks with
-//! it, and one that is lost ends the job.
+//! it, and one that is lost, or whose launcher has ended before it, ends the job, or what is left of it goes on ([`losses`]).
 
 pub mod branch;
 mod council;
@@ -422,7 +422,8 @@ impl Head {
     }
 
     fn welcome(&mut self, index: usize, version: &str, mut connection: Connection) {
-        let of = |child: &Child| child.spots[0].index as usize == index && child.connection.is_none();
+        let is_awaited = |child: &Child| child.connection.is_none() && !child.done;
+        let of = |child: &Child| child.spots[0].index as usize == index && is_awaited(child);
         let Some(index) = self.children.iter().position(of) else {
             return;
         };
@@ -528,15 +529,34 @@ impl Head {
     /// Daemons that are still at work some time after their launchers have ended: what their ranks write comes nowhere.
     fn attend_cut_off(&mut self) {
         for index in 0..self.children.len() {
-            let child = &mut self.children[index];
-            let Some((when, status)) = child.gone.filter(|_| child.is_at_work() && self.ending.is_none()) else {
-                continue;
+            let is_cut_off = |head: &Self| {
+                let child = &head.children[index];
+                let is_late = |(when, _): &(Instant, ExitStatus)| when.elapsed() >= GRACE;
+                child
+                    .gone
+                    .filter(is_late)
+                    .filter(|_| child.is_at_work() && head.ending.is_none())
             };
-            if when.elapsed() >= GRACE {
+            if is_cut_off(self).is_none() {
+                continue;
+            }
+            // It may have said that it is done.
+            let connection = self.children[index].connection.as_ref();
+            let has_more = |of: &Connection| poll::readable(&[of.as_fd()], Some(Duration::ZERO)) == Ok(vec![true]);
+            if connection.is_some_and(has_more) {
+                self.attend_child(index);
+            }
+            if let Some((_, status)) = is_cut_off(self) {
+                let child = &mut self.children[index];
                 // It ends its part then.
                 child.connection = None;
                 child.done = true;
-                self.lose_child(index, &format!("its launcher ended ({status}) before its daemon"));
+                let why =
+                    "and with it the way of output; it has to stay until the program ends (ssh: ServerAliveInterval)";
+                self.lose_child(
+                    index,
+                    &format!("its launcher ended ({status}) before its daemon, {why}"),
+                );
             }
         }
     }

@@ -30,7 +30,7 @@ pub enum Demand {
     },
     /// At most so many times the floor.
     TimesFloor(f64),
-    /// At most so many times the floor, and so much more, in the experiment's unit.
+    /// Of times: at most so many times the floor, and so much more, in the experiment's unit.
     TimesFloorAnd(f64, f64),
     /// At most so much more than the floor, in the experiment's unit.
     AboveFloor(f64),

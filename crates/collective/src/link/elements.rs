@@ -257,7 +257,7 @@ pub unsafe fn transfer<'a>(
     receives: impl IntoIterator<Item = (usize, Elements<'a>)>,
     sends: impl IntoIterator<Item = (usize, Elements<'a>)>,
 ) -> Result<()> {
-    // What lies in a row is sent and received where it is.
+    // Only packed memory has to outlive the transfer: what lies in a row is sent and received where it is.
     let mut landings = Vec::new();
     let mut incoming: SmallVec<[Incoming; FEW]> = SmallVec::new();
     for (from, elements) in receives {

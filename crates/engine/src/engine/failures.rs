@@ -102,6 +102,7 @@ impl Engine {
         self.membership.failures.add(peer, self.segment.ranks());
         self.forget_channels(peer);
         self.forget_messages(peer);
+        self.asked.retain(|asked| !asked.is_from(peer));
         for op in 0..self.ops.len() {
             let ours = &self.ops[op];
             match ours.stage {

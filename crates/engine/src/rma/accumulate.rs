@@ -146,7 +146,17 @@ impl Flow {
             let from = (combine.operator != Operator::NoOp).then(|| Layout::local(operand, bytes));
             let into = (!result.is_null()).then(|| Layout::local(result, bytes));
             // SAFETY: the caller's promise.
-            unsafe { service::accumulates(target, &there, from.as_ref(), into.as_ref(), combine, 0..bytes) }?;
+            unsafe {
+                service::accumulates(
+                    self.id(),
+                    target,
+                    &there,
+                    from.as_ref(),
+                    into.as_ref(),
+                    combine,
+                    0..bytes,
+                )
+            }?;
             return Ok(Pending::DONE);
         }
         // SAFETY: the caller's promise, and the elements are in the region.
@@ -252,7 +262,7 @@ impl Flow {
         }
         if target.needs_calls() {
             // SAFETY: as above.
-            unsafe { service::compares(target, at, width, compare, swap, result) }?;
+            unsafe { service::compares(self.id(), target, at, width, compare, swap, result) }?;
             return Ok(Pending::DONE);
         }
         let address = locks::address(target.base(), at)?;
@@ -278,7 +288,9 @@ impl Flow {
         match done {
             // Refused just now, before anything was changed.
             // SAFETY: as above.
-            Err(Error::Unreachable { .. }) => unsafe { service::compares(target, at, width, compare, swap, result) }?,
+            Err(Error::Unreachable { .. }) => {
+                unsafe { service::compares(self.id(), target, at, width, compare, swap, result) }?
+            }
             // SAFETY: as above.
             Ok(()) => unsafe { result.copy_from_nonoverlapping(old.as_ptr(), length) },
             Err(error) => return Err(error),
@@ -318,7 +330,7 @@ impl Flow {
         // One that can be asked for in shared memory is tried there first.
         if !(is_row && mailbox::is_attended(target)) && target.needs_calls() {
             // SAFETY: the caller's promise.
-            unsafe { service::accumulates(target, at, from, result, &combine, 0..length) }?;
+            unsafe { service::accumulates(self.id(), target, at, from, result, &combine, 0..length) }?;
             return Ok(Pending::DONE);
         }
         let mut there = at.cursor(0);
@@ -592,7 +604,17 @@ unsafe fn under_locks(
             let from = (combine.operator != Operator::NoOp).then(|| Layout::local(operand, bytes));
             let into = (!result.is_null()).then(|| Layout::local(result, bytes));
             // SAFETY: the caller's promise.
-            return unsafe { service::accumulates(target, &there, from.as_ref(), into.as_ref(), combine, 0..bytes) };
+            return unsafe {
+                service::accumulates(
+                    service::OF_NODE,
+                    target,
+                    &there,
+                    from.as_ref(),
+                    into.as_ref(),
+                    combine,
+                    0..bytes,
+                )
+            };
         }
         done.transpose()?;
         left -= count;
@@ -659,7 +681,13 @@ unsafe fn held_elsewhere(
         }
         if combine.operator != Operator::NoOp {
             (combine.kernel)(operand, copy, copy, count);
-            store(target, at, copy, bytes)?;
+            match store(target, at, copy, bytes) {
+                // It can be done again.
+                Err(Error::BadKey { peer, .. }) if combine.operator == Operator::Replace && result.is_null() => {
+                    return Err(unreachable(peer));
+                }
+                stored => stored?,
+            }
         }
     }
     Ok(())
@@ -713,7 +741,17 @@ unsafe fn straddling(
                 let into = (!previous.is_null()).then(|| Layout::local(previous, width));
                 let at = Layout::Spans(&places);
                 // SAFETY: as above.
-                unsafe { service::accumulates(target, &at, from.as_ref(), into.as_ref(), combine, 0..width) }?;
+                unsafe {
+                    service::accumulates(
+                        service::OF_NODE,
+                        target,
+                        &at,
+                        from.as_ref(),
+                        into.as_ref(),
+                        combine,
+                        0..width,
+                    )
+                }?;
             }
             done => done?,
         }
@@ -822,10 +860,18 @@ unsafe fn store(target: &Target, at: u64, from: *const u8, length: usize) -> Res
 }
 
 #[cold]
+fn unreachable(peer: u32) -> Error {
+    Error::Unreachable {
+        peer,
+        why: "single copies by the kernel are refused (see `isthmus doctor`); take memory from MPI_Win_allocate".into(),
+    }
+}
+
+#[cold]
 fn half_changed(peer: u32) -> Error {
     Error::BadKey {
         peer,
-        why: "single copies were refused in the middle of an element, which is half changed",
+        why: "single copies were refused in the middle of an accumulate, which is half done",
     }
 }
 
@@ -855,8 +901,5 @@ fn reach(
     if is_half_done {
         return Err(half_changed(target.peer().0));
     }
-    Err(Error::Unreachable {
-        peer: target.peer().0,
-        why: "single copies by the kernel are refused (see `isthmus doctor`); take memory from MPI_Win_allocate".into(),
-    })
+    Err(unreachable(target.peer().0))
 }

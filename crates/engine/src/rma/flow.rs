@@ -14,13 +14,14 @@ use isthmus_transfer::{Direction, Layout, Span, local};
 
 use super::both_ends::BOTH_FROM;
 use super::mailbox::{Asked, Outcome, Sides};
-use super::service::{self, What, Which};
+use super::service::{self, Completion, FlowId, What};
 use super::target::Target;
 use super::{both_ends, direct, home, long, mailbox};
 use crate::types::Peer;
 use crate::{Error, Result, allows_threads, counters, enter, fault_events};
 
-/// What is left of an operation. Belongs to the flow that gave it.
+/// What is left of an operation within a node. Belongs to the flow that gave it. What is asked of another node is completed by
+/// [flushes](Flow::flush) alone, and its results are there after a [local one](Flow::flush_local) at the earliest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pending(u64);
 
@@ -165,7 +166,7 @@ impl Flow {
     pub unsafe fn put(&self, target: &Target, at: &Layout<'_>, from: &Layout<'_>) -> Result<Pending> {
         self.stored.store(true, Ordering::Relaxed);
         // SAFETY: the caller's promise.
-        unsafe { moves(target, at, from, Direction::Push) }
+        unsafe { moves(self.id(), target, at, from, Direction::Push) }
     }
 
     /// Copy the bytes of `at`, offsets in the region, to those of `into`, addresses here.
@@ -178,7 +179,7 @@ impl Flow {
     pub unsafe fn get(&self, target: &Target, at: &Layout<'_>, into: &Layout<'_>) -> Result<Pending> {
         settle();
         // SAFETY: the caller's promise.
-        unsafe { moves(target, at, into, Direction::Pull) }
+        unsafe { moves(self.id(), target, at, into, Direction::Pull) }
     }
 
     /// Is the operation over locally: may its buffers be used again? Does not block.
@@ -199,27 +200,27 @@ impl Flow {
     #[inline]
     pub fn flush(&self, peer: impl FnOnce() -> Peer) -> Result<()> {
         self.flush_stores();
-        service::finish_calls(Which::All, || Some(peer()))
+        service::finish_calls(Completion::All, self.id(), || Some(peer()))
     }
 
     /// As [`Self::flush`], of everything that was started. Blocks.
     #[inline]
     pub fn flush_all(&self) -> Result<()> {
         self.flush_stores();
-        service::finish_calls(Which::All, || None)
+        service::finish_calls(Completion::All, self.id(), || None)
     }
 
     /// Wait until the buffers of what was started to one target may be used again, and the results are there. Blocks while some are to
     /// come from another node.
     #[inline]
     pub fn flush_local(&self, peer: impl FnOnce() -> Peer) -> Result<()> {
-        service::finish_calls(Which::WithResults, || Some(peer()))
+        service::finish_calls(Completion::Results, self.id(), || Some(peer()))
     }
 
     /// As [`Self::flush_local`], of everything that was started.
     #[inline]
     pub fn flush_local_all(&self) -> Result<()> {
-        service::finish_calls(Which::WithResults, || None)
+        service::finish_calls(Completion::Results, self.id(), || None)
     }
 
     #[inline]
@@ -246,7 +247,12 @@ impl Flow {
     pub fn publish(&self) -> Result<()> {
         self.stored.store(false, Ordering::Relaxed);
         fence(Ordering::Release);
-        service::finish_calls(Which::All, || None)
+        service::finish_calls(Completion::All, self.id(), || None)
+    }
+
+    /// What tells it from others.
+    pub(super) fn id(&self) -> FlowId {
+        std::ptr::from_ref(self).addr()
     }
 
     pub(super) fn stores(&self) {
@@ -298,7 +304,13 @@ pub(super) unsafe fn copy_short(from: *const u8, to: *mut u8, length: usize) {
 
 /// # Safety
 /// The bytes of `here` must be readable, or if they are pulled writable.
-unsafe fn moves(target: &Target, at: &Layout<'_>, here: &Layout<'_>, direction: Direction) -> Result<Pending> {
+unsafe fn moves(
+    flow: FlowId,
+    target: &Target,
+    at: &Layout<'_>,
+    here: &Layout<'_>,
+    direction: Direction,
+) -> Result<Pending> {
     let length = at.length();
     if length != here.length() {
         return Err(Error::Mismatch("origin and target differ in length"));
@@ -331,19 +343,12 @@ unsafe fn moves(target: &Target, at: &Layout<'_>, here: &Layout<'_>, direction: 
         }
         return Ok(Pending::DONE);
     }
+    if target.is_elsewhere() {
+        // SAFETY: as above.
+        return unsafe { to_another_node(flow, target, at, here, direction) };
+    }
     // SAFETY: as above.
     unsafe {
-        if direct::pays(target, length)
-            && let (Layout::Contiguous(there), Layout::Contiguous(own)) = (*at, *here)
-            && direct::moves(
-                target,
-                there.address,
-                (with_exposed_provenance_mut(own.address as usize), length),
-                direction,
-            )?
-        {
-            return Ok(Pending::DONE);
-        }
         let Layout::Contiguous(span) = *at else {
             return by_single_copy(target, at, here, direction, 0..length);
         };
@@ -362,11 +367,45 @@ unsafe fn moves(target: &Target, at: &Layout<'_>, here: &Layout<'_>, direction: 
     }
 }
 
-fn plain(direction: Direction) -> Asked<'static> {
-    Asked::plain(match direction {
+/// By the provider's RMA, or by calls.
+///
+/// # Safety
+/// As for [`moves`]; `at` must be in the region.
+unsafe fn to_another_node(
+    flow: FlowId,
+    target: &Target,
+    at: &Layout<'_>,
+    here: &Layout<'_>,
+    direction: Direction,
+) -> Result<Pending> {
+    let length = at.length();
+    // SAFETY: the caller's promise.
+    unsafe {
+        if direct::pays(target, length)
+            && let (Layout::Contiguous(there), Layout::Contiguous(own)) = (*at, *here)
+            && direct::moves(
+                target,
+                there.address,
+                (with_exposed_provenance_mut(own.address as usize), length),
+                direction,
+            )?
+        {
+            return Ok(Pending::DONE);
+        }
+        service::moves(flow, target, what_of(direction), at, here, 0..length)?;
+    }
+    Ok(Pending::DONE)
+}
+
+fn what_of(direction: Direction) -> What {
+    match direction {
         Direction::Push => What::Put,
         Direction::Pull => What::Get,
-    })
+    }
+}
+
+fn plain(direction: Direction) -> Asked<'static> {
+    Asked::plain(what_of(direction))
 }
 
 /// Have the target do it, if it waits inside the library.
@@ -453,12 +492,9 @@ unsafe fn by_single_copy(
             }
         }
     }
-    let what = match direction {
-        Direction::Push => What::Put,
-        Direction::Pull => What::Get,
-    };
+    let what = what_of(direction);
     // SAFETY: the caller's promise.
-    unsafe { service::moves(target, what, at, here, done..length) }?;
+    unsafe { service::moves(service::OF_NODE, target, what, at, here, done..length) }?;
     Ok(Pending::DONE)
 }
 

@@ -67,12 +67,47 @@ pub(crate) struct Call {
     message: Vec<u8>,
     /// Where the results go that come with the answer: addresses of this process, in their order. 0: nowhere.
     results: Vec<Span>,
+    /// Bytes of the results.
+    result_bytes: usize,
+    /// Whose operations these are.
+    flows: Vec<FlowId>,
 }
 
+/// Which [`Flow`](super::Flow) an operation belongs to: its address.
+pub(super) type FlowId = usize;
+/// Of operations within a node, which are waited for at once.
+pub(super) const OF_NODE: FlowId = 0;
+
 impl Call {
-    /// Bytes of the results.
-    fn come(&self) -> usize {
-        self.results.iter().map(|span| span.length as usize).sum()
+    fn new(message: Vec<u8>, results: Vec<Span>, flows: Vec<FlowId>) -> Self {
+        Self {
+            result_bytes: results.iter().map(|span| span.length as usize).sum(),
+            message,
+            results,
+            flows,
+        }
+    }
+
+    /// What it takes of this process's memory until it is answered.
+    fn bytes(&self) -> usize {
+        self.message.len() + self.result_bytes + size_of_val(&self.results[..])
+    }
+
+    /// Add a call to a batch.
+    fn join(&mut self, call: Self) {
+        self.message.extend((call.message.len() as u64).to_ne_bytes());
+        self.message.extend(call.message);
+        self.results.extend(call.results);
+        self.result_bytes += call.result_bytes;
+        for flow in call.flows {
+            if !self.flows.contains(&flow) {
+                self.flows.push(flow);
+            }
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.message.len().max(self.result_bytes) >= BATCH
     }
 }
 
@@ -87,14 +122,41 @@ pub(crate) struct Unanswered {
     results: Vec<Span>,
     /// Of the call and its answer.
     bytes: usize,
-    error: Option<Error>,
+    /// Who waits for it, or has not been told of its failure.
+    flows: Vec<FlowId>,
+    failure: Option<Failure>,
+}
+
+/// Why a call came to nothing.
+#[derive(Debug)]
+enum Failure {
+    PeerFailed,
+    Refused,
+    NotSent(String),
+}
+
+impl Failure {
+    fn of(error: &Error) -> Self {
+        match error {
+            Error::PeerFailed { .. } => Self::PeerFailed,
+            other => Self::NotSent(other.to_string()),
+        }
+    }
+
+    fn error(&self, peer: u32) -> Error {
+        match self {
+            Self::PeerFailed => Error::PeerFailed { peer },
+            Self::Refused => no_such_region(peer),
+            Self::NotSent(why) => Error::Unreachable { peer, why: why.clone() },
+        }
+    }
 }
 
 /// How many there are, and batches that have not gone, for those who flush.
 static UNANSWERED: AtomicUsize = AtomicUsize::new(0);
-/// So many calls may be without an answer, and so many bytes of them, of one process.
+/// So many calls may be without an answer of one peer, and so many bytes of them.
 const MOST_UNANSWERED: usize = 128;
-const MOST_BYTES: usize = 4 << 20;
+const MOST_BYTES: usize = 2 << 20;
 /// A call with more bytes, or with more bytes of results, goes by itself, and calls go together until they have so many.
 const MOST_IN_BATCH: usize = 8 << 10;
 const BATCH: usize = 32 << 10;
@@ -105,6 +167,13 @@ pub(crate) struct Asked {
     from: u32,
     tag: i32,
     bytes: Vec<u8>,
+}
+
+impl Asked {
+    /// Does this peer wait for the answer?
+    pub fn is_from(&self, peer: u32) -> bool {
+        self.from == peer
+    }
 }
 
 impl Engine {
@@ -185,18 +254,19 @@ impl Engine {
             self.ops.release(op);
             let call = &mut self.unanswered[at];
             call.op = None;
-            let error = match outcome.arrival.bytes {
-                _ if outcome.peer_failed || outcome.cancelled => Some(Error::PeerFailed { peer: call.peer }),
+            let failure = match outcome.arrival.bytes {
+                _ if outcome.peer_failed || outcome.cancelled => Some(Failure::PeerFailed),
                 came if came == call.answer.len() as u64 && call.answer[0] == 1 => {
                     // SAFETY: who has made the call leaves the places alone until it has finished it.
                     unsafe { deliver(&call.answer[1..], &call.results) };
                     None
                 }
-                _ => Some(no_such_region(call.peer)),
+                _ => Some(Failure::Refused),
             };
-            call.error = call.error.take().or(error);
+            call.failure = call.failure.take().or(failure);
         }
-        self.unanswered.retain(|call| call.op.is_some() || call.error.is_some());
+        self.unanswered
+            .retain(|call| call.op.is_some() || call.failure.is_some());
         self.count_unanswered();
     }
 
@@ -204,21 +274,48 @@ impl Engine {
         UNANSWERED.store(self.unanswered.len() + self.batches.len(), Ordering::Relaxed);
     }
 
-    /// The first failure of those that are over, of one peer or of all; none of theirs is told again.
-    fn take_failure(&mut self, peer: Option<Peer>) -> Option<Error> {
-        let concerns = |call: &Unanswered| call.op.is_none() && peer.is_none_or(|peer| peer.0 == call.peer);
-        let first = self.unanswered.iter_mut().find(|call| concerns(call));
-        let error = first.and_then(|call| call.error.take());
-        self.unanswered.retain(|call| !concerns(call));
+    /// The first failure of a flow's that are over, at one peer or at all; it is told of none of them again.
+    fn take_failure(&mut self, flow: FlowId, peer: Option<Peer>) -> Option<Error> {
+        let mut error = None;
+        for call in &mut self.unanswered {
+            if call.op.is_none() && peer.is_none_or(|peer| peer.0 == call.peer) && call.flows.contains(&flow) {
+                call.flows.retain(|other| *other != flow);
+                error = error.or_else(|| call.failure.as_ref().map(|failure| failure.error(call.peer)));
+            }
+        }
+        self.unanswered
+            .retain(|call| call.op.is_some() || !call.flows.is_empty());
         self.count_unanswered();
         error
     }
 
+    /// May another call of so many bytes go to this peer?
+    fn has_room_for(&mut self, peer: u32, bytes: usize) -> bool {
+        self.take_answers();
+        let under_way = self
+            .unanswered
+            .iter()
+            .filter(|call| call.op.is_some() && call.peer == peer);
+        let (calls, sum) = under_way.fold((0, bytes), |(calls, sum), call| (calls + 1, sum + call.bytes));
+        calls == 0 || calls < MOST_UNANSWERED && sum <= MOST_BYTES
+    }
+
+    /// What is to go together to a peer goes now, whether there is room or not.
+    fn launch_batch(&mut self, peer: u32) {
+        if let Some(batch) = self.batches.remove(&peer) {
+            self.launch_call(peer, batch);
+        }
+    }
+
     /// Send a call whose answer is waited for by [`finish_calls`], which also tells if it could not be sent.
     fn launch_call(&mut self, peer: u32, call: Call) {
-        let (length, tag) = (1 + call.come(), self.next_call());
-        let Call { message, results } = call;
-        let bytes = message.len() + length;
+        let (length, tag, bytes) = (1 + call.result_bytes, self.next_call(), call.bytes());
+        let Call {
+            message,
+            results,
+            flows,
+            ..
+        } = call;
         let mut answer = vec![0_u8; length].into_boxed_slice();
         let pattern = Pattern {
             context: ANSWERS,
@@ -228,15 +325,15 @@ impl Engine {
         counters::RMA_CALLS.add(1);
         // SAFETY: the bytes stay where they are until the receive is over: `unanswered` keeps them.
         let received = unsafe { self.receive(pattern, Buffer::target(answer.as_mut_ptr()), length) };
-        let (op, mut error) = match received {
+        let (op, mut failure) = match received {
             Ok(op) => (Some(op), None),
-            Err(error) => (None, Some(error)),
+            Err(error) => (None, Some(Failure::of(&error))),
         };
         if let Some(op) = op
             && let Err(refused) = self.post(peer, CALLS, tag, message)
         {
             self.cancel(op);
-            error = Some(refused);
+            failure = Some(Failure::of(&refused));
         }
         self.unanswered.push(Unanswered {
             peer,
@@ -244,18 +341,22 @@ impl Engine {
             answer,
             results,
             bytes,
-            error,
+            flows,
+            failure,
         });
         self.count_unanswered();
     }
 
-    /// Send what waits for company: others may wait for it, and this process does not go on just now. True: something went.
+    /// Send what waits for company, if there is room: others may wait for it, and this process does not go on just now. True: something
+    /// went.
     #[cold]
     pub(crate) fn send_batches(&mut self) -> bool {
-        let batches = std::mem::take(&mut self.batches);
-        let any = !batches.is_empty();
-        for (peer, batch) in batches {
-            self.launch_call(peer, batch);
+        let mut any = false;
+        for peer in self.batches.keys().copied().collect::<Vec<u32>>() {
+            if self.has_room_for(peer, self.batches[&peer].bytes()) {
+                self.launch_batch(peer);
+                any = true;
+            }
         }
         any
     }
@@ -414,6 +515,7 @@ unsafe fn deliver(mut bytes: &[u8], places: &[Span]) {
 /// # Safety
 /// `here` must be readable for a put, and writable for a get.
 pub(super) unsafe fn moves(
+    flow: FlowId,
     target: &Target,
     what: What,
     at: &Layout<'_>,
@@ -431,11 +533,16 @@ pub(super) unsafe fn moves(
                     let mut data = vec![0u8; (end - done) as usize];
                     let packed = Layout::local(data.as_mut_ptr(), end - done);
                     local::copy_on(&mut here.cursor(done), &mut packed.cursor(0), end - done);
-                    ask(target, message_for(target, what, &spans, None, 0, &data), Vec::new())?;
+                    ask(
+                        flow,
+                        target,
+                        message_for(target, what, &spans, None, 0, &data),
+                        Vec::new(),
+                    )?;
                 }
                 _ => {
                     let results = spans_of(here, done..end);
-                    ask(target, message_for(target, what, &spans, None, 0, &[]), results)?;
+                    ask(flow, target, message_for(target, what, &spans, None, 0, &[]), results)?;
                 }
             }
         }
@@ -449,6 +556,7 @@ pub(super) unsafe fn moves(
 /// # Safety
 /// `from` must be readable, unless it is none, and `result` writable.
 pub(super) unsafe fn accumulates(
+    flow: FlowId,
     target: &Target,
     at: &Layout<'_>,
     from: Option<&Layout<'_>>,
@@ -476,7 +584,7 @@ pub(super) unsafe fn accumulates(
         let message = message_for(target, what, &spans, Some(combine), combine.width, &data);
         let results = result.map_or_else(Vec::new, |result| spans_of(result, done..end));
         // SAFETY: the caller vouches for `result`.
-        unsafe { ask(target, message, results) }?;
+        unsafe { ask(flow, target, message, results) }?;
         done = end;
     }
     Ok(())
@@ -487,6 +595,7 @@ pub(super) unsafe fn accumulates(
 /// # Safety
 /// `compare` and `swap` must be readable, and `result` writable, for `width` bytes.
 pub(super) unsafe fn compares(
+    flow: FlowId,
     target: &Target,
     at: u64,
     width: u32,
@@ -512,6 +621,7 @@ pub(super) unsafe fn compares(
     // SAFETY: the caller's promise.
     unsafe {
         ask(
+            flow,
             target,
             message_for(target, What::CompareSwap, &spans, None, width, &data),
             results,
@@ -583,13 +693,12 @@ fn message(header: &Header, spans: &[Span], data: &[u8]) -> Vec<u8> {
 ///
 /// # Safety
 /// The places must be writable until it is over.
-unsafe fn ask(target: &Target, message: Vec<u8>, results: Vec<Span>) -> Result<()> {
-    let (peer, call) = (target.peer(), Call { message, results });
-    let come = call.come();
+unsafe fn ask(flow: FlowId, target: &Target, message: Vec<u8>, results: Vec<Span>) -> Result<()> {
+    let (peer, call) = (target.peer(), Call::new(message, results, vec![flow]));
     if !target.is_elsewhere() {
         // By other means such an operation is over when its function comes back, and what comes later must not overtake it.
-        let answer = exchange(peer, &call.message, come)?;
-        let Some(came) = answer.filter(|came| came.len() == come) else {
+        let answer = exchange(peer, &call.message, call.result_bytes)?;
+        let Some(came) = answer.filter(|came| came.len() == call.result_bytes) else {
             return Err(refused(target));
         };
         // SAFETY: the caller's promise.
@@ -597,19 +706,28 @@ unsafe fn ask(target: &Target, message: Vec<u8>, results: Vec<Span>) -> Result<(
         return Ok(());
     }
     let mut inside = enter();
-    if call.message.len().max(come) > MOST_IN_BATCH {
+    if call.message.len().max(call.result_bytes) > MOST_IN_BATCH {
         send_batch(&mut inside, peer)?;
-        return post_call(&mut inside, peer, call);
+        let bytes = call.bytes();
+        inside.wait(|inside| inside.engine().has_room_for(peer.0, bytes).then_some(()))?;
+        inside.engine().launch_call(peer.0, call);
+        return Ok(());
+    }
+    // Other threads fill it, too.
+    while inside.engine().batches.get(&peer.0).is_some_and(Call::is_full) {
+        send_batch(&mut inside, peer)?;
     }
     let engine = inside.engine();
-    let batch = engine.batches.entry(peer.0).or_insert_with(|| Call {
-        message: self::message(&Header::of(What::Batch, 0), &[], &[]),
-        results: Vec::new(),
-    });
-    batch.message.extend((call.message.len() as u64).to_ne_bytes());
-    batch.message.extend(call.message);
-    batch.results.extend(call.results);
-    let is_full = batch.message.len().max(batch.come()) >= BATCH;
+    let empty = || {
+        Call::new(
+            self::message(&Header::of(What::Batch, 0), &[], &[]),
+            Vec::new(),
+            Vec::new(),
+        )
+    };
+    let batch = engine.batches.entry(peer.0).or_insert_with(empty);
+    batch.join(call);
+    let is_full = batch.is_full();
     engine.count_unanswered();
     match is_full {
         true => send_batch(&mut inside, peer),
@@ -617,43 +735,35 @@ unsafe fn ask(target: &Target, message: Vec<u8>, results: Vec<Span>) -> Result<(
     }
 }
 
-/// What is to go together to a peer goes now.
+/// What is to go together to a peer goes now. Blocks while too many are without an answer; until it goes it stays where those who wait for it
+/// look.
 fn send_batch(inside: &mut Entered, peer: Peer) -> Result<()> {
-    match inside.engine().batches.remove(&peer.0) {
-        None => Ok(()),
-        Some(batch) => post_call(inside, peer, batch),
-    }
-}
-
-/// Send a call whose answer is waited for by [`finish_calls`]. Blocks while too many are without an answer.
-fn post_call(inside: &mut Entered, peer: Peer, call: Call) -> Result<()> {
-    let bytes = call.message.len() + call.come();
     inside.wait(|inside| {
         let engine = inside.engine();
-        engine.take_answers();
-        let under_way = engine.unanswered.iter().filter(|call| call.op.is_some());
-        let (calls, sum) = under_way.fold((0, bytes), |(calls, sum), call| (calls + 1, sum + call.bytes));
-        (calls == 0 || calls < MOST_UNANSWERED && sum <= MOST_BYTES).then_some(())
+        let bytes = engine.batches.get(&peer.0).map(Call::bytes);
+        bytes
+            .is_none_or(|bytes| engine.has_room_for(peer.0, bytes))
+            .then_some(())
     })?;
-    inside.engine().launch_call(peer.0, call);
+    inside.engine().launch_batch(peer.0);
     Ok(())
 }
 
 /// What has to be over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
+pub(super) enum Completion {
     All,
     /// That of which something comes back.
-    WithResults,
+    Results,
 }
 
-/// Wait until such operations that were made by calls are over at a peer, or at all. Fails if one has failed. Blocks while there are some,
-/// and makes progress.
+/// Wait until what a flow has started by calls is over at a peer, or at all. Fails if one has failed. Blocks while there is some, and makes
+/// progress.
 #[inline]
-pub(super) fn finish_calls(which: Which, peer: impl FnOnce() -> Option<Peer>) -> Result<()> {
+pub(super) fn finish_calls(completion: Completion, flow: FlowId, peer: impl FnOnce() -> Option<Peer>) -> Result<()> {
     match UNANSWERED.load(Ordering::Relaxed) {
         0 => Ok(()),
-        _ => finish_those(which, peer()),
+        _ => finish_those(completion, flow, peer()),
     }
 }
 
@@ -666,23 +776,24 @@ pub fn send_kept() {
 }
 
 #[cold]
-fn finish_those(which: Which, peer: Option<Peer>) -> Result<()> {
-    let concerns = |other: u32, results: &[Span]| {
-        peer.is_none_or(|peer| peer.0 == other) && (which == Which::All || !results.is_empty())
+fn finish_those(completion: Completion, flow: FlowId, peer: Option<Peer>) -> Result<()> {
+    let is_meant = |to: u32, flows: &[FlowId], results: &[Span]| {
+        peer.is_none_or(|peer| peer.0 == to)
+            && flows.contains(&flow)
+            && (completion == Completion::All || !results.is_empty())
     };
     let mut inside = enter();
-    let mut sent = Ok(());
     let batches = inside.engine().batches.iter();
-    let waiting = batches.filter(|(other, batch)| concerns(**other, &batch.results));
-    for other in waiting.map(|(other, _)| *other).collect::<Vec<u32>>() {
-        sent = sent.and(send_batch(&mut inside, Peer(other)));
+    let waiting = batches.filter(|(to, batch)| is_meant(**to, &batch.flows, &batch.results));
+    for to in waiting.map(|(to, _)| *to).collect::<Vec<u32>>() {
+        send_batch(&mut inside, Peer(to))?;
     }
     let failure = inside.wait(|inside| {
         let engine = inside.engine();
         engine.take_answers();
-        let is_awaited = |call: &Unanswered| call.op.is_some() && concerns(call.peer, &call.results);
+        let is_awaited = |call: &Unanswered| call.op.is_some() && is_meant(call.peer, &call.flows, &call.results);
         let all_have_come = !engine.unanswered.iter().any(is_awaited);
-        all_have_come.then(|| engine.take_failure(peer))
+        all_have_come.then(|| engine.take_failure(flow, peer))
     })?;
     failure.map_or(Ok(()), Err)
 }
@@ -716,8 +827,9 @@ fn message_for(
 pub(super) fn tell_above(peer: Peer, data: &[u8]) -> Result<()> {
     let message = message(&Header::of(What::Active, 0), &[], data);
     let mut inside = enter();
-    send_batch(&mut inside, peer)?;
-    inside.engine().post(peer.0, CALLS, ONE_WAY, message)
+    let engine = inside.engine();
+    engine.launch_batch(peer.0);
+    engine.post(peer.0, CALLS, ONE_WAY, message)
 }
 
 /// Ask the layer above at a peer, and wait for its answer, of so many bytes at most; `None`: it refuses.

@@ -124,7 +124,7 @@ pub const OPTIONS: &[Row] = &[
     row(
         &["launcher", "bootstrap"],
         "COMMAND",
-        "what starts a program on a host, as ssh does: COMMAND HOST PROGRAM arguments... (default ssh)",
+        "what starts a program on a host, as ssh does: COMMAND HOST PROGRAM arguments..., and ends with the program (default ssh)",
     ),
     row(&["version", "V", "info"], "", "say which version this is"),
     row(&["help", "h", "?"], "", "say this"),

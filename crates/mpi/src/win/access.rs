@@ -238,7 +238,7 @@ pub unsafe fn get(
     unmapped(local, remote, win, Way::Get)
 }
 
-/// The request of an operation, whose buffers may be used again when this ends: the results are there.
+/// The request of an operation, whose buffers may be used again when this ends.
 pub(super) fn over(win: &Win, target: i32, start: impl FnOnce() -> Result<()>) -> Result<Handle<Request>> {
     match win.epochs.mode() {
         Mode::Lock | Mode::LockAll => start()?,
@@ -252,10 +252,18 @@ pub(super) fn over(win: &Win, target: i32, start: impl FnOnce() -> Result<()>) -
             ));
         }
     }
-    if target != PROC_NULL {
-        win.flow.flush_local(|| win.peer(target as usize))?;
-    }
     request::launch(None, |_| Ok(Work::Complete))
+}
+
+/// As [`over`], of an operation with results: they are there.
+pub(super) fn over_with_results(win: &Win, target: i32, start: impl FnOnce() -> Result<()>) -> Result<Handle<Request>> {
+    over(win, target, || {
+        start()?;
+        match target {
+            PROC_NULL => Ok(()),
+            _ => Ok(win.flow.flush_local(|| win.peer(target as usize))?),
+        }
+    })
 }
 
 /// `MPI_Rput`.
@@ -302,7 +310,7 @@ pub unsafe fn rget(
     win: &Win,
 ) -> Result<Handle<Request>> {
     // SAFETY: the caller's promise.
-    over(win, target_rank, || unsafe {
+    over_with_results(win, target_rank, || unsafe {
         get(
             origin_addr,
             origin_count,

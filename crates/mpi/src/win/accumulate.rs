@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use super::Win;
-use super::access::{Local, Remote, bytes, over};
+use super::access::{Local, Remote, bytes, over, over_with_results};
 use super::operation::{check_predefined_op, combine, is_row, of_row, with_elements};
 use super::record::Access;
 use crate::constants::PROC_NULL;
@@ -375,7 +375,7 @@ pub unsafe fn rget_accumulate(
     win: &Win,
 ) -> Result<Handle<Request>> {
     // SAFETY: the caller's promise.
-    over(win, target_rank, || unsafe {
+    over_with_results(win, target_rank, || unsafe {
         get_accumulate(
             origin_addr,
             origin_count,

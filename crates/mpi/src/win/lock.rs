@@ -58,6 +58,29 @@ impl Lock<'_> {
         })
     }
 
+    /// If who has the lock alone has died with it, it is free from now on, and that is said. True: try again.
+    pub fn take_over(&self, mut is_dead: impl FnMut(usize) -> bool, label: impl FnOnce() -> String) -> bool {
+        let word = self.part.exclusive();
+        let holder = word.load(Ordering::Relaxed);
+        if holder == 0 {
+            return true;
+        }
+        let member = holder as usize - 1;
+        if member >= self.group.size() as usize || !is_dead(member) {
+            return false;
+        }
+        let freed = word
+            .compare_exchange(holder, 0, Ordering::SeqCst, Ordering::Relaxed)
+            .is_ok();
+        if freed {
+            isthmus_os::process::say(&format!(
+                "isthmus: rank {member} died while it had a lock on {} alone; the lock is free again, and what it guards may be half changed",
+                label()
+            ));
+        }
+        freed
+    }
+
     /// `origin` gives the lock back.
     pub fn release(&self, origin: usize, how: u8) {
         match how {

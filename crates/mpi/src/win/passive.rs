@@ -6,7 +6,6 @@ use std::sync::atomic::{Ordering, fence};
 use isthmus_engine::{Entered, Peer, rma, wait_until};
 
 use super::Win;
-use super::control::Part;
 use super::epoch::{EXCLUSIVE, FREE, Mode, SHARED, UNCHECKED};
 use super::fence::check_assert;
 use super::lock::Lock;
@@ -231,16 +230,16 @@ impl Win {
     #[cold]
     fn acquire_slowly(&self, target: usize, how: u8, lock: Lock<'_>) -> Result<()> {
         let (part, me) = (&lock.part, self.rank());
+        let take_over =
+            |inside: &mut Entered| lock.take_over(|member| self.has_failed(inside, member), || self.label());
         let (waiters, bit) = part.waiter(me);
         // SYNC: window-waiters
         waiters.fetch_or(bit, Ordering::SeqCst);
         let got = wait_until(|inside| {
             let got = match how {
-                SHARED => lock.try_shared(me) || (self.take_over(inside, part) && lock.try_shared(me)),
+                SHARED => lock.try_shared(me) || (take_over(inside) && lock.try_shared(me)),
                 _ => {
-                    (lock.is_taken_by(me)
-                        || lock.try_exclusive(me)
-                        || (self.take_over(inside, part) && lock.try_exclusive(me)))
+                    (lock.is_taken_by(me) || lock.try_exclusive(me) || (take_over(inside) && lock.try_exclusive(me)))
                         && lock.is_alone(|member| self.has_failed(inside, member))
                 }
             };
@@ -260,30 +259,6 @@ impl Win {
                 .compare_exchange(me, 0, Ordering::Release, Ordering::Relaxed);
         }
         got
-    }
-
-    /// If who has the lock alone has died with it, it is free from now on. True: try again.
-    fn take_over(&self, inside: &mut Entered, part: &Part) -> bool {
-        let holder = part.exclusive().load(Ordering::Relaxed);
-        if holder == 0 {
-            return true;
-        }
-        let member = holder as usize - 1;
-        if member >= self.size || !self.has_failed(inside, member) {
-            return false;
-        }
-        let freed = part
-            .exclusive()
-            .compare_exchange(holder, 0, Ordering::SeqCst, Ordering::Relaxed)
-            .is_ok();
-        if freed {
-            isthmus_os::process::say(&format!(
-                "isthmus: rank {member} died while it had a lock on {} alone; the lock is free again, and what it guards may be \
-                 half changed",
-                self.label()
-            ));
-        }
-        freed
     }
 
     /// Give the lock of a target back.

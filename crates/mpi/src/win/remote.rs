@@ -9,7 +9,7 @@
 //! | unlock | given back | yes: whoever has freed the window afterwards is asked nothing |
 //! | directory | none | with the keys of what is attached |
 //!
-//! What was put is there before anything else is asked: puts are over when their calls return.
+//! What was put is there before anything else is asked: what one origin asks of a member is done in its order.
 
 use std::collections::HashMap;
 use std::mem::transmute;
@@ -159,10 +159,15 @@ impl Known {
                 // SYNC: window-waiters
                 let (waiters, bit) = part.waiter(self.rank);
                 waiters.fetch_or(bit, Ordering::SeqCst);
+                let is_dead = |member: usize| self.group.peer(member as i32).is_some_and(rma::has_died);
+                let take_over = || lock.take_over(is_dead, || format!("a window of {} ranks", self.group.size()));
                 let got = match u8::try_from(value) {
-                    Ok(SHARED) => lock.try_shared(origin),
+                    Ok(SHARED) => lock.try_shared(origin) || take_over() && lock.try_shared(origin),
                     Ok(EXCLUSIVE) => {
-                        (lock.is_taken_by(origin) || lock.try_exclusive(origin)) && lock.is_alone(|_| false)
+                        (lock.is_taken_by(origin)
+                            || lock.try_exclusive(origin)
+                            || take_over() && lock.try_exclusive(origin))
+                            && lock.is_alone(is_dead)
                     }
                     _ => return Served::Refused,
                 };

@@ -152,7 +152,7 @@ impl Launch {
             some => some.iter().map(|&name| name.to_owned()).collect(),
         };
         // Whatever limit it has had.
-        let seconds = self.limit.as_secs() - 20;
+        let seconds = self.limit.as_secs().saturating_sub(20);
         run.args(["--timeout", &seconds.to_string()])
             .arg(program)
             .args(["-npmin", &self.ranks.to_string()])
