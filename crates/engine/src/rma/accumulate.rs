@@ -287,9 +287,9 @@ impl Flow {
         drop(held);
         match done {
             // Refused just now, before anything was changed.
-            // SAFETY: as above.
             Err(Error::Unreachable { .. }) => {
-                unsafe { service::compares(self.id(), target, at, width, compare, swap, result) }?
+                // SAFETY: as above.
+                unsafe { service::compares(self.id(), target, at, width, compare, swap, result) }?;
             }
             // SAFETY: as above.
             Ok(()) => unsafe { result.copy_from_nonoverlapping(old.as_ptr(), length) },
