@@ -107,7 +107,7 @@ fn windows() -> Result<()> {
             ("rma-computing", 4),
             ("rma-elements", 12),
             ("rma-synchronisation", 12),
-            ("rma-armci", 10),
+            ("rma-armci", 12),
             ("rma-memory", 16),
         ],
     )

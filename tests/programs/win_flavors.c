@@ -137,6 +137,7 @@ static void with_locks(int flavor) {
     long one = 1, before, expected, mine = rank;
     for (int round = 0; round < 100; round++) {
         OK(MPI_Fetch_and_op(&one, &before, MPI_LONG, 0, at(flavor, 0, 0), MPI_SUM, win));
+        OK(MPI_Win_flush_local(0, win));
         CHECK(before >= round && before < 100 * size, "%s: %ld", names[flavor], before);
         OK(MPI_Accumulate(&one, 1, MPI_LONG, (rank + 1) % size, at(flavor, (rank + 1) % size, 1), 1, MPI_LONG, MPI_SUM, win));
     }
