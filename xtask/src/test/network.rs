@@ -70,6 +70,7 @@ const PROGRAMS: &[&str] = &[
     "win_litmus",
     "win_many",
     "win_results",
+    "win_threads",
     "win_random",
     "win_computing",
     "random_matching",
