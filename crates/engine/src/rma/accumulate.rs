@@ -12,7 +12,7 @@ use super::flow::{Flow, Pending, check_alive, settle};
 use super::locks::SPAN;
 use super::mailbox::{Asked, Outcome, Sides};
 use super::region::Atomicity;
-use super::service::What;
+use super::service::{FlowId, What};
 use super::target::Target;
 use super::{atomic, both_ends, home, locks, long, mailbox, service};
 use crate::{Error, Result, counters, fault_events};
@@ -141,22 +141,9 @@ impl Flow {
             settle();
         }
         if target.is_elsewhere() {
-            let bytes = count as u64 * u64::from(combine.width);
-            let there = Layout::contiguous(at, bytes);
-            let from = (combine.operator != Operator::NoOp).then(|| Layout::local(operand, bytes));
-            let into = (!result.is_null()).then(|| Layout::local(result, bytes));
+            let there = Layout::contiguous(at, count as u64 * u64::from(combine.width));
             // SAFETY: the caller's promise.
-            unsafe {
-                service::accumulates(
-                    self.id(),
-                    target,
-                    &there,
-                    from.as_ref(),
-                    into.as_ref(),
-                    combine,
-                    0..bytes,
-                )
-            }?;
+            unsafe { by_calls(self.id(), target, &there, operand, result, combine) }?;
             return Ok(Pending::DONE);
         }
         // SAFETY: the caller's promise, and the elements are in the region.
@@ -599,22 +586,9 @@ unsafe fn under_locks(
         };
         if matches!(done, None | Some(Err(Error::Unreachable { .. }))) {
             // Refused: the rest by calls.
-            let bytes = (left * width) as u64;
-            let there = Layout::contiguous(at, bytes);
-            let from = (combine.operator != Operator::NoOp).then(|| Layout::local(operand, bytes));
-            let into = (!result.is_null()).then(|| Layout::local(result, bytes));
+            let there = Layout::contiguous(at, (left * width) as u64);
             // SAFETY: the caller's promise.
-            return unsafe {
-                service::accumulates(
-                    service::OF_NODE,
-                    target,
-                    &there,
-                    from.as_ref(),
-                    into.as_ref(),
-                    combine,
-                    0..bytes,
-                )
-            };
+            return unsafe { by_calls(service::OF_NODE, target, &there, operand, result, combine) };
         }
         done.transpose()?;
         left -= count;
@@ -625,6 +599,25 @@ unsafe fn under_locks(
         }
     }
     Ok(())
+}
+
+/// Combine elements by calls that lie in a row here.
+///
+/// # Safety
+/// As for [`in_a_row`]; `at` must be in the region.
+unsafe fn by_calls(
+    flow: FlowId,
+    target: &Target,
+    at: &Layout<'_>,
+    operand: *const u8,
+    result: *mut u8,
+    combine: &Combine,
+) -> Result<()> {
+    let bytes = at.length();
+    let from = (combine.operator != Operator::NoOp).then(|| Layout::local(operand, bytes));
+    let into = (!result.is_null()).then(|| Layout::local(result, bytes));
+    // SAFETY: the caller's promise.
+    unsafe { service::accumulates(flow, target, at, from.as_ref(), into.as_ref(), combine, 0..bytes) }
 }
 
 /// Combine elements whose lock is held.
@@ -737,21 +730,9 @@ unsafe fn straddling(
         // SAFETY: the pieces are in the region; an element fits.
         match unsafe { in_pieces(target, &places, operand.as_ptr(), result.as_mut_ptr(), combine) } {
             Err(Error::Unreachable { .. }) => {
-                let from = (combine.operator != Operator::NoOp).then(|| Layout::local(operand.as_ptr(), width));
-                let into = (!previous.is_null()).then(|| Layout::local(previous, width));
                 let at = Layout::Spans(&places);
                 // SAFETY: as above.
-                unsafe {
-                    service::accumulates(
-                        service::OF_NODE,
-                        target,
-                        &at,
-                        from.as_ref(),
-                        into.as_ref(),
-                        combine,
-                        0..width,
-                    )
-                }?;
+                unsafe { by_calls(service::OF_NODE, target, &at, operand.as_ptr(), previous, combine) }?;
             }
             done => done?,
         }
