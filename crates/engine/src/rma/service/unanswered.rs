@@ -1,0 +1,368 @@
+//! Calls to other nodes that nobody waits for when they are made: short ones go together, and a [flush](finish_calls) waits for the answers
+//! and puts the results where they go (docs/decisions/0107).
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use isthmus_transfer::Span;
+
+use super::{ANSWERS, CALLS, Header, exchange, no_such_region, refused};
+use crate::engine::Engine;
+use crate::matching::queues::Pattern;
+use crate::memory::buffer::Buffer;
+use crate::ops::Stage;
+use crate::rma::execute::What;
+use crate::rma::target::Target;
+use crate::types::Peer;
+use crate::{Entered, Error, Result, counters, enter};
+
+/// A call of ours, or several that go together.
+#[derive(Debug)]
+pub(crate) struct Call {
+    message: Vec<u8>,
+    /// Where the results go that come with the answer: addresses of this process, in their order. 0: nowhere.
+    results: Vec<Span>,
+    /// Bytes of the results.
+    result_bytes: usize,
+    /// Whose operations these are.
+    flows: Vec<FlowId>,
+}
+
+/// Which [`Flow`](crate::rma::Flow) an operation belongs to: its address.
+pub(in crate::rma) type FlowId = usize;
+/// Of operations within a node, which are waited for at once.
+pub(in crate::rma) const OF_NODE: FlowId = 0;
+
+impl Call {
+    fn new(message: Vec<u8>, results: Vec<Span>, flows: Vec<FlowId>) -> Self {
+        Self {
+            result_bytes: results.iter().map(|span| span.length as usize).sum(),
+            message,
+            results,
+            flows,
+        }
+    }
+
+    /// What it takes of this process's memory until it is answered.
+    fn bytes(&self) -> usize {
+        self.message.len() + self.result_bytes + size_of_val(&self.results[..])
+    }
+
+    /// Add a call to a batch.
+    fn join(&mut self, call: Self) {
+        self.message.extend((call.message.len() as u64).to_ne_bytes());
+        self.message.extend(call.message);
+        self.results.extend(call.results);
+        self.result_bytes += call.result_bytes;
+        for flow in call.flows {
+            if !self.flows.contains(&flow) {
+                self.flows.push(flow);
+            }
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.message.len().max(self.result_bytes) >= BATCH
+    }
+}
+
+/// A call whose answer is still to come, or has come and was a failure that nobody has been told of.
+#[derive(Debug)]
+pub(crate) struct Unanswered {
+    peer: u32,
+    /// The receive of the answer; `None`: it is over.
+    op: Option<u32>,
+    /// Whether it was done, and the results.
+    answer: Box<[u8]>,
+    results: Vec<Span>,
+    /// Of the call and its answer.
+    bytes: usize,
+    /// Who waits for it, or has not been told of its failure.
+    flows: Vec<FlowId>,
+    failure: Option<Failure>,
+}
+
+/// Why a call came to nothing.
+#[derive(Debug)]
+enum Failure {
+    PeerFailed,
+    Refused,
+    NotSent(String),
+}
+
+impl Failure {
+    fn of(error: &Error) -> Self {
+        match error {
+            Error::PeerFailed { .. } => Self::PeerFailed,
+            other => Self::NotSent(other.to_string()),
+        }
+    }
+
+    fn error(&self, peer: u32) -> Error {
+        match self {
+            Self::PeerFailed => Error::PeerFailed { peer },
+            Self::Refused => no_such_region(peer),
+            Self::NotSent(why) => Error::Unreachable { peer, why: why.clone() },
+        }
+    }
+}
+
+/// How many there are, and batches that have not gone, for those who flush.
+static UNANSWERED: AtomicUsize = AtomicUsize::new(0);
+/// So many calls may be without an answer of one peer, and so many bytes of them.
+const MOST_UNANSWERED: usize = 128;
+const MOST_BYTES: usize = 2 << 20;
+/// A call with more bytes, or with more bytes of results, goes by itself, and calls go together until they have so many.
+pub(super) const MOST_IN_BATCH: usize = 8 << 10;
+pub(super) const BATCH: usize = 32 << 10;
+
+impl Engine {
+    /// Take what has come of answers to calls that nobody waited for.
+    fn take_answers(&mut self) {
+        for at in 0..self.unanswered.len() {
+            let Some(op) = self.unanswered[at]
+                .op
+                .filter(|op| self.ops[*op].stage == Stage::Complete)
+            else {
+                continue;
+            };
+            let outcome = self.ops[op].outcome;
+            self.ops.release(op);
+            let call = &mut self.unanswered[at];
+            call.op = None;
+            let failure = match outcome.arrival.bytes {
+                _ if outcome.peer_failed || outcome.cancelled => Some(Failure::PeerFailed),
+                came if came == call.answer.len() as u64 && call.answer[0] == 1 => {
+                    // SAFETY: who has made the call leaves the places alone until it has finished it.
+                    unsafe { deliver(&call.answer[1..], &call.results) };
+                    None
+                }
+                _ => Some(Failure::Refused),
+            };
+            call.failure = call.failure.take().or(failure);
+        }
+        self.unanswered
+            .retain(|call| call.op.is_some() || call.failure.is_some());
+        self.count_unanswered();
+    }
+
+    fn count_unanswered(&self) {
+        UNANSWERED.store(self.unanswered.len() + self.batches.len(), Ordering::Relaxed);
+    }
+
+    /// The first failure of a flow's that are over, at one peer or at all; it is told of none of them again.
+    fn take_failure(&mut self, flow: FlowId, peer: Option<Peer>) -> Option<Error> {
+        let mut error = None;
+        for call in &mut self.unanswered {
+            if call.op.is_none() && peer.is_none_or(|peer| peer.0 == call.peer) && call.flows.contains(&flow) {
+                call.flows.retain(|other| *other != flow);
+                error = error.or_else(|| call.failure.as_ref().map(|failure| failure.error(call.peer)));
+            }
+        }
+        self.unanswered
+            .retain(|call| call.op.is_some() || !call.flows.is_empty());
+        self.count_unanswered();
+        error
+    }
+
+    /// May another call of so many bytes go to this peer?
+    fn has_room_for(&mut self, peer: u32, bytes: usize) -> bool {
+        self.take_answers();
+        let under_way = self
+            .unanswered
+            .iter()
+            .filter(|call| call.op.is_some() && call.peer == peer);
+        let (calls, sum) = under_way.fold((0, bytes), |(calls, sum), call| (calls + 1, sum + call.bytes));
+        calls == 0 || calls < MOST_UNANSWERED && sum <= MOST_BYTES
+    }
+
+    /// What is to go together to a peer goes now, whether there is room or not.
+    pub(super) fn launch_batch(&mut self, peer: u32) {
+        if let Some(batch) = self.batches.remove(&peer) {
+            self.launch_call(peer, batch);
+        }
+    }
+
+    /// Send a call whose answer is waited for by [`finish_calls`], which also tells if it could not be sent.
+    fn launch_call(&mut self, peer: u32, call: Call) {
+        let (length, tag, bytes) = (1 + call.result_bytes, self.next_call(), call.bytes());
+        let Call {
+            message,
+            results,
+            flows,
+            ..
+        } = call;
+        let mut answer = vec![0_u8; length].into_boxed_slice();
+        let pattern = Pattern {
+            context: ANSWERS,
+            from: Some(peer),
+            tag: Some(tag),
+        };
+        counters::RMA_CALLS.add(1);
+        // SAFETY: the bytes stay where they are until the receive is over: `unanswered` keeps them.
+        let received = unsafe { self.receive(pattern, Buffer::target(answer.as_mut_ptr()), length) };
+        let (op, mut failure) = match received {
+            Ok(op) => (Some(op), None),
+            Err(error) => (None, Some(Failure::of(&error))),
+        };
+        if let Some(op) = op
+            && let Err(refused) = self.post(peer, CALLS, tag, message)
+        {
+            self.cancel(op);
+            failure = Some(Failure::of(&refused));
+        }
+        self.unanswered.push(Unanswered {
+            peer,
+            op,
+            answer,
+            results,
+            bytes,
+            flows,
+            failure,
+        });
+        self.count_unanswered();
+    }
+
+    /// Send what waits for company, if there is room: others may wait for it, and this process does not go on just now. True: something
+    /// went.
+    #[cold]
+    pub(crate) fn send_batches(&mut self) -> bool {
+        let mut any = false;
+        for peer in self.batches.keys().copied().collect::<Vec<u32>>() {
+            if self.has_room_for(peer, self.batches[&peer].bytes()) {
+                self.launch_batch(peer);
+                any = true;
+            }
+        }
+        any
+    }
+}
+
+/// Put results where they go.
+///
+/// # Safety
+/// The places must be writable.
+unsafe fn deliver(mut bytes: &[u8], places: &[Span]) {
+    for place in places {
+        let (result, rest) = bytes.split_at(place.length as usize);
+        let to: *mut u8 = std::ptr::with_exposed_provenance_mut(place.address as usize);
+        if !to.is_null() {
+            // SAFETY: the caller's promise.
+            unsafe { to.copy_from_nonoverlapping(result.as_ptr(), result.len()) };
+        }
+        bytes = rest;
+    }
+}
+
+/// Have a target asked for an operation whose results go to these places. On another node it is not waited for, but by [`finish_calls`];
+/// else this blocks, and makes progress.
+///
+/// # Safety
+/// The places must be writable until it is over.
+pub(super) unsafe fn ask(flow: FlowId, target: &Target, message: Vec<u8>, results: Vec<Span>) -> Result<()> {
+    let (peer, call) = (target.peer(), Call::new(message, results, vec![flow]));
+    if !target.is_elsewhere() {
+        // By other means such an operation is over when its function comes back, and what comes later must not overtake it.
+        let answer = exchange(peer, &call.message, call.result_bytes)?;
+        let Some(came) = answer.filter(|came| came.len() == call.result_bytes) else {
+            return Err(refused(target));
+        };
+        // SAFETY: the caller's promise.
+        unsafe { deliver(&came, &call.results) };
+        return Ok(());
+    }
+    let mut inside = enter();
+    if call.message.len().max(call.result_bytes) > MOST_IN_BATCH {
+        send_batch(&mut inside, peer)?;
+        let bytes = call.bytes();
+        inside.wait(|inside| inside.engine().has_room_for(peer.0, bytes).then_some(()))?;
+        inside.engine().launch_call(peer.0, call);
+        return Ok(());
+    }
+    // Other threads fill it, too.
+    while inside.engine().batches.get(&peer.0).is_some_and(Call::is_full) {
+        send_batch(&mut inside, peer)?;
+    }
+    let engine = inside.engine();
+    let empty = || {
+        Call::new(
+            super::message(&Header::of(What::Batch, 0), &[], &[]),
+            Vec::new(),
+            Vec::new(),
+        )
+    };
+    let batch = engine.batches.entry(peer.0).or_insert_with(empty);
+    batch.join(call);
+    let is_full = batch.is_full();
+    engine.count_unanswered();
+    match is_full {
+        true => send_batch(&mut inside, peer),
+        false => Ok(()),
+    }
+}
+
+/// What is to go together to a peer goes now. Blocks while too many are without an answer; until it goes it stays where those who wait for it
+/// look.
+pub(super) fn send_batch(inside: &mut Entered, peer: Peer) -> Result<()> {
+    inside.wait(|inside| {
+        let engine = inside.engine();
+        let bytes = engine.batches.get(&peer.0).map(Call::bytes);
+        bytes
+            .is_none_or(|bytes| engine.has_room_for(peer.0, bytes))
+            .then_some(())
+    })?;
+    inside.engine().launch_batch(peer.0);
+    Ok(())
+}
+
+/// What has to be over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::rma) enum Completion {
+    All,
+    /// That of which something comes back.
+    Results,
+}
+
+/// Wait until what a flow has started by calls is over at a peer, or at all. Fails if one has failed. Blocks while there is some, and makes
+/// progress.
+#[inline]
+pub(in crate::rma) fn finish_calls(
+    completion: Completion,
+    flow: FlowId,
+    peer: impl FnOnce() -> Option<Peer>,
+) -> Result<()> {
+    match UNANSWERED.load(Ordering::Relaxed) {
+        0 => Ok(()),
+        _ => finish_those(completion, flow, peer()),
+    }
+}
+
+/// What is kept to go with others goes now: this process may wait for what comes of it without making progress. Does not block.
+#[inline]
+pub fn send_kept() {
+    if UNANSWERED.load(Ordering::Relaxed) != 0 {
+        enter().engine().send_batches();
+    }
+}
+
+#[cold]
+fn finish_those(completion: Completion, flow: FlowId, peer: Option<Peer>) -> Result<()> {
+    let is_meant = |to: u32, flows: &[FlowId], results: &[Span]| {
+        peer.is_none_or(|peer| peer.0 == to)
+            && flows.contains(&flow)
+            && (completion == Completion::All || !results.is_empty())
+    };
+    let mut inside = enter();
+    let batches = inside.engine().batches.iter();
+    let waiting = batches.filter(|(to, batch)| is_meant(**to, &batch.flows, &batch.results));
+    for to in waiting.map(|(to, _)| *to).collect::<Vec<u32>>() {
+        send_batch(&mut inside, Peer(to))?;
+    }
+    let failure = inside.wait(|inside| {
+        let engine = inside.engine();
+        engine.take_answers();
+        let is_awaited = |call: &Unanswered| call.op.is_some() && is_meant(call.peer, &call.flows, &call.results);
+        let all_have_come = !engine.unanswered.iter().any(is_awaited);
+        all_have_come.then(|| engine.take_failure(flow, peer))
+    })?;
+    failure.map_or(Ok(()), Err)
+}
