@@ -84,6 +84,8 @@ const HOUSES: &[House] = &[
             ("rma::notify", "progress"),
             ("rma::service", "engine"),
             ("rma::service", "progress"),
+            ("rma::service::unanswered", "engine"),
+            ("rma::service::unanswered", "progress"),
             ("rma::shared", "progress"),
             ("rma::target", "progress"),
         ],
