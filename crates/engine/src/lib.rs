@@ -151,7 +151,7 @@ impl Entered {
         }
     }
 
-    /// Receive a short message that has arrived already; nothing is left to complete. `None`: [`Self::receive`] it.
+    /// Receive a message that has arrived already; nothing is left to complete. `None`: [`Self::receive`] it.
     ///
     /// # Safety
     /// `buf` must be writable for `capacity` bytes.
@@ -264,10 +264,11 @@ impl Entered {
         Some(engine.ops[engine.ops.find(op)?].context)
     }
 
-    /// Has the user operations in this message space that are not retired?
+    /// Has the user operations in this message space that are not retired, or messages that are not received?
     pub fn has_users(&mut self, context: ContextId) -> bool {
-        let mut live = self.engine().ops.live();
-        live.any(|op| op.owner == Owner::User && op.context == context)
+        let engine = self.engine();
+        let mut live = engine.ops.live();
+        live.any(|op| op.owner == Owner::User && op.context == context) || engine.matching.taken.has_any(context)
     }
 
     /// Retire an operation of the user's that is complete and went well: neither truncated nor ended by a failure. What it says
@@ -328,13 +329,41 @@ impl Entered {
     }
 
     /// As [`Self::probe`], and take the message out of matching (`MPI_Mprobe`).
+    ///
+    /// # Errors
+    /// If too many are taken and not received.
+    #[inline]
     pub fn matched_probe(
         &mut self,
         from: Option<Peer>,
         context: ContextId,
         tag: Option<i32>,
-    ) -> Option<(MessageId, Arrival)> {
+    ) -> Result<Option<(MessageId, Arrival)>> {
         self.engine().matched_probe(pattern(from, context, tag))
+    }
+
+    /// The message space of a message taken by [`Self::matched_probe`]; `None`: it is received, or there was none.
+    #[inline]
+    pub fn context_of_message(&mut self, message: MessageId) -> Option<ContextId> {
+        let taken = &self.engine().matching.taken;
+        let (key, _) = taken.get(taken.place(message)?)?;
+        Some(key.context)
+    }
+
+    /// Receive a message taken by [`Self::matched_probe`] that is here whole; nothing is left to complete. `None`: [`Self::receive_matched`]
+    /// it.
+    ///
+    /// # Safety
+    /// `buf` must be writable for `capacity` bytes.
+    #[inline]
+    pub unsafe fn receive_matched_at_once(
+        &mut self,
+        message: MessageId,
+        buf: *mut u8,
+        capacity: usize,
+    ) -> Option<Arrival> {
+        // SAFETY: the caller's promise.
+        unsafe { self.engine().receive_matched_at_once(message, buf, capacity) }
     }
 
     /// Receive a message taken by [`Self::matched_probe`].

@@ -13,7 +13,7 @@ mod partitioned;
 mod persistent;
 mod staging;
 
-use isthmus_engine::{Entered, OpId, Outcome, Scattered, State, enter, wait_until};
+use isthmus_engine::{Arrival, Entered, OpId, Outcome, Scattered, State, enter, wait_until};
 
 use crate::completion::{received, sent};
 use crate::error::{Error, Result};
@@ -167,17 +167,9 @@ impl Incoming<'_> {
             return unsafe { self.accept_elements(&elements) };
         }
         let mut inside = enter();
-        let from = match self.from {
-            Source::Peer(peer) => Some(Some(peer)),
-            Source::Any => Some(None),
-            Source::Nobody | Source::Matched(_) => None,
-        };
-        if let Some(from) = from {
-            // SAFETY: the caller's promise.
-            let here = unsafe { inside.receive_at_once(from, self.context, self.tag, self.buf, self.bytes) };
-            if let Some(arrival) = here {
-                return Ok(Status::from(&arrival));
-            }
+        // SAFETY: the caller's promise.
+        if let Some(arrival) = unsafe { self.accept_at_once(&mut inside) } {
+            return Ok(Status::from(&arrival));
         }
         // SAFETY: the operation is complete when this returns.
         match unsafe { self.post(&mut inside, self.buf) }? {
@@ -185,6 +177,25 @@ impl Incoming<'_> {
             Some(op) if self.from == Source::Any => await_anybody(&mut inside, op),
             Some(op) => await_receive(&mut inside, op),
         }
+    }
+
+    /// Receive a message that is here already.
+    ///
+    /// # Safety
+    /// `self.buf` must be writable for `self.bytes` bytes.
+    #[inline(always)]
+    unsafe fn accept_at_once(&self, inside: &mut Entered) -> Option<Arrival> {
+        let from = match self.from {
+            Source::Peer(peer) => Some(peer),
+            Source::Any => None,
+            Source::Nobody => return None,
+            // SAFETY: the caller's promise.
+            Source::Matched(message) => unsafe {
+                return inside.receive_matched_at_once(message, self.buf, self.bytes);
+            },
+        };
+        // SAFETY: the caller's promise.
+        unsafe { inside.receive_at_once(from, self.context, self.tag, self.buf, self.bytes) }
     }
 
     /// # Safety

@@ -3,14 +3,14 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use isthmus_engine::{Entered, Guarded, MessageId, Peer, enter, fault_events, wait_until};
+use isthmus_engine::{ContextId, Entered, MessageId, Peer, enter, fault_events};
 
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::{Error, Result};
-use crate::handle::{Handle, Kind};
+use crate::handle::{Handle, Kind, carried, carry};
 use crate::p2p::{Incoming, Source, any_tag};
-use crate::request::{Request, Slab, blame, try_now};
+use crate::request::{Request, blame, comm_of, try_now};
 use crate::status::Status;
 use crate::{fail, liveness};
 
@@ -21,13 +21,6 @@ pub enum Message {}
 pub const MESSAGE_NULL: Handle<Message> = Handle::from_raw(0x128);
 /// `MPI_MESSAGE_NO_PROC`: what a matched probe of `MPI_PROC_NULL` finds.
 pub const MESSAGE_NO_PROC: Handle<Message> = Handle::from_raw(0x129);
-
-struct Found {
-    id: MessageId,
-    comm: Arc<Comm>,
-}
-
-static MESSAGES: Guarded<Slab<Found>> = Guarded::new(Slab::new(Kind::Message));
 
 /// The arguments of a probe, checked; `None`: from `MPI_PROC_NULL`.
 fn check(source: i32, tag: i32, comm: &Comm) -> Result<Option<Wanted>> {
@@ -65,7 +58,7 @@ pub fn probe(source: i32, tag: i32, comm: &'static Comm) -> Result<Status> {
     let Some(wanted) = check(source, tag, comm)? else {
         return Ok(Status::NO_PROCESS);
     };
-    let arrival = wait_until(|inside| {
+    let arrival = enter().wait_for_operations(|inside| {
         let found = inside.probe(wanted.from, comm.context(), wanted.tag);
         found.map(Ok).or_else(|| wanted.in_vain(inside, comm).map(Err))
     })??;
@@ -90,7 +83,7 @@ pub fn mprobe(source: i32, tag: i32, comm: &'static Comm) -> Result<(Handle<Mess
     let Some(wanted) = check(source, tag, comm)? else {
         return Ok((MESSAGE_NO_PROC, Status::NO_PROCESS));
     };
-    wait_until(|inside| take(inside, wanted, comm))?
+    enter().wait_for_operations(|inside| take(inside, wanted, comm))?
 }
 
 /// `MPI_Improbe`: as [`mprobe`], but does not block.
@@ -114,13 +107,11 @@ pub unsafe fn mrecv(
     datatype: &'static Datatype,
     message: &mut Handle<Message>,
 ) -> Result<Status> {
-    let given = *message;
-    let incoming =
-        Incoming::check_matched(buf, count, datatype, find(given)?).map_err(|error| blame(error, scope(given)))?;
-    let found = forget(message);
+    let found = find(*message)?;
+    let incoming = Incoming::check_matched(buf, count, datatype, found.name()).map_err(|error| found.blame(error))?;
     // SAFETY: the caller's promise.
     let received = unsafe { incoming.accept() };
-    received.map_err(|error| blame(error, found.map(|found| found.comm)))
+    found.end(message, received)
 }
 
 /// `MPI_Imrecv`. The handle becomes null.
@@ -133,52 +124,72 @@ pub unsafe fn imrecv(
     datatype: &'static Datatype,
     message: &mut Handle<Message>,
 ) -> Result<Handle<Request>> {
-    let given = *message;
-    let incoming =
-        Incoming::check_matched(buf, count, datatype, find(given)?).map_err(|error| blame(error, scope(given)))?;
-    let comm = forget(message).map(|found| found.comm);
+    let found = find(*message)?;
+    let incoming = Incoming::check_matched(buf, count, datatype, found.name()).map_err(|error| found.blame(error))?;
+    let comm = found.comm();
     // SAFETY: the caller's promise.
     let request = unsafe { incoming.launch(comm.as_deref()) };
-    request.map_err(|error| blame(error, comm))
+    found.end(message, request)
+}
+
+/// A live message, and where it came; `None`: `MPI_MESSAGE_NO_PROC`.
+#[derive(Clone, Copy)]
+struct Found(Option<(MessageId, ContextId)>);
+
+impl Found {
+    fn name(self) -> Option<MessageId> {
+        self.0.map(|(name, _)| name)
+    }
+
+    /// Its receive is over, or has begun: the handle becomes null. If there was no room for it, the message is still there.
+    #[inline]
+    fn end<T>(self, message: &mut Handle<Message>, received: Result<T>) -> Result<T> {
+        if received.is_ok() || find(*message).is_err() {
+            *message = MESSAGE_NULL;
+        }
+        received.map_err(|error| self.blame(error))
+    }
+
+    fn comm(self) -> Option<Arc<Comm>> {
+        let (_, context) = self.0?;
+        comm_of(&mut enter(), context)
+    }
+
+    #[cold]
+    fn blame(self, error: Error) -> Error {
+        blame(error, self.comm())
+    }
 }
 
 /// The communicator of a message: its error handler is the one for errors of the message.
 pub fn scope(message: Handle<Message>) -> Option<Arc<Comm>> {
-    let mut inside = enter();
-    let found = MESSAGES.get(&mut inside).get(message.raw())?;
-    Some(Arc::clone(&found.comm))
+    find(message).ok()?.comm()
 }
 
 /// Take a message out of matching, if one is there.
 fn take(inside: &mut Entered, wanted: Wanted, comm: &Comm) -> Option<Result<(Handle<Message>, Status)>> {
-    if let Err(error) = MESSAGES.get(inside).reserve() {
-        return Some(Err(error));
+    match inside.matched_probe(wanted.from, comm.context(), wanted.tag) {
+        Ok(Some((message, arrival))) => Some(Ok((
+            Handle::from_raw(carry(Kind::Message, message.0)),
+            Status::from(&arrival),
+        ))),
+        Ok(None) => wanted.in_vain(inside, comm).map(Err),
+        Err(error) => Some(Err(error.into())),
     }
-    let Some((id, arrival)) = inside.matched_probe(wanted.from, comm.context(), wanted.tag) else {
-        return wanted.in_vain(inside, comm).map(Err);
-    };
-    let comm = match comm.handle().share("comm") {
-        Ok(comm) => comm,
-        Err(error) => return Some(Err(error)),
-    };
-    let message = MESSAGES.get(inside).insert_with(|| Found { id, comm });
-    Some(Ok((Handle::from_raw(message), Status::from(&arrival))))
 }
 
-/// Which message a handle names, `None` for `MPI_MESSAGE_NO_PROC`.
-fn find(message: Handle<Message>) -> Result<Option<MessageId>> {
+/// What a handle names.
+#[inline]
+fn find(message: Handle<Message>) -> Result<Found> {
     if message == MESSAGE_NO_PROC {
-        return Ok(None);
+        return Ok(Found(None));
     }
-    match MESSAGES.get(&mut enter()).get(message.raw()) {
-        Some(found) => Ok(Some(found.id)),
-        None => Err(fail!(Request, "message={message:?} is not a live handle (MPI_Message)")),
+    let (kind, name) = carried(message.raw());
+    if kind == Kind::Message as u32 {
+        let name = MessageId(name);
+        if let Some(context) = enter().context_of_message(name) {
+            return Ok(Found(Some((name, context))));
+        }
     }
-}
-
-/// The handle becomes null; what it named.
-fn forget(message: &mut Handle<Message>) -> Option<Found> {
-    let found = MESSAGES.get(&mut enter()).take(message.raw());
-    *message = MESSAGE_NULL;
-    found
+    Err(fail!(Request, "message={message:?} is not a live handle (MPI_Message)"))
 }

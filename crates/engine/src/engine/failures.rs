@@ -144,7 +144,7 @@ impl Engine {
             let is_part = unfinished == Some(entry);
             key.from == peer && (matches!(early, Unexpected::Announced(_)) || is_part)
         });
-        for (at, key, early) in self.matching.all_taken() {
+        for (at, key, early) in self.matching.taken.all() {
             let here = Incoming::Taken(at);
             let part = incoming == Some(here) || matches!(early, Unexpected::Taken(_));
             if key.from == peer && part {

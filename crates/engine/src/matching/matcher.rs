@@ -1,9 +1,10 @@
 //! The queues of one process: posted receives, unexpected messages, messages taken by matched probes.
 
 use crate::matching::queues::{Key, Pattern, PostedQueue, UnexpectedQueue};
+use crate::matching::taken::Taken;
 use crate::matching::unexpected::Unexpected;
 use crate::ops::Ops;
-use crate::types::{ContextId, MessageId};
+use crate::types::ContextId;
 
 /// Everything that waits for its counterpart.
 #[derive(Debug)]
@@ -11,7 +12,7 @@ pub(crate) struct Matching {
     posted: PostedQueue,
     unexpected: UnexpectedQueue<Unexpected>,
     /// Messages taken by matched probes.
-    taken: Vec<Option<(Key, Unexpected)>>,
+    pub taken: Taken,
     /// Unexpected payload kept here, and at most, in bytes.
     kept: u64,
     limit: u64,
@@ -29,7 +30,7 @@ impl Matching {
         Self {
             posted: PostedQueue::default(),
             unexpected: UnexpectedQueue::default(),
-            taken: Vec::new(),
+            taken: Taken::default(),
             kept: 0,
             limit,
             announce_only: false,
@@ -133,33 +134,6 @@ impl Matching {
     pub fn take_change(&mut self) -> Option<bool> {
         std::mem::take(&mut self.changed).then_some(self.announce_only)
     }
-
-    /// Keep a message that a matched probe has taken.
-    pub fn keep_taken(&mut self, key: Key, message: Unexpected) -> MessageId {
-        let free = self.taken.iter().position(Option::is_none).unwrap_or(self.taken.len());
-        if free == self.taken.len() {
-            self.taken.push(None);
-        }
-        self.taken[free] = Some((key, message));
-        MessageId(free as u32)
-    }
-
-    /// The message that a matched probe took; `None`: it is received, or there was none.
-    pub fn remove_taken(&mut self, message: MessageId) -> Option<(Key, Unexpected)> {
-        self.taken.get_mut(message.0 as usize)?.take()
-    }
-
-    /// As [`Self::remove_taken`], left where it is. By its place.
-    pub fn taken_mut(&mut self, at: u32) -> Option<&mut Unexpected> {
-        let (_, message) = self.taken.get_mut(at as usize)?.as_mut()?;
-        Some(message)
-    }
-
-    /// All messages that matched probes have taken, with their places.
-    pub fn all_taken(&mut self) -> impl Iterator<Item = (u32, Key, &mut Unexpected)> {
-        let taken = (0..).zip(&mut self.taken);
-        taken.filter_map(|(at, taken)| taken.as_mut().map(|(key, message)| (at, *key, message)))
-    }
 }
 
 #[cfg(test)]
@@ -172,11 +146,6 @@ mod tests {
         context: ContextId(1),
         from: 3,
         tag: 5,
-    };
-    const ANY: Pattern = Pattern {
-        context: ContextId(1),
-        from: None,
-        tag: None,
     };
 
     fn message(total: u64) -> Unexpected {
@@ -198,17 +167,5 @@ mod tests {
         assert_eq!(matching.take_change(), None, "more than half is left");
         matching.remove_unexpected(first);
         assert_eq!((matching.announce_only(), matching.take_change()), (false, Some(false)));
-    }
-
-    #[test]
-    fn a_message_taken_by_a_probe_is_received_once() {
-        let mut matching = Matching::new(3000);
-        let entry = matching.keep(KEY, message(0));
-        assert_eq!(matching.find_unexpected(ANY), Some(entry));
-        let (key, taken) = matching.remove_unexpected(entry);
-        let id = matching.keep_taken(key, taken);
-        assert!(matching.has_no_unexpected() && matching.find_unexpected(ANY).is_none());
-        assert!(matching.remove_taken(id).is_some() && matching.remove_taken(id).is_none());
-        assert_eq!(matching.keep_taken(key, message(0)), id, "its place is free again");
     }
 }

@@ -30,6 +30,23 @@ impl Unexpected {
         }
     }
 
+    /// Source and payload of a message of which all is here, in as many bytes as `capacity` at most.
+    #[inline]
+    pub fn whole(&self, capacity: usize) -> Option<(i32, &Payload)> {
+        match self {
+            Self::Payload { source, bytes, total } if bytes.len() as u64 == *total && bytes.len() <= capacity => {
+                Some((*source, bytes))
+            }
+            _ => None,
+        }
+    }
+
+    /// Is some of its payload still on its way here?
+    #[inline]
+    pub fn is_arriving(&self) -> bool {
+        matches!(self, Self::Payload { bytes, total, .. } if (bytes.len() as u64) < *total)
+    }
+
     pub fn source(&self) -> i32 {
         match self {
             Self::Payload { source, .. } | Self::Loopback { source, .. } | Self::Lost { source } => *source,

@@ -40,12 +40,6 @@ impl Payload {
         Self::Long(bytes)
     }
 
-    /// Does it need no heap?
-    #[inline]
-    pub fn is_short(&self) -> bool {
-        matches!(self, Self::Short { .. })
-    }
-
     /// Add `length` bytes, which `write` writes.
     pub fn append(&mut self, length: usize, write: impl FnOnce(*mut u8)) {
         let mut bytes = match std::mem::replace(self, Self::EMPTY) {

@@ -2,7 +2,7 @@
 
 use crate::channel::inbound::Incoming;
 use crate::engine::Engine;
-use crate::matching::queues::Pattern;
+use crate::matching::queues::{Key, Pattern};
 use crate::matching::unexpected::Unexpected;
 use crate::memory::buffer::Buffer;
 use crate::memory::payload::Payload;
@@ -29,7 +29,7 @@ impl Engine {
         Ok(op)
     }
 
-    /// Receive a short message that is here already, without an operation. `None`: there is none, or it does not fit.
+    /// Receive a message that is here already, without an operation. `None`: there is none, or it does not fit.
     ///
     /// # Safety
     /// `buffer` must be writable for `capacity` bytes.
@@ -40,21 +40,44 @@ impl Engine {
         }
         let entry = self.matching.find_unexpected(pattern)?;
         let (key, early) = self.matching.unexpected_mut(entry);
-        let Unexpected::Payload { source, bytes, total } = early else {
-            return None;
-        };
-        if !bytes.is_short() || bytes.len() as u64 != *total || bytes.len() > capacity {
-            return None;
-        }
-        let arrival = Arrival {
-            source: *source,
-            tag: key.tag,
-            bytes: *total,
-        };
-        // SAFETY: the buffer has room for them.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer, bytes.len()) };
-        self.remove_unexpected(entry);
+        // SAFETY: the caller's promise.
+        let arrival = unsafe { copy_whole(key, early, buffer, capacity) }?;
+        let (_, early) = self.remove_unexpected(entry);
+        self.spare_block(early);
         Some(arrival)
+    }
+
+    /// As [`Self::receive_at_once`], of a message that [`Self::matched_probe`] took.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline]
+    pub unsafe fn receive_matched_at_once(
+        &mut self,
+        message: MessageId,
+        buffer: *mut u8,
+        capacity: usize,
+    ) -> Option<Arrival> {
+        let at = self.matching.taken.place(message)?;
+        let (key, early) = self.matching.taken.get(at)?;
+        // SAFETY: the caller's promise.
+        let arrival = unsafe { copy_whole(*key, early, buffer, capacity) }?;
+        if let Some((_, early)) = self.matching.taken.remove(at) {
+            self.spare_block(early);
+        }
+        Some(arrival)
+    }
+
+    /// The block that a message was kept in may be taken for the next one.
+    #[inline]
+    fn spare_block(&mut self, early: Unexpected) {
+        if let Unexpected::Payload {
+            bytes: Payload::Long(block),
+            ..
+        } = early
+        {
+            self.memory.spare.give(block);
+        }
     }
 
     /// Give the receive `op` the first message that came early and that it matches. False: there is none.
@@ -142,9 +165,15 @@ impl Engine {
     }
 
     /// What the first matching message looks like.
+    #[inline]
     pub fn probe(&mut self, pattern: Pattern) -> Option<Arrival> {
-        self.drop_withdrawn(pattern);
-        let entry = self.matching.find_unexpected(pattern)?;
+        let entry = self.first_of(pattern)?;
+        Some(self.arrival_of(entry))
+    }
+
+    /// What a message that came early will report.
+    #[inline]
+    fn arrival_of(&mut self, entry: u32) -> Arrival {
         let ops = &self.ops;
         let (key, early) = self.matching.unexpected_mut(entry);
         let bytes = match early {
@@ -153,24 +182,26 @@ impl Engine {
             Unexpected::Loopback { op, .. } => ops[*op].length as u64,
             Unexpected::Lost { .. } => 0,
         };
-        Some(Arrival {
+        Arrival {
             source: early.source(),
             tag: key.tag,
             bytes,
-        })
+        }
     }
 
-    /// Forget messages that were withdrawn before any receive took them, up to the first that was not.
-    fn drop_withdrawn(&mut self, pattern: Pattern) {
-        while let Some(entry) = self.matching.find_unexpected(pattern) {
+    /// The first matching message. Those before it that were withdrawn before any receive took them are forgotten.
+    #[inline]
+    fn first_of(&mut self, pattern: Pattern) -> Option<u32> {
+        loop {
+            let entry = self.matching.find_unexpected(pattern)?;
             let Unexpected::Announced(record) = *self.matching.unexpected_mut(entry).1 else {
-                return;
+                return Some(entry);
             };
             if !self
                 .descriptor(record.descriptor)
                 .is_none_or(|descriptor| descriptor.is_withdrawn())
             {
-                return;
+                return Some(entry);
             }
             let (key, _) = self.remove_unexpected(entry);
             self.take_offer(key.from, record);
@@ -178,10 +209,13 @@ impl Engine {
     }
 
     /// Take the first matching message out of matching. An offer is taken with it: it cannot be withdrawn any more.
-    pub fn matched_probe(&mut self, pattern: Pattern) -> Option<(MessageId, Arrival)> {
+    pub fn matched_probe(&mut self, pattern: Pattern) -> Result<Option<(MessageId, Arrival)>> {
         loop {
-            let arrival = self.probe(pattern)?;
-            let entry = self.matching.find_unexpected(pattern)?;
+            let Some(entry) = self.first_of(pattern) else {
+                return Ok(None);
+            };
+            self.matching.taken.reserve()?;
+            let arrival = self.arrival_of(entry);
             let (key, mut early) = self.remove_unexpected(entry);
             if let Unexpected::Announced(record) = early {
                 if !self.take_offer(key.from, record) {
@@ -189,9 +223,12 @@ impl Engine {
                 }
                 early = Unexpected::Taken(record);
             }
-            let taken = self.matching.keep_taken(key, early);
-            self.redirect(key.from, Incoming::Unexpected(entry), Incoming::Taken(taken.0));
-            return Some((taken, arrival));
+            let arriving = early.is_arriving();
+            let message = self.matching.taken.keep(key, early);
+            if arriving && let Some(at) = self.matching.taken.place(message) {
+                self.redirect(key.from, Incoming::Unexpected(entry), Incoming::Taken(at));
+            }
+            return Ok(Some((message, arrival)));
         }
     }
 
@@ -200,14 +237,16 @@ impl Engine {
     /// # Safety
     /// As for [`Self::receive`].
     pub unsafe fn receive_matched(&mut self, message: MessageId, buffer: Buffer, capacity: usize) -> Result<u32> {
-        let (key, early) = self.matching.remove_taken(message).ok_or(Error::NoSuchMessage)?;
+        self.ops.reserve()?;
+        let at = self.matching.taken.place(message).ok_or(Error::NoSuchMessage)?;
+        let (key, early) = self.matching.taken.remove(at).ok_or(Error::NoSuchMessage)?;
         let pattern = Pattern {
             context: key.context,
             from: Some(key.from),
             tag: Some(key.tag),
         };
         let op = self.new_receive(pattern, buffer, capacity)?;
-        let given = self.take_unexpected(op, key.from, key.tag, early, Incoming::Taken(message.0));
+        let given = self.take_unexpected(op, key.from, key.tag, early, Incoming::Taken(at));
         debug_assert!(given, "a taken message cannot be withdrawn");
         Ok(op)
     }
@@ -230,4 +269,20 @@ impl Engine {
         }
         self.cancel_send(op)
     }
+}
+
+/// Copy a message that is here whole, and fits; what it reports.
+///
+/// # Safety
+/// `buffer` must be writable for `capacity` bytes.
+#[inline]
+unsafe fn copy_whole(key: Key, early: &Unexpected, buffer: *mut u8, capacity: usize) -> Option<Arrival> {
+    let (source, bytes) = early.whole(capacity)?;
+    // SAFETY: the buffer has room for them.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer, bytes.len()) };
+    Some(Arrival {
+        source,
+        tag: key.tag,
+        bytes: bytes.len() as u64,
+    })
 }

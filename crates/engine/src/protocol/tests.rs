@@ -208,7 +208,10 @@ fn a_matched_probe_takes_the_offer_for_its_own_receive() {
     let (data, mut room, mut other) = (bytes(LONG), vec![0; LONG], vec![0; LONG]);
     let sent = send(&mut engines[1], 1, &data).expect("announced");
     settle(&mut engines);
-    let (message, arrival) = engines[0].matched_probe(pattern(None, None)).expect("it is announced");
+    let (message, arrival) = engines[0]
+        .matched_probe(pattern(None, None))
+        .expect("room")
+        .expect("it is announced");
     assert_eq!((arrival.bytes, arrival.tag), (LONG as u64, 1));
     assert!(!engines[1].cancel(sent), "it is taken");
     let waiting = receive(&mut engines[0], 1, &mut other);

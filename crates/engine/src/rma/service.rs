@@ -92,7 +92,7 @@ impl Engine {
             from: None,
             tag: None,
         };
-        while let Some((message, arrival)) = self.matched_probe(anybody) {
+        while let Ok(Some((message, arrival))) = self.matched_probe(anybody) {
             let mut bytes = vec![0u8; arrival.bytes as usize];
             let room = Buffer::target(bytes.as_mut_ptr());
             // SAFETY: the bytes stay where they are until the receive is over: `serving` keeps them.

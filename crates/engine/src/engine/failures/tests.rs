@@ -109,7 +109,7 @@ fn a_taken_message_may_be_lost_too() {
         from: Some(1),
         tag: Some(1),
     };
-    let (message, _) = us.matched_probe(pattern).expect("announced");
+    let (message, _) = us.matched_probe(pattern).expect("room").expect("announced");
     die(&them);
     us.progress();
     // SAFETY: the buffer lives.
