@@ -268,7 +268,8 @@ impl Entered {
     pub fn has_users(&mut self, context: ContextId) -> bool {
         let engine = self.engine();
         let mut live = engine.ops.live();
-        live.any(|op| op.owner == Owner::User && op.context == context) || engine.matching.taken.has_any(context)
+        live.any(|op| op.owner == Owner::User && op.context == context)
+            || engine.matching.all_taken().any(|(_, key, _)| key.context == context)
     }
 
     /// Retire an operation of the user's that is complete and went well: neither truncated nor ended by a failure. What it says
@@ -345,8 +346,8 @@ impl Entered {
     /// The message space of a message taken by [`Self::matched_probe`]; `None`: it is received, or there was none.
     #[inline]
     pub fn context_of_message(&mut self, message: MessageId) -> Option<ContextId> {
-        let taken = &self.engine().matching.taken;
-        let (key, _) = taken.get(taken.place(message)?)?;
+        let matching = &mut self.engine().matching;
+        let (key, _) = matching.unexpected_mut(matching.taken(message)?);
         Some(key.context)
     }
 

@@ -12,9 +12,9 @@ use crate::types::{Arrival, ContextId, OpId, Outcome};
 use crate::way::{Effort, Way};
 use crate::{Error, Result};
 
-pub const INDEX_BITS: u32 = 19;
-pub const INDEX_MASK: u32 = (1 << INDEX_BITS) - 1;
-pub const GENERATION_MASK: u32 = 0x7f;
+const INDEX_BITS: u32 = 19;
+const INDEX_MASK: u32 = (1 << INDEX_BITS) - 1;
+const GENERATION_MASK: u32 = 0x7f;
 /// No operation.
 pub const NONE: u32 = u32::MAX;
 

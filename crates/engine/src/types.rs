@@ -50,7 +50,7 @@ pub struct Arrival {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OpId(pub u32);
 
-/// A message taken out of matching by a matched probe: as [`OpId`], a name in 26 bits.
+/// A message taken out of matching by a matched probe: a generation and an index, which is never 0, in 26 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MessageId(pub u32);
 

@@ -23,6 +23,7 @@ pub const MESSAGE_NULL: Handle<Message> = Handle::from_raw(0x128);
 pub const MESSAGE_NO_PROC: Handle<Message> = Handle::from_raw(0x129);
 
 /// The arguments of a probe, checked; `None`: from `MPI_PROC_NULL`.
+#[inline(always)]
 fn check(source: i32, tag: i32, comm: &Comm) -> Result<Option<Wanted>> {
     let tag = any_tag(tag, comm)?;
     let from = match Source::check(source, comm)? {
@@ -30,22 +31,40 @@ fn check(source: i32, tag: i32, comm: &Comm) -> Result<Option<Wanted>> {
         Source::Any | Source::Matched(_) => None,
         Source::Nobody => return Ok(None),
     };
-    Ok(Some(Wanted { from, tag }))
+    Ok(Some(Wanted {
+        from: from.map_or(ANYTHING, |peer| peer.0.into()),
+        tag: tag.map_or(ANYTHING, |tag| tag.cast_unsigned().into()),
+    }))
 }
 
+/// What a probe asks for. Whole words: what is written by halves and read as one waits until all that was written before has reached the
+/// cache, the last message that was sent among it.
 #[derive(Clone, Copy)]
 struct Wanted {
-    from: Option<Peer>,
-    tag: Option<i32>,
+    from: u64,
+    tag: u64,
 }
 
+/// A wildcard.
+const ANYTHING: u64 = u64::MAX;
+
 impl Wanted {
+    #[inline(always)]
+    fn from(self) -> Option<Peer> {
+        (self.from != ANYTHING).then_some(Peer(self.from as u32))
+    }
+
+    #[inline(always)]
+    fn tag(self) -> Option<i32> {
+        (self.tag != ANYTHING).then_some((self.tag as u32).cast_signed())
+    }
+
     /// There is no such message, and it may be that none will come.
     fn in_vain(self, inside: &mut Entered, comm: &Comm) -> Option<Error> {
         if fault_events() == 0 {
             return None;
         }
-        match self.from {
+        match self.from() {
             _ if inside.is_revoked(comm.context()) => Some(liveness::revoked()),
             Some(peer) => inside.has_failed(peer).then(|| liveness::failed(peer)),
             None => comm.unacknowledged(inside).map(liveness::unanswered),
@@ -59,7 +78,7 @@ pub fn probe(source: i32, tag: i32, comm: &'static Comm) -> Result<Status> {
         return Ok(Status::NO_PROCESS);
     };
     let arrival = enter().wait_for_operations(|inside| {
-        let found = inside.probe(wanted.from, comm.context(), wanted.tag);
+        let found = inside.probe(wanted.from(), comm.context(), wanted.tag());
         found.map(Ok).or_else(|| wanted.in_vain(inside, comm).map(Err))
     })??;
     Ok(Status::from(&arrival))
@@ -71,7 +90,7 @@ pub fn iprobe(source: i32, tag: i32, comm: &'static Comm) -> Result<(bool, Statu
         return Ok((true, Status::NO_PROCESS));
     };
     let arrival = try_now(&mut enter(), |inside| {
-        let found = inside.probe(wanted.from, comm.context(), wanted.tag);
+        let found = inside.probe(wanted.from(), comm.context(), wanted.tag());
         found.map(Ok).or_else(|| wanted.in_vain(inside, comm).map(Err))
     })
     .transpose()?;
@@ -168,7 +187,7 @@ pub fn scope(message: Handle<Message>) -> Option<Arc<Comm>> {
 
 /// Take a message out of matching, if one is there.
 fn take(inside: &mut Entered, wanted: Wanted, comm: &Comm) -> Option<Result<(Handle<Message>, Status)>> {
-    match inside.matched_probe(wanted.from, comm.context(), wanted.tag) {
+    match inside.matched_probe(wanted.from(), comm.context(), wanted.tag()) {
         Ok(Some((message, arrival))) => Some(Ok((
             Handle::from_raw(carry(Kind::Message, message.0)),
             Status::from(&arrival),

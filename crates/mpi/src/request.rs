@@ -35,7 +35,7 @@ pub use free::request_free;
 pub use generalized::{CancelFn, FreeFn, QueryFn, grequest_complete, grequest_start};
 pub use observe::{request_get_status, request_get_status_all, request_get_status_any, request_get_status_some};
 use persistent::Persistent;
-pub(crate) use persistent::{prepare, prepare_inside};
+pub(crate) use persistent::{prepare, prepare_again};
 pub use persistent::{start, startall};
 pub(crate) use plain::Plain;
 use scope::{Scope, Scopes};
@@ -51,6 +51,16 @@ pub const REQUEST_NULL: Handle<Request> = Handle::from_raw(0x180);
 pub(crate) trait Operation: Any + Send {
     /// Move on as far as possible. Inside the engine, so no user code may run here.
     fn advance(&mut self, inside: &mut Entered) -> Look;
+
+    /// Start it, as if for the first time: see [`prepare_again`].
+    fn restart(&mut self, _inside: &mut Entered) -> Result<()> {
+        Ok(())
+    }
+
+    /// If it is complete, went well and needs no last rites: end it, and say how it went.
+    fn take_well(&mut self, _inside: &mut Entered) -> Option<Status> {
+        None
+    }
 
     /// Is user code to run before it can go on?
     fn calls_out(&self) -> bool {

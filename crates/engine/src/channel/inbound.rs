@@ -15,10 +15,8 @@ use crate::way::Effort;
 pub enum Incoming {
     /// Into the buffer of a receive.
     Receive(u32),
-    /// Into an unexpected message.
+    /// Into an unexpected message, which a matched probe may have taken.
     Unexpected(u32),
-    /// Into a message taken by a matched probe.
-    Taken(u32),
 }
 
 /// The ring from one peer.

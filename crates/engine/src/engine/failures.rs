@@ -136,18 +136,12 @@ impl Engine {
             .channels
             .inbound_mut(peer)
             .and_then(|inbound| inbound.incoming.take());
-        let unfinished = match incoming {
-            Some(Incoming::Unexpected(entry)) => Some(entry),
-            _ => None,
-        };
+        let is_part = |entry| incoming == Some(Incoming::Unexpected(entry));
         self.remove_all_unexpected(|entry, key, early| {
-            let is_part = unfinished == Some(entry);
-            key.from == peer && (matches!(early, Unexpected::Announced(_)) || is_part)
+            key.from == peer && (matches!(early, Unexpected::Announced(_)) || is_part(entry))
         });
-        for (at, key, early) in self.matching.taken.all() {
-            let here = Incoming::Taken(at);
-            let part = incoming == Some(here) || matches!(early, Unexpected::Taken(_));
-            if key.from == peer && part {
+        for (entry, key, early) in self.matching.all_taken() {
+            if key.from == peer && (is_part(entry) || matches!(early, Unexpected::Taken(_))) {
                 *early = Unexpected::Lost { source: early.source() };
             }
         }

@@ -5,6 +5,8 @@ use crate::counters;
 use crate::engine::Engine;
 use crate::matching::queues::Key;
 use crate::matching::unexpected::Unexpected;
+use crate::types::MessageId;
+use crate::{Error, Result};
 
 impl Engine {
     /// Keep a message until its receive comes; where.
@@ -21,6 +23,25 @@ impl Engine {
         let removed = self.matching.remove_unexpected(entry);
         self.tell_senders();
         removed
+    }
+
+    /// A kept message has been copied: the block that it was kept in, if it needed one.
+    #[inline]
+    pub fn end_unexpected(&mut self, entry: u32) -> Option<Vec<u8>> {
+        let block = self.matching.end_unexpected(entry);
+        self.tell_senders();
+        block
+    }
+
+    /// A matched probe takes a kept message.
+    ///
+    /// # Errors
+    /// If there are too many to name it.
+    #[inline]
+    pub fn take_out(&mut self, entry: u32) -> Result<MessageId> {
+        let message = self.matching.take_unexpected(entry).ok_or_else(too_many)?;
+        self.tell_senders();
+        Ok(message)
     }
 
     /// Nobody will receive the kept messages of which `wanted` is true.
@@ -52,4 +73,9 @@ impl Engine {
             inbound.incoming = Some(to);
         }
     }
+}
+
+#[cold]
+fn too_many() -> Error {
+    Error::NoMemory("four million messages that came before their receives".into())
 }

@@ -1,18 +1,15 @@
 //! The queues of one process: posted receives, unexpected messages, messages taken by matched probes.
 
 use crate::matching::queues::{Key, Pattern, PostedQueue, UnexpectedQueue};
-use crate::matching::taken::Taken;
 use crate::matching::unexpected::Unexpected;
 use crate::ops::Ops;
-use crate::types::ContextId;
+use crate::types::{ContextId, MessageId};
 
 /// Everything that waits for its counterpart.
 #[derive(Debug)]
 pub(crate) struct Matching {
     posted: PostedQueue,
     unexpected: UnexpectedQueue<Unexpected>,
-    /// Messages taken by matched probes.
-    pub taken: Taken,
     /// Unexpected payload kept here, and at most, in bytes.
     kept: u64,
     limit: u64,
@@ -30,7 +27,6 @@ impl Matching {
         Self {
             posted: PostedQueue::default(),
             unexpected: UnexpectedQueue::default(),
-            taken: Taken::default(),
             kept: 0,
             limit,
             announce_only: false,
@@ -92,7 +88,7 @@ impl Matching {
         self.unexpected.find(pattern)
     }
 
-    /// The unexpected message at this entry.
+    /// The unexpected message at this entry, or one that a matched probe has taken.
     #[inline]
     pub fn unexpected_mut(&mut self, entry: u32) -> (Key, &mut Unexpected) {
         self.unexpected.get_mut(entry)
@@ -103,6 +99,47 @@ impl Matching {
         let (key, message) = self.unexpected.remove(entry);
         self.account(self.kept.saturating_sub(message.weight()));
         (key, message)
+    }
+
+    /// It has been copied: the block that it was kept in, if it needed one.
+    #[inline]
+    pub fn end_unexpected(&mut self, entry: u32) -> Option<Vec<u8>> {
+        let (weight, block) = self
+            .unexpected
+            .end(entry, |message| (message.weight(), message.take_block()));
+        self.account(self.kept.saturating_sub(weight));
+        block
+    }
+
+    /// A matched probe takes it: no receive finds it any more. `None`: there are too many.
+    #[inline]
+    pub fn take_unexpected(&mut self, entry: u32) -> Option<MessageId> {
+        let weight = self.unexpected.get_mut(entry).1.weight();
+        let name = self.unexpected.set_apart(entry)?;
+        self.account(self.kept.saturating_sub(weight));
+        Some(MessageId(name))
+    }
+
+    /// The message that a matched probe took; `None`: it is received, or there was none.
+    #[inline]
+    pub fn taken(&self, message: MessageId) -> Option<u32> {
+        self.unexpected.apart(message.0)
+    }
+
+    /// Take a message out that a matched probe took.
+    pub fn remove_taken(&mut self, entry: u32) -> (Key, Unexpected) {
+        self.unexpected.remove(entry)
+    }
+
+    /// As [`Self::end_unexpected`], of a message that a matched probe took.
+    #[inline]
+    pub fn end_taken(&mut self, entry: u32) -> Option<Vec<u8>> {
+        self.unexpected.end(entry, Unexpected::take_block)
+    }
+
+    /// All messages that matched probes have taken, with their places.
+    pub fn all_taken(&mut self) -> impl Iterator<Item = (u32, Key, &mut Unexpected)> {
+        self.unexpected.all_apart()
     }
 
     /// Take those out of which `wanted` is true.

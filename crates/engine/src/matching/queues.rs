@@ -256,6 +256,10 @@ struct Entry<T> {
     key: Key,
     value: Option<T>,
     links: [Link; LISTS],
+    /// It is in no list, and no receive finds it.
+    is_apart: bool,
+    /// How many were apart here before, as far as that fits.
+    generation: u8,
 }
 
 /// Neighbours in a list.
@@ -287,7 +291,14 @@ pub struct UnexpectedQueue<T> {
     /// Which of them are kept, by bit: the exact ones always.
     kept: u8,
     count: usize,
+    /// How many are apart.
+    apart: usize,
 }
+
+/// The name of a message that is apart: so many bits of it are the index and one, the others the generation.
+const INDEX_BITS: u32 = 22;
+const INDEX_MASK: u32 = (1 << INDEX_BITS) - 1;
+const GENERATION_MASK: u8 = 0xf;
 
 /// Only the exact bins are kept.
 const ONLY_EXACT: u8 = 1;
@@ -301,6 +312,7 @@ impl<T> Default for UnexpectedQueue<T> {
             kinds: Default::default(),
             kept: ONLY_EXACT,
             count: 0,
+            apart: 0,
         }
     }
 }
@@ -321,6 +333,8 @@ impl<T> UnexpectedQueue<T> {
                     key,
                     value: Some(value),
                     links: [UNLINKED; LISTS],
+                    is_apart: false,
+                    generation: 0,
                 });
                 self.entries.len() as u32 - 1
             }
@@ -388,10 +402,11 @@ impl<T> UnexpectedQueue<T> {
         None
     }
 
-    /// The message at `index`.
+    /// The message at `index`, apart or not.
+    #[inline]
     pub fn get_mut(&mut self, index: u32) -> (Key, &mut T) {
         let entry = &mut self.entries[index as usize];
-        (entry.key, entry.value.as_mut().expect("a linked entry has its message"))
+        (entry.key, entry.value.as_mut().expect("a live entry has its message"))
     }
 
     /// Take out all messages that `wanted` says yes to, asked with where they are.
@@ -413,11 +428,77 @@ impl<T> UnexpectedQueue<T> {
         found
     }
 
-    /// Take the message at `index` out.
+    /// Take the message at `index` out, apart or not.
     #[inline]
     pub fn remove(&mut self, index: u32) -> (Key, T) {
         let entry = &mut self.entries[index as usize];
-        let (key, value) = (entry.key, entry.value.take().expect("a linked entry has its message"));
+        let (key, value) = (entry.key, entry.value.take().expect("a live entry has its message"));
+        self.free(index);
+        (key, value)
+    }
+
+    /// As [`Self::remove`], of a message of which only what `last` takes is left. It does not leave its place before: what is moved soon after it
+    /// was written waits until that, and all before it, has reached the cache.
+    #[inline]
+    pub fn end<R>(&mut self, index: u32, last: impl FnOnce(&mut T) -> R) -> R {
+        let value = &mut self.entries[index as usize].value;
+        let left = last(value.as_mut().expect("a live entry has its message"));
+        *value = None;
+        self.free(index);
+        left
+    }
+
+    /// The place is free for the next message.
+    #[inline]
+    fn free(&mut self, index: u32) {
+        let entry = &mut self.entries[index as usize];
+        if entry.is_apart {
+            entry.is_apart = false;
+            entry.generation = (entry.generation + 1) & GENERATION_MASK;
+            self.apart -= 1;
+        } else {
+            self.unlink(index);
+        }
+        self.free.push(index);
+    }
+
+    /// Take the message at `index` out of the lists: it stays there under the name that this gives it. `None`: there are too many to name it.
+    #[inline]
+    pub fn set_apart(&mut self, index: u32) -> Option<u32> {
+        if index >= INDEX_MASK {
+            return None;
+        }
+        self.unlink(index);
+        self.apart += 1;
+        let entry = &mut self.entries[index as usize];
+        entry.is_apart = true;
+        Some(u32::from(entry.generation) << INDEX_BITS | (index + 1))
+    }
+
+    /// Where the message of this name is, which is apart.
+    #[inline]
+    pub fn apart(&self, name: u32) -> Option<u32> {
+        let index = (name & INDEX_MASK).wrapping_sub(1);
+        let entry = self.entries.get(index as usize)?;
+        (entry.is_apart && u32::from(entry.generation) == name >> INDEX_BITS).then_some(index)
+    }
+
+    /// All messages that are apart, with their places.
+    pub fn all_apart(&mut self) -> impl Iterator<Item = (u32, Key, &mut T)> {
+        let any = self.apart > 0;
+        let entries = (0..).zip(if any { self.entries.as_mut_slice() } else { &mut [] });
+        entries
+            .filter(|(_, entry)| entry.is_apart)
+            .filter_map(|(index, entry)| {
+                let key = entry.key;
+                entry.value.as_mut().map(|value| (index, key, value))
+            })
+    }
+
+    /// Take the message at `index` out of the lists that it is in.
+    #[inline]
+    fn unlink(&mut self, index: u32) {
+        let key = self.entries[index as usize].key;
         unlink_entry(&mut self.entries, &mut self.arrival, ARRIVAL, index);
         self.take_from(EXACT, key, index);
         self.count -= 1;
@@ -431,8 +512,6 @@ impl<T> UnexpectedQueue<T> {
                 self.kept = ONLY_EXACT;
             }
         }
-        self.free.push(index);
-        (key, value)
     }
 
     #[inline]
@@ -628,6 +707,33 @@ mod tests {
                 .map(|at| model.remove(at).1);
             let found = unexpected.find(pattern).map(|index| unexpected.remove(index).1);
             assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn messages_apart_are_found_by_name_alone() {
+        let mut unexpected = UnexpectedQueue::default();
+        let [first, second] = [1, 2].map(|value| unexpected.push(key(3, 5), value));
+        let name = unexpected.set_apart(first).expect("room for a name");
+        assert_eq!(unexpected.apart(name), Some(first));
+        assert_eq!(unexpected.find(wanted(Some(3), Some(5))), Some(second), "the other one");
+        assert_eq!(unexpected.take_all(|_, _, _| true).len(), 1);
+        assert!(unexpected.is_empty());
+        let apart: Vec<_> = unexpected
+            .all_apart()
+            .map(|(at, key, value)| (at, key, *value))
+            .collect();
+        assert_eq!(apart, [(first, key(3, 5), 1)]);
+        assert_eq!(unexpected.end(first, |value| *value), 1);
+        assert_eq!((unexpected.apart(name), unexpected.all_apart().count()), (None, 0));
+        // Both places are free; the one that was apart comes first.
+        let again = unexpected.push(key(3, 5), 4);
+        assert_eq!(again, first);
+        let other = unexpected.set_apart(again).expect("room for a name");
+        assert_eq!((unexpected.apart(name), unexpected.apart(other)), (None, Some(again)));
+        assert_eq!(unexpected.remove(again), (key(3, 5), 4));
+        for nobody in [0, name, other, INDEX_MASK, u32::MAX >> 6] {
+            assert_eq!(unexpected.apart(nobody), None);
         }
     }
 

@@ -41,10 +41,16 @@ impl Unexpected {
         }
     }
 
-    /// Is some of its payload still on its way here?
+    /// The block that its payload is kept in, if it needs one, which it has no more.
     #[inline]
-    pub fn is_arriving(&self) -> bool {
-        matches!(self, Self::Payload { bytes, total, .. } if (bytes.len() as u64) < *total)
+    pub fn take_block(&mut self) -> Option<Vec<u8>> {
+        match self {
+            Self::Payload {
+                bytes: Payload::Long(block),
+                ..
+            } => Some(std::mem::take(block)),
+            _ => None,
+        }
     }
 
     pub fn source(&self) -> i32 {

@@ -137,11 +137,6 @@ impl Engine {
                 self.store(op, received, payload)
             }
             Incoming::Unexpected(entry) => append(self.matching.unexpected_mut(entry).1, payload),
-            Incoming::Taken(at) => self
-                .matching
-                .taken
-                .get_mut(at)
-                .is_none_or(|early| append(early, payload)),
         })
     }
 

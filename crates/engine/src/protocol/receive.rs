@@ -42,8 +42,8 @@ impl Engine {
         let (key, early) = self.matching.unexpected_mut(entry);
         // SAFETY: the caller's promise.
         let arrival = unsafe { copy_whole(key, early, buffer, capacity) }?;
-        let (_, early) = self.remove_unexpected(entry);
-        self.spare_block(early);
+        let block = self.end_unexpected(entry);
+        self.spare(block);
         Some(arrival)
     }
 
@@ -58,24 +58,19 @@ impl Engine {
         buffer: *mut u8,
         capacity: usize,
     ) -> Option<Arrival> {
-        let at = self.matching.taken.place(message)?;
-        let (key, early) = self.matching.taken.get(at)?;
+        let entry = self.matching.taken(message)?;
+        let (key, early) = self.matching.unexpected_mut(entry);
         // SAFETY: the caller's promise.
-        let arrival = unsafe { copy_whole(*key, early, buffer, capacity) }?;
-        if let Some((_, early)) = self.matching.taken.remove(at) {
-            self.spare_block(early);
-        }
+        let arrival = unsafe { copy_whole(key, early, buffer, capacity) }?;
+        let block = self.matching.end_taken(entry);
+        self.spare(block);
         Some(arrival)
     }
 
     /// The block that a message was kept in may be taken for the next one.
     #[inline]
-    fn spare_block(&mut self, early: Unexpected) {
-        if let Unexpected::Payload {
-            bytes: Payload::Long(block),
-            ..
-        } = early
-        {
+    fn spare(&mut self, block: Option<Vec<u8>>) {
+        if let Some(block) = block {
             self.memory.spare.give(block);
         }
     }
@@ -214,19 +209,15 @@ impl Engine {
             let Some(entry) = self.first_of(pattern) else {
                 return Ok(None);
             };
-            self.matching.taken.reserve()?;
             let arrival = self.arrival_of(entry);
-            let (key, mut early) = self.remove_unexpected(entry);
-            if let Unexpected::Announced(record) = early {
+            let message = self.take_out(entry)?;
+            let (key, early) = self.matching.unexpected_mut(entry);
+            if let Unexpected::Announced(record) = *early {
+                *early = Unexpected::Taken(record);
                 if !self.take_offer(key.from, record) {
+                    self.matching.remove_taken(entry);
                     continue;
                 }
-                early = Unexpected::Taken(record);
-            }
-            let arriving = early.is_arriving();
-            let message = self.matching.taken.keep(key, early);
-            if arriving && let Some(at) = self.matching.taken.place(message) {
-                self.redirect(key.from, Incoming::Unexpected(entry), Incoming::Taken(at));
             }
             return Ok(Some((message, arrival)));
         }
@@ -238,15 +229,15 @@ impl Engine {
     /// As for [`Self::receive`].
     pub unsafe fn receive_matched(&mut self, message: MessageId, buffer: Buffer, capacity: usize) -> Result<u32> {
         self.ops.reserve()?;
-        let at = self.matching.taken.place(message).ok_or(Error::NoSuchMessage)?;
-        let (key, early) = self.matching.taken.remove(at).ok_or(Error::NoSuchMessage)?;
+        let entry = self.matching.taken(message).ok_or(Error::NoSuchMessage)?;
+        let (key, early) = self.matching.remove_taken(entry);
         let pattern = Pattern {
             context: key.context,
             from: Some(key.from),
             tag: Some(key.tag),
         };
         let op = self.new_receive(pattern, buffer, capacity)?;
-        let given = self.take_unexpected(op, key.from, key.tag, early, Incoming::Taken(at));
+        let given = self.take_unexpected(op, key.from, key.tag, early, Incoming::Unexpected(entry));
         debug_assert!(given, "a taken message cannot be withdrawn");
         Ok(op)
     }

@@ -21,7 +21,7 @@ use crate::datatype::Datatype;
 use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::info::Info;
-use crate::request::{self, Look, Operation, REQUEST_NULL, Request, Work, prepare, prepare_inside, with_work};
+use crate::request::{self, Look, Operation, REQUEST_NULL, Request, Work, prepare_again, with_work};
 use crate::status::Status;
 use crate::{fail, liveness};
 
@@ -144,20 +144,14 @@ pub unsafe fn psend_init(
         source: comm.rank(),
         tag: channel,
     };
-    let datatype = datatype.share_object();
-    let request = prepare_inside(&mut inside, comm, move |inside| {
-        let mut sending = Sending {
-            outgoing,
-            ready: vec![false; partitions as usize],
-            missing: partitions,
-            leaving: None,
-            _datatype: Arc::clone(&datatype),
-        };
-        if partitions == 0 {
-            sending.depart(inside)?;
-        }
-        Ok(Work::Other(Box::new(sending)))
-    })?;
+    let sending = Sending {
+        outgoing,
+        ready: vec![false; partitions as usize],
+        missing: partitions,
+        leaving: None,
+        _datatype: datatype.share_object(),
+    };
+    let request = prepare_again(&mut inside, comm, sending)?;
     if let Some(to) = outgoing.to {
         let words = [tag, channel].map(i32::to_ne_bytes).concat();
         let posting = Posting {
@@ -202,31 +196,27 @@ pub unsafe fn precv_init(
         }
     };
     let channel = Arc::new(AtomicI32::new(UNKNOWN));
+    let mut inside = enter();
     if let Some(from) = from {
-        let mut inside = enter();
         PARTITIONED
             .get(&mut inside)
             .lane(incoming.context, from)
             .expect(tag, &channel);
     }
-    let datatype = datatype.share_object();
-    prepare(comm, move |inside| {
-        let mut receiving = Receiving {
-            incoming,
-            from,
-            user_tag: tag,
-            partitions,
-            channel: Arc::clone(&channel),
-            arriving: None,
-            failed: None,
-            _datatype: Arc::clone(&datatype),
-        };
-        receiving.advance(inside);
-        Ok(Work::Other(Box::new(receiving)))
-    })
+    let receiving = Receiving {
+        incoming,
+        from,
+        user_tag: tag,
+        partitions,
+        channel,
+        arriving: None,
+        failed: None,
+        _datatype: datatype.share_object(),
+    };
+    prepare_again(&mut inside, comm, receiving)
 }
 
-/// An active partitioned send.
+/// A partitioned send.
 struct Sending {
     outgoing: Outgoing<'static>,
     /// By partition.
@@ -262,11 +252,25 @@ impl Sending {
 }
 
 impl Operation for Sending {
+    fn restart(&mut self, inside: &mut Entered) -> Result<()> {
+        self.ready.fill(false);
+        self.missing = self.ready.len() as i32;
+        self.leaving = None;
+        if self.missing == 0 { self.depart(inside) } else { Ok(()) }
+    }
+
     fn advance(&mut self, inside: &mut Entered) -> Look {
         match &mut self.leaving {
             None => Look::Pending,
             Some(None) => Look::Complete,
             Some(Some(leaving)) => leaving.advance(inside),
+        }
+    }
+
+    fn take_well(&mut self, inside: &mut Entered) -> Option<Status> {
+        match self.leaving.as_mut()? {
+            None => Some(Status::SENT),
+            Some(leaving) => leaving.take_well(inside),
         }
     }
 
@@ -287,7 +291,7 @@ impl Operation for Sending {
     }
 }
 
-/// An active partitioned receive.
+/// A partitioned receive.
 struct Receiving {
     incoming: Incoming<'static>,
     /// `None`: from `MPI_PROC_NULL`.
@@ -320,6 +324,13 @@ impl Receiving {
 }
 
 impl Operation for Receiving {
+    fn restart(&mut self, inside: &mut Entered) -> Result<()> {
+        self.arriving = None;
+        self.failed = None;
+        self.advance(inside);
+        Ok(())
+    }
+
     fn advance(&mut self, inside: &mut Entered) -> Look {
         let Some(from) = self.from else {
             return Look::Complete;
@@ -341,6 +352,16 @@ impl Operation for Receiving {
         }
     }
 
+    fn take_well(&mut self, inside: &mut Entered) -> Option<Status> {
+        let tag = self.user_tag;
+        match &mut self.arriving {
+            Some(arriving) if self.failed.is_none() => {
+                arriving.take_well(inside).map(|status| Status { tag, ..status })
+            }
+            _ => None,
+        }
+    }
+
     fn outcome(&mut self) -> Result<Status> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -356,6 +377,10 @@ impl Operation for Receiving {
 
     /// The sender waits until the receive is posted, whatever this process waits for meanwhile.
     fn is_autonomous(&self) -> bool {
+        self.from.is_some() && self.arriving.is_none() && self.failed.is_none()
+    }
+
+    fn is_binding(&self) -> bool {
         true
     }
 

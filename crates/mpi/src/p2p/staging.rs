@@ -286,6 +286,14 @@ impl Leg {
         }
     }
 
+    /// If it is complete and went well: how.
+    fn take_well<'a>(&'a mut self, inside: &'a mut Entered) -> Option<&'a Outcome> {
+        match &self.outcome {
+            None => inside.take_well(self.op),
+            Some(outcome) => (!(outcome.truncated | outcome.peer_failed)).then_some(outcome),
+        }
+    }
+
     fn cancel(&self, inside: &mut Entered) {
         if self.outcome.is_none() {
             inside.cancel(self.op);
@@ -311,6 +319,10 @@ impl Operation for Leaving {
         self.0.advance(inside)
     }
 
+    fn take_well(&mut self, inside: &mut Entered) -> Option<Status> {
+        self.0.take_well(inside).map(|_| Status::SENT)
+    }
+
     fn outcome(&mut self) -> Result<Status> {
         sent(self.0.outcome())
     }
@@ -333,6 +345,10 @@ impl Arriving {
 impl Operation for Arriving {
     fn advance(&mut self, inside: &mut Entered) -> Look {
         self.0.advance(inside)
+    }
+
+    fn take_well(&mut self, inside: &mut Entered) -> Option<Status> {
+        self.0.take_well(inside).map(Status::from)
     }
 
     fn outcome(&mut self) -> Result<Status> {

@@ -6,7 +6,7 @@ use isthmus_engine::Entered;
 
 use super::background;
 use super::free::bury_orphans;
-use super::{Look, Plain, REQUEST_NULL, REQUESTS, Request, Work, invalid, look, scope_inside};
+use super::{Look, Persistent, Plain, REQUEST_NULL, REQUESTS, Request, Work, invalid, look, scope_inside};
 use crate::comm::Comm;
 use crate::completion::{Completing, Completion, of_operation};
 use crate::error::{Class, Error, Result};
@@ -40,19 +40,35 @@ pub(super) fn finish(inside: &mut Entered, request: &mut Handle<Request>) -> Res
 
 /// What most persistent requests of contiguous data end with: they went well, and can be started again.
 fn take_started(inside: &mut Entered, request: Handle<Request>) -> Option<Status> {
-    let status = match *started(inside, request)? {
+    let started = persistent(inside, request)?;
+    let status = match started.current {
         Some(Work::Complete) => Status::SENT,
         Some(Work::Plain(plain)) => plain.take_well(inside)?,
+        Some(Work::Other(_)) if started.is_again() => return take_again(inside, request),
         _ => return None,
     };
-    *started(inside, request)? = None;
+    persistent(inside, request)?.current = None;
     Some(status)
 }
 
-/// What a persistent request has been started as.
-fn started(inside: &mut Entered, request: Handle<Request>) -> Option<&mut Option<Work>> {
+/// As [`take_started`], of what is the same operation each time.
+fn take_again(inside: &mut Entered, request: Handle<Request>) -> Option<Status> {
+    let Some(Work::Other(mut operation)) = persistent(inside, request)?.current.take() else {
+        return None;
+    };
+    let status = operation.take_well(inside);
+    let request_of_it = persistent(inside, request)?;
+    match status {
+        Some(_) => request_of_it.rest(operation),
+        None => request_of_it.current = Some(Work::Other(operation)),
+    }
+    status.inspect(|_| background::end(inside, request))
+}
+
+/// A persistent request.
+fn persistent(inside: &mut Entered, request: Handle<Request>) -> Option<&mut Persistent> {
     match &mut REQUESTS.get(inside).live.get(request.raw())?.work {
-        Work::Persistent(persistent) => Some(&mut persistent.current),
+        Work::Persistent(persistent) => Some(persistent),
         _ => None,
     }
 }
@@ -104,15 +120,22 @@ fn finish_any(inside: &mut Entered, request: &mut Handle<Request>) -> Result<Sta
             None => Err(pending(ended)),
         },
         Work::Other(mut operation) => {
-            if operation.is_autonomous() {
-                background::end(inside, ended);
-            }
-            inside.outside(|| {
-                let outcome = operation.outcome();
-                let retired = operation.retire();
+            background::end(inside, ended);
+            if persistent(inside, ended).is_some_and(|request| request.is_again()) {
+                let outcome = inside.outside(|| operation.outcome());
+                if let Some(request) = persistent(inside, ended) {
+                    request.rest(operation);
+                }
                 outcome
-                    .and_then(|status| retired.map_or_else(|error| Err(of_operation(error, status)), |()| Ok(status)))
-            })
+            } else {
+                inside.outside(|| {
+                    let outcome = operation.outcome();
+                    let retired = operation.retire();
+                    outcome.and_then(|status| {
+                        retired.map_or_else(|error| Err(of_operation(error, status)), |()| Ok(status))
+                    })
+                })
+            }
         }
         Work::Persistent(_) | Work::Lent => Err(invalid(ended)),
     };

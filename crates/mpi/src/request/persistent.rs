@@ -3,14 +3,22 @@
 use isthmus_engine::{Entered, enter};
 
 use super::background;
-use super::{Plain, REQUESTS, Request, Work, blame, launch_inside, scope};
+use super::{Operation, Plain, REQUESTS, Request, Work, blame, launch_inside, scope};
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::handle::Handle;
 
+/// Makes what a persistent request stands for, started.
+type Make = Box<dyn Fn(&mut Entered) -> Result<Work> + Send>;
+
 /// How to start what a persistent request stands for.
-type Recipe = Box<dyn Fn(&mut Entered) -> Result<Work> + Send>;
+enum Recipe {
+    /// It is made anew each time.
+    Make(Make),
+    /// It is the same operation each time. `None`: it is active.
+    Again(Option<Box<dyn Operation>>),
+}
 
 /// A persistent request.
 pub(crate) struct Persistent {
@@ -19,25 +27,58 @@ pub(crate) struct Persistent {
     pub current: Option<Work>,
 }
 
+impl Persistent {
+    fn start(&mut self, inside: &mut Entered, request: Handle<Request>) -> Result<()> {
+        let active = || fail!(Request, "request={request:?} is active already");
+        if self.current.is_some() {
+            return Err(active());
+        }
+        let work = match &mut self.recipe {
+            Recipe::Make(make) => make(inside)?,
+            Recipe::Again(idle) => {
+                // Without it another thread is about to complete the request.
+                let mut operation = idle.take().ok_or_else(active)?;
+                if let Err(error) = operation.restart(inside) {
+                    *idle = Some(operation);
+                    return Err(error);
+                }
+                Work::Other(operation)
+            }
+        };
+        self.current = Some(work);
+        Ok(())
+    }
+
+    /// Is it the same operation each time, which [`Self::rest`] takes back?
+    pub fn is_again(&self) -> bool {
+        matches!(self.recipe, Recipe::Again(_))
+    }
+
+    /// The operation is over, until it is started again.
+    pub fn rest(&mut self, operation: Box<dyn Operation>) {
+        if let Recipe::Again(idle) = &mut self.recipe {
+            *idle = Some(operation);
+        }
+    }
+}
+
 /// Make a persistent request on `comm` that is started by `recipe`.
 pub(crate) fn prepare(
     comm: &Comm,
     recipe: impl Fn(&mut Entered) -> Result<Work> + Send + 'static,
 ) -> Result<Handle<Request>> {
-    prepare_inside(&mut enter(), comm, recipe)
+    make(&mut enter(), comm, Recipe::Make(Box::new(recipe)))
 }
 
-/// As [`prepare`], from inside.
-pub(crate) fn prepare_inside(
-    inside: &mut Entered,
-    comm: &Comm,
-    recipe: impl Fn(&mut Entered) -> Result<Work> + Send + 'static,
-) -> Result<Handle<Request>> {
+/// Make a persistent request on `comm` of an operation that is [started](Operation::restart) again and again.
+pub(crate) fn prepare_again(inside: &mut Entered, comm: &Comm, operation: impl Operation) -> Result<Handle<Request>> {
+    make(inside, comm, Recipe::Again(Some(Box::new(operation))))
+}
+
+fn make(inside: &mut Entered, comm: &Comm, recipe: Recipe) -> Result<Handle<Request>> {
+    let current = None;
     launch_inside(inside, comm, |_| {
-        Ok(Work::Persistent(Box::new(Persistent {
-            recipe: Box::new(recipe),
-            current: None,
-        })))
+        Ok(Work::Persistent(Box::new(Persistent { recipe, current })))
     })
 }
 
@@ -59,10 +100,7 @@ fn start_work(request: Handle<Request>) -> Result<()> {
             return Err(not_persistent(request));
         }
     };
-    let started = match &persistent.current {
-        Some(_) => Err(fail!(Request, "request={request:?} is active already")),
-        None => (persistent.recipe)(&mut inside).map(|work| persistent.current = Some(work)),
-    };
+    let started = persistent.start(&mut inside, request);
     let autonomous = persistent.current.as_mut().is_some_and(Work::is_autonomous);
     REQUESTS.get(&mut inside).entry(request)?.work = Work::Persistent(persistent);
     if autonomous && started.is_ok() {
