@@ -77,13 +77,19 @@ pub enum Class {
     Revoked = 103,
 }
 
-/// An error on its way to an error handler.
+/// An error on its way to an error handler. One word, so that results fit registers: what is returned through memory is copied there, part by
+/// part, in every call that goes well.
 #[derive(Debug, Clone)]
-pub struct Error {
+pub struct Error(Box<Contents>);
+
+#[derive(Debug, Clone)]
+struct Contents {
     code: i32,
     detail: Box<str>,
     attachment: Option<Arc<dyn Any + Send + Sync>>,
 }
+
+const _: () = assert!(size_of::<Result<&'static u8>>() == 16);
 
 /// Result of calls on typed data.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -92,57 +98,51 @@ impl Error {
     /// An error of `class`; `detail` names argument and value, without the procedure's name: `dest=7, but the communicator has 4 ranks`.
     #[cold]
     pub fn new(class: Class, detail: impl Into<Box<str>>) -> Self {
-        Self {
-            code: class as i32,
-            detail: detail.into(),
-            attachment: None,
-        }
+        Self::from_code(class as i32, detail)
     }
 
     /// An error that a user callback returned, or a user-defined code (canonical code).
     #[cold]
     pub fn from_code(code: i32, detail: impl Into<Box<str>>) -> Self {
-        Self {
+        Self(Box::new(Contents {
             code,
             detail: detail.into(),
             attachment: None,
-        }
+        }))
     }
 
     /// The same error, with something that a layer above wants to find on it again.
     #[cold]
     #[must_use]
-    pub fn attach<T: Any + Send + Sync>(self, attachment: T) -> Self {
-        Self {
-            attachment: Some(Arc::new(attachment)),
-            ..self
-        }
+    pub fn attach<T: Any + Send + Sync>(mut self, attachment: T) -> Self {
+        self.0.attachment = Some(Arc::new(attachment));
+        self
     }
 
     /// What was attached last, if it is a `T`.
     pub fn attachment<T: Any>(&self) -> Option<&T> {
-        self.attachment.as_deref()?.downcast_ref()
+        self.0.attachment.as_deref()?.downcast_ref()
     }
 
     /// The canonical error code. For our own errors it is the class.
     pub fn code(&self) -> i32 {
-        self.code
+        self.0.code
     }
 
     /// Is it because a process has failed, or because somebody revoked the communicator?
     pub fn is_failure(&self) -> bool {
-        (Class::ProcFailed as i32..=Class::Revoked as i32).contains(&self.code)
+        (Class::ProcFailed as i32..=Class::Revoked as i32).contains(&self.0.code)
     }
 
     /// Argument and value.
     pub fn detail(&self) -> &str {
-        &self.detail
+        &self.0.detail
     }
 }
 
 impl PartialEq for Error {
     fn eq(&self, other: &Self) -> bool {
-        self.code == other.code && self.detail == other.detail
+        self.0.code == other.0.code && self.0.detail == other.0.detail
     }
 }
 
@@ -150,7 +150,7 @@ impl Eq for Error {}
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.detail)
+        f.write_str(self.detail())
     }
 }
 
