@@ -13,7 +13,7 @@ mod withdrawal;
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use isthmus_shm::{Offset, Segment, Slot, doorbell};
 
@@ -37,6 +37,9 @@ use arrivals::{DEFERRED_ROUNDS, Deferred};
 pub(crate) struct Engine {
     pub segment: &'static Segment,
     pub me: u32,
+    /// Our bitmap, and who wants us to attend to failures and revocations: looked at in each round.
+    bitmap: &'static [AtomicU64],
+    attention: &'static AtomicU64,
     pub memory: Memory,
     pub membership: Membership,
     pub channels: Channels,
@@ -126,6 +129,8 @@ impl Engine {
         Self {
             segment,
             me,
+            bitmap: segment.bitmap(me),
+            attention: segment.attention(me),
             memory: Memory::default(),
             membership: Membership::new(lifeline),
             channels: Channels::new(segment, me, fence_needed),
@@ -155,14 +160,14 @@ impl Engine {
             self.deferred.rounds = 0;
         }
         let mut moved = self.poll_hot();
-        for (index, word) in self.segment.bitmap(self.me).iter().enumerate() {
+        for (index, word) in self.bitmap.iter().enumerate() {
             let mut bits = doorbell::take_word(word);
             while bits != 0 {
                 moved |= self.answer_doorbell(index as u32 * 64 + bits.trailing_zeros());
                 bits &= bits - 1;
             }
         }
-        if self.segment.attention(self.me).load(Ordering::Relaxed) != 0 {
+        if self.attention.load(Ordering::Relaxed) != 0 {
             moved |= self.attend();
         }
         if self.channels.has_network() {
@@ -276,13 +281,9 @@ impl Engine {
     pub fn has_work(&mut self) -> bool {
         self.channels.has_record()
             || self.matching.has_calls()
-            || self
-                .segment
-                .bitmap(self.me)
-                .iter()
-                .any(|word| word.load(Ordering::Acquire) != 0)
+            || self.bitmap.iter().any(|word| word.load(Ordering::Acquire) != 0)
             || self.has_transfers_to_advance()
-            || self.segment.attention(self.me).load(Ordering::Acquire) != 0
+            || self.attention.load(Ordering::Acquire) != 0
             || self.is_behind()
             || self.channels.network_mut().is_some_and(Network::has_work)
     }

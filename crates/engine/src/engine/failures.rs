@@ -50,7 +50,7 @@ impl Engine {
     #[cold]
     pub fn attend(&mut self) -> bool {
         // SYNC: attention
-        self.segment.attention(self.me).swap(0, Ordering::SeqCst);
+        self.attention.swap(0, Ordering::SeqCst);
         let before = fault_events();
         while self.membership.failures.known() < self.segment.failed() {
             let peer = self.segment.failure(self.membership.failures.known()).rank;
