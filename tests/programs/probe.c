@@ -51,8 +51,52 @@ static void send_all(void) {
     free(buffer);
 }
 
+static int errors;
+
+static void count_errors(MPI_Comm *comm, int *code, ...) {
+    (void)comm, (void)code;
+    errors++;
+}
+
+/* Messages that are taken out of matching stay until they are received: all at once, the last first, some of them still on their way, after
+ * their communicator is freed. The error of one that is too long is told to that communicator. */
+static void taken_and_kept(void) {
+    enum { TAKEN = 40 };
+    MPI_Comm comm;
+    MPI_Errhandler handler;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_create_errhandler(count_errors, &handler));
+    OK(MPI_Comm_set_errhandler(comm, handler));
+    OK(MPI_Errhandler_free(&handler));
+    static char buffers[TAKEN][300000];
+    if (rank == 1) {
+        MPI_Request requests[TAKEN];
+        for (int i = 0; i < TAKEN; i++) {
+            fill(buffers[i], length_of(1, i), i);
+            OK(MPI_Isend(buffers[i], length_of(1, i), MPI_BYTE, 0, i, comm, &requests[i]));
+        }
+        OK(MPI_Waitall(TAKEN, requests, MPI_STATUSES_IGNORE));
+    }
+    MPI_Message messages[TAKEN];
+    for (int i = 0; rank == 0 && i < TAKEN; i++) OK(MPI_Mprobe(1, i, comm, &messages[i], MPI_STATUS_IGNORE));
+    OK(MPI_Comm_free(&comm));
+    for (int i = TAKEN - 1; rank == 0 && i >= 0; i--) {
+        int length = length_of(1, i), is_short = i % 5 == 0 && length > 0, code;
+        MPI_Message copy = messages[i];
+        errors = 0;
+        code = MPI_Mrecv(buffers[i], length - is_short, MPI_BYTE, &messages[i], MPI_STATUS_IGNORE);
+        CHECK(messages[i] == MPI_MESSAGE_NULL && errors == is_short, "%d errors", errors);
+        CHECK((code != MPI_SUCCESS) == is_short, "code %d", code);
+        CHECK_BYTES(buffers[i], length - is_short, i);
+        MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+        code = MPI_Mrecv(buffers[i], length, MPI_BYTE, &copy, MPI_STATUS_IGNORE);
+        CHECK(code != MPI_SUCCESS, "message %d was received twice", i);
+    }
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
+    taken_and_kept();
     for (int kind = 0; kind < 4; kind++) {
         if (rank == 0) {
             receive_all(kind & 1, kind & 2);
