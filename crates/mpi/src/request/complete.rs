@@ -5,7 +5,7 @@
 
 use isthmus_engine::{Entered, enter, is_oversubscribed};
 
-use super::finish::{at_index, finish, in_status};
+use super::finish::{at_index, finish, finish_plain, in_status};
 use super::{Entry, Look, Plain, REQUEST_NULL, REQUESTS, Request, Work, look};
 use crate::completion::Completing;
 use crate::constants::UNDEFINED;
@@ -51,7 +51,10 @@ fn is_autonomous(inside: &mut Entered, request: Handle<Request>) -> bool {
 pub fn test(request: &mut Handle<Request>) -> Result<(bool, Status)> {
     let mut inside = enter();
     match try_now(&mut inside, |inside| complete(inside, *request).transpose()).transpose()? {
-        Some(()) => finish(&mut inside, request).map(|status| (true, status)),
+        Some(()) => match finish_plain(&mut inside, request) {
+            Some(status) => Ok((true, status)),
+            None => finish(&mut inside, request).map(|status| (true, status)),
+        },
         None => Ok((false, Status::EMPTY)),
     }
 }
@@ -198,10 +201,14 @@ pub(super) fn search(inside: &mut Entered, requests: &[Handle<Request>]) -> Resu
 }
 
 /// Complete the request that a search found: its position and status.
+#[inline(always)]
 fn complete_one(inside: &mut Entered, requests: &mut [Handle<Request>], found: Found) -> Result<(i32, Status)> {
     let Found::Complete(at) = found else {
         return Ok((UNDEFINED, Status::EMPTY));
     };
+    if let Some(status) = finish_plain(inside, &mut requests[at]) {
+        return Ok((at as i32, status));
+    }
     match finish(inside, &mut requests[at]) {
         Ok(status) => Ok((at as i32, status)),
         Err(error) => Err(at_index(error, at as i32)),

@@ -23,10 +23,7 @@ pub(super) fn finish(inside: &mut Entered, request: &mut Handle<Request>) -> Res
     if *request == REQUEST_NULL {
         return Ok(Status::EMPTY);
     }
-    if let Some(plain) = Plain::of(*request)
-        && let Some(status) = plain.take_users(inside)
-    {
-        forget(inside, request);
+    if let Some(status) = finish_plain(inside, request) {
         return Ok(status);
     }
     if let Some(status) = take_started(inside, *request) {
@@ -36,6 +33,15 @@ pub(super) fn finish(inside: &mut Entered, request: &mut Handle<Request>) -> Res
         return Ok(Status::EMPTY);
     }
     finish_any(inside, request)
+}
+
+/// As [`finish`], of a plain request that went well; `None`: anything else. What answers with more than the status asks this first: a status
+/// that is put elsewhere soon after it was made waits for all stores before it (docs/decisions/0109).
+#[inline(always)]
+pub(super) fn finish_plain(inside: &mut Entered, request: &mut Handle<Request>) -> Option<Status> {
+    let status = Plain::of(*request)?.take_users(inside)?;
+    forget(inside, request);
+    Some(status)
 }
 
 /// What most persistent requests of contiguous data end with: they went well, and can be started again.
