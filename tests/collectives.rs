@@ -352,58 +352,60 @@ fn collectives_of_many_ranks_are_right() -> Result<()> {
     Ok(())
 }
 
-/// Every algorithm that goes through a board, blocking and not, on more ranks than a word has bits: from 65 on they are told apart by several
-/// words, contributions of all have no room on a stack, and long elements go by messages.
+/// Every algorithm on more ranks than 32, which are in several units of the machine. Most calls are over before a communicator of the
+/// checker has a board.
 #[test]
-fn every_algorithm_on_a_board_is_right_on_more_than_64_ranks() -> Result<()> {
+fn every_algorithm_is_right_on_many_ranks() -> Result<()> {
+    let missing = Traits::BOARD | Traits::NODES | lacking()?;
+    check_all(&[(Some("4x9"), &[34])], Traits::NONE, missing)
+}
+
+/// Every algorithm that goes through a board or follows the units of the machine, blocking and not, on so many ranks; each does a call. Elements
+/// of the first of two lengths go through a board, those of the second are too long for it.
+fn check_many(ranks: u32, topology: &str, elements: [u32; 2]) -> Result<()> {
     let program = compile("large_boards")?;
-    let on_boards = algorithms(Traits::BOARD, lacking()?)?;
-    let machines = [("66", "3x30", "4000 4096"), ("256", "4x64", "960 1024")];
-    for (ranks, topology, elements) in &machines[..if full() { 2 } else { 1 }] {
-        let mut calls = BTreeMap::new();
-        for wish in wishes(&on_boards) {
-            let run = Run::mpiexec("-n").words(ranks).arg(&program).words(elements);
-            let run = run
-                .env("ISTHMUS_TOPOLOGY", topology)
-                .env("ISTHMUS_COLLECTIVES", &wish)
-                .env("ISTHMUS_COLLECTIVES_REPORT", "1");
-            let said = run.limit(Duration::from_secs(300)).succeed()?;
-            let parts: Vec<u64> = said
-                .out
-                .split([' ', ',', '\n'])
-                .filter_map(|word| word.parse().ok())
-                .collect();
-            let [parts @ .., longer] = parts.as_slice() else {
-                anyhow::bail!("{}", said.out);
-            };
-            assert!(
-                parts.len() == 4 && parts.iter().all(|calls| *calls > 0),
-                "{wish}: {}",
-                said.out
-            );
-            assert_eq!(*longer, 0, "{wish}");
-            calls.extend(calls_by_rule(&said.err).into_iter().filter(|(_, times)| *times > 0));
-        }
-        for rule in on_boards.iter().flatten() {
-            assert!(calls.contains_key(rule), "no call on {ranks} ranks went by {rule}");
-        }
+    let algorithms = algorithms(Traits::BOARD | Traits::PLACES, Traits::NODES | lacking()?)?;
+    let mut calls = BTreeMap::new();
+    for wish in wishes(&algorithms) {
+        let run = Run::mpiexec("-n").arg(ranks.to_string()).arg(&program);
+        let run = run.words(&elements.map(|bytes| bytes.to_string()).join(" "));
+        let run = run
+            .env("ISTHMUS_TOPOLOGY", topology)
+            .env("ISTHMUS_COLLECTIVES", &wish)
+            .env("ISTHMUS_COLLECTIVES_REPORT", "1");
+        let said = run.limit(Duration::from_secs(300)).succeed()?;
+        let words = said.out.split([' ', ',', '\n']);
+        let parts: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
+        let [parts @ .., longer] = parts.as_slice() else {
+            anyhow::bail!("{}", said.out);
+        };
+        let are_forced = parts.len() == 4 && parts.iter().all(|calls| *calls > 0);
+        assert!(are_forced && *longer == 0, "{topology}, {wish}: {}", said.out);
+        calls.extend(calls_by_rule(&said.err).into_iter().filter(|(_, times)| *times > 0));
+    }
+    for rule in algorithms.iter().flatten() {
+        assert!(calls.contains_key(rule), "{topology}: no call went by {rule}");
     }
     Ok(())
 }
 
-/// Every algorithm on more ranks than 32, which are in several units of the machine.
+/// On more ranks than 32, in several packages; in packages with several NUMA nodes each; in NUMA nodes of one package.
 #[test]
-fn every_algorithm_is_right_on_many_ranks() -> Result<()> {
-    let program = compile("random_collectives")?;
-    let mut times = 0;
-    for (number, wish) in wishes(&algorithms(Traits::NONE, Traits::NONE)?).iter().enumerate() {
-        // So many batches that communicators have boards.
-        let run = Run::mpiexec("-n 34").arg(&program);
-        let run = run.words(&format!("{number} 20")).env("ISTHMUS_COLLECTIVES", wish);
-        let run = run.env("ISTHMUS_TOPOLOGY", "4x9").limit(Duration::from_secs(120));
-        times += forced(run)?;
+fn algorithms_by_boards_and_places_are_right_on_nested_units() -> Result<()> {
+    for (ranks, topology) in [(34, "4x9"), (36, "2x3x6"), (34, "1x4x9")] {
+        check_many(ranks, topology, [4096, 4104])?;
     }
-    assert!(times > 0);
+    Ok(())
+}
+
+/// From 65 ranks on it takes several words to tell them apart, contributions of all have no room on a stack, and elements of 4 KiB go by
+/// messages.
+#[test]
+fn algorithms_by_boards_and_places_are_right_on_more_than_64_ranks() -> Result<()> {
+    check_many(66, "3x30", [4000, 4096])?;
+    if full() {
+        check_many(256, "4x64", [960, 1024])?;
+    }
     Ok(())
 }
 
