@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         test!(no_loopback_device, may_leave_the_network),
         test!(survivors_go_on),
         test!(killed_in_the_middle_of_a_collective),
+        test!(killed_beyond_the_first_64_of_a_board),
         test!(killed_while_memory_is_lent),
         test!(killed_in_the_middle_of_windows),
         test!(killed_in_the_middle_of_armci),
@@ -704,11 +705,12 @@ fn killed_in_the_middle_of_a_collective() -> Result<()> {
     let program = compile("bad_collectives")?;
     let seeds = if full() { 24 } else { 4 };
     let few = (1..=seeds).flat_map(|seed| [(seed, 3), (seed, 4), (seed, 8)]);
-    for (seed, ranks) in few.chain([(1, 34)]) {
+    let many: &[_] = if full() { &[(1, 34), (1, 66)] } else { &[(1, 34)] };
+    for (seed, ranks) in few.chain(many.iter().copied()) {
         let run = Run::mpiexec("-n").arg(ranks.to_string()).arg(&program);
         let run = run
             .words(&format!("killed {seed}"))
-            .limit(Duration::from_secs(60))
+            .limit(Duration::from_secs(120))
             .finish()?;
         let what = format!("seed {seed} on {ranks}: {:?}\n{}{}", run.code, run.out, run.err);
         ensure!(run.code == Some(137), "{what}");
@@ -720,6 +722,23 @@ fn killed_in_the_middle_of_a_collective() -> Result<()> {
         named("programs/bad_collectives").is_empty()
     })?;
     ensure!(traces() == before, "left behind: {:?}", traces().difference(&before));
+    Ok(())
+}
+
+/// Members of a board beyond those that one word has bits for die in the middle of a collective on it: nobody waits for them to read what
+/// was staged.
+fn killed_beyond_the_first_64_of_a_board() -> Result<()> {
+    let program = compile("bad_collectives")?;
+    let seeds = if full() { 12 } else { 2 };
+    for seed in 1..=seeds {
+        let run = Run::mpiexec("-n 67")
+            .arg(&program)
+            .words(&format!("killed_last {seed}"));
+        let run = run.limit(Duration::from_secs(60)).finish()?;
+        let survivors = run.out.lines().filter(|line| *line == "survived").count();
+        let what = format!("seed {seed}: {:?}\n{}{}", run.code, run.out, run.err);
+        ensure!(run.code == Some(137) && deaths(&run) == 3 && survivors == 64, "{what}");
+    }
     Ok(())
 }
 

@@ -6,25 +6,40 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use isthmus_collective::select::{Traits, collectives};
+use isthmus_collective::select::{Algorithm, Collective, Traits, collectives};
 use isthmus_mpi::datatype::{Datatype, NAMED};
 use isthmus_mpi::handle::Handle;
 use isthmus_mpi::op::{Op, Predefined};
 use isthmus_tests::{Run, command, compile, folder, full};
 
-/// For each place in the longest list, rules that want the algorithms there in all lists, beginning again in shorter ones,
+/// The algorithms of each collective that need some of `needs` (no matter what, if that is nothing), and nothing of `missing`, as
+/// rules want them.
+fn algorithms(needs: Traits, missing: Traits) -> Result<Vec<Vec<String>>> {
+    let is_meant = |algorithm: &&Algorithm| {
+        (needs == Traits::NONE || algorithm.needs.meets(needs)) && !algorithm.needs.meets(missing)
+    };
+    let of = |one: &Collective| {
+        let meant = one.algorithms.iter().filter(is_meant);
+        meant
+            .map(|algorithm| format!("{}:{}", one.name, algorithm.name))
+            .collect()
+    };
+    Ok(collectives(8, Traits::NONE)?
+        .iter()
+        .map(|one| of(one.collective))
+        .collect())
+}
+
+/// For each place in the longest of these lists, rules that want the algorithms there in all lists, beginning again in shorter ones,
 /// where they can be.
-fn wishes() -> Result<Vec<String>> {
-    let all = collectives(8, Traits::NONE)?;
-    let longest = all.iter().map(|one| one.collective.algorithms.len()).max().unwrap_or(0);
+fn wishes(lists: &[Vec<String>]) -> Vec<String> {
+    let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
     let wish = |place: usize| {
-        let rules = all.iter().map(|one| {
-            let algorithms = one.collective.algorithms;
-            format!("{}:{}?", one.collective.name, algorithms[place % algorithms.len()].name)
-        });
+        let lists = lists.iter().filter(|list| !list.is_empty());
+        let rules = lists.map(|list| format!("{}?", list[place % list.len()]));
         rules.collect::<Vec<_>>().join(",")
     };
-    Ok((0..longest).map(wish).collect())
+    (0..longest).map(wish).collect()
 }
 
 /// The checker on so many ranks.
@@ -75,23 +90,14 @@ fn check(rules: &str, topology: Option<&str>, ranks: u32, seed: u32, calls: &mut
 fn check_all(machines: Machines<'_>, needs: Traits, missing: Traits) -> Result<()> {
     let mut calls = BTreeMap::new();
     for (topology, ranks) in machines {
-        for (number, wish) in wishes()?.iter().enumerate() {
+        for (number, wish) in wishes(&algorithms(Traits::NONE, Traits::NONE)?).iter().enumerate() {
             for ranks in *ranks {
                 check(wish, *topology, *ranks, 100 * number as u32 + ranks, &mut calls)?;
             }
         }
     }
-    for one in collectives(8, Traits::NONE)? {
-        for algorithm in one.collective.algorithms {
-            let meant = needs == Traits::NONE || algorithm.needs.meets(needs);
-            if meant && !algorithm.needs.meets(missing) {
-                check_alone(
-                    &format!("{}:{}", one.collective.name, algorithm.name),
-                    machines,
-                    &mut calls,
-                )?;
-            }
-        }
+    for rule in algorithms(needs, missing)?.iter().flatten() {
+        check_alone(rule, machines, &mut calls)?;
     }
     Ok(())
 }
@@ -322,7 +328,7 @@ fn collectives_are_right_however_they_travel() -> Result<()> {
     Ok(())
 }
 
-/// Communicators of more ranks than a word has bits, on one node and on several.
+/// Communicators of about as many ranks as a word has bits, and more, on one node and on several.
 #[test]
 fn collectives_of_many_ranks_are_right() -> Result<()> {
     let program = compile("random_collectives")?;
@@ -330,6 +336,7 @@ fn collectives_of_many_ranks_are_right() -> Result<()> {
     for (ranks, topology) in [
         ("33", "1x64"),
         ("64", "1x64"),
+        ("66", "1x72"),
         ("40", "2x20"),
         ("40", "2x1x2x10"),
         ("40", "3x1x1x14"),
@@ -345,19 +352,60 @@ fn collectives_of_many_ranks_are_right() -> Result<()> {
     Ok(())
 }
 
-/// Every algorithm on more ranks than 32, which are in several units of the machine.
+/// Every algorithm on more ranks than 32, which are in several units of the machine. Most calls are over before a communicator of the
+/// checker has a board.
 #[test]
 fn every_algorithm_is_right_on_many_ranks() -> Result<()> {
-    let program = compile("random_collectives")?;
-    let mut times = 0;
-    for (number, wish) in wishes()?.iter().enumerate() {
-        // So many batches that communicators have boards.
-        let run = Run::mpiexec("-n 34").arg(&program);
-        let run = run.words(&format!("{number} 20")).env("ISTHMUS_COLLECTIVES", wish);
-        let run = run.env("ISTHMUS_TOPOLOGY", "4x9").limit(Duration::from_secs(120));
-        times += forced(run)?;
+    let missing = Traits::BOARD | Traits::NODES | lacking()?;
+    check_all(&[(Some("4x9"), &[34])], Traits::NONE, missing)
+}
+
+/// Every algorithm that goes through a board or follows the units of the machine, blocking and not, on so many ranks; each does a call. Elements
+/// of the first of two lengths go through a board, those of the second are too long for it.
+fn check_many(ranks: u32, topology: &str, elements: [u32; 2]) -> Result<()> {
+    let program = compile("large_boards")?;
+    let algorithms = algorithms(Traits::BOARD | Traits::PLACES, Traits::NODES | lacking()?)?;
+    let mut calls = BTreeMap::new();
+    for wish in wishes(&algorithms) {
+        let run = Run::mpiexec("-n").arg(ranks.to_string()).arg(&program);
+        let run = run.words(&elements.map(|bytes| bytes.to_string()).join(" "));
+        let run = run
+            .env("ISTHMUS_TOPOLOGY", topology)
+            .env("ISTHMUS_COLLECTIVES", &wish)
+            .env("ISTHMUS_COLLECTIVES_REPORT", "1");
+        let said = run.limit(Duration::from_secs(300)).succeed()?;
+        let words = said.out.split([' ', ',', '\n']);
+        let parts: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
+        let [parts @ .., longer] = parts.as_slice() else {
+            anyhow::bail!("{}", said.out);
+        };
+        let are_forced = parts.len() == 4 && parts.iter().all(|calls| *calls > 0);
+        assert!(are_forced && *longer == 0, "{topology}, {wish}: {}", said.out);
+        calls.extend(calls_by_rule(&said.err).into_iter().filter(|(_, times)| *times > 0));
     }
-    assert!(times > 0);
+    for rule in algorithms.iter().flatten() {
+        assert!(calls.contains_key(rule), "{topology}: no call went by {rule}");
+    }
+    Ok(())
+}
+
+/// On more ranks than 32, in several packages; in packages with several NUMA nodes each; in NUMA nodes of one package.
+#[test]
+fn algorithms_by_boards_and_places_are_right_on_nested_units() -> Result<()> {
+    for (ranks, topology) in [(34, "4x9"), (36, "2x3x6"), (34, "1x4x9")] {
+        check_many(ranks, topology, [4096, 4104])?;
+    }
+    Ok(())
+}
+
+/// From 65 ranks on it takes several words to tell them apart, contributions of all have no room on a stack, and elements of 4 KiB go by
+/// messages.
+#[test]
+fn algorithms_by_boards_and_places_are_right_on_more_than_64_ranks() -> Result<()> {
+    check_many(66, "3x30", [4000, 4096])?;
+    if full() {
+        check_many(256, "4x64", [960, 1024])?;
+    }
     Ok(())
 }
 

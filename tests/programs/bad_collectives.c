@@ -87,6 +87,33 @@ static void killed(unsigned seed) {
     if (comm != MPI_COMM_WORLD) OK(MPI_Comm_free(&comm));
 }
 
+/* The last ranks die in turn while all stage what they have for the others, and those who live stage more than there is room for:
+   what the dead have not read, and never will, is written over. */
+static void killed_last(unsigned seed) {
+    enum { DEATHS = 3, COUNT = 100, CALLS = 40 };
+    unsigned state = seed;
+    MPI_Comm comm = MPI_COMM_WORLD;
+    for (int alive = size;; alive--) {
+        struct collective one = make(ALLGATHER, comm, 0, COUNT, 0, 0);
+        int class = try_warm_up(&one, BLOCKING, CALLS);
+        if (alive == size - DEATHS) {
+            CHECK(class == MPI_SUCCESS, "class %d", class);
+            discard(&one);
+            break;
+        }
+        long moment = 1 + (long)(next_random(&state) % 3000) * 1000;
+        if (one.rank == alive - 1) die_after(moment);
+        while (!class) class = attempt(&one, BLOCKING);
+        CHECK(class == MPIX_ERR_PROC_FAILED, "class %d", class);
+        MPI_Comm smaller;
+        OK(MPIX_Comm_shrink(comm, &smaller));
+        if (comm != MPI_COMM_WORLD) OK(MPI_Comm_free(&comm));
+        comm = smaller;
+        discard(&one);
+    }
+    OK(MPI_Comm_free(&comm));
+}
+
 /* Each rank is stopped now and then, and goes on. */
 static void stopped(unsigned seed) {
     unsigned state = seed, own = seed * 31 + (unsigned)rank;
@@ -379,6 +406,7 @@ int main(int argc, char **argv) {
     /* Whoever is through may die before others are. */
     if (strcmp(scenario, "denied") != 0) (void)MPI_Barrier(MPI_COMM_WORLD);
     if (strcmp(scenario, "killed") == 0) killed(seed);
+    if (strcmp(scenario, "killed_last") == 0) killed_last(seed);
     if (strcmp(scenario, "killed_wide") == 0) killed_between_groups_and_neighbors(seed);
     if (strcmp(scenario, "revoked") == 0) revoked(seed);
     if (strcmp(scenario, "stopped") == 0) stopped(seed);

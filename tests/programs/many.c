@@ -1,10 +1,12 @@
-/* many: everybody sends 8 bytes to everybody. Rank 0 prints "descriptors MOST, private MOST, shared ALL": the most
+/* many: everybody sends 8 bytes to everybody, in collectives and in messages. Rank 0 prints "descriptors MOST, private MOST, shared ALL": the most
  * descriptors that a rank has open, the most private memory of a rank, and the job's shared memory, in KiB. */
 #include "check.h"
 
 #include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { ROUNDS = 5 };
 
 static long descriptors(void) {
     long count = -3; /* ".", ".." and the folder itself */
@@ -46,10 +48,17 @@ int main(int argc, char **argv) {
     begin(&argc, &argv);
     unsigned long *out = malloc(8 * (size_t)size), *in = malloc(8 * (size_t)size);
     for (int i = 0; i < size; i++) out[i] = (unsigned long)rank << 32 | (unsigned long)i;
-    for (int round = 0; round < 2; round++) {
+    /* The first calls go by messages, the others through a board, of which there is one for each form. */
+    for (int round = 0; round < 2 * ROUNDS; round++) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        long sum = rank + round;
         memset(in, 0, 8 * (size_t)size);
-        OK(MPI_Alltoall(out, 8, MPI_BYTE, in, 8, MPI_BYTE, MPI_COMM_WORLD));
+        if (round < ROUNDS) OK(MPI_Alltoall(out, 8, MPI_BYTE, in, 8, MPI_BYTE, MPI_COMM_WORLD));
+        else OK(MPI_Ialltoall(out, 8, MPI_BYTE, in, 8, MPI_BYTE, MPI_COMM_WORLD, &request));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
         for (int i = 0; i < size; i++) CHECK(in[i] == ((unsigned long)i << 32 | (unsigned long)rank), "%lx from %d", in[i], i);
+        OK(MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
+        CHECK(sum == (long)size * round + (long)size * (size - 1) / 2, "%ld in round %d", sum, round);
     }
     /* The same by messages, so that every pair has its ring. */
     MPI_Request *requests = malloc(sizeof *requests * (size_t)size * 2);

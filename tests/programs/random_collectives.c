@@ -64,7 +64,7 @@ static void check_area(const struct trial *trial, const struct area *area, const
 
 /* ---- Data that moves ---- */
 
-static int uid(int side, int of) { return 64 * side + of; }
+static int uid(int side, int of) { return MOST * side + of; }
 
 static int is_root(const struct trial *trial) {
     return trial->place->side == trial->root_side && trial->place->me == trial->root;

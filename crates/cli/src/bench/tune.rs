@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use isthmus_collective::select::{Case, Collective, Traits, collectives};
+use isthmus_engine::MOST_MEMBERS;
 use isthmus_os::{cpu, interrupt, topology};
 
 use super::catalogue::COLLECTIVES;
@@ -119,7 +120,7 @@ fn sizes_of(collective: &Collective, effort: &Effort) -> &'static [u64] {
 /// A call as it is measured.
 fn case(ranks: u32, bytes: u64) -> Case {
     let cpus = cpu::affinity().len();
-    let offers = Traits::BOARD.when(ranks <= 32)
+    let offers = Traits::BOARD.when(ranks as usize <= MOST_MEMBERS)
         | Traits::PLAIN
         | Traits::COMMUTATIVE
         | Traits::ELEMENT_EACH.when(bytes >= 8 * u64::from(ranks))
@@ -207,6 +208,14 @@ fn rules(collective: &'static Collective, ranks: u32, sizes: &[u64], times: &[Ti
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn boards_are_offered_to_as_many_ranks_as_they_can_have() {
+        let has_board = |ranks| Traits::BOARD.are_in(case(ranks, 8).offers);
+        let most = MOST_MEMBERS as u32;
+        assert!([2, 33, 64, most].into_iter().all(has_board));
+        assert!(!has_board(most + 1));
+    }
 
     #[test]
     fn rules_are_for_what_is_clearly_faster() {

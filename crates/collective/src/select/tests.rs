@@ -28,10 +28,11 @@ fn sizes(collective: &Collective) -> Vec<u64> {
 }
 
 fn every_case(collective: &Collective, mut f: impl FnMut(Case)) {
-    for ranks in (1..80).chain([255, 256, 1000]) {
+    let most = MOST_IN_RANK_ORDER as u64;
+    for ranks in (1..80).chain([255, 256, most - 1, most, most + 1]) {
         for bytes in sizes(collective) {
             for offers in Traits::sets() {
-                if Traits::BOARD.are_in(offers) && ranks > MOST_IN_RANK_ORDER as u64 {
+                if Traits::BOARD.are_in(offers) && ranks > most {
                     continue;
                 }
                 f(Case { ranks, bytes, offers });
@@ -75,6 +76,47 @@ fn results_repeat_with_and_without_a_board() {
                 assert_eq!(collective.chosen(&case).algorithm, collective.chosen(&bare).algorithm);
             }
         });
+    }
+}
+
+#[test]
+fn boards_and_the_order_of_ranks_end_at_the_same_number_of_ranks() {
+    const MOST: u64 = 1024;
+    let at_most = collectives(MOST, Traits::NONE).expect("no rules of the user's");
+    let beyond = collectives(MOST + 1, Traits::NONE).expect("no rules of the user's");
+    for (at_most, beyond) in at_most.iter().zip(&beyond) {
+        let collective = at_most.collective;
+        let steps = [&at_most.with_board, &at_most.without_board, &beyond.with_board];
+        let needs_board = steps.map(|steps| {
+            let find = |step: &Step| {
+                collective
+                    .algorithms
+                    .iter()
+                    .find(|algorithm| algorithm.name == step.algorithm)
+            };
+            let mut chosen = steps.iter().filter_map(find);
+            chosen.any(|algorithm| Traits::BOARD.are_in(algorithm.needs))
+        });
+        assert_eq!(needs_board, [true, false, false], "{}", collective.name);
+        assert_eq!(beyond.with_board, beyond.without_board, "{}", collective.name);
+        let keeps_order = |ranks| {
+            let case = Case {
+                ranks,
+                bytes: 8,
+                offers: Traits::PLAIN | Traits::COMMUTATIVE,
+            };
+            collective.algorithms[collective.chosen(&case).algorithm].order == Order::Ranks
+        };
+        let combines = collective
+            .algorithms
+            .iter()
+            .any(|algorithm| algorithm.order != Order::None);
+        assert_eq!(
+            (keeps_order(MOST), keeps_order(MOST + 1)),
+            (combines, false),
+            "{}",
+            collective.name
+        );
     }
 }
 
