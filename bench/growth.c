@@ -1,23 +1,33 @@
 /* How what all ranks do together grows with their number: time, memory, and what this library counts.
  *
- *   growth [--seconds S] [NAME:SIZE ...]
+ *   growth [--seconds S] [--own-cpus] [NAME:SIZE ...]
  *
- * NAME is barrier, allreduce, alltoall (SIZE: block of a pair) or everyone: a message of SIZE bytes from each rank to each
- * other one, by MPI_Irecv, MPI_Isend and MPI_Waitall. Beside the time stand the proportional set size of a rank afterwards
- * and, where the library has such counters (MPI_T), how often a rank sent a message by a ring, took a larger ring, gave way
- * and slept, in one operation. */
+ * NAME is start (MPI_Init, at the slowest rank; it comes first), barrier, allreduce, alltoall (SIZE: block of a pair) or
+ * everyone: a message of SIZE bytes from each rank to each other one, by MPI_Irecv, MPI_Isend and MPI_Waitall. Beside the
+ * time stand the proportional set size of a rank afterwards, without the buffers, and, where the library has such counters
+ * (MPI_T), what a rank did in one operation in the mean, and until MPI_Init was over.
+ *
+ * --own-cpus is for counting: the library takes each rank to have a CPU, and to spin on it for as long as it waits. Times
+ * mean nothing then. */
 #define _GNU_SOURCE
 #include "mpi_measure.h"
-#include "touch.h"
+#include <sys/mman.h>
 
-enum { COUNTERS = 6 };
-static const char *const counters[COUNTERS] = {"eager_sent", "rendezvous_sent", "rings_leased", "yields", "sleeps", "wakes"};
+static const char *const counters[] = {
+    "eager_sent", "in_cells", "rendezvous_sent", "ring_lines", "rings_leased", "backlogged", "backlog_looks", "knocks",
+    "staged_bytes", "single_copies", "fences", "yields", "sleeps", "wakes",
+};
+enum { COUNTERS = sizeof counters / sizeof counters[0] };
 
-static int rank, ranks, size;
+/* Operations that are counted, if there is time. */
+enum { COUNTED = 16, COUNTED_ON_OWN_CPUS = 3 };
+/* All ranks are there after so long, in milliseconds for each. */
+enum { ARRIVAL_MS = 4 };
+
+static int rank, ranks, size, own_cpus;
 static const char *what;
 static char *outgoing, *incoming;
 static MPI_Request *requests;
-static long done;
 static MPI_T_pvar_session session;
 static MPI_T_pvar_handle handles[COUNTERS];
 static int has[COUNTERS];
@@ -39,7 +49,6 @@ static void everyone(void)
 static void work(int count)
 {
     for (int i = 0; i < count; i++) {
-        done++;
         if (cell_is(what, "barrier"))
             MPI_Barrier(MPI_COMM_WORLD);
         else if (cell_is(what, "allreduce"))
@@ -112,49 +121,107 @@ static long pss_kib(void)
     return kib;
 }
 
-static void measure(double budget_us)
+static void print(long kib, double counts[COUNTERS], struct samples *samples)
 {
-    double before[COUNTERS], after[COUNTERS], sums[COUNTERS];
-    check_data();
-    read_counters(before);
-    done = 0;
-    struct samples *samples = time_operations(work, 1, budget_us);
-    read_counters(after);
-    for (int c = 0; c < COUNTERS; c++)
-        after[c] = (after[c] - before[c]) / (double)done / ranks;
-    long kib = pss_kib(), all;
-    MPI_Reduce(after, sums, COUNTERS, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    double sums[COUNTERS];
+    long all;
+    MPI_Reduce(counts, sums, COUNTERS, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
     MPI_Reduce(&kib, &all, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
-    check_data();
     if (rank != 0)
         return;
     printf("result growth what=%.*s ranks=%d size=%d kib=%ld ", (int)strcspn(what, ":"), what, ranks, size, all / ranks);
     for (int c = 0; c < COUNTERS; c++)
         if (has[c])
-            printf("%s=%.4f ", counters[c], sums[c]);
+            printf("%s=%.4f ", counters[c], sums[c] / ranks);
     print_samples(samples);
+}
+
+static char *block(size_t bytes)
+{
+    char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED)
+        give_up("growth: no memory for the buffers");
+    return memset(at, 1, bytes);
+}
+
+static struct samples *time_it(double budget_us)
+{
+    static struct samples one;
+    if (!own_cpus)
+        return time_operations(work, 1, budget_us);
+    work(WARM_UP);
+    double start = now_us();
+    work(1);
+    one.us[0] = now_us() - start;
+    one.count = 1;
+    return &one;
+}
+
+static void measure(double budget_us)
+{
+    double before[COUNTERS], after[COUNTERS];
+    size_t bytes = (size_t)ranks * (size_t)(size > 0 ? size : 1);
+    outgoing = block(bytes);
+    incoming = block(bytes);
+    check_data();
+    struct samples *samples = time_it(budget_us);
+    double fit = budget_us / 4 / samples->us[0];
+    int count = agree(own_cpus ? COUNTED_ON_OWN_CPUS : fit > COUNTED ? COUNTED : fit < 1 ? 1 : (int)fit);
+    read_counters(before);
+    work(count);
+    read_counters(after);
+    for (int c = 0; c < COUNTERS; c++)
+        after[c] = (after[c] - before[c]) / count;
+    check_data();
+    munmap(outgoing, bytes);
+    munmap(incoming, bytes);
+    print(pss_kib(), after, samples);
+}
+
+/* What there is before anybody has talked to anybody. */
+struct start {
+    double us, counts[COUNTERS];
+    long kib;
+};
+
+static void print_start(struct start *start)
+{
+    static struct samples one = {.count = 1};
+    MPI_Reduce(&start->us, &one.us[0], 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    print(start->kib, start->counts, &one);
 }
 
 int main(int argc, char **argv)
 {
     struct arguments a = arguments(argc, argv);
+    struct start start;
+    own_cpus = has_option(argc, argv, "--own-cpus");
+    if (own_cpus) {
+        setenv("ISTHMUS_CPUS", "4096", 1);
+        setenv("ISTHMUS_SPIN_US", "60000000", 1);
+    }
+    find_counters();
+    double began = now_us();
     MPI_Init(&argc, &argv);
+    start.us = now_us() - began;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     pin(rank);
     if (rank == 0)
         print_library();
-    find_counters();
-    int largest = largest_size(&a);
-    if (largest > (1 << 30) / ranks)
+    read_counters(start.counts);
+    sleep_us(ranks * ARRIVAL_MS * 1e3);
+    start.kib = pss_kib();
+    if (largest_size(&a) > (1 << 30) / ranks)
         give_up("growth: too large for so many ranks");
-    outgoing = buffer(largest * ranks);
-    incoming = buffer(largest * ranks);
     requests = malloc(2 * (size_t)ranks * sizeof *requests);
     for (int i = 0; i < a.count; i++) {
         what = a.cells[i];
         size = cell_size(what);
-        measure(a.seconds * 1e6 / a.count);
+        if (cell_is(what, "start"))
+            print_start(&start);
+        else
+            measure(a.seconds * 1e6 / a.count);
     }
     MPI_T_finalize();
     MPI_Finalize();

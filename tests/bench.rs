@@ -139,7 +139,8 @@ fn calls() -> Result<()> {
 
 /// More ranks than are looked at without a doorbell.
 fn growth() -> Result<()> {
-    shows_tables("growth --ranks 3,20", &[("growth-3", 6), ("growth-20", 6)])
+    shows_tables("growth --ranks 3,20", &[("growth-3", 7), ("growth-20", 7)])?;
+    shows("growth --own-cpus --ranks 3", "growth-own-cpus-3", 7)
 }
 
 fn strided() -> Result<()> {

@@ -198,14 +198,20 @@ enum What {
         #[command(flatten)]
         sizes: Sizes,
     },
-    /// Barrier, all-reduce, all-to-all, and a message from everyone to everyone, on 2 to 256 ranks
-    Growth(Ranks),
+    /// MPI_Init, barrier, all-reduce, all-to-all, and a message from everyone to everyone, on 2 to 256 ranks, with memory and counters
+    Growth {
+        /// Count only, as if each rank had a CPU and spun on it: the times mean nothing then
+        #[arg(long)]
+        own_cpus: bool,
+        #[command(flatten)]
+        ranks: Ranks,
+    },
     /// An all-reduce and exchanges in the mean, stops included, as a cgroup's quota of CPU time lets them: on 2, 3, 4, 8 and 16 ranks
     Quotas(Ranks),
     /// What each rule about where bytes go is worth: everything with all of them, and with one left out after the other
     Rules(Ranks),
     /// Launch, initialise and finalize 4 ranks
-    Launch,
+    Launch(Ranks),
     /// CPU time of a rank that is blocked in MPI_Recv for 4 seconds, and how long it takes to wake
     Blocked,
     /// Proportional set size per rank, of 4 ranks that have all talked
@@ -250,7 +256,7 @@ impl What {
             } => return catalogue::collectives(*nonblocking, &ranks.ranks, of, &sizes.sizes),
             What::Quotas(ranks) => return calls::quotas(&ranks.ranks),
             What::Rules(ranks) => return rules::rules(&ranks.ranks),
-            What::Growth(ranks) => return calls::growth(&ranks.ranks),
+            What::Growth { own_cpus, ranks } => return calls::growth(*own_cpus, &ranks.ranks),
             What::Pingpong { real, sizes } => catalogue::pingpong(*real, &sizes.sizes),
             What::Bandwidth(sizes) => catalogue::bandwidth(false, &sizes.sizes),
             What::Bibandwidth(sizes) => catalogue::bandwidth(true, &sizes.sizes),
@@ -261,7 +267,7 @@ impl What {
             What::Alloc(sizes) => catalogue::alloc(&sizes.sizes),
             What::Messagerate { lengths } => catalogue::messagerate(lengths),
             What::Datatypes { of, sizes } => catalogue::datatypes(of, &sizes.sizes),
-            What::Launch => catalogue::launch(),
+            What::Launch(ranks) => catalogue::launch(&ranks.ranks),
             What::Threads => return catalogue::threads(),
             What::Blocked => return vec![catalogue::blocked(), catalogue::wake()],
             What::Memory => catalogue::memory(),
@@ -297,7 +303,7 @@ fn everything() -> Vec<Experiment> {
     all.extend(calls::calls(&[], &[], &[]));
     all.extend([
         catalogue::barrier(),
-        catalogue::launch(),
+        catalogue::launch(&[]),
         catalogue::memory(),
         catalogue::blocked(),
         catalogue::wake(),

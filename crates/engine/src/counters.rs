@@ -89,6 +89,7 @@ table! {
     UNEXPECTED = "unexpected", "Messages that arrived before their receive was posted.";
     CMA_BYTES = "cma_bytes", "Bytes copied by process_vm_readv.";
     KMOD_BYTES = "kmod_bytes", "Bytes copied by our kernel module.";
+    SINGLE_COPIES = "single_copies", "Times the kernel was asked to copy a message, or a part of it, from or to a peer's own memory.";
     HELPED = "helped", "Messages that the helper thread copied.";
     VMSPLICE_BYTES = "vmsplice_bytes", "Bytes that came here as pages attached to a pipe.";
     WRITEV_BYTES = "writev_bytes", "Bytes that came here through a pipe by two copies.";
@@ -99,7 +100,12 @@ table! {
     ADVERTISED = "advertised", "Receives whose senders were told where they lie.";
     CLAIMED = "claimed", "Receives of peers that computed, and that this rank wrote into.";
     TAKEN_BACK = "taken_back", "Messages asked for through a ring and then pulled, since their senders computed.";
+    RING_LINES = "ring_lines", "Lines of rings and cells that this rank has written records and their payload into.";
     RINGS_LEASED = "rings_leased", "Times a pair was given a large ring.";
+    BACKLOGGED = "backlogged", "Times something was queued for want of room in a ring.";
+    BACKLOG_LOOKS = "backlog_looks", "Times what is queued for a peer was tried again, and there was no room yet.";
+    KNOCKS = "knocks", "Times this rank set its bit at a peer that does not look at its ring by itself.";
+    STAGED_BYTES = "staged_bytes", "Bytes of memory in which this rank has shown others what does not fit into a post.";
     MAPPED_BYTES = "mapped_bytes", "Bytes copied straight from or to a peer's buffer in memory that both map.";
     LENT = "lent", "Contributions to collectives that others read where this rank has them, rather than a copy.";
     HEAP_BYTES = "heap_bytes", "Bytes given to this rank's program in memory that its peers map.";
@@ -113,6 +119,7 @@ table! {
     RMA_SERVED = "rma_served", "One-sided operations of others that this rank helped.";
     SPINS = "spins", "Times this rank, which has a CPU of its own, had looked 64 times in vain and went on looking.";
     YIELDS = "yields", "Times this rank gave its CPU to others that wanted it, since nothing came.";
+    FENCES = "fences", "Times this rank fenced all processes, before a sleep or to look at another ring: a system call (membarrier).";
     SLEEPS = "sleeps", "Times this rank went to sleep on its doorbell.";
     WAKES = "wakes", "Times this rank woke another.";
     LOST_WAKES = "lost_wakes", "Sleeps that ran into their bound although something was waiting.";

@@ -259,6 +259,7 @@ macro_rules! table {
 
 table! {
     EAGER_LIMIT = "eager_limit", 128 << 10, "bytes", "Messages up to this size go at once, through the ring or where ranks share CPUs in a block; longer ones by rendezvous. Neither this nor mechanism set, and more ranks than CPUs: half of a ring, if that is more.";
+    CPUS = "cpus", 0, "count", "CPUs to believe the ranks of a node have, for tests and to count what they do with so many; 0: those that they have.";
     SPIN_US = "spin_us", 0, "us", "How long a rank with a CPU of its own spins before it yields and sleeps; 0: twice what a wake takes here.";
     YIELD_US = "yield_us", 1000, "us", "How long a waiting rank yields its CPU before it sleeps, for each rank on that CPU.";
     CMA = "cma", 1, "0/1", "Use process_vm_readv where a probe shows that it works and transfers show that it is faster.";

@@ -120,6 +120,11 @@ fn footprint(body: u32) -> u64 {
     (HEADER + u64::from(body)).next_multiple_of(LINE)
 }
 
+/// Lines that a record with `body` bytes covers.
+pub fn lines(body: u32) -> u64 {
+    footprint(body) / LINE
+}
+
 /// Bytes of shared memory for a ring with `size` bytes of data.
 pub const fn bytes_for(size: u64) -> u64 {
     size_of::<Credit>() as u64 + size

@@ -101,28 +101,64 @@ fn quotas_on(ranks: u32) -> Experiment {
     }
 }
 
-/// How what all ranks do together grows with their number: an experiment for each.
-pub fn growth(ranks: &[u32]) -> Vec<Experiment> {
+/// What stands beside the times of [`growth`].
+const GROWING: &[&str] = &[
+    "kib",
+    "eager_sent",
+    "in_cells",
+    "rendezvous_sent",
+    "ring_lines",
+    "rings_leased",
+    "backlogged",
+    "backlog_looks",
+    "knocks",
+    "staged_bytes",
+    "single_copies",
+    "fences",
+    "yields",
+    "sleeps",
+    "wakes",
+];
+
+/// How what all ranks do together grows with their number: an experiment for each. `own_cpus`: counted, as if each rank had a CPU.
+pub fn growth(own_cpus: bool, ranks: &[u32]) -> Vec<Experiment> {
     const USUAL: &[u32] = &[2, 4, 8, 16, 32, 64, 128, 256];
     let ranks = if ranks.is_empty() { USUAL } else { ranks };
-    ranks.iter().map(|ranks| growth_on(*ranks)).collect()
+    ranks.iter().map(|ranks| growth_on(own_cpus, *ranks)).collect()
 }
 
-fn growth_on(ranks: u32) -> Experiment {
-    let kinds = ["barrier", "allreduce", "alltoall", "everyone"].map(str::to_owned);
+fn growth_on(own_cpus: bool, ranks: u32) -> Experiment {
+    let kinds = ["start", "barrier", "allreduce", "alltoall", "everyone"].map(str::to_owned);
     let sized = [
+        "start:0",
         "barrier:0",
         "allreduce:8",
         "alltoall:8",
         "alltoall:8192",
         "everyone:8",
+        "everyone:1024",
+        "everyone:2048",
         "everyone:8192",
+        "everyone:16384",
+        "everyone:32768",
     ];
-    let title = format!("barrier, all-reduce, all-to-all, and a message from everyone to everyone, on {ranks} ranks");
+    let what = "MPI_Init, barrier, all-reduce, all-to-all, and a message from everyone to everyone";
+    let (name, title, options) = match own_cpus {
+        false => (
+            format!("growth-{ranks}"),
+            format!("{what}, on {ranks} ranks; KiB and counts a rank"),
+            vec![],
+        ),
+        true => (
+            format!("growth-own-cpus-{ranks}"),
+            format!("{what}, on {ranks} ranks, counted as if each had a CPU"),
+            vec!["--own-cpus".to_owned()],
+        ),
+    };
     Experiment {
         runs: vec![Run {
             ranks,
-            options: vec![],
+            options,
             cells: sized.map(str::to_owned).into(),
         }],
         groups: Groups {
@@ -130,9 +166,10 @@ fn growth_on(ranks: u32) -> Experiment {
             field: "what",
             names: kinds.into(),
         },
-        seconds: 3.0,
-        launches: 2,
-        floor: Floor::Steadiness,
-        ..by_size(&format!("growth-{ranks}"), &title, "growth")
+        seconds: 6.0,
+        launches: if own_cpus { 1 } else { 2 },
+        floor: if own_cpus { Floor::None } else { Floor::Steadiness },
+        beside: GROWING,
+        ..by_size(&name, &title, "growth")
     }
 }

@@ -339,10 +339,11 @@ pub fn barrier() -> Experiment {
 }
 
 /// Wall-clock time of the whole command.
-pub fn launch() -> Experiment {
+pub fn launch(ranks: &[u32]) -> Experiment {
     let title = "launch, MPI_Init and MPI_Finalize";
+    let ranks = if ranks.is_empty() { &[4] } else { ranks };
     Experiment {
-        runs: vec![alone(4, &[])],
+        runs: ranks.iter().map(|ranks| alone(*ranks, &[])).collect(),
         ..by_ranks("launch", title, "ms", Value::Command)
     }
 }
@@ -415,6 +416,7 @@ pub(super) fn by_size(name: &str, title: &str, program: &'static str) -> Experim
         nodes: 0,
         links: "",
         model: None,
+        beside: &[],
         ways: vec![],
     }
 }

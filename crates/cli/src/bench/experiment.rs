@@ -39,6 +39,8 @@ pub struct Experiment {
     pub links: &'static str,
     /// What it needs that only Isthmus has; then the other libraries are left out.
     pub model: Option<Model>,
+    /// Fields of the result lines that the table shows beside the numbers, of the first library.
+    pub beside: &'static [&'static str],
     /// If there are some: the run with the same index is made in this way, by Isthmus, and is the group with that index.
     pub ways: Vec<Way>,
 }
@@ -181,6 +183,8 @@ pub struct Reading {
     pub value: f64,
     /// What the program itself compares it with.
     pub floor: Option<f64>,
+    /// By the indexes of [`Experiment::beside`].
+    pub beside: Vec<Option<f64>>,
 }
 
 impl Experiment {
@@ -197,6 +201,7 @@ impl Experiment {
                     },
                     value: output.took.as_secs_f64() * 1e3,
                     floor: None,
+                    beside: vec![],
                 }];
             }
         };
@@ -215,6 +220,7 @@ impl Experiment {
                 cell: Cell { group, at },
                 value: self.quantity.shown(at, line.field(field)?),
                 floor: line.field("floor").map(|floor| self.quantity.shown(at, floor)),
+                beside: self.beside.iter().map(|field| line.field(field)).collect(),
             })
         });
         readings.collect()

@@ -1,5 +1,7 @@
 //! What `--json` writes.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::judge;
@@ -38,6 +40,8 @@ struct Numbers<'a> {
     version: &'a Option<String>,
     values: &'a Samples,
     floor: &'a Samples,
+    /// By the names of what else the program told.
+    beside: BTreeMap<&'static str, &'a Samples>,
     /// Hand-over of a cache line before each launch, in microseconds.
     line: &'a [f64],
 }
@@ -60,6 +64,11 @@ fn entry<'a>(table: &'a Table) -> Entry<'a> {
         version: &column.version,
         values: &column.values,
         floor: &column.floor,
+        beside: column
+            .beside
+            .iter()
+            .map(|(&index, samples)| (experiment.beside[index], samples))
+            .collect(),
         line: &column.line,
     });
     let cells = table.cells().into_iter();

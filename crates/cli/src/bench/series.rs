@@ -243,6 +243,7 @@ fn one_launch(
                     if let Some(floor) = reading.floor {
                         contender.column.floor.set(reading.cell, round, floor);
                     }
+                    contender.column.note(round, reading);
                 }
                 let lacks = readings.len() < cells.len().max(1);
                 let silent = || lacks.then(|| "it printed too few results".to_owned());

@@ -1,8 +1,8 @@
 //! Results: one column per library, one row per cell, and the floors beside them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::experiment::Experiment;
+use super::experiment::{Experiment, Reading};
 use super::library::Name;
 use super::samples::{Cell, Samples, geometric_mean, median};
 use crate::show;
@@ -30,6 +30,8 @@ pub struct Column {
     pub values: Samples,
     /// What the programs themselves compared it with.
     pub floor: Samples,
+    /// By the indexes of [`Experiment::beside`]; none of what the library does not tell.
+    pub beside: BTreeMap<usize, Samples>,
     /// Hand-over of a cache line around each launch, in microseconds; empty where it does not matter.
     pub line: Vec<f64>,
 }
@@ -42,7 +44,17 @@ impl Column {
             version: None,
             values: Samples::default(),
             floor: Samples::default(),
+            beside: BTreeMap::new(),
             line: Vec::new(),
+        }
+    }
+
+    /// What stands beside the number of this cell in this round.
+    pub fn note(&mut self, round: usize, reading: &Reading) {
+        for (index, value) in reading.beside.iter().enumerate() {
+            if let Some(value) = value {
+                self.beside.entry(index).or_default().set(reading.cell, round, *value);
+            }
         }
     }
 }
@@ -249,6 +261,8 @@ impl<'a> Table<'a> {
             cells.push(self.times_floor());
         }
         cells.extend(experiment.floor.second().map(str::to_owned));
+        let beside = self.first().beside.keys();
+        cells.extend(beside.map(|&index| experiment.beside[index].to_owned()));
         cells
     }
 
@@ -275,6 +289,8 @@ impl<'a> Table<'a> {
         if self.experiment.floor.second().is_some() {
             cells.push(number(self.second.median(Cell { group: 0, ..cell })));
         }
+        let beside = self.first().beside.values();
+        cells.extend(beside.map(|samples| samples.median(cell).map_or("-".to_owned(), show::significant)));
         cells
     }
 

@@ -116,6 +116,7 @@ impl Channels {
                 return;
             }
             doorbell::set_bit(self.segment.bitmap(peer), self.me);
+            counters::KNOCKS.add(1);
         }
         self.wake(peer);
     }
@@ -308,6 +309,7 @@ impl Channels {
             let Some(silent) = self.find_silent() else {
                 return false;
             };
+            counters::FENCES.add(1);
             self.leave_to_doorbell(silent, membarrier::fence_everyone);
         }
         let inbound = self.inbound[peer as usize].as_mut().expect("connected");

@@ -3,6 +3,7 @@
 use crate::channel::network::Network;
 use crate::channel::outbound::{Answer, Outbound};
 use crate::channel::record::CallFailed;
+use crate::counters;
 use crate::engine::Engine;
 
 impl Engine {
@@ -43,6 +44,8 @@ impl Engine {
     pub fn kick(&mut self, peer: u32) {
         self.channels.add_backlog(peer);
         self.flush();
+        let waits = self.channels.outbound(peer).is_some_and(|outbound| !outbound.is_idle());
+        counters::BACKLOGGED.add(u64::from(waits));
     }
 
     /// Write what there is room for, to everybody.
@@ -56,6 +59,7 @@ impl Engine {
             if idle {
                 self.channels.end_backlog(at);
             } else {
+                counters::BACKLOG_LOOKS.add(u64::from(!wrote));
                 at += 1;
             }
         }
@@ -94,5 +98,39 @@ impl Engine {
         }
         self.done = done;
         (wrote, self.channels.outbound(peer).is_none_or(Outbound::is_idle))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isthmus_shm::Segment;
+
+    use super::*;
+    use crate::membership::control::Nonce;
+    use crate::memory::buffer::Buffer;
+    use crate::types::{ContextId, Mode, Posting};
+
+    #[test]
+    fn what_finds_no_room_is_counted() {
+        const LENGTH: usize = 1 << 10;
+        let fd = crate::membership::job::create(2, Nonce([7; 16])).expect("memory");
+        let segment: &'static Segment = Box::leak(Box::new(Segment::attach(fd, [7; 16]).expect("a job segment")));
+        let mut us = Engine::new(segment, 0, true, None);
+        let posting = Posting {
+            context: ContextId(2),
+            source: 0,
+            tag: 1,
+        };
+        let data = [1_u8; LENGTH];
+        let counts = || [&counters::RING_LINES, &counters::BACKLOGGED, &counters::BACKLOG_LOOKS].map(|row| row.get());
+        let before = counts();
+        // SAFETY: the buffer lives longer than the engine is used.
+        let mut send = || unsafe { us.send(Mode::Standard, 1, posting, Buffer::source(data.as_ptr()), LENGTH) };
+        let sent = std::iter::from_fn(|| send().expect("room").is_none().then_some(())).count();
+        us.flush_backlog();
+        // Other tests may count at the same time.
+        let [lines, backlogged, looks] = counts();
+        assert!(lines - before[0] >= (sent * LENGTH / 64) as u64);
+        assert!(backlogged > before[1] && looks > before[2]);
     }
 }

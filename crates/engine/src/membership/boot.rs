@@ -21,7 +21,7 @@ use crate::memory::heap;
 use crate::progress::{attend, gate};
 use crate::protocol::mechanism;
 use crate::types::{Peer, World};
-use crate::{ENGINE, Error, Result, enter, warning};
+use crate::{ENGINE, Error, Result, enter, tunables, warning};
 
 /// Life of the engine in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +115,12 @@ pub(crate) fn sharing() -> Cpus {
 /// CPUs that the ranks of the job may use; `None` before there is one.
 pub(crate) fn known_cpus() -> Option<u32> {
     let cpus = CPUS.load(Ordering::Relaxed);
-    (cpus != u32::MAX).then_some(cpus)
+    (cpus != u32::MAX).then_some(cpus).or_else(believed_cpus)
+}
+
+/// CPUs that the user made up.
+fn believed_cpus() -> Option<u32> {
+    Some(tunables::CPUS.get().min(u64::from(u32::MAX - 1)) as u32).filter(|&cpus| cpus > 0)
 }
 
 /// Would they, with so many threads each?
@@ -372,7 +377,7 @@ fn settle(place: Place) -> Result<()> {
         access: if checked { [0; 2] } else { mechanism::exposed(nonce.0) },
     });
     RANKS.store(segment.ranks_here(), Ordering::Relaxed);
-    CPUS.store(segment.cpus(), Ordering::Relaxed);
+    CPUS.store(believed_cpus().unwrap_or(segment.cpus()), Ordering::Relaxed);
     LIFELINE.store(lifeline.as_ref().map_or(-1, |fd| fd.as_raw_fd()), Ordering::Relaxed);
     let mut engine = Engine::new(segment, world.rank, !registered, lifeline);
     // The second half: the first names the socket.

@@ -22,7 +22,7 @@ use isthmus_shm::{Offset, Segment};
 use crate::channel::ring_size;
 use crate::memory::arena::Arena;
 use crate::memory::board::{Board, Step};
-use crate::{Entered, Result, tunables};
+use crate::{Entered, Result, counters, tunables};
 
 pub use publish::{copy_for_others, copy_from_others, copy_past_caches};
 
@@ -295,6 +295,7 @@ impl Entered {
                 .staging
                 .take(engine.segment, &mut engine.memory.arena, board, step, length)?;
         }
+        counters::STAGED_BYTES.add(taken.map_or(0, |_| length as u64));
         Ok(taken.map(|offset| staged(engine.segment, offset, length)))
     }
 
@@ -309,6 +310,7 @@ impl Entered {
             .memory
             .staging_apart
             .take_or_spill(segment, arena, board, step, length)?;
+        counters::STAGED_BYTES.add(length as u64);
         Ok(staged(segment, offset, length))
     }
 

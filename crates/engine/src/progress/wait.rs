@@ -188,6 +188,7 @@ fn sleep<T>(inside: &mut Entered, ready: &mut dyn FnMut(&mut Entered) -> Option<
     boot::check_lifeline(engine.membership.lifeline(), engine.me);
     let doorbell = engine.slot().doorbell();
     let ordered = doorbell.prepare_to_sleep();
+    counters::FENCES.add(1);
     let value = ready(inside);
     if value.is_some() || inside.engine().has_work() || inside.engine().flush_backlog() {
         doorbell.stay_awake();

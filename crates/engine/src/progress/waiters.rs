@@ -137,6 +137,7 @@ fn settle_for_others(inside: &mut Entered) -> Wake {
 /// Arm the doorbell, and look once more. Whom to wake, and whether there is nothing left to do.
 fn arm(inside: &mut Entered, bell: &Doorbell) -> (u32, bool) {
     WAITERS.get(inside).unordered = !bell.prepare_to_sleep();
+    counters::FENCES.add(1);
     let mut bits = 0;
     for _ in 0..FAVOURS {
         let moved = inside.engine().progress();

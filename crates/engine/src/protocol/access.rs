@@ -44,6 +44,7 @@ impl Access {
     /// `buffer` must be writable for `length` bytes, and `range` lie within them.
     pub unsafe fn pull(self, buffer: Buffer, length: u64, range: Range<u64>) -> Result<(), Interrupted> {
         let remote = Layout::contiguous(self.base, length);
+        self.count_copy();
         // SAFETY: the caller's promise.
         let pulled = buffer.with_layout(length, |local| unsafe {
             self.transfer.pull(&remote, local, range.clone())
@@ -55,6 +56,7 @@ impl Access {
     /// `buffer` must be readable for `length` bytes, and `range` lie within them; the peer has given us its own.
     pub unsafe fn push(self, buffer: Buffer, length: u64, range: Range<u64>) -> Result<(), Interrupted> {
         let remote = Layout::contiguous(self.base, length);
+        self.count_copy();
         // SAFETY: the caller's promise.
         let pushed = buffer.with_layout(length, |local| unsafe {
             self.transfer.push(local, &remote, range.clone())
@@ -65,6 +67,12 @@ impl Access {
     /// By what.
     pub fn transfer(self) -> &'static dyn Transfer {
         self.transfer
+    }
+
+    fn count_copy(self) {
+        if self.way != Way::Mapped {
+            counters::SINGLE_COPIES.add_anywhere(1);
+        }
     }
 
     pub fn count(self, bytes: u64) {

@@ -8,6 +8,7 @@ use super::pieces::{Payload, ticks_since, write_piece};
 use super::{Message, Outbound};
 use crate::channel::cells::{self, Cell};
 use crate::channel::record::{EagerFirst, EagerMore, Fixed, FullLine, Handler, InCell};
+use crate::counters;
 
 /// Messages up to this length go in one record.
 pub const WHOLE: usize = 2 << 10;
@@ -70,11 +71,14 @@ impl Outbound {
             is_last: u64::from(from + length == message.length),
             zero: 0,
         };
+        let lines = (length as u64).div_ceil(ring::LINE);
         if from > 0 {
-            return self.put_with(Handler::MoreInCell, 0, 0, RESERVED, |_| {
+            let put = self.put_with(Handler::MoreInCell, 0, 0, RESERVED, |_| {
                 fill();
                 in_cell
             });
+            counters::RING_LINES.add(if put { lines } else { 0 });
+            return put;
         }
         let put = self.put_with(Handler::FirstInCell, message.context.0, 0, RESERVED, |_| {
             fill();
@@ -86,6 +90,7 @@ impl Outbound {
             })
         });
         if put {
+            counters::RING_LINES.add(lines);
             self.cells.leave();
             self.orders.sent_eager(message.context, message.envelope.tag);
         }
@@ -178,6 +183,7 @@ impl Outbound {
             length: body,
             context,
         });
+        counters::RING_LINES.add(ring::lines(body));
         true
     }
 }
