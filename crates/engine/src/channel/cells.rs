@@ -28,10 +28,10 @@ pub const WORTH: usize = 128;
 const LARGEST: u64 = 128 << 10;
 /// Not worth it below.
 const SMALLEST: u64 = 4 << 10;
-/// Cells that one process makes.
-const MOST: u32 = 16;
-/// Bytes that the cells of all ranks take at most.
-const ALL: u64 = 32 << 20;
+/// Bytes that the cells that one process makes take at most...
+const OWN: u64 = 2 << 20;
+/// ...and those of all ranks.
+const ALL: u64 = 256 << 20;
 /// So many longer messages in each direction, and a pair gets a cell.
 const ANSWERS: u32 = 4;
 /// Cells that one side of a pair can have: one that it made, one that the other made.
@@ -40,10 +40,19 @@ const OF_A_PAIR: usize = 2;
 /// Bytes of a cell: the same in all processes of the job.
 fn size(segment: &Segment) -> u64 {
     static SIZE: OnceLock<u64> = OnceLock::new();
-    *SIZE.get_or_init(|| {
-        let share = ALL / u64::from(MOST) / u64::from(segment.ranks().max(1));
-        (1 << share.max(1).ilog2()).clamp(SMALLEST, LARGEST)
-    })
+    *SIZE.get_or_init(|| size_among(segment.ranks()))
+}
+
+/// The same in a job of so many ranks: each can make one for every other.
+fn size_among(ranks: u32) -> u64 {
+    let share = OWN / u64::from(ranks.max(1));
+    (1 << share.max(1).ilog2()).clamp(SMALLEST, LARGEST)
+}
+
+/// Cells that one process makes in a job of so many ranks.
+fn most_among(ranks: u32) -> u32 {
+    let bytes = OWN.min(ALL / u64::from(ranks.max(1)));
+    (bytes / size_among(ranks)) as u32
 }
 
 /// Payload of one record of a message of `total` bytes: both sides copy at the same time, and each piece has its price.
@@ -141,7 +150,7 @@ impl Cells {
             return;
         }
         self.made = true;
-        if *made == MOST {
+        if *made >= most_among(segment.ranks()) {
             return;
         }
         let cell = arena.allocate(segment, size(segment)).ok();
@@ -168,6 +177,24 @@ impl Cells {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_pairs_have_cells_until_they_take_too_much() {
+        let among = |ranks| (size_among(ranks) >> 10, most_among(ranks));
+        let expected = [
+            (2, (128, 16)),
+            (16, (128, 16)),
+            (24, (64, 32)),
+            (64, (32, 64)),
+            (128, (16, 128)),
+        ];
+        assert_eq!(expected.map(|(ranks, _)| (ranks, among(ranks))), expected);
+        assert_eq!(
+            [256, 1000, 4096].map(among),
+            [(8, 128), (4, 65), (4, 16)],
+            "a part of them"
+        );
+    }
 
     #[test]
     fn pieces() {
