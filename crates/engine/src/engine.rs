@@ -37,7 +37,7 @@ use arrivals::{DEFERRED_ROUNDS, Deferred};
 pub(crate) struct Engine {
     pub segment: &'static Segment,
     pub me: u32,
-    /// Our bitmap, and who wants us to attend to failures and revocations: looked at in each round.
+    /// Looked at in each round: who has rung for us, and whether there are failures or revocations to learn of.
     bitmap: &'static [AtomicU64],
     attention: &'static AtomicU64,
     pub memory: Memory,

@@ -145,13 +145,14 @@ pub unsafe fn imrecv(
 ) -> Result<Handle<Request>> {
     let found = find(*message)?;
     let incoming = Incoming::check_matched(buf, count, datatype, found.name()).map_err(|error| found.blame(error))?;
-    let comm = found.comm();
+    // A plain request finds its communicator by itself, if it needs one.
+    let comm = incoming.layout.and_then(|_| found.comm());
     // SAFETY: the caller's promise.
     let request = unsafe { incoming.launch(comm.as_deref()) };
     found.end(message, request)
 }
 
-/// A live message, and where it came; `None`: `MPI_MESSAGE_NO_PROC`.
+/// A live message, and its message space; `None`: `MPI_MESSAGE_NO_PROC`.
 #[derive(Clone, Copy)]
 struct Found(Option<(MessageId, ContextId)>);
 

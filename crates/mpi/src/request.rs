@@ -54,7 +54,7 @@ pub(crate) trait Operation: Any + Send {
 
     /// Start it, as if for the first time: see [`prepare_again`].
     fn restart(&mut self, _inside: &mut Entered) -> Result<()> {
-        Ok(())
+        Err(fail!(Intern, "an operation that cannot be started again"))
     }
 
     /// If it is complete, went well and needs no last rites: end it, and say how it went.

@@ -63,10 +63,10 @@ fn take_again(inside: &mut Entered, request: Handle<Request>) -> Option<Status> 
         return None;
     };
     let status = operation.take_well(inside);
-    let request_of_it = persistent(inside, request)?;
+    let started = persistent(inside, request)?;
     match status {
-        Some(_) => request_of_it.rest(operation),
-        None => request_of_it.current = Some(Work::Other(operation)),
+        Some(_) => started.rest(operation),
+        None => started.current = Some(Work::Other(operation)),
     }
     status.inspect(|_| background::end(inside, request))
 }
