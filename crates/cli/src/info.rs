@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use isthmus_engine::symmetric::size;
-use isthmus_engine::wait_limits::{self, Habits, LOOKS_AT_WORK, LOOKS_OVERSUBSCRIBED};
+use isthmus_engine::wait_limits::{self, Facts, Habits, LOOKS_AT_WORK, LOOKS_AWAY, LOOKS_OVERSUBSCRIBED};
 use isthmus_engine::{counters, protocols, single_copies_pay, single_copy_price, tunables};
 use isthmus_os::{cgroup, cma_probe, cpu, kmod, membarrier, memfd, memory, topology, yama};
 use isthmus_transfer::{helper, vmsplice};
@@ -102,12 +102,27 @@ struct Mechanisms {
 /// How the ranks of a job wait here.
 #[derive(Serialize)]
 struct Waiting {
+    /// Of the job.
+    ranks: u32,
     cpus: u32,
     /// What a wake from thread to thread takes.
     wake_us: Option<f64>,
     /// With a CPU for each rank.
     spin_us: f64,
     sleep_after_us: f64,
+    /// With more ranks than CPUs: looks before one is given away.
+    looks: Looks,
+    /// The most ranks that need not know whether the awaited ones have a CPU.
+    most_that_do_not_ask: u32,
+    /// In this job.
+    sleeps_after_us: f64,
+}
+
+#[derive(Serialize)]
+struct Looks {
+    awaited_is_away: u32,
+    unknown: u32,
+    awaited_are_at_work: u32,
 }
 
 /// Print which protocol should win at which size, and why, in a job of so many ranks.
@@ -175,9 +190,9 @@ pub fn protocols(ranks: Option<u64>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Print it all.
-pub fn run(json: bool) -> Result<ExitCode> {
-    let info = gather();
+/// Print it all; how ranks wait, for a job of so many (as many as there are CPUs if not said).
+pub fn run(json: bool, ranks: Option<u64>) -> Result<ExitCode> {
+    let info = gather(ranks.map(|ranks| u32::try_from(ranks).unwrap_or(u32::MAX)));
     if json {
         println!("{}", serde_json::to_string_pretty(&info)?);
     } else {
@@ -186,7 +201,7 @@ pub fn run(json: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn gather() -> Info {
+fn gather(ranks: Option<u32>) -> Info {
     // Probed first, while this process has one thread.
     let mechanisms = Mechanisms {
         cma: works(cma_probe::siblings().err()),
@@ -224,20 +239,35 @@ fn gather() -> Info {
             .collect(),
         machine: machine(),
         mechanisms,
-        waiting: waiting(),
+        waiting: waiting(ranks),
     }
 }
 
-fn waiting() -> Waiting {
-    let us = |time: std::time::Duration| time.as_secs_f64() * 1e6;
-    let wake = wait_limits::measure_wake();
-    let facts = wait_limits::facts_of(1, wake);
-    let habits = Habits::of(facts);
-    Waiting {
-        cpus: facts.cpus,
-        wake_us: wake.map(us),
-        spin_us: us(habits.spin),
-        sleep_after_us: us(habits.sleep_after),
+fn waiting(ranks: Option<u32>) -> Waiting {
+    let facts = wait_limits::facts_of(1, wait_limits::measure_wake());
+    let ranks = ranks.unwrap_or(facts.cpus);
+    Waiting::of(Facts { ranks, ..facts })
+}
+
+impl Waiting {
+    fn of(facts: Facts) -> Self {
+        let us = |time: std::time::Duration| time.as_secs_f64() * 1e6;
+        let Facts { ranks, cpus, wake } = facts;
+        let exclusive = Habits::of(Facts { ranks: cpus, ..facts });
+        Self {
+            ranks,
+            cpus,
+            wake_us: wake.map(us),
+            spin_us: us(exclusive.spin),
+            sleep_after_us: us(exclusive.sleep_after),
+            looks: Looks {
+                awaited_is_away: LOOKS_AWAY,
+                unknown: LOOKS_OVERSUBSCRIBED,
+                awaited_are_at_work: LOOKS_AT_WORK,
+            },
+            most_that_do_not_ask: wait_limits::most_that_do_not_ask(cpus),
+            sleeps_after_us: us(Habits::of(facts).sleep_after),
+        }
     }
 }
 
@@ -400,12 +430,30 @@ fn machine_rows(machine: &Machine) -> Vec<Vec<String>> {
 fn waiting_rows(waiting: &Waiting) -> Vec<Vec<String>> {
     let wake = waiting.wake_us.map_or("unknown".to_owned(), |us| format!("{us:.1} us"));
     let Waiting {
+        ranks,
         cpus,
         spin_us,
         sleep_after_us,
+        most_that_do_not_ask,
+        sleeps_after_us,
         ..
     } = waiting;
-    vec![
+    let Looks {
+        awaited_is_away,
+        unknown,
+        awaited_are_at_work,
+    } = waiting.looks;
+    let shared = match ranks.div_ceil(*cpus) {
+        1 => "a CPU for each".to_owned(),
+        _ if ranks <= most_that_do_not_ask => "some share a CPU".to_owned(),
+        several => format!("up to {several} on a CPU"),
+    };
+    let sleep = format!("sleep after {sleep_after_us:.0} us for each rank on a CPU");
+    let mut rows = vec![
+        row(
+            "ranks assumed",
+            format!("{ranks} (--ranks N): {shared}, which sleep after {sleeps_after_us:.0} us"),
+        ),
         row(
             "CPUs that count",
             format!("{cpus}: those usable, cut by the quota, rounded up"),
@@ -415,13 +463,22 @@ fn waiting_rows(waiting: &Waiting) -> Vec<Vec<String>> {
             &format!("up to {cpus} ranks"),
             format!("spin {spin_us:.0} us, then yield, and sleep after {sleep_after_us:.0} us"),
         ),
-        row(
-            "more ranks",
+    ];
+    if most_that_do_not_ask > cpus {
+        rows.push(row(
+            &format!("up to {most_that_do_not_ask} ranks"),
             format!(
-                "yield after {LOOKS_OVERSUBSCRIBED} looks, or {LOOKS_AT_WORK} while the awaited rank has a CPU, and sleep after {sleep_after_us:.0} us for each rank on a CPU"
+                "yield after {unknown} looks, whoever is awaited, since some have a CPU to themselves, and {sleep}"
             ),
+        ));
+    }
+    rows.push(row(
+        "more ranks",
+        format!(
+            "yield after {awaited_is_away} look if an awaited rank is away, {awaited_are_at_work} if all have a CPU, {unknown} if that is not known, and {sleep}"
         ),
-    ]
+    ));
+    rows
 }
 
 fn mechanism_rows(mechanisms: &Mechanisms) -> Vec<Vec<String>> {
@@ -443,4 +500,65 @@ fn mechanism_rows(mechanisms: &Mechanisms) -> Vec<Vec<String>> {
 
 fn row(name: &str, value: String) -> Vec<String> {
     vec![format!("  {name}"), value]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// The section for so many ranks on so many CPUs.
+    fn section(ranks: u32, cpus: u32) -> String {
+        let wake = Some(Duration::from_micros(8));
+        let waiting = Waiting::of(Facts { ranks, cpus, wake });
+        show::columns(&waiting_rows(&waiting), 2)
+    }
+
+    #[test]
+    fn all_rules_of_waiting_are_told() {
+        let text = section(64, 2);
+        let mut lines = text.lines();
+        let mut next = |name: &str, parts: &[&str]| {
+            let line = lines.next().unwrap_or_default();
+            let told = line.trim_start().strip_prefix(name);
+            assert!(
+                told.is_some_and(|told| parts.iter().all(|part| told.contains(part))),
+                "{name}: {parts:?} in {text}"
+            );
+        };
+        next(
+            "ranks assumed",
+            &[" 64 (--ranks N): up to 32 on a CPU, which sleep after 32000 us"],
+        );
+        next("CPUs that count", &[" 2: those usable, cut by the quota, rounded up"]);
+        next("a wake takes", &["8.0 us"]);
+        next("up to 2 ranks", &["spin 16 us, then yield, and sleep after 1000 us"]);
+        next("up to 3 ranks", &["yield after 4 looks, whoever is awaited"]);
+        next(
+            "more ranks",
+            &[
+                "yield after 1 look if an awaited rank is away, 48 if all have a CPU, 4 if that is not known",
+                "and sleep after 1000 us for each rank on a CPU",
+            ],
+        );
+        assert_eq!(lines.next(), None, "{text}");
+    }
+
+    #[test]
+    fn the_ranks_assumed_are_told_with_how_they_share_cpus() {
+        let told = |ranks, cpus, what: &str| {
+            let text = section(ranks, cpus);
+            assert!(text.contains(&format!(" {ranks} (--ranks N): {what}")), "{text}");
+        };
+        told(2, 2, "a CPU for each");
+        told(3, 2, "some share a CPU");
+        told(4, 2, "up to 2 on a CPU");
+        told(2, 1, "up to 2 on a CPU");
+        assert!(
+            !section(2, 1).contains("whoever is awaited"),
+            "nobody has a CPU to itself"
+        );
+        assert_eq!(waiting(None).ranks, waiting(None).cpus);
+    }
 }

@@ -34,7 +34,7 @@ enum Command {
         #[arg(long, conflicts_with = "json", group = "table")]
         collectives: bool,
         /// For so many ranks (as many as there are CPUs if not said)
-        #[arg(long, requires = "table", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
         ranks: Option<u64>,
     },
     /// Test what this machine and container allow, and say what to change
@@ -76,7 +76,7 @@ fn main() -> ExitCode {
             ranks,
             ..
         } => algorithms::run(ranks),
-        Command::Info { json, .. } => info::run(json),
+        Command::Info { json, ranks, .. } => info::run(json, ranks),
         Command::Doctor { json } => doctor::run(json),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Tune(arguments) => bench::tune::run(&arguments),

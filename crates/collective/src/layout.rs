@@ -7,14 +7,16 @@ use isthmus_engine::{Level, Place};
 /// The units that split ranks up, from the largest kind on.
 const LEVELS: [Level; 4] = [Level::Machine, Level::Package, Level::Numa, Level::L3];
 
-/// The places of all ranks of a group.
+/// The places of all ranks of a group. At most 28 bytes for each of them, in each process and communicator: 8 for nodes, 8 for units of
+/// another kind, 4 for each kind that splits units up.
 #[derive(Debug, Clone)]
 pub struct Layout {
-    /// For each rank, the first of those who are in the same units down to each depth.
-    leaders: Box<[[usize; LEVELS.len() + 1]]>,
     nodes: Units,
-    /// Of the largest kind that there is something to follow in; nodes, if there is none.
-    units: Units,
+    /// Of the largest kind that there is something to follow in; `None`: nodes, or there is none.
+    units: Option<Units>,
+    /// The first of those who are in the same units as each rank, down to one kind. From the largest kind on, those that split up the units of
+    /// larger ones.
+    leaders: Box<[Box<[u32]>]>,
     has_structure: bool,
     is_in_order: bool,
 }
@@ -22,106 +24,148 @@ pub struct Layout {
 /// Ranks by the unit of one kind that they are in, which are numbered in the order of their first ranks.
 #[derive(Debug, Clone)]
 struct Units {
-    /// The ranks of each, in order.
-    ranks: Box<[Vec<usize>]>,
-    /// Which of them each rank is in.
-    of: Box<[usize]>,
+    /// Those of the first unit, then those of the next; in order.
+    ranks: Box<[u32]>,
+    /// Where those of each unit end there.
+    ends: Box<[u32]>,
+    /// Which unit each rank is in.
+    of: Box<[u32]>,
 }
 
 impl Units {
     fn new(places: &[Place], level: Level) -> Self {
-        let mut units: Vec<Option<u16>> = Vec::new();
-        let mut ranks: Vec<Vec<usize>> = Vec::new();
-        let mut of = Vec::with_capacity(places.len());
-        for (rank, place) in places.iter().enumerate() {
+        let mut known: Vec<Option<u16>> = Vec::new();
+        let number = |place: &Place| {
             let unit = place.unit(level);
-            let known = units.iter().position(|other| *other == unit);
-            let number = known.unwrap_or_else(|| {
-                units.push(unit);
-                ranks.push(Vec::new());
-                units.len() - 1
-            });
-            ranks[number].push(rank);
-            of.push(number);
+            known.iter().position(|other| *other == unit).unwrap_or_else(|| {
+                known.push(unit);
+                known.len() - 1
+            }) as u32
+        };
+        let of: Box<[u32]> = places.iter().map(number).collect();
+        let mut ends = vec![0; known.len()];
+        of.iter().for_each(|unit| ends[*unit as usize] += 1);
+        let mut end = 0;
+        for count in &mut ends {
+            end += *count;
+            *count = end;
         }
+        let mut ranks: Box<[u32]> = (0..places.len() as u32).collect();
+        // The sort is stable.
+        ranks.sort_by_key(|rank| of[*rank as usize]);
         Self {
-            ranks: ranks.into(),
-            of: of.into(),
+            ranks,
+            ends: ends.into(),
+            of,
         }
+    }
+
+    fn start(&self, unit: usize) -> usize {
+        unit.checked_sub(1).map_or(0, |before| self.ends[before] as usize)
+    }
+
+    /// The ranks of one, in order.
+    fn ranks(&self, unit: usize) -> &[u32] {
+        &self.ranks[self.start(unit)..self.ends[unit] as usize]
+    }
+
+    /// The ranks of each.
+    fn all(&self) -> impl ExactSizeIterator<Item = &[u32]> + Clone {
+        (0..self.ends.len()).map(|unit| self.ranks(unit))
+    }
+
+    /// Are there several of them, one with several ranks?
+    fn have_structure(&self) -> bool {
+        self.all().any(|ranks| (2..self.of.len()).contains(&ranks.len()))
     }
 }
 
-/// Are there several units of this kind, one of them with several ranks?
-fn have_structure(places: &[Place], level: Level) -> bool {
-    let units = Units::new(places, level);
-    places.iter().all(|place| place.unit(level).is_some())
-        && units.ranks.iter().any(|ranks| (2..places.len()).contains(&ranks.len()))
+/// The units of this kind, if all ranks are in one, and there is something to follow in them.
+fn structure(places: &[Place], level: Level) -> Option<Units> {
+    let are_known = places.iter().all(|place| place.unit(level).is_some());
+    are_known
+        .then(|| Units::new(places, level))
+        .filter(Units::have_structure)
 }
 
-/// Who is first of those who are in the same units as a rank, by depth.
-fn leaders(places: &[Place]) -> Box<[[usize; LEVELS.len() + 1]]> {
-    let mut leaders = vec![[0; LEVELS.len() + 1]; places.len()];
-    for depth in 0..=LEVELS.len() {
+/// Who is first of those who are in the same units as a rank, for each kind that splits units up.
+fn leaders(places: &[Place]) -> Box<[Box<[u32]>]> {
+    let mut leaders: Vec<Box<[u32]>> = Vec::new();
+    for depth in 1..=LEVELS.len() {
         let mut first = HashMap::new();
-        for (rank, place) in places.iter().enumerate() {
+        let leader = |(rank, place): (usize, &Place)| {
             let mut units = [None; LEVELS.len()];
             for (unit, level) in units.iter_mut().zip(&LEVELS[..depth]) {
                 *unit = place.unit(*level);
             }
-            leaders[rank][depth] = *first.entry(units).or_insert(rank);
+            *first.entry(units).or_insert(rank as u32)
+        };
+        let of_kind: Box<[u32]> = places.iter().enumerate().map(leader).collect();
+        let splits = match leaders.last() {
+            Some(larger) => of_kind != *larger,
+            None => of_kind.iter().any(|leader| *leader != 0),
+        };
+        if splits {
+            leaders.push(of_kind);
         }
     }
     leaders.into()
 }
 
 /// The place of the root among the ranks of a node, or the first.
-fn place_of(ranks: &[usize], root: Option<usize>) -> usize {
-    ranks.iter().position(|rank| Some(*rank) == root).unwrap_or(0)
+fn place_of(ranks: &[u32], root: Option<usize>) -> usize {
+    ranks.iter().position(|rank| Some(*rank as usize) == root).unwrap_or(0)
 }
 
 impl Layout {
     /// Of ranks at these places.
-    pub fn new(places: Vec<Place>) -> Self {
-        let nodes = Units::new(&places, Level::Machine);
-        let level = LEVELS.into_iter().find(|level| have_structure(&places, *level));
+    pub fn new(places: &[Place]) -> Self {
+        let nodes = Units::new(places, Level::Machine);
+        let found = LEVELS
+            .into_iter()
+            .find_map(|level| structure(places, level).map(|units| (level, units)));
         Self {
-            units: level.map_or_else(|| nodes.clone(), |level| Units::new(&places, level)),
-            has_structure: level.is_some(),
+            has_structure: found.is_some(),
+            units: found.and_then(|(level, units)| (level != Level::Machine).then_some(units)),
             is_in_order: nodes.of.is_sorted(),
-            leaders: leaders(&places),
+            leaders: leaders(places),
             nodes,
         }
     }
 
     /// The ranks of each node, in order.
-    pub fn nodes(&self) -> &[Vec<usize>] {
-        &self.nodes.ranks
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = &[u32]> + Clone {
+        self.nodes.all()
+    }
+
+    /// The ranks of one node, in order.
+    pub fn node(&self, node: usize) -> &[u32] {
+        self.nodes.ranks(node)
     }
 
     /// All ranks, those of the first node first.
     pub fn by_node(&self) -> impl Iterator<Item = usize> {
-        self.nodes.ranks.iter().flatten().copied()
+        self.nodes.ranks.iter().map(|rank| *rank as usize)
     }
 
     /// The place among these of the first rank of a node.
     pub fn start_of(&self, node: usize) -> usize {
-        self.nodes.ranks[..node].iter().map(Vec::len).sum()
+        self.nodes.start(node)
     }
 
     /// Which of them a rank is on.
     pub fn node_of(&self, rank: usize) -> usize {
-        self.nodes.of[rank]
+        self.nodes.of[rank] as usize
     }
 
     /// A rank for each node: the first, but `root` for its own.
-    pub fn leaders(&self, root: Option<usize>) -> Vec<usize> {
-        let leader = |ranks: &Vec<usize>| ranks[place_of(ranks, root)];
-        self.nodes.ranks.iter().map(leader).collect()
+    pub fn leaders(&self, root: Option<usize>) -> Vec<u32> {
+        self.nodes().map(|ranks| ranks[place_of(ranks, root)]).collect()
     }
 
     /// The place of the leader of a rank's node among that node's ranks.
     pub fn place_of_leader(&self, rank: usize, root: Option<usize>) -> usize {
-        place_of(&self.nodes.ranks[self.nodes.of[rank]], root)
+        place_of(self.node(self.node_of(rank)), root)
     }
 
     /// Are all ranks of a node before those of the next?
@@ -134,14 +178,19 @@ impl Layout {
         self.has_structure
     }
 
-    /// The ranks of each unit of the largest kind of which there are several, one of them with several ranks; in order.
-    pub fn units(&self) -> &[Vec<usize>] {
-        &self.units.ranks
+    fn largest_units(&self) -> &Units {
+        self.units.as_ref().unwrap_or(&self.nodes)
     }
 
-    /// Which of them a rank is in.
-    pub fn unit_of(&self, rank: usize) -> usize {
-        self.units.of[rank]
+    /// The ranks of each unit of the largest kind of which there are several, one of them with several ranks; in order.
+    pub fn units(&self) -> impl ExactSizeIterator<Item = &[u32]> + Clone {
+        self.largest_units().all()
+    }
+
+    /// The ranks of the one that a rank is in.
+    pub fn unit_of(&self, rank: usize) -> &[u32] {
+        let units = self.largest_units();
+        units.ranks(units.of[rank] as usize)
     }
 
     /// Whom a rank gets the root's data from: of the largest unit that it is the first rank of (the root, if that is in
@@ -150,23 +199,19 @@ impl Layout {
         if rank == root {
             return None;
         }
+        let mut parent = root;
         // Units that no rank is in are one unit.
-        let leader = |depth: usize| self.leader(rank, root, depth);
-        let depth = (0..=LEVELS.len()).find(|&depth| leader(depth) == rank);
-        match depth {
-            // Of the deepest unit, who is not its first rank hangs on that.
-            None => Some(leader(LEVELS.len())),
-            Some(0) => Some(root),
-            Some(depth) => Some(leader(depth - 1)),
+        for leaders in &self.leaders {
+            let leader = match leaders[rank] {
+                leader if leader == leaders[root] => root,
+                leader => leader as usize,
+            };
+            if leader == rank {
+                break;
+            }
+            parent = leader;
         }
-    }
-
-    /// The first of those who are in the same units as `rank` down to this depth; the root, if it is one of them.
-    fn leader(&self, rank: usize, root: usize, depth: usize) -> usize {
-        match self.leaders[rank][depth] {
-            leader if leader == self.leaders[root][depth] => root,
-            leader => leader,
-        }
+        Some(parent)
     }
 }
 
@@ -177,7 +222,7 @@ mod tests {
 
     fn layout(text: &str, ranks: usize) -> Layout {
         let machine = MadeUp::parse(text).expect("a machine");
-        Layout::new((0..ranks).map(|rank| machine.place(rank)).collect())
+        Layout::new(&(0..ranks).map(|rank| machine.place(rank)).collect::<Vec<_>>())
     }
 
     #[test]
@@ -218,7 +263,8 @@ mod tests {
     #[test]
     fn nodes_are_numbered_by_their_first_ranks() {
         let scattered = layout("1.0,0.0,1.0", 6);
-        assert_eq!(scattered.nodes(), [vec![0, 2, 3, 5], vec![1, 4]]);
+        assert!(scattered.nodes().eq([&[0, 2, 3, 5][..], &[1, 4]]));
+        assert_eq!((scattered.node(0).len(), scattered.node(1)), (4, &[1, 4][..]));
         assert_eq!(scattered.node_of(4), 1);
         assert_eq!(scattered.by_node().collect::<Vec<_>>(), [0, 2, 3, 5, 1, 4]);
         assert_eq!((scattered.start_of(0), scattered.start_of(1)), (0, 4));
@@ -231,13 +277,34 @@ mod tests {
     #[test]
     fn units_are_of_the_largest_kind_that_splits_ranks_up() {
         let packages = layout("2x2x2", 8);
-        assert_eq!(packages.units(), [vec![0, 1, 2, 3], vec![4, 5, 6, 7]]);
+        assert!(packages.units().eq([&[0, 1, 2, 3][..], &[4, 5, 6, 7]]));
         // They are all in one package.
-        assert_eq!(layout("2x2x2", 4).units(), [vec![0, 1], vec![2, 3]]);
+        assert!(layout("2x2x2", 4).units().eq([&[0, 1][..], &[2, 3]]));
         // Each is in its own.
-        assert_eq!(layout("4x1", 4).units(), [vec![0, 1, 2, 3]]);
+        assert!(layout("4x1", 4).units().eq([&[0, 1, 2, 3][..]]));
         let scattered = layout("0,1,0,1,1", 5);
-        assert_eq!(scattered.units(), [vec![0, 2], vec![1, 3, 4]]);
-        assert_eq!((scattered.unit_of(2), scattered.unit_of(4)), (0, 1));
+        assert!(scattered.units().eq([&[0, 2][..], &[1, 3, 4]]));
+        assert_eq!(
+            (scattered.unit_of(2), scattered.unit_of(4)),
+            (&[0, 2][..], &[1, 3, 4][..])
+        );
+        let nodes = layout("2x2x2x2", 16);
+        assert!(nodes.units().eq(nodes.nodes()));
+    }
+
+    /// Bytes for each rank beside what does not grow with them.
+    fn bytes_a_rank(text: &str, ranks: usize) -> usize {
+        let layout = layout(text, ranks);
+        let of = |units: &Units| units.ranks.len() + units.of.len();
+        let lists = layout.leaders.iter().map(|leaders| leaders.len()).sum::<usize>();
+        let words = of(&layout.nodes) + layout.units.as_ref().map_or(0, of) + lists;
+        words * size_of::<u32>() / ranks
+    }
+
+    #[test]
+    fn what_is_kept_of_a_rank_grows_with_the_kinds_of_units_that_there_are() {
+        for (text, bytes) in [("1x256", 8), ("4x64", 20), ("2x4x32", 24), ("2x1x1x128", 12)] {
+            assert_eq!(bytes_a_rank(text, 256), bytes, "{text}");
+        }
     }
 }

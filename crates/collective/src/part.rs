@@ -15,7 +15,7 @@ use crate::shared::Access;
 pub struct Part<'a> {
     base: &'a dyn Link,
     /// In the base, by their rank here.
-    ranks: &'a [usize],
+    ranks: &'a [u32],
     me: usize,
     is_node: bool,
 }
@@ -23,7 +23,7 @@ pub struct Part<'a> {
 impl<'a> Part<'a> {
     /// The ranks of the calling rank's node.
     pub fn node(base: &'a dyn Link, layout: &'a Layout) -> Self {
-        let ranks = &layout.nodes()[layout.node_of(base.rank())][..];
+        let ranks = layout.node(layout.node_of(base.rank()));
         Self {
             base,
             ranks,
@@ -33,7 +33,7 @@ impl<'a> Part<'a> {
     }
 
     /// These ranks, if the calling one is among them.
-    pub fn of(base: &'a dyn Link, ranks: &'a [usize]) -> Option<Self> {
+    pub fn of(base: &'a dyn Link, ranks: &'a [u32]) -> Option<Self> {
         let me = position(ranks, base.rank())?;
         Some(Self {
             base,
@@ -48,8 +48,8 @@ impl<'a> Part<'a> {
 pub type Blocks<'b, 'a> = &'b dyn Fn(usize) -> Option<Elements<'a>>;
 
 /// The place of a rank among others.
-pub fn position(ranks: &[usize], rank: usize) -> Option<usize> {
-    ranks.iter().position(|other| *other == rank)
+pub fn position(ranks: &[u32], rank: usize) -> Option<usize> {
+    ranks.iter().position(|other| *other as usize == rank)
 }
 
 impl Link for Part<'_> {
@@ -77,14 +77,14 @@ impl Link for Part<'_> {
         let receives: Vec<_> = receives
             .iter()
             .map(|receive| Incoming {
-                from: self.ranks[receive.from],
+                from: self.ranks[receive.from] as usize,
                 ..*receive
             })
             .collect();
         let sends: Vec<_> = sends
             .iter()
             .map(|send| Outgoing {
-                to: self.ranks[send.to],
+                to: self.ranks[send.to] as usize,
                 ..*send
             })
             .collect();

@@ -76,7 +76,7 @@ pub(crate) struct Control {
     pub(crate) immediates: Immediates,
     /// Where its ranks are, if somebody made the machine up.
     declared: OnceLock<Option<Arc<Layout>>>,
-    /// Where they really are: known, once all have come together for the board.
+    /// Where they really are, if nobody did: known, once all have come together for the board.
     found: OnceLock<Layout>,
 }
 
@@ -124,7 +124,7 @@ fn declare(team: &Team) -> Option<Arc<Layout>> {
     }
     let place = |rank| isthmus_engine::declared(team.peer(rank)?);
     let places: Option<Vec<_>> = (0..team.size()).map(place).collect();
-    places.map(|places| Arc::new(Layout::new(places)))
+    places.map(|places| Arc::new(Layout::new(&places)))
 }
 
 /// What ranks have agreed on.
@@ -201,20 +201,23 @@ fn warm_up(team: &Team) -> Result<()> {
         return Ok(());
     }
     let members: Vec<usize> = match control.layout(team) {
-        Some(layout) if layout.nodes().len() > 1 => layout.nodes()[layout.node_of(team.rank() as usize)].clone(),
+        Some(layout) if layout.nodes().len() > 1 => {
+            let own = layout.node(layout.node_of(team.rank() as usize));
+            own.iter().map(|rank| *rank as usize).collect()
+        }
         _ => (0..team.size() as usize).collect(),
     };
     if (2..=MOST_RANKS).contains(&members.len()) {
         let is_for_all = members.len() == team.size() as usize;
         let mut founding = Founding::begin(&mut enter(), team, members, false);
         let board = wait_until(|inside| founding.advance(inside, team))??;
-        if is_for_all && board.is_some() {
+        if is_for_all && board.is_some() && control.layout(team).is_none() {
             // All have come, so all find the same.
             let mut inside = enter();
             let place = |member| inside.place_of(team.peer(member)?);
             let places: Option<Vec<_>> = (0..team.size()).map(place).collect();
             if let Some(places) = places {
-                let _ = control.found.set(Layout::new(places));
+                let _ = control.found.set(Layout::new(&places));
             }
         }
         // Calls follow each other, so nobody else does this.

@@ -20,8 +20,8 @@ pub unsafe fn run(link: &impl Link, layout: &Layout, own: Option<Elements<'_>>, 
     let here = Part::node(link, layout);
     let leaders = layout.leaders(None);
     let blocks = |first: usize, count: usize| one.at(first as i64 * one.count, count as i64 * one.count);
-    let of_node = |node: usize| blocks(leaders[node], layout.nodes()[node].len());
-    let first = leaders[layout.node_of(link.rank())];
+    let of_node = |node: usize| blocks(leaders[node] as usize, layout.node(node).len());
+    let first = leaders[layout.node_of(link.rank())] as usize;
     // SAFETY: the caller's promise.
     unsafe {
         match Part::of(link, &leaders) {

@@ -47,7 +47,7 @@ pub unsafe fn run<'a>(
                 let (mut first, mut second) = (link.memory(ours * row)?, link.memory(ours * row)?);
                 let (by_rank, by_node) = (first.start(), second.start());
                 gather::run(&here, Some(own_row), rows(by_rank), leader)?;
-                let sizes = layout.nodes().iter().map(Vec::len).enumerate();
+                let sizes = layout.nodes().map(<[u32]>::len).enumerate();
                 let with_starts = || sizes.clone().map(|(node, theirs)| (layout.start_of(node), theirs));
                 for (start, theirs) in with_starts() {
                     for place in 0..ours {
@@ -57,7 +57,7 @@ pub unsafe fn run<'a>(
                 }
                 let of_node = |memory: *mut u8| {
                     move |node: usize| {
-                        let blocks = layout.nodes()[node].len() * ours;
+                        let blocks = layout.node(node).len() * ours;
                         elements::bytes(at(memory, layout.start_of(node) * ours), blocks * len)
                     }
                 };

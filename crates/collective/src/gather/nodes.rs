@@ -40,12 +40,12 @@ pub unsafe fn run<'a>(
             let all = elements::bytes(blocks, ranks * len);
             return super::run_v(&among, Some(all), |_| None, Root::Rank(home));
         }
-        let here_at: Blocks<'_, '_> = &|place| block(layout.nodes()[home][place]);
+        let here_at: Blocks<'_, '_> = &|place| block(layout.node(home)[place] as usize);
         super::run(&here, own, here_at, leader)?;
         let mut memory = link.memory(link.size() * len)?;
         let blocks = memory.start();
         let at = |place: usize| blocks.wrapping_add(place * len);
-        let of_node = |node: usize| elements::bytes(at(layout.start_of(node)), layout.nodes()[node].len() * len);
+        let of_node = |node: usize| elements::bytes(at(layout.start_of(node)), layout.node(node).len() * len);
         let from = |node: usize| (node != home).then(|| of_node(node));
         super::run_v(&among, None, from, Root::Rank(home))?;
         for (place, rank) in layout.by_node().enumerate() {

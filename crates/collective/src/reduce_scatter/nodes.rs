@@ -44,14 +44,14 @@ pub unsafe fn run(
             operand.copy(link, operand.at(partial.elements, start), to, count)?;
             next += count;
         }
-        let count_of = |ranks: &[usize]| ranks.iter().map(|&rank| block(rank).1).sum::<i64>();
-        let counts: Vec<i64> = layout.nodes().iter().map(|ranks| count_of(ranks)).collect();
-        let ranks = &layout.nodes()[layout.node_of(link.rank())][..];
+        let count_of = |ranks: &[u32]| ranks.iter().map(|&rank| block(rank as usize).1).sum::<i64>();
+        let counts: Vec<i64> = layout.nodes().map(count_of).collect();
+        let ranks = layout.node(layout.node_of(link.rank()));
         let share = operand.scratch(link, count_of(ranks))?;
         super::run(&among, operand, in_order.elements, share.elements, &counts)?;
         let of = |place: usize| {
             let start = operand.at(share.elements, count_of(&ranks[..place]));
-            Some(operand.elements(start, block(ranks[place]).1))
+            Some(operand.elements(start, block(ranks[place] as usize).1))
         };
         scatter::run_v(&here, Some(own), of, Root::Rank(0))
     }

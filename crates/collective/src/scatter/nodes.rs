@@ -48,10 +48,10 @@ pub unsafe fn run<'a>(
                 link.pack(block, at(place));
             }
         }
-        let of_node = |node: usize| elements::bytes(at(layout.start_of(node)), layout.nodes()[node].len() * len);
+        let of_node = |node: usize| elements::bytes(at(layout.start_of(node)), layout.node(node).len() * len);
         let to = |node: usize| (node != home).then(|| of_node(node));
         super::run_v(&among, None, to, Root::Rank(home))?;
-        let here_at: Blocks<'_, '_> = &|place| block(layout.nodes()[home][place]);
+        let here_at: Blocks<'_, '_> = &|place| block(layout.node(home)[place] as usize);
         super::run(&here, own, here_at, leader)
     }
 }

@@ -21,7 +21,7 @@ const SHORT: usize = 8 << 10;
 /// The ranks of a unit that combine: all of them but perhaps a root, which has enough to do.
 #[derive(Debug, Clone, Copy)]
 pub struct Workers<'a> {
-    ranks: &'a [usize],
+    ranks: &'a [u32],
     /// Whose place is left out.
     root: Option<usize>,
 }
@@ -29,17 +29,17 @@ pub struct Workers<'a> {
 impl<'a> Workers<'a> {
     /// Of each unit that has some, in order.
     pub fn of_all(layout: &'a Layout, root: Option<usize>) -> impl Iterator<Item = Self> + Clone {
-        let all = layout.units().iter().map(move |ranks| Self::new(ranks, root));
+        let all = layout.units().map(move |ranks| Self::new(ranks, root));
         all.filter(|workers| workers.count() > 0)
     }
 
     /// Of the unit that a rank is in.
     pub fn beside(layout: &'a Layout, rank: usize, root: Option<usize>) -> Self {
-        Self::new(&layout.units()[layout.unit_of(rank)], root)
+        Self::new(layout.unit_of(rank), root)
     }
 
-    fn new(ranks: &'a [usize], root: Option<usize>) -> Self {
-        let root = root.and_then(|root| ranks.iter().position(|rank| *rank == root));
+    fn new(ranks: &'a [u32], root: Option<usize>) -> Self {
+        let root = root.and_then(|root| ranks.iter().position(|rank| *rank as usize == root));
         Self { ranks, root }
     }
 
@@ -51,12 +51,12 @@ impl<'a> Workers<'a> {
     /// The rank at a place among them.
     fn rank(&self, place: usize) -> usize {
         let is_behind = self.root.is_some_and(|root| root <= place);
-        self.ranks[place + usize::from(is_behind)]
+        self.ranks[place + usize::from(is_behind)] as usize
     }
 
     /// The place of a rank that is one of them.
     fn place(&self, rank: usize) -> usize {
-        let place = self.ranks.partition_point(|other| *other < rank);
+        let place = self.ranks.partition_point(|other| (*other as usize) < rank);
         place - usize::from(self.root.is_some_and(|root| root < place))
     }
 
@@ -97,7 +97,7 @@ pub struct Partials<U> {
 impl Slices {
     /// Of so many elements from `first` on, for the ranks of all units.
     pub fn among(layout: &Layout, operand: &Operand<'_>, first: i64, count: i64) -> Self {
-        let most = layout.units().iter().map(Vec::len).max().unwrap_or(1);
+        let most = layout.units().map(<[u32]>::len).max().unwrap_or(1);
         let number = if operand.crossing(count) > SHORT { most } else { 1 };
         Self { first, count, number }
     }

@@ -217,7 +217,9 @@ pub(super) fn on_every_machine(f: impl Fn()) {
 
 pub(super) fn layout_of(size: usize) -> Option<Layout> {
     let machine = isthmus_engine::MadeUp::parse(MACHINE.get()?).unwrap();
-    Some(Layout::new((0..size).map(|rank| machine.place(rank)).collect()))
+    Some(Layout::new(
+        &(0..size).map(|rank| machine.place(rank)).collect::<Vec<_>>(),
+    ))
 }
 
 pub(super) fn for_all(counts: &[i64], f: impl Fn(&Case, usize, i64)) {

@@ -16,9 +16,14 @@ impl Cpus {
     pub fn of(ranks: u32, cpus: u32) -> Self {
         match () {
             () if ranks <= cpus => Self::Own,
-            () if ranks.saturating_mul(2) <= cpus.saturating_mul(3) => Self::PartlyShared,
+            () if ranks <= Self::most_partly_shared(cpus) => Self::PartlyShared,
             () => Self::Shared,
         }
+    }
+
+    /// Up to so many ranks not all of these CPUs are shared: three to two.
+    pub fn most_partly_shared(cpus: u32) -> u32 {
+        cpus.saturating_add(cpus / 2)
     }
 }
 

@@ -13,12 +13,15 @@ use isthmus_shm::{Doorbell, Slot};
 
 use crate::engine::Turn;
 use crate::membership::boot;
+use crate::membership::cpus::Cpus;
 use crate::{counters, tunables};
 
 /// Looks between two readings of the clock.
 const LOOKS: u32 = 64;
 /// Looks before the CPU is given away, when there are more ranks than CPUs.
 pub const LOOKS_OVERSUBSCRIBED: u32 = 4;
+/// If an awaited rank has given its own away.
+pub const LOOKS_AWAY: u32 = 1;
 /// As long as the awaited ranks have CPUs themselves: what they send is nearer than our next turn, and who has waited for more of it
 /// gives way less often (docs/decisions/0020).
 pub const LOOKS_AT_WORK: u32 = 48;
@@ -155,7 +158,7 @@ fn give_way_for<T>(slot: &Slot, meanwhile: impl FnOnce() -> T) -> T {
 /// Looks before the CPU is given away, where ranks share CPUs.
 fn looks_while(turn: Turn) -> u32 {
     match turn {
-        Turn::Away => 1,
+        Turn::Away => LOOKS_AWAY,
         Turn::Unknown => LOOKS_OVERSUBSCRIBED,
         Turn::AtWork => LOOKS_AT_WORK,
     }
@@ -244,6 +247,11 @@ impl WaitLimits {
     }
 }
 
+/// Up to so many ranks on these CPUs it is not asked whether the awaited ones have one (docs/decisions/0030).
+pub fn most_that_do_not_ask(cpus: u32) -> u32 {
+    Cpus::most_partly_shared(cpus)
+}
+
 /// The facts of a job of so many ranks on this machine.
 pub fn facts_of(ranks: u32, wake: Option<Duration>) -> Facts {
     Facts {
@@ -307,7 +315,7 @@ mod tests {
         limits.renew(0);
         assert_eq!(looks(&mut limits, Turn::AtWork), LOOKS_AT_WORK);
         limits.renew(0);
-        assert_eq!(looks(&mut limits, Turn::Away), 1);
+        assert_eq!(looks(&mut limits, Turn::Away), LOOKS_AWAY);
     }
 
     #[test]
