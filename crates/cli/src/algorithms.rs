@@ -15,7 +15,7 @@ pub fn run(ranks: Option<u64>) -> Result<ExitCode> {
     let ranks = ranks.unwrap_or(cpus.max(2));
     let copies = single_copies();
     let all = select::collectives(ranks, Traits::IDLE_CPUS.when(ranks <= cpus) | copies)?;
-    print!("{}", text(ranks, cpus, Traits::CHEAP_COPIES.are_in(copies), &all));
+    print!("{}", text(ranks, cpus, copies, &all));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -24,12 +24,19 @@ pub fn single_copies() -> Traits {
     static FOUND: OnceLock<Traits> = OnceLock::new();
     *FOUND.get_or_init(|| match cma_probe::siblings() {
         Err(_) => Traits::NONE,
-        Ok(()) => Traits::SINGLE_COPIES | Traits::CHEAP_COPIES.when(isthmus_engine::single_copies_pay()),
+        Ok(()) => {
+            Traits::SINGLE_COPIES
+                | Traits::CHEAP_COPIES.when(isthmus_engine::single_copies_pay())
+                | Traits::FAIR_COPIES.when(isthmus_engine::single_copies_pay_beyond_caches())
+        }
     })
 }
 
-fn text(ranks: u64, cpus: u64, cheap_copies: bool, all: &[Explained]) -> String {
-    let copies = if cheap_copies { "cheap single copies, " } else { "" };
+fn text(ranks: u64, cpus: u64, copies: Traits, all: &[Explained]) -> String {
+    let copies = match copies {
+        Traits::NONE => String::new(),
+        copies => format!("{copies}, "),
+    };
     let mut text = format!("{ranks} ranks on {cpus} CPUs, {copies}elements without gaps, an operation that commutes\n");
     for explained in all {
         let collective = explained.collective;

@@ -7,8 +7,8 @@ use isthmus_engine::{Level, Place};
 /// The units that split ranks up, from the largest kind on.
 const LEVELS: [Level; 4] = [Level::Machine, Level::Package, Level::Numa, Level::L3];
 
-/// The places of all ranks of a group. At most 28 bytes for each of them, in each process and communicator: 8 for nodes, 8 for units of
-/// another kind, 4 for each kind that splits units up.
+/// The places of all ranks of a group. In each process and communicator at most 28 bytes for each of them: 8 for nodes, 8 for units of
+/// another kind, 4 for each kind that splits units up; and 4 for each unit.
 #[derive(Debug, Clone)]
 pub struct Layout {
     nodes: Units,
@@ -295,10 +295,13 @@ mod tests {
     /// Bytes for each rank beside what does not grow with them.
     fn bytes_a_rank(text: &str, ranks: usize) -> usize {
         let layout = layout(text, ranks);
-        let of = |units: &Units| units.ranks.len() + units.of.len();
-        let lists = layout.leaders.iter().map(|leaders| leaders.len()).sum::<usize>();
-        let words = of(&layout.nodes) + layout.units.as_ref().map_or(0, of) + lists;
-        words * size_of::<u32>() / ranks
+        let of = |units: &Units| size_of_val(&*units.ranks) + size_of_val(&*units.of);
+        let lists = layout
+            .leaders
+            .iter()
+            .map(|leaders| size_of_val(&**leaders))
+            .sum::<usize>();
+        (of(&layout.nodes) + layout.units.as_ref().map_or(0, of) + lists) / ranks
     }
 
     #[test]

@@ -35,7 +35,11 @@ impl Traits {
     /// An operation that gives the same in whatever order it combines: a predefined one on integers.
     pub const EXACT: Self = Self(512);
 
-    const NAMES: [(Self, &'static str); 10] = [
+    /// Single copies that the first of the ranks found to take less time than two of more than the caches hold; none in a request, whose
+    /// progress would stop for as long as all of them take.
+    pub const FAIR_COPIES: Self = Self(1024);
+
+    const NAMES: [(Self, &'static str); 11] = [
         (Self::BOARD, "a board"),
         (Self::PLAIN, "elements without gaps"),
         (Self::COMMUTATIVE, "a commutative operation"),
@@ -46,6 +50,7 @@ impl Traits {
         (Self::SINGLE_COPIES, "single copies between all"),
         (Self::CHEAP_COPIES, "cheap single copies"),
         (Self::EXACT, "an exact operation"),
+        (Self::FAIR_COPIES, "single copies that are cheap beyond the caches"),
     ];
 
     /// All sets there are.

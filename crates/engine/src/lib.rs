@@ -57,7 +57,7 @@ pub use memory::staging::{LONGEST, Staged, copy_for_others, copy_from_others, co
 pub use progress::attend::Attended;
 pub use progress::gate::{Entered, Guarded, allow_threads, allows_threads, enter};
 pub use progress::wait::{Watch, ring, wait_until};
-pub use protocol::choice::remote::{Remote, single_copies_pay, single_copy_price};
+pub use protocol::choice::remote::{Remote, single_copies_pay, single_copies_pay_beyond_caches, single_copy_price};
 pub use protocol::choice::select::passes_caches;
 pub use types::{Arrival, ContextId, MessageId, Mode, OpId, Outcome, Peer, Posting, World};
 

@@ -33,7 +33,7 @@ rules! {
     LongEager = "long_eager", "Where ranks share CPUs, messages of up to half a ring go at once (0025).";
     Blocks = "blocks", "Where ranks share CPUs, messages of 32 KiB and more that go at once lie in blocks that change hands (0104).";
     Floods = "floods", "What all ranks take in a collective is stored past the caches if it is as much as they hold (0025).";
-    Lent = "lent", "Collectives read blocks where their owners have them, where single copies pay (0028).";
+    Lent = "lent", "Collectives read blocks where their owners have them, where single copies pay (0028), or together exceed the caches (0111).";
     FewLooks = "few_looks", "With at most three ranks to two CPUs, who waits gives way after few looks (0030).";
 }
 

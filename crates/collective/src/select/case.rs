@@ -27,9 +27,10 @@ impl Case {
             let in_parts = layout.is_in_order() || Traits::COMMUTATIVE.are_in(offers);
             Traits::PLACES.when(layout.has_structure()) | Traits::NODES.when(layout.nodes().len() > 1 && in_parts)
         });
-        let board = link
-            .shared()
-            .map_or(Traits::NONE, |access| Traits::BOARD | access.traits());
+        let board = link.shared().map_or(Traits::NONE, |access| {
+            let traits = Traits::BOARD | access.traits();
+            traits.without(Traits::FAIR_COPIES.when(access.is_of_request()))
+        });
         Self {
             ranks: link.size() as u64,
             bytes: bytes as u64,

@@ -29,7 +29,7 @@ pub struct Explained {
 /// there is one. An error: the user's rules make no sense.
 pub fn collectives(ranks: u64, machine: Traits) -> crate::error::Result<Vec<Explained>> {
     overrides::check()?;
-    let of_board = Traits::BOARD | Traits::SINGLE_COPIES | Traits::CHEAP_COPIES;
+    let of_board = Traits::BOARD | Traits::SINGLE_COPIES | Traits::CHEAP_COPIES | Traits::FAIR_COPIES;
     let common = Traits::PLAIN | Traits::COMMUTATIVE | Traits::ELEMENT_EACH | machine.without(of_board);
     let board = Traits::BOARD | machine;
     let board = board.when((2..=super::MOST_IN_RANK_ORDER as u64).contains(&ranks));

@@ -2,8 +2,9 @@
 //!
 //! A new algorithm is a file in the collective's folder, an entry here, and a line where the collective calls it.
 //!
-//! Sizes at which rules for shared memory change were measured with two to eight ranks on two CPUs of Zen 4 and Zen 5, those for cheap
-//! single copies on two of Emerald Rapids. The others follow the costs that the entries state; `isthmus tune` measures them on a machine.
+//! Sizes at which rules for shared memory change were measured with two to eight ranks, and some with 16 to 128, on two CPUs of Zen 4 and
+//! Zen 5 with a last cache of 32 MiB, those for cheap single copies on two of Emerald Rapids. The others follow the costs that the entries
+//! state; `isthmus tune` measures them on a machine.
 
 use super::{Algorithm, Choice, Collective, MOST_IN_RANK_ORDER, Order, Range, Rule, Traits};
 
@@ -196,9 +197,9 @@ collectives! {
         Linear(Range(5, 5), Range(64 << 10, 1 << 20), NO_MORE), "memory that changes hands stays in a cache";
         Shared(up_to(5), ANY, NO_MORE), "the root waits for nobody";
         Linear(Range(9, 16), from(24 << 10), NO_MORE), "each step costs the root more switches than a ring to each rank";
-        SharedDirect(Range(17, 32), from(48 << 10), NO_MORE), "more than the caches hold is moved once rather than twice";
-        SharedDirect(Range(33, 64), from(24 << 10), NO_MORE), "more than the caches hold is moved once rather than twice";
-        SharedDirect(from(65), from(12 << 10), NO_MORE), "more than the caches hold is moved once rather than twice";
+        SharedDirect(Range(17, 32), from(48 << 10), Traits::FAIR_COPIES), "the blocks of the root do not fit where it shows them";
+        SharedDirect(Range(33, 64), from(24 << 10), Traits::FAIR_COPIES), "the blocks of the root do not fit where it shows them";
+        SharedDirect(from(65), from(12 << 10), Traits::FAIR_COPIES), "the blocks of the root do not fit where it shows them";
         Shared(ANY, up_to(SCATTERED_AT_ONCE), NO_MORE), "the root waits for nobody";
         Binomial(from(33), Range(1, 1 << 10), Traits::IDLE_CPUS), "few rounds rather than many messages";
         Linear(ANY, ANY, NO_MORE), "a tree moves bytes more often, and waits for ranks that may not be running";
@@ -291,9 +292,9 @@ collectives! {
         Pairwise(Range(5, 5), Range(192 << 10, 1 << 20), NO_MORE), "memory that changes hands stays in a cache, if little is under way";
         Pairwise(Range(6, 8), Range(48 << 10, 384 << 10), NO_MORE), "memory that changes hands stays in a cache, if little is under way";
         Shared(up_to(8), ANY, NO_MORE), "each rank is scheduled once";
-        SharedDirect(Range(16, 32), from(48 << 10), NO_MORE), "more than the caches hold is moved once rather than twice";
-        SharedDirect(Range(33, 48), from(24 << 10), NO_MORE), "more than the caches hold is moved once rather than twice";
-        SharedDirect(from(49), from(12 << 10), NO_MORE), "more than the caches hold is moved once rather than twice";
+        SharedDirect(Range(16, 32), from(48 << 10), Traits::FAIR_COPIES), "more than the caches hold is moved once rather than twice";
+        SharedDirect(Range(33, 48), from(24 << 10), Traits::FAIR_COPIES), "more than the caches hold is moved once rather than twice";
+        SharedDirect(from(49), from(12 << 10), Traits::FAIR_COPIES), "more than the caches hold is moved once rather than twice";
         Direct(up_to(16), Range(16 << 10, 64 << 10), Traits::BOARD), "a block is read while it is near, rather than all being copied in before";
         Shared(ANY, ANY, NO_MORE), "each rank is scheduled once";
         Bruck(from(33), Range(1, 64), NO_MORE), "few rounds rather than many messages";

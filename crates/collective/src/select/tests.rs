@@ -205,6 +205,32 @@ fn all_to_all_by_nodes_gathers_only_what_has_room() {
 }
 
 #[test]
+fn what_exceeds_the_caches_goes_by_single_copies_where_ranks_share_cpus() {
+    let fair = Traits::BOARD | Traits::SINGLE_COPIES | Traits::FAIR_COPIES;
+    for (collective, ranks, first) in [
+        (Scatter::COLLECTIVE, 17, 48 << 10),
+        (Scatter::COLLECTIVE, 33, 24 << 10),
+        (Scatter::COLLECTIVE, 65, 12 << 10),
+        (Alltoall::COLLECTIVE, 16, 48 << 10),
+        (Alltoall::COLLECTIVE, 33, 24 << 10),
+        (Alltoall::COLLECTIVE, 49, 12 << 10),
+    ] {
+        let is_direct = |ranks, bytes, offers| {
+            let rule = collective.chosen(&Case { ranks, bytes, offers });
+            collective.algorithms[rule.algorithm].name == "shared_direct"
+        };
+        let text = format!("{} {ranks} {first}", collective.name);
+        assert!(is_direct(ranks, first, fair), "{text}");
+        assert!(!is_direct(ranks, first - 1, fair), "{text}");
+        assert!(!is_direct(ranks - 1, first, fair), "{text}");
+        assert!(!is_direct(ranks, first, fair | Traits::IDLE_CPUS), "{text}");
+        for missing in [Traits::FAIR_COPIES, Traits::SINGLE_COPIES, Traits::BOARD] {
+            assert!(!is_direct(ranks, first, fair.without(missing)), "{text}: {missing}");
+        }
+    }
+}
+
+#[test]
 fn lists_are_tidy() {
     for (index, collective) in ALL.iter().enumerate() {
         assert_eq!(collective.index, index);

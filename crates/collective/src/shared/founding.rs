@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use isthmus_engine::rules::Rule;
-use isthmus_engine::{Board, Entered, Mode, OpId, Outcome, Peer, Posting, single_copies_pay};
+use isthmus_engine::{
+    Board, Entered, Mode, OpId, Outcome, Peer, Posting, single_copies_pay, single_copies_pay_beyond_caches,
+};
 
 use crate::error::{Error, Result};
 use crate::lane::{Lane, check};
@@ -21,6 +23,8 @@ use crate::traits::Traits;
 const REACH: u64 = 1;
 /// The same: they pay.
 const PAY: u64 = 2;
+/// The same: they pay for more than the caches hold.
+const PAY_BEYOND_CACHES: u64 = 4;
 
 /// A founding under way.
 pub struct Founding {
@@ -126,8 +130,10 @@ impl Founding {
             return Some(Ok(None));
         }
         let peers: Vec<_> = self.members.iter().filter_map(|member| peer(team, *member)).collect();
-        let board = Board::attach(inside, word & !(REACH | PAY), &peers, self.me);
-        let traits = Traits::SINGLE_COPIES.when(word & REACH != 0) | Traits::CHEAP_COPIES.when(word & PAY != 0);
+        let board = Board::attach(inside, word & !(REACH | PAY | PAY_BEYOND_CACHES), &peers, self.me);
+        let traits = Traits::SINGLE_COPIES.when(word & REACH != 0)
+            | Traits::CHEAP_COPIES.when(word & PAY != 0)
+            | Traits::FAIR_COPIES.when(word & PAY_BEYOND_CACHES != 0);
         Some(Ok(board.map(|board| (board, traits))))
     }
 
@@ -175,12 +181,11 @@ impl Founding {
             let me = team.rank() as usize;
             let mut others = self.members.iter().filter(|member| **member != me);
             let reach_all = others.all(|member| peer(team, *member).is_some_and(|peer| inside.can_read(peer)));
-            word |= if reach_all { REACH } else { 0 }
-                | if reach_all && single_copies_pay() && Rule::Lent.holds() {
-                    PAY
-                } else {
-                    0
-                };
+            let when = |holds: bool, bit: u64| if holds { bit } else { 0 };
+            let lent = reach_all && Rule::Lent.holds();
+            word |= when(reach_all, REACH)
+                | when(lent && single_copies_pay(), PAY)
+                | when(lent && single_copies_pay_beyond_caches(), PAY_BEYOND_CACHES);
         }
         self.word.store(word, Ordering::Relaxed);
         self.told = 1;

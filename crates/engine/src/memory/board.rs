@@ -78,8 +78,9 @@ impl Step {
         self.0 >> INDEX_BITS
     }
 
+    /// Which one of its call it is.
     #[inline]
-    fn index(self) -> u64 {
+    pub(crate) fn index(self) -> u64 {
         self.0 & MOST_STEPS
     }
 

@@ -84,6 +84,8 @@ struct Ring {
     head: u64,
     /// Oldest first.
     pieces: VecDeque<Piece>,
+    /// There was no room for a piece, and has not been since.
+    was_full: bool,
 }
 
 /// Memory for one piece that found no room.
@@ -124,7 +126,12 @@ impl Staging {
             board: Arc::clone(board),
             step,
         };
-        Ok(self.ring.as_mut().and_then(|ring| ring.take(length as u64, readers)))
+        // All that it holds is of earlier calls then, which nobody needs us for any more.
+        let by_half = step.index() == 0 && publish::ranks_take_turns();
+        Ok(self
+            .ring
+            .as_mut()
+            .and_then(|ring| ring.take(length as u64, by_half, readers)))
     }
 
     #[inline]
@@ -235,6 +242,7 @@ impl Ring {
                         size,
                         head: 0,
                         pieces: VecDeque::new(),
+                        was_full: false,
                     });
                 }
                 Err(_) if size > SMALLEST => size /= 2,
@@ -243,7 +251,9 @@ impl Ring {
         }
     }
 
-    fn take(&mut self, length: u64, readers: impl FnOnce() -> Readers) -> Option<Offset> {
+    /// Room for a piece. `by_half`: if it was full, once half of it is free. Who is woken then goes through several calls before it waits
+    /// again; else, with 128 ranks on two CPUs, each call ends in as many wakes (docs/decisions/0111).
+    fn take(&mut self, length: u64, by_half: bool, readers: impl FnOnce() -> Readers) -> Option<Offset> {
         let length = length.next_multiple_of(128);
         // A piece does not go over the end.
         let mut start = self.head;
@@ -251,15 +261,21 @@ impl Ring {
             start = start.next_multiple_of(self.size);
         }
         let end = start + length;
+        let most = match by_half && self.was_full {
+            true => self.size / 2,
+            false => self.size,
+        };
         while let Some(oldest) = self.pieces.front() {
-            if end - oldest.start <= self.size {
+            if end - oldest.start <= most {
                 break;
             }
             if oldest.readers.as_ref().is_some_and(|readers| !readers.are_done()) {
+                self.was_full = true;
                 return None;
             }
             self.pieces.pop_front();
         }
+        self.was_full = false;
         self.pieces.push_back(Piece {
             start: self.head,
             readers: Some(readers()),

@@ -172,7 +172,7 @@ fn wait_patiently<T: Send>(
             Next::Yield => attending.pause(|| give_way(inside.engine().slot())),
             Next::Sleep => {
                 showing.note(inside);
-                if let Some(value) = attending.pause(|| sleep(inside, ready)) {
+                if let Some(value) = attending.pause(|| sleep(inside, ready, oversubscribed.then_some(&mut limits))) {
                     showing.end(inside);
                     return value;
                 }
@@ -181,9 +181,14 @@ fn wait_patiently<T: Send>(
     }
 }
 
-/// Sleep on the doorbell, unless what is awaited, or anything else, came meanwhile. What is awaited, if it came.
+/// Sleep on the doorbell, unless what is awaited, or anything else, came meanwhile. What is awaited, if it came. `limits` learn that somebody
+/// has woken it.
 #[cold]
-fn sleep<T>(inside: &mut Entered, ready: &mut dyn FnMut(&mut Entered) -> Option<T>) -> Option<T> {
+fn sleep<T>(
+    inside: &mut Entered,
+    ready: &mut dyn FnMut(&mut Entered) -> Option<T>,
+    limits: Option<&mut WaitLimits>,
+) -> Option<T> {
     let engine = inside.engine();
     boot::check_lifeline(engine.membership.lifeline(), engine.me);
     let doorbell = engine.slot().doorbell();
@@ -200,8 +205,10 @@ fn sleep<T>(inside: &mut Entered, ready: &mut dyn FnMut(&mut Entered) -> Option<
     if let Some(took) = slept.woken_after {
         learn_wake(took);
     }
-    if slept.timed_out && inside.engine().has_work() {
-        counters::LOST_WAKES.add(1);
+    match limits {
+        _ if slept.timed_out && inside.engine().has_work() => counters::LOST_WAKES.add(1),
+        Some(limits) if !slept.timed_out => limits.wake(),
+        _ => {}
     }
     None
 }

@@ -180,6 +180,8 @@ pub(crate) struct WaitLimits {
     looks: u32,
     has_yielded: bool,
     since: Option<Duration>,
+    /// It has slept, and was woken for something else.
+    was_woken: bool,
     /// How often the network had been looked at when this began, or gave way for it.
     network: u32,
 }
@@ -197,6 +199,13 @@ impl WaitLimits {
     #[inline]
     pub fn renew(&mut self, network: u32) {
         *self = Self::new(network);
+    }
+
+    /// It has slept and was woken, and what is awaited has not come. It sleeps again sooner than the first time, but not at once: where it
+    /// waits for many, each of whom wakes it, it would sleep as often (docs/decisions/0111).
+    pub fn wake(&mut self) {
+        self.since = None;
+        self.was_woken = true;
     }
 
     /// Nothing has moved. `oversubscribed`: there are more threads that want a CPU than CPUs; `network`: how often the network was looked at,
@@ -235,10 +244,14 @@ impl WaitLimits {
             cpus: 1,
             wake: wake(),
         });
+        let sleep_after = match self.was_woken {
+            true => Duration::from_micros(tunables::YIELD_US.get()),
+            false => habits.sleep_after,
+        };
         if idle < habits.spin && !gives_way {
             counters::SPINS.add(1);
             Next::Look
-        } else if idle < habits.spin.max(habits.sleep_after) {
+        } else if idle < habits.spin.max(sleep_after) {
             counters::YIELDS.add(1);
             Next::Yield
         } else {
@@ -316,6 +329,20 @@ mod tests {
         assert_eq!(looks(&mut limits, Turn::AtWork), LOOKS_AT_WORK);
         limits.renew(0);
         assert_eq!(looks(&mut limits, Turn::Away), LOOKS_AWAY);
+    }
+
+    #[test]
+    fn who_was_woken_for_something_else_does_not_sleep_at_once() {
+        let mut limits = WaitLimits::default();
+        let mut lose = |limits: &mut WaitLimits| limits.lose(true, 0, || Turn::Away);
+        while !matches!(lose(&mut limits), Next::Sleep) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(matches!(lose(&mut limits), Next::Sleep), "nobody has woken it");
+        limits.wake();
+        assert!(matches!(lose(&mut limits), Next::Yield));
+        std::thread::sleep(Duration::from_micros(tunables::YIELD_US.get()));
+        assert!(matches!(lose(&mut limits), Next::Sleep));
     }
 
     #[test]

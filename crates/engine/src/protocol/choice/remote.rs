@@ -81,6 +81,12 @@ pub fn single_copies_pay() -> bool {
     single_copy_price() * 100.0 <= tunables::SINGLE_COPY_MAX_COST.get() as f64
 }
 
+/// Does a single copy by the kernel take less time than two of more bytes than the caches hold? Each of these waits for memory. Single copies
+/// won at a price of up to 5 (docs/decisions/0111); from which on they lose was not measured.
+pub fn single_copies_pay_beyond_caches() -> bool {
+    single_copy_price() * 100.0 <= 2.0 * tunables::SINGLE_COPY_MAX_COST.get() as f64
+}
+
 impl Entered {
     /// May the memory of a peer be read by single copies? Tried for real, once per peer.
     pub fn can_read(&mut self, peer: Peer) -> bool {
