@@ -334,7 +334,7 @@ mod tests {
     #[test]
     fn who_was_woken_for_something_else_does_not_sleep_at_once() {
         let mut limits = WaitLimits::default();
-        let mut lose = |limits: &mut WaitLimits| limits.lose(true, 0, || Turn::Away);
+        let lose = |limits: &mut WaitLimits| limits.lose(true, 0, || Turn::Away);
         while !matches!(lose(&mut limits), Next::Sleep) {
             std::thread::sleep(Duration::from_millis(1));
         }
