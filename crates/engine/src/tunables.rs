@@ -263,7 +263,7 @@ table! {
     SPIN_US = "spin_us", 0, "us", "How long a rank with a CPU of its own spins before it yields and sleeps; 0: twice what a wake takes here.";
     YIELD_US = "yield_us", 1000, "us", "How long a waiting rank yields its CPU before it sleeps, for each rank on that CPU.";
     CMA = "cma", 1, "0/1", "Use process_vm_readv where a probe shows that it works and transfers show that it is faster.";
-    SINGLE_COPY_MAX_COST = "single_copy_max_cost", 350, "percent", "What a copy by the kernel may take, in percent of one of ours, to be preferred where half of the CPUs or more are not shared: 0 never is.";
+    SINGLE_COPY_MAX_COST = "single_copy_max_cost", 350, "percent", "What a copy by the kernel may take, in percent of one of ours, to be preferred where half of the CPUs or more are not shared; twice as much where ranks share CPUs and what all send in a collective exceeds the caches. 0 never is.";
     XPMEM = "xpmem", 0, "0/1", "Map peers' memory by /dev/xpmem, and leave process_vm_readv to those that have none. Not tried on machines that have it.";
     KMOD = "kmod", 1, "0/1/2", "Copy by our kernel module where it is loaded (/dev/isthmus), and leave process_vm_readv to those that have none; 2: with one mapping per 4 KiB page, to compare.";
     HELPER = "helper", 0, "0/1/2", "A helper thread makes long single copies while the rank computes: 1 where there are two CPUs for each rank, 2 always.";

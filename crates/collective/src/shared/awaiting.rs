@@ -2,8 +2,10 @@
 
 use std::future::poll_fn;
 use std::task::Poll;
+use std::time::Duration;
 
-use isthmus_engine::{Board, Entered, Staged, Step, enter, is_oversubscribed};
+use isthmus_engine::{Board, Entered, Staged, Step, allows_threads, enter, is_oversubscribed};
+use isthmus_os::clock;
 
 use super::Access;
 use super::lending::Loan;
@@ -14,6 +16,8 @@ use crate::team::Team;
 
 /// Looks at a post before anything else is looked at, where each rank has a CPU.
 const LOOKS: u32 = 100;
+/// How long a call of one of several threads waits for room among what it shows and others show.
+const PATIENCE: Duration = Duration::from_millis(20);
 
 impl Access<'_> {
     /// Our place for what we post in a step is free, and with it [enough](Board::enough) others: everyone has read what was there.
@@ -57,11 +61,22 @@ impl Access<'_> {
     }
 
     /// Memory that everyone can read.
+    ///
+    /// Threads that call collectives on different communicators share it. One that waits for what another one's pieces take, which may be
+    /// there until that one makes its next call, may in truth wait for itself, by way of another rank. So it has memory of its own after a while.
     #[inline(never)]
     pub(super) fn stage(&self, step: Step, length: usize) -> Result<Staged> {
-        let board = self.board;
+        let (board, mut since) = (self.board, None);
         self.team
-            .wait_until(|inside| inside.stage(board, step, length).transpose())?
+            .wait_until(|inside| {
+                let staged = inside.stage(board, step, length).transpose();
+                if staged.is_some() || !allows_threads() {
+                    return staged;
+                }
+                let now = clock::now();
+                let waited = now - *since.get_or_insert(now);
+                (waited >= PATIENCE).then(|| inside.stage_or_spill(board, step, length))
+            })?
             .map_err(Error::from)
     }
 

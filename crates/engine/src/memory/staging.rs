@@ -22,7 +22,7 @@ use isthmus_shm::{Offset, Segment};
 use crate::channel::ring_size;
 use crate::memory::arena::Arena;
 use crate::memory::board::{Board, Step};
-use crate::{Entered, Result, counters, tunables};
+use crate::{Entered, Result, allows_threads, counters, tunables};
 
 pub use publish::{copy_for_others, copy_from_others, copy_past_caches};
 
@@ -107,7 +107,8 @@ pub(crate) struct Staging {
 }
 
 impl Staging {
-    /// Memory for `length` bytes, at most [`LONGEST`], until all members of `board` have finished `step`. `None`: not yet.
+    /// Memory for `length` bytes, at most [`LONGEST`], until all members of `board` have finished `step`. `None`: not yet. `by_half`: once the
+    /// ring was full, half of it is to be free.
     fn take(
         &mut self,
         segment: &Segment,
@@ -115,6 +116,7 @@ impl Staging {
         board: &Arc<Board>,
         step: Step,
         length: usize,
+        by_half: bool,
     ) -> Result<Option<Offset>> {
         if length <= SHORT {
             return self.take_slot(segment, arena, board, step);
@@ -126,8 +128,6 @@ impl Staging {
             board: Arc::clone(board),
             step,
         };
-        // All that it holds is of earlier calls then, which nobody needs us for any more.
-        let by_half = step.index() == 0 && publish::ranks_take_turns();
         Ok(self
             .ring
             .as_mut()
@@ -167,7 +167,7 @@ impl Staging {
         Ok(Some(Offset(base + (slot * SHORT) as u64)))
     }
 
-    /// As [`Self::take`], and if there is none, memory from the arena.
+    /// As [`Self::take`], and if there is no room, memory from the arena.
     fn take_or_spill(
         &mut self,
         segment: &Segment,
@@ -176,7 +176,7 @@ impl Staging {
         step: Step,
         length: usize,
     ) -> Result<Offset> {
-        if let Some(taken) = self.take(segment, arena, board, step, length)? {
+        if let Some(taken) = self.take(segment, arena, board, step, length, false)? {
             return Ok(taken);
         }
         self.drain(arena);
@@ -300,19 +300,29 @@ impl Entered {
     /// `step`. `None`: not yet; who holds it up rings our doorbell. Does not block. For calls that follow each other everywhere.
     pub fn stage(&mut self, board: &Arc<Board>, step: Step, length: usize) -> Result<Option<Staged>> {
         let engine = self.engine();
-        let mut taken = engine
-            .memory
-            .staging
-            .take(engine.segment, &mut engine.memory.arena, board, step, length)?;
+        // With one thread all that the ring holds when a call begins is of calls that have ended here. With several, one could wait for what
+        // another one is to do.
+        let by_half = step.index() == 0 && publish::ranks_take_turns() && !allows_threads();
+        let (segment, arena, staging) = (engine.segment, &mut engine.memory.arena, &mut engine.memory.staging);
+        let mut taken = staging.take(segment, arena, board, step, length, by_half)?;
         if taken.is_none() && engine.has_faults() {
             engine.memory.staging.bury(|peer| engine.has_failed(peer));
-            taken = engine
-                .memory
-                .staging
-                .take(engine.segment, &mut engine.memory.arena, board, step, length)?;
+            let (arena, staging) = (&mut engine.memory.arena, &mut engine.memory.staging);
+            taken = staging.take(segment, arena, board, step, length, by_half)?;
         }
         counters::STAGED_BYTES.add(taken.map_or(0, |_| length as u64));
         Ok(taken.map(|offset| staged(engine.segment, offset, length)))
+    }
+
+    /// The same for who has waited for long, while another thread's call has what it waits for. There is always some, unless the job has no
+    /// more memory.
+    pub fn stage_or_spill(&mut self, board: &Arc<Board>, step: Step, length: usize) -> Result<Staged> {
+        let engine = self.engine();
+        let (segment, arena) = (engine.segment, &mut engine.memory.arena);
+        let staging = &mut engine.memory.staging;
+        let offset = staging.take_or_spill(segment, arena, board, step, length)?;
+        counters::STAGED_BYTES.add(length as u64);
+        Ok(staged(segment, offset, length))
     }
 
     /// The same for calls that need not follow each other. There is always some, unless the job has no more memory.

@@ -25,6 +25,8 @@ pub const LOOKS_AWAY: u32 = 1;
 /// As long as the awaited ranks have CPUs themselves: what they send is nearer than our next turn, and who has waited for more of it
 /// gives way less often (docs/decisions/0020).
 pub const LOOKS_AT_WORK: u32 = 48;
+/// Wakes in one wait after each of which it is looked for a while: as many as there are ranks on large nodes.
+const WAKES: u32 = 256;
 /// Spinning while no wake has been timed.
 const UNKNOWN: Duration = Duration::from_micros(20);
 /// A wake costs both sides: the waker's system call, and the time until the sleeper runs.
@@ -180,8 +182,8 @@ pub(crate) struct WaitLimits {
     looks: u32,
     has_yielded: bool,
     since: Option<Duration>,
-    /// It has slept, and was woken for something else.
-    was_woken: bool,
+    /// So often it has slept, and was woken for something else.
+    wakes: u32,
     /// How often the network had been looked at when this began, or gave way for it.
     network: u32,
 }
@@ -202,10 +204,12 @@ impl WaitLimits {
     }
 
     /// It has slept and was woken, and what is awaited has not come. It sleeps again sooner than the first time, but not at once: where it
-    /// waits for many, each of whom wakes it, it would sleep as often (docs/decisions/0111).
+    /// waits for many, each of whom wakes it, it would sleep as often (docs/decisions/0111). Who is woken over and over does.
     pub fn wake(&mut self) {
-        self.since = None;
-        self.was_woken = true;
+        self.wakes += 1;
+        if self.wakes <= WAKES {
+            self.since = None;
+        }
     }
 
     /// Nothing has moved. `oversubscribed`: there are more threads that want a CPU than CPUs; `network`: how often the network was looked at,
@@ -244,9 +248,9 @@ impl WaitLimits {
             cpus: 1,
             wake: wake(),
         });
-        let sleep_after = match self.was_woken {
-            true => Duration::from_micros(tunables::YIELD_US.get()),
-            false => habits.sleep_after,
+        let sleep_after = match self.wakes {
+            0 => habits.sleep_after,
+            _ => Duration::from_micros(tunables::YIELD_US.get()),
         };
         if idle < habits.spin && !gives_way {
             counters::SPINS.add(1);
@@ -343,6 +347,12 @@ mod tests {
         assert!(matches!(lose(&mut limits), Next::Yield));
         std::thread::sleep(Duration::from_micros(tunables::YIELD_US.get()));
         assert!(matches!(lose(&mut limits), Next::Sleep));
+        (1..WAKES).for_each(|_| limits.wake());
+        while !matches!(lose(&mut limits), Next::Sleep) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        limits.wake();
+        assert!(matches!(lose(&mut limits), Next::Sleep), "it was woken too often");
     }
 
     #[test]
