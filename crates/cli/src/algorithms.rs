@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn every_algorithm_is_shown_with_its_source() {
         let all = select::collectives(8, Traits::NONE).expect("no rules of the user's");
-        let text = text(8, 2, false, &all);
+        let text = text(8, 2, Traits::NONE, &all);
         for explained in &all {
             for algorithm in explained.collective.algorithms {
                 assert!(text.contains(&format!("    {} ", algorithm.name)), "{}", algorithm.name);
