@@ -206,7 +206,7 @@ impl WaitLimits {
     /// It has slept and was woken, and what is awaited has not come. It sleeps again sooner than the first time, but not at once: where it
     /// waits for many, each of whom wakes it, it would sleep as often (docs/decisions/0111). Who is woken over and over does.
     pub fn wake(&mut self) {
-        self.wakes += 1;
+        self.wakes = self.wakes.saturating_add(1);
         if self.wakes <= WAKES {
             self.since = None;
         }
