@@ -461,7 +461,10 @@ fn waiting_rows(waiting: &Waiting) -> Vec<Vec<String>> {
         row("a wake takes", wake),
         row(
             &format!("up to {cpus} ranks"),
-            format!("spin {spin_us:.0} us, then yield, and sleep after {sleep_after_us:.0} us"),
+            format!(
+                "spin {:.0} us, then sleep; leave a CPU that another rank is on",
+                spin_us.max(*sleep_after_us)
+            ),
         ),
     ];
     if most_that_do_not_ask > cpus {
@@ -533,7 +536,10 @@ mod tests {
         );
         next("CPUs that count", &[" 2: those usable, cut by the quota, rounded up"]);
         next("a wake takes", &["8.0 us"]);
-        next("up to 2 ranks", &["spin 16 us, then yield, and sleep after 1000 us"]);
+        next(
+            "up to 2 ranks",
+            &["spin 1000 us, then sleep; leave a CPU that another rank is on"],
+        );
         next("up to 3 ranks", &["yield after 4 looks, whoever is awaited"]);
         next(
             "more ranks",

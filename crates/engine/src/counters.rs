@@ -118,7 +118,8 @@ table! {
     RMA_CALLS = "rma_calls", "One-sided operations, or pieces of them, that asked their target for help, since single copies are refused.";
     RMA_SERVED = "rma_served", "One-sided operations of others that this rank helped.";
     SPINS = "spins", "Times this rank, which has a CPU of its own, had looked 64 times in vain and went on looking.";
-    YIELDS = "yields", "Times this rank gave its CPU to others that wanted it, since nothing came.";
+    YIELDS = "yields", "Times this rank, which shares CPUs with others of its job or waits for another node, yielded its CPU, since nothing came.";
+    MOVES = "moves", "Times this rank left a CPU on which another rank of its job was.";
     FENCES = "fences", "Times this rank fenced all processes, before a sleep or to look at another ring: a system call (membarrier).";
     SLEEPS = "sleeps", "Times this rank went to sleep on its doorbell.";
     WAKES = "wakes", "Times this rank woke another.";

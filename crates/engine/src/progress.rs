@@ -3,13 +3,14 @@
 //! Owns the lock and the token of the thread that is inside, waiting (spin, yield, block), the threads that wait, and work that goes
 //! on in the background of any call.
 //!
-//! Offers: [`gate`] (enter), [`wait`] and [`waiters`] (wait until something has happened), [`background`], [`attend`] (a thread for
-//! programs that compute), [`see_off`] (what calls leave behind).
+//! Offers: [`gate`] (enter), [`wait`] and [`waiters`] (wait until something has happened), [`background`], [`attend`] (a thread that serves
+//! ranks on other nodes while the program computes), [`see_off`] (what calls leave behind), [`placement`] (ranks leave CPUs that they share).
 
 pub(crate) mod attend;
 pub(crate) mod awaited;
 pub(crate) mod background;
 pub(crate) mod gate;
+pub(crate) mod placement;
 pub(crate) mod see_off;
 pub(crate) mod wait;
 pub mod wait_limits;

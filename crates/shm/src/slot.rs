@@ -42,6 +42,8 @@ pub struct Slot {
     peer: AtomicU32,
     tag: AtomicU32,
     context: AtomicU32,
+    /// The CPU that the rank ran on when it last looked, counted from 1; 0: not known.
+    cpu: AtomicU32,
     doorbell: Doorbell,
 }
 
@@ -138,6 +140,21 @@ impl Slot {
     #[inline]
     pub fn set_away(&self, away: bool) {
         self.away.store(u32::from(away), Ordering::Relaxed);
+    }
+
+    /// The rank runs on this CPU. By the owner.
+    #[inline]
+    pub fn set_cpu(&self, cpu: u32) {
+        let shown = cpu.wrapping_add(1);
+        if self.cpu.load(Ordering::Relaxed) != shown {
+            self.cpu.store(shown, Ordering::Relaxed);
+        }
+    }
+
+    /// The CPU that the rank ran on when it last looked, if it is known.
+    #[inline]
+    pub fn cpu(&self) -> Option<u32> {
+        self.cpu.load(Ordering::Relaxed).checked_sub(1)
     }
 
     /// Has the rank got a CPU, as far as it knows itself? Not if it gave it away, or sleeps.

@@ -1,7 +1,8 @@
 //! The one way to wait: spin while it pays, yield, then sleep on the rank's one doorbell.
 //!
 //! How long comes from the ranks of this node against the CPUs that they may use, not from a flag the user must find.
-//! With a CPU for every rank a message is a fraction of a microsecond away, so spinning pays; with more ranks than CPUs
+//! With a CPU for every rank a message is a fraction of a microsecond away, so spinning pays, and a rank leaves a CPU that another rank is on
+//! ([`crate::progress::placement`]); with more ranks than CPUs
 //! the peer may need *our* CPU to make progress, so it is given away after a few looks: after one if a rank that is awaited shows
 //! that it has none, after many if all have one, unless half of the CPUs are not shared. See [`crate::progress::wait_limits`].
 //!
@@ -14,6 +15,7 @@ use crate::channel::network;
 use crate::membership::boot;
 use crate::memory::heap;
 use crate::progress::awaited::Showing;
+use crate::progress::placement;
 use crate::progress::wait_limits::{Next, WaitLimits, give_way, learn_wake};
 use crate::progress::waiters;
 use crate::rma::Attending;
@@ -167,7 +169,8 @@ fn wait_patiently<T: Send>(
         }
         match limits.lose(oversubscribed, network::looks(), || inside.engine().turn_of_awaited()) {
             Next::Look => std::hint::spin_loop(),
-            // Where there are CPUs enough, it comes back at once.
+            Next::CompareCpus => placement::leave_shared_cpu(inside.engine()),
+            // Beside looks at the network only.
             Next::Yield if !oversubscribed => give_way(inside.engine().slot()),
             Next::Yield => attending.pause(|| give_way(inside.engine().slot())),
             Next::Sleep => {
@@ -201,7 +204,9 @@ fn sleep<T>(
     }
     counters::SLEEPS.add(1);
     let limit = if ordered { longest_sleep() } else { SHORT_SLEEP };
+    placement::show(inside.engine().slot());
     let slept = inside.outside(|| doorbell.sleep(limit));
+    placement::show(inside.engine().slot());
     if let Some(took) = slept.woken_after {
         learn_wake(took);
     }

@@ -18,6 +18,8 @@ use crate::{counters, tunables};
 
 /// Looks between two readings of the clock.
 const LOOKS: u32 = 64;
+/// Readings of the clock in one wait after which the CPU is compared with those of other ranks, and again at twice as many.
+const FIRST_COMPARISON: u32 = 8;
 /// Looks before the CPU is given away, when there are more ranks than CPUs.
 pub const LOOKS_OVERSUBSCRIBED: u32 = 4;
 /// If an awaited rank has given its own away.
@@ -52,7 +54,7 @@ pub struct Habits {
     pub looks: u32,
     /// How long it goes on looking.
     pub spin: Duration,
-    /// How long after the first look in vain it sleeps; until then it gives its CPU away between looks.
+    /// How long after the first look that found nothing it sleeps. Until then a rank with a CPU of its own looks, and others yield between looks.
     pub sleep_after: Duration,
 }
 
@@ -170,6 +172,8 @@ fn looks_while(turn: Turn) -> u32 {
 pub(crate) enum Next {
     /// Look again.
     Look,
+    /// Leave this CPU if another rank of the job is on it, then look again.
+    CompareCpus,
     /// Give the CPU away, then look again.
     Yield,
     /// Sleep.
@@ -181,6 +185,8 @@ pub(crate) enum Next {
 pub(crate) struct WaitLimits {
     looks: u32,
     has_yielded: bool,
+    /// Readings of the clock that found nothing, by a rank with a CPU of its own.
+    readings: u32,
     since: Option<Duration>,
     /// So often it has slept, and was woken for something else.
     wakes: u32,
@@ -252,14 +258,19 @@ impl WaitLimits {
             0 => habits.sleep_after,
             _ => Duration::from_micros(tunables::YIELD_US.get()),
         };
-        if idle < habits.spin && !gives_way {
-            counters::SPINS.add(1);
-            Next::Look
-        } else if idle < habits.spin.max(sleep_after) {
+        if idle >= habits.spin.max(sleep_after) {
+            return Next::Sleep;
+        }
+        if oversubscribed || gives_way {
             counters::YIELDS.add(1);
-            Next::Yield
-        } else {
-            Next::Sleep
+            return Next::Yield;
+        }
+        // No rank needs this CPU, unless one is on it: what else wants it gets it from the kernel (docs/decisions/0112).
+        counters::SPINS.add(1);
+        self.readings = self.readings.saturating_add(1);
+        match self.readings >= FIRST_COMPARISON && self.readings.is_power_of_two() {
+            true => Next::CompareCpus,
+            false => Next::Look,
         }
     }
 }
@@ -367,6 +378,24 @@ mod tests {
     }
 
     #[test]
+    fn a_rank_with_its_own_cpu_never_yields_and_compares_cpus_now_and_then() {
+        let mut limits = WaitLimits::default();
+        let (mut looks, mut comparisons) = (0_u32, 0);
+        loop {
+            match limits.lose(false, 0, || Turn::Unknown) {
+                Next::Look => looks += 1,
+                Next::CompareCpus => comparisons += 1,
+                Next::Yield => panic!("it gave its CPU to another process"),
+                Next::Sleep => break,
+            }
+        }
+        assert!(
+            looks >= LOOKS * FIRST_COMPARISON && (1..=u32::BITS).contains(&comparisons),
+            "{looks} {comparisons}"
+        );
+    }
+
+    #[test]
     fn who_looks_at_the_network_gives_way_after_a_few_looks() {
         let mut limits = WaitLimits::new(7);
         let mut network = 7;
@@ -391,7 +420,7 @@ mod tests {
         loop {
             network += 1;
             match limits.lose(false, network, || Turn::Unknown) {
-                Next::Look => {}
+                Next::Look | Next::CompareCpus => {}
                 // Others have the CPU for so long.
                 Next::Yield => {
                     yields += 1;

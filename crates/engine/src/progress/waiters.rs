@@ -22,6 +22,7 @@ use crate::channel::network;
 use crate::membership::boot;
 use crate::progress::awaited::Showing;
 use crate::progress::gate;
+use crate::progress::placement;
 use crate::progress::wait::{SHORT_SLEEP, longest_sleep};
 use crate::progress::wait_limits::{Habits, Next, WaitLimits, give_way};
 use crate::rma::Attending;
@@ -239,6 +240,7 @@ fn poll(inside: &mut Entered, look: Look<'_>, limits: &mut WaitLimits) -> bool {
         match limits.lose(oversubscribed, network::looks(), || inside.engine().turn_of_awaited()) {
             Next::Look if inside.is_wanted() => inside.outside(be_courteous),
             Next::Look => std::hint::spin_loop(),
+            Next::CompareCpus => placement::leave_shared_cpu(inside.engine()),
             Next::Yield => {
                 // Some wait for what only shared memory shows.
                 inside.notice();
