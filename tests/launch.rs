@@ -621,7 +621,7 @@ fn two_hundred_and_fifty_six_ranks() -> Result<()> {
     let [few, ..] = facts(2)?;
     let [descriptors, private, shared] = facts(256)?;
     assert_eq!(descriptors, few, "descriptors grow with the ranks");
-    assert!(shared > 0, "the job's memory was not found");
+    assert!(shared > 0 && private > 0, "the job's memory, or its own, was not found");
     let per_rank = private + shared / 256;
     assert!(per_rank < 3 << 10, "{per_rank} KiB per rank");
     Ok(())

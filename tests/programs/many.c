@@ -1,5 +1,5 @@
 /* many: everybody sends 8 bytes to everybody, in collectives and in messages. Rank 0 prints "descriptors MOST, private MOST, shared ALL": the most
- * descriptors that a rank has open, the most private memory of a rank, and the job's shared memory, in KiB. */
+ * descriptors that a rank has open, the most anonymous memory of a rank, and the job's shared memory, in KiB. */
 #include "check.h"
 
 #include <dirent.h>
@@ -17,15 +17,15 @@ static long descriptors(void) {
     return count;
 }
 
-/* KiB that no other process has. */
+/* KiB of anonymous memory. Not what smaps calls private: pages of the job's memory that only this rank has touched are among that, too. */
 static long private_memory(void) {
     char line[256];
-    long sum = 0;
+    long found = 0;
     FILE *maps = fopen("/proc/self/smaps_rollup", "r");
     while (maps && fgets(line, sizeof line, maps))
-        if (strncmp(line, "Private_", 8) == 0 && strncmp(line, "Private_Hugetlb", 15) != 0) sum += atol(strchr(line, ':') + 1);
+        if (strncmp(line, "Anonymous:", 10) == 0) found = atol(line + 10);
     if (maps) fclose(maps);
-    return sum;
+    return found;
 }
 
 /* KiB of the job's memory that are in use. */
