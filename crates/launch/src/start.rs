@@ -18,9 +18,10 @@ use isthmus_os::{child, cpu, topology};
 use crate::debugger;
 use crate::failure::{Failure, Result, say};
 use crate::options::{Bind, Job, Pattern};
-use crate::output::{Pipe, Stream, Tag};
+use crate::output::{Pipe, Tag};
 use crate::program::Program;
 use crate::report;
+use crate::sink::Stream;
 
 /// A rank that runs.
 #[derive(Debug)]
@@ -102,9 +103,15 @@ impl<'a> Starter<'a> {
             .env("ISTHMUS_RANK", rank.to_string())
             .env("ISTHMUS_SIZE", self.size.to_string())
             .env("ISTHMUS_APPNUM", application.to_string())
-            // What scripts use to give each rank of a machine its device.
+            // What programs read before they call MPI, with the names that MPICH's and Intel's launchers have.
+            .env("PMI_RANK", rank.to_string())
+            .env("PMI_SIZE", self.size.to_string())
             .env("MPI_LOCALRANKID", (rank - self.here.start).to_string())
             .env("MPI_LOCALNRANKS", self.here.len().to_string());
+        // Of a launcher around us: its ranks are others.
+        for name in ["PMI_FD", "PMI_PORT", "PMI_ID"] {
+            process.env_remove(name);
+        }
         if let Some(address) = self.address {
             process.env("ISTHMUS_NODE_ADDRESS", address.to_string());
             let unsaid = RXM.iter().filter(|(name, _)| std::env::var_os(name).is_none());
