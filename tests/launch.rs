@@ -895,3 +895,54 @@ fn a_debugger_for_each_rank() -> Result<()> {
     );
     Ok(())
 }
+
+/// What a rank has printed is there when another one ends the job.
+#[test]
+fn lines_are_there_when_the_job_ends_early() -> Result<()> {
+    let program = compile("printed")?;
+    for (how, code) in [("abort", 3), ("signal", 137), ("exit", 3)] {
+        let run = Run::mpiexec("-n 2").arg(&program).arg(how).finish()?;
+        assert_eq!(
+            (run.code, run.out.as_str()),
+            (Some(code), "printed before the end\n"),
+            "{how}: {}",
+            run.err
+        );
+    }
+    let run = Run::mpiexec("-n 2").arg(&program).words("signal own").finish()?;
+    assert_eq!(
+        (run.code, run.out.as_str()),
+        (Some(137), ""),
+        "a buffer of the program's own"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_time_limit_from_the_environment() -> Result<()> {
+    let sleeps = |limit: &str| Run::mpiexec("-n 2 sleep 20").env("MPIEXEC_TIMEOUT", limit);
+    assert_eq!(sleeps("0.3").finish()?.code, Some(124));
+    refused(sleeps("soon"), 2, "MPIEXEC_TIMEOUT=soon")?;
+    // No time is too long, and what the command line says comes first.
+    for limit in ["1e19", "3000000000"] {
+        Run::mpiexec("--report-hang")
+            .arg(limit)
+            .words("--timeout")
+            .arg(limit)
+            .words("-n 2 true")
+            .env("MPIEXEC_TIMEOUT", "0.000001")
+            .succeed()?;
+    }
+    Ok(())
+}
+
+/// A few ranks need few descriptors.
+#[test]
+fn a_low_hard_limit_of_open_files_is_enough_for_few_ranks() -> Result<()> {
+    let script = format!(
+        "ulimit -n 64; exec {} -n 4 {}",
+        command("mpiexec").display(),
+        compile("collectives")?.display()
+    );
+    Run::program("sh").arg("-c").arg(script).succeed().map(drop)
+}

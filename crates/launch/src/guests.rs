@@ -71,8 +71,8 @@ pub fn run(Party { ranks, nodes }: Party) -> Result<u8> {
         Some(_) => nonce = given_nonce()?,
         None => random::fill(&mut nonce.0).map_err(|error| Failure::machine("make the job's nonce", error))?,
     }
-    let wanted = 64 + u64::from(ranks) * 2;
-    limits::allow_open_files(wanted)
+    let of_ranks = u64::from(ranks) * 2;
+    limits::allow_open_files(64 + of_ranks, 24 + of_ranks)
         .map_err(|limit| Failure::machine("keep so many ranks", format!("the hard limit of open files is {limit}")))?;
     let failed = |error| Failure::machine("make the job's shared memory", error);
     let segment = match &nodes {

@@ -53,7 +53,10 @@ pub fn main() -> ExitCode {
         Request::Daemon(call) => daemon::run(&call),
         Request::Branch(call) => head::branch::run(&call),
         Request::Guests(party) => guests::run(party),
-        Request::Run(job) => {
+        Request::Run(mut job) => {
+            if job.timeout.is_none() {
+                job.timeout = options::timeout_of_environment()?;
+            }
             let own = std::env::vars_os().filter_map(|(name, _)| isthmus_engine::tunables::objection(name.to_str()?));
             job.notes
                 .iter()

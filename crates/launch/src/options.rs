@@ -552,6 +552,17 @@ impl Parser {
     }
 }
 
+/// The time limit that the environment gives a job, as Hydra has it (`MPIEXEC_TIMEOUT`).
+pub fn timeout_of_environment() -> Result<Option<Duration>> {
+    const NAME: &str = "MPIEXEC_TIMEOUT";
+    let Some(text) = std::env::var_os(NAME).filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    let limit = seconds("timeout", &text.to_string_lossy());
+    let wrong = |_| Failure::usage(format!("{NAME}={}: not a number of seconds", text.to_string_lossy()));
+    limit.map(Some).map_err(wrong)
+}
+
 fn seconds(option: &str, text: &str) -> Result<Duration> {
     let seconds = text.parse::<f64>().ok();
     let limit = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());

@@ -41,7 +41,7 @@ pub use uplink::Uplink;
 const GRACE: Duration = Duration::from_millis(250);
 /// Who is in the job when another fails, and has not said that it wants to go on, has so long to end the call that it is in and
 /// say so; as long after it has come, if that was later.
-const SETTLING: Duration = Duration::from_millis(1500);
+const SETTLING: Duration = Duration::from_millis(250);
 /// Who has not called `MPI_Init` is waited for so long after its start, if another fails meanwhile.
 const COMING: Duration = Duration::from_secs(10);
 /// How long we wait to learn how a process ended whose connection has closed.
@@ -52,6 +52,8 @@ const SWEEP: Duration = Duration::from_millis(10);
 const GIVE_UP: Duration = Duration::from_secs(2);
 /// After passing on a signal that usually ends a job: when we say that it did not.
 const REMIND: Duration = Duration::from_secs(1);
+/// Descriptors of `mpiexec` itself, a few connections that have not joined among them.
+const OWN_FILES: u64 = 24;
 /// Exit code when `--timeout` ends the job, as `timeout(1)` has it.
 const TIMED_OUT: u8 = 124;
 
@@ -104,9 +106,10 @@ fn supervise(
     })?;
     let size = job.commands.iter().map(|command| command.ranks).sum();
     // Per rank a connection and a pidfd, perhaps two pipes.
-    let wanted = 64 + here.len() as u64 * if job.pipes_output() { 4 } else { 2 };
-    limits::allow_open_files(wanted).map_err(|limit| {
-        let cure = format!("{size} ranks need {wanted} open files: raise the hard limit of {limit} (ulimit -Hn)");
+    let of_ranks = here.len() as u64 * if job.pipes_output() { 4 } else { 2 };
+    let needed = OWN_FILES + of_ranks;
+    limits::allow_open_files(64 + of_ranks, needed).map_err(|limit| {
+        let cure = format!("{size} ranks need {needed} open files: raise the hard limit of {limit} (ulimit -Hn)");
         Failure::machine("start so many ranks", cure)
     })?;
     let _watcher = Watcher::begin(&nonce);

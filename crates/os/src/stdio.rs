@@ -19,6 +19,23 @@ pub fn errors() -> impl std::io::Write {
     Unbuffered::of(2)
 }
 
+unsafe extern "C" {
+    // C standard library, and glibc's <stdio_ext.h>.
+    static stdout: *mut libc::FILE;
+    fn __fbufsize(stream: *mut libc::FILE) -> libc::size_t;
+}
+
+/// Let C write its standard output line by line, as on a terminal, unless it has a buffer already. To be called before the program can use it.
+pub fn write_c_output_by_lines() {
+    const IOLBF: libc::c_int = 1;
+    // SAFETY: C's own stream, in its own process, before anything is written to it.
+    unsafe {
+        if !stdout.is_null() && __fbufsize(stdout) == 0 {
+            libc::setvbuf(stdout, std::ptr::null_mut(), IOLBF, 0);
+        }
+    }
+}
+
 struct Unbuffered(ManuallyDrop<File>);
 
 impl Unbuffered {

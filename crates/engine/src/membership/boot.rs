@@ -21,6 +21,7 @@ use crate::memory::heap;
 use crate::progress::{attend, gate};
 use crate::protocol::mechanism;
 use crate::types::{Peer, World};
+use crate::warning::Warning;
 use crate::{ENGINE, Error, Result, enter, tunables, warning};
 
 /// Life of the engine in this process.
@@ -577,7 +578,8 @@ pub(crate) fn check_lifeline(lifeline: Option<&OwnedFd>, me: u32) {
     if let Some(lifeline) = lifeline
         && socket::is_closed(lifeline)
     {
-        process::say(&format!("isthmus: rank {me}: mpiexec is gone; ending"));
+        let line = format!("isthmus: rank {me}: mpiexec is gone; ending, as all ranks of this node");
+        warning::warn(Warning::LauncherGone, &line);
         process::exit_now(1);
     }
 }

@@ -12,9 +12,10 @@ use crate::process::target;
 
 /// Starts a copy of `mpiexec` in which its version is another one.
 const OTHER_VERSION: &str = r#"#!/bin/sh
+copy=$0.$1
 own=$2
 shift 2
-sed 's/0\.1\.0/0.0.9/g' "$own" > "$0.mpiexec" && chmod +x "$0.mpiexec" && exec "$0.mpiexec" "$@"
+sed 's/0\.1\.0/0.0.9/g' "$own" > "$copy" && chmod +x "$copy" && exec "$copy" "$@"
 "#;
 
 /// All of it.
