@@ -1,5 +1,5 @@
-/* knock NAME COUNT SECONDS: connects to the abstract socket NAME of an mpiexec COUNT times, says nothing, and goes after so many seconds.
- * knock NAME flood SECONDS: connects and closes again, all the time. No MPI in here. */
+/* knock NAME COUNT SECONDS: connects to the abstract socket NAME of an mpiexec COUNT times, sends nothing, and exits after SECONDS.
+ * knock NAME flood SECONDS: connects and closes in a loop for SECONDS. No MPI in here. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -165,7 +165,7 @@ impl Connection {
         }
     }
 
-    /// What has come: call it when the descriptor is ready for [`Self::interest`]. Does not block.
+    /// The messages that have come: call it when the descriptor is ready for [`Self::interest`]. Does not block.
     pub fn receive<M: Message>(&mut self) -> Vec<M> {
         self.go_on();
         self.read();
@@ -295,7 +295,7 @@ mod tests {
         (made, listener.accept().expect("the other end").0)
     }
 
-    /// What comes until the connection ends or `count` messages are there.
+    /// The messages that come until the connection ends or `count` messages are there.
     fn receive<M: Message>(connection: &mut Connection, count: usize) -> Vec<M> {
         let mut messages = Vec::new();
         while messages.len() < count && !connection.is_closed() {

@@ -1,8 +1,8 @@
 //! The abstract socket by which ranks join a job ([`isthmus_engine::control`]), and the connections that have not joined yet.
 //!
 //! Names of abstract sockets can be listed by everybody, and every user of the machine can connect. So a round takes a bounded number of
-//! connections, a flood of them pauses the door, and those that have proven nothing are bounded in number: what else the loop of `mpiexec`
-//! serves (deaths, signals, time limits) is served in between.
+//! connections, a flood of them pauses the door, and those that have proven nothing are bounded in number. The loop of `mpiexec`
+//! serves deaths, signals and time limits in between.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -64,7 +64,7 @@ impl Door {
                 Ok(None) => break,
                 Ok(Some(socket)) => self.take(socket),
                 Err(error) if is_final(error.errno) => return Err(Refused(error.errno)),
-                // Those that have come first and say nothing make room for those that have something to say.
+                // The oldest silent connection makes room.
                 Err(_) if self.make_room() => {}
                 Err(_) => self.close_for(FULL),
             }

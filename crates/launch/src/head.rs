@@ -440,7 +440,7 @@ impl Head {
         }
     }
 
-    /// What has connected proves that it is a daemon of ours and says which, or is dropped.
+    /// A connection proves that it is a daemon of this job and names its node, or is dropped.
     fn attend_strangers(&mut self) {
         for (since, mut stranger) in std::mem::take(&mut self.strangers) {
             let said = stranger.receive::<ToHead>();

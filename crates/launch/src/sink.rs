@@ -1,4 +1,4 @@
-//! Standard output and standard error of `mpiexec`, each written by a thread of its own: whoever reads them may stop reading (`| less`), and
+//! Standard output and standard error of `mpiexec`, each written by a thread of its own: their reader may stop reading (`| less`), and
 //! the loop that watches the job goes on all the same.
 //!
 //! What a loop passes on is bounded: it asks for [`room`] before it takes more from a rank. Lines of our own are few, and always taken.

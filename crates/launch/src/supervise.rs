@@ -265,7 +265,7 @@ enum Source {
 /// Descriptors, what each is waited for, and what it belongs to.
 type Awaited<'a> = Vec<(BorrowedFd<'a>, Interest, Source)>;
 
-/// Wait for one of them, at most for `limit`: those that are ready.
+/// Wait for one of them, at most for `limit`, and return the ready ones.
 fn ready(awaited: Awaited<'_>, limit: Option<Duration>) -> isthmus_os::Result<Vec<Source>> {
     let descriptors: Vec<_> = awaited
         .iter()

@@ -137,7 +137,7 @@ impl Engine {
         let (at, length) = (bytes.as_ptr(), length.min(bytes.len()));
         // SAFETY: the buffer stays ours, and unchanged, until it is given back below.
         let bytes = unsafe { std::slice::from_raw_parts(at, length) };
-        // What is not sealed by a rank of this job is from nobody that we know: anybody can connect to a port.
+        // A frame without this job's seal is dropped: any process of any host can connect to a port.
         if network.seal.is_on(bytes, self.me) {
             let segment = self.segment;
             let source = frame::source(bytes).filter(|&rank| rank < segment.ranks() && segment.is_elsewhere(rank));
