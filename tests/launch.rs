@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use anyhow::Result;
-use isthmus_tests::{Finished, Run, children, command, compile, cpu_time, named, scratch, signal};
+use isthmus_tests::{Finished, Run, children, command, compile, cpu_time, job_socket, named, scratch, signal, within};
 
 /// `act` on so many ranks: `act("2", "1 exit=3")`.
 fn act(ranks: &str, action: &str) -> Result<Finished> {
@@ -110,6 +110,12 @@ fn environment() -> Result<()> {
     assert_eq!(sorted(&run.out), ["again one", "again three"]);
     let run = Run::mpiexec("--set eager_limit=1K printenv ISTHMUS_EAGER_LIMIT").succeed()?;
     assert_eq!(run.out, "1K\n");
+    // What frameworks look for before they load MPI, not what belongs to a launcher around us.
+    let run = Run::mpiexec("-n 2 sh -c")
+        .arg("echo $PMI_RANK $PMI_SIZE $MPI_LOCALRANKID $MPI_LOCALNRANKS $PMI_FD")
+        .env("PMI_FD", "7")
+        .succeed()?;
+    assert_eq!(sorted(&run.out), ["0 2 0 2", "1 2 1 2"]);
     Ok(())
 }
 
@@ -590,18 +596,28 @@ fn limits_of_the_shell() -> Result<()> {
 /// Those who connect to the job's socket and say nothing keep nobody out, and mpiexec does not burn a CPU over them.
 #[test]
 fn silent_visitors_keep_nobody_out() -> Result<()> {
-    // Rank 0 brings a crowd, more than mpiexec may have open; the others come once it is there.
-    let (program, knock) = (compile("collectives")?.display().to_string(), compile("knock")?);
-    let (mpiexec, knock) = (command("mpiexec").display().to_string(), knock.display());
-    let crowd = format!("-n 1 sh -c '{knock} 60 2 & sleep 0.5; exec {program}'");
-    let script = format!("ulimit -n 90; exec {mpiexec} {crowd} : -n 2 sh -c 'sleep 0.6; exec {program}'");
+    // A crowd, more than mpiexec may have open, comes between rank 0, which waits in MPI_Init's first barrier, and the others.
+    let (program, mpiexec) = (
+        compile("collectives")?.display().to_string(),
+        command("mpiexec").display().to_string(),
+    );
+    let others = format!("-n 2 sh -c 'sleep 1; exec {program}'");
+    let script = format!("ulimit -n 90; exec {mpiexec} -n 1 {program} : {others}");
     let running = Run::program("sh").arg("-c").arg(script).start()?;
     let pid = running.pid();
+    let socket = || children(pid).into_iter().find_map(job_socket);
+    within(Duration::from_secs(5), "a rank", || socket().is_some())?;
+    let socket = socket().unwrap_or_default();
+    let knock = Run::program(compile("knock")?)
+        .arg(socket.trim_start_matches('@'))
+        .words("60 2");
+    let crowd = knock.start()?;
     std::thread::sleep(Duration::from_millis(1500));
     let used = cpu_time(pid).unwrap_or_default();
     let run = running.finish()?;
     assert_eq!(run.code, Some(0), "{}{}", run.out, run.err);
     assert!(used < Duration::from_millis(500), "mpiexec used {used:?}");
+    assert_eq!(crowd.finish()?.code, Some(0));
     Ok(())
 }
 
@@ -878,4 +894,55 @@ fn a_debugger_for_each_rank() -> Result<()> {
         run.out
     );
     Ok(())
+}
+
+/// What a rank has printed is there when another one ends the job.
+#[test]
+fn lines_are_there_when_the_job_ends_early() -> Result<()> {
+    let program = compile("printed")?;
+    for (how, code) in [("abort", 3), ("signal", 137), ("exit", 3)] {
+        let run = Run::mpiexec("-n 2").arg(&program).arg(how).finish()?;
+        assert_eq!(
+            (run.code, run.out.as_str()),
+            (Some(code), "printed before the end\n"),
+            "{how}: {}",
+            run.err
+        );
+    }
+    let run = Run::mpiexec("-n 2").arg(&program).words("signal own").finish()?;
+    assert_eq!(
+        (run.code, run.out.as_str()),
+        (Some(137), ""),
+        "a buffer of the program's own"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_time_limit_from_the_environment() -> Result<()> {
+    let sleeps = |limit: &str| Run::mpiexec("-n 2 sleep 20").env("MPIEXEC_TIMEOUT", limit);
+    assert_eq!(sleeps("0.3").finish()?.code, Some(124));
+    refused(sleeps("soon"), 2, "MPIEXEC_TIMEOUT=soon")?;
+    // No time is too long, and what the command line says comes first.
+    for limit in ["1e19", "3000000000"] {
+        Run::mpiexec("--report-hang")
+            .arg(limit)
+            .words("--timeout")
+            .arg(limit)
+            .words("-n 2 true")
+            .env("MPIEXEC_TIMEOUT", "0.000001")
+            .succeed()?;
+    }
+    Ok(())
+}
+
+/// A few ranks need few descriptors.
+#[test]
+fn a_low_hard_limit_of_open_files_is_enough_for_few_ranks() -> Result<()> {
+    let script = format!(
+        "ulimit -n 64; exec {} -n 4 {}",
+        command("mpiexec").display(),
+        compile("collectives")?.display()
+    );
+    Run::program("sh").arg("-c").arg(script).succeed().map(drop)
 }

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use libtest_mimic::Trial;
@@ -70,6 +71,16 @@ pub fn scratch(name: &str) -> Result<PathBuf> {
     let folder = folder().with_file_name("target").join("test").join(name);
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     Ok(folder)
+}
+
+/// Wait for this to hold, at most for `limit`.
+pub fn within(limit: Duration, what: &str, holds: impl Fn() -> bool) -> Result<()> {
+    let begun = Instant::now();
+    while !holds() {
+        ensure!(begun.elapsed() < limit, "not within {limit:?}: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Ok(())
 }
 
 /// `tests/programs/<name>.c`, compiled by our mpicc, once per run of the tests.

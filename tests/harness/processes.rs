@@ -54,7 +54,10 @@ pub fn job_socket(pid: u32) -> Option<String> {
     let nonce = text
         .split('\0')
         .find_map(|variable| variable.strip_prefix("ISTHMUS_JOB="))?;
-    Some(format!("@isthmus-{}", nonce.get(..16)?))
+    Some(format!(
+        "@{}",
+        isthmus_engine::control::Nonce::parse(nonce)?.socket_name()
+    ))
 }
 
 /// Send a signal: `KILL`, `TERM`, ... One that has gone is no failure.

@@ -11,7 +11,7 @@ int main(int argc, char **argv) {
     int slow = argc > 1 && strcmp(argv[1], "slow") == 0;
     if (slow) usleep(600000);
     if (rank == 1) raise(SIGKILL);
-    usleep(150000);
+    usleep(50000);
     if (slow && rank == 0) OK(MPI_Recv(&value, 1, MPI_INT, 2, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     if (slow && rank == 2) OK(MPI_Send(&value, 1, MPI_INT, 0, 1, MPI_COMM_WORLD));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));

@@ -1,27 +1,31 @@
-/* knock N SECONDS: connects to mpiexec N times, says nothing, and goes after so many seconds. Leaves the job's world to the
- * others: it uses no MPI. */
+/* knock NAME COUNT SECONDS: connects to the abstract socket NAME of an mpiexec COUNT times, sends nothing, and exits after SECONDS.
+ * knock NAME flood SECONDS: connects and closes in a loop for SECONDS. No MPI in here. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 int main(int argc, char **argv) {
-    const char *job = getenv("ISTHMUS_JOB");
-    int count = argc > 1 ? atoi(argv[1]) : 1, seconds = argc > 2 ? atoi(argv[2]) : 1;
+    if (argc < 4) return 2;
+    int is_flood = strcmp(argv[2], "flood") == 0, count = atoi(argv[2]), seconds = atoi(argv[3]);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (!job) return 1;
-    int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "isthmus-%.16s", job);
-    for (int i = 0; i < count; i++) {
+    int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "%s", argv[1]);
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+    time_t end = time(NULL) + seconds;
+    for (int i = 0; is_flood ? time(NULL) < end : i < count; i++) {
         int connection = socket(AF_UNIX, SOCK_SEQPACKET, 0);
-        socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
         if (connection < 0 || connect(connection, (struct sockaddr *)&address, size) != 0) {
+            /* The job may have ended meanwhile. */
+            if (is_flood) return 0;
             perror("knock");
             return 1;
         }
+        if (is_flood) close(connection);
     }
-    sleep((unsigned)seconds);
+    if (!is_flood) sleep((unsigned)seconds);
     return 0;
 }

@@ -48,6 +48,7 @@ pub use protocol::choice::protocols;
 
 pub use channel::network::version as version_between_nodes;
 pub use error::{Error, Result};
+pub use isthmus_os::stdio::write_c_output_by_lines;
 pub use isthmus_os::topology::{Level, MadeUp, Place};
 pub use isthmus_transfer::copy::copy;
 pub use membership::failures::fault_events;

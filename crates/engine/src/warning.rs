@@ -36,6 +36,8 @@ pub enum Warning {
     ThreadLevel,
     /// `ISTHMUS_WITHOUT` names no rule.
     Without,
+    /// `mpiexec` is gone.
+    LauncherGone,
 }
 
 /// Where the job keeps what has been said, and the process that may look there.

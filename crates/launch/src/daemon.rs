@@ -1,19 +1,25 @@
 //! The part of a job that runs on another node: `mpiexec` itself, started there by the one that the user started.
 //!
-//! It reads a secret from its standard input, connects back to whom it was told, proves by the secret who it is, and is told what to
-//! run. From then on it does what `mpiexec` does on one node, and says what concerns the others. When the connection ends, so does
+//! It reads a secret from its standard input and connects back to where it was told. Both sides prove that they know the secret
+//! ([`crate::connection`]), and it is told what to run. From then on it does what `mpiexec` does on one node, and says what concerns the others. When the connection ends, so does
 //! its part of the job.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use isthmus_engine::control::Nonce;
+
+use crate::connection::Connection;
 use crate::failure::{Failure, Result};
 use crate::supervise::{self, Uplink};
-use crate::wire::{Connection, SECRET, ToHead, ToNode};
+use crate::wire::{ToHead, ToNode};
 
 /// How long one address is tried.
 const CONNECT: Duration = Duration::from_secs(5);
+/// How often, where the connection is closed again at once, and how long it waits in between.
+const TRIES: usize = 5;
+const PAUSE: Duration = Duration::from_millis(200);
 /// How long `mpiexec` may take to answer.
 const ANSWER: Duration = Duration::from_secs(30);
 
@@ -81,10 +87,8 @@ pub fn run(call: &Call) -> Result<u8> {
 
 /// Read the secret, connect to whom we were told, and say who we are. Blocks until that is done.
 pub fn call_back(call: &Call) -> Result<Connection> {
-    let secret = read_secret()?;
-    let mut connection = connect(call)?;
+    let mut connection = connect(call, read_secret()?)?;
     connection.send(&ToHead::Hello {
-        secret,
         node: call.node,
         version: isthmus_engine::version_between_nodes(),
     });
@@ -100,30 +104,46 @@ pub fn failed(what: &str) -> Failure {
 }
 
 /// 32 hexadecimal digits and a line feed. Not a byte more is taken: the rest is for rank 0.
-fn read_secret() -> Result<[u8; SECRET]> {
-    let mut line = [0; 2 * SECRET + 1];
+fn read_secret() -> Result<Nonce> {
+    let mut line = [0; 33];
     // Not through the buffer that `stdin()` has.
     let mut input = std::io::BufReader::with_capacity(1, isthmus_os::stdio::input());
     let read = input.read_exact(&mut line).ok();
-    let text = read.and_then(|()| std::str::from_utf8(&line[..2 * SECRET]).ok());
-    let nonce = text.and_then(isthmus_engine::control::Nonce::parse);
-    nonce
-        .map(|nonce| nonce.0)
+    let text = read.and_then(|()| std::str::from_utf8(&line[..32]).ok());
+    text.and_then(Nonce::parse)
         .ok_or_else(|| failed("the launcher does not pass standard input on, by which a daemon gets its secret"))
 }
 
-fn connect(call: &Call) -> Result<Connection> {
+/// Connect to the first address at which somebody proves to know the secret.
+fn connect(call: &Call, secret: Nonce) -> Result<Connection> {
     let mut last = String::from("no address was given");
-    for &address in &call.addresses {
-        let connected =
-            TcpStream::connect_timeout(&SocketAddr::new(address, call.port), CONNECT).and_then(Connection::over);
-        match connected {
-            Ok(connection) => return Ok(connection),
-            Err(error) => last = format!("{address} port {}: {error}", call.port),
+    for address in call
+        .addresses
+        .iter()
+        .map(|address| SocketAddr::new(*address, call.port))
+    {
+        // A head that many others connect to may have dropped us.
+        for _ in 0..TRIES {
+            let made = TcpStream::connect_timeout(&address, CONNECT);
+            let error = match made.and_then(|stream| Connection::made(stream, secret, CONNECT)) {
+                Ok(connection) => return Ok(connection),
+                Err(error) => error,
+            };
+            last = match error.kind() {
+                ErrorKind::PermissionDenied => {
+                    format!("what answers at {address} does not know the job's secret, and is not obeyed")
+                }
+                _ => format!("{address}: {error}"),
+            };
+            if !matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset) {
+                break;
+            }
+            std::thread::sleep(PAUSE);
         }
     }
     Err(failed(&format!(
-        "cannot connect back to mpiexec ({last}): is there a firewall between, which must let the nodes connect to each other?"
+        "cannot connect back to mpiexec ({last}): is there a firewall between, which must let the nodes connect to each other, or \
+         another version of mpiexec on one of them?"
     )))
 }
 

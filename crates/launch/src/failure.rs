@@ -1,7 +1,8 @@
 //! Why a job could not be started, and talking to the user.
 
 use std::fmt::Display;
-use std::io::Write;
+
+use crate::sink::{self, Stream};
 
 /// One line for the user, and the exit code.
 #[derive(Debug, PartialEq, Eq)]
@@ -54,8 +55,8 @@ pub fn say(message: &str) {
     say_as_it_is(&format!("mpiexec: {message}"));
 }
 
-/// Print one line on standard error, in one write, so that it stays whole among the ranks' output.
+/// Print one line on standard error, in one write, so that it stays whole among the ranks' output. Does not block once threads write
+/// ([`sink`]).
 pub fn say_as_it_is(line: &str) {
-    // Nobody is left to be told if standard error is closed.
-    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
+    sink::put(Stream::Err, format!("{line}\n").into_bytes());
 }

@@ -12,8 +12,10 @@ use isthmus_engine::control::Nonce;
 use isthmus_engine::job::{self, Nodes, Overview};
 use isthmus_os::{limits, poll, process, random, signal};
 
+use crate::door::Door;
 use crate::failure::{Failure, Result, say, say_as_it_is};
-use crate::lifeline::{Abort, Asks, Closed, Door, Lifeline, Visitor};
+use crate::lifeline::{Abort, Lifeline};
+use crate::sink;
 
 /// How long ranks may take to join after the last one was here.
 const EMPTY: Duration = Duration::from_secs(60);
@@ -69,8 +71,8 @@ pub fn run(Party { ranks, nodes }: Party) -> Result<u8> {
         Some(_) => nonce = given_nonce()?,
         None => random::fill(&mut nonce.0).map_err(|error| Failure::machine("make the job's nonce", error))?,
     }
-    let wanted = 64 + u64::from(ranks) * 2;
-    limits::allow_open_files(wanted)
+    let of_ranks = u64::from(ranks) * 2;
+    limits::allow_open_files(64 + of_ranks, 24 + of_ranks)
         .map_err(|limit| Failure::machine("keep so many ranks", format!("the hard limit of open files is {limit}")))?;
     let failed = |error| Failure::machine("make the job's shared memory", error);
     let segment = match &nodes {
@@ -86,7 +88,6 @@ pub fn run(Party { ranks, nodes }: Party) -> Result<u8> {
     let mut guests = Guests {
         door: Door::open(nonce, ranks)?,
         overview: Overview::of(&segment, nonce).map_err(failed)?,
-        visitors: Vec::new(),
         ranks: (0..ranks)
             .map(|rank| if is_here(rank) { Guest::Awaited } else { Guest::Left })
             .collect(),
@@ -98,6 +99,7 @@ pub fn run(Party { ranks, nodes }: Party) -> Result<u8> {
     writeln!(output, "{nonce}")
         .and_then(|()| output.flush())
         .map_err(|error| Failure::machine("tell rank 0 of the job", error))?;
+    sink::begin();
     loop {
         guests.wait()?;
         guests.attend_visitors(&segment, pool.as_ref());
@@ -125,7 +127,6 @@ enum Guest {
 struct Guests {
     door: Door,
     overview: Overview,
-    visitors: Vec<Visitor>,
     ranks: Vec<Guest>,
     /// All ranks of the job are here.
     is_whole: bool,
@@ -137,12 +138,12 @@ struct Guests {
 
 impl Guests {
     fn wait(&self) -> Result<()> {
-        let mut descriptors: Vec<BorrowedFd<'_>> = vec![self.door.as_fd()];
-        descriptors.extend(self.visitors.iter().map(Visitor::as_fd));
+        let mut descriptors: Vec<BorrowedFd<'_>> = self.door.descriptors().collect();
         descriptors.extend(self.inside().flat_map(|(_, lifeline)| lifeline.descriptors()));
         // A death is not told of by a descriptor on old kernels, nor is time that has passed.
         let is_settled = self.inside().all(|(_, lifeline)| lifeline.ended.is_none()) && self.inside().next().is_some();
-        let limit = (!is_settled).then_some(LOOK);
+        let opens = self.door.opens().map(|at| at.saturating_duration_since(Instant::now()));
+        let limit = (!is_settled).then_some(LOOK).into_iter().chain(opens).min();
         poll::readable(&descriptors, limit).map_err(|error| Failure::machine("wait for the ranks", error))?;
         Ok(())
     }
@@ -156,24 +157,14 @@ impl Guests {
     }
 
     fn attend_visitors(&mut self, segment: &OwnedFd, pool: Option<&OwnedFd>) {
-        loop {
-            match self.door.visitor() {
-                Ok(None) => break,
-                Ok(Some(visitor)) => self.visitors.push(visitor),
-                Err(Closed::Full) if !self.visitors.is_empty() => self.visitors.remove(0).refuse(),
-                // The door stays closed: the ranks say so themselves when nobody answers.
-                Err(Closed::Full | Closed::Refused(_)) => break,
-            }
-        }
+        // Where the kernel lets nobody in, the ranks say so themselves.
+        let joining = self.door.attend().unwrap_or_default();
         let size = self.ranks.len() as u32;
-        for visitor in std::mem::take(&mut self.visitors) {
-            match self.door.listen(&visitor) {
-                None => self.visitors.push(visitor),
-                Some(Asks::ToJoin(rank)) if matches!(self.ranks[rank as usize], Guest::Awaited) => {
-                    self.ranks[rank as usize] = Guest::Inside(visitor.welcome(size, segment, pool));
-                }
+        for (rank, visitor) in joining {
+            match &mut self.ranks[rank as usize] {
+                guest @ Guest::Awaited => *guest = Guest::Inside(visitor.welcome(size, segment, pool)),
                 // A child that has inherited a rank's environment is a job of its own.
-                Some(_) => visitor.refuse(),
+                _ => visitor.refuse(),
             }
         }
     }

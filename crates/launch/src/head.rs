@@ -10,23 +10,27 @@ mod council;
 pub mod hangs;
 mod losses;
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child as Process, ChildStdin, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use isthmus_engine::control::Nonce;
 use isthmus_engine::tunables;
+use isthmus_os::poll::{self, Interest};
 use isthmus_os::signal::Signals;
-use isthmus_os::{network, poll, random, stdio};
+use isthmus_os::{network, random, stdio};
 
+use crate::connection::Connection;
 use crate::daemon::Call;
 use crate::failure::{Failure, Result, say};
 use crate::nodes::{self, Node};
 use crate::options::Job;
-use crate::wire::{Card, Connection, Loss, Part, SECRET, ToHead, ToNode};
+use crate::sink;
+use crate::wire::{Card, Loss, Part, ToHead, ToNode};
 use council::Council;
 use hangs::Hangs;
 
@@ -37,6 +41,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_secs(5);
 /// How long the last words of a daemon may take whose launcher has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Connections that have not proven that they know the secret: how many there may be, and how long they have for that.
+const STRANGERS: usize = 64;
+const PROOF: Duration = Duration::from_secs(10);
+/// How long nobody is listened to after one that did not know it, and where no descriptor is left.
+const PAUSE: Duration = Duration::from_millis(5);
+const FULL: Duration = Duration::from_millis(100);
 /// How often the launchers are looked at.
 const LOOK: Duration = Duration::from_millis(50);
 /// Two signals closer together are one wish.
@@ -132,14 +142,16 @@ struct Head {
     fan_out: u32,
     /// By which children may reach us.
     addresses: Vec<IpAddr>,
-    secret: [u8; SECRET],
+    secret: Nonce,
     signals: Signals,
     listener: TcpListener,
     port: u16,
     /// Of a branch.
     above: Option<Connection>,
-    /// Who have connected and not said who they are.
-    strangers: Vec<Connection>,
+    /// Connections that have proven nothing yet, and when they were made: the oldest first.
+    strangers: Vec<(Instant, Connection)>,
+    /// Nobody is listened to before.
+    deaf_until: Option<Instant>,
     children: Vec<Child>,
     /// All that are known.
     cards: Vec<Card>,
@@ -211,6 +223,7 @@ enum Source {
 impl Head {
     fn new(part: Part, launcher: Option<String>, fan_out: u32, addresses: Vec<IpAddr>) -> Result<Self> {
         let signals = Signals::take_over(&TAKEN).map_err(|error| Failure::machine("take over signals", error))?;
+        sink::begin();
         let unheard = |error| Failure::machine("listen to the nodes", error);
         let any = SocketAddr::new(IpAddr::from([0_u16; 8]), 0);
         let listener = TcpListener::bind(any)
@@ -219,8 +232,8 @@ impl Head {
         let port = listener.local_addr().map_err(unheard)?.port();
         listener.set_nonblocking(true).map_err(unheard)?;
         let nodes = part.of.iter().max().map_or(1, |last| u32::from(*last) + 1);
-        let mut secret = [0; SECRET];
-        random::fill(&mut secret).map_err(|error| Failure::machine("make the daemons' secret", error))?;
+        let mut secret = Nonce([0; 16]);
+        random::fill(&mut secret.0).map_err(|error| Failure::machine("make the daemons' secret", error))?;
         Ok(Self {
             part,
             launcher,
@@ -232,6 +245,7 @@ impl Head {
             port,
             above: None,
             strangers: Vec::new(),
+            deaf_until: None,
             children: Vec::new(),
             cards: Vec::new(),
             losses: Vec::new(),
@@ -311,7 +325,7 @@ impl Head {
             ))
         })?;
         let mut input = launcher.stdin.take();
-        let line = format!("{}\n", isthmus_engine::control::Nonce(self.secret));
+        let line = format!("{}\n", self.secret);
         if let Some(input) = &mut input {
             // One that has ended already is noticed below.
             let _ = input.write_all(line.as_bytes());
@@ -373,50 +387,67 @@ impl Head {
     }
 
     fn wait(&mut self) -> Result<Vec<Source>> {
-        let mut descriptors: Vec<BorrowedFd<'_>> = vec![self.signals.as_fd(), self.listener.as_fd()];
-        let mut sources = vec![Source::Signals, Source::Listener];
-        if let Some(above) = branch::open(&self.above) {
-            descriptors.push(above.as_fd());
-            sources.push(Source::Above);
-        }
-        for stranger in &self.strangers {
-            descriptors.push(stranger.as_fd());
-            sources.push(Source::Stranger);
-        }
-        for (index, child) in self.children.iter().enumerate() {
-            if let Some(connection) = child.connection.as_ref().filter(|connection| !connection.is_closed()) {
-                descriptors.push(connection.as_fd());
-                sources.push(Source::Child(index));
+        let mut descriptors = vec![(self.signals.as_fd(), Interest::Read)];
+        let mut sources = vec![Source::Signals];
+        let mut limit = LOOK;
+        match self
+            .deaf_until
+            .map(|until| until.saturating_duration_since(Instant::now()))
+        {
+            Some(left) if !left.is_zero() => limit = limit.min(left),
+            _ => {
+                descriptors.push((self.listener.as_fd(), Interest::Read));
+                sources.push(Source::Listener);
             }
         }
+        let above = branch::open(&self.above).map(|above| (above, Source::Above));
+        let strangers = self.strangers.iter().map(|(_, stranger)| (stranger, Source::Stranger));
+        let children = self.children.iter().enumerate().filter_map(|(index, child)| {
+            let connection = child.connection.as_ref().filter(|connection| !connection.is_closed());
+            Some((connection?, Source::Child(index)))
+        });
+        for (connection, source) in above.into_iter().chain(strangers).chain(children) {
+            descriptors.push((connection.as_fd(), connection.interest()));
+            sources.push(source);
+        }
         let ready =
-            poll::readable(&descriptors, Some(LOOK)).map_err(|error| Failure::machine("wait for the nodes", error))?;
+            poll::ready(&descriptors, Some(limit)).map_err(|error| Failure::machine("wait for the nodes", error))?;
         let ready: Vec<_> = sources.into_iter().zip(ready).filter(|(_, ready)| *ready).collect();
         Ok(ready.into_iter().map(|(source, _)| source).collect())
     }
 
+    /// Take what has connected: anybody can, so it is a bounded number a round, and newcomers take the place of the oldest.
     fn attend_listener(&mut self) {
-        while let Ok((stream, _)) = self.listener.accept() {
-            let connection = stream.set_nonblocking(false).and_then(|()| Connection::over(stream));
-            self.strangers.extend(connection);
+        for _ in 0..STRANGERS {
+            match self.listener.accept() {
+                Ok((stream, _)) => {
+                    if self.strangers.len() >= STRANGERS {
+                        self.strangers.remove(0);
+                    }
+                    let connection = Connection::accepted(stream, self.secret).ok();
+                    self.strangers
+                        .extend(connection.map(|connection| (Instant::now(), connection)));
+                }
+                Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                // There is no descriptor left.
+                Err(_) if !self.strangers.is_empty() => drop(self.strangers.remove(0)),
+                Err(_) => {
+                    self.deaf_until = Some(Instant::now() + FULL);
+                    return;
+                }
+            }
         }
     }
 
-    /// Who has connected says who it is, or goes.
+    /// A connection proves that it is a daemon of this job and names its node, or is dropped.
     fn attend_strangers(&mut self) {
-        for mut stranger in std::mem::take(&mut self.strangers) {
-            let ready = poll::readable(&[stranger.as_fd()], Some(Duration::ZERO)) == Ok(vec![true]);
-            if !ready {
-                self.strangers.push(stranger);
-                continue;
-            }
+        for (since, mut stranger) in std::mem::take(&mut self.strangers) {
             let said = stranger.receive::<ToHead>();
             match said.into_iter().next() {
-                Some(ToHead::Hello { secret, node, version }) if secret == self.secret => {
-                    self.welcome(node as usize, &version, stranger);
-                }
-                None if !stranger.is_closed() => self.strangers.push(stranger),
-                _ => {}
+                Some(ToHead::Hello { node, version }) => self.welcome(node as usize, &version, stranger),
+                None if !stranger.is_closed() && since.elapsed() < PROOF => self.strangers.push((since, stranger)),
+                _ => self.deaf_until = Some(Instant::now() + PAUSE),
             }
         }
     }

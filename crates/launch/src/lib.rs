@@ -2,13 +2,16 @@
 //!
 //! The way of a job: [`options`] makes a [`Job`](options::Job) of the command line, `program` looks at each program
 //! before anything runs, `start` starts the ranks, and `supervise` stays with them in one loop over signals,
-//! lifelines (`lifeline`) and, where lines are to be tagged, pipes (`output`). Ending a job means ending every
+//! lifelines (`lifeline`) and, where lines are to be tagged, pipes (`output`); what it prints is written by threads (`sink`). Ending a job means ending every
 //! descendant (`family`). Of ranks that another launcher has started, `guests` keeps the memory.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
+mod connection;
 mod daemon;
 mod debugger;
+mod door;
 pub mod failure;
 mod family;
 mod guests;
@@ -20,12 +23,16 @@ pub mod options;
 mod output;
 mod program;
 mod report;
+mod sink;
 mod start;
 mod supervise;
 mod watcher;
 mod wire;
 
 use options::Request;
+
+/// How long whoever reads standard error may take for our last lines.
+const LAST_LINES: Duration = Duration::from_secs(2);
 
 /// The whole of `mpiexec`.
 pub fn main() -> ExitCode {
@@ -46,7 +53,10 @@ pub fn main() -> ExitCode {
         Request::Daemon(call) => daemon::run(&call),
         Request::Branch(call) => head::branch::run(&call),
         Request::Guests(party) => guests::run(party),
-        Request::Run(job) => {
+        Request::Run(mut job) => {
+            if job.timeout.is_none() {
+                job.timeout = options::timeout_of_environment()?;
+            }
             let own = std::env::vars_os().filter_map(|(name, _)| isthmus_engine::tunables::objection(name.to_str()?));
             job.notes
                 .iter()
@@ -60,8 +70,11 @@ pub fn main() -> ExitCode {
             }
         }
     });
-    ExitCode::from(outcome.unwrap_or_else(|failure| {
+    let code = outcome.unwrap_or_else(|failure| {
         failure::say(&failure.message);
         failure.code
-    }))
+    });
+    // What ranks print has been waited for.
+    sink::finish(&[sink::Stream::Err], LAST_LINES);
+    ExitCode::from(code)
 }

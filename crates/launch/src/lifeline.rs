@@ -1,138 +1,12 @@
-//! The launcher's side of the control channel ([`isthmus_engine::control`]).
+//! The connection of a rank that has joined: the launcher's side of the control channel ([`isthmus_engine::control`]).
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::ExitStatus;
 use std::time::Instant;
 
-use isthmus_engine::control::{Contribution, MAX_PACKET, Nonce, Revocation, ToLauncher, ToRank};
+use isthmus_engine::control::{Contribution, MAX_PACKET, Revocation, ToLauncher, ToRank};
 use isthmus_os::pidfd::PidFd;
 use isthmus_os::socket::{self, Received};
-
-use crate::failure::{self, Failure};
-use crate::family;
-
-/// The socket that ranks connect to. It has a name, but in no file system.
-#[derive(Debug)]
-pub struct Door {
-    listener: OwnedFd,
-    nonce: Nonce,
-    ranks: u32,
-}
-
-impl Door {
-    /// Open the door of a job.
-    pub fn open(nonce: Nonce, ranks: u32) -> failure::Result<Self> {
-        let listener =
-            socket::listen(&nonce.socket_name()).map_err(|error| Failure::machine("listen to the ranks", error))?;
-        Ok(Self { listener, nonce, ranks })
-    }
-
-    /// Somebody who has come, if we let them in. Does not block. Fails where no descriptor is left (then they go on waiting), and where the
-    /// kernel refuses for good.
-    pub fn visitor(&self) -> Result<Option<Visitor>, Closed> {
-        loop {
-            let Some(socket) = socket::accept(&self.listener).map_err(|error| Closed::by(error.errno))? else {
-                return Ok(None);
-            };
-            let Ok(credentials) = socket::credentials(&socket) else {
-                continue;
-            };
-            // Socket names can be listed by anybody; a wrapper may have changed a rank's user.
-            if credentials.uid == socket::own_uid() || family::is_descendant(credentials.pid) {
-                let pid = credentials.pid;
-                return Ok(Some(Visitor { socket, pid }));
-            }
-        }
-    }
-
-    /// What the visitor says; `None` while it says nothing.
-    pub fn listen(&self, visitor: &Visitor) -> Option<Asks> {
-        Some(match receive(&visitor.socket)? {
-            Some(ToLauncher::Hello { rank, nonce, .. }) if nonce == self.nonce && rank < self.ranks => {
-                Asks::ToJoin(rank)
-            }
-            _ => Asks::Nothing,
-        })
-    }
-
-    /// The descriptor to wait for.
-    pub fn as_fd(&self) -> BorrowedFd<'_> {
-        self.listener.as_fd()
-    }
-}
-
-/// Why nobody is let in.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Closed {
-    /// There is no room for visitors now.
-    Full,
-    /// There never will be (an `errno`).
-    Refused(i32),
-}
-
-impl Closed {
-    fn by(errno: i32) -> Self {
-        match errno {
-            libc::EPERM | libc::EACCES | libc::ENOSYS | libc::EINVAL | libc::EOPNOTSUPP => Self::Refused(errno),
-            _ => Self::Full,
-        }
-    }
-}
-
-/// A process that has connected and not yet said who it is.
-#[derive(Debug)]
-pub struct Visitor {
-    socket: OwnedFd,
-    pid: u32,
-}
-
-/// A visitor's wish.
-#[derive(Debug)]
-pub enum Asks {
-    /// It is this rank's process.
-    ToJoin(u32),
-    /// It has gone, or is none of ours.
-    Nothing,
-}
-
-impl Visitor {
-    /// It joins: hand over the job segment, and its huge pages if it has any.
-    pub fn welcome(self, size: u32, segment: &OwnedFd, pool: Option<&OwnedFd>) -> Lifeline {
-        let welcome = ToRank::Welcome {
-            size,
-            launcher_pid: std::process::id(),
-            pool: pool.is_some(),
-        };
-        // A process that died meanwhile shows as the end of its lifeline.
-        let _ = socket::send(&self.socket, &welcome.encode(), Some(segment));
-        if pool.is_some() {
-            let _ = socket::send(&self.socket, &ToRank::Pool.encode(), pool);
-        }
-        Lifeline {
-            process: PidFd::open(self.pid).ok(),
-            socket: self.socket,
-            pid: self.pid,
-            gone: false,
-            card: None,
-            lost: Vec::new(),
-            contributions: Vec::new(),
-            revocations: Vec::new(),
-            finalized: false,
-            ended: None,
-        }
-    }
-
-    /// It has no place in the job, and shall be a singleton.
-    pub fn refuse(self) {
-        // One that has gone needs no answer.
-        let _ = socket::send(&self.socket, &ToRank::Refused.encode(), None);
-    }
-
-    /// The descriptor to wait for.
-    pub fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
-}
 
 /// The connection of a rank that has joined.
 #[derive(Debug)]
@@ -170,6 +44,22 @@ pub struct Abort {
 }
 
 impl Lifeline {
+    /// Of this process, which has joined by this connection.
+    pub fn of(socket: OwnedFd, pid: u32) -> Self {
+        Self {
+            process: PidFd::open(pid).ok(),
+            socket,
+            pid,
+            gone: false,
+            card: None,
+            lost: Vec::new(),
+            contributions: Vec::new(),
+            revocations: Vec::new(),
+            finalized: false,
+            ended: None,
+        }
+    }
+
     /// Take in all that the rank has said; an abort ends that. Does not block.
     pub fn attend(&mut self) -> Option<Abort> {
         // Looked at first: what a process said before it ended can be read after it has.
@@ -237,7 +127,7 @@ fn has_ended(process: &PidFd) -> bool {
 }
 
 /// The next packet: `None` if there is none yet, `Some(None)` at the end of the connection or of good manners.
-fn receive(socket: &OwnedFd) -> Option<Option<ToLauncher>> {
+pub fn receive(socket: &OwnedFd) -> Option<Option<ToLauncher>> {
     let mut buffer = [0; MAX_PACKET];
     match socket::receive(socket, &mut buffer) {
         Ok(Received::Nothing) => None,

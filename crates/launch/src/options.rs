@@ -97,6 +97,9 @@ impl Job {
 /// When everybody has waited for so long, it is said who waits for whom.
 const HANG: Duration = Duration::from_secs(60);
 
+/// No time on the command line is longer: a century.
+const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
 /// The name of a file per rank: `%r` is the rank, `%h` the host, `%%` a percent sign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern(String);
@@ -549,10 +552,23 @@ impl Parser {
     }
 }
 
+/// The time limit that the environment gives a job, as Hydra has it (`MPIEXEC_TIMEOUT`).
+pub fn timeout_of_environment() -> Result<Option<Duration>> {
+    const NAME: &str = "MPIEXEC_TIMEOUT";
+    let Some(text) = std::env::var_os(NAME).filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    let limit = seconds("timeout", &text.to_string_lossy());
+    let wrong = |_| Failure::usage(format!("{NAME}={}: not a number of seconds", text.to_string_lossy()));
+    limit.map(Some).map_err(wrong)
+}
+
 fn seconds(option: &str, text: &str) -> Result<Duration> {
     let seconds = text.parse::<f64>().ok();
     let limit = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let wrong = || Failure::usage(format!("--{option} {text}: not a number of seconds"));
+    // Later than any clock tells is never.
+    let limit = limit.map(|limit| limit.min(NEVER));
     limit.filter(|limit| !limit.is_zero()).ok_or_else(wrong)
 }
 

@@ -1,23 +1,14 @@
 //! `--tag-output` and `--timestamp-output`: each line of a rank's output, whole and marked `[rank] ` or with the time.
 
-use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
 use std::time::Instant;
 
 use crate::options::Job;
+use crate::sink::{self, Stream};
 
 /// Longer lines are cut into pieces of this size, so that a rank cannot make us hold any amount.
 const LONGEST_LINE: usize = 1 << 20;
-
-/// Where a rank's bytes go.
-#[derive(Debug, Clone, Copy)]
-pub enum Stream {
-    /// To our standard output.
-    Out,
-    /// To our standard error.
-    Err,
-}
 
 /// The reading end of one rank's pipe.
 #[derive(Debug)]
@@ -35,28 +26,24 @@ impl Pipe {
         Self { from, to, lines }
     }
 
-    /// Pass on what there is, after a poll found something. `Ok(false)`: the other end is closed, and all is passed on.
-    ///
-    /// # Errors
-    /// If it could not be written, for another reason than that nobody reads it any more.
-    pub fn pass_on(&mut self) -> std::io::Result<bool> {
+    /// Pass on what there is, after a poll found something and [`sink::room`] was there. False: the other end is closed, and all is passed on.
+    /// Does not block.
+    pub fn pass_on(&mut self) -> bool {
         // Not on the stack, which may have no more than that (`ulimit -s 64`).
         let mut buffer = vec![0; 64 << 10];
         let (ready, open) = match std::io::Read::read(&mut self.from, &mut buffer) {
             Ok(0) | Err(_) => (self.lines.finish(), false),
             Ok(length) => (self.lines.add(&buffer[..length]), true),
         };
-        // A reader that has gone away (`| head`) is no reason to stop draining the ranks.
-        let written = match self.to {
-            Stream::Out => std::io::stdout()
-                .write_all(&ready)
-                .and_then(|()| std::io::stdout().flush()),
-            Stream::Err => std::io::stderr().write_all(&ready),
-        };
-        match written {
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error),
-            _ => Ok(open),
+        if !ready.is_empty() {
+            sink::put(self.to, ready);
         }
+        open
+    }
+
+    /// Where its bytes go.
+    pub fn stream(&self) -> Stream {
+        self.to
     }
 }
 

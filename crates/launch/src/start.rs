@@ -18,9 +18,10 @@ use isthmus_os::{child, cpu, topology};
 use crate::debugger;
 use crate::failure::{Failure, Result, say};
 use crate::options::{Bind, Job, Pattern};
-use crate::output::{Pipe, Stream, Tag};
+use crate::output::{Pipe, Tag};
 use crate::program::Program;
 use crate::report;
+use crate::sink::Stream;
 
 /// A rank that runs.
 #[derive(Debug)]
@@ -55,6 +56,9 @@ const RXM: [(&str, &str); 3] = [
     ("FI_OFI_RXM_MSG_RX_SIZE", "16"),
     ("FI_OFI_RXM_MSG_TX_SIZE", "16"),
 ];
+
+/// What gfortran's library reads before the program begins.
+const FORTRAN: &str = "GFORTRAN_UNBUFFERED_PRECONNECTED";
 
 impl<'a> Starter<'a> {
     /// For the ranks `here` of a job of `size`, which find signals blocked as `signals` says.
@@ -102,9 +106,19 @@ impl<'a> Starter<'a> {
             .env("ISTHMUS_RANK", rank.to_string())
             .env("ISTHMUS_SIZE", self.size.to_string())
             .env("ISTHMUS_APPNUM", application.to_string())
-            // What scripts use to give each rank of a machine its device.
+            // What programs read before they call MPI, with the names that MPICH's and Intel's launchers have.
+            .env("PMI_RANK", rank.to_string())
+            .env("PMI_SIZE", self.size.to_string())
             .env("MPI_LOCALRANKID", (rank - self.here.start).to_string())
             .env("MPI_LOCALNRANKS", self.here.len().to_string());
+        // C's output is written by lines (the library sees to that); gfortran's, whose buffer is lost where the job ends early, by records.
+        if std::env::var_os(FORTRAN).is_none() && self.job.inherit.is_none() {
+            process.env(FORTRAN, "y");
+        }
+        // Of a launcher around us: its ranks are others.
+        for name in ["PMI_FD", "PMI_PORT", "PMI_ID"] {
+            process.env_remove(name);
+        }
         if let Some(address) = self.address {
             process.env("ISTHMUS_NODE_ADDRESS", address.to_string());
             let unsaid = RXM.iter().filter(|(name, _)| std::env::var_os(name).is_none());

@@ -3,6 +3,7 @@
 mod elsewhere;
 mod hangs;
 mod members;
+mod passing;
 mod signals;
 mod survivors;
 mod uplink;
@@ -17,27 +18,30 @@ use std::time::{Duration, Instant};
 use isthmus_engine::control::Nonce;
 use isthmus_engine::job::{self, Nodes, Overview};
 use isthmus_os::child;
+use isthmus_os::poll::{self, Interest};
 use isthmus_os::signal::Signals;
-use isthmus_os::{limits, poll, random};
+use isthmus_os::{limits, random};
 
+use crate::door::{Door, Refused, Visitor};
 use crate::failure::{Failure, Result, say};
 use crate::family;
-use crate::lifeline::{Asks, Closed, Door, Lifeline, Visitor};
+use crate::lifeline::Lifeline;
 use crate::options::Job;
-use crate::output::Pipe;
 use crate::program::{self, Program};
+use crate::sink;
 use crate::start::{self, Starter};
 use crate::watcher::Watcher;
 use crate::wire::Part;
 
 use elsewhere::Elsewhere;
+use passing::Passing;
 pub use uplink::Uplink;
 
 /// How long ranks have between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(250);
 /// Who is in the job when another fails, and has not said that it wants to go on, has so long to end the call that it is in and
 /// say so; as long after it has come, if that was later.
-const SETTLING: Duration = Duration::from_millis(1500);
+const SETTLING: Duration = Duration::from_millis(250);
 /// Who has not called `MPI_Init` is waited for so long after its start, if another fails meanwhile.
 const COMING: Duration = Duration::from_secs(10);
 /// How long we wait to learn how a process ended whose connection has closed.
@@ -48,6 +52,8 @@ const SWEEP: Duration = Duration::from_millis(10);
 const GIVE_UP: Duration = Duration::from_secs(2);
 /// After passing on a signal that usually ends a job: when we say that it did not.
 const REMIND: Duration = Duration::from_secs(1);
+/// Descriptors of `mpiexec` itself, a few connections that have not joined among them.
+const OWN_FILES: u64 = 24;
 /// Exit code when `--timeout` ends the job, as `timeout(1)` has it.
 const TIMED_OUT: u8 = 124;
 
@@ -100,9 +106,10 @@ fn supervise(
     })?;
     let size = job.commands.iter().map(|command| command.ranks).sum();
     // Per rank a connection and a pidfd, perhaps two pipes.
-    let wanted = 64 + here.len() as u64 * if job.pipes_output() { 4 } else { 2 };
-    limits::allow_open_files(wanted).map_err(|limit| {
-        let cure = format!("{size} ranks need {wanted} open files: raise the hard limit of {limit} (ulimit -Hn)");
+    let of_ranks = here.len() as u64 * if job.pipes_output() { 4 } else { 2 };
+    let needed = OWN_FILES + of_ranks;
+    limits::allow_open_files(64 + of_ranks, needed).map_err(|limit| {
+        let cure = format!("{size} ranks need {needed} open files: raise the hard limit of {limit} (ulimit -Hn)");
         Failure::machine("start so many ranks", cure)
     })?;
     let _watcher = Watcher::begin(&nonce);
@@ -125,10 +132,8 @@ fn supervise(
         elsewhere: Elsewhere::default(),
         lost_elsewhere: HashSet::new(),
         strangers: strangers.into_iter().collect(),
-        visitors: Vec::new(),
-        closed_until: None,
         ranks: Vec::new(),
-        pipes: Vec::new(),
+        passing: Passing::default(),
         childless: false,
         verdict: None,
         told: None,
@@ -137,9 +142,9 @@ fn supervise(
         deadline: job.timeout.map(|limit| Instant::now() + limit),
         next_look: job.report_hang.map(|limit| Instant::now() + limit),
         told_of_wait: false,
-        unwritten: false,
         refused: false,
     };
+    sink::begin();
     supervisor.tell_of_cards(0);
     let outcome = supervisor.start(&programs);
     supervisor.hear_early();
@@ -196,11 +201,8 @@ struct Supervisor<'a> {
     turns: Vec<Turn>,
     /// Children that we were born with.
     strangers: HashSet<u32>,
-    visitors: Vec<Visitor>,
-    /// There was no room for those who come: they wait until then.
-    closed_until: Option<Instant>,
     ranks: Vec<Rank>,
-    pipes: Vec<Pipe>,
+    passing: Passing,
     /// The kernel says that no child is left.
     childless: bool,
     /// The exit code of the first failure.
@@ -216,8 +218,6 @@ struct Supervisor<'a> {
     next_look: Option<Instant>,
     /// The ranks here do nothing but wait, and `mpiexec` knows.
     told_of_wait: bool,
-    /// Output could not be written.
-    unwritten: bool,
     /// A rank has ended the job rather than go on without one that failed.
     refused: bool,
 }
@@ -255,10 +255,27 @@ struct Told {
 enum Source {
     Signals,
     Door,
-    Visitor,
     Rank(usize),
     Pipe(usize),
+    /// There is room for more output, by stream.
+    Room(usize),
     Uplink,
+}
+
+/// Descriptors, what each is waited for, and what it belongs to.
+type Awaited<'a> = Vec<(BorrowedFd<'a>, Interest, Source)>;
+
+/// Wait for one of them, at most for `limit`, and return the ready ones.
+fn ready(awaited: Awaited<'_>, limit: Option<Duration>) -> isthmus_os::Result<Vec<Source>> {
+    let descriptors: Vec<_> = awaited
+        .iter()
+        .map(|(descriptor, interest, _)| (*descriptor, *interest))
+        .collect();
+    let ready = poll::ready(&descriptors, limit)?;
+    let sources = awaited.into_iter().zip(ready);
+    Ok(sources
+        .filter_map(|((_, _, source), ready)| ready.then_some(source))
+        .collect())
 }
 
 impl Supervisor<'_> {
@@ -272,7 +289,7 @@ impl Supervisor<'_> {
             next = ranks.end;
             for rank in ranks.filter(|rank| self.here.contains(rank)) {
                 let started = starter.start(rank, command, program)?;
-                self.pipes.extend(started.pipes);
+                self.passing.add(started.pipes);
                 self.ranks.push(Rank {
                     command,
                     pid: started.pid,
@@ -292,26 +309,23 @@ impl Supervisor<'_> {
 
     fn watch(&mut self) -> Result<()> {
         while !self.over() {
+            let mut is_attended = false;
             for source in self.wait()? {
                 match source {
                     Source::Signals => self.attend_signals()?,
-                    Source::Door | Source::Visitor => self.attend_visitors(),
+                    Source::Door if is_attended => {}
+                    Source::Door => {
+                        is_attended = true;
+                        self.attend_visitors();
+                    }
                     Source::Rank(rank) => self.attend_rank(rank),
-                    Source::Pipe(_) => {}
+                    Source::Pipe(_) | Source::Room(_) => {}
                     Source::Uplink => self.attend_uplink(),
                 }
             }
             self.attend_clock();
         }
-        // Everybody who could write has gone: what is left in the pipes is all there is.
-        while self
-            .pipes
-            .iter()
-            .any(|pipe| poll::readable(&[pipe.as_fd()], Some(Duration::ZERO)) == Ok(vec![true]))
-        {
-            self.wait()?;
-        }
-        Ok(())
+        self.pass_the_rest_on()
     }
 
     /// Wait for the next event; output is passed on at once, the rest is answered.
@@ -319,50 +333,23 @@ impl Supervisor<'_> {
         let limit = self
             .next_deadline()
             .map(|at| at.saturating_duration_since(Instant::now()));
-        let mut descriptors: Vec<BorrowedFd<'_>> = vec![self.signals.as_fd()];
-        let mut sources = vec![Source::Signals];
-        for (index, pipe) in self.pipes.iter().enumerate() {
-            descriptors.push(pipe.as_fd());
-            sources.push(Source::Pipe(index));
-        }
+        let mut awaited: Awaited<'_> = vec![(self.signals.as_fd(), Interest::Read, Source::Signals)];
+        self.passing.awaited(&mut awaited);
         if let Some(uplink) = self.uplink.as_ref().filter(|uplink| !uplink.is_closed()) {
-            descriptors.push(uplink.as_fd());
-            sources.push(Source::Uplink);
+            let (descriptor, interest) = uplink.awaited();
+            awaited.push((descriptor, interest, Source::Uplink));
         }
         if self.ending.is_none() {
-            if self.closed_until.is_none_or(|until| until <= Instant::now()) {
-                self.closed_until = None;
-                descriptors.push(self.door.as_fd());
-                sources.push(Source::Door);
-            }
-            for visitor in &self.visitors {
-                descriptors.push(visitor.as_fd());
-                sources.push(Source::Visitor);
-            }
+            let door = self.door.descriptors();
+            awaited.extend(door.map(|descriptor| (descriptor, Interest::Read, Source::Door)));
             for (index, rank) in self.ranks.iter().enumerate() {
-                for descriptor in rank.lifeline.iter().flat_map(Lifeline::descriptors) {
-                    descriptors.push(descriptor);
-                    sources.push(Source::Rank(index));
-                }
+                let lifelines = rank.lifeline.iter().flat_map(Lifeline::descriptors);
+                awaited.extend(lifelines.map(|descriptor| (descriptor, Interest::Read, Source::Rank(index))));
             }
         }
-        let ready =
-            poll::readable(&descriptors, limit).map_err(|error| Failure::machine("wait for the ranks", error))?;
-        let ready: Vec<Source> = sources
-            .into_iter()
-            .zip(ready)
-            .filter_map(|(source, ready)| ready.then_some(source))
-            .collect();
-        // From the back, so that the indexes before a closed pipe stay true.
-        for &source in ready.iter().rev() {
-            if let Source::Pipe(index) = source {
-                match self.pipes[index].pass_on() {
-                    Ok(true) => {}
-                    Ok(false) => drop(self.pipes.remove(index)),
-                    Err(error) => self.say_unwritten(&error),
-                }
-            }
-        }
+        let ready = ready(awaited, limit).map_err(|error| Failure::machine("wait for the ranks", error))?;
+        self.passing.attend(&ready);
+        self.say_unwritten();
         Ok(ready)
     }
 
@@ -391,7 +378,7 @@ impl Supervisor<'_> {
             .min();
         [
             self.deadline,
-            self.closed_until,
+            self.door.opens(),
             reminder,
             learning,
             self.next_look,
@@ -426,27 +413,14 @@ impl Supervisor<'_> {
     }
 
     fn attend_visitors(&mut self) {
-        loop {
-            match self.door.visitor() {
-                Ok(None) => break,
-                Ok(Some(visitor)) => self.visitors.push(visitor),
-                // Those who have come first and say nothing make room for those who have something to say.
-                Err(Closed::Refused(errno)) => return self.give_up("let the ranks join", "accept4", errno),
-                Err(Closed::Full) if !self.visitors.is_empty() => self.visitors.remove(0).refuse(),
-                Err(Closed::Full) => {
-                    self.closed_until = Some(Instant::now() + LEARN);
-                    break;
-                }
-            }
-        }
-        for visitor in std::mem::take(&mut self.visitors) {
-            match self.door.listen(&visitor) {
-                None => self.visitors.push(visitor),
-                Some(Asks::Nothing) => visitor.refuse(),
-                Some(Asks::ToJoin(rank)) if self.here.contains(&rank) => {
-                    self.join((rank - self.here.start) as usize, visitor);
-                }
-                Some(Asks::ToJoin(_)) => visitor.refuse(),
+        let joining = match self.door.attend() {
+            Ok(joining) => joining,
+            Err(Refused(errno)) => return self.give_up("let the ranks join", "accept4", errno),
+        };
+        for (rank, visitor) in joining {
+            match self.here.contains(&rank) {
+                true => self.join((rank - self.here.start) as usize, visitor),
+                false => visitor.refuse(),
             }
         }
     }

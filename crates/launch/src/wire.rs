@@ -1,9 +1,6 @@
-//! What `mpiexec` and its daemons on other nodes tell each other: messages over TCP, each after its length.
+//! What `mpiexec` and its daemons on other nodes tell each other, over a [`Connection`](crate::connection::Connection).
 
 use std::ffi::{OsStr, OsString};
-use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
@@ -12,18 +9,11 @@ use isthmus_engine::control::{Contribution, Decision, Revocation};
 use crate::head::Spot;
 use crate::options::{Bind, Command, Job, Pattern};
 
-/// Bytes of the secret that a daemon proves itself by.
-pub const SECRET: usize = 16;
-/// No message is longer.
-const LONGEST: usize = 64 << 20;
-
 /// What a daemon tells `mpiexec`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToHead {
     /// First: it runs on that node, and is of this version.
     Hello {
-        /// What it was told by the way that it was started.
-        secret: [u8; SECRET],
         /// Which node.
         node: u32,
         /// Of the program.
@@ -291,8 +281,8 @@ impl Message for ToHead {
     fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::default();
         match self {
-            Self::Hello { secret, node, version } => {
-                writer.number(1).bytes(secret).number((*node).into());
+            Self::Hello { node, version } => {
+                writer.number(1).number((*node).into());
                 writer.bytes(version.as_bytes());
             }
             Self::Card(card) => write_card(writer.number(2), card),
@@ -329,7 +319,6 @@ impl Message for ToHead {
         let mut reader = Reader(bytes);
         let message = match reader.number::<u32>()? {
             1 => Self::Hello {
-                secret: reader.bytes()?.try_into().ok()?,
                 node: reader.number()?,
                 version: String::from_utf8(reader.bytes()?).ok()?,
             },
@@ -545,77 +534,6 @@ fn read_part(reader: &mut Reader<'_>) -> Option<Part> {
     })
 }
 
-/// One connection, with what has come of a message.
-#[derive(Debug)]
-pub struct Connection {
-    stream: TcpStream,
-    come: Vec<u8>,
-    /// The other side has closed it, or sent nonsense.
-    closed: bool,
-}
-
-impl Connection {
-    /// Over this stream.
-    pub fn over(stream: TcpStream) -> std::io::Result<Self> {
-        stream.set_nodelay(true)?;
-        isthmus_os::socket::keep_alive(stream.as_fd());
-        Ok(Self {
-            stream,
-            come: Vec::new(),
-            closed: false,
-        })
-    }
-
-    /// Send one message. Blocks while the network is full. False: the other side is gone.
-    pub fn send(&mut self, message: &impl Message) -> bool {
-        let bytes = message.encode();
-        let mut packet = (bytes.len() as u64).to_le_bytes().to_vec();
-        packet.extend(bytes);
-        self.closed |= self.stream.write_all(&packet).is_err();
-        !self.closed
-    }
-
-    /// What has come: call it when the descriptor is readable. Blocks until something comes, once.
-    pub fn receive<M: Message>(&mut self) -> Vec<M> {
-        let mut buffer = vec![0; 64 << 10];
-        match self.stream.read(&mut buffer) {
-            Ok(0) => self.closed = true,
-            Ok(length) => self.come.extend(&buffer[..length]),
-            Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
-            Err(_) => self.closed = true,
-        }
-        let mut messages = Vec::new();
-        while let Some((length, rest)) = self.come.split_first_chunk::<8>() {
-            let length = u64::from_le_bytes(*length) as usize;
-            let message = rest.get(..length).and_then(M::decode);
-            if length > LONGEST || rest.len() >= length && message.is_none() {
-                self.closed = true;
-                self.come.clear();
-                break;
-            }
-            let Some(message) = message else { break };
-            messages.push(message);
-            self.come.drain(..8 + length);
-        }
-        messages
-    }
-
-    /// Is the other side gone?
-    pub fn is_closed(&self) -> bool {
-        self.closed
-    }
-
-    /// The address by which this side is reached.
-    pub fn own_address(&self) -> Option<std::net::IpAddr> {
-        self.stream.local_addr().ok().map(|address| address.ip())
-    }
-
-    /// The descriptor to wait for.
-    pub fn as_fd(&self) -> BorrowedFd<'_> {
-        self.stream.as_fd()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use isthmus_engine::Agreed;
@@ -715,7 +633,6 @@ mod tests {
                 },
             },
             ToHead::Hello {
-                secret: [9; SECRET],
                 node: 1,
                 version: "0.1".into(),
             },

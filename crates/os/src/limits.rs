@@ -15,9 +15,9 @@ pub fn address_space() -> Option<u64> {
     soft(libc::RLIMIT_AS)
 }
 
-/// See that `wanted` descriptors can be open; `Err`: the hard limit (`ulimit -Hn`), if it is lower. Children inherit
-/// the raised limit.
-pub fn allow_open_files(wanted: u64) -> Result<(), u64> {
+/// See that `wanted` descriptors can be open, or as many as the hard limit allows (`ulimit -Hn`); `Err`: that limit, if it is lower than
+/// `needed`. Children inherit the raised limit.
+pub fn allow_open_files(wanted: u64, needed: u64) -> Result<(), u64> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
@@ -25,10 +25,10 @@ pub fn allow_open_files(wanted: u64) -> Result<(), u64> {
     // SAFETY: the structure is ours. The soft limit may always be raised up to the hard one.
     unsafe {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 && limit.rlim_cur < wanted {
-            if limit.rlim_max < wanted {
+            if limit.rlim_max < needed {
                 return Err(limit.rlim_max);
             }
-            limit.rlim_cur = wanted;
+            limit.rlim_cur = wanted.min(limit.rlim_max);
             libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
         }
     }

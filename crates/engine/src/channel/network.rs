@@ -30,9 +30,11 @@ use isthmus_shm::{Offset, Segment};
 use crate::channel::inbound::Inbound;
 use crate::channel::outbound::{self, Outbound};
 use crate::duties::{self, Duties};
+use crate::membership::control::Nonce;
 use crate::memory::arena::Arena;
 use crate::{Error, Result, tunables};
 pub use card::version;
+use frame::Seal;
 use liveness::Liveness;
 pub(crate) use memory::RemoteRead;
 use reaching::Reaching;
@@ -63,8 +65,8 @@ pub fn looks() -> u32 {
 pub(crate) struct Network {
     pub endpoint: Endpoint,
     watch: Option<Watch>,
-    /// A part of the job's secret, in every frame.
-    pub job: u64,
+    /// What proves that a frame is of this job.
+    pub seal: Seal,
     /// By peer; `None`: on this node, or never talked to.
     pub links: Vec<Option<Box<Link>>>,
     /// Peers with which there is a link.
@@ -272,8 +274,8 @@ impl Link {
 }
 
 impl Network {
-    /// Open it, if a rank of the job is on another node. Blocks while libfabric is loaded. `job` is a part of the job's secret.
-    pub fn open(segment: &'static Segment, me: u32, job: u64) -> Result<Option<Box<Self>>> {
+    /// Open it, if a rank of the job is on another node. Blocks while libfabric is loaded.
+    pub fn open(segment: &'static Segment, me: u32, nonce: Nonce) -> Result<Option<Box<Self>>> {
         if segment.nodes() < 2 {
             return Ok(None);
         }
@@ -299,7 +301,7 @@ impl Network {
         Ok(Some(Box::new(Self {
             endpoint,
             watch,
-            job,
+            seal: Seal::of(nonce),
             links: (0..segment.ranks()).map(|_| None).collect(),
             linked: Vec::new(),
             waiting: Vec::new(),

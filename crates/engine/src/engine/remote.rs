@@ -10,6 +10,7 @@ use crate::channel::network::{Held, Network, Proxy, WINDOW};
 use crate::channel::record::{Body, ClearToSend, Envelope, Handler, ReadyToSend};
 use crate::engine::Engine;
 use crate::membership::boot;
+use crate::membership::control::Nonce;
 
 /// The network is looked at so often in vain before what a dead process sent counts as taken: a look may move something without an event.
 const LAST_LOOKS: u32 = 4;
@@ -20,9 +21,9 @@ const NO_SENSE: &str = "a record that makes no sense";
 
 impl Engine {
     /// Open the way to other nodes, if there are any; what this process is reached by from there. Blocks while libfabric is
-    /// loaded. `job`: a part of the job's secret.
-    pub fn open_network(&mut self, job: u64) -> crate::Result<Option<Vec<u8>>> {
-        let network = Network::open(self.segment, self.me, job)?;
+    /// loaded.
+    pub fn open_network(&mut self, nonce: Nonce) -> crate::Result<Option<Vec<u8>>> {
+        let network = Network::open(self.segment, self.me, nonce)?;
         let name = network.as_ref().map(|network| network.card());
         self.channels.set_network(network);
         // Nobody reaches their memory.
@@ -136,8 +137,8 @@ impl Engine {
         let (at, length) = (bytes.as_ptr(), length.min(bytes.len()));
         // SAFETY: the buffer stays ours, and unchanged, until it is given back below.
         let bytes = unsafe { std::slice::from_raw_parts(at, length) };
-        // What does not name this job is from nobody that we know: anybody can connect to a port.
-        if frame::job(bytes) == Some(network.job) {
+        // A frame without this job's seal is dropped: any process of any host can connect to a port.
+        if network.seal.is_on(bytes, self.me) {
             let segment = self.segment;
             let source = frame::source(bytes).filter(|&rank| rank < segment.ranks() && segment.is_elsewhere(rank));
             let (Some(peer), Some(prefix)) = (source, Prefix::read(bytes)) else {

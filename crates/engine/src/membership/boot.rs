@@ -21,6 +21,7 @@ use crate::memory::heap;
 use crate::progress::{attend, gate};
 use crate::protocol::mechanism;
 use crate::types::{Peer, World};
+use crate::warning::Warning;
 use crate::{ENGINE, Error, Result, enter, tunables, warning};
 
 /// Life of the engine in this process.
@@ -248,7 +249,7 @@ fn ask(invitation: &Invitation) -> Result<Option<Place>> {
     let hello = ToLauncher::Hello {
         rank: invitation.rank,
         pid: process::id(),
-        nonce: invitation.nonce,
+        proof: invitation.nonce.proof(control::OF_RANK),
     };
     socket::send(&lifeline, &hello.encode(), None).map_err(|error| failed("mpiexec hung up", &error))?;
     socket::set_receive_limit(&lifeline, ANSWER_WITHIN).map_err(|error| failed("cannot wait for mpiexec", &error))?;
@@ -260,9 +261,10 @@ fn ask(invitation: &Invitation) -> Result<Option<Place>> {
                     size,
                     launcher_pid,
                     pool,
+                    proof,
                 }),
                 Some(segment),
-            ) if invitation.rank < size => {
+            ) if invitation.rank < size && proof == invitation.nonce.proof(control::OF_LAUNCHER) => {
                 IS_OURS.store(!invitation.by_other, Ordering::Relaxed);
                 let pool = if pool { huge_pages(&lifeline) } else { None };
                 let world = World {
@@ -291,7 +293,7 @@ fn ask(invitation: &Invitation) -> Result<Option<Place>> {
                 "the job's memory could not be opened: too many open files; raise the limit (ulimit -n)".into(),
             )),
             _ => Err(Error::Boot(
-                "mpiexec's answer makes no sense: is it of the same version as the library?".into(),
+                "mpiexec's answer makes no sense: is it of the same version as the library, and still running?".into(),
             )),
         },
         socket::Received::Nothing => Err(Error::Boot("mpiexec did not answer in 30 s".into())),
@@ -380,9 +382,7 @@ fn settle(place: Place) -> Result<()> {
     CPUS.store(believed_cpus().unwrap_or(segment.cpus()), Ordering::Relaxed);
     LIFELINE.store(lifeline.as_ref().map_or(-1, |fd| fd.as_raw_fd()), Ordering::Relaxed);
     let mut engine = Engine::new(segment, world.rank, !registered, lifeline);
-    // The second half: the first names the socket.
-    let job = u64::from_ne_bytes(nonce.0[8..].try_into().expect("eight bytes"));
-    if let Some(name) = engine.open_network(job)?
+    if let Some(name) = engine.open_network(nonce)?
         && !say_to_other_launcher(segment, world.rank, &name)?
         && let Some(lifeline) = &engine.membership.lifeline
     {
@@ -578,7 +578,8 @@ pub(crate) fn check_lifeline(lifeline: Option<&OwnedFd>, me: u32) {
     if let Some(lifeline) = lifeline
         && socket::is_closed(lifeline)
     {
-        process::say(&format!("isthmus: rank {me}: mpiexec is gone; ending"));
+        let line = format!("isthmus: rank {me}: mpiexec is gone; ending, as all ranks of this node");
+        warning::warn(Warning::LauncherGone, &line);
         process::exit_now(1);
     }
 }

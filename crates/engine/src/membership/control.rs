@@ -8,9 +8,13 @@
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `ISTHMUS_JOB` | 32 hexadecimal digits: the job's nonce, which also names the socket, by its first half: `\0isthmus-<16 digits>` |
+//! | `ISTHMUS_JOB` | 32 hexadecimal digits: the job's nonce, of which the socket's name is derived: `\0isthmus-<16 digits>` |
 //! | `ISTHMUS_RANK`, `ISTHMUS_SIZE` | rank in the job, number of ranks |
 //! | `ISTHMUS_APPNUM` | index of the command in an MPMD job |
+
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
+use subtle::ConstantTimeEq;
 
 use super::consensus::Agreed;
 
@@ -32,12 +36,38 @@ impl Nonce {
         Some(Self(bytes))
     }
 
-    /// The abstract socket's name, without the leading zero byte: half of the secret, since everybody may read the names of
-    /// sockets. Who connects must know the other half too.
+    /// 32 bytes for one purpose, which tell nothing of the nonce, nor of those for other purposes: HMAC-SHA256 (RFC 2104) of the purpose's
+    /// name, with the nonce as the key.
+    pub fn derive(&self, purpose: &str) -> [u8; 32] {
+        let hmac = Hmac::<Sha256>::new_from_slice(&self.0).expect("a key of any length will do");
+        hmac.chain_update(purpose).finalize().into_bytes().into()
+    }
+
+    /// The proof of a process of the job that it knows the nonce, for one purpose.
+    pub fn proof(&self, purpose: &str) -> Proof {
+        Proof(self.derive(purpose)[..16].try_into().expect("there are 32 bytes"))
+    }
+
+    /// The abstract socket's name, without the leading zero byte. Everybody may read the names of sockets: it is derived from the nonce.
     pub fn socket_name(&self) -> String {
-        format!("isthmus-{}", &self.to_string()[..16])
+        let name = self.derive("socket");
+        let digits: String = name[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("isthmus-{digits}")
     }
 }
+
+/// What proves that somebody knows a nonce, without telling it.
+#[derive(Debug, Clone, Copy)]
+pub struct Proof(pub [u8; 16]);
+
+impl PartialEq for Proof {
+    /// In a time that does not depend on where they differ.
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl Eq for Proof {}
 
 impl std::fmt::Display for Nonce {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -47,7 +77,11 @@ impl std::fmt::Display for Nonce {
 
 const MAGIC: u32 = 0x4953_5448; // "ISTH"
 /// Both sides must speak the same version.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+/// The purpose of what a rank proves when it asks to join.
+pub const OF_RANK: &str = "rank";
+/// The purpose of what its launcher proves then.
+pub const OF_LAUNCHER: &str = "launcher";
 /// No packet is longer.
 pub const MAX_PACKET: usize = 1024;
 
@@ -69,8 +103,8 @@ pub enum ToLauncher {
         rank: u32,
         /// The process, as it sees itself.
         pid: u32,
-        /// Proof that it belongs to the job.
-        nonce: Nonce,
+        /// That it belongs to the job ([`OF_RANK`]).
+        proof: Proof,
     },
     /// MPI is finalized: an end of file from now on is no death.
     Finalized,
@@ -250,6 +284,8 @@ pub enum ToRank {
         launcher_pid: u32,
         /// A [`ToRank::Pool`] follows.
         pool: bool,
+        /// That it is the job's launcher ([`OF_LAUNCHER`]): the socket's name could be another's by now.
+        proof: Proof,
     },
     /// The descriptor of huge pages for the job comes with this packet.
     Pool,
@@ -275,10 +311,10 @@ impl ToLauncher {
             Self::Revoke(_) => 8,
         });
         match self {
-            Self::Hello { rank, pid, nonce } => {
+            Self::Hello { rank, pid, proof } => {
                 packet.extend(rank.to_le_bytes());
                 packet.extend(pid.to_le_bytes());
-                packet.extend(nonce.0);
+                packet.extend(proof.0);
             }
             Self::Finalized | Self::Resumed => {}
             Self::Contribute(contribution) => packet.extend(contribution.encode()),
@@ -306,7 +342,7 @@ impl ToLauncher {
             1 => Some(Self::Hello {
                 rank: word(body, 0)?,
                 pid: word(body, 4)?,
-                nonce: Nonce(body.get(8..24)?.try_into().ok()?),
+                proof: Proof(body.get(8..24)?.try_into().ok()?),
             }),
             2 => Some(Self::Finalized),
             3 => Some(Self::Resumed),
@@ -338,11 +374,13 @@ impl ToRank {
                 size,
                 launcher_pid,
                 pool,
+                proof,
             } => {
                 let mut packet = header(1);
                 packet.extend(size.to_le_bytes());
                 packet.extend(launcher_pid.to_le_bytes());
                 packet.extend(u32::from(*pool).to_le_bytes());
+                packet.extend(proof.0);
                 packet
             }
             Self::Refused => header(2),
@@ -360,6 +398,7 @@ impl ToRank {
                 size: word(body, 0)?,
                 launcher_pid: word(body, 4)?,
                 pool: word(body, 8)? != 0,
+                proof: Proof(body.get(12..28)?.try_into().ok()?),
             }),
             2 => Some(Self::Refused),
             3 => Some(Self::Pool),
@@ -430,7 +469,7 @@ mod tests {
             ToLauncher::Hello {
                 rank: 3,
                 pid: 77,
-                nonce,
+                proof: nonce.proof(OF_RANK),
             },
             ToLauncher::Finalized,
             ToLauncher::Resumed,
@@ -457,6 +496,7 @@ mod tests {
                 size: 4,
                 launcher_pid: 9,
                 pool: true,
+                proof: nonce.proof(OF_LAUNCHER),
             },
             ToRank::Refused,
             ToRank::Pool,
@@ -476,6 +516,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_derived_tells_nothing_of_the_nonce() {
+        let nonce = Nonce::parse("000102030405060708090a0b0c0d0eff").expect("32 digits");
+        let digits = nonce.to_string();
+        let name = nonce.socket_name();
+        assert!(
+            !name.contains(&digits[..8]) && !name.contains(&digits[16..24]),
+            "{name}"
+        );
+        assert_ne!(nonce.proof(OF_RANK), nonce.proof(OF_LAUNCHER));
+        assert_ne!(nonce.proof(OF_RANK), Nonce([0; 16]).proof(OF_RANK));
+        // As `printf socket | openssl dgst -sha256 -mac HMAC -macopt hexkey:DIGITS` says.
+        assert_eq!(name, "isthmus-9471ca5b9a7ffe06");
+    }
+
+    #[test]
     fn failure_never_becomes_success() {
         assert_eq!([0, 1, 255, 256, -1, 512 + 7].map(exit_code), [0, 1, 255, 1, 255, 7]);
     }
@@ -487,7 +542,7 @@ mod tests {
         let hello = ToLauncher::Hello {
             rank: 0,
             pid: 0,
-            nonce: Nonce([0; 16]),
+            proof: Proof([0; 16]),
         }
         .encode();
         for length in 0..hello.len() {

@@ -195,9 +195,9 @@ impl Engine {
             return;
         };
         let mut connections = std::mem::take(&mut self.transfers.streams.unread);
-        while let Ok(Some(connection)) = socket::accept(listener) {
-            connections.push(connection);
-        }
+        // Any process of the machine can connect, again and again.
+        let news = std::iter::from_fn(|| socket::accept(listener).ok().flatten());
+        connections.extend(news.take(self.segment.ranks() as usize));
         for connection in connections {
             let mut packet = [0; 24];
             let descriptor = match socket::receive(&connection, &mut packet) {

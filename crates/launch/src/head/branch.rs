@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use isthmus_os::{network, poll};
 
-use super::{Child, Head, Spot};
+use super::{Child, Head, LAST_WORDS, Spot};
+use crate::connection::Connection;
 use crate::daemon::{self, Call};
 use crate::failure::{Failure, Result, say};
-use crate::wire::{Connection, Limb, ToHead, ToNode};
+use crate::wire::{Limb, ToHead, ToNode};
 
 /// How long the one above may take to answer.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -66,6 +67,7 @@ pub fn run(call: &Call) -> Result<u8> {
     let code = head.verdict.unwrap_or(u8::from(begun.is_err()));
     if let Some(above) = &mut head.above {
         above.send(&ToHead::Done(code));
+        above.flush(LAST_WORDS);
     }
     Ok(code)
 }

@@ -94,7 +94,7 @@ pub const OPTIONS: &[Row] = &[
     row(
         &["timeout"],
         "SECONDS",
-        "end the job after this time (exit code 124), and say what each rank waits for",
+        "end the job after this time (exit code 124), and say what each rank waits for (default: MPIEXEC_TIMEOUT, if set)",
     ),
     row(
         &["report-hang"],

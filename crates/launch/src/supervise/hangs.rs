@@ -1,6 +1,5 @@
 //! Who waits for whom: what ranks show in their slots, and what the kernel says of the others.
 
-use std::io;
 use std::time::{Duration, Instant};
 
 use isthmus_engine::job::Awaits;
@@ -119,15 +118,6 @@ impl Supervisor<'_> {
                 .awaited(self.here.start + index as u32)
         });
         Some((pid, awaits.flatten().map_or(Doing::Other, Doing::Waits)))
-    }
-
-    /// Output that cannot be written is lost: it is said once, and is a failure.
-    pub(super) fn say_unwritten(&mut self, error: &io::Error) {
-        if !self.unwritten {
-            self.unwritten = true;
-            say(&format!("the ranks' output cannot be written: {error}; it is lost"));
-            self.verdict.get_or_insert(1);
-        }
     }
 }
 

@@ -5,10 +5,14 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use isthmus_engine::control::ToRank;
-use isthmus_os::poll;
+use isthmus_os::poll::{self, Interest};
 
 use super::Supervisor;
-use crate::wire::{Card, Connection, Parting, ToHead, ToNode};
+use crate::connection::Connection;
+use crate::wire::{Card, Parting, ToHead, ToNode};
+
+/// How long `mpiexec`, or the network to it, may take for the last that is said.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// The connection to `mpiexec`.
 #[derive(Debug)]
@@ -42,6 +46,7 @@ impl Uplink {
     pub fn say_refused(&mut self, code: u8) {
         self.connection.send(&ToHead::Ending(code));
         self.connection.send(&ToHead::Done(code));
+        self.connection.flush(LAST_WORDS);
     }
 
     /// Is `mpiexec` gone?
@@ -54,13 +59,24 @@ impl Uplink {
         self.connection.own_address()
     }
 
-    /// The descriptor to wait for.
-    pub fn as_fd(&self) -> BorrowedFd<'_> {
-        self.connection.as_fd()
+    /// The descriptor to wait for, and for what.
+    pub fn awaited(&self) -> (BorrowedFd<'_>, Interest) {
+        (self.connection.as_fd(), self.connection.interest())
     }
 }
 
 impl Supervisor<'_> {
+    /// As [`Self::attend_uplink`], if there is something to hear.
+    pub(super) fn attend_uplink_if_ready(&mut self) {
+        let ready = self
+            .uplink
+            .as_ref()
+            .map(|uplink| poll::ready(&[uplink.awaited()], Some(Duration::ZERO)));
+        if ready == Some(Ok(vec![true])) {
+            self.attend_uplink();
+        }
+    }
+
     pub(super) fn attend_uplink(&mut self) {
         let Some(uplink) = self.uplink.as_mut() else { return };
         let said = uplink.connection.receive::<ToNode>();
@@ -139,6 +155,9 @@ impl Supervisor<'_> {
     pub(super) fn say_done(&mut self) {
         let code = self.verdict.unwrap_or(0);
         self.tell_up(&ToHead::Done(code));
+        if let Some(uplink) = self.uplink.as_mut() {
+            uplink.connection.flush(LAST_WORDS);
+        }
     }
 
     pub(super) fn tell_up(&mut self, message: &ToHead) {

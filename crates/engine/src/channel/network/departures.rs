@@ -158,7 +158,6 @@ impl Network {
         let sequence = link.frames_sent;
         let prefix = Prefix {
             source: me,
-            job: self.job,
             sequence,
             consumed: link.handled,
             flags: announce_only | misses | asks | link.liveness.flags(),
@@ -166,6 +165,7 @@ impl Network {
         let bytes = self.endpoint.bytes(buffer);
         prefix.write(bytes, length);
         fault::damage_frame(&mut bytes[..length]);
+        self.seal.put_on(&mut bytes[..length], peer);
         link.unproven.keep(sequence, &bytes[..length]);
         let to = link.to.expect("who sends has found the peer");
         let sent = match fault::loses_frame() {

@@ -1,15 +1,23 @@
 //! What a frame between two nodes holds: a header, and the same records that cross in a ring on one node.
 //!
 //! ```text
-//! magic 4 | source 4 | job 8 | sequence 8 | consumed 8 | flags 4 | length 4      the header
+//! magic 4 | source 4 | seal 8 | sequence 8 | consumed 8 | flags 4 | length 4      the header
 //! header 8 | body | padding to 8                                                 each record; the header as in a ring
 //! ```
 //! Numbers are in native order: a job does not mix machines of both kinds, and the magic tells.
+//!
+//! The seal is SipHash-2-4 (Aumasson and Bernstein, 2012) of the rest of the header and of the receiver's rank, with a key that is derived from
+//! the job's nonce. It proves that a rank of the job has sent the frame to that receiver with that number; the records it does not cover.
+
+use std::hash::Hasher;
 
 use isthmus_shm::ring::Header;
+use siphasher::sip::SipHasher24;
+
+use crate::membership::control::Nonce;
 
 /// To be raised when what follows changes, the records among it: ranks of another format are told apart.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 /// Bytes of the header.
 pub const HEADER: usize = 40;
 /// Bytes of a record's header.
@@ -26,17 +34,49 @@ pub const PARTED: u32 = 4;
 pub const MISSES: u32 = 8;
 /// All of them.
 const FLAGS: u32 = ANNOUNCE_ONLY | ASKS | PARTED | MISSES;
-/// Where it says who sends it, and of which job it is.
+/// Where it says who sends it, and where it is sealed.
 const SOURCE: usize = 4;
-const JOB: usize = 8;
+const SEAL: usize = 8;
+const SEALED: usize = 16;
+
+/// Proves that frames are of the job.
+#[derive(Debug)]
+pub struct Seal(SipHasher24);
+
+impl Seal {
+    /// Of the job with this nonce.
+    pub fn of(nonce: Nonce) -> Self {
+        let key = nonce.derive("frames");
+        Self(SipHasher24::new_with_key(
+            key[..16].try_into().expect("there are 32 bytes"),
+        ))
+    }
+
+    /// Seal a frame that goes to rank `to`.
+    pub fn put_on(&self, frame: &mut [u8], to: u32) {
+        let seal = self.seal(frame, to);
+        frame[SEAL..SEALED].copy_from_slice(&seal.to_ne_bytes());
+    }
+
+    /// Has a rank of the job sealed this for rank `to`, frame or not?
+    pub fn is_on(&self, frame: &[u8], to: u32) -> bool {
+        frame.len() >= HEADER && long(frame, SEAL) == Some(self.seal(frame, to))
+    }
+
+    fn seal(&self, frame: &[u8], to: u32) -> u64 {
+        let mut hasher = self.0;
+        hasher.write(&frame[..SEAL]);
+        hasher.write(&frame[SEALED..HEADER]);
+        hasher.write_u32(to);
+        hasher.finish()
+    }
+}
 
 /// What a frame says besides its records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prefix {
     /// Who sends it, by rank.
     pub source: u32,
-    /// A part of the job's secret: frames of another job are not for us.
-    pub job: u64,
     /// Frames that this sender sent to this receiver before.
     pub sequence: u64,
     /// Bytes of records of the receiver's that the sender has handled: credit.
@@ -46,12 +86,12 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// Write it before records that end at `length` bytes.
+    /// Write it before records that end at `length` bytes; what is written is to be sealed then.
     pub fn write(&self, frame: &mut [u8], length: usize) {
         let parts: [&[u8]; 7] = [
             &MAGIC.to_ne_bytes(),
             &self.source.to_ne_bytes(),
-            &self.job.to_ne_bytes(),
+            &[0; SEALED - SEAL],
             &self.sequence.to_ne_bytes(),
             &self.consumed.to_ne_bytes(),
             &self.flags.to_ne_bytes(),
@@ -71,17 +111,11 @@ impl Prefix {
         (whole && flags & !FLAGS == 0).then_some(())?;
         Some(Self {
             source: source(frame)?,
-            job: job(frame)?,
             sequence: long(frame, 16)?,
             consumed: long(frame, 24)?,
             flags,
         })
     }
-}
-
-/// Of which job it is, frame or not.
-pub fn job(frame: &[u8]) -> Option<u64> {
-    long(frame, JOB)
 }
 
 /// Who sends it as it says, frame or not.
@@ -129,7 +163,6 @@ mod tests {
     fn records_survive_the_trip() {
         let prefix = Prefix {
             source: 3,
-            job: u64::MAX / 7,
             sequence: 1 << 40,
             consumed: 99,
             flags: ANNOUNCE_ONLY,
@@ -164,7 +197,6 @@ mod tests {
         assert_eq!(Prefix::read(&frame), None);
         let prefix = Prefix {
             source: 0,
-            job: 0,
             sequence: 0,
             consumed: 0,
             flags: 0,
@@ -177,9 +209,10 @@ mod tests {
         let other_flags = Prefix { flags: 16, ..prefix };
         other_flags.write(&mut frame, 64);
         assert_eq!(Prefix::read(&frame), None, "a flag that nobody knows");
-        assert_eq!(
-            (source(&frame), job(&frame)),
-            (Some(0), Some(0)),
+        let seal = Seal::of(Nonce([1; 16]));
+        seal.put_on(&mut frame, 1);
+        assert!(
+            source(&frame) == Some(0) && seal.is_on(&frame, 1),
             "it is of the job all the same"
         );
         begin(
@@ -194,5 +227,31 @@ mod tests {
         assert!(record(&frame, HEADER).is_some());
         frame[HEADER + 2] = 1; // 272 bytes
         assert!(record(&frame, HEADER).is_none(), "longer than the frame");
+    }
+
+    #[test]
+    fn a_seal_tells_nothing_of_the_nonce_and_fits_one_frame_to_one_rank() {
+        let nonce = Nonce([0xab; 16]);
+        let (seal, mut frame) = (Seal::of(nonce), [0_u8; 64]);
+        let prefix = Prefix {
+            source: 3,
+            sequence: 7,
+            consumed: 0,
+            flags: 0,
+        };
+        prefix.write(&mut frame, 64);
+        assert!(!seal.is_on(&frame, 1), "it is not sealed");
+        seal.put_on(&mut frame, 1);
+        assert!(seal.is_on(&frame, 1) && !frame.windows(2).any(|bytes| bytes == [0xab; 2]));
+        assert!(!seal.is_on(&frame, 2), "another receiver");
+        assert!(!Seal::of(Nonce([0; 16])).is_on(&frame, 1), "another job");
+        for at in 0..HEADER {
+            frame[at] ^= 1;
+            assert!(!seal.is_on(&frame, 1), "byte {at} is another");
+            frame[at] ^= 1;
+        }
+        for length in 0..HEADER {
+            assert!(!seal.is_on(&frame[..length], 1), "cut to {length}");
+        }
     }
 }
