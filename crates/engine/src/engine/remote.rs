@@ -224,9 +224,12 @@ impl Engine {
         }
         let link = self.channels.network_mut().expect("as before").link(peer);
         link.returned = prefix.consumed;
-        if link.sent > 0 && link.returned == link.sent {
-            link.unproven.prove();
-        }
+        // It wraps in the frame.
+        let not_come = (link.frames_sent as u32).wrapping_sub(prefix.come);
+        let Some(come) = link.frames_sent.checked_sub(not_come.into()) else {
+            self.end_over(peer, "that frames have come which were never sent to it");
+        };
+        link.unproven.have_come(come, link.frames_sent);
         let asks = self.channels.network_mut().expect("as before").heed(peer, prefix.flags);
         let link = self.channels.network_mut().expect("as before").link(peer);
         if let Some(ring) = &link.ring {

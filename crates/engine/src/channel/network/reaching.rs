@@ -109,7 +109,7 @@ impl Network {
         let (Some(to), Some(first)) = (link.to, link.again.first_entry()) else {
             return false;
         };
-        let Some(frame) = self.endpoint.take() else {
+        let Some(frame) = self.endpoint.take(to) else {
             return false;
         };
         let bytes = first.get();
