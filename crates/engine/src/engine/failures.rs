@@ -100,7 +100,7 @@ impl Engine {
     fn lose(&mut self, peer: u32) {
         // What it published is whole, whenever it died. Its doorbell bit may be missing.
         if self.channels.is_remote(peer) {
-            self.take_last_frames();
+            self.take_last_frames(peer);
         }
         self.open(peer);
         self.take_all(peer);

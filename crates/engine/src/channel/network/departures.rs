@@ -206,10 +206,20 @@ impl Network {
             return false;
         };
         if link.to.is_none() {
-            let address = self.address(segment, peer);
-            let to = address.and_then(|address| self.endpoint.reach(&address).ok());
-            self.link(peer).to = to;
-            return to.is_some();
+            // It may not have told yet.
+            let Some(address) = self.address(segment, peer) else {
+                return false;
+            };
+            if !self.may_try(segment, peer) {
+                return false;
+            }
+            match self.endpoint.reach(&address) {
+                Ok(to) => self.link(peer).to = Some(to),
+                Err(error) => {
+                    self.has_not_reached(peer, &error);
+                    return false;
+                }
+            }
         }
         true
     }
