@@ -1,6 +1,6 @@
 // ranks: 2
-/* What is made and freed again and again, by two ranks that share memory or do not, takes no more of it in the end: windows to which memory
-   was attached, cancelled sends for which nobody looks, agreements, revocations, and a stream of messages that nobody answers.
+/* Two ranks, on one node or on two, make and free objects again and again, and use no more memory in the end: windows to which memory
+   was attached, cancelled sends that no receive or probe meets, agreements, revocations, and a stream of messages without an answer.
 
    freed_memory [CYCLES [KIND]] */
 #include "check.h"

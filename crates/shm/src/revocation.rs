@@ -122,7 +122,7 @@ pub fn publish(
     Ok(leave(unsafe { entry.as_ref() }, at))
 }
 
-/// What was revoked that concerns rank `me`, since the last call, and entries that are unused now.
+/// Revocations that concern rank `me`, since the last call, and entries that are unused now.
 pub fn take(segment: &Segment, me: u32) -> (Vec<Revocation>, Vec<Unused>) {
     let [inbox, _] = segment.revocations(me);
     let (mut found, mut unused) = (Vec::new(), Vec::new());

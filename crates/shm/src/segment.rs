@@ -245,7 +245,7 @@ pub fn create_on(ranks: u32, nonce: [u8; 16], nodes: Option<&Nodes>) -> Result<O
         failed: AtomicU32::new(0),
         nodes: count,
         node: nodes.map_or(0, |nodes| nodes.own),
-        agreements: [const { AtomicU64::new(0) }; 2],
+        agreements: [AtomicU64::new(0), AtomicU64::new(0)],
         numbers: AtomicU64::new(0),
         directory: AtomicU64::new(0),
         said: AtomicU64::new(0),

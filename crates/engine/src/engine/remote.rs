@@ -13,7 +13,7 @@ use crate::membership::boot;
 
 /// The network is looked at so often in vain before what a dead process sent counts as taken: a look may move something without an event.
 const LAST_LOOKS: u32 = 4;
-/// As many looks at which only others are heard, who may go on for ever. A look takes what all connections have, so one that had more would be among them.
+/// At most so many looks in a row may find frames of other peers only: those may stream for ever. Each look lets the provider read all connections.
 const LAST_LOOKS_AMONG_OTHERS: u32 = 64;
 /// Frames taken in one round.
 const BURST: usize = 16;

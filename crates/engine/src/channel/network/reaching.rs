@@ -143,7 +143,7 @@ impl Network {
             return false;
         };
         if !link.reached {
-            // What comes from there proves nothing as long as its address is refused.
+            // Frames from the peer prove nothing as long as the provider refuses its address.
             link.reached = link.to.is_some_and(|to| {
                 let delivered = self.endpoint.has_delivered(to);
                 delivered || link.frames_come > link.come_before

@@ -1,8 +1,8 @@
 //! Copies of the first frames of a connection, until it has proved good.
 //!
 //! Where two ranks connect to each other at the same time the provider keeps one connection, and what the kernel has taken for the other is
-//! lost without a word (seen with libfabric 1.17, `net`, in one of ten jobs whose 8 ranks on 8 nodes all meet at once). So a frame is kept
-//! until the peer says that it has come ([`super::frame::Prefix::come`]); once all have none is, unless the connection breaks. Who has got a later frame
+//! lost without a word (seen with libfabric 1.17, `net`, in one of ten jobs whose 8 ranks on 8 nodes all meet at once). A frame is kept
+//! until a frame of the peer's confirms it ([`super::frame::Prefix::come`]). Once all frames have come, none is kept unless the connection breaks. Who has got a later frame
 //! says that one is missing ([`super::frame::MISSES`]), and gets all that is kept once more: the numbers make that harmless. The sender may
 //! compute by then: so it asks for an answer ([`super::frame::ASKS`]), and sees to that on its way out of the engine ([`Duties::SEE_OFF`]).
 
