@@ -217,6 +217,22 @@ static void revoked(void) {
     if (last > 1) OK(MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % last, 6, &value, 1, MPI_INT, (rank + last - 1) % last, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 }
 
+/* More communicators than packets fit into the socket of a rank are revoked while the others compute: each is known. */
+static void many_revoked(void) {
+    enum { MANY = 400 };
+    MPI_Comm comms[MANY];
+    int value;
+    for (int i = 0; i < MANY; i++) OK(MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank == last) usleep(50000), die();
+    for (int i = 0; i < MANY && rank == 0; i++) OK(MPIX_Comm_revoke(comms[i]));
+    if (rank > 0) sleep(1);
+    for (int i = 0; i < MANY; i++) FAILS(MPIX_ERR_REVOKED, MPI_Recv(&value, 1, MPI_INT, rank == 0 ? 1 : 0, 3, comms[i], MPI_STATUS_IGNORE));
+    for (int i = 0; i < MANY; i++) OK(MPI_Comm_free(&comms[i]));
+    /* Nobody leaves before. */
+    meet();
+}
+
 /* A whole node is lost at any time; whose ranks are known to be gone one after the other. */
 static void lost_node(void) {
     MPI_Comm comm = MPI_COMM_WORLD, smaller;
@@ -263,6 +279,7 @@ int main(int argc, char **argv) {
     if (strcmp(scenario, "anybody") == 0) anybody();
     if (strcmp(scenario, "collectives") == 0) collectives();
     if (strcmp(scenario, "revoked") == 0) revoked();
+    if (strcmp(scenario, "many_revoked") == 0) many_revoked();
     if (strcmp(scenario, "cascade") == 0) cascade();
     if (strcmp(scenario, "lost_node") == 0) lost_node();
     if (strcmp(scenario, "fatal") == 0) fatal();

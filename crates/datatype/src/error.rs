@@ -164,6 +164,7 @@ impl From<isthmus_engine::Error> for Error {
             isthmus_engine::Error::NoArbiter { .. } => Class::UnsupportedOperation,
             isthmus_engine::Error::OutOfRange { .. } => Class::RmaRange,
             isthmus_engine::Error::Mismatch(_) => Class::Type,
+            isthmus_engine::Error::Refused { .. } => Class::RmaSync,
             _ => Class::Other,
         };
         Self::new(class, error.to_string())

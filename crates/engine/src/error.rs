@@ -45,6 +45,12 @@ pub enum Error {
     /// The arguments of a one-sided operation contradict each other.
     #[error("one-sided operation: {0}")]
     Mismatch(&'static str),
+    /// A peer refuses what a layer above asked of it.
+    #[error("process {peer}, on another node, refuses what is asked of it: it knows no such object, or has freed it")]
+    Refused {
+        /// Which.
+        peer: u32,
+    },
     /// Memory of a peer can be reached by nothing.
     #[error("the memory of process {peer} cannot be reached: {why}")]
     Unreachable {

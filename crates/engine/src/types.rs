@@ -5,10 +5,12 @@
 pub struct ContextId(pub u32);
 
 impl ContextId {
-    /// The message space of one-sided operations that ask for the target's help. Communicators never get so far.
-    pub(crate) const CALLS: Self = Self(u32::MAX - 1);
+    /// From here on message spaces are the engine's, and no communicator's.
+    pub const RESERVED: Self = Self(u32::MAX - 3);
+    /// The message space of one-sided operations that ask for the target's help.
+    pub(crate) const CALLS: Self = Self(Self::RESERVED.0 + 2);
     /// That of its answers.
-    pub(crate) const ANSWERS: Self = Self(u32::MAX - 3);
+    pub(crate) const ANSWERS: Self = Self::RESERVED;
 }
 
 /// A dense local index of a process we can talk to. The processes of our own job come first, by rank.

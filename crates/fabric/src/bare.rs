@@ -4,7 +4,8 @@
 use std::ffi::c_void;
 
 use crate::abi::{self, CqEntry};
-use crate::endpoint::{BATCH, Destination, Endpoint, FIRST_READ, RECEIVES, SENDS, Sent};
+use crate::endpoint::{BATCH, Destination, Endpoint, Sent};
+use crate::operations::{FIRST_SEND, Kind, RECEIVES, SENDS};
 use crate::provider::Wanted;
 use crate::{Error, Result};
 
@@ -28,7 +29,7 @@ impl Bare {
     /// As there, or if the provider does.
     pub fn open(wanted: &Wanted) -> Result<Self> {
         let mut endpoint = Endpoint::open_without_receives(wanted)?;
-        if endpoint.description().is_null() {
+        if endpoint.operations.description(FIRST_SEND).is_null() {
             endpoint.forget_buffers();
             return Ok(Self {
                 endpoint,
@@ -81,7 +82,7 @@ impl Bare {
         if self.begun[0] - self.over[0] == DEPTH {
             return Ok(Sent::Busy);
         }
-        let context = self.context(RECEIVES + self.begun[0] % DEPTH);
+        let context = self.context(FIRST_SEND + self.begun[0] % DEPTH);
         // SAFETY: the caller's promise; the operation is not under way.
         let code = unsafe {
             let ep = self.endpoint.ep.as_ptr();
@@ -113,7 +114,7 @@ impl Bare {
     }
 
     fn context(&mut self, index: usize) -> *mut c_void {
-        (&raw mut self.endpoint.operations[index]).cast()
+        std::ptr::from_mut(self.endpoint.operations.at(index)).cast()
     }
 
     fn begin(&mut self, kind: usize, call: &'static str, code: isize) -> Result<Sent> {
@@ -147,9 +148,10 @@ impl Bare {
             return Err(self.endpoint.library.failed("fi_cq_read", count));
         }
         for entry in &entries[..count.max(0) as usize] {
-            match self.endpoint.index_of(entry.context) {
-                Some(index) if index < RECEIVES => self.over[1] += 1,
-                Some(index) if index < FIRST_READ => self.over[0] += 1,
+            let operations = &self.endpoint.operations;
+            match operations.index_of(entry.context).map(|index| operations.kind(index)) {
+                Some(Kind::Receive) => self.over[1] += 1,
+                Some(Kind::Send) => self.over[0] += 1,
                 _ => {}
             }
         }

@@ -5,23 +5,15 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 
-use crate::abi::{self, Av, AvAttr, Context, CqEntry, CqErrEntry, Domain, Ep, Fabric, Fid, Mr};
+use crate::abi::{self, Av, AvAttr, CqEntry, CqErrEntry, Domain, Ep, Fabric, Fid, Mr};
 use crate::library::Library;
+use crate::operations::{Chunk, FRAME, Kind, Operation, Operations, SENDS};
 use crate::provider::{Offer, Wanted};
 use crate::queue::Queue;
 use crate::{Error, Result};
 
-/// Bytes of the largest frame.
-pub const FRAME: usize = 132 << 10;
 /// Bytes of the longest name of an endpoint that peers are told.
 pub const MAX_NAME: usize = 112;
-/// Frames that may be under way to others.
-pub(crate) const SENDS: usize = 16;
-/// Frames that may have come and not been handled.
-pub(crate) const RECEIVES: usize = 16;
-/// Where the operations of reads begin, and how many may be under way.
-pub(crate) const FIRST_READ: usize = RECEIVES + SENDS;
-pub(crate) const READS: usize = 128;
 /// Completions taken at a time.
 pub(crate) const BATCH: usize = 16;
 
@@ -59,19 +51,13 @@ pub enum Event {
     Read(u64, Result<()>),
 }
 
-/// What an operation carries: what the provider needs comes first, so that its address is both.
-#[repr(C)]
-#[derive(Debug)]
-pub(crate) struct Operation {
-    context: Context,
-    index: usize,
-    /// Where it goes; [`abi::ADDR_UNSPEC`]: it is a receive.
-    to: u64,
-    /// Bytes that go.
-    length: usize,
-    /// Of a read or a write: its number, and what the provider wants to know of the memory on this side.
-    pub number: u64,
-    pub region: Option<NonNull<Mr>>,
+/// The state of the way to one destination.
+#[derive(Debug, Clone, Copy, Default)]
+struct Way {
+    /// Something went there.
+    delivered: bool,
+    /// Frames that the provider has, and has not said to have gone.
+    frames: usize,
 }
 
 /// One endpoint, with its buffers. Everything of it is used by one thread at a time.
@@ -86,22 +72,15 @@ pub struct Endpoint {
     pub(crate) ep: NonNull<Ep>,
     inject: usize,
     name: Vec<u8>,
-    /// First all that come, then all that go.
-    buffers: Box<[u8]>,
-    pub(crate) operations: Box<[Operation]>,
-    /// What the provider wants to know of the buffers.
-    region: Option<NonNull<Mr>>,
-    free: Vec<usize>,
-    /// Operations of reads that are not under way.
-    pub(crate) free_reads: Vec<usize>,
+    pub(crate) operations: Operations,
     /// To be posted, since the provider was busy.
     unposted: Vec<usize>,
     /// Completions that were taken and not handed out.
     taken: Vec<(usize, usize)>,
     /// There were no more of them.
     was_last: bool,
-    /// By destination: something went there.
-    delivered: Vec<bool>,
+    /// By destination.
+    ways: Vec<Way>,
 }
 
 // SAFETY: libfabric's objects may be used from any thread, by one at a time (`FI_THREAD_DOMAIN`); the engine sees to that.
@@ -157,26 +136,15 @@ impl Endpoint {
                 ep: NonNull::new_unchecked(ep),
                 offer,
                 name: Vec::new(),
-                buffers: vec![0; (RECEIVES + SENDS) * FRAME].into_boxed_slice(),
-                operations: (0..FIRST_READ + READS)
-                    .map(|index| Operation {
-                        context: Context([std::ptr::null_mut(); 8]),
-                        index,
-                        to: abi::ADDR_UNSPEC,
-                        length: 0,
-                        number: 0,
-                        region: None,
-                    })
-                    .collect(),
-                region: None,
-                free: (RECEIVES..FIRST_READ).rev().collect(),
-                free_reads: (FIRST_READ..FIRST_READ + READS).rev().collect(),
-                unposted: (0..RECEIVES).collect(),
+                operations: Operations::default(),
+                unposted: Vec::new(),
                 taken: Vec::new(),
                 was_last: false,
-                delivered: Vec::new(),
+                ways: Vec::new(),
             };
-            endpoint.register()?;
+            endpoint.unposted = endpoint.make(Kind::Receive)?;
+            endpoint.make(Kind::Send)?;
+            endpoint.make(Kind::Read)?;
             endpoint.learn_name()?;
             Ok(endpoint)
         }
@@ -184,25 +152,33 @@ impl Endpoint {
 
     /// There are no frames to be.
     pub(crate) fn forget_buffers(&mut self) {
-        self.buffers = Box::default();
+        self.operations.forget_buffers();
         self.unposted.clear();
-        self.free.clear();
     }
 
-    /// Tell the provider of the buffers, if it wants to know.
-    fn register(&mut self) -> Result<()> {
-        // SAFETY: the objects live; the buffers do so as long as the region, which is closed with them.
+    /// Make more operations of a kind. The numbers of those of receives.
+    pub(crate) fn make(&mut self, kind: Kind) -> Result<Vec<usize>> {
+        let mut chunk = Chunk::new(kind);
+        if !chunk.buffers.is_empty() {
+            chunk.region = self.register(&chunk.buffers)?;
+        }
+        Ok(self.operations.add(chunk))
+    }
+
+    /// Tell the provider of buffers, if it wants to know. They live as long as what this answers, which is closed with the endpoint.
+    fn register(&mut self, buffers: &[u8]) -> Result<Option<NonNull<Mr>>> {
+        // SAFETY: the objects live; the buffers do so as long as the region.
         unsafe {
             let mode = (*self.offer.info().as_ref().domain_attr).mr_mode;
             if mode & abi::MR_LOCAL == 0 {
-                return Ok(());
+                return Ok(None);
             }
             let mut region = std::ptr::null_mut();
             let domain = self.domain.as_ptr();
             let code = ((*(*domain).mr).reg)(
                 domain.cast(),
-                self.buffers.as_ptr().cast(),
-                self.buffers.len(),
+                buffers.as_ptr().cast(),
+                buffers.len(),
                 abi::SEND | abi::RECV,
                 0,
                 0,
@@ -211,9 +187,8 @@ impl Endpoint {
                 std::ptr::null_mut(),
             );
             self.library.check("fi_mr_reg", code)?;
-            self.region = NonNull::new(region);
+            Ok(NonNull::new(region))
         }
-        Ok(())
     }
 
     fn learn_name(&mut self) -> Result<()> {
@@ -265,29 +240,41 @@ impl Endpoint {
 
     /// Did a frame leave for there, and nothing was heard of its loss: was there a connection?
     pub fn has_delivered(&self, to: Destination) -> bool {
-        self.delivered.get(to.0 as usize).is_some_and(|delivered| *delivered)
+        self.ways.get(to.0 as usize).is_some_and(|way| way.delivered)
     }
 
     /// The connection to there has ended: what is said of it from now on counts.
     pub fn forget_delivery(&mut self, to: Destination) {
-        if let Some(delivered) = self.delivered.get_mut(to.0 as usize) {
-            *delivered = false;
-        }
+        self.way(to.0).delivered = false;
     }
 
-    /// A buffer for a frame to send, if one is free.
-    pub fn take(&mut self) -> Option<Frame> {
-        self.free.pop().map(Frame)
+    fn way(&mut self, to: u64) -> &mut Way {
+        let at = to as usize;
+        if at >= self.ways.len() {
+            self.ways.resize(at + 1, Way::default());
+        }
+        &mut self.ways[at]
+    }
+
+    /// A buffer for a frame to send there. `None`: as many are on the way there as may be, or there is no memory for another.
+    pub fn take(&mut self, to: Destination) -> Option<Frame> {
+        if self.way(to.0).frames >= SENDS {
+            return None;
+        }
+        if self.operations.free(Kind::Send).is_empty() {
+            self.make(Kind::Send).ok()?;
+        }
+        self.operations.free(Kind::Send).pop().map(Frame)
     }
 
     /// The bytes of a frame that was taken, or that has come.
     pub fn bytes(&mut self, frame: Frame) -> &mut [u8] {
-        &mut self.buffers[frame.0 * FRAME..][..FRAME]
+        self.operations.bytes(frame.0)
     }
 
     /// The frame is not needed after all.
     pub fn put_back(&mut self, frame: Frame) {
-        self.free.push(frame.0);
+        self.operations.free(Kind::Send).push(frame.0);
     }
 
     /// Send the first `length` bytes of a frame that was [taken](Self::take). When it goes, it is the provider's; else it is still
@@ -297,25 +284,27 @@ impl Endpoint {
     /// If the way there is closed.
     pub fn send(&mut self, frame: Frame, length: usize, to: Destination) -> Result<Sent> {
         let Frame(index) = frame;
-        debug_assert!(length <= FRAME && (RECEIVES..FIRST_READ).contains(&index));
+        debug_assert!(length <= FRAME && self.operations.kind(index) == Kind::Send);
         // Nothing tells what becomes of an injected one.
         let inject = length <= self.inject && self.has_delivered(to);
-        let operation = &raw mut self.operations[index];
+        let description = self.operations.description(index);
+        let at: *const c_void = self.operations.bytes(index).as_ptr().cast();
+        let operation = self.operations.at(index);
+        (operation.to, operation.length) = (to.0, length);
+        let operation: *mut c_void = std::ptr::from_mut(operation).cast();
         // SAFETY: the bytes are the frame's, which stays untouched until its completion; injected ones are copied.
         let code = unsafe {
-            (*operation).to = to.0;
-            (*operation).length = length;
-            let at = self.buffers.as_ptr().add(index * FRAME).cast::<c_void>();
             let ep = self.ep.as_ptr();
             match inject {
                 true => ((*(*ep).msg).inject)(ep, at, length, to.0),
-                false => ((*(*ep).msg).send)(ep, at, length, self.description(), to.0, operation.cast()),
+                false => ((*(*ep).msg).send)(ep, at, length, description, to.0, operation),
             }
         };
         match code {
             0 => {
-                if inject {
-                    self.free.push(index);
+                match inject {
+                    true => self.put_back(frame),
+                    false => self.way(to.0).frames += 1,
                 }
                 Ok(Sent::Going)
             }
@@ -324,21 +313,16 @@ impl Endpoint {
         }
     }
 
-    pub(crate) fn description(&self) -> *mut c_void {
-        self.region
-            // SAFETY: the region lives as long as we.
-            .map_or(std::ptr::null_mut(), |region| unsafe { region.as_ref() }.mem_desc)
-    }
-
     /// Give the provider the buffers that may be filled.
     fn post(&mut self) -> Result<()> {
         while let Some(index) = self.unposted.pop() {
-            let operation = &raw mut self.operations[index];
+            let description = self.operations.description(index);
+            let at: *mut c_void = self.operations.bytes(index).as_mut_ptr().cast();
+            let operation: *mut c_void = std::ptr::from_mut(self.operations.at(index)).cast();
             // SAFETY: the buffer is nobody's until its completion.
             let code = unsafe {
-                let at = self.buffers.as_mut_ptr().add(index * FRAME).cast::<c_void>();
                 let ep = self.ep.as_ptr();
-                ((*(*ep).msg).recv)(ep, at, FRAME, self.description(), abi::ADDR_UNSPEC, operation.cast())
+                ((*(*ep).msg).recv)(ep, at, FRAME, description, abi::ADDR_UNSPEC, operation)
             };
             if code != 0 {
                 self.unposted.push(index);
@@ -353,7 +337,7 @@ impl Endpoint {
 
     /// A frame that came is handled: its buffer may be filled again.
     pub fn give_back(&mut self, frame: Frame) {
-        debug_assert!(frame.0 < RECEIVES);
+        debug_assert!(self.operations.kind(frame.0) == Kind::Receive);
         self.unposted.push(frame.0);
     }
 
@@ -367,18 +351,17 @@ impl Endpoint {
         }
         loop {
             if let Some((index, length)) = self.taken.pop() {
-                if index < RECEIVES {
-                    return Ok(Some(Event::Received(Frame(index), length)));
+                match self.operations.kind(index) {
+                    Kind::Receive => return Ok(Some(Event::Received(Frame(index), length))),
+                    Kind::Read => return Ok(Some(Event::Read(self.end_read(index), Ok(())))),
+                    Kind::Send => {
+                        let to = self.operations.at(index).to;
+                        let way = self.way(to);
+                        way.delivered = true;
+                        way.frames = way.frames.saturating_sub(1);
+                        self.put_back(Frame(index));
+                    }
                 }
-                if index >= FIRST_READ {
-                    return Ok(Some(Event::Read(self.end_read(index), Ok(()))));
-                }
-                let to = self.operations[index].to as usize;
-                if to >= self.delivered.len() {
-                    self.delivered.resize(to + 1, false);
-                }
-                self.delivered[to] = true;
-                self.free.push(index);
                 continue;
             }
             // Another look now would be a system call for nothing, most of the time.
@@ -399,7 +382,7 @@ impl Endpoint {
             match count {
                 1.. => {
                     let ours = entries[..count as usize].iter().rev();
-                    let done = ours.filter_map(|entry| Some((self.index_of(entry.context)?, entry.length)));
+                    let done = ours.filter_map(|entry| Some((self.operations.index_of(entry.context)?, entry.length)));
                     let done: Vec<_> = done.collect();
                     self.taken.extend(done);
                     self.was_last = (count as usize) < BATCH;
@@ -414,13 +397,6 @@ impl Endpoint {
                 code => return Err(self.library.failed("fi_cq_read", code)),
             }
         }
-    }
-
-    /// Which operation this is.
-    pub(crate) fn index_of(&self, context: *mut c_void) -> Option<usize> {
-        let at = context.addr().checked_sub(self.operations.as_ptr().addr())?;
-        let index = at / size_of::<Operation>();
-        self.operations.get(index).map(|operation| operation.index)
     }
 
     /// An operation has failed.
@@ -439,24 +415,28 @@ impl Endpoint {
             };
         }
         let error = self.library.failed("the network", -(entry.err as isize));
-        match self.index_of(entry.context) {
-            Some(index) if index >= FIRST_READ => Ok(Some(Event::Read(self.end_read(index), Err(error)))),
-            Some(index) if index >= RECEIVES => {
-                let Operation { to, length, .. } = self.operations[index];
+        let Some(index) = self.operations.index_of(entry.context) else {
+            return Ok(None);
+        };
+        match self.operations.kind(index) {
+            Kind::Read => Ok(Some(Event::Read(self.end_read(index), Err(error)))),
+            Kind::Send => {
+                let Operation { to, length, .. } = *self.operations.at(index);
+                let way = self.way(to);
+                way.frames = way.frames.saturating_sub(1);
                 Ok(Some(Event::Lost(Destination(to), Frame(index), length, error)))
             }
             // A frame longer than any of ours, or a connection that ended within one.
-            Some(index) => {
+            Kind::Receive => {
                 self.unposted.push(index);
                 Ok(None)
             }
-            None => Ok(None),
         }
     }
 
     /// Is every frame on its way that was sent, as far as the provider tells? But for so many, which the caller keeps.
     pub fn is_quiet(&self, kept: usize) -> bool {
-        self.free.len() + kept == SENDS
+        self.operations.sends_in_use() == kept
     }
 
     /// What becomes readable when [`Self::poll`] has something to do; `None`: the provider has nothing of the kind.
@@ -477,7 +457,7 @@ impl Drop for Endpoint {
         unsafe {
             let close = |fid: *mut Fid| ((*(*fid).ops).close)(fid);
             close(self.ep.as_ptr().cast());
-            if let Some(region) = self.region {
+            for region in self.operations.regions() {
                 close(region.as_ptr().cast());
             }
             self.queue.close();
@@ -528,7 +508,7 @@ pub(crate) mod tests {
             let mut tries = std::iter::repeat_with(quiet).take(1000);
             assert!(tries.any(|quiet| quiet), "it stays readable in round {round}");
         }
-        let frame = one.take().expect("a frame");
+        let frame = one.take(there).expect("a frame");
         assert_eq!(one.send(frame, 8, there).expect("a way"), Sent::Going);
         let began = Instant::now();
         while !is_readable(&other) && began.elapsed() < Duration::from_secs(20) {
@@ -552,7 +532,7 @@ pub(crate) mod tests {
     fn send(from: &mut Endpoint, text: &[u8], to: Destination, other: &mut Endpoint) -> Vec<Vec<u8>> {
         let mut came = Vec::new();
         let frame = loop {
-            match from.take() {
+            match from.take(to) {
                 Some(frame) => break frame,
                 None => came.extend(receive(from, other)),
             }
@@ -579,6 +559,39 @@ pub(crate) mod tests {
             }
         }
         came
+    }
+
+    /// A peer that takes nothing has its share of frames, and another gets its own.
+    #[test]
+    fn frames_for_a_silent_peer_hold_up_no_others() {
+        let Some((mut one, mut silent)) = pair() else { return };
+        let Some((mut other, _)) = pair() else { return };
+        let nowhere = one.reach(silent.name()).expect("a name");
+        let there = one.reach(other.name()).expect("a name");
+        let come = |one: &mut Endpoint, to, other: &mut Endpoint| {
+            let mut came = send(one, b"words", to, other);
+            let began = Instant::now();
+            while came.is_empty() && began.elapsed() < Duration::from_secs(20) {
+                came.extend(receive(one, other));
+            }
+            assert_eq!(came, [b"words"]);
+        };
+        // There is a connection; from now on its end makes no progress.
+        come(&mut one, nowhere, &mut silent);
+        let mut stuck = 0;
+        while stuck < 1000 {
+            if let Some(event) = one.poll().expect("a working endpoint") {
+                panic!("{event:?}");
+            }
+            stuck += 1;
+            match one.take(nowhere) {
+                None => {}
+                Some(frame) if one.send(frame, FRAME, nowhere).expect("a way") == Sent::Busy => one.put_back(frame),
+                Some(_) => stuck = 0,
+            }
+        }
+        assert!(!one.is_quiet(0), "the provider takes all, and nothing is shown");
+        come(&mut one, there, &mut other);
     }
 
     /// Providers that move long messages by RMA are done with short ones before long ones that were sent earlier.

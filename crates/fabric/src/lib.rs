@@ -12,12 +12,14 @@ mod absent;
 pub mod bare;
 mod endpoint;
 mod library;
+mod operations;
 pub mod provider;
 mod queue;
 mod relocation;
 mod remote_memory;
 
-pub use endpoint::{Destination, Endpoint, Event, FRAME, Frame, MAX_NAME, Sent};
+pub use endpoint::{Destination, Endpoint, Event, Frame, MAX_NAME, Sent};
+pub use operations::FRAME;
 pub use remote_memory::Exposed;
 
 /// Why the network could not do it.

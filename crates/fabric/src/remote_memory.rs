@@ -10,6 +10,7 @@ use std::ptr::NonNull;
 
 use crate::abi::{self, Mr, MsgRma, RmaIov};
 use crate::endpoint::{Destination, Endpoint, Sent};
+use crate::operations::Kind;
 use crate::{Error, Result};
 
 /// Keys that may be taken before one is free.
@@ -90,7 +91,7 @@ impl Endpoint {
     }
 
     /// Read `length` bytes, `offset` bytes into what a peer has exposed by this key and begins there at `address`, to `into`. An event tells
-    /// `number` when it is over. Busy also if as many reads are under way as there may be.
+    /// `number` when it is over.
     ///
     /// # Errors
     /// If the way there is closed, or the memory cannot be registered.
@@ -105,10 +106,7 @@ impl Endpoint {
         number: u64,
     ) -> Result<Sent> {
         // SAFETY: the caller's promise.
-        let (index, operation, description) = match unsafe { self.prepare(into, length, abi::READ, number) }? {
-            Some(prepared) => prepared,
-            None => return Ok(Sent::Busy),
-        };
+        let (index, operation, description) = unsafe { self.prepare(into, length, abi::READ, number) }?;
         let remote = self.remote_address(address).wrapping_add(offset);
         let from = from.address();
         // SAFETY: an open endpoint with RMA; the caller's promise for the bytes; the operation stays ours until its completion.
@@ -135,10 +133,7 @@ impl Endpoint {
         number: u64,
     ) -> Result<Sent> {
         // SAFETY: the caller's promise.
-        let (index, operation, mut description) = match unsafe { self.prepare(from, length, abi::WRITE, number) }? {
-            Some(prepared) => prepared,
-            None => return Ok(Sent::Busy),
-        };
+        let (index, operation, mut description) = unsafe { self.prepare(from, length, abi::WRITE, number) }?;
         let here = libc::iovec {
             iov_base: from.cast(),
             iov_len: length,
@@ -172,7 +167,7 @@ impl Endpoint {
         if mode & abi::MR_VIRT_ADDR == 0 { 0 } else { address }
     }
 
-    /// An operation with its number, and what the provider wants to know of the memory here. `None`: as many as there may be are under way.
+    /// An operation with its number, and what the provider wants to know of the memory here.
     ///
     /// # Safety
     /// The bytes must stay until the operation is over.
@@ -182,10 +177,12 @@ impl Endpoint {
         length: usize,
         access: u64,
         number: u64,
-    ) -> Result<Option<(usize, *mut c_void, *mut c_void)>> {
-        let Some(index) = self.free_reads.pop() else {
-            return Ok(None);
-        };
+    ) -> Result<(usize, *mut c_void, *mut c_void)> {
+        if self.operations.free(Kind::Read).is_empty() {
+            self.make(Kind::Read)?;
+        }
+        let free = self.operations.free(Kind::Read);
+        let index = free.pop().expect("just made if there was none");
         let (mode, _) = self.offer.registration();
         let mut region = None;
         if mode & abi::MR_LOCAL != 0 {
@@ -193,18 +190,18 @@ impl Endpoint {
             match unsafe { self.register_memory(at, length, access, index as u64) } {
                 Ok(made) => region = Some(made),
                 Err(error) => {
-                    self.free_reads.push(index);
+                    self.operations.free(Kind::Read).push(index);
                     return Err(error);
                 }
             }
         }
-        let operation = &mut self.operations[index];
+        let operation = self.operations.at(index);
         operation.number = number;
         operation.region = region;
-        let operation: *mut c_void = (&raw mut *operation).cast();
+        let operation: *mut c_void = std::ptr::from_mut(operation).cast();
         // SAFETY: a region that was just made.
         let description = region.map_or(std::ptr::null_mut(), |region| unsafe { region.as_ref() }.mem_desc);
-        Ok(Some((index, operation, description)))
+        Ok((index, operation, description))
     }
 
     fn begun(&mut self, index: usize, call: &'static str, code: isize) -> Result<Sent> {
@@ -220,10 +217,11 @@ impl Endpoint {
 
     /// The operation of a read is free again: the read's number.
     pub(crate) fn end_read(&mut self, index: usize) -> u64 {
-        let operation = &mut self.operations[index];
+        let operation = self.operations.at(index);
         operation.region.take().into_iter().for_each(close);
-        self.free_reads.push(index);
-        self.operations[index].number
+        let number = operation.number;
+        self.operations.free(Kind::Read).push(index);
+        number
     }
 
     /// # Safety

@@ -1,5 +1,6 @@
 //! The connection of a rank that has joined: the launcher's side of the control channel ([`isthmus_engine::control`]).
 
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::ExitStatus;
 use std::time::Instant;
@@ -24,6 +25,8 @@ pub struct Lifeline {
     pub contributions: Vec<Contribution>,
     /// What it has revoked that ranks on other nodes have to hear of, until that is passed on.
     pub revocations: Vec<Revocation>,
+    /// Packets for it that found its socket full, in their order.
+    unsent: VecDeque<Vec<u8>>,
     /// The process that called `MPI_Init`: the one we started, or one below it.
     pub pid: u32,
     /// MPI is finalized: the end of the process is no death.
@@ -55,6 +58,7 @@ impl Lifeline {
             lost: Vec::new(),
             contributions: Vec::new(),
             revocations: Vec::new(),
+            unsent: VecDeque::new(),
             finalized: false,
             ended: None,
         }
@@ -92,10 +96,28 @@ impl Lifeline {
         None
     }
 
-    /// Tell the rank something; it is to be alerted then. Does not block.
-    pub fn tell(&self, message: &ToRank) {
-        // One that does not read what it is told, or has gone, has no use for it.
-        let _ = socket::send(&self.socket, &message.encode(), None);
+    /// Tell the rank something; it is to be alerted then. What finds its socket full is kept, for [`Self::send_unsent`]. Does not block.
+    pub fn tell(&mut self, message: &ToRank) {
+        self.unsent.push_back(message.encode());
+        self.send_unsent();
+    }
+
+    /// Send what is kept, as far as there is room. True: some of it has been sent, and the rank is to be alerted. Does not block.
+    pub fn send_unsent(&mut self) -> bool {
+        let before = self.unsent.len();
+        while let Some(packet) = self.unsent.front() {
+            match socket::send(&self.socket, packet, None) {
+                Err(error) if error.errno == libc::EAGAIN => break,
+                // One that has gone has no use for it.
+                Ok(()) | Err(_) => self.unsent.pop_front(),
+            };
+        }
+        self.unsent.len() < before
+    }
+
+    /// Is there something that it has not been told, since its socket was full?
+    pub fn has_unsent(&self) -> bool {
+        !self.unsent.is_empty() && self.ended.is_none()
     }
 
     /// Had its process ended when it was last attended to, as far as the kernel tells?
@@ -139,7 +161,49 @@ pub fn receive(socket: &OwnedFd) -> Option<Option<ToLauncher>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::door::Door;
+    use isthmus_engine::Agreed;
+    use isthmus_engine::control::{Decision, Nonce, OF_RANK};
     use proptest::prelude::*;
+
+    /// More packets than a socket takes are kept, and arrive once there is room.
+    #[test]
+    fn a_full_socket_loses_nothing() {
+        let mut nonce = Nonce([0; 16]);
+        isthmus_os::random::fill(&mut nonce.0).expect("random bytes");
+        let mut door = Door::open(nonce, 1).expect("a name of our own");
+        let rank = socket::connect(&nonce.socket_name()).expect("it is open");
+        let hello = ToLauncher::Hello {
+            rank: 0,
+            pid: 0,
+            proof: nonce.proof(OF_RANK),
+        };
+        socket::send(&rank, &hello.encode(), None).expect("room");
+        let (_, visitor) = door.attend().expect("descriptors").pop().expect("a rank joins");
+        let segment = std::fs::File::open("/dev/null").expect("everywhere").into();
+        let mut lifeline = visitor.welcome(1, &segment, None);
+        let said = |turn| {
+            let agreed = Agreed {
+                value: 0,
+                failures: 0,
+                unacknowledged: false,
+            };
+            ToRank::Decided(Decision { key: 1, turn, agreed })
+        };
+        (0..2000).for_each(|turn| lifeline.tell(&said(turn)));
+        assert!(lifeline.has_unsent(), "a socket takes that much");
+        let mut buffer = [0; MAX_PACKET];
+        let mut next = || match socket::receive(&rank, &mut buffer) {
+            Ok(Received::Packet(length, _)) => ToRank::decode(&buffer[..length]),
+            other => panic!("{other:?}"),
+        };
+        assert!(matches!(next(), Some(ToRank::Welcome { .. })));
+        for turn in 0..2000 {
+            assert_eq!(next(), Some(said(turn)));
+            lifeline.send_unsent();
+        }
+        assert!(!lifeline.has_unsent());
+    }
 
     proptest! {
         /// No packet, whole, cut or made up, is more than refused.

@@ -363,7 +363,7 @@ impl Supervisor<'_> {
             .filter(|told| !told.reminded)
             .map(|told| told.at + REMIND);
         let now = Instant::now();
-        let asked = self.has_questions().then(|| now + SWEEP);
+        let asked = (self.has_questions() || self.has_unsent()).then(|| now + SWEEP);
         let learned = |ended: Instant| {
             if ended + LEARN > now {
                 ended + LEARN
@@ -497,6 +497,7 @@ impl Supervisor<'_> {
             }
         }
         self.answer_questions();
+        self.tell_unsent();
         if let Some(told) = self
             .told
             .as_mut()

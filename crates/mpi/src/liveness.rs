@@ -54,6 +54,15 @@ impl Comm {
     }
 }
 
+impl Comm {
+    /// The communicator is freed: its members agree on nothing more.
+    pub(crate) fn leave_agreements(&self, inside: &mut Entered) {
+        if let Some(consensus) = self.health().consensus().take() {
+            consensus.leave(inside);
+        }
+    }
+}
+
 /// The error of a receive from anybody that may wait for somebody who has failed. It still waits.
 #[cold]
 pub(crate) fn pending(dead: Peer) -> Error {

@@ -1,11 +1,12 @@
 //! Agreement of a group, some of whose members may fail while they agree.
 //!
 //! # Layout
-//! A list in the arena, whose head is in the segment's header, with one entry per group that has ever agreed:
+//! A list in the arena, whose head is in the segment's header, with as many entries as groups have agreed at a time:
 //! ```text
 //! next       u64           offset of the one before it, 0 for the first
+//! members    u64           words that follow
+//! state      u64           {generation: 62 bits, phase: 2}: free, taken or live
 //! key        u64           which group
-//! members    u64
 //! decisions  2 x u64       of the last two agreements, by turn
 //! words      members x u64 what each member contributed last
 //! ```
@@ -18,13 +19,18 @@
 //! of failures, which only grows, so the same number means the same processes to everybody. A turn's decision is overwritten
 //! two turns later, when every living member has contributed to the turn between and therefore read it.
 //!
+//! An entry stays in the list, and serves another group of as many members once all that live have left (a word says so, too). So that two
+//! members do not take one each for the same group, what makes an entry live is one compare-and-swap of a word of the header, the
+//! *claim*: {generation: 25 bits, place: 39}. It fails if anything was claimed since the list was looked through, and whoever sees it first
+//! writes it down in the entry's state.
+//!
 //! # Ordering
 //! A contribution is published by a release store and the decision by its swap; who reads one with acquire sees what its
 //! writer had seen, failures included.
 //!
 //! # Safety
 //! Between any two instructions a member may die: its word is there or not, the decision is made or not, and nobody waits
-//! for it once the launcher has declared it failed.
+//! for it once the launcher has declared it failed. An entry that it had taken and not claimed is lost until the job ends.
 
 use std::ptr::NonNull;
 
@@ -58,9 +64,15 @@ pub struct Decision {
 /// The shared words of one group.
 #[derive(Debug, Clone, Copy)]
 pub struct Board<'a> {
+    /// Of its entry, and what that is while the group has it.
+    state: &'a AtomicU64,
+    live: u64,
     decisions: &'a [AtomicU64],
     words: &'a [AtomicU64],
 }
+
+/// The word of a member that has left: of no turn.
+const LEFT: u64 = 1 << 45;
 
 fn turn_bits(turn: u32) -> u64 {
     // Never 0, which is an empty word.
@@ -77,6 +89,20 @@ impl Board<'_> {
         let word = turn_bits(turn) | u64::from(own.acknowledged) << 32 | u64::from(own.value);
         // SYNC: agreement
         self.words[place].store(word, Ordering::Release);
+    }
+
+    /// Member `place` takes part in no more turns. The last that lives gives the board back. Does not block.
+    pub fn leave(&self, place: usize, has_failed: impl Fn(usize) -> bool) {
+        // SYNC: agreement-left
+        self.words[place].store(LEFT, Ordering::SeqCst);
+        let mut words = self.words.iter().enumerate();
+        if words.all(|(member, word)| word.load(Ordering::SeqCst) == LEFT || has_failed(member)) {
+            let free = (self.live & !PHASES) + GENERATION;
+            // Where several see it the first has done it, and somebody else may have it by now.
+            let _ = self
+                .state
+                .compare_exchange(self.live, free, Ordering::Release, Ordering::Relaxed);
+        }
     }
 
     /// The decision of turn `turn`, to which the caller has contributed, if there is one or can be one. `failures` is how
@@ -132,10 +158,24 @@ fn unpack(word: u64) -> Decision {
 #[repr(C)]
 struct Entry {
     next: u64,
-    key: u64,
     members: u64,
+    state: AtomicU64,
+    key: AtomicU64,
     decisions: [AtomicU64; 2],
 }
+
+/// Phases of an entry, in its state.
+const FREE: u64 = 0;
+/// Somebody fills it in.
+const TAKEN: u64 = 1;
+const LIVE: u64 = 2;
+const PHASES: u64 = 3;
+/// One more.
+const GENERATION: u64 = 4;
+
+/// Bits of an entry's place, in units of a line, in a claim; what is left is for its generation.
+const PLACE: u32 = 39;
+const LINE: u64 = 128;
 
 /// More than can ever be: a list that a broken peer closed to a ring ends.
 const MOST: usize = 1 << 24;
@@ -145,68 +185,173 @@ pub fn bytes_for(members: usize) -> u64 {
     (size_of::<Entry>() + members * 8) as u64
 }
 
-/// The board of the group `key`, of `members` processes. If nobody has made it yet, in memory that `allocate` gives
-/// ([`bytes_for`] as many, zeroed). Does not block.
+/// The board of the group `key`, of `members` processes. If nobody has made it yet, one that other groups have left, or one in memory that
+/// `allocate` gives ([`bytes_for`] as many, zeroed, and of lines). Does not block.
 pub fn board<'a>(
     segment: &'a Segment,
     key: u64,
     members: usize,
     allocate: impl FnOnce() -> Result<Offset, Error>,
 ) -> Result<Board<'a>, Error> {
-    let head = segment.agreements();
-    let mut seen = head.load(Ordering::Acquire);
-    if let Some(board) = find(segment, seen, key, members) {
-        return Ok(board);
+    let [claim, _] = segment.agreements();
+    let mut allocate = Some(allocate);
+    let mut own: Option<Found<'a>> = None;
+    loop {
+        // SYNC: agreement-claim
+        let claimed = claim.load(Ordering::Acquire);
+        write_down(segment, claimed);
+        let (board, free) = find(segment, key, members);
+        if board.is_some() || claim.load(Ordering::Acquire) != claimed {
+            if let (Some(board), own) = (board, own.take()) {
+                own.into_iter().for_each(|own| own.give_up());
+                return Ok(board);
+            }
+            continue;
+        }
+        let taken = match (&own, free) {
+            (Some(taken), _) => taken,
+            (None, Some(free)) => match free.take() {
+                Some(taken) => own.insert(taken),
+                None => continue,
+            },
+            (None, None) => {
+                let allocate = allocate.take().ok_or(Error::Foreign)?;
+                own.insert(add(segment, allocate()?, members)?)
+            }
+        };
+        taken.fill_in(key);
+        let ours = taken.claim();
+        // SYNC: agreement-claim
+        if claim
+            .compare_exchange(claimed, ours, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+        {
+            write_down(segment, ours);
+            return Ok(taken.board());
+        }
     }
-    let at = allocate()?;
+}
+
+/// An entry, as it was seen.
+#[derive(Clone, Copy)]
+struct Found<'a> {
+    at: u64,
+    next: u64,
+    state: &'a AtomicU64,
+    seen: u64,
+    key: &'a AtomicU64,
+    decisions: &'a [AtomicU64],
+    words: &'a [AtomicU64],
+}
+
+impl<'a> Found<'a> {
+    /// Take a free one. `None`: somebody else has.
+    fn take(mut self) -> Option<Self> {
+        let taken = self.seen & !PHASES | TAKEN;
+        let swapped = self
+            .state
+            .compare_exchange(self.seen, taken, Ordering::Acquire, Ordering::Relaxed);
+        self.seen = taken;
+        swapped.ok().map(|_| self)
+    }
+
+    /// One that was taken is not needed.
+    fn give_up(self) {
+        let free = (self.seen & !PHASES) + GENERATION;
+        self.state.store(free, Ordering::Release);
+    }
+
+    /// One that was taken is for this group.
+    fn fill_in(&self, key: u64) {
+        self.key.store(key, Ordering::Relaxed);
+        for word in self.decisions.iter().chain(self.words) {
+            word.store(0, Ordering::Relaxed);
+        }
+    }
+
+    fn claim(&self) -> u64 {
+        ((self.seen / GENERATION) << PLACE) | (self.at / LINE)
+    }
+
+    fn board(&self) -> Board<'a> {
+        Board {
+            state: self.state,
+            live: self.seen & !PHASES | LIVE,
+            decisions: self.decisions,
+            words: self.words,
+        }
+    }
+}
+
+/// An entry was claimed: it is live, if nobody has written that down yet.
+fn write_down(segment: &Segment, claimed: u64) {
+    let at = (claimed & ((1 << PLACE) - 1)) * LINE;
+    let Some(entry) = look(segment, at).filter(|_| claimed != 0) else {
+        return;
+    };
+    if entry.seen & PHASES == TAKEN && entry.claim() == claimed {
+        let live = entry.seen & !PHASES | LIVE;
+        // SYNC: agreement-live
+        let _ = entry
+            .state
+            .compare_exchange(entry.seen, live, Ordering::AcqRel, Ordering::Relaxed);
+    }
+}
+
+/// The board of a group, and an entry that is free and large enough.
+fn find<'a>(segment: &'a Segment, key: u64, members: usize) -> (Option<Board<'a>>, Option<Found<'a>>) {
+    let [_, head] = segment.agreements();
+    // SYNC: agreements
+    let mut at = head.load(Ordering::Acquire);
+    let mut free = None;
+    for _ in 0..MOST {
+        let Some(entry) = look(segment, at) else { break };
+        if entry.words.len() == members {
+            match entry.seen & PHASES {
+                // While it is another's its key changes: then its state does, too.
+                LIVE if entry.key.load(Ordering::Acquire) == key
+                    && entry.state.load(Ordering::Relaxed) == entry.seen =>
+                {
+                    return (Some(entry.board()), None);
+                }
+                FREE => free = Some(entry),
+                _ => {}
+            }
+        }
+        at = entry.next;
+    }
+    (None, free)
+}
+
+/// One more entry, which is taken.
+fn add(segment: &Segment, at: Offset, members: usize) -> Result<Found<'_>, Error> {
     let place: NonNull<Entry> = segment.at(at, bytes_for(members)).ok_or(Error::Foreign)?.cast();
+    let [_, head] = segment.agreements();
+    let mut latest = head.load(Ordering::Relaxed);
     loop {
         // SAFETY: `at` checked range and alignment; nobody else knows of the memory yet, which is zero.
         unsafe {
             let entry = place.as_ptr();
-            (&raw mut (*entry).next).write(seen);
-            (&raw mut (*entry).key).write(key);
+            (&raw mut (*entry).next).write(latest);
             (&raw mut (*entry).members).write(members as u64);
+            (*entry).state.store(TAKEN, Ordering::Relaxed);
         }
         // SYNC: agreements
-        match head.compare_exchange(seen, at.0, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => return look(segment, at.0).map(|(_, board)| board).ok_or(Error::Foreign),
-            Err(newer) => seen = newer,
-        }
-        // Another member may have been first; then this memory is lost until the job ends.
-        if let Some(board) = find(segment, seen, key, members) {
-            return Ok(board);
+        match head.compare_exchange(latest, at.0, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => return look(segment, at.0).ok_or(Error::Foreign),
+            Err(newer) => latest = newer,
         }
     }
 }
 
-fn find(segment: &Segment, mut at: u64, key: u64, members: usize) -> Option<Board<'_>> {
-    for _ in 0..MOST {
-        let (entry, board) = look(segment, at)?;
-        if entry.key == key && board.words.len() == members {
-            return Some(board);
-        }
-        at = entry.next;
-    }
-    None
-}
-
-/// What of an entry never changes.
-struct Fixed {
-    next: u64,
-    key: u64,
-}
-
-fn look(segment: &Segment, at: u64) -> Option<(Fixed, Board<'_>)> {
+fn look(segment: &Segment, at: u64) -> Option<Found<'_>> {
     let place: NonNull<Entry> = segment.at(Offset(at), size_of::<Entry>() as u64)?.cast();
     // SAFETY: in memory that was taken and aligned; numbers that never change once the entry can be found.
-    let (next, key, members) = unsafe {
+    let (next, members) = unsafe {
         let entry = place.as_ptr();
-        let members = (&raw const (*entry).members).read_volatile();
         (
             (&raw const (*entry).next).read_volatile(),
-            (&raw const (*entry).key).read_volatile(),
-            members,
+            (&raw const (*entry).members).read_volatile(),
         )
     };
     let members = usize::try_from(members)
@@ -214,15 +359,21 @@ fn look(segment: &Segment, at: u64) -> Option<(Fixed, Board<'_>)> {
         .filter(|&members| members <= crate::segment::MAX_RANKS as usize)?;
     segment.at(Offset(at), bytes_for(members))?;
     // SAFETY: within what was just checked; the words are atomics that live as long as the segment.
-    let (decisions, words) = unsafe {
-        let decisions = (&raw const (*place.as_ptr()).decisions).cast::<AtomicU64>();
+    unsafe {
+        let entry = place.as_ptr();
         let words = place.add(1).cast::<AtomicU64>();
-        (
-            std::slice::from_raw_parts(decisions, 2),
-            std::slice::from_raw_parts(words.as_ptr(), members),
-        )
-    };
-    Some((Fixed { next, key }, Board { decisions, words }))
+        let state = &(*entry).state;
+        Some(Found {
+            at,
+            next,
+            state,
+            // SYNC: agreement-live
+            seen: state.load(Ordering::Acquire),
+            key: &(*entry).key,
+            decisions: std::slice::from_raw_parts((&raw const (*entry).decisions).cast(), 2),
+            words: std::slice::from_raw_parts(words.as_ptr(), members),
+        })
+    }
 }
 
 #[cfg(all(test, not(loom)))]
@@ -264,10 +415,72 @@ mod tests {
         );
     }
 
+    /// Groups that come and go use the same memory, and groups that are there at once do not.
+    #[test]
+    fn a_board_serves_again_once_all_have_left() {
+        let fd = create(3, [7; 16]).expect("memfd");
+        let segment = Segment::attach(fd, [7; 16]).expect("attach");
+        let mut made = 0;
+        let mut board = |key| {
+            let make = || {
+                made += 1;
+                segment.allocate(bytes_for(2))
+            };
+            super::board(&segment, key, 2, make).expect("memory")
+        };
+        let stays = board(1);
+        for key in 2..1000 {
+            let ours = board(key);
+            ours.contribute(0, 1, values(key as u32));
+            ours.contribute(1, 1, values(3));
+            let (decision, _) = ours.decide(1, 0, |_, _| false, u32::max).expect("all are there");
+            assert_eq!(decision.value, (key as u32).max(3));
+            ours.leave(1, |_| false);
+            assert!(std::ptr::eq(board(key).words, ours.words), "another has not left");
+            // One that has failed need not.
+            ours.leave(0, |member| key % 2 == 0 && member == 1);
+            assert!(ours.decide(2, 0, |_, _| false, u32::max).is_none());
+            ours.leave(0, |_| false);
+        }
+        assert!(std::ptr::eq(board(1).words, stays.words));
+        assert_eq!(made, 2);
+    }
+
+    /// Members of many groups in threads that come and go at the same time: each group has one board.
+    #[test]
+    fn a_group_has_one_board() {
+        let fd = create(4, [7; 16]).expect("memfd");
+        let segment = &Segment::attach(fd, [7; 16]).expect("attach");
+        let made = &AtomicU64::new(0);
+        let meet = &std::sync::Barrier::new(4);
+        std::thread::scope(|scope| {
+            for place in 0..4 {
+                scope.spawn(move || {
+                    for key in 1..500 {
+                        let make = || {
+                            made.fetch_add(1, Ordering::Relaxed);
+                            segment.allocate(bytes_for(4))
+                        };
+                        let board = super::board(segment, key, 4, make).expect("memory");
+                        board.contribute(place, 1, values(place as u32));
+                        meet.wait();
+                        let decision = board.decide(1, 0, |_, _| false, |one, other| one + other);
+                        assert_eq!(decision.map(|(decision, _)| decision.value), Some(6), "group {key}");
+                        board.leave(place, |_| false);
+                    }
+                });
+            }
+        });
+        // As many as may be taken at a time, of two groups.
+        assert!(made.load(Ordering::Relaxed) <= 8);
+    }
+
     #[test]
     fn the_failed_are_not_waited_for_and_known_to_all() {
         let (decisions, words) = ([const { AtomicU64::new(0) }; 2], [const { AtomicU64::new(0) }; 3]);
         let board = Board {
+            state: &AtomicU64::new(LIVE),
+            live: LIVE,
             decisions: &decisions,
             words: &words,
         };
@@ -325,7 +538,10 @@ mod tests {
                 [AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0)],
             ));
             let run = |shared: &Arc<([AtomicU64; 2], [AtomicU64; 3])>, place: usize, failures: u32| {
+                let state = AtomicU64::new(LIVE);
                 let board = Board {
+                    state: &state,
+                    live: LIVE,
                     decisions: &shared.0,
                     words: &shared.1,
                 };

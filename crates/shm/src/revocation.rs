@@ -1,36 +1,54 @@
-//! Which message spaces have been revoked, and whose they were.
+//! Message spaces that are revoked, as the members of each learn of them.
 //!
 //! # Layout
-//! A list in the arena, latest first, whose head is in the segment's header:
+//! In the arena, one entry a revocation, with a link for each member that is to learn of it; per rank two words beside the list of failures:
 //! ```text
-//! next      u64            offset of the one before it, 0 for the first
 //! first     u32            the message spaces: `first`, `first + 1`, ...
 //! count     u32
-//! members   u32            whom it concerns
-//! pad       u32
-//! member    members x u32
+//! members   u32            links that follow
+//! users     u32            members that have not taken it, and its maker until all have been told
+//! link      members x { next u64: another link, 0 for the last; member u32; pad u32 }
+//!
+//! inbox     u64            of a rank: the latest link that it has not taken, 0 while there is none
+//! telling   u64            of a rank: offset of the entry that it is telling others of, 0 while there is none
 //! ```
+//! A link is named by {its entry's offset in lines: 51 bits, its place there: 13}.
 //!
 //! # Fields
-//! An entry is written by whoever revokes, before one compare-and-swap of the head makes it known for good. Disjoint groups
-//! may use the same message space, so an entry says whom it concerns.
+//! An entry is written by its maker before `telling` names it, and only `next` of its links and `users` change then. Anybody adds to an
+//! inbox by compare-and-swap; its owner takes all of it by one swap. The last user of an entry gives its memory back.
 //!
 //! # Safety
-//! The swap is what revokes. Who is killed before it has revoked nothing; who is killed after it, and before it has alerted
-//! anybody, has failed: then the launcher alerts everyone, and they see this list too.
-
-use std::ptr::NonNull;
+//! `telling` is what revokes. A maker that is killed before it has revoked nothing. If it is killed before all members have been told,
+//! those that learn of its failure look there. Its memory is never given back then: the maker is one of the users. So is that of an
+//! entry one of whose members is killed before it has looked. What peers wrote is data: offsets and lengths are checked, and a list that a
+//! broken peer closed to a ring ends.
 
 use crate::segment::{Error, Offset, Segment};
-use crate::sync::Ordering;
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 #[repr(C)]
 struct Entry {
-    next: u64,
     first: u32,
     count: u32,
     members: u32,
+    users: AtomicU32,
+}
+
+#[repr(C)]
+struct Link {
+    next: AtomicU64,
+    member: u32,
     pad: u32,
+}
+
+const LINE: u64 = 128;
+const PLACES: u64 = 1 << 13;
+const _: () = assert!(crate::segment::MAX_RANKS as u64 <= PLACES);
+
+/// How the link at this place of the entry at `at` is named.
+fn name(at: Offset, place: usize) -> u64 {
+    at.0 / LINE * PLACES + place as u64
 }
 
 /// More than can ever be: a list that a broken peer closed to a ring ends.
@@ -45,72 +63,122 @@ pub struct Revocation {
     pub count: u32,
 }
 
+/// Memory of an entry that nobody uses any more, and how much it is.
+pub type Unused = (Offset, u64);
+
 /// Bytes of shared memory that [`publish`] needs.
 pub fn bytes_for(members: usize) -> u64 {
-    (size_of::<Entry>() + members * 4) as u64
+    (size_of::<Entry>() + members * size_of::<Link>()) as u64
 }
 
-/// Revoke the message spaces `first` to `first + count - 1` of `members`. `at` are [`bytes_for`] as many, the caller's and
-/// no longer used for anything else. The members are to be alerted then. Does not block.
-pub fn publish(segment: &Segment, at: Offset, first: u32, count: u32, members: &[u32]) -> Result<(), Error> {
+/// Rank `me` revokes the message spaces `first` to `first + count - 1` of `members`, other ranks of this node that live. `at` are
+/// [`bytes_for`] as many, the caller's and no longer used for anything else, unless they are unused at once. The members are to be
+/// alerted then. Does not block.
+pub fn publish(
+    segment: &Segment,
+    at: Offset,
+    me: u32,
+    (first, count): (u32, u32),
+    members: &[u32],
+) -> Result<Option<Unused>, Error> {
     let place = segment.at(at, bytes_for(members.len())).ok_or(Error::Foreign)?;
-    let head = segment.revocations();
-    let mut next = head.load(Ordering::Acquire);
-    loop {
-        let entry = Entry {
-            next,
+    let entry = place.cast::<Entry>();
+    // SAFETY: `at` checked the range and its alignment; nobody else knows of the memory yet. The links follow the entry.
+    let links = unsafe {
+        entry.write(Entry {
             first,
             count,
             members: members.len() as u32,
-            pad: 0,
-        };
-        // SAFETY: `at` checked the range and its alignment; nobody else knows of the memory yet.
-        unsafe {
-            place.cast::<Entry>().write(entry);
-            let list = place.as_ptr().add(size_of::<Entry>()).cast::<u32>();
-            std::ptr::copy_nonoverlapping(members.as_ptr(), list, members.len());
-        }
-        // SYNC: revocations
-        match head.compare_exchange(next, at.0, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => return Ok(()),
-            Err(newer) => next = newer,
-        }
-    }
-}
-
-/// What was revoked that concerns `me`, since `seen` was answered; and what to pass as `seen` next time (0 at first).
-pub fn since(segment: &Segment, seen: u64, me: u32) -> (Vec<Revocation>, u64) {
-    // SYNC: revocations
-    let head = segment.revocations().load(Ordering::Acquire);
-    let mut found = Vec::new();
-    let mut at = head;
-    for _ in 0..MOST {
-        if at == seen || at == 0 {
-            break;
-        }
-        let Some((entry, list)) = look(segment, at) else { break };
-        let concerns = |index: u32| {
-            // SAFETY: `look` checked that the list lies in memory that was taken; entries never change.
-            unsafe { list.as_ptr().add(index as usize).read_volatile() == me }
-        };
-        if (0..entry.members).any(concerns) {
-            found.push(Revocation {
-                first: entry.first,
-                count: entry.count,
+            users: AtomicU32::new(members.len() as u32 + 1),
+        });
+        let links = entry.add(1).cast::<Link>();
+        for (place, &member) in members.iter().enumerate() {
+            links.add(place).write(Link {
+                next: AtomicU64::new(0),
+                member,
+                pad: 0,
             });
         }
-        at = entry.next;
+        std::slice::from_raw_parts(links.as_ptr(), members.len())
+    };
+    let [_, telling] = segment.revocations(me);
+    // SYNC: revocation-telling
+    telling.store(at.0, Ordering::Release);
+    for (place, link) in links.iter().enumerate() {
+        let [inbox, _] = segment.revocations(link.member);
+        let own = name(at, place);
+        let mut latest = inbox.load(Ordering::Relaxed);
+        loop {
+            link.next.store(latest, Ordering::Relaxed);
+            // SYNC: revocations
+            match inbox.compare_exchange(latest, own, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => break,
+                Err(newer) => latest = newer,
+            }
+        }
     }
-    (found, head)
+    telling.store(0, Ordering::Release);
+    // SAFETY: the maker is a user until now.
+    Ok(leave(unsafe { entry.as_ref() }, at))
 }
 
-fn look(segment: &Segment, at: u64) -> Option<(Entry, NonNull<u32>)> {
-    let place = segment.at(Offset(at), size_of::<Entry>() as u64)?;
-    // SAFETY: in memory that was taken and aligned; any bits make an Entry, and entries never change.
-    let entry = unsafe { place.cast::<Entry>().as_ptr().read_volatile() };
-    segment.at(Offset(at), bytes_for(entry.members as usize))?;
-    // SAFETY: within what was just checked.
-    Some((entry, unsafe { place.add(size_of::<Entry>()) }.cast()))
+/// Revocations that concern rank `me`, since the last call, and entries that are unused now.
+pub fn take(segment: &Segment, me: u32) -> (Vec<Revocation>, Vec<Unused>) {
+    let [inbox, _] = segment.revocations(me);
+    let (mut found, mut unused) = (Vec::new(), Vec::new());
+    if inbox.load(Ordering::Relaxed) == 0 {
+        return (found, unused);
+    }
+    // SYNC: revocations
+    let mut named = inbox.swap(0, Ordering::AcqRel);
+    for _ in 0..MOST {
+        let at = Offset(named / PLACES * LINE);
+        let Some((entry, links)) = look(segment, at) else { break };
+        let place = (named % PLACES) as usize;
+        let Some(link) = links.get(place).filter(|link| link.member == me) else {
+            break;
+        };
+        named = link.next.load(Ordering::Relaxed);
+        found.push(entry.revocation());
+        unused.extend(leave(entry, at));
+    }
+    (found, unused)
+}
+
+/// What a rank was telling others of when it failed, if that concerns rank `me`: it may not have come to it.
+pub fn left_by(segment: &Segment, failed: u32, me: u32) -> Option<Revocation> {
+    let [_, telling] = segment.revocations(failed);
+    // SYNC: revocation-telling
+    let at = telling.load(Ordering::Acquire);
+    let (entry, links) = look(segment, Offset(at))?;
+    let is_ours = links.iter().any(|link| link.member == me);
+    is_ours.then(|| entry.revocation())
+}
+
+impl Entry {
+    fn revocation(&self) -> Revocation {
+        let Self { first, count, .. } = *self;
+        Revocation { first, count }
+    }
+}
+
+/// One user less.
+fn leave(entry: &Entry, at: Offset) -> Option<Unused> {
+    let length = bytes_for(entry.members as usize);
+    // SYNC: revocation-users
+    (entry.users.fetch_sub(1, Ordering::AcqRel) == 1).then_some((at, length))
+}
+
+/// The entry at `at`, and its links.
+fn look(segment: &Segment, at: Offset) -> Option<(&Entry, &[Link])> {
+    let place = segment.at(at, size_of::<Entry>() as u64)?;
+    // SAFETY: in memory that was taken and aligned; any bits make an Entry, of which only the atomic changes while it can be found.
+    let entry = unsafe { place.cast::<Entry>().as_ref() };
+    segment.at(at, bytes_for(entry.members as usize))?;
+    // SAFETY: the links follow the entry, within what was just checked; as for entries.
+    let links =
+        unsafe { std::slice::from_raw_parts(place.cast::<Entry>().as_ptr().add(1).cast(), entry.members as usize) };
+    Some((entry, links))
 }
 
 #[cfg(all(test, not(loom)))]
@@ -118,35 +186,62 @@ mod tests {
     use super::*;
     use crate::segment::create;
 
-    fn revoke(segment: &Segment, first: u32, count: u32, members: &[u32]) {
+    fn segment(ranks: u32) -> Segment {
+        let fd = create(ranks, [7; 16]).expect("memfd");
+        Segment::attach(fd, [7; 16]).expect("attach")
+    }
+
+    fn revoke(segment: &Segment, me: u32, first: u32, count: u32, members: &[u32]) -> (Offset, Option<Unused>) {
         let at = segment.allocate(bytes_for(members.len())).expect("memory");
-        publish(segment, at, first, count, members).expect("ours");
+        (at, publish(segment, at, me, (first, count), members).expect("ours"))
     }
 
     #[test]
-    fn each_revocation_is_seen_once_by_whom_it_concerns() {
-        let fd = create(4, [7; 16]).expect("memfd");
-        let segment = Segment::attach(fd, [7; 16]).expect("attach");
-        assert_eq!(since(&segment, 0, 1), (Vec::new(), 0));
-        revoke(&segment, 6, 2, &[0, 1]);
-        revoke(&segment, 8, 4, &[1, 3]);
-        let (found, seen) = since(&segment, 0, 1);
+    fn each_revocation_is_seen_once_by_each_that_it_concerns() {
+        let segment = segment(4);
+        assert_eq!(take(&segment, 1), (vec![], vec![]));
+        let (one, unused) = revoke(&segment, 0, 6, 2, &[1]);
+        assert_eq!(unused, None);
+        let (other, unused) = revoke(&segment, 2, 8, 4, &[1, 3]);
+        assert_eq!(unused, None);
+        let (found, unused) = take(&segment, 1);
         assert_eq!(
             found,
             [Revocation { first: 8, count: 4 }, Revocation { first: 6, count: 2 }]
         );
-        assert_eq!(since(&segment, seen, 1), (Vec::new(), seen));
-        assert_eq!(since(&segment, 0, 2).0, []);
-        revoke(&segment, 20, 2, &[2]);
-        assert_eq!(since(&segment, seen, 2).0, [Revocation { first: 20, count: 2 }]);
+        assert_eq!(unused, [(one, bytes_for(1))], "rank 3 has not seen the other");
+        assert_eq!(take(&segment, 1), (vec![], vec![]));
+        assert_eq!(take(&segment, 2).0, []);
+        let (found, unused) = take(&segment, 3);
+        assert_eq!(found, [Revocation { first: 8, count: 4 }]);
+        assert_eq!(unused, [(other, bytes_for(2))]);
+        let (alone, unused) = revoke(&segment, 1, 20, 2, &[]);
+        assert_eq!(unused, Some((alone, bytes_for(0))));
+    }
+
+    #[test]
+    fn what_a_rank_was_telling_of_is_known_when_it_has_failed() {
+        let segment = segment(3);
+        let (at, _) = revoke(&segment, 0, 6, 2, &[2]);
+        assert_eq!(left_by(&segment, 0, 2), None, "all were told");
+        segment.revocations(0)[1].store(at.0, Ordering::Relaxed);
+        assert_eq!(left_by(&segment, 0, 2), Some(Revocation { first: 6, count: 2 }));
+        assert_eq!(left_by(&segment, 0, 1), None);
     }
 
     #[test]
     fn a_broken_list_ends() {
-        let fd = create(2, [7; 16]).expect("memfd");
-        let segment = Segment::attach(fd, [7; 16]).expect("attach");
-        revoke(&segment, 6, 2, &[0]);
-        segment.revocations().store(u64::MAX, Ordering::Relaxed);
-        assert_eq!(since(&segment, 0, 0).0, []);
+        let segment = segment(2);
+        let (at, _) = revoke(&segment, 1, 6, 2, &[0]);
+        let link = name(at, 0);
+        // Nowhere, and of another rank.
+        let (foreign, _) = revoke(&segment, 0, 6, 2, &[1]);
+        for next in [u64::MAX, name(foreign, 0), name(at, 7)] {
+            let (entry, links) = look(&segment, at).expect("ours");
+            links[0].next.store(next, Ordering::Relaxed);
+            entry.users.store(9, Ordering::Relaxed);
+            segment.revocations(0)[0].store(link, Ordering::Relaxed);
+            assert_eq!(take(&segment, 0).0.len(), 1);
+        }
     }
 }

@@ -10,6 +10,7 @@
 //!                                                      an odd number: a notice
 //! failures   ranks x u32                               ranks that are no more, in the order in which they went; the
 //!                                                      highest bit: in peace
+//! revoked    ranks x 2 x u64                           see [`crate::revocation`]
 //! cards      ranks x Card                              only where ranks are on several nodes: see [`crate::card`]
 //! arena      everything else: rings, descriptors, revocations, agreements
 //! pool       from `pool_from` on, where the machine has set huge pages aside: see [`pool`]
@@ -17,8 +18,8 @@
 //!
 //! # Fields
 //! The header is written by the launcher before anybody maps the segment, but for `next`, `numbers` and `taking`, which anybody
-//! adds to, `limit` and `pool_limit`, which anybody lowers while joining, and the heads of the lists of [`crate::revocation`],
-//! [`crate::agreement`] and [`crate::directory`]. The failures and their number are written by the launcher only. An inbox word `[r][s]` is written
+//! adds to, `limit` and `pool_limit`, which anybody lowers while joining, and the heads of the lists of [`crate::agreement`] and
+//! [`crate::directory`], as the words of [`crate::revocation`] are. The failures and their number are written by the launcher only. An inbox word `[r][s]` is written
 //! by `s` only, but that `r` takes notices out.
 //!
 //! # Ordering
@@ -45,7 +46,7 @@ use crate::slot::Slot;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 const MAGIC: u64 = 0x5355_4d48_5453_4901; // "\x01ISTHMUS"
-const LAYOUT_VERSION: u32 = 12;
+const LAYOUT_VERSION: u32 = 13;
 const PAGE: u64 = 4096;
 /// Address space a job may grow into; only what is reserved costs memory.
 const LIMITS: [u64; 4] = [64 << 30, 16 << 30, 2 << 30, 256 << 20];
@@ -105,10 +106,8 @@ struct Header {
     /// Nodes that the ranks are on, and which of them this is; 0: all are here, and there are no cards.
     nodes: u16,
     node: u16,
-    /// Offset of the latest revocation, 0 while there is none.
-    revocations: AtomicU64,
-    /// Offset of the latest agreement, 0 while there is none.
-    agreements: AtomicU64,
+    /// The board of an agreement that was taken last, and offset of the latest of all; 0 while there is none.
+    agreements: [AtomicU64; 2],
     /// First number that nobody has taken.
     numbers: AtomicU64,
     /// Offset of the latest entry of the directory, 0 while there is none.
@@ -166,6 +165,7 @@ struct Plan {
     bitmaps: u64,
     inboxes: u64,
     failures: u64,
+    revocations: u64,
     arena: u64,
 }
 
@@ -185,12 +185,14 @@ fn plan(ranks: u32) -> Plan {
     let bitmaps = slots + ranks64 * size_of::<Slot>() as u64;
     let inboxes = bitmaps + ranks64 * bitmap_bytes(ranks);
     let failures = inboxes + ranks64 * ranks64 * 8;
-    let arena = (failures + ranks64 * 4).next_multiple_of(PAGE);
+    let revocations = (failures + ranks64 * 4).next_multiple_of(8);
+    let arena = (revocations + ranks64 * 16).next_multiple_of(PAGE);
     Plan {
         slots,
         bitmaps,
         inboxes,
         failures,
+        revocations,
         arena,
     }
 }
@@ -243,8 +245,7 @@ pub fn create_on(ranks: u32, nonce: [u8; 16], nodes: Option<&Nodes>) -> Result<O
         failed: AtomicU32::new(0),
         nodes: count,
         node: nodes.map_or(0, |nodes| nodes.own),
-        revocations: AtomicU64::new(0),
-        agreements: AtomicU64::new(0),
+        agreements: [AtomicU64::new(0), AtomicU64::new(0)],
         numbers: AtomicU64::new(0),
         directory: AtomicU64::new(0),
         said: AtomicU64::new(0),
@@ -585,9 +586,12 @@ impl Segment {
         }
     }
 
-    /// Where the list of revocations begins.
-    pub(crate) fn revocations(&self) -> &AtomicU64 {
-        &self.header().revocations
+    /// What `rank` has not learned of, and what it is telling others of: see [`crate::revocation`].
+    pub(crate) fn revocations(&self, rank: u32) -> &[AtomicU64; 2] {
+        assert!(rank < self.ranks);
+        let at = plan(self.ranks).revocations + u64::from(rank) * 16;
+        // SAFETY: as for `slot`.
+        unsafe { self.pointer(at).cast().as_ref() }
     }
 
     /// A bit for each warning that somebody has given.
@@ -600,8 +604,8 @@ impl Segment {
         &self.header().directory
     }
 
-    /// Where the list of agreements begins.
-    pub(crate) fn agreements(&self) -> &AtomicU64 {
+    /// The board of an agreement that was taken last, and where the list of them begins.
+    pub(crate) fn agreements(&self) -> &[AtomicU64; 2] {
         &self.header().agreements
     }
 

@@ -43,6 +43,7 @@ const PAIRS: &[&str] = &[
     "derived",
     "truncation",
     "remapped",
+    "freed_memory",
     "win_computing",
     "win_random",
 ];

@@ -139,7 +139,7 @@ pub(crate) struct Link {
     /// Pieces of reads and writes that are over. Wraps.
     ended: u32,
     /// Frames sent, and bytes of records in them.
-    frames_sent: u64,
+    pub frames_sent: u64,
     pub sent: u64,
     /// Bytes of records that the peer has handled, as it says.
     pub returned: u64,

@@ -43,7 +43,7 @@ pub enum Handler {
     CallFailed = 13,
     /// Bytes of an offered message stand in a stream: [`Fed`].
     Fed = 14,
-    /// Between nodes: the offered message is not to be taken any more: [`Finished`]. On a node a descriptor says so.
+    /// The offered message is not to be taken any more, or, on a node, has been withdrawn by its descriptor: [`Finished`].
     Withdraw = 15,
     /// It was not taken: [`Finished`].
     Withdrawn = 16,

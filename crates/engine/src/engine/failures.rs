@@ -1,13 +1,14 @@
 //! Processes that fail while others go on, and message spaces that are revoked.
 //!
 //! The launcher notices a death, appends the rank to the segment's list of failures and alerts everyone
-//! ([`isthmus_shm::Segment::alert`]); a process that revokes does the same with the list of revocations. An alert shows in
+//! ([`isthmus_shm::Segment::alert`]); a process that revokes tells the members concerned and alerts them. An alert shows in
 //! a word that every round of progress looks at, and wakes who sleeps. What is done about it stands here, once per failure
 //! or revocation; operations that are started later look at one flag.
 //!
 //! What a dead process sent before it died is still delivered, if all of it is in shared memory. Its claims on our buffers
 //! ended with it: the launcher declares nobody failed whose address space is still there.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use isthmus_shm::revocation;
@@ -57,11 +58,16 @@ impl Engine {
             self.membership.failures.know_next();
             if peer != self.me && !self.has_failed(peer) {
                 self.lose(peer);
+                if let Some(revocation) = revocation::left_by(self.segment, peer, self.me) {
+                    self.revoke(revocation.first, revocation.count);
+                }
             }
             note_fault_event();
         }
-        let (revocations, seen) = revocation::since(self.segment, self.membership.failures.revocations_seen(), self.me);
-        self.membership.failures.see_revocations(seen);
+        let (revocations, unused) = revocation::take(self.segment, self.me);
+        for (at, length) in unused {
+            self.memory.arena.release(at, length);
+        }
         for revocation in revocations {
             self.revoke(revocation.first, revocation.count);
         }
@@ -86,8 +92,7 @@ impl Engine {
     }
 
     fn revoke(&mut self, first: u32, count: u32) {
-        let count = count.min(MOST_CONTEXTS);
-        self.close((0..count).map(|at| first.wrapping_add(at)).collect());
+        self.close(first..first.saturating_add(count.min(MOST_CONTEXTS)));
         note_fault_event();
     }
 
@@ -95,7 +100,7 @@ impl Engine {
     fn lose(&mut self, peer: u32) {
         // What it published is whole, whenever it died. Its doorbell bit may be missing.
         if self.channels.is_remote(peer) {
-            self.take_last_frames();
+            self.take_last_frames(peer);
         }
         self.open(peer);
         self.take_all(peer);
@@ -148,7 +153,7 @@ impl Engine {
     }
 
     /// These message spaces are revoked: end what is not under way yet. What is, ends by itself, since both sides live.
-    fn close(&mut self, contexts: Vec<u32>) {
+    fn close(&mut self, contexts: Range<u32>) {
         self.membership.failures.expect_revocations();
         for op in 0..self.ops.len() {
             if contexts.contains(&self.ops[op].context.0) && self.retract(op) {
@@ -238,14 +243,17 @@ impl Entered {
                 members: members.clone(),
             }));
         }
-        let at = engine
-            .memory
-            .arena
-            .allocate(engine.segment, revocation::bytes_for(members.len()))?;
-        revocation::publish(engine.segment, at, first.0, count, &members)?;
-        for &member in members.iter().filter(|&&member| member != engine.me) {
-            engine.segment.alert(member);
+        let is_told =
+            |member: &u32| *member != engine.me && !engine.channels.is_remote(*member) && !engine.has_failed(*member);
+        let told: Vec<u32> = members.into_iter().filter(is_told).collect();
+        let length = revocation::bytes_for(told.len());
+        let at = engine.memory.arena.allocate(engine.segment, length)?;
+        let unused = revocation::publish(engine.segment, at, engine.me, (first.0, count), &told)?;
+        if let Some((at, length)) = unused {
+            engine.memory.arena.release(at, length);
         }
+        told.iter().for_each(|&member| engine.segment.alert(member));
+        engine.revoke(first.0, count);
         engine.attend();
         Ok(())
     }

@@ -14,6 +14,8 @@ use crate::membership::control::Nonce;
 
 /// The network is looked at so often in vain before what a dead process sent counts as taken: a look may move something without an event.
 const LAST_LOOKS: u32 = 4;
+/// At most so many looks in a row may find frames of other peers only: those may stream for ever. Each look lets the provider read all connections.
+const LAST_LOOKS_AMONG_OTHERS: u32 = 64;
 /// Frames taken in one round.
 const BURST: usize = 16;
 /// Of a record from another node.
@@ -94,12 +96,21 @@ impl Engine {
         boot::tell_of_loss(peer, why);
     }
 
-    /// Take all that has come, as what a process sent before it died.
-    pub(super) fn take_last_frames(&mut self) {
-        let mut in_vain = 0;
-        while in_vain < LAST_LOOKS {
-            in_vain = if self.take_frames() { 0 } else { in_vain + 1 };
+    /// Take all that has come of a peer that has failed.
+    pub(super) fn take_last_frames(&mut self, peer: u32) {
+        let (mut nothing, mut not_theirs) = (0, 0);
+        let mut heard = self.frames_heard(peer);
+        while nothing < LAST_LOOKS && not_theirs < LAST_LOOKS_AMONG_OTHERS {
+            nothing = if self.take_frames() { 0 } else { nothing + 1 };
+            let before = std::mem::replace(&mut heard, self.frames_heard(peer));
+            not_theirs = if heard == before { not_theirs + 1 } else { 0 };
         }
+    }
+
+    /// Frames of a peer's that have come, in their turn and ahead of it.
+    fn frames_heard(&mut self, peer: u32) -> (u64, usize) {
+        let link = self.channels.network_mut().map(|network| network.link(peer));
+        link.map_or((0, 0), |link| (link.frames_come, link.ahead.len()))
     }
 
     /// Take what has come. True: something had.
@@ -225,9 +236,12 @@ impl Engine {
         }
         let link = self.channels.network_mut().expect("as before").link(peer);
         link.returned = prefix.consumed;
-        if link.sent > 0 && link.returned == link.sent {
-            link.unproven.prove();
-        }
+        // It wraps in the frame.
+        let not_come = (link.frames_sent as u32).wrapping_sub(prefix.come);
+        let Some(come) = link.frames_sent.checked_sub(not_come.into()) else {
+            self.end_over(peer, "that frames have come which were never sent to it");
+        };
+        link.unproven.have_come(come, link.frames_sent);
         let asks = self.channels.network_mut().expect("as before").heed(peer, prefix.flags);
         let link = self.channels.network_mut().expect("as before").link(peer);
         if let Some(ring) = &link.ring {

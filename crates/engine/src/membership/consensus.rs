@@ -87,6 +87,14 @@ impl Consensus {
         Some(agreed)
     }
 
+    /// Take part in no more turns. Every member that lives does so once; what the group has of shared memory is free then. Does not block.
+    pub fn leave(self, inside: &mut Entered) {
+        if let Some(board) = self.board {
+            let engine = inside.engine();
+            board.leave(self.me, |member| engine.has_failed(self.members[member].0));
+        }
+    }
+
     fn decide(&self, inside: &mut Entered, board: Board<'_>) -> Option<Agreed> {
         let failures = inside.failures();
         let engine = inside.engine();

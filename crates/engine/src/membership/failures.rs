@@ -1,6 +1,7 @@
 //! What this process knows of process failures and of revoked message spaces.
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::types::{Arrival, ContextId, Outcome};
@@ -48,10 +49,8 @@ pub(crate) struct Failures {
     failed: Vec<bool>,
     /// Entries of the segment's list of failures that are known.
     known: u32,
-    /// Message spaces that are revoked.
-    revoked: HashSet<u32>,
-    /// How far the list of revocations was looked at.
-    seen: u64,
+    /// Message spaces that are revoked: the first of neighbours, and the one behind the last.
+    revoked: BTreeMap<u32, u32>,
 }
 
 impl Failures {
@@ -68,7 +67,8 @@ impl Failures {
 
     /// Is this message space revoked?
     pub fn is_revoked(&self, context: ContextId) -> bool {
-        self.revoked.contains(&context.0)
+        let before = self.revoked.range(..=context.0).next_back();
+        before.is_some_and(|(_, end)| context.0 < *end)
     }
 
     /// How an operation of this kind ends at once: it is with a dead process, or in a revoked message space. `None`: it may
@@ -106,17 +106,30 @@ impl Failures {
     }
 
     /// These message spaces are revoked.
-    pub fn revoke(&mut self, contexts: Vec<u32>) {
-        self.revoked.extend(contexts);
+    pub fn revoke(&mut self, spaces: Range<u32>) {
+        let Range { mut start, mut end } = spaces;
+        while let Some((&first, &behind)) = self.revoked.range(..=end).next_back()
+            && behind >= start
+        {
+            self.revoked.remove(&first);
+            (start, end) = (start.min(first), end.max(behind));
+        }
+        self.revoked.insert(start, end);
     }
+}
 
-    /// How far the list of revocations was looked at.
-    pub fn revocations_seen(&self) -> u64 {
-        self.seen
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// It has been looked at up to there.
-    pub fn see_revocations(&mut self, seen: u64) {
-        self.seen = seen;
+    #[test]
+    fn neighbours_take_no_room() {
+        let mut failures = Failures::default();
+        for first in [20, 4, 8, 6, 30, 5] {
+            failures.revoke(first..first + 2);
+        }
+        assert_eq!(failures.revoked, BTreeMap::from([(4, 10), (20, 22), (30, 32)]));
+        let revoked = (0..40).filter(|context| failures.is_revoked(ContextId(*context)));
+        assert_eq!(revoked.collect::<Vec<_>>(), [4, 5, 6, 7, 8, 9, 20, 21, 30, 31]);
     }
 }

@@ -467,8 +467,8 @@ impl Engine {
     }
 
     fn reclaim_withdrawn(&mut self, descriptor: u64) {
-        if let Some(at) = self.transfers.withdrawn.iter().position(|own| own.0 == descriptor) {
-            self.memory.arena.give_back(self.transfers.withdrawn.swap_remove(at));
+        if let Some(own) = self.transfers.withdrawn.take(&Offset(descriptor)) {
+            self.memory.arena.give_back(own);
         }
     }
 }

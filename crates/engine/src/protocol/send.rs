@@ -294,8 +294,9 @@ impl Engine {
         let withdrawn = self.descriptor(descriptor).is_some_and(|state| state.withdraw());
         if withdrawn {
             // The descriptor comes back with the receiver's `Finished`.
-            self.transfers.withdrawn.extend(self.ops[op].descriptor.take());
+            self.transfers.withdraw(self.ops[op].descriptor.take());
             self.answered(op);
+            self.tell_of_withdrawal(op, descriptor);
         }
         withdrawn
     }

@@ -1,5 +1,7 @@
 //! The state of protocols in one process: transfers under way, and what is known of peers' memory and of past transfers.
 
+use std::collections::HashSet;
+
 use isthmus_shm::Offset;
 
 use crate::engine::Engine;
@@ -33,7 +35,7 @@ pub(crate) struct Transfers {
     /// Pipes and sockets to and from peers.
     pub(super) streams: Streams,
     /// Descriptors of sends that were withdrawn, until their receivers have seen it.
-    pub(crate) withdrawn: Vec<Offset>,
+    pub(super) withdrawn: HashSet<Offset>,
     /// What is known of each peer's memory.
     pub(super) permissions: Vec<Permissions>,
     /// What large messages from each peer taught us.
@@ -58,7 +60,7 @@ impl Transfers {
             asked: 0,
             blocks: Blocks::new(ranks, facts.eager_limit()),
             streams: Streams::default(),
-            withdrawn: Vec::new(),
+            withdrawn: HashSet::new(),
             permissions: vec![Permissions::default(); ranks as usize],
             learned: (0..ranks).map(|_| None).collect(),
             eager_limit: facts.eager_limit() as usize,
@@ -82,6 +84,11 @@ impl Transfers {
         self.pushes.retain(|push| push.peer != peer);
         self.claims.retain(|claim| claim.peer() != peer);
         self.pending_cts.retain(|question| question.peer() != peer);
+    }
+
+    /// A send with this descriptor was withdrawn: the receiver gives it back.
+    pub fn withdraw(&mut self, descriptor: Option<Offset>) {
+        self.withdrawn.extend(descriptor);
     }
 
     /// Do bytes of ours go through pipes or sockets?

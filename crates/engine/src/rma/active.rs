@@ -57,9 +57,7 @@ pub fn tell(peer: Peer, data: &[u8]) -> Result<()> {
 /// answered; makes progress.
 ///
 /// # Errors
-/// The peer has failed, or refuses ([`Error::Mismatch`]).
+/// The peer has failed, or refuses ([`Error::Refused`]).
 pub fn ask(peer: Peer, data: &[u8], longest: usize) -> Result<Vec<u8>> {
-    service::ask_above(peer, data, longest)?.ok_or(Error::Mismatch(
-        "a rank on another node refuses what is asked of it: it knows no such object",
-    ))
+    service::ask_above(peer, data, longest)?.ok_or(Error::Refused { peer: peer.0 })
 }

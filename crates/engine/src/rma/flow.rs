@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 use std::ptr::{null, null_mut, with_exposed_provenance_mut};
-use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 
 use isthmus_transfer::copy::copy;
 use isthmus_transfer::rows::copy_alike;
@@ -41,6 +41,8 @@ impl Pending {
 pub struct Flow {
     /// Something was stored since the last flush.
     stored: AtomicBool,
+    /// What tells it from others, those before it at the same address among them; 0: nobody has asked yet.
+    number: AtomicU32,
 }
 
 impl Flow {
@@ -48,6 +50,7 @@ impl Flow {
     pub const fn new() -> Self {
         Self {
             stored: AtomicBool::new(false),
+            number: AtomicU32::new(0),
         }
     }
 
@@ -252,7 +255,20 @@ impl Flow {
 
     /// What tells it from others.
     pub(super) fn id(&self) -> FlowId {
-        std::ptr::from_ref(self).addr()
+        match self.number.load(Ordering::Relaxed) {
+            0 => self.take_number(),
+            number => number,
+        }
+    }
+
+    #[cold]
+    fn take_number(&self) -> FlowId {
+        static NEXT: AtomicU32 = AtomicU32::new(service::OF_NODE + 1);
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        let swapped = self
+            .number
+            .compare_exchange(0, next, Ordering::Relaxed, Ordering::Relaxed);
+        swapped.map_or_else(|another| another, |_| next)
     }
 
     pub(super) fn stores(&self) {
@@ -537,4 +553,21 @@ pub(super) fn check_alive(peer: Peer) -> Result<()> {
         return Err(Error::PeerFailed { peer: peer.0 });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a call is told of that a flow made, another is not told of that lies where that one lay.
+    #[test]
+    fn flows_at_one_address_are_told_apart() {
+        let mut flow = Box::new(Flow::new());
+        let (first, place) = (flow.id(), std::ptr::from_ref(&*flow));
+        assert_eq!(flow.id(), first);
+        *flow = Flow::new();
+        assert_eq!(std::ptr::from_ref(&*flow), place);
+        assert_ne!(flow.id(), first);
+        assert_ne!(flow.id(), service::OF_NODE);
+    }
 }

@@ -14,6 +14,7 @@
 
 mod unanswered;
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -109,25 +110,23 @@ impl Engine {
         }
         self.matching.calls_taken();
         let mut moved = self.serving.len() != before;
-        let mut at = 0;
-        while at < self.serving.len() {
-            let Serving { op, from, is_sent, .. } = self.serving[at];
-            // Calls of one origin are served in their order, though a short one may have come whole before a long one.
-            let is_next = |before: &[Serving]| before.iter().all(|other| other.is_sent || other.from != from);
-            if self.ops[op].stage != Stage::Complete || !is_sent && !is_next(&self.serving[..at]) {
-                at += 1;
+        // Calls of one origin are served in their order, though a short one may have come whole before a long one.
+        let mut waiting = HashSet::new();
+        let mut left = Vec::new();
+        for serving in std::mem::take(&mut self.serving) {
+            let Serving { op, from, is_sent, .. } = serving;
+            let is_over = self.ops[op].stage == Stage::Complete;
+            if !is_over || !is_sent && waiting.contains(&from) {
+                if !is_sent {
+                    waiting.insert(from);
+                }
+                left.push(serving);
                 continue;
             }
             moved = true;
             let outcome = self.ops[op].outcome;
             self.ops.release(op);
-            let Serving {
-                from,
-                tag,
-                bytes,
-                is_sent,
-                ..
-            } = self.serving.remove(at);
+            let Serving { tag, bytes, .. } = serving;
             if !is_sent && !outcome.peer_failed && from < self.segment.ranks() {
                 counters::RMA_SERVED.add(1);
                 match what_of(&bytes) {
@@ -141,6 +140,9 @@ impl Engine {
                 }
             }
         }
+        // Behind what is on its way there may be answers now.
+        left.append(&mut self.serving);
+        self.serving = left;
         for asked in std::mem::take(&mut self.asked) {
             moved |= self.ask_above(asked);
         }

@@ -1,13 +1,14 @@
 //! Failures in a job on several nodes: what this node tells `mpiexec`, which keeps them in one order for all, and what it does about what it
 //! hears from there (docs/decisions/0091).
 
+use std::cmp::Ordering;
 use std::time::Instant;
 
 use isthmus_engine::control::{Revocation, ToRank};
 use isthmus_os::signal;
 
-use super::Supervisor;
 use super::verdict::SILENT;
+use super::{Rank, Supervisor};
 use crate::failure::{say, say_as_it_is};
 use crate::lifeline::Lifeline;
 use crate::report::{self, Stage};
@@ -230,34 +231,56 @@ impl Supervisor<'_> {
     /// Ranks have revoked message spaces: those here hear of it.
     pub(super) fn hear_revocation(&mut self, turn: u32, revocation: Revocation) {
         self.tell_ranks(turn, &revocation.members, &ToRank::Revoked(revocation.clone()));
-        self.elsewhere.revocations.push((turn as usize, revocation));
+        let may_come = |rank: &Rank| match rank.left.cmp(&(turn as usize)) {
+            Ordering::Less => true,
+            Ordering::Equal => rank.lifeline.is_none(),
+            Ordering::Greater => false,
+        };
+        if self.ranks.iter().any(may_come) {
+            self.elsewhere.revocations.push((turn as usize, revocation));
+        }
     }
 
     /// Somebody has joined a turn in which message spaces were revoked before.
-    pub(super) fn tell_of_revocations(&self, index: usize) {
+    pub(super) fn tell_of_revocations(&mut self, index: usize) {
         let turn = self.ranks[index].left;
-        for (_, revocation) in self.elsewhere.revocations.iter().filter(|(of, _)| *of == turn) {
-            let rank = self.here.start + index as u32;
-            if revocation.members.contains(&rank) {
-                self.tell_ranks(turn as u32, &[rank], &ToRank::Revoked(revocation.clone()));
-            }
+        let rank = self.here.start + index as u32;
+        let concern = |(of, revocation): &&(usize, Revocation)| *of == turn && revocation.members.contains(&rank);
+        let concerning: Vec<_> = self.elsewhere.revocations.iter().filter(concern).cloned().collect();
+        for (_, revocation) in concerning {
+            self.tell_ranks(turn as u32, &[rank], &ToRank::Revoked(revocation));
         }
     }
 
     /// Tell those of these ranks that are here, and in that turn.
-    pub(super) fn tell_ranks(&self, turn: u32, ranks: &[u32], message: &ToRank) {
+    pub(super) fn tell_ranks(&mut self, turn: u32, ranks: &[u32], message: &ToRank) {
         for &rank in ranks {
-            let joined = |lifeline: &&Lifeline| lifeline.ended.is_none();
+            let joined = |lifeline: &&mut Lifeline| lifeline.ended.is_none();
             let Some(index) = self
                 .index_of(rank)
                 .filter(|index| self.ranks[*index].left == turn as usize)
             else {
                 continue;
             };
-            if let Some(lifeline) = self.ranks[index].lifeline.as_ref().filter(joined) {
+            if let Some(lifeline) = self.ranks[index].lifeline.as_mut().filter(joined) {
                 lifeline.tell(message);
                 self.turns[turn as usize].overview.alert(rank);
             }
         }
+    }
+
+    /// Tell ranks what they could not be told before, as far as they have read meanwhile.
+    pub(super) fn tell_unsent(&mut self) {
+        for (rank, member) in self.here.clone().zip(&mut self.ranks) {
+            if member.lifeline.as_mut().is_some_and(Lifeline::send_unsent) {
+                self.turns[member.left].overview.alert(rank);
+            }
+        }
+    }
+
+    /// Is there a rank whose socket was full when it was to be told something?
+    pub(super) fn has_unsent(&self) -> bool {
+        let mut lifelines = self.ranks.iter().filter_map(|rank| rank.lifeline.as_ref());
+        lifelines.any(Lifeline::has_unsent)
     }
 }

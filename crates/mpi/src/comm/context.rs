@@ -18,8 +18,8 @@ pub const SELF: ContextId = ContextId(2);
 /// Where processes meet that share no communicator (`MPI_Comm_create_from_group`).
 pub const MEETING: ContextId = ContextId(4);
 
-/// Of communicators whose members have not agreed yet.
-pub const UNKNOWN: ContextId = ContextId(u32::MAX - 3);
+/// Of communicators whose members have not agreed yet: of intercommunicators, which have the most, all four.
+pub const UNKNOWN: ContextId = ContextId(ContextId::RESERVED.0 - 4);
 /// The first of the job's count.
 const FIRST: u64 = 6;
 /// No id was taken: it is another's turn, or none is left.

@@ -22,7 +22,11 @@ pub fn comm_free(handle: Handle<Comm>) -> Result<()> {
     check::leave(comm, "MPI_Comm_free");
     p2p::forget_comm(comm.context());
     p2p::forget_channels(comm.collective_context());
-    isthmus_engine::enter().forget_failed_calls(comm.collective_context());
+    {
+        let mut inside = isthmus_engine::enter();
+        inside.forget_failed_calls(comm.collective_context());
+        comm.leave_agreements(&mut inside);
+    }
     request::comm_freed(handle.remove("comm")?);
     Ok(())
 }

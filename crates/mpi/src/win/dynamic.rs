@@ -114,17 +114,21 @@ pub fn win_detach(win: &Win, base: *const c_void) -> Result<()> {
 }
 
 impl Attachments {
-    /// The window is freed: nobody accesses what is still attached.
+    /// The window is freed: nobody accesses what is still attached, or looks into the directory.
     pub fn deregister(&self) {
         let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         let Directory {
-            entries, runs, former, ..
-        } = &mut *own;
-        entries
-            .drain(..)
-            .chain(runs.drain(..))
-            .chain(former.drain(..))
-            .for_each(rma::deregister);
+            entries,
+            runs,
+            former,
+            offset,
+            room,
+        } = std::mem::take(&mut *own);
+        let keys = entries.into_iter().chain(runs).chain(former);
+        keys.for_each(rma::deregister);
+        if room > 0 {
+            rma::give_shared(offset, bytes(room));
+        }
     }
 }
 

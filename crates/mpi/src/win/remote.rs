@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use isthmus_engine::rma::{self, RegionKey, Served};
-use isthmus_engine::{Attended, Peer};
+use isthmus_engine::{Attended, Peer, enter};
 
 use super::control::{Own, Part, Plan};
 use super::epoch::{EXCLUSIVE, SHARED};
@@ -219,7 +219,16 @@ impl Win {
 
     fn ask(&self, member: usize, what: What, value: u32, longest: usize) -> Result<Vec<u8>> {
         let (peer, message) = self.message(member, what, value);
-        Ok(rma::ask(peer, &message, longest)?)
+        rma::ask(peer, &message, longest).map_err(|error| {
+            // A member that has seen a failure may have left the window before we have heard of either.
+            let is_refused = matches!(error, isthmus_engine::Error::Refused { .. });
+            let broken = || {
+                let mut inside = enter();
+                inside.learn();
+                self.check_whole(&mut inside).err()
+            };
+            is_refused.then(broken).flatten().unwrap_or_else(|| error.into())
+        })
     }
 
     /// An origin on another node may access our memory.

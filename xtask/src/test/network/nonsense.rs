@@ -14,7 +14,7 @@ use crate::process::target;
 struct Damage(u32, &'static str, [&'static str; 2]);
 
 const NO_FRAME: &str = "sends a frame that makes no sense";
-const DAMAGES: [Damage; 11] = [
+const DAMAGES: [Damage; 12] = [
     // The magic, the sender, who cannot be named then, and the number.
     Damage(0, "always", ["rank 1, on another node, ", NO_FRAME]),
     Damage(5, "always", ["a rank on another node ", NO_FRAME]),
@@ -23,7 +23,7 @@ const DAMAGES: [Damage; 11] = [
         "always",
         ["the connection to rank 1 ", "what it sent before has not come"],
     ),
-    // Credit, flags and length.
+    // Credit, length, flags, and what has come.
     Damage(
         30,
         "always",
@@ -33,7 +33,15 @@ const DAMAGES: [Damage; 11] = [
         ],
     ),
     Damage(33, "always", ["rank 1, on another node, ", NO_FRAME]),
-    Damage(37, "always", ["rank 1, on another node, ", NO_FRAME]),
+    Damage(35, "always", ["rank 1, on another node, ", NO_FRAME]),
+    Damage(
+        38,
+        "always",
+        [
+            "rank 1, on another node, ",
+            "that frames have come which were never sent to it",
+        ],
+    ),
     // Of the first record the handler and the length.
     Damage(
         40,

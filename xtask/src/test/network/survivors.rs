@@ -9,7 +9,7 @@ use super::{Job, SOON, wait};
 use crate::process::quiet;
 
 /// Of `survive.c`, each with ranks on each node.
-const SURVIVED: [(&str, usize); 9] = [
+const SURVIVED: [(&str, usize); 10] = [
     ("point_to_point", 1),
     ("point_to_point", 2),
     ("anybody", 2),
@@ -18,6 +18,7 @@ const SURVIVED: [(&str, usize); 9] = [
     ("collectives", 3),
     ("revoked", 1),
     ("revoked", 2),
+    ("many_revoked", 2),
     ("cascade", 2),
 ];
 /// Of `win_killed.c`.

@@ -68,7 +68,8 @@ impl Network {
             let (buffer, length) = match link.filled.take() {
                 Some(filled) => filled,
                 None => {
-                    let Some(buffer) = self.endpoint.take() else { break };
+                    let to = link.to.expect("`find` has found it");
+                    let Some(buffer) = self.endpoint.take(to) else { break };
                     let bytes = self.endpoint.bytes(buffer);
                     let length = link.fill(bytes, segment, &mut self.released, &mut self.proxies);
                     if length == frame::HEADER && !link.owes {
@@ -105,7 +106,8 @@ impl Network {
         if !is_clear || frame::HEADER + needed > FRAME || !self.find(segment, peer) || !self.may_try(segment, peer) {
             return false;
         }
-        let Some(buffer) = self.endpoint.take() else {
+        let to = self.link(peer).to.expect("`find` has found it");
+        let Some(buffer) = self.endpoint.take(to) else {
             return false;
         };
         let header = Header {
@@ -161,6 +163,7 @@ impl Network {
             sequence,
             consumed: link.handled,
             flags: announce_only | misses | asks | link.liveness.flags(),
+            come: link.frames_come as u32,
         };
         let bytes = self.endpoint.bytes(buffer);
         prefix.write(bytes, length);
@@ -203,10 +206,20 @@ impl Network {
             return false;
         };
         if link.to.is_none() {
-            let address = self.address(segment, peer);
-            let to = address.and_then(|address| self.endpoint.reach(&address).ok());
-            self.link(peer).to = to;
-            return to.is_some();
+            // It may not have told yet.
+            let Some(address) = self.address(segment, peer) else {
+                return false;
+            };
+            if !self.may_try(segment, peer) {
+                return false;
+            }
+            match self.endpoint.reach(&address) {
+                Ok(to) => self.link(peer).to = Some(to),
+                Err(error) => {
+                    self.has_not_reached(peer, &error);
+                    return false;
+                }
+            }
         }
         true
     }

@@ -1,8 +1,8 @@
 //! What a frame between two nodes holds: a header, and the same records that cross in a ring on one node.
 //!
 //! ```text
-//! magic 4 | source 4 | seal 8 | sequence 8 | consumed 8 | flags 4 | length 4      the header
-//! header 8 | body | padding to 8                                                 each record; the header as in a ring
+//! magic 4 | source 4 | seal 8 | sequence 8 | consumed 8 | flags and length 4 | come 4     the header
+//! header 8 | body | padding to 8                                                          each record; the header as in a ring
 //! ```
 //! Numbers are in native order: a job does not mix machines of both kinds, and the magic tells.
 //!
@@ -34,6 +34,9 @@ pub const PARTED: u32 = 4;
 pub const MISSES: u32 = 8;
 /// All of them.
 const FLAGS: u32 = ANNOUNCE_ONLY | ASKS | PARTED | MISSES;
+/// The flags stand above the length, which has so many bits.
+const LENGTH_BITS: u32 = 20;
+const _: () = assert!(isthmus_fabric::FRAME < 1 << LENGTH_BITS);
 /// Where it says who sends it, and where it is sealed.
 const SOURCE: usize = 4;
 const SEAL: usize = 8;
@@ -83,6 +86,8 @@ pub struct Prefix {
     pub consumed: u64,
     /// [`ANNOUNCE_ONLY`] and those that follow it.
     pub flags: u32,
+    /// Frames of the receiver's that have come to the sender in their turn, which need not be kept any more; wraps.
+    pub come: u32,
 }
 
 impl Prefix {
@@ -94,8 +99,8 @@ impl Prefix {
             &[0; SEALED - SEAL],
             &self.sequence.to_ne_bytes(),
             &self.consumed.to_ne_bytes(),
-            &self.flags.to_ne_bytes(),
-            &(length as u32).to_ne_bytes(),
+            &(self.flags << LENGTH_BITS | length as u32).to_ne_bytes(),
+            &self.come.to_ne_bytes(),
         ];
         let mut at = 0;
         for part in parts {
@@ -106,14 +111,18 @@ impl Prefix {
 
     /// Read it; `None`: this is no frame.
     pub fn read(frame: &[u8]) -> Option<Self> {
-        let flags = word(frame, 32)?;
-        let whole = word(frame, 0)? == MAGIC && word(frame, 36)? as usize == frame.len() && frame.len() >= HEADER;
+        let (flags, length) = (
+            word(frame, 32)? >> LENGTH_BITS,
+            word(frame, 32)? & ((1 << LENGTH_BITS) - 1),
+        );
+        let whole = word(frame, 0)? == MAGIC && length as usize == frame.len() && frame.len() >= HEADER;
         (whole && flags & !FLAGS == 0).then_some(())?;
         Some(Self {
             source: source(frame)?,
             sequence: long(frame, 16)?,
             consumed: long(frame, 24)?,
             flags,
+            come: word(frame, 36)?,
         })
     }
 }
@@ -166,6 +175,7 @@ mod tests {
             sequence: 1 << 40,
             consumed: 99,
             flags: ANNOUNCE_ONLY,
+            come: 77,
         };
         let mut frame = [0_u8; 256];
         let headers = [(1, 13), (5, 0), (7, 40)].map(|(handler, length)| Header {
@@ -200,6 +210,7 @@ mod tests {
             sequence: 0,
             consumed: 0,
             flags: 0,
+            come: 0,
         };
         prefix.write(&mut frame, 64);
         assert!(Prefix::read(&frame).is_some());
@@ -238,6 +249,7 @@ mod tests {
             sequence: 7,
             consumed: 0,
             flags: 0,
+            come: 0,
         };
         prefix.write(&mut frame, 64);
         assert!(!seal.is_on(&frame, 1), "it is not sealed");

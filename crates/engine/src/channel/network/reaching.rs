@@ -95,6 +95,13 @@ impl Network {
         !reaching.failed || Instant::now() >= reaching.next_try
     }
 
+    /// The provider does not even take the peer's address.
+    pub(super) fn has_not_reached(&mut self, peer: u32, error: &Error) {
+        if let Some(reaching) = &mut self.link(peer).reaching {
+            reaching.fail(error);
+        }
+    }
+
     /// Are there frames that were sent in vain?
     pub(super) fn has_come_back(&self, peer: u32) -> bool {
         let link = self.links[peer as usize].as_ref();
@@ -109,7 +116,7 @@ impl Network {
         let (Some(to), Some(first)) = (link.to, link.again.first_entry()) else {
             return false;
         };
-        let Some(frame) = self.endpoint.take() else {
+        let Some(frame) = self.endpoint.take(to) else {
             return false;
         };
         let bytes = first.get();
@@ -136,8 +143,11 @@ impl Network {
             return false;
         };
         if !link.reached {
-            let delivered = link.to.is_some_and(|to| self.endpoint.has_delivered(to));
-            link.reached = delivered || link.frames_come > link.come_before;
+            // Frames from the peer prove nothing as long as the provider refuses its address.
+            link.reached = link.to.is_some_and(|to| {
+                let delivered = self.endpoint.has_delivered(to);
+                delivered || link.frames_come > link.come_before
+            });
             link.broken &= !link.reached;
         }
         link.reached

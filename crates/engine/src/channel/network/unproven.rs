@@ -1,8 +1,8 @@
 //! Copies of the first frames of a connection, until it has proved good.
 //!
 //! Where two ranks connect to each other at the same time the provider keeps one connection, and what the kernel has taken for the other is
-//! lost without a word (seen with libfabric 1.17, `net`, in one of ten jobs whose 8 ranks on 8 nodes all meet at once). So a frame is kept
-//! until the peer has handled everything that was sent to it; after that none is, unless the connection breaks. Who has got a later frame
+//! lost without a word (seen with libfabric 1.17, `net`, in one of ten jobs whose 8 ranks on 8 nodes all meet at once). A frame is kept
+//! until a frame of the peer's confirms it ([`super::frame::Prefix::come`]). Once all frames have come, none is kept unless the connection breaks. Who has got a later frame
 //! says that one is missing ([`super::frame::MISSES`]), and gets all that is kept once more: the numbers make that harmless. The sender may
 //! compute by then: so it asks for an answer ([`super::frame::ASKS`]), and sees to that on its way out of the engine ([`Duties::SEE_OFF`]).
 
@@ -43,12 +43,12 @@ impl Unproven {
         self.frames.remove(&sequence);
     }
 
-    /// The peer has handled everything.
+    /// So many frames have come to the peer, of so many that were sent.
     #[inline]
-    pub fn prove(&mut self) {
+    pub fn have_come(&mut self, come: u64, sent: u64) {
         if !self.is_proved {
-            self.is_proved = true;
-            self.frames.clear();
+            self.is_proved = come == sent && sent > 0;
+            self.frames = self.frames.split_off(&come);
         }
     }
 
@@ -119,12 +119,15 @@ mod tests {
         assert_eq!(sequences(&mut kept, now), [0]);
         assert!(sequences(&mut kept, now).is_empty(), "not again at once");
         assert_eq!(sequences(&mut kept, now + PAUSE), [0]);
-        kept.prove();
+        kept.keep(1, b"b");
+        kept.have_come(1, 2);
+        assert_eq!(sequences(&mut kept, now + 2 * PAUSE), [1], "the first has come");
+        kept.have_come(2, 2);
         kept.keep(2, b"c");
-        assert!(sequences(&mut kept, now + 2 * PAUSE).is_empty());
+        assert!(sequences(&mut kept, now + 3 * PAUSE).is_empty());
         kept.doubt();
         kept.keep(3, b"d");
-        assert_eq!(sequences(&mut kept, now + 2 * PAUSE), [3]);
+        assert_eq!(sequences(&mut kept, now + 3 * PAUSE), [3]);
     }
 
     #[test]

@@ -125,8 +125,8 @@ fn a_revoked_space_takes_nothing_any_more() {
     let posted = receive(&mut us, Some(1), 6, 1, one);
     let other = receive(&mut us, Some(1), 0, 1, two);
     let announced = send(&mut us, 1, 7, 2, &long).expect("too long to be over");
-    let at = them.segment.allocate(revocation::bytes_for(2)).expect("memory");
-    revocation::publish(them.segment, at, 6, 2, &[0, 1]).expect("ours");
+    let at = them.segment.allocate(revocation::bytes_for(1)).expect("memory");
+    revocation::publish(them.segment, at, 1, (6, 2), &[0]).expect("ours");
     us.segment.alert(0);
     us.progress();
     assert_eq!(ended(&us, posted), Some((true, true)));

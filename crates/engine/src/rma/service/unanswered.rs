@@ -27,8 +27,8 @@ pub(crate) struct Call {
     flows: Vec<FlowId>,
 }
 
-/// Which [`Flow`](crate::rma::Flow) an operation belongs to: its address.
-pub(in crate::rma) type FlowId = usize;
+/// Which [`Flow`](crate::rma::Flow) an operation belongs to: its number.
+pub(in crate::rma) type FlowId = u32;
 /// Of operations within a node, which are waited for at once.
 pub(in crate::rma) const OF_NODE: FlowId = 0;
 

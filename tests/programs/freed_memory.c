@@ -1,0 +1,109 @@
+// ranks: 2
+/* Two ranks, on one node or on two, make and free objects again and again, and use no more memory in the end: windows to which memory
+   was attached, cancelled sends that no receive or probe meets, agreements, revocations, and a stream of messages without an answer.
+
+   freed_memory [CYCLES [KIND]] */
+#include "check.h"
+
+enum { CYCLES = 4000, SLACK = 400 << 10, LONG = 40000 };
+
+static MPI_Comm own;
+static int other;
+
+/* Bytes of this process's memory, the job's among it. */
+static long resident(void) {
+    long pages = 0, ignored;
+    FILE *file = fopen("/proc/self/statm", "r");
+    CHECK(file && fscanf(file, "%ld %ld", &ignored, &pages) == 2, "no statm");
+    fclose(file);
+    return pages * sysconf(_SC_PAGESIZE);
+}
+
+static void dynamic_windows(int cycles) {
+    static char room[64];
+    for (int i = 0; i < cycles; i++) {
+        MPI_Win win;
+        OK(MPI_Win_create_dynamic(MPI_INFO_NULL, own, &win));
+        OK(MPI_Win_attach(win, room, sizeof room));
+        if (i % 2) OK(MPI_Win_detach(win, room));
+        OK(MPI_Win_free(&win));
+    }
+}
+
+static void cancelled_sends(int cycles) {
+    static int out[LONG], in[LONG];
+    for (int i = 0; i < cycles; i++) {
+        MPI_Request request;
+        MPI_Status status;
+        int cancelled, theirs;
+        OK(MPI_Isend(out, LONG, MPI_INT, other, 1, own, &request));
+        OK(MPI_Cancel(&request));
+        /* Between nodes the receiver has a say. */
+        OK(MPI_Wait(&request, &status));
+        OK(MPI_Test_cancelled(&status, &cancelled));
+        OK(MPI_Sendrecv(&cancelled, 1, MPI_INT, other, 2, &theirs, 1, MPI_INT, other, 2, own, MPI_STATUS_IGNORE));
+        if (!theirs) OK(MPI_Recv(in, LONG, MPI_INT, other, 1, own, MPI_STATUS_IGNORE));
+    }
+}
+
+static void agreements(int cycles) {
+    for (int i = 0; i < cycles; i++) {
+        MPI_Comm comm;
+        int flag = 3 << rank;
+        OK(MPI_Comm_dup(own, &comm));
+        OK(MPIX_Comm_agree(comm, &flag));
+        CHECK(flag == 2, "%d", flag);
+        OK(MPI_Comm_free(&comm));
+    }
+}
+
+static void revocations(int cycles) {
+    for (int i = 0; i < cycles; i++) {
+        MPI_Comm comm;
+        int value;
+        OK(MPI_Comm_dup(own, &comm));
+        if (rank == i % 2) OK(MPIX_Comm_revoke(comm));
+        FAILS(MPIX_ERR_REVOKED, MPI_Recv(&value, 1, MPI_INT, other, 1, comm, MPI_STATUS_IGNORE));
+        OK(MPI_Comm_free(&comm));
+    }
+}
+
+/* So much that the receiver has to give credit often enough. */
+static void one_way(int cycles) {
+    static char bytes[60000];
+    for (int i = 0; i < 6 * cycles; i++) {
+        if (rank == 0) OK(MPI_Send(bytes, sizeof bytes, MPI_BYTE, other, 1, own));
+        if (rank == 1) OK(MPI_Recv(bytes, sizeof bytes, MPI_BYTE, other, 1, own, MPI_STATUS_IGNORE));
+    }
+}
+
+static const struct {
+    const char *name;
+    void (*run)(int);
+} KINDS[] = {
+    /* First: what the receiver sends later proves the connection good. */
+    {"one_way", one_way},
+    {"dynamic_windows", dynamic_windows},
+    {"cancelled_sends", cancelled_sends},
+    {"agreements", agreements},
+    {"revocations", revocations},
+};
+
+int main(int argc, char **argv) {
+    begin(&argc, &argv);
+    int cycles = argc > 1 ? atoi(argv[1]) : CYCLES;
+    CHECK(size == 2, "%d", size);
+    other = !rank;
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    own = MPI_COMM_WORLD;
+    for (size_t kind = 0; kind < sizeof KINDS / sizeof *KINDS; kind++) {
+        if (argc > 2 && strcmp(argv[2], KINDS[kind].name) != 0) continue;
+        KINDS[kind].run(cycles / 4);
+        long before = resident();
+        KINDS[kind].run(cycles);
+        long after = resident();
+        CHECK(after <= before + SLACK, "%s: %ld KiB more after %d", KINDS[kind].name, (after - before) >> 10, cycles);
+    }
+    end();
+    return 0;
+}
