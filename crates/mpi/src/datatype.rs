@@ -19,6 +19,8 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
+use isthmus_os::device;
+
 use crate::attribute::{Attributes, Cached, Keyvals};
 use crate::error::{Class, Error, Result};
 use crate::fail;
@@ -131,13 +133,23 @@ pub fn byte() -> &'static Datatype {
     })
 }
 
+/// Refuse memory of a device: nothing here can read it.
+#[inline]
+pub(crate) fn check_host(argument: &str, address: *const c_void) -> Result<()> {
+    if device::is_watched() && device::is_device_memory(address) {
+        return Err(fail!(
+            Buffer,
+            "{argument}={address:?} is memory of a GPU, which is not supported yet: copy it to host memory first (cudaMemcpy; CuPy: \
+             cupy.asnumpy)"
+        ));
+    }
+    Ok(())
+}
+
 /// Refuse a buffer of packed data, as [`Datatype::check_buffer`] refuses one of elements.
 #[inline]
 fn check_packed(argument: &str, buffer: *const c_void, bytes: i64) -> Result<()> {
-    if buffer.addr() >= FIRST_ADDRESS || bytes == 0 {
-        return Ok(());
-    }
-    Err(byte().no_address(argument, buffer, bytes))
+    byte().check_buffer(argument, buffer, bytes)
 }
 
 impl Datatype {
@@ -219,15 +231,19 @@ impl Datatype {
         fail!(Type, "{argument}={} is not committed", self.label())
     }
 
-    /// Refuse a buffer whose data would lie in the first page of memory, where nothing can be: a null pointer,
-    /// `MPI_IN_PLACE` where it means nothing. `MPI_BOTTOM` with absolute displacements passes.
+    /// Refuse a buffer whose data would lie in the first page of memory, where nothing can be (a null pointer,
+    /// `MPI_IN_PLACE` where it means nothing), or in memory of a device, if there may be such. `MPI_BOTTOM` with absolute
+    /// displacements passes.
     #[inline]
     pub fn check_buffer(&self, argument: &str, buffer: *const c_void, count: i64) -> Result<()> {
         let start = buffer.addr().wrapping_add(self.true_lb() as usize);
-        if start >= FIRST_ADDRESS || count == 0 || self.size() == 0 {
+        if start >= FIRST_ADDRESS && !device::is_watched() || count == 0 || self.size() == 0 {
             return Ok(());
         }
-        Err(self.no_address(argument, buffer, count))
+        if start < FIRST_ADDRESS {
+            return Err(self.no_address(argument, buffer, count));
+        }
+        check_host(argument, std::ptr::without_provenance(start))
     }
 
     #[cold]

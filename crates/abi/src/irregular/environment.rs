@@ -8,6 +8,7 @@ use isthmus_mpi::procedures;
 use crate::abi::Abi;
 use crate::argument;
 use crate::entry::{self, CHandle};
+use crate::foreign;
 use crate::generated::constants::ThreadLevel;
 
 /// `MPI_Init`: the arguments are the program's own business.
@@ -36,14 +37,17 @@ pub unsafe fn init_thread<A: Abi>(
     })
 }
 
-/// `MPI_Abort`: the code is the program's, not one of MPI's.
+/// `MPI_Abort`: the code is the program's, not one of MPI's. It ends the job whatever the handle names, and at any time.
 ///
 /// # Safety
 /// As for the C function.
 pub unsafe fn abort<A: Abi>(comm: CHandle<A>, errorcode: c_int) -> c_int {
-    entry::enter::<A>("MPI_Abort", entry::on_comm::<A>(comm), || {
-        procedures::abort(A::handle_in::<Comm>(comm).resolve("comm")?, errorcode)
-    })
+    let error = match A::handle_in::<Comm>(comm).resolve("comm") {
+        Ok(comm) => procedures::abort(comm, errorcode),
+        Err(error) => error,
+    };
+    let error = foreign::explained::<A>(&error).unwrap_or(error);
+    procedures::abort_job(errorcode, error.detail())
 }
 
 /// `MPI_Pcontrol`: further arguments are ignored.
