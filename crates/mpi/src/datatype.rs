@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use isthmus_os::device;
 
 use crate::attribute::{Attributes, Cached, Keyvals};
+use crate::constants::PROC_NULL;
 use crate::error::{Class, Error, Result};
 use crate::fail;
 use crate::handle::{Handle, Kind, Object, Table};
@@ -97,9 +98,20 @@ impl Cached for Datatype {
 impl Handle<Datatype> {
     /// As [`Handle::resolve`], for `count` elements. Of none the null handle is a type, too, as MPICH has it: programs send empty messages so.
     #[inline]
-    pub fn resolve_for(self, count: i64, argument: &str) -> Result<&'static Datatype> {
+    pub fn resolve_for(self, count: impl Into<i64>, argument: &str) -> Result<&'static Datatype> {
+        self.resolve_unless(|| count.into() == 0, argument)
+    }
+
+    /// As [`Self::resolve_for`], of what goes to or comes from a rank: to and from `MPI_PROC_NULL` nothing does.
+    #[inline]
+    pub fn resolve_with(self, count: impl Into<i64>, rank: i32, argument: &str) -> Result<&'static Datatype> {
+        self.resolve_unless(|| count.into() == 0 || rank == PROC_NULL, argument)
+    }
+
+    #[inline]
+    fn resolve_unless(self, is_idle: impl FnOnce() -> bool, argument: &str) -> Result<&'static Datatype> {
         match self.resolve(argument) {
-            Err(_) if count == 0 && self.is_null() => Ok(byte()),
+            Err(_) if self.is_null() && is_idle() => Ok(byte()),
             resolved => resolved,
         }
     }

@@ -198,7 +198,7 @@ pub fn get_version() -> Result<(i32, i32)> {
     Ok(VERSION)
 }
 
-/// `MPI_Get_library_version`.
+/// `MPI_Get_library_version`, as the standard ABI's library tells it: which MPI this is.
 pub fn get_library_version() -> Result<String> {
     let (version, subversion) = VERSION;
     Ok(format!(
