@@ -32,6 +32,8 @@ pub trait Abi: Limits + Sized + 'static {
     const NAME: &'static str;
     /// What `MPI4PY_MPIABI` calls it.
     const MPI4PY: &'static str;
+    /// What `MPI_Get_library_version` begins with.
+    const VERSION_PREFIX: &'static str;
     /// What `MPI_Abi_get_version` answers.
     const VERSION: (c_int, c_int);
     /// `MPI_STATUS_IGNORE` and `MPI_STATUSES_IGNORE`.
@@ -202,6 +204,7 @@ impl Abi for Std {
 
     const NAME: &'static str = "the standard ABI (libmpi_abi.so.1)";
     const MPI4PY: &'static str = "mpiabi";
+    const VERSION_PREFIX: &'static str = "";
     const VERSION: (c_int, c_int) = (1, 0);
     const STATUS_IGNORE: usize = 0;
     const FILE_NULL: usize = 0x118;
@@ -316,6 +319,8 @@ impl Abi for Mpich {
 
     const NAME: &'static str = "the MPICH ABI (libmpi.so.12)";
     const MPI4PY: &'static str = "mpich";
+    /// That of the first MPICH which has all procedures of MPI 5.0.
+    const VERSION_PREFIX: &'static str = "MPICH Version:      5.0.0\n";
     const VERSION: (c_int, c_int) = (-1, -1);
     const STATUS_IGNORE: usize = 1;
     const FILE_NULL: usize = 0;

@@ -50,6 +50,19 @@ pub unsafe fn abort<A: Abi>(comm: CHandle<A>, errorcode: c_int) -> c_int {
     procedures::abort_job(errorcode, error.detail())
 }
 
+/// `MPI_Get_library_version`: programs of the MPICH ABI look for its name at the beginning.
+///
+/// # Safety
+/// As for the C function.
+pub unsafe fn get_library_version<A: Abi>(version: *mut c_char, resultlen: *mut c_int) -> c_int {
+    entry::any_time::<A>("MPI_Get_library_version", entry::Scope::Process, || {
+        let text = argument::Text::at(version, A::MAX_LIBRARY_VERSION_STRING, "version")?;
+        let length = argument::place(resultlen, "resultlen")?;
+        length.put(text.put(format!("{}{}", A::VERSION_PREFIX, procedures::get_library_version()?)));
+        Ok(())
+    })
+}
+
 /// `MPI_Pcontrol`: further arguments are ignored.
 ///
 /// # Safety
@@ -109,4 +122,33 @@ unsafe extern "C-unwind" fn dup_fn(
         *flag = 1;
     }
     0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::{Mpich, Std};
+
+    fn version<A: Abi>() -> String {
+        let mut text = vec![0_u8; A::MAX_LIBRARY_VERSION_STRING];
+        let mut length = 0;
+        // SAFETY: there is room for the longest text.
+        let code = unsafe { get_library_version::<A>(text.as_mut_ptr().cast::<c_char>(), &raw mut length) };
+        assert_eq!(code, 0);
+        text.truncate(length as usize);
+        String::from_utf8(text).expect("ASCII")
+    }
+
+    #[test]
+    fn programs_of_the_mpich_abi_find_its_name() {
+        let text = version::<Mpich>();
+        let lines: Vec<&str> = text.lines().collect();
+        let number = lines[0].strip_prefix("MPICH Version:").map(str::trim);
+        assert!(
+            number.is_some_and(|number| number.split('.').all(|part| part.parse::<u32>().is_ok())),
+            "{text}"
+        );
+        assert!(lines[1].starts_with("Isthmus "), "{text}");
+        assert!(version::<Std>().starts_with("Isthmus "));
+    }
 }
