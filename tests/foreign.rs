@@ -1,5 +1,5 @@
 //! What in a program is not for this library: constants of another ABI, memory of a GPU, processes that it cannot start. It
-//! is told in words, and nobody waits for ever.
+//! is told in words, and no rank hangs.
 
 use anyhow::{Result, ensure};
 use isthmus_tests::{Run, compile, compile_in};

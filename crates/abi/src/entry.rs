@@ -49,7 +49,7 @@ pub fn unsupported<A: Abi>(name: &'static str, scope: Scope) -> c_int {
 }
 
 /// As [`unsupported`], for a procedure that starts or joins processes. From any thread but the one that initialized MPI the
-/// job ends: others wait there for what that thread was to bring, and would wait for ever (docs/decisions/0125).
+/// job ends: other threads wait for the result of that thread, and would hang (docs/decisions/0125).
 #[cold]
 pub fn unsupported_processes<A: Abi>(name: &'static str, scope: Scope) -> c_int {
     if process::is_active() && procedures::is_thread_main().is_ok_and(|is_main| !is_main) {

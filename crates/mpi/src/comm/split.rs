@@ -125,7 +125,7 @@ fn way(comm: &Comm, split_type: i32, info: Option<&Info>, place: Place) -> Resul
     Ok(Way::Color(color))
 }
 
-/// Give a colour to those that are split by their places: the unit that each uses of the largest kind of hardware of which not
+/// Give a colour to the processes that are split by their places: the unit that each of them uses of the largest kind of hardware of which not
 /// all of them use the same unit. That kind.
 fn largest(all: &mut [&mut Said]) -> Option<Level> {
     let by_place = all.iter().filter(|said| said.color() == BY_PLACE);
