@@ -76,6 +76,23 @@ static void patches(void)
     double wrap[4];
     NGA_Periodic_get(a, (int[]){-1, 16}, (int[]){0, 17}, wrap, (int[]){2});
     CHECK(wrap[1] == 43 && wrap[0] == 0 && wrap[3] == 0);
+    // The whole dimension, and a halo at both ends of it; one row, whose leading dimension is not used.
+    int ring = NGA_Create(C_DBL, 1, (int[]){5}, "ring", NULL);
+    double five[5] = {0, 1, 2, 3, 4}, seven[7], ten[10];
+    if (me == 0) NGA_Put(ring, (int[]){0}, (int[]){4}, five, NULL);
+    GA_Sync();
+    NGA_Periodic_get(ring, (int[]){-1}, (int[]){5}, seven, NULL);
+    for (int i = 0; i < 7; i++) CHECK(seven[i] == (i + 4) % 5);
+    NGA_Periodic_get(ring, (int[]){-2}, (int[]){7}, ten, NULL);
+    for (int i = 0; i < 10; i++) CHECK(ten[i] == (i + 3) % 5);
+    GA_Sync();
+    if (me == 0) NGA_Periodic_acc(ring, (int[]){-1}, (int[]){5}, seven, NULL, &two);
+    GA_Sync();
+    NGA_Get(ring, (int[]){0}, (int[]){4}, five, NULL);
+    for (int i = 0; i < 5; i++) CHECK(five[i] == i + 2 * i * (i == 0 || i == 4 ? 2 : 1));
+    GA_Destroy(ring);
+    NGA_Get(a, (int[]){0, 1}, (int[]){0, 2}, wrap, (int[]){0});
+    CHECK(wrap[0] == -7 && wrap[1] == -8);
     int *subs[2] = {(int[]){0, 1}, (int[]){0, 2}};
     double pair[2];
     NGA_Gather(a, pair, subs, 2);

@@ -72,7 +72,7 @@ int main(int argc, char **argv)
     WRONG("NGA_Read_inc|'ints'|[1]=11", NGA_Read_inc(ints, above, 1));
     WRONG("NGA_Access|'doubles'|hi[1]=11", NGA_Access(a, lo, above, &pointer, ld));
     WRONG("NGA_Distribution|99", NGA_Distribution(a, 99, lo, hi));
-    WRONG("NGA_Periodic_get|'doubles'|14|13", NGA_Periodic_get(a, below, hi, buffer, ld));
+    WRONG("NGA_Periodic_get|'doubles'|27|13", NGA_Periodic_get(a, below, (int[]){25, 10}, buffer, ld));
     WRONG("NGA_Fill_patch|'doubles'|hi[1]=11", NGA_Fill_patch(a, first, above, &one));
     WRONG("NGA_Copy_patch|'vector'|lo[0]=20", NGA_Copy_patch('n', a, first, first, vector, far_hi, far_hi));
     /* Leading dimensions, steps, buffers. */

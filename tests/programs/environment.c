@@ -12,7 +12,7 @@ int main(int argc, char **argv) {
     OK(MPI_Get_version(&version, &subversion));
     CHECK(version == MPI_VERSION && subversion == MPI_SUBVERSION, "%d.%d", version, subversion);
     OK(MPI_Get_library_version(text, &length));
-    CHECK(strstr(text, "Isthmus") && (int)strlen(text) == length, "%s", text);
+    CHECK(strncmp(text, "Isthmus ", 8) == 0 && (int)strlen(text) == length, "%s", text);
     OK(MPI_Abi_get_version(&version, &subversion));
     CHECK(version == MPI_ABI_VERSION && subversion == MPI_ABI_SUBVERSION, "%d.%d", version, subversion);
     OK(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided));

@@ -1,5 +1,9 @@
 /* A profiling library: it counts what it hears of. */
+#include <mpp/shmem.h>
+#include <mpp/shmemx.h>
+#include <pshmem.h>
 #include <shmem.h>
+#include <shmemx.h>
 
 int profile_calls(void);
 

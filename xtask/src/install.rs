@@ -63,8 +63,11 @@ pub fn into(prefix: &Path) -> Result<()> {
     link::libraries(&built, &folder(prefix, "lib")?)?;
     link::absent(&folder(prefix, "lib/isthmus")?)?;
     let include = folder(prefix, "include")?;
-    for header in files(&root().join("include"))? {
-        copy(&header, &include.join(header.file_name().context("a file has a name")?))?;
+    for below in ["", "mpp"] {
+        let to = folder(&include, below)?;
+        for header in files(&root().join("include").join(below))? {
+            copy(&header, &to.join(header.file_name().context("a file has a name")?))?;
+        }
     }
     let pkgconfig = folder(prefix, "lib/pkgconfig")?;
     write(

@@ -18,6 +18,7 @@ use isthmus_mpi::session::Session;
 use isthmus_mpi::status::Status;
 use isthmus_mpi::win::Win;
 
+use crate::foreign::Foreign;
 use crate::generated::constants::{self, ErrorClass, Limits, Rank, Tag};
 
 /// A C ABI of MPI.
@@ -27,6 +28,12 @@ pub trait Abi: Limits + Sized + 'static {
     /// `MPI_Status`.
     type Status: Copy;
 
+    /// What people call it.
+    const NAME: &'static str;
+    /// What `MPI4PY_MPIABI` calls it.
+    const MPI4PY: &'static str;
+    /// What `MPI_Get_library_version` begins with.
+    const VERSION_PREFIX: &'static str;
     /// What `MPI_Abi_get_version` answers.
     const VERSION: (c_int, c_int);
     /// `MPI_STATUS_IGNORE` and `MPI_STATUSES_IGNORE`.
@@ -57,6 +64,9 @@ pub trait Abi: Limits + Sized + 'static {
     fn from_int(integer: c_int) -> Self::Handle;
     /// A new status.
     fn status_from(status: &Status) -> Self::Status;
+
+    /// The constant of the other ABI that a handle of no object is, if it is one.
+    fn foreign(raw: u32) -> Option<Foreign>;
 
     /// As [`Self::buffer`], to be written to.
     #[inline(always)]
@@ -192,6 +202,9 @@ impl Abi for Std {
     type Handle = *mut c_void;
     type Status = StdStatus;
 
+    const NAME: &'static str = "the standard ABI (libmpi_abi.so.1)";
+    const MPI4PY: &'static str = "mpiabi";
+    const VERSION_PREFIX: &'static str = "";
     const VERSION: (c_int, c_int) = (1, 0);
     const STATUS_IGNORE: usize = 0;
     const FILE_NULL: usize = 0x118;
@@ -223,6 +236,14 @@ impl Abi for Std {
 
     fn buffer_out(address: *mut c_void) -> *mut c_void {
         address
+    }
+
+    fn foreign(raw: u32) -> Option<Foreign> {
+        let known = raw >= FIRST_DYNAMIC && constants::TO_MPICH.contains(&raw);
+        known.then_some(Foreign {
+            value: raw,
+            of: Mpich::NAME,
+        })
     }
 
     fn to_int(handle: *mut c_void) -> c_int {
@@ -296,6 +317,10 @@ impl Abi for Mpich {
     type Handle = c_int;
     type Status = MpichStatus;
 
+    const NAME: &'static str = "the MPICH ABI (libmpi.so.12)";
+    const MPI4PY: &'static str = "mpich";
+    /// That of the first MPICH which has all procedures of MPI 5.0.
+    const VERSION_PREFIX: &'static str = "MPICH Version:      5.0.0\n";
     const VERSION: (c_int, c_int) = (-1, -1);
     const STATUS_IGNORE: usize = 1;
     const FILE_NULL: usize = 0;
@@ -343,6 +368,15 @@ impl Abi for Mpich {
             Some((mpich, _)) => std::ptr::without_provenance_mut(*mpich),
             None => address,
         }
+    }
+
+    fn foreign(raw: u32) -> Option<Foreign> {
+        let value = raw & !PREDEFINED_BITS;
+        let known = raw & PREDEFINED_BITS == PREDEFINED_BITS
+            && constants::TO_MPICH
+                .get(value as usize)
+                .is_some_and(|mpich| *mpich >= FIRST_DYNAMIC);
+        known.then_some(Foreign { value, of: Std::NAME })
     }
 
     fn to_int(handle: c_int) -> c_int {
@@ -399,7 +433,10 @@ fn split(bytes: i64) -> (c_int, c_int) {
 
 #[cfg(test)]
 mod tests {
+    use isthmus_mpi::error::Error;
+
     use super::*;
+    use crate::foreign;
 
     const STATUS: Status = Status {
         source: -3,
@@ -442,6 +479,34 @@ mod tests {
         assert_ne!(Mpich::handle_in::<Comm>(0x101).raw(), 0x101);
         assert_eq!(Mpich::word_in::<Rank>(-4), INVALID);
         assert_eq!(Std::handle_in::<Comm>(usize::MAX as *mut c_void).raw(), u32::MAX);
+    }
+
+    #[test]
+    fn constants_of_the_other_abi_are_told_as_such() {
+        let told = |error: Error| foreign::explained::<Std>(&error).map(|error| error.detail().to_owned());
+        let world = Std::handle_in::<Comm>(0x4400_0000 as *mut c_void).resolve("comm");
+        let text = told(world.err().expect("a constant of MPICH's")).expect("told");
+        assert!(
+            text.starts_with("comm=0x44000000 (MPI_Comm) is a constant of the MPICH ABI"),
+            "{text}"
+        );
+        let stale = Std::handle_in::<Comm>(0x0400_0001 as *mut c_void).resolve("comm");
+        assert_eq!(told(stale.err().expect("no object")), None);
+
+        let told = |error: Error| foreign::explained::<Mpich>(&error).map(|error| error.detail().to_owned());
+        let world = Mpich::handle_in::<Comm>(0x101).resolve("comm");
+        let text = told(world.err().expect("a constant of the standard's")).expect("told");
+        assert!(
+            text.starts_with("comm=0x101 (MPI_Comm) is a constant of the standard ABI"),
+            "{text}"
+        );
+        for garbage in [5, 0x4c00_0405, -1] {
+            let error = Mpich::handle_in::<Comm>(garbage)
+                .resolve("comm")
+                .err()
+                .expect("garbage");
+            assert_eq!(told(error), None, "{garbage:#x}");
+        }
     }
 
     #[test]

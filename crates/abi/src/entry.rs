@@ -9,10 +9,11 @@ use isthmus_mpi::errhandler;
 pub use isthmus_mpi::errhandler::Scope;
 use isthmus_mpi::error::{Error, Result};
 use isthmus_mpi::fail;
-use isthmus_mpi::process;
 use isthmus_mpi::tool::events;
+use isthmus_mpi::{procedures, process};
 
 use crate::abi::{Abi, ErrorCode};
+use crate::foreign;
 
 /// `MPI_Comm` and its siblings in an ABI.
 pub type CHandle<A> = <A as Abi>::Handle;
@@ -47,6 +48,21 @@ pub fn unsupported<A: Abi>(name: &'static str, scope: Scope) -> c_int {
     enter::<A>(name, scope, || Err(error))
 }
 
+/// As [`unsupported`], for a procedure that starts or joins processes. From any thread but the one that initialized MPI the
+/// job ends: other threads wait for the result of that thread, and would hang (docs/decisions/0125).
+#[cold]
+pub fn unsupported_processes<A: Abi>(name: &'static str, scope: Scope) -> c_int {
+    if process::is_active() && procedures::is_thread_main().is_ok_and(|is_main| !is_main) {
+        let error = fail!(
+            UnsupportedOperation,
+            "not implemented yet, and called by a thread whose work others wait for: the job ends (mpi4py.futures needs it not \
+             when started by `mpiexec -n N python -m mpi4py.futures SCRIPT`)"
+        );
+        process::end_job(name, &error);
+    }
+    unsupported::<A>(name, scope)
+}
+
 #[inline(always)]
 fn finish<A: Abi>(name: &'static str, scope: Scope, result: Result<()>) -> c_int {
     let code = match result {
@@ -63,7 +79,8 @@ fn finish<A: Abi>(name: &'static str, scope: Scope, result: Result<()>) -> c_int
 #[cold]
 #[inline(never)]
 pub fn raise<A: Abi>(name: &'static str, scope: Scope, error: &Error) -> c_int {
-    A::word_out::<ErrorCode>(errhandler::raise(scope, name, error))
+    let explained = foreign::explained::<A>(error);
+    A::word_out::<ErrorCode>(errhandler::raise(scope, name, explained.as_ref().unwrap_or(error)))
 }
 
 #[cold]

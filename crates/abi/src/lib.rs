@@ -27,6 +27,7 @@ mod abi;
 mod argument;
 mod armci;
 mod entry;
+mod foreign;
 mod ga;
 mod generated;
 mod irregular;

@@ -1,5 +1,7 @@
 //! `isthmus doctor`: tries what Isthmus builds on, and says what to change where something is missing.
 
+mod others;
+
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -77,6 +79,7 @@ pub fn run(json: bool) -> Result<ExitCode> {
     ];
     let findings: Vec<Finding> = always
         .into_iter()
+        .chain(others::findings())
         .chain(mapped_peers())
         .chain([kernel_module()].into_iter().flatten())
         .collect();

@@ -101,3 +101,16 @@ fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_command_is_suggested() {
+        let error = Arguments::try_parse_from(["isthmus", "docter"])
+            .err()
+            .map(|error| error.to_string());
+        assert!(error.is_some_and(|text| text.contains("'doctor'")));
+    }
+}

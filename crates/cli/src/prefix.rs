@@ -22,6 +22,12 @@ impl Prefix {
         Ok(Self(prefix))
     }
 
+    /// One that is made up.
+    #[cfg(test)]
+    pub fn at(root: PathBuf) -> Self {
+        Self(root)
+    }
+
     /// A command of this installation.
     pub fn command(&self, name: &str) -> PathBuf {
         self.0.join("bin").join(name)

@@ -281,6 +281,7 @@ table! {
     PIECE = "piece", 64 << 10, "bytes", "Longest payload of one record; a long message is copied in by pieces while earlier ones are copied out.";
     SHARED_FROM = "shared_from", 4 << 10, "bytes", "MPI_Alloc_mem of so much or more gives memory that the other ranks of the node map, too.";
     STAGING = "staging", 0, "bytes", "Ring in which a process shows others data of collectives, rounded up to a power of two, at least 1M; 0: as the ring, or with more ranks than CPUs a quarter of the last for all of them together.";
+    DEVICE_MEMORY = "device_memory", 1, "0/1/2", "Refuse buffers in the memory of a CUDA device with MPI_ERR_BUFFER: 1 where the machine has NVIDIA's driver, 2 always; 0: such a buffer ends the rank with a segmentation fault.";
     TRACE = "trace", 0, "0/1", "Tell of every single copy, one line each.";
     CHECK = "check", 0, "0/1", "Compare what the ranks call in each collective and say who disagrees on what, at a price; the same on all ranks.";
     COLLECTIVES_REPORT = "collectives_report", 0, "0/1", "In MPI_Finalize the first rank says for each rule of ISTHMUS_COLLECTIVES how many of its calls went by it.";

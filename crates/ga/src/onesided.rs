@@ -31,7 +31,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// As C programs tell it: `ld[d]` is the extent of dimension `d + 1` in the buffer.
+    /// As C programs tell it: `ld[d]` is the extent of dimension `d + 1` in the buffer, anything where the patch has one row.
     ///
     /// # Errors
     /// It is null, or an extent is less than the patch's.
@@ -42,6 +42,11 @@ impl Buffer {
         let extents = patch.extents();
         let mut strides = vec![1; extents.len()];
         for d in (0..extents.len().saturating_sub(1)).rev() {
+            // An extent is used if there is more than one row to step over.
+            if extents[..=d].iter().all(|extent| *extent == 1) {
+                strides[d] = strides[d + 1] * extents[d + 1];
+                continue;
+            }
             if ld[d] < extents[d + 1] {
                 return Err(Error::argument(format!(
                     "ld[{d}]={} is less than the patch's extent of dimension {}, {}",
@@ -354,7 +359,7 @@ pub fn store<T: Copy>(array: &Array, patch: &Patch, values: &[T]) -> Result<()> 
 /// A patch that may lie beyond the edges: what is beyond one comes in at the other (`NGA_Periodic_put` and its kin).
 ///
 /// # Errors
-/// As for [`transfer`]; a patch that is longer than the array.
+/// As for [`transfer`]; a patch that is longer than twice the array.
 ///
 /// # Safety
 /// As for [`transfer`].
@@ -377,17 +382,19 @@ fn for_each_turn(
     let mut pieces: Vec<Vec<(i64, i64, i64)>> = Vec::with_capacity(rank);
     for d in 0..rank {
         let (dim, length) = (array.dims[d], patch.hi[d] - patch.lo[d] + 1);
-        if length < 1 || length > dim {
+        if length < 1 || length > 2 * dim {
             return Err(Error::argument(format!(
-                "array '{}': the patch has {length} elements in dimension {d}, the array {dim}",
+                "array '{}': the patch has {length} elements in dimension {d}, the array {dim}: it may have twice as many at most",
                 array.name
             )));
         }
-        let begin = patch.lo[d].rem_euclid(dim);
-        let first = length.min(dim - begin);
-        let mut cut = vec![(0, begin, first)];
-        if first < length {
-            cut.push((first, 0, length - first));
+        let mut cut = Vec::with_capacity(3);
+        let (mut done, mut begin) = (0, patch.lo[d].rem_euclid(dim));
+        while done < length {
+            let next = (length - done).min(dim - begin);
+            cut.push((done, begin, next));
+            done += next;
+            begin = 0;
         }
         pieces.push(cut);
     }

@@ -19,7 +19,10 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
+use isthmus_os::device;
+
 use crate::attribute::{Attributes, Cached, Keyvals};
+use crate::constants::PROC_NULL;
 use crate::error::{Class, Error, Result};
 use crate::fail;
 use crate::handle::{Handle, Kind, Object, Table};
@@ -95,9 +98,20 @@ impl Cached for Datatype {
 impl Handle<Datatype> {
     /// As [`Handle::resolve`], for `count` elements. Of none the null handle is a type, too, as MPICH has it: programs send empty messages so.
     #[inline]
-    pub fn resolve_for(self, count: i64, argument: &str) -> Result<&'static Datatype> {
+    pub fn resolve_for(self, count: impl Into<i64>, argument: &str) -> Result<&'static Datatype> {
+        self.resolve_unless(|| count.into() == 0, argument)
+    }
+
+    /// As [`Self::resolve_for`], of what goes to or comes from a rank: to and from `MPI_PROC_NULL` nothing does.
+    #[inline]
+    pub fn resolve_with(self, count: impl Into<i64>, rank: i32, argument: &str) -> Result<&'static Datatype> {
+        self.resolve_unless(|| count.into() == 0 || rank == PROC_NULL, argument)
+    }
+
+    #[inline]
+    fn resolve_unless(self, is_idle: impl FnOnce() -> bool, argument: &str) -> Result<&'static Datatype> {
         match self.resolve(argument) {
-            Err(_) if count == 0 && self.is_null() => Ok(byte()),
+            Err(_) if self.is_null() && is_idle() => Ok(byte()),
             resolved => resolved,
         }
     }
@@ -131,13 +145,23 @@ pub fn byte() -> &'static Datatype {
     })
 }
 
+/// Refuse memory of a device: nothing here can read it.
+#[inline]
+pub(crate) fn check_host(argument: &str, address: *const c_void) -> Result<()> {
+    if device::is_watched() && device::is_device_memory(address) {
+        return Err(fail!(
+            Buffer,
+            "{argument}={address:?} is memory of a GPU, which is not supported yet: copy it to host memory first (cudaMemcpy; CuPy: \
+             cupy.asnumpy)"
+        ));
+    }
+    Ok(())
+}
+
 /// Refuse a buffer of packed data, as [`Datatype::check_buffer`] refuses one of elements.
 #[inline]
 fn check_packed(argument: &str, buffer: *const c_void, bytes: i64) -> Result<()> {
-    if buffer.addr() >= FIRST_ADDRESS || bytes == 0 {
-        return Ok(());
-    }
-    Err(byte().no_address(argument, buffer, bytes))
+    byte().check_buffer(argument, buffer, bytes)
 }
 
 impl Datatype {
@@ -219,15 +243,19 @@ impl Datatype {
         fail!(Type, "{argument}={} is not committed", self.label())
     }
 
-    /// Refuse a buffer whose data would lie in the first page of memory, where nothing can be: a null pointer,
-    /// `MPI_IN_PLACE` where it means nothing. `MPI_BOTTOM` with absolute displacements passes.
+    /// Refuse a buffer whose data would lie in the first page of memory, where nothing can be (a null pointer,
+    /// `MPI_IN_PLACE` where it means nothing), or in memory of a device, if there may be such. `MPI_BOTTOM` with absolute
+    /// displacements passes.
     #[inline]
     pub fn check_buffer(&self, argument: &str, buffer: *const c_void, count: i64) -> Result<()> {
         let start = buffer.addr().wrapping_add(self.true_lb() as usize);
-        if start >= FIRST_ADDRESS || count == 0 || self.size() == 0 {
+        if start >= FIRST_ADDRESS && !device::is_watched() || count == 0 || self.size() == 0 {
             return Ok(());
         }
-        Err(self.no_address(argument, buffer, count))
+        if start < FIRST_ADDRESS {
+            return Err(self.no_address(argument, buffer, count));
+        }
+        check_host(argument, std::ptr::without_provenance(start))
     }
 
     #[cold]

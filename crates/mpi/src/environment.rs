@@ -7,6 +7,7 @@ use std::thread::ThreadId;
 
 use isthmus_engine::warning::{Warning, warn};
 use isthmus_engine::{Peer, State, tunables};
+use isthmus_os::device;
 
 use crate::comm::{self, Comm};
 use crate::constants::{
@@ -35,6 +36,7 @@ pub(crate) fn join(wanted: i32) -> Result<i32> {
         }
         allow_threads(wanted);
         isthmus_engine::join()?;
+        watch_devices();
         static TELL_ENV: Once = Once::new();
         TELL_ENV.call_once(info::env::publish_env);
         // SAFETY: the kernels are those of the predefined operations, by number.
@@ -47,6 +49,14 @@ pub(crate) fn join(wanted: i32) -> Result<i32> {
     } else {
         wanted.min(THREAD_SERIALIZED)
     })
+}
+
+/// Have buffers looked at, whether they lie in memory of a device, if there may be such.
+fn watch_devices() {
+    let wanted = tunables::DEVICE_MEMORY.get();
+    if wanted > 1 || (wanted == 1 && device::has_driver()) {
+        device::watch();
+    }
 }
 
 /// Nobody uses MPI at the moment.
@@ -159,7 +169,7 @@ pub fn is_thread_main() -> Result<bool> {
 
 /// `MPI_Abort`: ends the processes of `comm`, both groups of an intercommunicator, where the launcher can, else the job;
 /// `errorcode` becomes the job's exit code. Does not return.
-pub fn abort(comm: &Comm, errorcode: i32) -> Result<()> {
+pub fn abort(comm: &Comm, errorcode: i32) -> ! {
     let rank = me().map_or(0, |me| me.0);
     let mut members: Vec<Peer> = comm.group.members().iter().collect();
     members.extend(comm.remote_group().into_iter().flat_map(|group| group.members().iter()));
@@ -174,12 +184,21 @@ pub fn abort(comm: &Comm, errorcode: i32) -> Result<()> {
     isthmus_engine::abort_members(errorcode, &members, &line)
 }
 
+/// `MPI_Abort` of what is no communicator, as `why` says: the job ends all the same, with `errorcode` as its exit code.
+pub fn abort_job(errorcode: i32, why: &str) -> ! {
+    let begin = me().map_or_else(|| "isthmus".to_owned(), |me| format!("isthmus: rank {}", me.0));
+    isthmus_engine::abort(
+        errorcode,
+        &format!("{begin}: MPI_Abort: errorcode={errorcode}, the job ends ({why})"),
+    )
+}
+
 /// `MPI_Get_version` (`version`, `subversion`).
 pub fn get_version() -> Result<(i32, i32)> {
     Ok(VERSION)
 }
 
-/// `MPI_Get_library_version`.
+/// `MPI_Get_library_version`, as the standard ABI's library tells it: which MPI this is.
 pub fn get_library_version() -> Result<String> {
     let (version, subversion) = VERSION;
     Ok(format!(

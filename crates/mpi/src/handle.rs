@@ -152,8 +152,24 @@ impl<T: Object> Handle<T> {
         } else {
             "not a live handle"
         };
-        Error::new(T::INVALID, format!("{argument}={:#x} is {what} ({})", self.0, T::NAME))
+        let error = Error::new(T::INVALID, format!("{argument}={:#x} is {what} ({})", self.0, T::NAME));
+        error.attach(Unresolved {
+            argument: argument.to_owned(),
+            raw: self.0,
+            name: T::NAME,
+        })
     }
+}
+
+/// Attached to the error of a handle that names nothing, for the ABI that was called: it knows the constants of others.
+#[derive(Debug)]
+pub struct Unresolved {
+    /// The argument's name.
+    pub argument: String,
+    /// The canonical value that was asked for.
+    pub raw: u32,
+    /// As in `MPI_Comm`.
+    pub name: &'static str,
 }
 
 impl<T> Clone for Handle<T> {

@@ -41,8 +41,8 @@ pub mod procedures {
     };
     pub use crate::environment::memory::{aint_add, aint_diff, alloc_mem, free_mem, get_address};
     pub use crate::environment::{
-        abort, finalize, get_hw_resource_info, get_library_version, get_processor_name, get_version, init, init_thread,
-        is_thread_main, pcontrol, query_thread, wtick, wtime,
+        abort, abort_job, finalize, get_hw_resource_info, get_library_version, get_processor_name, get_version, init,
+        init_thread, is_thread_main, pcontrol, query_thread, wtick, wtime,
     };
     pub use crate::errhandler::{
         comm_call_errhandler, comm_create_errhandler, comm_get_errhandler, comm_set_errhandler, errhandler_free,

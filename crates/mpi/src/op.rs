@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use isthmus_datatype::Custom;
 
-use crate::datatype::Datatype;
+use crate::datatype::{Datatype, byte};
 use crate::error::{Class, Result};
 use crate::fail;
 use crate::handle::{Handle, Kind, Object, Table};
@@ -126,6 +126,24 @@ impl Op {
             }))),
         }
     }
+
+    /// As [`Self::reduction`], on `count` elements. Of none the type may be what stands for the null handle.
+    #[inline]
+    pub fn reduction_of(&self, datatype: &Datatype, count: i64) -> Result<Reduction> {
+        self.reduction(datatype).or_else(|error| match &self.action {
+            Action::Predefined(which) if count == 0 && std::ptr::eq(datatype, byte()) => {
+                // MPI_INT, MPI_2INT.
+                [0x209, 0x22b]
+                    .iter()
+                    .find_map(|raw| {
+                        let other = Handle::<Datatype>::from_raw(*raw).resolve("datatype").ok()?;
+                        Reduction::predefined(*which, other)
+                    })
+                    .ok_or(error)
+            }
+            _ => Err(error),
+        })
+    }
 }
 
 /// A user's function and the datatype that it is told of, alive after their handles are freed.
@@ -185,10 +203,10 @@ pub unsafe fn reduce_local(
     op: &'static Op,
 ) -> Result<()> {
     datatype.check_committed("datatype")?;
-    let reduction = op.reduction(datatype)?;
     if count < 0 {
         return Err(fail!(Count, "count={count} is negative"));
     }
+    let reduction = op.reduction_of(datatype, count)?;
     datatype.check_buffer("inbuf", inbuf, count)?;
     datatype.check_buffer("inoutbuf", inoutbuf, count)?;
     if count > 0 && inbuf == inoutbuf && !inbuf.is_null() {

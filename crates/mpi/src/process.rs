@@ -82,6 +82,11 @@ pub(crate) fn line(procedure: &str, error: &Error) -> String {
     }
 }
 
+/// End the job because of an error in `procedure` that nobody would hear of.
+pub fn end_job(procedure: &str, error: &Error) -> ! {
+    isthmus_engine::abort(error.code(), &line(procedure, error))
+}
+
 /// At most `length` bytes of `text`, and no broken character at the end.
 pub(crate) fn cut(text: &mut String, length: usize) {
     text.truncate(text.floor_char_boundary(length));

@@ -10,6 +10,7 @@ pub mod child;
 pub mod clock;
 pub mod cma_probe;
 pub mod cpu;
+pub mod device;
 pub mod epoll;
 pub mod error;
 pub mod futex;

@@ -10,7 +10,7 @@ use super::rust::{self, Width};
 use super::standard::{Direction, Length, Parameter, Procedure};
 
 /// Handles that need not name anything: null handles have names, and some arguments matter at leaders only.
-const UNRESOLVED: [(&str, &str); 7] = [
+const UNRESOLVED: [(&str, &str); 13] = [
     ("MPI_Comm_get_name", "comm"),
     ("MPI_Intercomm_create", "peer_comm"),
     ("MPI_Intercomm_create_from_groups", "remote_group"),
@@ -19,6 +19,13 @@ const UNRESOLVED: [(&str, &str); 7] = [
     ("MPI_Get_accumulate", "origin_datatype"),
     ("MPI_Rget_accumulate", "origin_datatype"),
     ("MPI_Win_get_name", "win"),
+    // It means nothing if all counts are 0.
+    ("MPI_Reduce_scatter", "datatype"),
+    ("MPI_Ireduce_scatter", "datatype"),
+    ("MPI_Reduce_scatter_init", "datatype"),
+    ("MPI_Reduce_scatter_block", "datatype"),
+    ("MPI_Ireduce_scatter_block", "datatype"),
+    ("MPI_Reduce_scatter_block_init", "datatype"),
 ];
 
 /// Add to `body` what `parameter` asks for.
@@ -173,7 +180,13 @@ fn handle(procedure: &Procedure, parameter: &Parameter, name: &str, object: &str
         }
         Direction::In if object == "Datatype" && counted(procedure, name).is_some() => {
             let count = counted(procedure, name).unwrap_or_default();
-            writeln!(body.before, "let {name} = {read}.resolve_for({count}, {name:?})?;")?;
+            match ranked(procedure, name) {
+                Some(rank) => writeln!(
+                    body.before,
+                    "let {name} = {read}.resolve_with({count}, A::word_in::<Rank>({rank}), {name:?})?;"
+                )?,
+                None => writeln!(body.before, "let {name} = {read}.resolve_for({count}, {name:?})?;")?,
+            }
             body.arguments.push(name.to_owned());
         }
         Direction::In => {
@@ -347,17 +360,41 @@ fn is_of_a_side(procedure: &Procedure, parameter: &Parameter) -> bool {
     ["collective", "topology"].contains(&procedure.chapter.as_str()) && (of_a_side || of_a_root)
 }
 
-/// The number of elements of a datatype in what moves messages: of none, no type need be named.
+/// The number of elements of a datatype in what moves or packs data, as an expression: of none, no type need be named.
 fn counted(procedure: &Procedure, datatype: &str) -> Option<&'static str> {
-    let count = match datatype {
-        "datatype" => "count",
-        "sendtype" => "sendcount",
-        "recvtype" => "recvcount",
+    let counts: &[&'static str] = match datatype {
+        "datatype" => &["count", "incount", "outcount"],
+        "sendtype" => &["sendcount"],
+        "recvtype" => &["recvcount"],
+        "origin_datatype" => &["origin_count"],
+        "result_datatype" => &["result_count"],
+        "target_datatype" => &["target_count"],
         _ => return None,
     };
-    let moves = ["point_to_point", "partitioned", "collective"].contains(&procedure.chapter.as_str());
-    let is_given = |parameter: &Parameter| parameter.name == count && parameter.direction == Direction::In;
-    (moves && procedure.parameters(false).any(is_given)).then_some(count)
+    let is_given = |count: &str| {
+        procedure
+            .parameters(false)
+            .any(|parameter| parameter.name == count && parameter.direction == Direction::In)
+    };
+    let count = counts.iter().copied().find(|count| is_given(count));
+    let packs = has(procedure, "incount") || has(procedure, "outcount");
+    match procedure.chapter.as_str() {
+        "point_to_point" | "partitioned" | "collective" => count,
+        "rma" if has(procedure, "target_rank") => count.or(Some("1")),
+        _ if packs => count,
+        _ => None,
+    }
+}
+
+/// The one rank that a datatype's elements go to or come from.
+fn ranked(procedure: &Procedure, datatype: &str) -> Option<&'static str> {
+    let ranks: &[&'static str] = match datatype {
+        "sendtype" => &["dest"],
+        "recvtype" => &["source"],
+        "datatype" if has(procedure, "dest") && has(procedure, "source") => &[],
+        _ => &["dest", "source", "target_rank"],
+    };
+    ranks.iter().copied().find(|rank| has(procedure, rank))
 }
 
 /// The length of an array that has an entry for each process.

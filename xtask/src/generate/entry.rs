@@ -120,11 +120,16 @@ fn stub(procedure: &Procedure) -> Result<String> {
     if rust::return_type(procedure)? != "c_int" {
         bail!("it returns no error code, so it cannot be unfinished");
     }
+    let refusal = if procedure.chapter == "process" {
+        "unsupported_processes"
+    } else {
+        "unsupported"
+    };
     let mut text = String::new();
     for large in procedure.forms() {
         let width = if large { Width::Large } else { Width::Plain };
         let name = procedure.c_name(large);
-        let answer = format!("entry::unsupported::<A>({name:?}, {})", body::scope(procedure));
+        let answer = format!("entry::{refusal}::<A>({name:?}, {})", body::scope(procedure));
         writeln!(
             text,
             "{name}({}) => {answer};",

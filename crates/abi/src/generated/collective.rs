@@ -1183,7 +1183,6 @@ unsafe fn ireduce_scatter<A: Abi, N: Number>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Reduce_scatter", entry::refused_immediate);
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_2 = argument::counts(recvcounts, comm.size() as usize, "recvcounts")?;
@@ -1192,7 +1191,7 @@ unsafe fn ireduce_scatter<A: Abi, N: Number>(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
                 argument_2,
-                datatype,
+                A::handle_in::<Datatype>(datatype),
                 op,
                 comm,
             )?;
@@ -1219,7 +1218,6 @@ unsafe fn ireduce_scatter_block<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Reduce_scatter_block", entry::refused_immediate);
             let recvcount = argument::count(recvcount, "recvcount")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             refusal.averted();
@@ -1227,7 +1225,7 @@ unsafe fn ireduce_scatter_block<A: Abi, N: Number>(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
                 recvcount,
-                datatype,
+                A::handle_in::<Datatype>(datatype),
                 op,
                 comm,
             )?;
@@ -1476,7 +1474,6 @@ unsafe fn reduce_scatter<A: Abi, N: Number>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Reduce_scatter", entry::refused);
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let argument_2 = argument::counts(recvcounts, comm.size() as usize, "recvcounts")?;
             refusal.averted();
@@ -1484,7 +1481,7 @@ unsafe fn reduce_scatter<A: Abi, N: Number>(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
                 argument_2,
-                datatype,
+                A::handle_in::<Datatype>(datatype),
                 op,
                 comm,
             )?;
@@ -1509,14 +1506,13 @@ unsafe fn reduce_scatter_block<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Reduce_scatter_block", entry::refused);
             let recvcount = argument::count(recvcount, "recvcount")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             refusal.averted();
             procedures::reduce_scatter_block(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
                 recvcount,
-                datatype,
+                A::handle_in::<Datatype>(datatype),
                 op,
                 comm,
             )?;
@@ -1543,7 +1539,6 @@ unsafe fn reduce_scatter_block_init<A: Abi, N: Number>(
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Reduce_scatter_block", entry::refused_persistent);
             let recvcount = argument::count(recvcount, "recvcount")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_6 = argument::info::<A>(info, "info")?;
@@ -1552,7 +1547,7 @@ unsafe fn reduce_scatter_block_init<A: Abi, N: Number>(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
                 recvcount,
-                datatype,
+                A::handle_in::<Datatype>(datatype),
                 op,
                 comm,
                 argument_6,
@@ -1580,7 +1575,6 @@ unsafe fn reduce_scatter_init<A: Abi, N: Number>(
         unsafe {
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let refusal = entry::Refusal::new(comm, "Reduce_scatter", entry::refused_persistent);
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let argument_2 = argument::counts(recvcounts, comm.size() as usize, "recvcounts")?;
@@ -1590,7 +1584,7 @@ unsafe fn reduce_scatter_init<A: Abi, N: Number>(
                 A::buffer(sendbuf),
                 A::buffer_mut(recvbuf),
                 argument_2,
-                datatype,
+                A::handle_in::<Datatype>(datatype),
                 op,
                 comm,
                 argument_6,

@@ -48,7 +48,7 @@ unsafe fn pack<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let incount = argument::count(incount, "incount")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(incount, "datatype")?;
             let outsize = argument::count(outsize, "outsize")?;
             let position_place = argument::place(position, "position")?;
             let mut position: i64 = position_place.get().into();
@@ -82,7 +82,7 @@ unsafe fn pack_external<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Pack_external", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(incount, "datatype")?;
             let position_place = argument::place(position, "position")?;
             let mut position: i64 = position_place.get();
             procedures::pack_external(
@@ -111,7 +111,7 @@ unsafe fn pack_external_size<A: Abi, N: Number>(
     entry::enter::<A>("MPI_Pack_external_size", Scope::Process, || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(incount, "datatype")?;
             let size_place = argument::place(size, "size")?;
             let size = procedures::pack_external_size(argument::string(datarep, "datarep")?, incount.into(), datatype)?;
             size_place.put(size);
@@ -127,7 +127,7 @@ unsafe fn pack_size<A: Abi, N: Number>(incount: N, datatype: CHandle<A>, comm: C
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let incount = argument::count(incount, "incount")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(incount, "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let size_place = argument::place(size, "size")?;
             let size = procedures::pack_size(incount, datatype, comm)?;
@@ -650,7 +650,7 @@ unsafe fn unpack<A: Abi, N: Number>(
             let insize = argument::count(insize, "insize")?;
             let position_place = argument::place(position, "position")?;
             let mut position: i64 = position_place.get().into();
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(outcount, "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             procedures::unpack(
                 A::buffer(inbuf),
@@ -683,7 +683,7 @@ unsafe fn unpack_external<A: Abi, N: Number>(
         unsafe {
             let position_place = argument::place(position, "position")?;
             let mut position: i64 = position_place.get();
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(outcount, "datatype")?;
             procedures::unpack_external(
                 argument::string(datarep, "datarep")?,
                 A::buffer(inbuf),

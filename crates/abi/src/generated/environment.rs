@@ -169,22 +169,6 @@ unsafe fn get_hw_resource_info<A: Abi>(hw_info: *mut CHandle<A>) -> c_int {
     })
 }
 
-/// `MPI_Get_library_version`.
-#[inline(always)]
-unsafe fn get_library_version<A: Abi>(version: *mut c_char, resultlen: *mut c_int) -> c_int {
-    entry::any_time::<A>("MPI_Get_library_version", Scope::Process, || {
-        // SAFETY: the caller keeps the standard's rules for the arguments.
-        unsafe {
-            let version_place = Text::at(version, A::MAX_LIBRARY_VERSION_STRING, "version")?;
-            let resultlen = argument::place(resultlen, "resultlen")?;
-            let version = procedures::get_library_version()?;
-            let length = version_place.put(&version);
-            resultlen.put(length);
-            Ok(())
-        }
-    })
-}
-
 /// `MPI_Get_processor_name`.
 #[inline(always)]
 unsafe fn get_processor_name<A: Abi>(name: *mut c_char, resultlen: *mut c_int) -> c_int {
@@ -309,7 +293,7 @@ MPI_Error_class = self::error_class(errorcode: c_int, errorclass: *mut c_int) ->
 MPI_Error_string = self::error_string(errorcode: c_int, string: *mut c_char, resultlen: *mut c_int) -> c_int;
 MPI_Free_mem = self::free_mem(base: *mut c_void) -> c_int;
 MPI_Get_hw_resource_info = self::get_hw_resource_info(hw_info: *mut CHandle<A>) -> c_int;
-MPI_Get_library_version = self::get_library_version(version: *mut c_char, resultlen: *mut c_int) -> c_int;
+MPI_Get_library_version = irregular::get_library_version(version: *mut c_char, resultlen: *mut c_int) -> c_int;
 MPI_Get_processor_name = self::get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> c_int;
 MPI_Get_version = self::get_version(version: *mut c_int, subversion: *mut c_int) -> c_int;
 MPI_Pcontrol = irregular::pcontrol(level: c_int) -> c_int;

@@ -74,7 +74,8 @@ unsafe fn precv_init<A: Abi>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
+            let datatype =
+                A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(source), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::precv_init(
@@ -110,7 +111,8 @@ unsafe fn psend_init<A: Abi>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
+            let datatype =
+                A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(dest), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::psend_init(

@@ -17,7 +17,8 @@ unsafe fn bsend<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
+            let datatype =
+                A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(dest), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             procedures::bsend(
                 A::buffer(buf),
@@ -47,7 +48,8 @@ unsafe fn bsend_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
+            let datatype =
+                A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(dest), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::bsend_init(
@@ -163,7 +165,8 @@ unsafe fn ibsend<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
+            let datatype =
+                A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(dest), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::ibsend(
@@ -280,7 +283,8 @@ unsafe fn irecv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
+            let datatype =
+                A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(source), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::irecv(
@@ -312,7 +316,8 @@ unsafe fn irsend<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
+            let datatype =
+                A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(dest), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::irsend(
@@ -344,7 +349,8 @@ unsafe fn isend<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
+            let datatype =
+                A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(dest), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::isend(
@@ -381,9 +387,11 @@ unsafe fn isendrecv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let sendcount = argument::count(sendcount, "sendcount")?;
-            let sendtype = A::handle_in::<Datatype>(sendtype).resolve_for(sendcount, "sendtype")?;
+            let sendtype =
+                A::handle_in::<Datatype>(sendtype).resolve_with(sendcount, A::word_in::<Rank>(dest), "sendtype")?;
             let recvcount = argument::count(recvcount, "recvcount")?;
-            let recvtype = A::handle_in::<Datatype>(recvtype).resolve_for(recvcount, "recvtype")?;
+            let recvtype =
+                A::handle_in::<Datatype>(recvtype).resolve_with(recvcount, A::word_in::<Rank>(source), "recvtype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::isendrecv(
@@ -456,7 +464,8 @@ unsafe fn issend<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
+            let datatype =
+                A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(dest), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::issend(
@@ -563,7 +572,8 @@ unsafe fn recv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
+            let datatype =
+                A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(source), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let result = procedures::recv(
@@ -599,7 +609,8 @@ unsafe fn recv_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
+            let datatype =
+                A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(source), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::recv_init(
@@ -758,7 +769,8 @@ unsafe fn rsend<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
+            let datatype =
+                A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(dest), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             procedures::rsend(
                 A::buffer(buf),
@@ -788,7 +800,8 @@ unsafe fn rsend_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
+            let datatype =
+                A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(dest), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::rsend_init(
@@ -819,7 +832,8 @@ unsafe fn send<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
+            let datatype =
+                A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(dest), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             procedures::send(
                 A::buffer(buf),
@@ -849,7 +863,8 @@ unsafe fn send_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
+            let datatype =
+                A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(dest), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::send_init(
@@ -886,9 +901,11 @@ unsafe fn sendrecv<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let sendcount = argument::count(sendcount, "sendcount")?;
-            let sendtype = A::handle_in::<Datatype>(sendtype).resolve_for(sendcount, "sendtype")?;
+            let sendtype =
+                A::handle_in::<Datatype>(sendtype).resolve_with(sendcount, A::word_in::<Rank>(dest), "sendtype")?;
             let recvcount = argument::count(recvcount, "recvcount")?;
-            let recvtype = A::handle_in::<Datatype>(recvtype).resolve_for(recvcount, "recvtype")?;
+            let recvtype =
+                A::handle_in::<Datatype>(recvtype).resolve_with(recvcount, A::word_in::<Rank>(source), "recvtype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let status_place = StatusPlace::<A>::at(status, "status")?;
             let result = procedures::sendrecv(
@@ -968,7 +985,8 @@ unsafe fn ssend<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
+            let datatype =
+                A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(dest), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             procedures::ssend(
                 A::buffer(buf),
@@ -998,7 +1016,8 @@ unsafe fn ssend_init<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let count = argument::count(count, "count")?;
-            let datatype = A::handle_in::<Datatype>(datatype).resolve_for(count, "datatype")?;
+            let datatype =
+                A::handle_in::<Datatype>(datatype).resolve_with(count, A::word_in::<Rank>(dest), "datatype")?;
             let comm = A::handle_in::<Comm>(comm).resolve("comm")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::ssend_init(

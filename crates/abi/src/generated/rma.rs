@@ -20,9 +20,17 @@ unsafe fn accumulate<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let origin_count = argument::count(origin_count, "origin_count")?;
-            let origin_datatype = A::handle_in::<Datatype>(origin_datatype).resolve("origin_datatype")?;
+            let origin_datatype = A::handle_in::<Datatype>(origin_datatype).resolve_with(
+                origin_count,
+                A::word_in::<Rank>(target_rank),
+                "origin_datatype",
+            )?;
             let target_count = argument::count(target_count, "target_count")?;
-            let target_datatype = A::handle_in::<Datatype>(target_datatype).resolve("target_datatype")?;
+            let target_datatype = A::handle_in::<Datatype>(target_datatype).resolve_with(
+                target_count,
+                A::word_in::<Rank>(target_rank),
+                "target_datatype",
+            )?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let win = A::handle_in::<Win>(win).resolve("win")?;
             procedures::accumulate(
@@ -55,7 +63,8 @@ unsafe fn compare_and_swap<A: Abi>(
     entry::enter::<A>("MPI_Compare_and_swap", entry::on_win::<A>(win), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype =
+                A::handle_in::<Datatype>(datatype).resolve_with(1, A::word_in::<Rank>(target_rank), "datatype")?;
             let win = A::handle_in::<Win>(win).resolve("win")?;
             procedures::compare_and_swap(
                 A::buffer(origin_addr),
@@ -85,7 +94,8 @@ unsafe fn fetch_and_op<A: Abi>(
     entry::enter::<A>("MPI_Fetch_and_op", entry::on_win::<A>(win), || {
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
-            let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+            let datatype =
+                A::handle_in::<Datatype>(datatype).resolve_with(1, A::word_in::<Rank>(target_rank), "datatype")?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let win = A::handle_in::<Win>(win).resolve("win")?;
             procedures::fetch_and_op(
@@ -118,9 +128,17 @@ unsafe fn get<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let origin_count = argument::count(origin_count, "origin_count")?;
-            let origin_datatype = A::handle_in::<Datatype>(origin_datatype).resolve("origin_datatype")?;
+            let origin_datatype = A::handle_in::<Datatype>(origin_datatype).resolve_with(
+                origin_count,
+                A::word_in::<Rank>(target_rank),
+                "origin_datatype",
+            )?;
             let target_count = argument::count(target_count, "target_count")?;
-            let target_datatype = A::handle_in::<Datatype>(target_datatype).resolve("target_datatype")?;
+            let target_datatype = A::handle_in::<Datatype>(target_datatype).resolve_with(
+                target_count,
+                A::word_in::<Rank>(target_rank),
+                "target_datatype",
+            )?;
             let win = A::handle_in::<Win>(win).resolve("win")?;
             procedures::get(
                 A::buffer_mut(origin_addr),
@@ -157,9 +175,17 @@ unsafe fn get_accumulate<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let result_count = argument::count(result_count, "result_count")?;
-            let result_datatype = A::handle_in::<Datatype>(result_datatype).resolve("result_datatype")?;
+            let result_datatype = A::handle_in::<Datatype>(result_datatype).resolve_with(
+                result_count,
+                A::word_in::<Rank>(target_rank),
+                "result_datatype",
+            )?;
             let target_count = argument::count(target_count, "target_count")?;
-            let target_datatype = A::handle_in::<Datatype>(target_datatype).resolve("target_datatype")?;
+            let target_datatype = A::handle_in::<Datatype>(target_datatype).resolve_with(
+                target_count,
+                A::word_in::<Rank>(target_rank),
+                "target_datatype",
+            )?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let win = A::handle_in::<Win>(win).resolve("win")?;
             procedures::get_accumulate(
@@ -197,9 +223,17 @@ unsafe fn put<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let origin_count = argument::count(origin_count, "origin_count")?;
-            let origin_datatype = A::handle_in::<Datatype>(origin_datatype).resolve("origin_datatype")?;
+            let origin_datatype = A::handle_in::<Datatype>(origin_datatype).resolve_with(
+                origin_count,
+                A::word_in::<Rank>(target_rank),
+                "origin_datatype",
+            )?;
             let target_count = argument::count(target_count, "target_count")?;
-            let target_datatype = A::handle_in::<Datatype>(target_datatype).resolve("target_datatype")?;
+            let target_datatype = A::handle_in::<Datatype>(target_datatype).resolve_with(
+                target_count,
+                A::word_in::<Rank>(target_rank),
+                "target_datatype",
+            )?;
             let win = A::handle_in::<Win>(win).resolve("win")?;
             procedures::put(
                 A::buffer(origin_addr),
@@ -234,9 +268,17 @@ unsafe fn raccumulate<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let origin_count = argument::count(origin_count, "origin_count")?;
-            let origin_datatype = A::handle_in::<Datatype>(origin_datatype).resolve("origin_datatype")?;
+            let origin_datatype = A::handle_in::<Datatype>(origin_datatype).resolve_with(
+                origin_count,
+                A::word_in::<Rank>(target_rank),
+                "origin_datatype",
+            )?;
             let target_count = argument::count(target_count, "target_count")?;
-            let target_datatype = A::handle_in::<Datatype>(target_datatype).resolve("target_datatype")?;
+            let target_datatype = A::handle_in::<Datatype>(target_datatype).resolve_with(
+                target_count,
+                A::word_in::<Rank>(target_rank),
+                "target_datatype",
+            )?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let win = A::handle_in::<Win>(win).resolve("win")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
@@ -274,9 +316,17 @@ unsafe fn rget<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let origin_count = argument::count(origin_count, "origin_count")?;
-            let origin_datatype = A::handle_in::<Datatype>(origin_datatype).resolve("origin_datatype")?;
+            let origin_datatype = A::handle_in::<Datatype>(origin_datatype).resolve_with(
+                origin_count,
+                A::word_in::<Rank>(target_rank),
+                "origin_datatype",
+            )?;
             let target_count = argument::count(target_count, "target_count")?;
-            let target_datatype = A::handle_in::<Datatype>(target_datatype).resolve("target_datatype")?;
+            let target_datatype = A::handle_in::<Datatype>(target_datatype).resolve_with(
+                target_count,
+                A::word_in::<Rank>(target_rank),
+                "target_datatype",
+            )?;
             let win = A::handle_in::<Win>(win).resolve("win")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::rget(
@@ -316,9 +366,17 @@ unsafe fn rget_accumulate<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let result_count = argument::count(result_count, "result_count")?;
-            let result_datatype = A::handle_in::<Datatype>(result_datatype).resolve("result_datatype")?;
+            let result_datatype = A::handle_in::<Datatype>(result_datatype).resolve_with(
+                result_count,
+                A::word_in::<Rank>(target_rank),
+                "result_datatype",
+            )?;
             let target_count = argument::count(target_count, "target_count")?;
-            let target_datatype = A::handle_in::<Datatype>(target_datatype).resolve("target_datatype")?;
+            let target_datatype = A::handle_in::<Datatype>(target_datatype).resolve_with(
+                target_count,
+                A::word_in::<Rank>(target_rank),
+                "target_datatype",
+            )?;
             let op = A::handle_in::<Op>(op).resolve("op")?;
             let win = A::handle_in::<Win>(win).resolve("win")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
@@ -359,9 +417,17 @@ unsafe fn rput<A: Abi, N: Number>(
         // SAFETY: the caller keeps the standard's rules for the arguments.
         unsafe {
             let origin_count = argument::count(origin_count, "origin_count")?;
-            let origin_datatype = A::handle_in::<Datatype>(origin_datatype).resolve("origin_datatype")?;
+            let origin_datatype = A::handle_in::<Datatype>(origin_datatype).resolve_with(
+                origin_count,
+                A::word_in::<Rank>(target_rank),
+                "origin_datatype",
+            )?;
             let target_count = argument::count(target_count, "target_count")?;
-            let target_datatype = A::handle_in::<Datatype>(target_datatype).resolve("target_datatype")?;
+            let target_datatype = A::handle_in::<Datatype>(target_datatype).resolve_with(
+                target_count,
+                A::word_in::<Rank>(target_rank),
+                "target_datatype",
+            )?;
             let win = A::handle_in::<Win>(win).resolve("win")?;
             let request_place = HandlePlace::<A>::at(request, "request")?;
             let request = procedures::rput(

@@ -90,14 +90,14 @@ MPI_File_write_shared(fh: *mut c_void, buf: *const c_void, count: c_int, datatyp
 MPI_File_write_shared_c(fh: *mut c_void, buf: *const c_void, count: i64, datatype: CHandle<A>, status: *mut CStatus<A>) => entry::unsupported::<A>("MPI_File_write_shared_c", Scope::NoFile);
 MPI_Register_datarep(datarep: *const c_char, read_conversion_fn: *const c_void, write_conversion_fn: *const c_void, dtype_file_extent_fn: *const c_void, extra_state: *mut c_void) => entry::unsupported::<A>("MPI_Register_datarep", Scope::NoFile);
 MPI_Register_datarep_c(datarep: *const c_char, read_conversion_fn: *const c_void, write_conversion_fn: *const c_void, dtype_file_extent_fn: *const c_void, extra_state: *mut c_void) => entry::unsupported::<A>("MPI_Register_datarep_c", Scope::NoFile);
-MPI_Close_port(port_name: *const c_char) => entry::unsupported::<A>("MPI_Close_port", Scope::Process);
-MPI_Comm_accept(port_name: *const c_char, info: CHandle<A>, root: c_int, comm: CHandle<A>, newcomm: *mut CHandle<A>) => entry::unsupported::<A>("MPI_Comm_accept", entry::on_comm::<A>(comm));
-MPI_Comm_connect(port_name: *const c_char, info: CHandle<A>, root: c_int, comm: CHandle<A>, newcomm: *mut CHandle<A>) => entry::unsupported::<A>("MPI_Comm_connect", entry::on_comm::<A>(comm));
-MPI_Comm_join(fd: c_int, intercomm: *mut CHandle<A>) => entry::unsupported::<A>("MPI_Comm_join", Scope::Process);
-MPI_Comm_spawn(command: *const c_char, argv: *mut *mut c_char, maxprocs: c_int, info: CHandle<A>, root: c_int, comm: CHandle<A>, intercomm: *mut CHandle<A>, array_of_errcodes: *mut c_int) => entry::unsupported::<A>("MPI_Comm_spawn", entry::on_comm::<A>(comm));
-MPI_Comm_spawn_multiple(count: c_int, array_of_commands: *mut *mut c_char, array_of_argv: *mut *mut *mut c_char, array_of_maxprocs: *const c_int, array_of_info: *const CHandle<A>, root: c_int, comm: CHandle<A>, intercomm: *mut CHandle<A>, array_of_errcodes: *mut c_int) => entry::unsupported::<A>("MPI_Comm_spawn_multiple", entry::on_comm::<A>(comm));
-MPI_Lookup_name(service_name: *const c_char, info: CHandle<A>, port_name: *mut c_char) => entry::unsupported::<A>("MPI_Lookup_name", Scope::Process);
-MPI_Open_port(info: CHandle<A>, port_name: *mut c_char) => entry::unsupported::<A>("MPI_Open_port", Scope::Process);
-MPI_Publish_name(service_name: *const c_char, info: CHandle<A>, port_name: *const c_char) => entry::unsupported::<A>("MPI_Publish_name", Scope::Process);
-MPI_Unpublish_name(service_name: *const c_char, info: CHandle<A>, port_name: *const c_char) => entry::unsupported::<A>("MPI_Unpublish_name", Scope::Process);
+MPI_Close_port(port_name: *const c_char) => entry::unsupported_processes::<A>("MPI_Close_port", Scope::Process);
+MPI_Comm_accept(port_name: *const c_char, info: CHandle<A>, root: c_int, comm: CHandle<A>, newcomm: *mut CHandle<A>) => entry::unsupported_processes::<A>("MPI_Comm_accept", entry::on_comm::<A>(comm));
+MPI_Comm_connect(port_name: *const c_char, info: CHandle<A>, root: c_int, comm: CHandle<A>, newcomm: *mut CHandle<A>) => entry::unsupported_processes::<A>("MPI_Comm_connect", entry::on_comm::<A>(comm));
+MPI_Comm_join(fd: c_int, intercomm: *mut CHandle<A>) => entry::unsupported_processes::<A>("MPI_Comm_join", Scope::Process);
+MPI_Comm_spawn(command: *const c_char, argv: *mut *mut c_char, maxprocs: c_int, info: CHandle<A>, root: c_int, comm: CHandle<A>, intercomm: *mut CHandle<A>, array_of_errcodes: *mut c_int) => entry::unsupported_processes::<A>("MPI_Comm_spawn", entry::on_comm::<A>(comm));
+MPI_Comm_spawn_multiple(count: c_int, array_of_commands: *mut *mut c_char, array_of_argv: *mut *mut *mut c_char, array_of_maxprocs: *const c_int, array_of_info: *const CHandle<A>, root: c_int, comm: CHandle<A>, intercomm: *mut CHandle<A>, array_of_errcodes: *mut c_int) => entry::unsupported_processes::<A>("MPI_Comm_spawn_multiple", entry::on_comm::<A>(comm));
+MPI_Lookup_name(service_name: *const c_char, info: CHandle<A>, port_name: *mut c_char) => entry::unsupported_processes::<A>("MPI_Lookup_name", Scope::Process);
+MPI_Open_port(info: CHandle<A>, port_name: *mut c_char) => entry::unsupported_processes::<A>("MPI_Open_port", Scope::Process);
+MPI_Publish_name(service_name: *const c_char, info: CHandle<A>, port_name: *const c_char) => entry::unsupported_processes::<A>("MPI_Publish_name", Scope::Process);
+MPI_Unpublish_name(service_name: *const c_char, info: CHandle<A>, port_name: *const c_char) => entry::unsupported_processes::<A>("MPI_Unpublish_name", Scope::Process);
 }

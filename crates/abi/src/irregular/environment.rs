@@ -8,6 +8,7 @@ use isthmus_mpi::procedures;
 use crate::abi::Abi;
 use crate::argument;
 use crate::entry::{self, CHandle};
+use crate::foreign;
 use crate::generated::constants::ThreadLevel;
 
 /// `MPI_Init`: the arguments are the program's own business.
@@ -36,13 +37,29 @@ pub unsafe fn init_thread<A: Abi>(
     })
 }
 
-/// `MPI_Abort`: the code is the program's, not one of MPI's.
+/// `MPI_Abort`: the code is the program's, not one of MPI's. It ends the job whatever the handle names, and at any time.
 ///
 /// # Safety
 /// As for the C function.
 pub unsafe fn abort<A: Abi>(comm: CHandle<A>, errorcode: c_int) -> c_int {
-    entry::enter::<A>("MPI_Abort", entry::on_comm::<A>(comm), || {
-        procedures::abort(A::handle_in::<Comm>(comm).resolve("comm")?, errorcode)
+    let error = match A::handle_in::<Comm>(comm).resolve("comm") {
+        Ok(comm) => procedures::abort(comm, errorcode),
+        Err(error) => error,
+    };
+    let error = foreign::explained::<A>(&error).unwrap_or(error);
+    procedures::abort_job(errorcode, error.detail())
+}
+
+/// `MPI_Get_library_version`: programs of the MPICH ABI look for its name at the beginning.
+///
+/// # Safety
+/// As for the C function.
+pub unsafe fn get_library_version<A: Abi>(version: *mut c_char, resultlen: *mut c_int) -> c_int {
+    entry::any_time::<A>("MPI_Get_library_version", entry::Scope::Process, || {
+        let text = argument::Text::at(version, A::MAX_LIBRARY_VERSION_STRING, "version")?;
+        let length = argument::place(resultlen, "resultlen")?;
+        length.put(text.put(format!("{}{}", A::VERSION_PREFIX, procedures::get_library_version()?)));
+        Ok(())
     })
 }
 
@@ -105,4 +122,33 @@ unsafe extern "C-unwind" fn dup_fn(
         *flag = 1;
     }
     0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::{Mpich, Std};
+
+    fn version<A: Abi>() -> String {
+        let mut text = vec![0_u8; A::MAX_LIBRARY_VERSION_STRING];
+        let mut length = 0;
+        // SAFETY: there is room for the longest text.
+        let code = unsafe { get_library_version::<A>(text.as_mut_ptr().cast::<c_char>(), &raw mut length) };
+        assert_eq!(code, 0);
+        text.truncate(length as usize);
+        String::from_utf8(text).expect("ASCII")
+    }
+
+    #[test]
+    fn programs_of_the_mpich_abi_find_its_name() {
+        let text = version::<Mpich>();
+        let lines: Vec<&str> = text.lines().collect();
+        let number = lines[0].strip_prefix("MPICH Version:").map(str::trim);
+        assert!(
+            number.is_some_and(|number| number.split('.').all(|part| part.parse::<u32>().is_ok())),
+            "{text}"
+        );
+        assert!(lines[1].starts_with("Isthmus "), "{text}");
+        assert!(version::<Std>().starts_with("Isthmus "));
+    }
 }

@@ -26,7 +26,7 @@ forms! {
         comm: &'static Comm,
     ) {
         let call = F::begin(comm, "Allreduce")?;
-        let operand = operand::of(datatype, op)?;
+        let operand = operand::of(datatype, count, op)?;
         let input = if arguments::in_place(sendbuf, comm)? {
             recvbuf
         } else {

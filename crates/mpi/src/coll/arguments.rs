@@ -82,9 +82,9 @@ pub(super) fn blocks<'a>(
     datatype: Handle<Datatype>,
     comm: &Comm,
 ) -> Result<Blocks<'a>> {
-    let datatype = datatype.resolve("datatype")?;
     for_every_rank(name, counts, displacements, comm)?;
     let largest = counts.iter().max().unwrap_or(0);
+    let datatype = datatype.resolve_for(largest, "datatype")?;
     Ok(Blocks {
         all: buffer(name, address, largest, datatype)?,
         counts,
@@ -107,7 +107,8 @@ pub(super) fn typed_blocks(
     }
     let block = |(rank, datatype): (usize, &Handle<Datatype>)| {
         let place = address.wrapping_byte_offset(displacements.get(rank) as isize);
-        buffer(name, place, counts.get(rank), datatype.resolve("datatype")?)
+        let count = counts.get(rank);
+        buffer(name, place, count, datatype.resolve_for(count, "datatype")?)
     };
     datatypes
         .iter()

@@ -14,7 +14,7 @@ use isthmus_twice::twice;
 use super::arguments;
 use super::check::Terms;
 use crate::counts::Counts;
-use crate::datatype::Datatype;
+use crate::datatype::{Datatype, Type};
 use crate::error::Result;
 use crate::fail;
 use crate::handle::Handle;
@@ -106,24 +106,25 @@ fn equal_blocks(
     datatype: Handle<Datatype>,
     blocks: usize,
 ) -> Result<Elements<'static>> {
-    let datatype = datatype.resolve("datatype")?;
     let most = if blocks == 0 { 0 } else { i64::MAX };
-    arguments::buffer(name, buffer, count.min(most), datatype)
+    let count = count.min(most);
+    arguments::buffer(name, buffer, count, datatype.resolve_for(count, "datatype")?)
 }
 
-/// A buffer of blocks with a count and a displacement in extents for each.
+/// A buffer of blocks with a count and a displacement in extents for each: of which type, and which elements.
 fn blocks<'a>(
     name: &str,
     buffer: *const c_void,
     counts: Counts<'a>,
     displacements: Counts<'a>,
     datatype: Handle<Datatype>,
-) -> Result<impl Fn(usize) -> Elements<'static> + use<'a>> {
-    let datatype = datatype.resolve("datatype")?;
+) -> Result<(&'static Type, impl Fn(usize) -> Elements<'static> + use<'a>)> {
     check_counts(name, counts)?;
     let largest = counts.iter().max().unwrap_or(0);
-    let all = arguments::buffer(name, buffer, largest, datatype)?;
-    Ok(move |block| all.at(displacements.get(block), counts.get(block)))
+    let all = arguments::buffer(name, buffer, largest, datatype.resolve_for(largest, "datatype")?)?;
+    Ok((all.datatype, move |block| {
+        all.at(displacements.get(block), counts.get(block))
+    }))
 }
 
 /// Blocks of a datatype each, with displacements in bytes.
@@ -137,7 +138,8 @@ fn typed_blocks(
     check_counts(name, counts)?;
     let block = |(i, datatype): (usize, &Handle<Datatype>)| {
         let place = buffer.wrapping_byte_offset(displacements.get(i) as isize);
-        arguments::buffer(name, place, counts.get(i), datatype.resolve("datatype")?)
+        let count = counts.get(i);
+        arguments::buffer(name, place, count, datatype.resolve_for(count, "datatype")?)
     };
     datatypes.iter().enumerate().map(block).collect()
 }

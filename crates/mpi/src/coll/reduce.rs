@@ -35,9 +35,9 @@ forms! {
             call.compare(|terms| { terms.root(root); })?;
             return call.run(|_| Ok(()));
         }
-        let datatype = datatype.resolve("datatype")?;
+        let datatype = datatype.resolve_for(count, "datatype")?;
         let op = op.resolve("op")?;
-        let operand = operand::of(datatype, op)?;
+        let operand = operand::of(datatype, count, op)?;
         let gives = root != Root::Here;
         let gets = root.is_me(call.link().rank());
         let input = if gives && gets && is_in_place(sendbuf) {

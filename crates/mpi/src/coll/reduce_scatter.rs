@@ -13,6 +13,7 @@ use crate::counts::Counts;
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::fail;
+use crate::handle::Handle;
 use crate::op::Op;
 
 forms! {
@@ -25,7 +26,7 @@ forms! {
         sendbuf: *const c_void,
         recvbuf: *mut c_void,
         recvcount: i64,
-        datatype: &'static Datatype,
+        datatype: Handle<Datatype>,
         op: &'static Op,
         comm: &'static Comm,
     ) {
@@ -44,7 +45,7 @@ forms! {
         sendbuf: *const c_void,
         recvbuf: *mut c_void,
         recvcounts: Counts<'_>,
-        datatype: &'static Datatype,
+        datatype: Handle<Datatype>,
         op: &'static Op,
         comm: &'static Comm,
     ) {
@@ -60,12 +61,11 @@ unsafe fn either<F: Form>(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
     recvcounts: Counts<'_>,
-    datatype: &'static Datatype,
+    datatype: Handle<Datatype>,
     op: &'static Op,
     comm: &'static Comm,
 ) -> Result<F::Done> {
     let call = F::begin(comm, name)?;
-    let operand = operand::of(datatype, op)?;
     if recvcounts.len() < call.link().size() {
         return Err(fail!(Arg, "recvcounts are missing"));
     }
@@ -73,6 +73,8 @@ unsafe fn either<F: Form>(
     let counts: Vec<i64> = recvcounts.iter().take(call.link().size()).collect();
     let total = counts.iter().try_fold(0i64, |sum, count| sum.checked_add(*count));
     let total = total.ok_or_else(|| fail!(Count, "recvcounts add up to more than 64 bits"))?;
+    let datatype = datatype.resolve_for(total, "datatype")?;
+    let operand = operand::of(datatype, total, op)?;
     let input = if arguments::in_place(sendbuf, comm)? {
         recvbuf
     } else {

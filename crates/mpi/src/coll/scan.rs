@@ -64,7 +64,7 @@ unsafe fn either<F: Form>(
     let inclusive = name == "Scan";
     arguments::intra(comm)?;
     let call = F::begin(comm, name)?;
-    let operand = operand::of(datatype, op)?;
+    let operand = operand::of(datatype, count, op)?;
     let input = if is_in_place(sendbuf) { recvbuf } else { sendbuf };
     arguments::buffer("sendbuf", input, count, datatype)?;
     if inclusive || call.link().rank() > 0 {

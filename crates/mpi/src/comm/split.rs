@@ -42,6 +42,29 @@ pub fn comm_split(comm: &Comm, color: i32, key: i32) -> Result<Handle<Comm>> {
     publish(new)
 }
 
+/// The colour of one that is split by its place among those of the others; no program's, since it is negative.
+const BY_PLACE: i32 = -1;
+const _: () = assert!(BY_PLACE != UNDEFINED);
+
+/// What a process says in a split: its offer of a context id, colour, key, and the two halves of its place.
+#[derive(Clone, Copy)]
+struct Said([u32; 5]);
+
+impl Said {
+    fn of(comm: &Comm, color: i32, key: i32, place: Place) -> Self {
+        let bits = place.bits();
+        Self([comm.offer(), color as u32, key as u32, bits as u32, (bits >> 32) as u32])
+    }
+
+    fn color(&self) -> i32 {
+        self.0[1] as i32
+    }
+
+    fn place(&self) -> Place {
+        Place::from_bits(u64::from(self.0[3]) | u64::from(self.0[4]) << 32)
+    }
+}
+
 /// What a process is split by.
 enum Way {
     /// By a number that it knows by itself.
@@ -57,16 +80,15 @@ pub fn comm_split_type(comm: &Comm, split_type: i32, key: i32, info: Option<&Inf
     let place = isthmus_engine::here();
     let way = way(comm, split_type, info, place);
     // Those whose arguments are wrong are waited for all the same.
-    let unguided = split_type == COMM_TYPE_HW_UNGUIDED;
-    let chosen = if unguided { largest(comm, place)? } else { None };
     let color = match &way {
         Ok(Way::Color(color)) => *color,
-        Ok(Way::Largest) => chosen.map_or(UNDEFINED, |(_, color)| color),
+        Ok(Way::Largest) => BY_PLACE,
         Err(_) => UNDEFINED,
     };
-    let new = split(comm, color, key)?;
+    let mut level = None;
+    let new = split_by(comm, Said::of(comm, color, key, place), |all| level = largest(all))?;
     way?;
-    if let (Some((level, _)), Some(info), Some(_)) = (chosen, info, &new) {
+    if let (BY_PLACE, Some(level), Some(info), Some(_)) = (color, level, info, &new) {
         info.set(TYPE_KEY.as_bytes(), resource_type(level).as_bytes());
     }
     publish(new)
@@ -103,17 +125,17 @@ fn way(comm: &Comm, split_type: i32, info: Option<&Info>, place: Place) -> Resul
     Ok(Way::Color(color))
 }
 
-/// The largest kind of hardware of which not all processes use the same unit, and which unit the calling process uses.
-/// Collective.
-fn largest(comm: &Comm, own: Place) -> Result<Option<(Level, i32)>> {
-    let bits = own.bits();
-    let (ours, theirs) = gather_both(comm, [bits as u32, (bits >> 32) as u32])?;
-    let all = ours.iter().chain(&theirs);
-    let places: Vec<Place> = all
-        .map(|[low, high]| Place::from_bits(u64::from(*low) | u64::from(*high) << 32))
-        .collect();
+/// Give a colour to the processes that are split by their places: the unit that each of them uses of the largest kind of hardware of which not
+/// all of them use the same unit. That kind.
+fn largest(all: &mut [&mut Said]) -> Option<Level> {
+    let by_place = all.iter().filter(|said| said.color() == BY_PLACE);
+    let places: Vec<Place> = by_place.map(|said| said.place()).collect();
     let level = telling_apart(&places);
-    Ok(level.and_then(|level| Some((level, i32::from(own.unit(level)?)))))
+    for said in all.iter_mut().filter(|said| said.color() == BY_PLACE) {
+        let unit = level.and_then(|level| said.place().unit(level));
+        said.0[1] = unit.map_or(UNDEFINED, i32::from) as u32;
+    }
+    level
 }
 
 fn telling_apart(places: &[Place]) -> Option<Level> {
@@ -130,28 +152,36 @@ fn publish(new: Option<Comm>) -> Result<Handle<Comm>> {
 
 /// A communicator for each colour, as [`comm_split`] makes it. Collective.
 pub(crate) fn split(comm: &Comm, color: i32, key: i32) -> Result<Option<Comm>> {
-    let (ours, theirs) = gather_both(comm, [comm.offer(), color as u32, key as u32])?;
+    split_by(comm, Said::of(comm, color, key, Place::default()), |_| ())
+}
+
+/// As [`split`], with colours that `decide` may change when it knows what all have said: to the same on all of them.
+fn split_by(comm: &Comm, said: Said, decide: impl FnOnce(&mut [&mut Said])) -> Result<Option<Comm>> {
+    let (ours, theirs) = gather_both(comm, said.0)?;
+    let [mut ours, mut theirs] = [ours, theirs].map(|all| all.into_iter().map(Said).collect::<Vec<_>>());
+    decide(&mut ours.iter_mut().chain(&mut theirs).collect::<Vec<_>>());
+    let color = ours[comm.rank() as usize].color();
     let group = chosen(&comm.group, &ours, color);
     let remote = comm.remote_group().map(|remote| chosen(remote, &theirs, color));
     let nobody_there = remote.as_ref().is_some_and(|remote| remote.size() == 0);
-    let offers = ours.iter().chain(&theirs).map(|[offer, ..]| *offer);
+    let offers = ours.iter().chain(&theirs).map(|Said([offer, ..])| *offer);
     let new = comm.derive(offers, group, remote)?;
     Ok((color != UNDEFINED && !nobody_there).then_some(new))
 }
 
 /// Those of `group` who said `color`, by their keys.
-fn chosen(group: &Group, said: &[[u32; 3]], color: i32) -> std::sync::Arc<Group> {
+fn chosen(group: &Group, said: &[Said], color: i32) -> std::sync::Arc<Group> {
     group.with(Members::from_peers(
         by_key(said, color).filter_map(|rank| group.peer(rank)).collect(),
     ))
 }
 
-fn by_key(said: &[[u32; 3]], color: i32) -> impl Iterator<Item = i32> {
+fn by_key(said: &[Said], color: i32) -> impl Iterator<Item = i32> {
     let mut chosen: Vec<(i32, i32)> = said
         .iter()
         .zip(0..)
-        .filter(|([_, theirs, _], _)| *theirs as i32 == color)
-        .map(|([.., key], rank)| (*key as i32, rank))
+        .filter(|(said, _)| said.color() == color)
+        .map(|(Said([_, _, key, ..]), rank)| (*key as i32, rank))
         .collect();
     chosen.sort_unstable();
     chosen.into_iter().map(|(_, rank)| rank)
@@ -185,8 +215,8 @@ mod tests {
 
     #[test]
     fn keys_order_and_ranks_break_ties() {
-        let said: Vec<[u32; 3]> = [(0, 5), (1, 0), (0, -1), (0, 5), (UNDEFINED, 0), (1, 0)]
-            .map(|(color, key): (i32, i32)| [0, color as u32, key as u32])
+        let said: Vec<Said> = [(0, 5), (1, 0), (0, -1), (0, 5), (UNDEFINED, 0), (1, 0)]
+            .map(|(color, key): (i32, i32)| Said([0, color as u32, key as u32, 0, 0]))
             .to_vec();
         assert_eq!(by_key(&said, 0).collect::<Vec<_>>(), [2, 0, 3]);
         assert_eq!(by_key(&said, 1).collect::<Vec<_>>(), [1, 5]);

@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 
 use isthmus_engine::{ContextId, MessageId, Mode, Peer, Posting};
+use isthmus_os::device;
 
 use crate::comm::Comm;
 use crate::constants::{ANY_SOURCE, ANY_TAG, PROC_NULL, TAG_UB};
@@ -177,7 +178,7 @@ pub fn layout(datatype: &Datatype) -> Option<&Datatype> {
 /// Check datatype, count and buffer; what the elements amount to.
 #[inline(always)]
 fn span(buf: *const c_void, count: i64, datatype: &Datatype) -> Result<usize> {
-    if !datatype.is_committed() || buf.addr() < FIRST_PAGE {
+    if !datatype.is_committed() || buf.addr() < FIRST_PAGE || device::is_watched() {
         check_elements(buf, count, datatype)?;
     }
     bytes(count, datatype)

@@ -79,10 +79,10 @@ enum Way {
 
 #[inline(never)]
 fn transfer(local: Local<'_>, remote: Remote<'_>, win: &Win, way: Way) -> Result<()> {
-    let bytes = bytes((local.count, local.datatype), (remote.count, remote.datatype))?;
     if remote.rank == PROC_NULL {
         return Ok(());
     }
+    let bytes = bytes((local.count, local.datatype), (remote.count, remote.datatype))?;
     let target = win.member("target_rank", remote.rank)?;
     win.admit(target)?;
     if bytes == 0 {

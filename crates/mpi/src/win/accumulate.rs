@@ -79,12 +79,12 @@ unsafe fn row(
 fn run(local: Option<Local<'_>>, result: Option<Local<'_>>, remote: Remote<'_>, op: &Op, win: &Win) -> Result<()> {
     let other = local.or(result);
     let Some(other) = other else { return Ok(()) };
+    if remote.rank == PROC_NULL {
+        return Ok(());
+    }
     let bytes = bytes((other.count, other.datatype), (remote.count, remote.datatype))?;
     for side in [local, result].into_iter().flatten() {
         check_signature(side, remote)?;
-    }
-    if remote.rank == PROC_NULL {
-        return Ok(());
     }
     let target = win.member("target_rank", remote.rank)?;
     win.admit(target)?;
@@ -201,14 +201,16 @@ pub unsafe fn get_accumulate(
     let local = match op.which() {
         Some(Predefined::NoOp) => None,
         _ => {
-            let datatype = origin_datatype.resolve("origin_datatype")?;
+            let datatype = origin_datatype.resolve_with(origin_count, target_rank, "origin_datatype")?;
             if origin_count < 0 {
                 return Err(fail!(Count, "origin_count={origin_count} is negative"));
             }
             Some(Local::check("origin_addr", origin_addr, origin_count, datatype)?)
         }
     };
-    if let Some(local) = local {
+    if let Some(local) = local
+        && target_rank != PROC_NULL
+    {
         bytes((local.count, local.datatype), (result_count, result_datatype))?;
     }
     let remote = Remote {

@@ -12,7 +12,7 @@ use isthmus_engine::rma::{self, Atomicity, RegionKey, Target};
 
 use super::Win;
 use super::control::Part;
-use crate::datatype::Datatype;
+use crate::datatype::{Datatype, check_host};
 use crate::error::{Error, Result};
 use crate::fail;
 
@@ -55,6 +55,7 @@ pub fn win_attach(win: &Win, base: *mut c_void, size: i64) -> Result<()> {
     if start.checked_add(length).is_none() || (base.is_null() && length > 0) {
         return Err(fail!(RmaAttach, "base={base:p}, size={size}: no such memory"));
     }
+    check_host("base", base)?;
     let mut own = attachments.own.lock().unwrap_or_else(PoisonError::into_inner);
     let overlaps = |key: &RegionKey| start < key.base() + key.length() && key.base() < start + length;
     if let Some(other) = own.entries.iter().find(|key| overlaps(key)) {

@@ -63,11 +63,11 @@ forms! {
         // SAFETY: they are used for this call only.
         let [recvcounts, displs] = [recvcounts, displs].map(|counts| unsafe { call.keep_counts(counts) });
         let topology = topology(comm)?;
-        let to = blocks("recvbuf", recvbuf, recvcounts, displs, recvtype)?;
+        let (received, to) = blocks("recvbuf", recvbuf, recvcounts, displs, recvtype)?;
+        call.keep(received);
         let own = equal_blocks("sendbuf", sendbuf, sendcount, sendtype, topology.destinations().len())?;
         call.compare(|terms| state(terms, topology, |_| own, &to))?;
         call.keep(own.datatype);
-        call.keep(recvtype.resolve("recvtype")?);
         // SAFETY: the caller's promise.
         run!(call, run, run_later, (topology, own, to))
     }

@@ -61,11 +61,11 @@ forms! {
         let [sendcounts, sdispls, recvcounts, rdispls] =
             [sendcounts, sdispls, recvcounts, rdispls].map(|counts| unsafe { call.keep_counts(counts) });
         let topology = topology(comm)?;
-        let to = blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtype)?;
-        let from = blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtype)?;
+        let (received, to) = blocks("recvbuf", recvbuf, recvcounts, rdispls, recvtype)?;
+        let (sent, from) = blocks("sendbuf", sendbuf, sendcounts, sdispls, sendtype)?;
+        call.keep(received);
+        call.keep(sent);
         call.compare(|terms| state(terms, topology, &from, &to))?;
-        call.keep(sendtype.resolve("sendtype")?);
-        call.keep(recvtype.resolve("recvtype")?);
         // SAFETY: the caller's promise.
         run!(call, run, run_later, (topology, from, to))
     }

@@ -1,0 +1,2 @@
+/* pshmem.h: the profiling interface of OpenSHMEM, which shmem.h declares, too. */
+#include <shmem.h>

@@ -1,0 +1,2 @@
+/* shmemx.h: extensions of OpenSHMEM: there are none. */
+#include <shmem.h>
