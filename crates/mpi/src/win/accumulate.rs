@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use super::Win;
-use super::access::{Local, Remote, bytes, over, over_with_results};
+use super::access::{Local, Remote, bytes, over_with_results, over_without_results};
 use super::operation::{check_predefined_op, combine, is_row, of_row, with_elements};
 use super::record::Access;
 use crate::constants::PROC_NULL;
@@ -93,7 +93,14 @@ fn run(local: Option<Local<'_>>, result: Option<Local<'_>>, remote: Remote<'_>, 
         return Ok(());
     }
     let combine = combine(op, remote.datatype)?;
-    win.record(target, remote, Access::Accumulate)?;
+    win.record(
+        target,
+        remote,
+        match op.which() {
+            Some(Predefined::NoOp) => Access::Fetch,
+            _ => Access::Accumulate,
+        },
+    )?;
     win.at(target, remote.disp, remote.datatype, remote.count, |target, at| {
         let row = is_row(remote.datatype)
             && [local, result]
@@ -341,7 +348,7 @@ pub unsafe fn raccumulate(
     win: &Win,
 ) -> Result<Handle<Request>> {
     // SAFETY: the caller's promise.
-    over(win, target_rank, || unsafe {
+    over_without_results(win, target_rank, || unsafe {
         accumulate(
             origin_addr,
             origin_count,
