@@ -197,10 +197,11 @@ pub(crate) fn end(request: Handle<Request>, is_gone: bool, result: Result<Status
     let Some(ledger) = &mut *ledger else {
         return result.map(types::without_types);
     };
-    let Some(holder) = ledger.stop(request.raw()) else {
+    let Some((holder, was_active)) = ledger.stop(request.raw()) else {
         return result.map(types::without_types);
     };
-    let judged = holder.judge(result);
+    // To wait for a persistent request that is not active is no error.
+    let judged = if was_active { holder.judge(result) } else { result };
     if !is_gone {
         ledger.holders.insert(request.raw(), holder);
     }
@@ -220,7 +221,7 @@ impl Ledger {
         let holder = Holder {
             buffers,
             is_active: false,
-            site: sites::here(),
+            site: sites::of(request),
         };
         self.holders.insert(request, holder);
     }
@@ -277,15 +278,16 @@ impl Ledger {
         }
     }
 
-    /// It ends; what it was.
-    fn stop(&mut self, request: u32) -> Option<Holder> {
+    /// It ends; what it was, and whether it was active.
+    fn stop(&mut self, request: u32) -> Option<(Holder, bool)> {
         let mut holder = self.holders.remove(&request)?;
-        if std::mem::take(&mut holder.is_active) {
+        let was_active = std::mem::take(&mut holder.is_active);
+        if was_active {
             for pieces in holder.buffers.iter().filter_map(|held| held.pieces.as_ref()) {
                 self.pieces.remove(pieces, request);
             }
         }
-        Some(holder)
+        Some((holder, was_active))
     }
 }
 

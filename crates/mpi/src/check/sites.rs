@@ -41,9 +41,18 @@ pub(crate) fn gone(handle: u32) {
     }
 }
 
-/// The place of the call that the calling thread is in; 0: it is not known.
+/// The place of the call that made a live handle; 0: it is not known.
 #[cold]
-pub(crate) fn here() -> usize {
+pub(crate) fn of(handle: u32) -> usize {
+    let sites = sites();
+    sites
+        .as_ref()
+        .and_then(|sites| sites.live.get(&handle).copied())
+        .unwrap_or(0)
+}
+
+/// The place of the call that the calling thread is in; 0: it is not known.
+fn here() -> usize {
     let Some(entry) = callers::entry() else { return 0 };
     let mut sites = sites();
     let places = &mut sites.get_or_insert_default().places;

@@ -109,29 +109,39 @@ fn requests() -> Vec<String> {
             .iter()
             .any(|one| *one as u32 == kind)
     });
-    let mut counts: BTreeMap<_, usize> = BTreeMap::new();
     let mut inside = enter();
-    for (raw, site) in live {
-        let what = request::describe(&mut inside, Handle::from_raw(raw));
-        *counts.entry((what, site)).or_default() += 1;
-    }
+    let what = live.into_iter().map(|(raw, site)| {
+        let (noun, done) = request::describe(&mut inside, Handle::from_raw(raw));
+        (noun, done, site)
+    });
+    let what: Vec<_> = what.collect();
     drop(inside);
-    let text = |(((noun, done), site), count)| line(count, noun, &format!(" of {}", sites::describe(site)), done);
-    counts.into_iter().map(text).collect()
+    by_place(what.into_iter())
 }
 
 fn objects() -> Vec<String> {
     let noun_of = |raw: u32| {
+        let kind = decompose(raw).0;
         OBJECTS
             .iter()
-            .find(|(kind, _)| *kind as u32 == decompose(raw).0)
+            .find(|(one, _)| *one as u32 == kind)
             .map(|(_, noun)| *noun)
     };
-    let mut counts: BTreeMap<_, usize> = BTreeMap::new();
-    for (raw, site) in sites::left(|raw| noun_of(raw).is_some()) {
-        *counts.entry((noun_of(raw).unwrap_or_default(), site)).or_default() += 1;
+    let live = sites::left(|raw| noun_of(raw).is_some()).into_iter();
+    by_place(live.filter_map(|(raw, site)| Some((noun_of(raw)?, "freed", site))))
+}
+
+/// A line for each kind and place. One line of the program may have several addresses.
+fn by_place(live: impl Iterator<Item = (&'static str, &'static str, usize)>) -> Vec<String> {
+    let mut sites_of: BTreeMap<_, usize> = BTreeMap::new();
+    for what in live {
+        *sites_of.entry(what).or_default() += 1;
     }
-    let text = |((noun, site), count)| line(count, noun, &format!(" of {}", sites::describe(site)), "freed");
+    let mut counts: BTreeMap<_, usize> = BTreeMap::new();
+    for ((noun, done, site), count) in sites_of {
+        *counts.entry((noun, done, sites::describe(site))).or_default() += count;
+    }
+    let text = |((noun, done, place), count)| line(count, noun, &format!(" of {place}"), done);
     counts.into_iter().map(text).collect()
 }
 

@@ -273,8 +273,27 @@ pub(super) fn over_without_results(
 }
 
 /// As [`over_without_results`], of an operation with results: they are there.
-pub(super) fn over_with_results(win: &Win, target: i32, start: impl FnOnce() -> Result<()>) -> Result<Handle<Request>> {
-    over(win, target, || with_results(win, target, start), || Ok(Work::Complete))
+pub(super) fn over_with_results(
+    win: &Win,
+    remote: Remote<'_>,
+    access: Access,
+    start: impl FnOnce() -> Result<()>,
+) -> Result<Handle<Request>> {
+    let target = remote.rank;
+    let work = || {
+        if !win.is_checked || target == PROC_NULL {
+            return Ok(Work::Complete);
+        }
+        Ok(Work::Other(Box::new(Got {
+            win: win.handle().share("win")?,
+            access,
+            target,
+            disp: remote.disp,
+            count: remote.count,
+            datatype: remote.datatype.share_object(),
+        })))
+    };
+    over(win, target, || with_results(win, target, start), work)
 }
 
 /// Start an operation, and wait for its results.
@@ -342,27 +361,18 @@ pub unsafe fn rget(
             win,
         )
     };
-    if !win.is_checked || target_rank == PROC_NULL {
-        return over_with_results(win, target_rank, start);
-    }
-    over(
-        win,
-        target_rank,
-        || with_results(win, target_rank, start),
-        || {
-            Ok(Work::Other(Box::new(Got {
-                win: win.handle().share("win")?,
-                target: target_rank,
-                disp: target_disp,
-                count: target_count,
-                datatype: target_datatype.share_object(),
-            })))
-        },
-    )
+    let remote = Remote {
+        rank: target_rank,
+        disp: target_disp,
+        count: target_count,
+        datatype: target_datatype,
+    };
+    over_with_results(win, remote, Access::Get, start)
 }
 
-/// A get whose results are there, and whose record ends with its request.
+/// An operation whose results are there, and whose record ends with its request.
 struct Got {
+    access: Access,
     win: Arc<Win>,
     target: i32,
     disp: i64,
@@ -386,7 +396,7 @@ impl Operation for Got {
             count: self.count,
             datatype: &self.datatype,
         };
-        self.win.forget_get(self.target as usize, remote);
+        self.win.forget_done(self.target as usize, remote, self.access);
         Ok(())
     }
 }

@@ -1,8 +1,8 @@
 //! Which bytes of a member's memory have been accessed in the epochs that are open, where `ISTHMUS_CHECK=1` compares accesses.
 //!
 //! Each member has a list in the job's memory. An origin compares the bytes that it accesses with those of the list, and adds them. A fence,
-//! and the end of an exposure epoch, empties the member's own list; a flush or an unlock takes out what the origin has added, and the end of
-//! the request of a read what that has added.
+//! and the end of an exposure epoch, empties the member's own list; a flush or an unlock takes out what the origin has added, and the end of a
+//! request that fetches what that has added.
 //!
 //! # Layout
 //! A lock (a word: the rank and one of its holder), a count (a word), and so many entries of 24 bytes: first byte, byte behind the last, what
@@ -222,13 +222,13 @@ impl Win {
         is_inside.then_some(pieces)
     }
 
-    /// A get of the calling process is over: its results are there (MPI-5.0 §12.3.5). Gets of the same bytes that are not stay.
+    /// An operation of the calling process is over: its results are there (MPI-5.0 §12.3.5). Others on the same bytes stay.
     #[cold]
-    pub(super) fn forget_get(&self, target: usize, remote: Remote<'_>) {
+    pub(super) fn forget_done(&self, target: usize, remote: Remote<'_>, access: Access) {
         let Some(pieces) = self.accessed(target, remote) else {
             return;
         };
-        let deed = Deed::new(Access::Get, remote.datatype).word();
+        let deed = Deed::new(access, remote.datatype).word();
         let Some(list) = self.list(target) else { return };
         for (from, to) in pieces {
             let count = list.count();
