@@ -291,7 +291,7 @@ table! {
     SHARED_FROM = "shared_from", 4 << 10, "bytes", "MPI_Alloc_mem of so much or more gives memory that the other ranks of the node map, too.";
     STAGING = "staging", 0, "bytes", "Ring in which a process shows others data of collectives, rounded up to a power of two, at least 1M; 0: as the ring, or with more ranks than CPUs a quarter of the last for all of them together.";
     TRACE = "trace", 0, "0/1", "Tell of every single copy, one line each.";
-    CHECK = "check", 0, "0/1/sync", "Look for errors of the program: calls, types, buffers and windows that do not go together, and what is left at the end; sync: each standard send is synchronous, too, so that those which must be buffered deadlock. At a price; the same on all ranks.";
+    CHECK = "check", 0, "0/1/sync", "Check the program for errors: calls, types, buffers and windows that do not match, and leftovers at the end (docs/checking.md); sync: each standard send is synchronous, too, so that those which must be buffered deadlock. At a price; the same on all ranks.";
     COLLECTIVES_REPORT = "collectives_report", 0, "0/1", "In MPI_Finalize the first rank says for each rule of ISTHMUS_COLLECTIVES how many of its calls went by it.";
     UNEXPECTED_LIMIT = "unexpected_limit", 64 << 20, "bytes", "Unmatched payload kept at a receiver; beyond it senders only announce. The default is less where memory is short.";
 }

@@ -1,7 +1,7 @@
 //! The checking mode: what `ISTHMUS_CHECK` asks for, and where the program made what it holds (docs/checking.md).
 //!
-//! What is checked stands where it belongs: calls that all members make in `coll/check.rs`, accesses to windows in `win/record.rs`, buffers and
-//! types of messages in `ledger.rs`, and what is left at the end in `environment/leftovers.rs`.
+//! Each check stands where it belongs: calls that all members make in `coll/check.rs`, accesses to windows in `win/record.rs`, buffers and
+//! types of messages in `ledger.rs`, and leftovers at the end in `environment/leftovers.rs`.
 
 pub(crate) mod sites;
 

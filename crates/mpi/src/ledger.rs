@@ -16,7 +16,6 @@ use crate::datatype::Datatype;
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::handle::Handle;
-use crate::request::Request;
 use crate::status::Status;
 use pieces::{Piece, Pieces};
 
@@ -95,10 +94,10 @@ fn ledger() -> MutexGuard<'static, Option<Ledger>> {
 
 /// Start an operation on these buffers, which its request holds from now on.
 #[inline(always)]
-pub(crate) fn hold<const N: usize>(
+pub(crate) fn hold<const N: usize, Q>(
     buffers: [Given<'_>; N],
-    start: impl FnOnce() -> Result<Handle<Request>>,
-) -> Result<Handle<Request>> {
+    start: impl FnOnce() -> Result<Handle<Q>>,
+) -> Result<Handle<Q>> {
     if check::is_on() {
         return hold_checked(&buffers, start);
     }
@@ -106,7 +105,7 @@ pub(crate) fn hold<const N: usize>(
 }
 
 #[cold]
-fn hold_checked(buffers: &[Given<'_>], start: impl FnOnce() -> Result<Handle<Request>>) -> Result<Handle<Request>> {
+fn hold_checked<Q>(buffers: &[Given<'_>], start: impl FnOnce() -> Result<Handle<Q>>) -> Result<Handle<Q>> {
     let buffers: Vec<Held> = buffers.iter().map(Held::new).collect();
     ledger().get_or_insert_default().claim(&buffers)?;
     let request = start()?;
@@ -119,10 +118,10 @@ fn hold_checked(buffers: &[Given<'_>], start: impl FnOnce() -> Result<Handle<Req
 
 /// Make a persistent request of an operation on these buffers, which it holds whenever it is active.
 #[inline(always)]
-pub(crate) fn keep<const N: usize>(
+pub(crate) fn keep<const N: usize, Q>(
     buffers: [Given<'_>; N],
-    make: impl FnOnce() -> Result<Handle<Request>>,
-) -> Result<Handle<Request>> {
+    make: impl FnOnce() -> Result<Handle<Q>>,
+) -> Result<Handle<Q>> {
     let request = make()?;
     if check::is_on() {
         let buffers = buffers.iter().map(Held::new).collect();
@@ -170,7 +169,7 @@ fn admit(buffers: &[Given<'_>]) -> Result<()> {
 
 /// A persistent request is about to be started.
 #[cold]
-pub(crate) fn restart(request: Handle<Request>) -> Result<()> {
+pub(crate) fn restart<Q>(request: Handle<Q>) -> Result<()> {
     let mut ledger = ledger();
     let Some(ledger) = &mut *ledger else { return Ok(()) };
     let Some(holder) = ledger
@@ -192,7 +191,7 @@ pub(crate) fn restart(request: Handle<Request>) -> Result<()> {
 
 /// The request's operation is over; it was `result`. What comes of it, if its buffers are as they should be.
 #[cold]
-pub(crate) fn end(request: Handle<Request>, is_gone: bool, result: Result<Status>) -> Result<Status> {
+pub(crate) fn end<Q>(request: Handle<Q>, is_gone: bool, result: Result<Status>) -> Result<Status> {
     let mut ledger = ledger();
     let Some(ledger) = &mut *ledger else {
         return result.map(types::without_types);
@@ -210,7 +209,7 @@ pub(crate) fn end(request: Handle<Request>, is_gone: bool, result: Result<Status
 
 /// The user has freed the request: what becomes of its buffers is not known any more.
 #[cold]
-pub(crate) fn forget(request: Handle<Request>) {
+pub(crate) fn forget<Q>(request: Handle<Q>) {
     if let Some(ledger) = &mut *ledger() {
         ledger.stop(request.raw());
     }

@@ -16,7 +16,7 @@ struct Sites {
 /// A call in the program.
 struct Place {
     entry: Entry,
-    /// What is called there by whom, with names once somebody asks.
+    /// The stack there, whose names are looked up when it is printed.
     callers: Backtrace,
 }
 

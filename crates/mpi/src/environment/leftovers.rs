@@ -78,7 +78,7 @@ fn gather() -> Result<()> {
     Ok(())
 }
 
-/// What is left on this rank.
+/// The leftovers of this rank, a line each.
 fn lines() -> Vec<String> {
     let mut lines = requests();
     lines.extend(messages());

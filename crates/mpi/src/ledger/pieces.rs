@@ -74,7 +74,7 @@ impl Pieces {
         }
     }
 
-    /// A piece with which one of this use must not share bytes: whose it is.
+    /// A piece with which one of this use must not share bytes, and the request that has it.
     pub fn meets(&self, (start, end): Piece, does: Use) -> Option<(u32, (Piece, Use))> {
         let near = self.all.range((start.saturating_sub(self.longest), 0, 0)..(end, 0, 0));
         near.map(|(&(first, request, _), &(last, theirs))| (request, ((first, last), theirs)))

@@ -39,7 +39,7 @@ pub(super) enum Access {
     Fetch = 4,
 }
 
-/// What is done to bytes that are elements of a type.
+/// An access to bytes that are elements of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Deed {
     access: Access,
