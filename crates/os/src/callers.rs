@@ -138,9 +138,8 @@ unsafe extern "C" fn segments(library: *mut libc::dl_phdr_info, _size: usize, an
     match ranges.clone().any(|range| range.contains(&own)) {
         false => 0,
         true => {
-            let all = ranges.fold(usize::MAX..0, |all, range| {
-                all.start.min(range.start)..all.end.max(range.end)
-            });
+            let start = ranges.clone().map(|range| range.start).min().unwrap_or(own);
+            let all = start..ranges.map(|range| range.end).max().unwrap_or(own);
             // SAFETY: it is what `own_code` gave.
             unsafe { answer.cast::<Option<Range<usize>>>().write(Some(all)) };
             1
