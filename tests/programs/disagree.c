@@ -126,7 +126,10 @@ int main(int argc, char **argv) {
         OK(MPI_Comm_dup(comm, &made));
         OK(MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN));
         if (last) OK(MPI_Comm_free(&made));
-        else DIFFER(MPI_Allgather(data, 1, MPI_INT, more, 1, MPI_INT, made));
+        else {
+            DIFFER(MPI_Allgather(data, 1, MPI_INT, more, 1, MPI_INT, made));
+            OK(MPI_Comm_free(&made));
+        }
     }
     CASE("finalized") {
         OK(MPI_Comm_dup(comm, &made));

@@ -87,6 +87,42 @@ static void under_locks(void) {
     OK(MPI_Win_unlock_all(win));
 }
 
+/* What a request has read may be written when the request is complete; what it has put may not (MPI-5.0, examples of section 12.3.5). */
+static void by_request(void) {
+    int data[4] = {0};
+    MPI_Request request;
+    OK(MPI_Win_lock_all(0, win));
+    if (rank == 0) {
+        right(MPI_Rget(data, 4, MPI_INT, 1, 0, 4, MPI_INT, win, &request));
+        wrong(MPI_ERR_RMA_CONFLICT, put(0, 4, 1));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        right(MPI_Rput(data, 4, MPI_INT, 1, 0, 4, MPI_INT, win, &request));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        wrong(MPI_ERR_RMA_CONFLICT, MPI_Rget(data, 4, MPI_INT, 1, 0, 4, MPI_INT, win, &request));
+    }
+    OK(MPI_Win_unlock_all(win));
+    in_turn(1);
+}
+
+/* Two reads are no conflict, accumulates of different types are one. */
+static void what_is_done(void) {
+    int data = 0;
+    unsigned other = 0;
+    OK(MPI_Win_fence(0, win));
+    if (rank == 0) right(get(0, 2, 0)), right(MPI_Fetch_and_op(NULL, &data, MPI_INT, 0, 1, MPI_NO_OP, win)), right(add(8, 4, 0));
+    in_turn(1);
+    if (rank == 1) {
+        right(MPI_Fetch_and_op(NULL, &data, MPI_INT, 0, 0, MPI_NO_OP, win));
+        right(get(1, 1, 0));
+        wrong(MPI_ERR_RMA_CONFLICT, add(1, 1, 0));
+        right(MPI_Fetch_and_op(NULL, &data, MPI_INT, 0, 8, MPI_NO_OP, win));
+        wrong(MPI_ERR_RMA_CONFLICT, MPI_Accumulate(&other, 1, MPI_UNSIGNED, 0, 9, 1, MPI_UNSIGNED, MPI_SUM, win));
+        wrong(MPI_ERR_RMA_CONFLICT, MPI_Fetch_and_op(NULL, &other, MPI_UNSIGNED, 0, 9, MPI_NO_OP, win));
+    }
+    in_turn(1);
+    OK(MPI_Win_fence(0, win));
+}
+
 static void between_posts(void) {
     MPI_Group all, other;
     int peer = 1 - rank;
@@ -146,6 +182,8 @@ int main(int argc, char **argv) {
     between_fences();
     columns();
     under_locks();
+    by_request();
+    what_is_done();
     between_posts();
     outside();
     fences();

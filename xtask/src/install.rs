@@ -77,7 +77,7 @@ pub fn into(prefix: &Path) -> Result<()> {
     )?;
     point(&pkgconfig.join("mpi.pc"), "isthmus.pc")?;
     let documents = folder(prefix, "share/doc/isthmus")?;
-    for name in ["unfinished.md", "debugging.md", "profiling.md"] {
+    for name in ["unfinished.md", "debugging.md", "checking.md", "profiling.md"] {
         copy(&root().join("docs").join(name), &documents.join(name))?;
     }
     let manual = printed(&built.join("mpiexec"), "--print-manual")?;

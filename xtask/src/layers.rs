@@ -113,13 +113,14 @@ const HOUSES: &[House] = &[
     House {
         sources: "crates/mpi/src",
         order: &[
-            &["constants", "counts", "error", "tool"],
+            &["constants", "counts", "error", "tool", "check"],
             &["process", "handle"],
             &["status", "attribute", "errhandler", "info"],
             &["abi_info", "group"],
             &["comm"],
             &["datatype", "liveness"],
             &["op", "completion"],
+            &["ledger"],
             &["coll::check", "request"],
             &["p2p"],
             &["probe", "comm::agreement"],

@@ -27,6 +27,56 @@ pub enum Element {
 }
 
 impl Element {
+    /// All of them.
+    pub const ALL: [Self; 20] = [
+        Self::I8,
+        Self::I16,
+        Self::I32,
+        Self::I64,
+        Self::I128,
+        Self::U8,
+        Self::U16,
+        Self::U32,
+        Self::U64,
+        Self::F16,
+        Self::BF16,
+        Self::F32,
+        Self::F64,
+        Self::X87,
+        Self::F128,
+        Self::C16,
+        Self::C32,
+        Self::C64,
+        Self::CX87,
+        Self::C128,
+    ];
+
+    /// Several of them, for messages.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::I8 => "8-bit integers or characters",
+            Self::I16 => "16-bit integers",
+            Self::I32 => "32-bit integers",
+            Self::I64 => "64-bit integers",
+            Self::I128 => "128-bit integers",
+            Self::U8 => "bytes or unsigned characters",
+            Self::U16 => "unsigned 16-bit integers",
+            Self::U32 => "unsigned 32-bit integers",
+            Self::U64 => "unsigned 64-bit integers",
+            Self::F16 => "16-bit floating point numbers",
+            Self::BF16 => "bfloat16 numbers",
+            Self::F32 => "floats",
+            Self::F64 => "doubles",
+            Self::X87 => "long doubles",
+            Self::F128 => "128-bit floating point numbers",
+            Self::C16 => "complex numbers of 16-bit parts",
+            Self::C32 => "complex numbers of floats",
+            Self::C64 => "complex numbers of doubles",
+            Self::CX87 => "complex numbers of long doubles",
+            Self::C128 => "complex numbers of 128-bit parts",
+        }
+    }
+
     /// Has it no fraction, and nothing that is no number?
     pub const fn is_integer(self) -> bool {
         match self {

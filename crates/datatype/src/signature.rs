@@ -164,6 +164,66 @@ impl Signature {
         parts.fold(Digest::EMPTY, Digest::then).repeated(repeat)
     }
 
+    /// What the first `bytes` bytes of repeated such signatures are made of, in a number of [`Self::BRIEF_BITS`] bits that is the same for
+    /// the same sequences, and mostly differs for others; `None` if there is no element, or one is cut.
+    pub fn brief(&self, bytes: i64) -> Option<u32> {
+        if bytes <= 0 || self.size == 0 {
+            return None;
+        }
+        if let Some(element) = self.only_element() {
+            return (bytes % element.size() == 0).then(|| brief_of(element));
+        }
+        let (whole, rest) = (bytes / self.size, bytes % self.size);
+        let mut start = Prefix::default();
+        if rest > 0 {
+            self.start(rest, &mut start)?;
+        }
+        match start.only {
+            Some(element) if whole == 0 => Some(brief_of(element)),
+            _ => {
+                let digest = self.digest(whole).then(start.digest);
+                Some(Self::SEVERAL | (digest.number() ^ digest.number() >> 32) as u32 & (Self::SEVERAL - 1))
+            }
+        }
+    }
+
+    /// Bits of a [brief](Self::brief) number.
+    pub const BRIEF_BITS: u32 = 11;
+    /// In a brief number: the elements are not alike.
+    const SEVERAL: u32 = 1 << (Self::BRIEF_BITS - 1);
+
+    /// In words, what a [brief](Self::brief) number says.
+    pub fn describe_brief(brief: u32) -> &'static str {
+        if brief & Self::SEVERAL != 0 {
+            return "elements of several types";
+        }
+        let elements = Element::ALL.iter().find(|element| brief_of(**element) == brief);
+        elements.map_or("elements of an unknown type", |element| element.describe())
+    }
+
+    /// Add the elements that the first `bytes` bytes hold, fewer than a whole signature does; `None` if one is cut.
+    fn start(&self, bytes: i64, prefix: &mut Prefix) -> Option<()> {
+        let mut rest = bytes;
+        for part in self.parts.iter() {
+            let repeat = part.repeat.min(rest / part.item.size().max(1));
+            match &part.item {
+                Item::Basic(element, _) => prefix.add(*element, repeat),
+                Item::Group(signature) => prefix.add_several(signature.digest(repeat), repeat),
+            }
+            rest -= repeat * part.item.size();
+            if rest == 0 {
+                return Some(());
+            }
+            if repeat < part.repeat {
+                return match &part.item {
+                    Item::Basic(..) => None,
+                    Item::Group(signature) => signature.start(rest, prefix),
+                };
+            }
+        }
+        None
+    }
+
     /// How many whole basic elements `bytes` bytes of repeated such signatures hold; `None` if one is cut.
     pub fn elements_in(&self, bytes: i64) -> Option<i64> {
         if self.size == 0 {
@@ -208,6 +268,43 @@ impl Signature {
             return bytes.checked_add(inner);
         }
         Some(bytes)
+    }
+}
+
+fn brief_of(element: Element) -> u32 {
+    element as u32 + 1
+}
+
+/// Elements at the start of a sequence.
+struct Prefix {
+    digest: Digest,
+    /// What all of them are; `None`: there are none, or they differ.
+    only: Option<Element>,
+}
+
+impl Default for Prefix {
+    fn default() -> Self {
+        Self {
+            digest: Digest::EMPTY,
+            only: None,
+        }
+    }
+}
+
+impl Prefix {
+    fn add(&mut self, element: Element, repeat: i64) {
+        if repeat > 0 {
+            let is_first = self.digest == Digest::EMPTY;
+            self.only = Some(element).filter(|_| is_first || self.only == Some(element));
+            self.digest = self.digest.then(Digest::of(element).repeated(repeat));
+        }
+    }
+
+    fn add_several(&mut self, digest: Digest, repeat: i64) {
+        if repeat > 0 {
+            self.only = None;
+            self.digest = self.digest.then(digest);
+        }
     }
 }
 
@@ -310,6 +407,33 @@ mod tests {
         for (bytes, expected) in whole.into_iter().enumerate() {
             assert_eq!(many.elements_in(bytes as i64), expected, "{bytes} bytes");
         }
+    }
+
+    #[test]
+    fn brief_numbers_are_those_of_the_sequence() {
+        let (int, double) = (basic(&[Element::I32]), basic(&[Element::F64]));
+        let row = Signature::sequence([(7, &int)]);
+        assert_eq!(row.brief(8), int.brief(8));
+        assert_eq!((row.brief(0), row.brief(6)), (None, None));
+        assert_ne!(int.brief(8), double.brief(8));
+        let pair = basic(&[Element::I32, Element::F64]);
+        let pairs = Signature::sequence([(5, &pair), (2, &int)]);
+        // Two pairs, a pair and its first half, an int alone, a cut double.
+        assert_eq!(pairs.brief(24), pair.brief(24));
+        assert_eq!(pairs.brief(16), Signature::sequence([(1, &pair), (1, &int)]).brief(16));
+        assert_eq!(pairs.brief(4), int.brief(4));
+        assert_eq!(pairs.brief(8), None);
+        assert_ne!(pairs.brief(12), basic(&[Element::F64, Element::I32]).brief(12));
+        // Past the end of one.
+        assert_eq!(pairs.brief(72), Signature::sequence([(1, &pairs), (1, &int)]).brief(72));
+        for signature in [&int, &double, &pairs] {
+            assert!(
+                signature
+                    .brief(72)
+                    .is_some_and(|brief| brief < 1 << Signature::BRIEF_BITS)
+            );
+        }
+        assert_eq!(Signature::describe_brief(int.brief(4).unwrap_or(0)), "32-bit integers");
     }
 
     #[test]

@@ -30,7 +30,8 @@ pub mod warning;
 mod way;
 
 use engine::Engine;
-use matching::queues::Pattern;
+use matching::queues::{Key, Pattern};
+use matching::unexpected::Unexpected;
 use memory::buffer::Buffer;
 use ops::Owner;
 
@@ -271,6 +272,24 @@ impl Entered {
         let mut live = engine.ops.live();
         live.any(|op| op.owner == Owner::User && op.context == context)
             || engine.matching.all_taken().any(|(_, key, _)| key.context == context)
+    }
+
+    /// The messages in this message space that no receive has taken, and those that a matched probe has.
+    pub fn unreceived(&mut self, context: ContextId) -> Vec<Arrival> {
+        let engine = self.engine();
+        let mut found = Vec::new();
+        let mut visit = |key: Key, message: &Unexpected| {
+            if key.context == context {
+                let (source, tag, bytes) = (message.source(), key.tag, message.length(&engine.ops));
+                found.push(Arrival { source, tag, bytes });
+            }
+        };
+        engine.matching.visit_unexpected(&mut visit);
+        engine
+            .matching
+            .all_taken()
+            .for_each(|(_, key, message)| visit(key, message));
+        found
     }
 
     /// Retire an operation of the user's that is complete and went well: neither truncated nor ended by a failure. What it says

@@ -62,9 +62,15 @@ impl Tunable {
     /// What the environment says; an error: something that is no number.
     fn given(&self) -> Result<Option<u64>, String> {
         match std::env::var(self.variable()).ok().or_else(|| by_old_name(self.name)) {
-            Some(text) => parse(&text).map(Some).ok_or(text),
+            Some(text) => parse(&text).or_else(|| self.word(&text)).map(Some).ok_or(text),
             None => Ok(None),
         }
+    }
+
+    /// What a word stands for that is a value of this one only.
+    fn word(&self, text: &str) -> Option<u64> {
+        let is_it = |(name, word, _): &&(&str, &str, u64)| *name == self.name && word.eq_ignore_ascii_case(text.trim());
+        WORDS.iter().find(is_it).map(|(.., value)| *value)
     }
 
     fn resolve(&self, given: Option<u64>) -> (u64, Origin) {
@@ -123,6 +129,9 @@ pub const RENAMED: &[(&str, &str)] = &[
     ("absent_us", "peer_silence_us"),
     ("single_copy_worth", "single_copy_max_cost"),
 ];
+
+/// Values that have a word: (tunable, word, value).
+const WORDS: &[(&str, &str, u64)] = &[("check", "sync", 2)];
 
 /// What the environment says by a tunable's old name.
 fn by_old_name(name: &str) -> Option<String> {
@@ -283,7 +292,7 @@ table! {
     STAGING = "staging", 0, "bytes", "Ring in which a process shows others data of collectives, rounded up to a power of two, at least 1M; 0: as the ring, or with more ranks than CPUs a quarter of the last for all of them together.";
     DEVICE_MEMORY = "device_memory", 1, "0/1/2", "Refuse buffers in the memory of a CUDA device with MPI_ERR_BUFFER: 1 where the machine has NVIDIA's driver, 2 always; 0: such a buffer ends the rank with a segmentation fault.";
     TRACE = "trace", 0, "0/1", "Tell of every single copy, one line each.";
-    CHECK = "check", 0, "0/1", "Compare what the ranks call in each collective and say who disagrees on what, at a price; the same on all ranks.";
+    CHECK = "check", 0, "0/1/sync", "Check the program for errors: calls, types, buffers and windows that do not match, and leftovers at the end (docs/checking.md); sync: each standard send is synchronous, too, so that those which must be buffered deadlock. At a price; the same on all ranks.";
     COLLECTIVES_REPORT = "collectives_report", 0, "0/1", "In MPI_Finalize the first rank says for each rule of ISTHMUS_COLLECTIVES how many of its calls went by it.";
     UNEXPECTED_LIMIT = "unexpected_limit", 64 << 20, "bytes", "Unmatched payload kept at a receiver; beyond it senders only announce. The default is less where memory is short.";
 }

@@ -142,6 +142,11 @@ impl<T: Cached> Keyvals<T> {
         }
     }
 
+    /// How many there are that the user has not freed.
+    pub fn live(&self) -> usize {
+        self.lock().known.values().filter(|known| known.user.is_some()).count()
+    }
+
     /// Make a keyval; its number.
     pub fn create(&self, copy: Copy<T>, delete: Delete<T>, extra: *mut c_void) -> Result<i32> {
         let mut state = self.lock();

@@ -8,7 +8,7 @@ use isthmus_engine::Outcome;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::fail;
-use crate::status::Status;
+use crate::status::{Status, rank_in};
 
 /// What a call that failed returns nevertheless: it completed an operation, and it is the operation that failed.
 #[derive(Clone)]
@@ -86,7 +86,8 @@ fn not_sent(outcome: &Outcome) -> Error {
 pub(crate) fn received(outcome: &Outcome) -> Result<Status> {
     let status = Status::from(outcome);
     if outcome.truncated | outcome.peer_failed {
-        return Err(of_operation(not_received(outcome), status));
+        let source = rank_in(status.source);
+        return Err(of_operation(not_received(outcome), Status { source, ..status }));
     }
     Ok(status)
 }
@@ -100,7 +101,7 @@ fn not_received(outcome: &Outcome) -> Error {
     fail!(
         Truncate,
         "the message from rank {} with tag {} is longer than the buffer, which holds its first {} bytes",
-        arrival.source,
+        rank_in(arrival.source),
         arrival.tag,
         arrival.bytes
     )

@@ -1,5 +1,6 @@
 //! Starting and ending MPI, and what a process may ask about its surroundings (MPI-5.0 §9, §11).
 
+pub(crate) mod leftovers;
 pub mod memory;
 
 use std::sync::Once;
@@ -17,7 +18,7 @@ use crate::error::Result;
 use crate::handle::Handle;
 use crate::info::{self, Info};
 use crate::process::{Phase, cut, life, me};
-use crate::{coll, fail, win};
+use crate::{check, coll, fail, win};
 
 /// Join the job if this process has not, for one user of it that wants this thread level; the level granted.
 ///
@@ -37,6 +38,7 @@ pub(crate) fn join(wanted: i32) -> Result<i32> {
         allow_threads(wanted);
         isthmus_engine::join()?;
         watch_devices();
+        check::begin();
         static TELL_ENV: Once = Once::new();
         TELL_ENV.call_once(info::env::publish_env);
         // SAFETY: the kernels are those of the predefined operations, by number.
@@ -145,7 +147,7 @@ pub fn finalize() -> Result<()> {
     }
     win::say_what_is_open();
     coll::check::finalize()?;
-    comm::world::retire()?;
+    comm::world::retire(leftovers::tell_first)?;
     isthmus_collective::release_memory();
     isthmus_collective::select::report();
     life().phase = Phase::After;

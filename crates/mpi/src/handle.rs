@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex};
 
 use isthmus_engine::counters::{HANDLES_FREED, HANDLES_MADE};
 
+use crate::check::{self, sites};
 use crate::error::{Class, Error, Result};
 
 const INDEX_BITS: u32 = 19;
@@ -257,11 +258,11 @@ impl<T: Object> Table<T> {
         // SYNC: table-object
         slot.object.store(Arc::into_raw(object).cast_mut(), Ordering::Release);
         HANDLES_MADE.add_anywhere(1);
-        Ok(Handle::from_raw(compose(
-            T::KIND,
-            slot.generation.load(Ordering::Relaxed),
-            index,
-        )))
+        let handle = compose(T::KIND, slot.generation.load(Ordering::Relaxed), index);
+        if check::is_on() {
+            sites::made(handle);
+        }
+        Ok(Handle::from_raw(handle))
     }
 
     /// A live object, predefined or not. Slow.
@@ -330,6 +331,9 @@ impl<T: Object> Table<T> {
             .store((generation + 1) & GENERATION_MASK, Ordering::Relaxed);
         free.indexes.push(index);
         HANDLES_FREED.add_anywhere(1);
+        if check::is_on() {
+            sites::gone(raw);
+        }
         // SAFETY: `insert` put it there, and it was ours to take.
         Some(unsafe { Arc::from_raw(object) })
     }

@@ -6,6 +6,7 @@
 
 pub mod abi_info;
 pub mod attribute;
+mod check;
 pub mod coll;
 pub mod comm;
 pub mod completion;
@@ -18,6 +19,7 @@ pub mod error;
 pub mod group;
 pub mod handle;
 pub mod info;
+mod ledger;
 pub mod liveness;
 pub mod op;
 pub mod p2p;

@@ -9,6 +9,7 @@ use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::{Error, Result};
 use crate::handle::{Handle, Kind, carried, carry};
+use crate::ledger::{self, Given, types};
 use crate::p2p::{Incoming, Source, any_tag};
 use crate::request::{Request, blame, comm_of, try_now};
 use crate::status::Status;
@@ -81,7 +82,7 @@ pub fn probe(source: i32, tag: i32, comm: &'static Comm) -> Result<Status> {
         let found = inside.probe(wanted.from(), comm.context(), wanted.tag());
         found.map(Ok).or_else(|| wanted.in_vain(inside, comm).map(Err))
     })??;
-    Ok(Status::from(&arrival))
+    Ok(types::found(&arrival))
 }
 
 /// `MPI_Iprobe`: as [`probe`], but does not block.
@@ -94,7 +95,7 @@ pub fn iprobe(source: i32, tag: i32, comm: &'static Comm) -> Result<(bool, Statu
         found.map(Ok).or_else(|| wanted.in_vain(inside, comm).map(Err))
     })
     .transpose()?;
-    Ok(arrival.map_or((false, Status::EMPTY), |arrival| (true, Status::from(&arrival))))
+    Ok(arrival.map_or((false, Status::EMPTY), |arrival| (true, types::found(&arrival))))
 }
 
 /// `MPI_Mprobe` (MPI-5.0 §3.8.2): blocks until a message can be received, and takes it out of matching.
@@ -128,8 +129,9 @@ pub unsafe fn mrecv(
 ) -> Result<Status> {
     let found = find(*message)?;
     let incoming = Incoming::check_matched(buf, count, datatype, found.name()).map_err(|error| found.blame(error))?;
+    let buffers = [Given::receives(buf, count, datatype)];
     // SAFETY: the caller's promise.
-    let received = unsafe { incoming.accept() };
+    let received = ledger::pass_received(buffers, || unsafe { incoming.accept() });
     found.end(message, received)
 }
 
@@ -147,8 +149,9 @@ pub unsafe fn imrecv(
     let incoming = Incoming::check_matched(buf, count, datatype, found.name()).map_err(|error| found.blame(error))?;
     // A plain request finds its communicator by itself, if it needs one.
     let comm = incoming.layout.and_then(|_| found.comm());
+    let buffers = [Given::receives(buf, count, datatype)];
     // SAFETY: the caller's promise.
-    let request = unsafe { incoming.launch(comm.as_deref()) };
+    let request = ledger::hold(buffers, || unsafe { incoming.launch(comm.as_deref()) });
     found.end(message, request)
 }
 
@@ -191,7 +194,7 @@ fn take(inside: &mut Entered, wanted: Wanted, comm: &Comm) -> Option<Result<(Han
     match inside.matched_probe(wanted.from(), comm.context(), wanted.tag()) {
         Ok(Some((message, arrival))) => Some(Ok((
             Handle::from_raw(carry(Kind::Message, message.0)),
-            Status::from(&arrival),
+            types::found(&arrival),
         ))),
         Ok(None) => wanted.in_vain(inside, comm).map(Err),
         Err(error) => Some(Err(error.into())),

@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use isthmus_engine::{ContextId, Entered, Guarded, OpId, Outcome, enter};
 
+use crate::check::{self, sites};
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::fail;
@@ -215,7 +216,11 @@ impl Requests {
     /// There must be room.
     fn insert(&mut self, comm: Option<&Comm>, work: Work) -> Handle<Request> {
         let scope = comm.map_or(Scope::NONE, |comm| self.scopes.hold(comm));
-        Handle::from_raw(self.live.insert_with(|| Entry { scope, work }))
+        let handle = self.live.insert_with(|| Entry { scope, work });
+        if check::is_on() {
+            sites::made(handle);
+        }
+        Handle::from_raw(handle)
     }
 
     /// The handle is stale from now on.
@@ -330,6 +335,19 @@ impl Work {
             },
             Self::Lent => Look::Pending,
         }
+    }
+}
+
+/// What a live request is, for messages: a noun, and what has not been done to it.
+pub(crate) fn describe(inside: &mut Entered, request: Handle<Request>) -> (&'static str, &'static str) {
+    match Plain::of(request) {
+        Some(Plain::Send(_)) => ("send request", "completed"),
+        Some(Plain::Receive(_)) => ("receive request", "completed"),
+        None => match REQUESTS.get(inside).entry(request).map(|entry| &entry.work) {
+            Ok(Work::Persistent(persistent)) if persistent.current.is_none() => ("persistent request", "freed"),
+            Ok(Work::Persistent(_)) => ("active persistent request", "completed"),
+            _ => ("request", "completed"),
+        },
     }
 }
 

@@ -107,6 +107,7 @@ pub fn session_finalize(handle: Handle<Session>) -> Result<()> {
     let drained = p2p::drain();
     p2p::forget_session(session.id);
     kinds::forget(session.id);
+    environment::leftovers::say_own("MPI_Session_finalize");
     environment::part();
     drained
 }

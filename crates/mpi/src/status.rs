@@ -1,9 +1,23 @@
 //! What is known of a completed operation (MPI-5.0 §3.2.5), and the procedures that read and write it.
 
+use isthmus_datatype::Signature;
 use isthmus_engine::Outcome;
 
 use crate::constants::{ANY_SOURCE, ANY_TAG, PROC_NULL};
 use crate::error::{Class, Result};
+
+/// Bits of a rank in an envelope: a job has fewer processes. Where programs are checked, the types of the elements stand above them
+/// (`ledger/types.rs`).
+pub(crate) const RANK_BITS: u32 = 31 - Signature::BRIEF_BITS;
+
+/// The rank that an envelope says.
+pub(crate) fn rank_in(source: i32) -> i32 {
+    if source < 0 {
+        source
+    } else {
+        source & ((1 << RANK_BITS) - 1)
+    }
+}
 
 /// A status, free of any ABI's layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

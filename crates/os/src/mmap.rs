@@ -189,3 +189,22 @@ pub fn populate(memory: &mut [std::mem::MaybeUninit<u8>]) {
         unsafe { libc::madvise(pages.as_mut_ptr().cast(), length, libc::MADV_POPULATE_WRITE) };
     }
 }
+
+/// Is there memory at all of these addresses, of whatever kind? A system call.
+pub fn is_mapped(address: usize, length: usize) -> bool {
+    const PAGE: usize = 4096;
+    let start = address / PAGE * PAGE;
+    let at = std::ptr::without_provenance_mut(start);
+    // SAFETY: it changes nothing; of addresses where nothing is it says so.
+    unsafe { libc::msync(at, address - start + length, libc::MS_ASYNC) == 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_is_mapped_and_what_is_not() {
+        let here = 0u8;
+        assert!(super::is_mapped((&raw const here).addr(), 1));
+        assert!(!super::is_mapped(4096, 4096));
+    }
+}

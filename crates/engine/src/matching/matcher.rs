@@ -1,5 +1,7 @@
 //! The queues of one process: posted receives, unexpected messages, messages taken by matched probes.
 
+use std::cell::RefCell;
+
 use crate::matching::queues::{Key, Pattern, PostedQueue, UnexpectedQueue};
 use crate::matching::unexpected::Unexpected;
 use crate::ops::Ops;
@@ -140,6 +142,15 @@ impl Matching {
     /// All messages that matched probes have taken, with their places.
     pub fn all_taken(&mut self) -> impl Iterator<Item = (u32, Key, &mut Unexpected)> {
         self.unexpected.all_apart()
+    }
+
+    /// Show `visit` all messages that no receive has taken.
+    pub fn visit_unexpected(&mut self, visit: impl FnMut(Key, &Unexpected)) {
+        let visit = RefCell::new(visit);
+        self.unexpected.take_all(|_, key, message| {
+            visit.borrow_mut()(key, message);
+            false
+        });
     }
 
     /// Take those out of which `wanted` is true.

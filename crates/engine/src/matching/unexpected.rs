@@ -2,6 +2,7 @@
 
 use crate::channel::record::ReadyToSend;
 use crate::memory::payload::Payload;
+use crate::ops::Ops;
 
 /// A message that came before its receive.
 #[derive(Debug)]
@@ -50,6 +51,16 @@ impl Unexpected {
                 ..
             } => Some(std::mem::take(block)),
             _ => None,
+        }
+    }
+
+    /// Bytes of the message, whose operation may be one of `ops`.
+    pub fn length(&self, ops: &Ops) -> u64 {
+        match self {
+            Self::Payload { total, .. } => *total,
+            Self::Announced(record) | Self::Taken(record) => record.total,
+            Self::Loopback { op, .. } => ops[*op].length as u64,
+            Self::Lost { .. } => 0,
         }
     }
 

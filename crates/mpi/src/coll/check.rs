@@ -12,7 +12,7 @@
 //! have tags of their own, for one thing. Those of blocking and persistent calls block, as these calls may; those of
 //! non-blocking ones are the first steps of their schedule.
 
-mod report;
+pub(crate) mod report;
 mod round;
 mod terms;
 
@@ -20,9 +20,9 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use isthmus_engine::tunables::CHECK;
 use isthmus_engine::{Guarded, enter, wait_until};
 
+use crate::check as mode;
 use crate::comm::{COMM_SELF, COMM_WORLD, Comm};
 use crate::error::Result;
 use crate::handle::Object;
@@ -63,7 +63,7 @@ pub(super) enum When {
 /// Is there anything to check?
 #[inline]
 pub(super) fn concerns(comm: &Comm) -> bool {
-    CHECK.get() != 0 && (comm.size() > 1 || comm.is_inter())
+    mode::is_on() && (comm.size() > 1 || comm.is_inter())
 }
 
 /// A collective call begins: tell its name. `None`: nothing is checked.
@@ -126,7 +126,7 @@ pub fn refused_by_name(comm: &Comm, procedure: &str) {
 /// MPI is about to be finalized: do all do that, on all communicators that there are?
 pub(crate) fn finalize() -> Result<()> {
     const PROCEDURE: &str = "MPI_Finalize";
-    if CHECK.get() == 0 || enter().failures() > 0 {
+    if !mode::is_on() || enter().failures() > 0 {
         return Ok(());
     }
     let handles = RefCell::new(Vec::new());
@@ -142,6 +142,11 @@ pub(crate) fn finalize() -> Result<()> {
         leave(handle.resolve("comm")?, PROCEDURE);
     }
     liveness::forgive(same(COMM_WORLD.resolve("comm")?, PROCEDURE))
+}
+
+/// A tag for messages about the program, in the order in which all members come to them.
+pub(crate) fn next_tag(comm: &Comm) -> i32 {
+    tag_of(next(comm))
 }
 
 fn next(comm: &Comm) -> u32 {
@@ -224,7 +229,11 @@ impl Drop for Asking {
 }
 
 fn tag(whom: &Whom) -> i32 {
-    (FIRST_TAG + whom.call % TAGS) as i32
+    tag_of(whom.call)
+}
+
+fn tag_of(call: u32) -> i32 {
+    (FIRST_TAG + call % TAGS) as i32
 }
 
 /// Tell everyone else, and do not wait for answers.

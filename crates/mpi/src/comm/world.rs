@@ -29,8 +29,11 @@ pub(crate) fn publish() -> Result<()> {
 }
 
 /// The end of `MPI_COMM_WORLD` and `MPI_COMM_SELF`: the delete callbacks of the latter, then everyone waits for everyone.
-pub(crate) fn retire() -> Result<()> {
+///
+/// `callbacks_are_over` is called when those callbacks have freed what they free.
+pub(crate) fn retire(callbacks_are_over: impl FnOnce() -> Result<()>) -> Result<()> {
     COMM_SELF.resolve("comm")?.attributes.clear(COMM_SELF)?;
+    callbacks_are_over()?;
     // Before we wait, so that everyone is still there to take it; after, for the messages of the waiting.
     p2p::drain()?;
     if isthmus_engine::enter().failures() == 0 {

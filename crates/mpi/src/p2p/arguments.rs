@@ -5,11 +5,13 @@ use std::ffi::c_void;
 use isthmus_engine::{ContextId, MessageId, Mode, Peer, Posting};
 use isthmus_os::device;
 
+use crate::check;
 use crate::comm::Comm;
 use crate::constants::{ANY_SOURCE, ANY_TAG, PROC_NULL, TAG_UB};
 use crate::datatype::Datatype;
 use crate::error::{Error, Result};
 use crate::fail;
+use crate::ledger::types;
 
 /// A send whose arguments have been checked.
 #[derive(Clone, Copy)]
@@ -77,11 +79,19 @@ impl<'a> Outgoing<'a> {
             return Err(wrong_tag(tag));
         }
         Ok(Self {
-            mode,
+            mode: if check::is_synchronous() {
+                Mode::Synchronous
+            } else {
+                mode
+            },
             to,
             posting: Posting {
                 context: comm.context(),
-                source: comm.rank(),
+                source: if check::is_on() {
+                    types::with_types(comm.rank(), count, datatype)
+                } else {
+                    comm.rank()
+                },
                 tag,
             },
             buf: buf.cast(),
@@ -89,6 +99,14 @@ impl<'a> Outgoing<'a> {
             bytes,
             layout: layout(datatype),
         })
+    }
+
+    /// The same of a buffered or partitioned send, which never waits for its receive.
+    pub fn buffered(self) -> Self {
+        Self {
+            mode: Mode::Standard,
+            ..self
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use super::{Incoming, Outgoing, complete_both, exchange};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::Result;
+use crate::ledger::{self, Given};
 use crate::status::Status;
 
 /// `MPI_Send` (MPI-5.0 §3.2.1).
@@ -25,7 +26,7 @@ pub unsafe fn send(
 ) -> Result<()> {
     let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?;
     // SAFETY: the caller's promise.
-    unsafe { outgoing.deliver() }
+    ledger::pass([Given::sends(buf, count, datatype)], || unsafe { outgoing.deliver() })
 }
 
 /// `MPI_Ssend` (MPI-5.0 §3.4): returns once the matching receive has started.
@@ -42,7 +43,7 @@ pub unsafe fn ssend(
 ) -> Result<()> {
     let outgoing = Outgoing::check(Mode::Synchronous, buf, count, datatype, dest, tag, comm)?;
     // SAFETY: the caller's promise.
-    unsafe { outgoing.deliver() }
+    ledger::pass([Given::sends(buf, count, datatype)], || unsafe { outgoing.deliver() })
 }
 
 /// `MPI_Rsend` (MPI-5.0 §3.4): the receive has been posted already, says the user. Nothing depends on it.
@@ -76,7 +77,7 @@ pub unsafe fn recv(
 ) -> Result<Status> {
     let incoming = Incoming::check(buf, count, datatype, source, tag, comm)?;
     // SAFETY: the caller's promise.
-    unsafe { incoming.accept() }
+    ledger::pass_received([Given::receives(buf, count, datatype)], || unsafe { incoming.accept() })
 }
 
 /// `MPI_Sendrecv` (MPI-5.0 §3.10).
@@ -99,8 +100,12 @@ pub unsafe fn sendrecv(
 ) -> Result<Status> {
     let outgoing = Outgoing::check(Mode::Standard, sendbuf, sendcount, sendtype, dest, sendtag, comm)?;
     let incoming = Incoming::check(recvbuf, recvcount, recvtype, source, recvtag, comm)?;
+    let buffers = [
+        Given::sends(sendbuf, sendcount, sendtype),
+        Given::receives(recvbuf, recvcount, recvtype),
+    ];
     // SAFETY: the caller's promise.
-    unsafe { exchange(&outgoing, &incoming) }
+    ledger::pass_received(buffers, || unsafe { exchange(&outgoing, &incoming) })
 }
 
 /// `MPI_Sendrecv_replace` (MPI-5.0 §3.10): what leaves is copied first.
@@ -122,6 +127,8 @@ pub unsafe fn sendrecv_replace(
     let incoming = Incoming::check(buf, count, datatype, source, recvtag, comm)?;
     // SAFETY: the caller's promise.
     let copy = unsafe { outgoing.copy() }?;
-    // SAFETY: the caller's promise; what leaves is the copy.
-    unsafe { complete_both(&incoming, |inside| outgoing.begin_copy(inside, copy)) }
+    ledger::pass_received([Given::receives(buf, count, datatype)], || {
+        // SAFETY: the caller's promise; what leaves is the copy.
+        unsafe { complete_both(&incoming, |inside| outgoing.begin_copy(inside, copy)) }
+    })
 }

@@ -10,6 +10,7 @@ use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::handle::Handle;
+use crate::ledger::{self, Given};
 use crate::request::{Look, Operation, Request, Work, launch, plain};
 use crate::status::Status;
 
@@ -28,7 +29,9 @@ pub unsafe fn isend(
 ) -> Result<Handle<Request>> {
     let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?;
     // SAFETY: the caller's promise.
-    unsafe { outgoing.launch(comm) }
+    ledger::hold([Given::sends(buf, count, datatype)], || unsafe {
+        outgoing.launch(comm)
+    })
 }
 
 /// `MPI_Issend`: complete once the matching receive has started.
@@ -45,7 +48,9 @@ pub unsafe fn issend(
 ) -> Result<Handle<Request>> {
     let outgoing = Outgoing::check(Mode::Synchronous, buf, count, datatype, dest, tag, comm)?;
     // SAFETY: the caller's promise.
-    unsafe { outgoing.launch(comm) }
+    ledger::hold([Given::sends(buf, count, datatype)], || unsafe {
+        outgoing.launch(comm)
+    })
 }
 
 /// `MPI_Irsend`: as [`super::rsend`], nothing depends on the receive being there.
@@ -79,7 +84,9 @@ pub unsafe fn irecv(
 ) -> Result<Handle<Request>> {
     let incoming = Incoming::check(buf, count, datatype, source, tag, comm)?;
     // SAFETY: the caller's promise.
-    unsafe { incoming.launch(comm) }
+    ledger::hold([Given::receives(buf, count, datatype)], || unsafe {
+        incoming.launch(comm)
+    })
 }
 
 /// `MPI_Isendrecv` (MPI-5.0 §3.10).
@@ -102,10 +109,13 @@ pub unsafe fn isendrecv(
 ) -> Result<Handle<Request>> {
     let outgoing = Outgoing::check(Mode::Standard, sendbuf, sendcount, sendtype, dest, sendtag, comm)?;
     let incoming = Incoming::check(recvbuf, recvcount, recvtype, source, recvtag, comm)?;
+    let buffers = [
+        Given::sends(sendbuf, sendcount, sendtype),
+        Given::receives(recvbuf, recvcount, recvtype),
+    ];
     // SAFETY: the caller's promise.
-    launch(comm, |inside| unsafe {
-        start_both(inside, &incoming, |inside| outgoing.begin(inside))
-    })
+    let start = |inside: &mut Entered| unsafe { start_both(inside, &incoming, |inside| outgoing.begin(inside)) };
+    ledger::hold(buffers, || launch(comm, start))
 }
 
 /// `MPI_Isendrecv_replace` (MPI-5.0 §3.10): what leaves is copied first.
@@ -126,10 +136,11 @@ pub unsafe fn isendrecv_replace(
     let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, sendtag, comm)?;
     let incoming = Incoming::check(buf, count, datatype, source, recvtag, comm)?;
     // SAFETY: the caller's promise; what leaves is the copy.
-    launch(comm, |inside| unsafe {
+    let start = |inside: &mut Entered| unsafe {
         let copy = outgoing.copy()?;
         start_both(inside, &incoming, |inside| outgoing.begin_copy(inside, copy))
-    })
+    };
+    ledger::hold([Given::receives(buf, count, datatype)], || launch(comm, start))
 }
 
 impl Outgoing<'_> {

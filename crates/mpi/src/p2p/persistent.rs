@@ -3,13 +3,14 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use isthmus_engine::Mode;
+use isthmus_engine::{Entered, Mode};
 
 use super::{Incoming, Outgoing, buffered};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::handle::Handle;
+use crate::ledger::{self, Given};
 use crate::request::{Request, prepare};
 
 /// `MPI_Send_init`.
@@ -72,13 +73,12 @@ pub unsafe fn bsend_init(
     tag: i32,
     comm: &'static Comm,
 ) -> Result<Handle<Request>> {
-    let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?;
+    let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?.buffered();
     let recipe = Recipe::new(outgoing, datatype);
     let owners = buffered::owners(comm);
     // SAFETY: the caller's promise.
-    prepare(comm, move |inside| unsafe {
-        buffered::start(recipe.arguments(), owners, inside)
-    })
+    let start = move |inside: &mut Entered| unsafe { buffered::start(recipe.arguments(), owners, inside) };
+    ledger::keep([Given::sends(buf, count, datatype)], || prepare(comm, start))
 }
 
 /// `MPI_Recv_init`.
@@ -96,7 +96,8 @@ pub unsafe fn recv_init(
     let incoming = Incoming::check(buf, count, datatype, source, tag, comm)?;
     let recipe = Recipe::new(incoming, datatype);
     // SAFETY: the caller's promise.
-    prepare(comm, move |inside| unsafe { recipe.arguments().start(inside) })
+    let start = move |inside: &mut Entered| unsafe { recipe.arguments().start(inside) };
+    ledger::keep([Given::receives(buf, count, datatype)], || prepare(comm, start))
 }
 
 /// # Safety
@@ -113,7 +114,8 @@ unsafe fn prepare_send(
     let outgoing = Outgoing::check(mode, buf, count, datatype, dest, tag, comm)?;
     let recipe = Recipe::new(outgoing, datatype);
     // SAFETY: the caller's promise.
-    prepare(comm, move |inside| unsafe { recipe.arguments().start(inside) })
+    let start = move |inside: &mut Entered| unsafe { recipe.arguments().start(inside) };
+    ledger::keep([Given::sends(buf, count, datatype)], || prepare(comm, start))
 }
 
 /// Checked arguments, and the datatype that they refer to, alive even after its handle is freed.

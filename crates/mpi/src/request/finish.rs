@@ -7,13 +7,14 @@ use isthmus_engine::Entered;
 use super::background;
 use super::free::bury_orphans;
 use super::{Look, Persistent, Plain, REQUEST_NULL, REQUESTS, Request, Work, invalid, look, scope_inside};
+use crate::check::{self, sites};
 use crate::comm::Comm;
 use crate::completion::{Completing, Completion, of_operation};
 use crate::error::{Class, Error, Result};
 use crate::fail;
 use crate::handle::Handle;
-use crate::liveness;
 use crate::status::Status;
+use crate::{ledger, liveness};
 
 /// Complete a request that is complete, inactive or null: its status, or the error of its operation. The handle becomes
 /// null, unless the request is persistent. A pending request stays as it is, which is an error. Steps outside the engine
@@ -23,7 +24,28 @@ pub(super) fn finish(inside: &mut Entered, request: &mut Handle<Request>) -> Res
     if *request == REQUEST_NULL {
         return Ok(Status::EMPTY);
     }
-    if let Some(status) = finish_plain(inside, request) {
+    if check::is_on() {
+        return finish_checked(inside, request);
+    }
+    finish_active(inside, request)
+}
+
+/// As [`finish`], where programs are checked: were its buffers left alone?
+#[cold]
+fn finish_checked(inside: &mut Entered, request: &mut Handle<Request>) -> Result<Status> {
+    let (before, scope) = (*request, scope_inside(inside, *request));
+    let result = finish_active(inside, request);
+    let is_gone = *request == REQUEST_NULL;
+    if is_gone {
+        sites::gone(before.raw());
+    } else if !matches!(look(inside, before), Ok(Look::Inactive)) {
+        return result;
+    }
+    ledger::end(before, is_gone, result).map_err(|error| blame(error, scope))
+}
+
+fn finish_active(inside: &mut Entered, request: &mut Handle<Request>) -> Result<Status> {
+    if let Some(status) = take_plain(inside, request) {
         return Ok(status);
     }
     if let Some(status) = take_started(inside, *request) {
@@ -39,6 +61,14 @@ pub(super) fn finish(inside: &mut Entered, request: &mut Handle<Request>) -> Res
 /// that is put elsewhere soon after it was made waits for all stores before it (docs/decisions/0109).
 #[inline(always)]
 pub(super) fn finish_plain(inside: &mut Entered, request: &mut Handle<Request>) -> Option<Status> {
+    if check::is_on() {
+        return None;
+    }
+    take_plain(inside, request)
+}
+
+#[inline(always)]
+fn take_plain(inside: &mut Entered, request: &mut Handle<Request>) -> Option<Status> {
     let status = Plain::of(*request)?.take_users(inside)?;
     forget(inside, request);
     Some(status)

@@ -4,13 +4,19 @@ use isthmus_engine::{Entered, enter, wait_until};
 
 use super::finish::finish;
 use super::{Plain, REQUEST_NULL, REQUESTS, Request, Work, blame, generalized, look, scope_inside};
+use crate::check::{self, sites};
 use crate::error::Result;
 use crate::fail;
 use crate::handle::Handle;
+use crate::ledger;
 
 /// `MPI_Request_free` (MPI-5.0 §3.7.3): the operation, if active, completes by itself.
 pub fn request_free(request: Handle<Request>) -> Result<()> {
     let mut inside = enter();
+    if check::is_on() {
+        ledger::forget(request);
+        sites::gone(request.raw());
+    }
     if generalized::free(&mut inside, request)? {
         return Ok(());
     }

@@ -6,9 +6,11 @@ use super::complete::{Found, Several, all_complete, complete, is_complete, searc
 use super::finish::disturbed;
 use super::finish::{at_index, pending};
 use super::{Look, REQUEST_NULL, Request, Work, blame, lend, look, scope_inside};
+use crate::check;
 use crate::constants::UNDEFINED;
 use crate::error::Result;
 use crate::handle::Handle;
+use crate::ledger::types::without_types;
 use crate::status::{Status, Statuses};
 
 /// `MPI_Request_get_status`: the status, if the request is complete; it stays as it is.
@@ -91,7 +93,12 @@ fn observe(inside: &mut Entered, request: Handle<Request>) -> Result<Status> {
         Look::Disturbed => Err(disturbed(inside, request)),
         Look::Complete | Look::PeerFailed => {
             let outcome = lend(inside, request, outcome)?.unwrap_or_else(|| Err(pending(request)));
-            outcome.map_err(|error| blame(error, scope_inside(inside, request)))
+            let outcome = outcome.map_err(|error| blame(error, scope_inside(inside, request)));
+            if check::is_on() {
+                outcome.map(without_types)
+            } else {
+                outcome
+            }
         }
     }
 }

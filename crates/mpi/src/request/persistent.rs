@@ -4,10 +4,12 @@ use isthmus_engine::{Entered, enter};
 
 use super::background;
 use super::{Operation, Plain, REQUESTS, Request, Work, blame, launch_inside, scope};
+use crate::check;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::handle::Handle;
+use crate::ledger;
 
 /// Makes what a persistent request stands for, started.
 type Make = Box<dyn Fn(&mut Entered) -> Result<Work> + Send>;
@@ -100,7 +102,10 @@ fn start_work(request: Handle<Request>) -> Result<()> {
             return Err(not_persistent(request));
         }
     };
-    let started = persistent.start(&mut inside, request);
+    let started = match check::is_on() && persistent.current.is_none() {
+        true => ledger::restart(request).and_then(|()| persistent.start(&mut inside, request)),
+        false => persistent.start(&mut inside, request),
+    };
     let autonomous = persistent.current.as_mut().is_some_and(Work::is_autonomous);
     REQUESTS.get(&mut inside).entry(request)?.work = Work::Persistent(persistent);
     if autonomous && started.is_ok() {

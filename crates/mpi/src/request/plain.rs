@@ -4,6 +4,7 @@
 use isthmus_engine::{ContextId, Entered, OpId, Outcome, enter};
 
 use super::{Look, Request};
+use crate::check::{self, sites};
 use crate::completion;
 use crate::error::Result;
 use crate::handle::{Handle, Kind, carried, carry};
@@ -34,7 +35,17 @@ impl Plain {
     #[inline(always)]
     pub fn give(self, inside: &mut Entered) -> Handle<Request> {
         inside.give_to_user(self.op());
-        self.handle()
+        self.told()
+    }
+
+    /// The handle, which the user gets.
+    #[inline(always)]
+    fn told(self) -> Handle<Request> {
+        let handle = self.handle();
+        if check::is_on() {
+            sites::made(handle.raw());
+        }
+        handle
     }
 
     #[inline(always)]
@@ -137,5 +148,5 @@ fn start(
     if let Some(op) = post(&mut inside)? {
         return Ok(make(op).give(&mut inside));
     }
-    Ok(make(inside.over(context, over.source, over.tag)).handle())
+    Ok(make(inside.over(context, over.source, over.tag)).told())
 }

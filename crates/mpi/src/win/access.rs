@@ -3,7 +3,9 @@
 #![allow(clippy::too_many_arguments)] // As the standard has them.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
+use isthmus_engine::Entered;
 use isthmus_engine::layout::Layout;
 use isthmus_engine::rma::Target;
 
@@ -15,7 +17,8 @@ use crate::datatype::Datatype;
 use crate::error::{Error, Result};
 use crate::fail;
 use crate::handle::Handle;
-use crate::request::{self, Request, Work};
+use crate::request::{self, Look, Operation, Request, Work};
+use crate::status::Status;
 
 /// Elements at the origin, whose arguments have been checked.
 #[derive(Clone, Copy)]
@@ -238,8 +241,13 @@ pub unsafe fn get(
     unmapped(local, remote, win, Way::Get)
 }
 
-/// The request of an operation, whose buffers may be used again when this ends.
-pub(super) fn over(win: &Win, target: i32, start: impl FnOnce() -> Result<()>) -> Result<Handle<Request>> {
+/// The request of an operation, whose buffers may be used again when this ends: `work`.
+fn over(
+    win: &Win,
+    target: i32,
+    start: impl FnOnce() -> Result<()>,
+    work: impl FnOnce() -> Result<Work>,
+) -> Result<Handle<Request>> {
     match win.epochs.mode() {
         Mode::Lock | Mode::LockAll => start()?,
         // A lock of nobody is none.
@@ -252,18 +260,49 @@ pub(super) fn over(win: &Win, target: i32, start: impl FnOnce() -> Result<()>) -
             ));
         }
     }
-    request::launch(None, |_| Ok(Work::Complete))
+    request::launch(None, |_| work())
 }
 
-/// As [`over`], of an operation with results: they are there.
-pub(super) fn over_with_results(win: &Win, target: i32, start: impl FnOnce() -> Result<()>) -> Result<Handle<Request>> {
-    over(win, target, || {
-        start()?;
-        match target {
-            PROC_NULL => Ok(()),
-            _ => Ok(win.flow.flush_local(|| win.peer(target as usize))?),
+/// The request of an operation without results.
+pub(super) fn over_without_results(
+    win: &Win,
+    target: i32,
+    start: impl FnOnce() -> Result<()>,
+) -> Result<Handle<Request>> {
+    over(win, target, start, || Ok(Work::Complete))
+}
+
+/// As [`over_without_results`], of an operation with results: they are there.
+pub(super) fn over_with_results(
+    win: &Win,
+    remote: Remote<'_>,
+    access: Access,
+    start: impl FnOnce() -> Result<()>,
+) -> Result<Handle<Request>> {
+    let target = remote.rank;
+    let work = || {
+        if !win.is_checked || target == PROC_NULL {
+            return Ok(Work::Complete);
         }
-    })
+        Ok(Work::Other(Box::new(Got {
+            win: win.handle().share("win")?,
+            access,
+            target,
+            disp: remote.disp,
+            count: remote.count,
+            datatype: remote.datatype.share_object(),
+        })))
+    };
+    over(win, target, || with_results(win, target, start), work)
+}
+
+/// Start an operation, and wait for its results.
+fn with_results(win: &Win, target: i32, start: impl FnOnce() -> Result<()>) -> Result<()> {
+    start()?;
+    match target {
+        PROC_NULL => Ok(()),
+        _ => Ok(win.flow.flush_local(|| win.peer(target as usize))?),
+    }
 }
 
 /// `MPI_Rput`.
@@ -281,7 +320,7 @@ pub unsafe fn rput(
     win: &Win,
 ) -> Result<Handle<Request>> {
     // SAFETY: the caller's promise.
-    over(win, target_rank, || unsafe {
+    over_without_results(win, target_rank, || unsafe {
         put(
             origin_addr,
             origin_count,
@@ -310,7 +349,7 @@ pub unsafe fn rget(
     win: &Win,
 ) -> Result<Handle<Request>> {
     // SAFETY: the caller's promise.
-    over_with_results(win, target_rank, || unsafe {
+    let start = || unsafe {
         get(
             origin_addr,
             origin_count,
@@ -321,5 +360,43 @@ pub unsafe fn rget(
             target_datatype,
             win,
         )
-    })
+    };
+    let remote = Remote {
+        rank: target_rank,
+        disp: target_disp,
+        count: target_count,
+        datatype: target_datatype,
+    };
+    over_with_results(win, remote, Access::Get, start)
+}
+
+/// An operation whose results are there, and whose record ends with its request.
+struct Got {
+    access: Access,
+    win: Arc<Win>,
+    target: i32,
+    disp: i64,
+    count: i64,
+    datatype: Arc<Datatype>,
+}
+
+impl Operation for Got {
+    fn advance(&mut self, _inside: &mut Entered) -> Look {
+        Look::Complete
+    }
+
+    fn outcome(&mut self) -> Result<Status> {
+        Ok(Status::SENT)
+    }
+
+    fn retire(self: Box<Self>) -> Result<()> {
+        let remote = Remote {
+            rank: self.target,
+            disp: self.disp,
+            count: self.count,
+            datatype: &self.datatype,
+        };
+        self.win.forget_done(self.target as usize, remote, self.access);
+        Ok(())
+    }
 }

@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use super::Win;
-use super::access::{Local, Remote, bytes, over, over_with_results};
+use super::access::{Local, Remote, bytes, over_with_results, over_without_results};
 use super::operation::{check_predefined_op, combine, is_row, of_row, with_elements};
 use super::record::Access;
 use crate::constants::PROC_NULL;
@@ -74,6 +74,14 @@ unsafe fn row(
     }
 }
 
+/// What an operation does to the target.
+fn access_of(op: &Op) -> Access {
+    match op.which() {
+        Some(Predefined::NoOp) => Access::Fetch,
+        _ => Access::Accumulate,
+    }
+}
+
 /// `local`: `None` for what fetches only. `result`: where what was there before goes.
 #[inline(never)]
 fn run(local: Option<Local<'_>>, result: Option<Local<'_>>, remote: Remote<'_>, op: &Op, win: &Win) -> Result<()> {
@@ -93,7 +101,7 @@ fn run(local: Option<Local<'_>>, result: Option<Local<'_>>, remote: Remote<'_>, 
         return Ok(());
     }
     let combine = combine(op, remote.datatype)?;
-    win.record(target, remote, Access::Accumulate)?;
+    win.record(target, remote, access_of(op))?;
     win.at(target, remote.disp, remote.datatype, remote.count, |target, at| {
         let row = is_row(remote.datatype)
             && [local, result]
@@ -343,7 +351,7 @@ pub unsafe fn raccumulate(
     win: &Win,
 ) -> Result<Handle<Request>> {
     // SAFETY: the caller's promise.
-    over(win, target_rank, || unsafe {
+    over_without_results(win, target_rank, || unsafe {
         accumulate(
             origin_addr,
             origin_count,
@@ -376,8 +384,14 @@ pub unsafe fn rget_accumulate(
     op: &Op,
     win: &Win,
 ) -> Result<Handle<Request>> {
+    let remote = Remote {
+        rank: target_rank,
+        disp: target_disp,
+        count: target_count,
+        datatype: target_datatype,
+    };
     // SAFETY: the caller's promise.
-    over_with_results(win, target_rank, || unsafe {
+    over_with_results(win, remote, access_of(op), || unsafe {
         get_accumulate(
             origin_addr,
             origin_count,

@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use isthmus_engine::rma::{self, Atomicity, Flow, RegionKey, Target};
-use isthmus_engine::tunables::CHECK;
 use isthmus_engine::{Attended, heap};
 
 use super::check::Meeting;
@@ -20,6 +19,7 @@ use super::place::Places;
 use super::remote::Away;
 use super::{Flavor, Memory, Win, record, remote};
 use crate::attribute::Attributes;
+use crate::check as mode;
 use crate::coll::check;
 use crate::comm::{Comm, gather_both};
 use crate::datatype::check_host;
@@ -323,7 +323,7 @@ fn make(comm: &Comm, flavor: Flavor, hints: Result<Hints>, brought: Result<Broug
         epochs: Epochs::new(size),
         hints,
         attributes: Attributes::new(),
-        is_checked: CHECK.get() != 0,
+        is_checked: mode::is_on(),
         errhandler: Mutex::new(ERRORS_ARE_FATAL.share("errhandler")?),
         name: Mutex::default(),
         words: OnceLock::new(),
@@ -343,7 +343,7 @@ fn prepare(flavor: Flavor, brought: &Brought, atomicity: Atomicity, plan: Plan) 
     };
     let own = control::take(plan)?;
     own.part.expose(key, brought.unit);
-    if CHECK.get() != 0 {
+    if mode::is_on() {
         // Without a list nothing is compared.
         let list = rma::take_shared(record::BYTES).unwrap_or(0);
         own.part.record().store(list, Ordering::Relaxed);

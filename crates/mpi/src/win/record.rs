@@ -1,23 +1,25 @@
 //! Which bytes of a member's memory have been accessed in the epochs that are open, where `ISTHMUS_CHECK=1` compares accesses.
 //!
-//! Each member has a list in the job's memory. Who accesses it compares its bytes with those of the list, and adds them. A fence, and the
-//! end of an exposure epoch, empties the member's own list; a flush or an unlock takes out what the origin has added.
+//! Each member has a list in the job's memory. An origin compares the bytes that it accesses with those of the list, and adds them. A fence,
+//! and the end of an exposure epoch, empties the member's own list; a flush or an unlock takes out what the origin has added, and the end of a
+//! request that fetches what that has added.
 //!
 //! # Layout
-//! A lock (a word: rank and one of who has it), a count (a word), and so many entries of 24 bytes: first byte, byte behind the last, what
-//! was done, and whose it was. All of it is read and written under the lock.
+//! A lock (a word: the rank and one of its holder), a count (a word), and so many entries of 24 bytes: first byte, byte behind the last, what
+//! was done to elements of which type, and by which rank. All of it is read and written under the lock.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use isthmus_engine::enter;
-use isthmus_engine::layout::Layout;
 use isthmus_engine::rma;
 
 use super::access::Remote;
 use super::{Flavor, Win};
+use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::fail;
+use crate::ledger::pieces_of;
 
 /// Entries of a list; what comes when it is full is not compared.
 const MOST: usize = 340;
@@ -25,8 +27,6 @@ const HEAD: usize = 8;
 const ENTRY: usize = 24;
 /// Bytes of a list.
 pub(super) const BYTES: u64 = (HEAD + MOST * ENTRY) as u64;
-/// Accesses of more pieces than these are not compared.
-const PIECES: usize = 64;
 
 /// What is done to bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,20 +35,68 @@ pub(super) enum Access {
     Put = 1,
     Get = 2,
     Accumulate = 3,
+    /// An accumulate that changes nothing (`MPI_NO_OP`).
+    Fetch = 4,
 }
 
-impl Access {
-    fn describe(number: u32) -> &'static str {
-        match number {
-            1 => "put",
-            2 => "got",
-            _ => "accumulated",
+/// An access to bytes that are elements of a type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Deed {
+    access: Access,
+    /// The basic element; 0: there are several, or it does not matter.
+    element: u32,
+}
+
+impl Deed {
+    fn new(access: Access, datatype: &Datatype) -> Self {
+        let element = match access {
+            Access::Put | Access::Get => None,
+            Access::Accumulate | Access::Fetch => datatype.signature().only_element(),
+        };
+        Self {
+            access,
+            element: element.map_or(0, |element| element as u32 + 1),
         }
     }
 
-    /// Gets do not disturb one another, nor accumulates. Programs put again and again to the same place, and mean the last.
-    fn conflicts(self, other: u32, is_own: bool) -> bool {
-        self as u32 != other || (self == Self::Put && !is_own)
+    fn word(self) -> u32 {
+        self.element << 8 | self.access as u32
+    }
+
+    fn of(word: u32) -> Self {
+        let access = match word & 0xff {
+            1 => Access::Put,
+            2 => Access::Get,
+            4 => Access::Fetch,
+            _ => Access::Accumulate,
+        };
+        Self {
+            access,
+            element: word >> 8,
+        }
+    }
+
+    /// Reads do not disturb one another, nor do accumulates of one type (MPI-5.0 §12.7.1). Programs put again and again to the same place,
+    /// and mean the last; what one process accumulates is done in order.
+    fn conflicts(self, other: Self, is_own: bool) -> bool {
+        use Access::{Accumulate, Fetch, Get, Put};
+        match (self.access, other.access) {
+            (Get | Fetch, Get | Fetch) => false,
+            (Accumulate | Fetch, Accumulate | Fetch) => {
+                !is_own && self.element != other.element && self.element != 0 && other.element != 0
+            }
+            (Put, Put) => !is_own,
+            _ => true,
+        }
+    }
+
+    fn describe(self) -> &'static str {
+        match self.access {
+            Access::Put => "put",
+            Access::Get => "got",
+            Access::Accumulate => "accumulated",
+            Access::Fetch => "fetched",
+        }
     }
 }
 
@@ -118,52 +166,78 @@ impl Win {
 
     #[cold]
     fn record_slowly(&self, target: usize, remote: Remote<'_>, access: Access) -> Result<()> {
-        let unit = match self.flavor {
-            Flavor::Dynamic => 1,
-            _ => self.unit(target),
-        };
-        // What is outside the window is refused elsewhere.
-        let Some(base) = remote.disp.checked_mul(unit).and_then(|at| u64::try_from(at).ok()) else {
+        let Some(pieces) = self.accessed(target, remote) else {
             return Ok(());
         };
-        let Some(pieces) = remote.datatype.with_places(base, remote.count, pieces) else {
-            return Ok(());
-        };
-        let is_inside = match self.flavor {
-            Flavor::Dynamic => self
-                .attached_at(target, remote.disp, remote.datatype, remote.count)
-                .is_ok(),
-            _ => pieces.iter().all(|&(_, end)| end <= self.key(target).length()),
-        };
-        if !is_inside {
-            return Ok(());
-        }
+        let deed = Deed::new(access, remote.datatype);
         let Some(list) = self.list(target) else { return Ok(()) };
         let mut count = list.count();
         for &(from, to) in &pieces {
             for index in 0..count {
                 let (first, last, what, origin) = list.entry(index);
-                if first < to && from < last && access.conflicts(what, origin as usize == self.rank()) {
+                let before = Deed::of(what);
+                if first < to && from < last && deed.conflicts(before, origin as usize == self.rank()) {
+                    let types = match (deed.access, before.access) {
+                        (Access::Accumulate | Access::Fetch, Access::Accumulate | Access::Fetch) => {
+                            " as elements of another type"
+                        }
+                        _ => "",
+                    };
                     return Err(fail!(
                         RmaConflict,
-                        "bytes {} to {} of rank {target} of {}, which rank {} accesses, have been {} by rank {origin} in the same epoch",
+                        "bytes {} to {} of rank {target} of {}, which rank {} accesses, have been {}{types} by rank {origin} in the same epoch",
                         first.max(from),
                         last.min(to) - 1,
                         self.label(),
                         self.rank(),
-                        Access::describe(what)
+                        before.describe()
                     ));
                 }
             }
         }
         for (from, to) in pieces {
             if count < MOST {
-                list.set_entry(count, (from, to, access as u32, self.rank() as u32));
+                list.set_entry(count, (from, to, deed.word(), self.rank() as u32));
                 count += 1;
             }
         }
         list.set_count(count);
         Ok(())
+    }
+
+    /// The bytes of an access; `None`: it is not compared, or outside the window, which is refused elsewhere.
+    fn accessed(&self, target: usize, remote: Remote<'_>) -> Option<Vec<(u64, u64)>> {
+        let unit = match self.flavor {
+            Flavor::Dynamic => 1,
+            _ => self.unit(target),
+        };
+        let base = u64::try_from(remote.disp.checked_mul(unit)?).ok()?;
+        let pieces = remote.datatype.with_places(base, remote.count, pieces_of)?;
+        let is_inside = match self.flavor {
+            Flavor::Dynamic => self
+                .attached_at(target, remote.disp, remote.datatype, remote.count)
+                .is_ok(),
+            _ => pieces.iter().all(|&(_, end)| end <= self.key(target).length()),
+        };
+        is_inside.then_some(pieces)
+    }
+
+    /// An operation of the calling process is over: its results are there (MPI-5.0 §12.3.5). Others on the same bytes stay.
+    #[cold]
+    pub(super) fn forget_done(&self, target: usize, remote: Remote<'_>, access: Access) {
+        let Some(pieces) = self.accessed(target, remote) else {
+            return;
+        };
+        let deed = Deed::new(access, remote.datatype).word();
+        let Some(list) = self.list(target) else { return };
+        for (from, to) in pieces {
+            let count = list.count();
+            let entry = (from, to, deed, self.rank() as u32);
+            if let Some(index) = (0..count).find(|&index| list.entry(index) == entry) {
+                list.set_entry(index, list.entry(count - 1));
+                list.set_count(count - 1);
+            }
+        }
     }
 
     /// What the calling process has done to these members is over: others may come after it.
@@ -221,36 +295,25 @@ impl Win {
     }
 }
 
-/// The bytes of a layout; `None`: too many pieces, or more than there are addresses.
-fn pieces(layout: &Layout<'_>) -> Option<Vec<(u64, u64)>> {
-    let mut cursor = layout.cursor(0);
-    let mut left = layout.length();
-    let mut pieces: Vec<(u64, u64)> = Vec::new();
-    while left > 0 {
-        let block = cursor.block();
-        let length = block.length.min(left);
-        let is_full = length == 0 || pieces.len() == PIECES;
-        match pieces.last_mut() {
-            Some((_, end)) if *end == block.address => *end = end.checked_add(length)?,
-            _ if is_full => return None,
-            _ => pieces.push((block.address, block.address.checked_add(length)?)),
-        }
-        cursor.advance(length);
-        left -= length;
-    }
-    Some(pieces)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_conflicts() {
-        let conflict = |one: Access, other: Access| one.conflicts(other as u32, false);
-        assert!(conflict(Access::Put, Access::Put) && conflict(Access::Put, Access::Get));
-        assert!(conflict(Access::Get, Access::Accumulate) && conflict(Access::Accumulate, Access::Put));
-        assert!(!conflict(Access::Get, Access::Get) && !conflict(Access::Accumulate, Access::Accumulate));
-        assert!(!Access::Put.conflicts(Access::Put as u32, true) && Access::Get.conflicts(Access::Put as u32, true));
+        use Access::{Accumulate, Fetch, Get, Put};
+        let deed = |access, element| Deed { access, element };
+        let conflict = |one: Access, other: Access| deed(one, 1).conflicts(Deed::of(deed(other, 1).word()), false);
+        assert!(conflict(Put, Put) && conflict(Put, Get) && conflict(Put, Fetch) && conflict(Fetch, Put));
+        assert!(conflict(Get, Accumulate) && conflict(Accumulate, Put));
+        assert!(!conflict(Get, Get) && !conflict(Get, Fetch) && !conflict(Fetch, Get) && !conflict(Fetch, Fetch));
+        assert!(!conflict(Accumulate, Accumulate) && !conflict(Fetch, Accumulate));
+        let put = deed(Put, 0);
+        assert!(!put.conflicts(put, true) && deed(Get, 0).conflicts(put, true));
+        // Of different types, unless it is not known of which, or one process does both.
+        assert!(deed(Accumulate, 1).conflicts(deed(Accumulate, 2), false));
+        assert!(deed(Fetch, 1).conflicts(deed(Accumulate, 2), false));
+        assert!(!deed(Accumulate, 1).conflicts(deed(Accumulate, 0), false));
+        assert!(!deed(Accumulate, 1).conflicts(deed(Accumulate, 2), true));
     }
 }

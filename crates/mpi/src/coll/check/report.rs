@@ -46,7 +46,7 @@ fn ranks(whom: &Whom, places: &[usize]) -> String {
 }
 
 /// Ranks in rising order.
-fn list(ranks: &[usize]) -> String {
+pub(crate) fn list(ranks: &[usize]) -> String {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for &rank in ranks {
         match runs.last_mut() {

@@ -1,0 +1,339 @@
+//! What operations under way do with buffers, where programs are checked ([`crate::check`]): a send's buffer stays as it is, a receive's is
+//! nobody else's, until the operation is complete (MPI-5.0 §3.7.2); and a receive takes elements of the types that were sent (§3.3.1).
+
+mod pieces;
+pub(crate) mod types;
+
+pub(crate) use pieces::pieces_of;
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::check::{self, sites};
+use crate::completion::of_operation;
+use crate::datatype::Datatype;
+use crate::error::{Error, Result};
+use crate::fail;
+use crate::handle::Handle;
+use crate::status::Status;
+use pieces::{Piece, Pieces};
+
+/// What an operation does with a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// It is read.
+    Sends,
+    /// It is written.
+    Receives,
+}
+
+/// A buffer that an operation is given.
+#[derive(Clone, Copy)]
+pub(crate) struct Given<'a> {
+    pub does: Use,
+    pub buffer: *const c_void,
+    pub count: i64,
+    pub datatype: &'a Datatype,
+}
+
+impl<'a> Given<'a> {
+    #[inline(always)]
+    pub fn sends(buffer: *const c_void, count: i64, datatype: &'a Datatype) -> Self {
+        Self {
+            does: Use::Sends,
+            buffer,
+            count,
+            datatype,
+        }
+    }
+
+    #[inline(always)]
+    pub fn receives(buffer: *mut c_void, count: i64, datatype: &'a Datatype) -> Self {
+        Self {
+            does: Use::Receives,
+            buffer,
+            count,
+            datatype,
+        }
+    }
+}
+
+/// A buffer that an operation has.
+struct Held {
+    does: Use,
+    /// `None`: it is not compared, since it has too many pieces.
+    pieces: Option<Vec<Piece>>,
+    count: i64,
+    datatype: Arc<Datatype>,
+    /// Of what is sent, when the operation began.
+    sum: u64,
+}
+
+/// What a request holds.
+struct Holder {
+    buffers: Vec<Held>,
+    /// Is it under way? A persistent one may not be.
+    is_active: bool,
+    /// The call that made the request.
+    site: usize,
+}
+
+/// All operations under way, and persistent ones.
+#[derive(Default)]
+struct Ledger {
+    holders: HashMap<u32, Holder>,
+    pieces: Pieces,
+}
+
+static LEDGER: Mutex<Option<Ledger>> = Mutex::new(None);
+
+fn ledger() -> MutexGuard<'static, Option<Ledger>> {
+    LEDGER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Start an operation on these buffers, which its request holds from now on.
+#[inline(always)]
+pub(crate) fn hold<const N: usize, Q>(
+    buffers: [Given<'_>; N],
+    start: impl FnOnce() -> Result<Handle<Q>>,
+) -> Result<Handle<Q>> {
+    if check::is_on() {
+        return hold_checked(&buffers, start);
+    }
+    start()
+}
+
+#[cold]
+fn hold_checked<Q>(buffers: &[Given<'_>], start: impl FnOnce() -> Result<Handle<Q>>) -> Result<Handle<Q>> {
+    let buffers: Vec<Held> = buffers.iter().map(Held::new).collect();
+    ledger().get_or_insert_default().claim(&buffers)?;
+    let request = start()?;
+    let mut ledger = ledger();
+    let ledger = ledger.get_or_insert_default();
+    ledger.add(request.raw(), buffers);
+    ledger.start(request.raw());
+    Ok(request)
+}
+
+/// Make a persistent request of an operation on these buffers, which it holds whenever it is active.
+#[inline(always)]
+pub(crate) fn keep<const N: usize, Q>(
+    buffers: [Given<'_>; N],
+    make: impl FnOnce() -> Result<Handle<Q>>,
+) -> Result<Handle<Q>> {
+    let request = make()?;
+    if check::is_on() {
+        let buffers = buffers.iter().map(Held::new).collect();
+        ledger().get_or_insert_default().add(request.raw(), buffers);
+    }
+    Ok(request)
+}
+
+/// Run an operation on these buffers that is over when it returns.
+#[inline(always)]
+pub(crate) fn pass<const N: usize, R>(buffers: [Given<'_>; N], run: impl FnOnce() -> Result<R>) -> Result<R> {
+    if check::is_on() {
+        admit(&buffers)?;
+    }
+    run()
+}
+
+/// As [`pass`], of a receive.
+#[inline(always)]
+pub(crate) fn pass_received<const N: usize>(
+    buffers: [Given<'_>; N],
+    run: impl FnOnce() -> Result<Status>,
+) -> Result<Status> {
+    if !check::is_on() {
+        return run();
+    }
+    admit(&buffers)?;
+    let into = buffers.iter().find(|given| given.does == Use::Receives);
+    match (run(), into) {
+        (Ok(status), Some(into)) => types::compare(status, into.count, into.datatype),
+        (result, _) => result,
+    }
+}
+
+#[cold]
+fn admit(buffers: &[Given<'_>]) -> Result<()> {
+    // Two buffers of one call must be apart, too.
+    let is_idle = ledger().as_ref().is_none_or(|ledger| ledger.pieces.is_empty());
+    if is_idle && buffers.len() < 2 {
+        return Ok(());
+    }
+    let buffers: Vec<Held> = buffers.iter().map(Held::new).collect();
+    ledger().get_or_insert_default().claim(&buffers)
+}
+
+/// A persistent request is about to be started.
+#[cold]
+pub(crate) fn restart<Q>(request: Handle<Q>) -> Result<()> {
+    let mut ledger = ledger();
+    let Some(ledger) = &mut *ledger else { return Ok(()) };
+    let Some(holder) = ledger
+        .holders
+        .get_mut(&request.raw())
+        .filter(|holder| !holder.is_active)
+    else {
+        return Ok(());
+    };
+    let buffers = std::mem::take(&mut holder.buffers);
+    let claimed = ledger.claim(&buffers);
+    if let Some(holder) = ledger.holders.get_mut(&request.raw()) {
+        holder.buffers = buffers;
+    }
+    claimed?;
+    ledger.start(request.raw());
+    Ok(())
+}
+
+/// The request's operation is over; it was `result`. What comes of it, if its buffers are as they should be.
+#[cold]
+pub(crate) fn end<Q>(request: Handle<Q>, is_gone: bool, result: Result<Status>) -> Result<Status> {
+    let mut ledger = ledger();
+    let Some(ledger) = &mut *ledger else {
+        return result.map(types::without_types);
+    };
+    let Some((holder, was_active)) = ledger.stop(request.raw()) else {
+        return result.map(types::without_types);
+    };
+    // To wait for a persistent request that is not active is no error.
+    let judged = if was_active { holder.judge(result) } else { result };
+    if !is_gone {
+        ledger.holders.insert(request.raw(), holder);
+    }
+    judged
+}
+
+/// The user has freed the request: what becomes of its buffers is not known any more.
+#[cold]
+pub(crate) fn forget<Q>(request: Handle<Q>) {
+    if let Some(ledger) = &mut *ledger() {
+        ledger.stop(request.raw());
+    }
+}
+
+impl Ledger {
+    fn add(&mut self, request: u32, buffers: Vec<Held>) {
+        let holder = Holder {
+            buffers,
+            is_active: false,
+            site: sites::of(request),
+        };
+        self.holders.insert(request, holder);
+    }
+
+    /// May an operation have these buffers now?
+    fn claim(&self, buffers: &[Held]) -> Result<()> {
+        for (at, held) in buffers.iter().enumerate() {
+            for piece in held.pieces.iter().flatten() {
+                if let Some((request, theirs)) = self.pieces.meets(*piece, held.does) {
+                    return Err(self.conflict(held.does, *piece, request, theirs));
+                }
+            }
+            let before = &buffers[..at];
+            if before.iter().any(|other| held.meets(other)) {
+                return Err(fail!(Buffer, "the buffers that are sent and received overlap"));
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn conflict(&self, does: Use, piece: Piece, request: u32, theirs: (Piece, Use)) -> Error {
+        let ((start, end), use_there) = theirs;
+        let (first, last) = (piece.0.max(start), piece.1.min(end) - 1);
+        let site = self.holders.get(&request).map_or(0, |holder| holder.site);
+        fail!(
+            Buffer,
+            "bytes {first:#x} to {last:#x} of the buffer, which is to be {}, are being {} by the request of {}, which is not complete",
+            match does {
+                Use::Sends => "sent",
+                Use::Receives => "received into",
+            },
+            match use_there {
+                Use::Sends => "sent",
+                Use::Receives => "received into",
+            },
+            sites::describe(site)
+        )
+    }
+
+    /// The request's operation begins.
+    fn start(&mut self, request: u32) {
+        let Some(holder) = self.holders.get_mut(&request) else {
+            return;
+        };
+        holder.is_active = true;
+        for held in &mut holder.buffers {
+            if let Some(pieces) = &held.pieces {
+                if held.does == Use::Sends {
+                    held.sum = pieces::sum(pieces).unwrap_or(0);
+                }
+                self.pieces.add(pieces, held.does, request);
+            }
+        }
+    }
+
+    /// It ends; what it was, and whether it was active.
+    fn stop(&mut self, request: u32) -> Option<(Holder, bool)> {
+        let mut holder = self.holders.remove(&request)?;
+        let was_active = std::mem::take(&mut holder.is_active);
+        if was_active {
+            for pieces in holder.buffers.iter().filter_map(|held| held.pieces.as_ref()) {
+                self.pieces.remove(pieces, request);
+            }
+        }
+        Some((holder, was_active))
+    }
+}
+
+impl Held {
+    fn new(given: &Given<'_>) -> Self {
+        Self {
+            does: given.does,
+            pieces: pieces::of(given),
+            count: given.count,
+            datatype: given.datatype.share_object(),
+            sum: 0,
+        }
+    }
+
+    /// Do they share bytes of which some are written?
+    fn meets(&self, other: &Self) -> bool {
+        let (Some(ours), Some(theirs)) = (&self.pieces, &other.pieces) else {
+            return false;
+        };
+        let is_read = self.does == Use::Sends && other.does == Use::Sends;
+        !is_read
+            && ours
+                .iter()
+                .any(|one| theirs.iter().any(|two| one.0 < two.1 && two.0 < one.1))
+    }
+}
+
+impl Holder {
+    fn judge(&self, result: Result<Status>) -> Result<Status> {
+        let into = self.buffers.iter().find(|held| held.does == Use::Receives);
+        let status = match into {
+            Some(into) => types::compare(result?, into.count, &into.datatype)?,
+            None => types::without_types(result?),
+        };
+        for held in self.buffers.iter().filter(|held| held.does == Use::Sends) {
+            let now = held.pieces.as_deref().and_then(pieces::sum);
+            if now.is_some_and(|sum| sum != held.sum) {
+                let error = fail!(
+                    Buffer,
+                    "the program has changed the buffer of {} elements of {} that {} sends, before the request was complete",
+                    held.count,
+                    held.datatype.label(),
+                    sites::describe(self.site)
+                );
+                return Err(of_operation(error, status));
+            }
+        }
+        Ok(status)
+    }
+}
