@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         test!(shmem),
         test!(ga),
         test!(quotas),
+        test!(neighbours),
         test!(each_rule_is_left_out_in_turn),
         test!(without_a_rule_data_is_checked),
     ];
@@ -394,6 +395,11 @@ fn ga() -> Result<()> {
 
 fn quotas() -> Result<()> {
     shows("quotas --ranks 2", "quotas-2", 3)
+}
+
+fn neighbours() -> Result<()> {
+    let tables = [("neighbours-loop-2", 8), ("neighbours-left-loop", 1)];
+    shows_tables("neighbours --ranks 2 --beside loop", &tables)
 }
 
 /// As many ranks as have a CPU each, two at most, and one more than there are CPUs: each rule matters on the one or the other.

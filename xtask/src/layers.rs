@@ -64,7 +64,6 @@ const HOUSES: &[House] = &[
             ("memory::heap", "membership"),
             ("memory::staging", "channel"),
             ("memory::staging", "progress"),
-            ("memory::staging::publish", "membership"),
             ("protocol::advertise", "engine"),
             ("protocol::blocks", "engine"),
             ("protocol::choice::protocols", "protocol"),

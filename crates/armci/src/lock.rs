@@ -10,24 +10,22 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
+use isthmus_engine::backoff::ShortWait;
 use isthmus_engine::{allows_threads, enter, fault_events, ring};
-use isthmus_os::cpu;
 use isthmus_os::process::say;
 
 use crate::error::{Result, argument, line};
 use crate::group::Group;
 
-/// One for short stretches, on a line of its own: who waits for it looks, and gives its CPU away.
+/// One for short stretches, on a line of its own: a process that waits for it looks, and pauses.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct ShortLock {
     word: AtomicU32,
 }
 
-/// So many looks between two turns of giving the CPU away.
-const LOOKS: u32 = 64;
-/// So many turns between two questions whether the holder lives.
-const TURNS: u32 = 256;
+/// Looks between two questions whether the holder lives.
+const LOOKS: u32 = 16 << 10;
 
 impl ShortLock {
     /// Take it, as `me` of `world`. Blocks.
@@ -45,22 +43,19 @@ impl ShortLock {
 
     #[cold]
     fn wait(&self, mine: u32, world: &Group) {
-        let mut turns = 0_u32;
+        let mut wait = ShortWait::default();
         loop {
-            for _ in 0..LOOKS {
-                if self.word.load(Ordering::Relaxed) == 0
-                    && self
-                        .word
-                        .compare_exchange(0, mine, Ordering::Acquire, Ordering::Relaxed)
-                        .is_ok()
-                {
-                    return;
-                }
-                std::hint::spin_loop();
+            let is_free = self.word.load(Ordering::Relaxed) == 0;
+            if is_free
+                && self
+                    .word
+                    .compare_exchange(0, mine, Ordering::Acquire, Ordering::Relaxed)
+                    .is_ok()
+            {
+                return;
             }
-            cpu::yield_now();
-            turns = turns.wrapping_add(1);
-            if turns.is_multiple_of(TURNS) && take_over(&self.word, mine, world) {
+            wait.pause();
+            if wait.looks().is_multiple_of(LOOKS) && take_over(&self.word, mine, world) {
                 return;
             }
         }

@@ -21,6 +21,8 @@ mod ga;
 mod judge;
 mod library;
 mod mechanisms;
+mod neighbour;
+mod neighbours;
 mod network;
 mod nodes;
 mod one_sided;
@@ -208,6 +210,13 @@ enum What {
     },
     /// An all-reduce and exchanges in the mean, stops included, as a cgroup's quota of CPU time lets them: on 2, 3, 4, 8 and 16 ranks
     Quotas(Ranks),
+    /// What operations take while other processes use the CPUs, as each library's launcher binds its ranks: on 2, 4 and 8 ranks
+    Neighbours {
+        #[command(flatten)]
+        what: neighbours::Beside,
+        #[command(flatten)]
+        ranks: Ranks,
+    },
     /// What each rule about where bytes go is worth: everything with all of them, and with one left out after the other
     Rules(Ranks),
     /// Launch, initialise and finalize 4 ranks
@@ -255,6 +264,7 @@ impl What {
                 sizes,
             } => return catalogue::collectives(*nonblocking, &ranks.ranks, of, &sizes.sizes),
             What::Quotas(ranks) => return calls::quotas(&ranks.ranks),
+            What::Neighbours { what, ranks } => return neighbours::neighbours(what, &ranks.ranks),
             What::Rules(ranks) => return rules::rules(&ranks.ranks),
             What::Growth { own_cpus, ranks } => return calls::growth(*own_cpus, &ranks.ranks),
             What::Pingpong { real, sizes } => catalogue::pingpong(*real, &sizes.sizes),

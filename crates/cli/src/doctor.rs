@@ -71,6 +71,7 @@ pub fn run(json: bool) -> Result<ExitCode> {
         shared_memory(),
         wake_up(),
         processors(),
+        neighbours(),
         memory_left(),
         huge_pages(),
         open_files(),
@@ -191,6 +192,23 @@ fn processors() -> Finding {
             "give the container or the affinity mask more CPUs",
         ),
         _ => Finding::good(WHAT, format!("{usable} may be used; more ranks than that take turns")),
+    }
+}
+
+/// What other processes leave of the CPUs just now.
+fn neighbours() -> Finding {
+    const WHAT: &str = "other processes on these CPUs";
+    const LOOK: std::time::Duration = std::time::Duration::from_millis(300);
+    const MUCH: f64 = 0.2;
+    let usable = cpu::affinity();
+    match cpu::busy_while(&usable, || std::thread::sleep(LOOK)) {
+        None => Finding::good(WHAT, "the kernel does not tell"),
+        Some(busy) if busy > MUCH => Finding::limited(
+            WHAT,
+            format!("they keep {busy:.1} of {} CPUs busy now", usable.len()),
+            "ranks share the time with them, and measurements beside them say little: end them, or give ranks other CPUs (taskset, --bind-to)",
+        ),
+        Some(_) => Finding::good(WHAT, "next to none now"),
     }
 }
 

@@ -3,8 +3,10 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use isthmus_engine::backoff::{Facts, LOOKS_AT_WORK, LOOKS_AWAY, LOOKS_OVERSUBSCRIBED, Limits};
+use isthmus_engine::occupancy::Cpus;
 use isthmus_engine::symmetric::size;
-use isthmus_engine::wait_limits::{self, Facts, Habits, LOOKS_AT_WORK, LOOKS_AWAY, LOOKS_OVERSUBSCRIBED};
+use isthmus_engine::wakes;
 use isthmus_engine::{counters, protocols, single_copies_pay, single_copy_price, tunables};
 use isthmus_os::{cgroup, cma_probe, cpu, kmod, membarrier, memfd, memory, topology, yama};
 use isthmus_transfer::{helper, vmsplice};
@@ -244,7 +246,7 @@ fn gather(ranks: Option<u32>) -> Info {
 }
 
 fn waiting(ranks: Option<u32>) -> Waiting {
-    let facts = wait_limits::facts_of(1, wait_limits::measure_wake());
+    let facts = wakes::facts_of(1, wakes::measure_wake());
     let ranks = ranks.unwrap_or(facts.cpus);
     Waiting::of(Facts { ranks, ..facts })
 }
@@ -252,8 +254,8 @@ fn waiting(ranks: Option<u32>) -> Waiting {
 impl Waiting {
     fn of(facts: Facts) -> Self {
         let us = |time: std::time::Duration| time.as_secs_f64() * 1e6;
-        let Facts { ranks, cpus, wake } = facts;
-        let exclusive = Habits::of(Facts { ranks: cpus, ..facts });
+        let Facts { ranks, cpus, wake, .. } = facts;
+        let exclusive = Limits::of(Facts { ranks: cpus, ..facts });
         Self {
             ranks,
             cpus,
@@ -261,12 +263,12 @@ impl Waiting {
             spin_us: us(exclusive.spin),
             sleep_after_us: us(exclusive.sleep_after),
             looks: Looks {
-                awaited_is_away: LOOKS_AWAY,
-                unknown: LOOKS_OVERSUBSCRIBED,
-                awaited_are_at_work: LOOKS_AT_WORK,
+                awaited_is_away: LOOKS_AWAY.count(),
+                unknown: LOOKS_OVERSUBSCRIBED.count(),
+                awaited_are_at_work: LOOKS_AT_WORK.count(),
             },
-            most_that_do_not_ask: wait_limits::most_that_do_not_ask(cpus),
-            sleeps_after_us: us(Habits::of(facts).sleep_after),
+            most_that_do_not_ask: Cpus::most_partly_shared(cpus),
+            sleeps_after_us: us(Limits::of(facts).sleep_after),
         }
     }
 }
@@ -514,7 +516,10 @@ mod tests {
     /// The section for so many ranks on so many CPUs.
     fn section(ranks: u32, cpus: u32) -> String {
         let wake = Some(Duration::from_micros(8));
-        let waiting = Waiting::of(Facts { ranks, cpus, wake });
+        let waiting = Waiting::of(Facts {
+            cpus,
+            ..wakes::facts_of(ranks, wake)
+        });
         show::columns(&waiting_rows(&waiting), 2)
     }
 

@@ -123,5 +123,7 @@ table! {
     FENCES = "fences", "Times this rank fenced all processes, before a sleep or to look at another ring: a system call (membarrier).";
     SLEEPS = "sleeps", "Times this rank went to sleep on its doorbell.";
     WAKES = "wakes", "Times this rank woke another.";
+    LATE_WAKES = "late_wakes", "Sleeps after which this rank ran 0.3 ms or more after it was woken: another process had its CPU.";
+    OFF_CPU_US = "off_cpu_us", "Microseconds for which this rank, which has a CPU of its own, was off it while it span: another process had it.";
     LOST_WAKES = "lost_wakes", "Sleeps that ran into their bound although something was waiting.";
 }

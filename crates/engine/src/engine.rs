@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use isthmus_shm::occupancy::{self, Cpus, Turn};
 use isthmus_shm::{Offset, Segment, Slot, doorbell};
 
 use crate::channel::channels::Channels;
@@ -68,17 +69,6 @@ pub(crate) struct Engine {
     calls: u32,
     /// Scratch of `flush`.
     done: Vec<u32>,
-}
-
-/// What is known of the CPUs of those who are awaited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turn {
-    /// One of them has given its CPU away: what it sends takes a turn of the scheduler at least.
-    Away,
-    /// Nothing.
-    Unknown,
-    /// All have one.
-    AtWork,
 }
 
 /// Some ranks that a wait is for.
@@ -141,7 +131,7 @@ impl Engine {
             meeting: (None, None),
             deferred: Deferred::default(),
             reading: Reading::chosen(),
-            takes_turns: boot::is_oversubscribed(),
+            takes_turns: occupancy::is_oversubscribed(),
             fruitless: 0,
             serving: Vec::new(),
             asked: Vec::new(),
@@ -251,7 +241,7 @@ impl Engine {
     /// Where ranks take turns: have those who will probably be heard next got a CPU, as far as they know themselves? Not asked where some
     /// have one to themselves: those have theirs always, and wait for the ones that share (docs/decisions/0030).
     pub fn turn_of_awaited(&self) -> Turn {
-        let few_looks = || boot::is_partly_oversubscribed() && Rule::FewLooks.holds();
+        let few_looks = || (occupancy::sharing() == Cpus::PartlyShared) && Rule::FewLooks.holds();
         if self.awaited.peers().is_empty() || !Rule::AtWork.holds() || few_looks() {
             return Turn::Unknown;
         }

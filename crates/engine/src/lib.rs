@@ -35,16 +35,16 @@ use matching::unexpected::Unexpected;
 use memory::buffer::Buffer;
 use ops::Owner;
 
-pub use membership::boot::{
-    State, abort, abort_members, boot, expected_size, is_in_use, is_oversubscribed, join, part, state,
-};
+pub use isthmus_shm::occupancy::is_oversubscribed;
+pub use isthmus_shm::{backoff, occupancy};
+pub use membership::boot::{State, abort, abort_members, boot, expected_size, is_in_use, join, part, state};
 pub use membership::consensus::{Agreed, Consensus};
 pub use membership::{control, job};
 pub use memory::board::{Board, INLINE, MOST_MEMBERS, MOST_STEPS, Posted, Step};
 pub use memory::buffer::Scattered;
 pub use memory::{heap, symmetric};
 pub use progress::background::Background;
-pub use progress::wait_limits;
+pub use progress::wakes;
 pub use protocol::choice::protocols;
 
 pub use channel::network::version as version_between_nodes;

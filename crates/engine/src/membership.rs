@@ -9,7 +9,6 @@
 pub(crate) mod boot;
 pub(crate) mod consensus;
 pub mod control;
-pub(crate) mod cpus;
 pub(crate) mod failed_calls;
 pub(crate) mod failures;
 pub mod job;

@@ -13,5 +13,5 @@ pub(crate) mod gate;
 pub(crate) mod placement;
 pub(crate) mod see_off;
 pub(crate) mod wait;
-pub mod wait_limits;
 pub(crate) mod waiters;
+pub mod wakes;

@@ -1,10 +1,10 @@
 //! Ways that the bytes of a message may take, and what a transfer costs.
 
 use isthmus_os::clock;
+use isthmus_shm::occupancy;
 use isthmus_transfer::copy::{self, Copying};
 use isthmus_transfer::stream::{KINDS, Kind};
 
-use crate::membership::boot;
 use crate::rules::Rule;
 
 /// How the bytes of a message get here.
@@ -58,7 +58,7 @@ pub const WAYS: usize = copy::WAYS + 2 + KINDS;
 pub fn ring_ways() -> impl Iterator<Item = Way> + Clone {
     let usual = Copying::usual();
     let others = [Copying::Vector, Copying::String, Copying::Streaming];
-    let oversubscribed = boot::is_oversubscribed();
+    let oversubscribed = occupancy::is_oversubscribed();
     let others = others
         .into_iter()
         .filter(move |&way| !oversubscribed && Rule::Instructions.holds() && way != usual && way.is_sensible());
@@ -97,7 +97,7 @@ impl Effort {
 
     /// What both have spent copying, as one number. The two copy at the same time, so the slower one decides; unless they share CPUs.
     pub fn cost(self) -> u64 {
-        match boot::is_oversubscribed() {
+        match occupancy::is_oversubscribed() {
             true => u64::from(self.sender) + u64::from(self.receiver),
             false => self.sender.max(self.receiver).into(),
         }
@@ -107,7 +107,7 @@ impl Effort {
     /// `before`, since the time of a message in a window is mostly that of those before it. Where ranks share CPUs that would tell who was
     /// descheduled.
     pub fn cost_after(self, before: u64, now: u64) -> u64 {
-        match boot::is_oversubscribed() {
+        match occupancy::is_oversubscribed() {
             true => self.cost(),
             false => self.cost().max(now.saturating_sub(self.since.max(before))),
         }

@@ -83,6 +83,45 @@ pub fn stolen() -> Duration {
     Duration::from_secs_f64(stolen_ticks(&stat).unwrap_or(0) as f64 / per_second as f64)
 }
 
+/// How many of these CPUs were busy while `meanwhile` ran, in the mean, by whatever process; `None`: the kernel does not tell. In ticks of
+/// 10 ms, mostly (`proc_stat(5)`).
+pub fn busy_while(cpus: &[usize], meanwhile: impl FnOnce()) -> Option<f64> {
+    let read = || std::fs::read_to_string("/proc/stat").ok();
+    let before = ticks(&read()?, cpus)?;
+    meanwhile();
+    let after = ticks(&read()?, cpus)?;
+    let (busy, all) = (after.0.checked_sub(before.0)?, after.1.checked_sub(before.1)?);
+    (all > 0).then(|| busy as f64 / all as f64 * cpus.len() as f64)
+}
+
+/// Busy ticks and all ticks of these CPUs, in the text of `/proc/stat`.
+fn ticks(stat: &str, cpus: &[usize]) -> Option<(u64, u64)> {
+    /// Idle, and waiting for a disk.
+    const IDLE: std::ops::Range<usize> = 3..5;
+    /// Those behind are contained in others.
+    const KINDS: usize = 8;
+    let (mut busy, mut all) = (0, 0);
+    for cpu in cpus {
+        let line = stat.lines().find_map(|line| line.strip_prefix(&format!("cpu{cpu} ")))?;
+        for (kind, word) in line.split_whitespace().take(KINDS).enumerate() {
+            let ticks: u64 = word.parse().ok()?;
+            all += ticks;
+            busy += if IDLE.contains(&kind) { 0 } else { ticks };
+        }
+    }
+    Some((busy, all))
+}
+
+/// For how long the first thread of a process had a CPU, and for how long it wanted one and had none, since it began; `None`: there is no such
+/// process, or the kernel does not tell (`/proc/PID/schedstat`).
+pub fn ran_and_waited(pid: u32) -> Option<(Duration, Duration)> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
+    let mut numbers = text
+        .split_whitespace()
+        .map(|word| word.parse().map(Duration::from_nanos));
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
 /// From the text of `/proc/stat`.
 fn stolen_ticks(stat: &str) -> Option<u64> {
     const STEAL: usize = 7;
@@ -105,6 +144,23 @@ pub fn last_cache() -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn busy_cpus_are_those_asked_for() {
+        let stat = "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 1 2 3 40 5 6 7 8 9 9\ncpu1 10 0 0 90 0 0 0 0 0 0\n";
+        assert_eq!(ticks(stat, &[0]), Some((27, 72)));
+        assert_eq!(ticks(stat, &[0, 1]), Some((37, 172)));
+        assert_eq!(ticks(stat, &[7]), None);
+        let spin = || {
+            let began = std::time::Instant::now();
+            while began.elapsed() < Duration::from_millis(100) {}
+        };
+        let busy = busy_while(&affinity(), spin).expect("this is Linux");
+        assert!(busy > 0.0 && busy <= affinity().len() as f64, "{busy}");
+        let (ran, _) = ran_and_waited(std::process::id()).expect("it is there");
+        assert!(ran > Duration::ZERO);
+        assert_eq!(ran_and_waited(u32::MAX), None);
+    }
 
     #[test]
     fn stolen_time_is_that_of_all_cpus() {

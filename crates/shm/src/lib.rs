@@ -7,11 +7,13 @@
 
 pub mod advert;
 pub mod agreement;
+pub mod backoff;
 pub mod card;
 pub mod descriptor;
 pub mod directory;
 pub mod doorbell;
 pub mod mailbox;
+pub mod occupancy;
 pub mod post;
 pub mod registry;
 mod reserve;

@@ -20,11 +20,12 @@
 
 use std::time::Duration;
 
+use crate::backoff::LOOKS_AT_LOCK;
+#[cfg(not(loom))]
+use crate::backoff::ShortWait as Pause;
 use crate::doorbell;
 use crate::sync::{AtomicU32, Ordering, futex};
 
-/// Looks before a sleep.
-const LOOKS: u32 = 64;
 /// Between two looks whether the holder lives.
 const LONGEST_SLEEP: Duration = Duration::from_millis(10);
 /// The same, where the kernel does not let us fence others, so that a wake may be missed.
@@ -68,7 +69,7 @@ impl Stripe {
 
     #[cold]
     fn lock_slowly(&self, me: u32, is_dead: impl Fn(u32) -> bool) -> Got {
-        let mut looks = 0;
+        let mut wait = Pause::default();
         loop {
             let word = self.word.load(Ordering::Relaxed);
             if word == 0 {
@@ -77,9 +78,8 @@ impl Stripe {
                 }
                 continue;
             }
-            looks += 1;
-            if looks < LOOKS {
-                pause(looks);
+            if wait.looks() < LOOKS_AT_LOCK.count() {
+                wait.pause();
                 continue;
             }
             if is_dead(word - 1) {
@@ -124,16 +124,6 @@ impl Stripe {
 }
 
 #[cfg(not(loom))]
-fn pause(looks: u32) {
-    if looks < LOOKS / 2 {
-        std::hint::spin_loop();
-    } else {
-        // With more ranks than CPUs the holder may need ours.
-        isthmus_os::cpu::yield_now();
-    }
-}
-
-#[cfg(not(loom))]
 fn wait(word: &AtomicU32, held: u32, longest: Duration) {
     futex::wait(word, held, longest);
 }
@@ -144,8 +134,19 @@ fn fence_all() -> bool {
 }
 
 #[cfg(loom)]
-fn pause(_looks: u32) {
-    loom::thread::yield_now();
+#[derive(Default)]
+struct Pause(u32);
+
+#[cfg(loom)]
+impl Pause {
+    fn pause(&mut self) {
+        self.0 += 1;
+        loom::thread::yield_now();
+    }
+
+    fn looks(&self) -> u32 {
+        self.0
+    }
 }
 
 #[cfg(loom)]

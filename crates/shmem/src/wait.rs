@@ -6,6 +6,7 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
+use isthmus_engine::backoff::{LOOKS_AT_SIGNAL, look_briefly};
 use isthmus_engine::{Watch, enter, is_oversubscribed, wait_until as wait_in_engine};
 use isthmus_os::cpu;
 
@@ -14,8 +15,6 @@ use crate::compare::Comparison;
 use crate::job::{Job, job};
 use crate::numbers::Element;
 
-/// Looks before anything else is done, if each PE has a CPU.
-const LOOKS: u32 = 500;
 /// Tests in vain in a row after which a PE lets others run, if there are more of them than CPUs.
 const TESTS: u32 = 8;
 
@@ -77,12 +76,13 @@ impl Drop for Watcher<'_> {
 /// Wait until `look` sees what it looks for. Blocks; sleeps if that takes long.
 #[inline]
 pub fn until<R: Send>(job: &Job, call: Call, mut look: impl FnMut() -> Option<R>) -> R {
-    let looks = if is_oversubscribed() { 1 } else { LOOKS };
-    for _ in 0..looks {
-        if let Some(value) = look() {
-            return value;
-        }
-        std::hint::spin_loop();
+    let mut found = None;
+    look_briefly(&LOOKS_AT_SIGNAL, || {
+        found = look();
+        found.is_some()
+    });
+    if let Some(value) = found {
+        return value;
     }
     wait_long(job, call, &mut look)
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 
 use isthmus_os::{Error, cpu, errno, signal, topology};
+use isthmus_shm::backoff::ShortWait;
 
 use crate::transfer::Interrupted;
 
@@ -32,11 +33,12 @@ impl Completion {
 
     /// Wait for the end: as long as the copy takes, and those before it.
     pub fn wait(&self) -> Result<(), Interrupted> {
+        let mut wait = ShortWait::default();
         loop {
             if let Some(outcome) = self.poll() {
                 return outcome;
             }
-            std::thread::yield_now();
+            wait.pause();
         }
     }
 

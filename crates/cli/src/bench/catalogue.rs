@@ -415,6 +415,7 @@ pub(super) fn by_size(name: &str, title: &str, program: &'static str) -> Experim
         targets: vec![],
         nodes: 0,
         links: "",
+        neighbour: None,
         model: None,
         beside: &[],
         ways: vec![],

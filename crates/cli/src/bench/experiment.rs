@@ -1,5 +1,6 @@
 //! What an experiment is: which program runs on how many ranks, how its output becomes numbers, and what they must reach.
 
+use super::neighbour::Neighbour;
 use super::process::Finished;
 use super::quantity::Quantity;
 use super::samples::Cell;
@@ -37,6 +38,8 @@ pub struct Experiment {
     pub nodes: u32,
     /// How their links are, as tc-netem(8) says it; empty: as fast as they can be.
     pub links: &'static str,
+    /// Which processes run beside it.
+    pub neighbour: Option<Neighbour>,
     /// What it needs that only Isthmus has; then the other libraries are left out.
     pub model: Option<Model>,
     /// Fields of the result lines that the table shows beside the numbers, of the first library.
@@ -188,6 +191,12 @@ pub struct Reading {
 }
 
 impl Experiment {
+    /// The same by another name.
+    pub fn named(self, name: &str) -> Self {
+        let name = name.to_owned();
+        Self { name, ..self }
+    }
+
     /// The numbers in the output of one launch of the run with this index.
     pub fn read(&self, output: &Finished, index: usize) -> Vec<Reading> {
         let run = &self.runs[index];

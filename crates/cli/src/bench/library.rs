@@ -8,6 +8,9 @@ use std::rc::Rc;
 
 use clap::ValueEnum;
 
+use anyhow::Result;
+
+use super::neighbour::{Neighbour, Running};
 use super::nodes::Nodes;
 use crate::prefix::Prefix;
 
@@ -49,6 +52,8 @@ pub struct Library {
     environment: Vec<(&'static str, OsString)>,
     /// Where its ranks run; `None`: on this machine.
     nodes: Option<Rc<Nodes>>,
+    /// What runs beside its jobs.
+    neighbour: Option<Neighbour>,
 }
 
 impl Library {
@@ -61,6 +66,7 @@ impl Library {
             launcher: prefix.command("mpiexec"),
             arguments: &[],
             nodes: None,
+            neighbour: None,
             environment: vec![("LD_LIBRARY_PATH", prefix.libraries().into())],
         }
     }
@@ -81,6 +87,34 @@ impl Library {
         }
         self.nodes = Some(Rc::clone(nodes));
         self
+    }
+
+    /// The same, beside these processes, and bound to CPUs as its launcher binds ranks by itself.
+    pub fn beside(mut self, neighbour: Neighbour) -> Self {
+        self.neighbour = Some(neighbour);
+        self.environment.retain(|(name, _)| *name != "I_MPI_PIN");
+        if self.name == Name::Openmpi {
+            self.arguments = &["--allow-run-as-root", "--oversubscribe"];
+        }
+        self
+    }
+
+    /// Start what runs beside a job on so many ranks: `neighbour` is compiled from `neighbour.c`, and a second job runs `program`.
+    pub fn start_neighbour(
+        &self,
+        ranks: u32,
+        program: &Path,
+        neighbour: impl FnOnce() -> Result<PathBuf>,
+    ) -> Result<Option<Running>> {
+        let Some(kind) = self.neighbour else { return Ok(None) };
+        let job = || {
+            self.command(
+                ranks,
+                program,
+                &["--seconds", "100000", "allreduce:8"].map(str::to_owned),
+            )
+        };
+        kind.start(&neighbour()?, job).map(Some)
     }
 
     /// How its launcher is told of nodes.
@@ -119,6 +153,7 @@ impl Library {
             launcher: home.join("bin/mpiexec"),
             arguments: &[],
             nodes: None,
+            neighbour: None,
             environment: vec![("LD_LIBRARY_PATH", home.join("lib").into())],
         }
     }
@@ -133,6 +168,7 @@ impl Library {
             launcher: home.join("bin/mpiexec"),
             arguments: &[],
             nodes: None,
+            neighbour: None,
             environment: vec![
                 ("LD_LIBRARY_PATH", libraries.clone()),
                 ("FI_PROVIDER_PATH", libraries),
@@ -152,6 +188,7 @@ impl Library {
             launcher: home.join("bin/mpirun"),
             arguments: &["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"],
             nodes: None,
+            neighbour: None,
             environment: vec![],
         }
     }

@@ -40,6 +40,11 @@ impl Finished {
         })
     }
 
+    /// It is as if the command had printed this, too.
+    pub fn append(&mut self, printed: &str) {
+        self.stdout.push_str(printed);
+    }
+
     /// The command, if it ended well.
     pub fn well(self) -> Result<Self> {
         match self.failure {

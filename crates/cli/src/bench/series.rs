@@ -53,6 +53,10 @@ pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: 
             Some(nodes) => library.clone().across(nodes),
             None => library.clone(),
         })
+        .map(|library| match experiment.neighbour {
+            Some(neighbour) => library.beside(neighbour),
+            None => library,
+        })
         .collect();
     let mut contenders: Vec<Contender> = placed
         .iter()

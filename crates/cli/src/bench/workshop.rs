@@ -64,7 +64,14 @@ impl Workshop {
         let program = self.compile(program, wrapper, model.map_or(&[], |model| model.flags))?;
         let mut command = library.command(ranks, &program, arguments);
         command.env("ISTHMUS_BENCH_CPUS", &self.cpus);
-        let finished = process::run(command, &self.directory)?;
+        let neighbour = library.start_neighbour(ranks, &program, || self.compile("neighbour", &c_compiler(), &[]))?;
+        let mut finished = process::run(command, &self.directory)?;
+        if let Some(neighbour) = neighbour {
+            let printed = neighbour
+                .end()
+                .replace("result neighbour ", &format!("result neighbour ranks={ranks} "));
+            finished.append(&printed);
+        }
         match finished.library() {
             Some(says) => ensure!(
                 says.contains(library.says),
@@ -77,8 +84,7 @@ impl Workshop {
 
     /// Run the floors' program, which needs no MPI.
     pub fn run_floors(&self, arguments: &[String]) -> Result<Finished> {
-        let compiler = std::env::var_os("CC").map_or_else(|| PathBuf::from("cc"), PathBuf::from);
-        let mut command = Command::new(self.compile("floors", &compiler, &[])?);
+        let mut command = Command::new(self.compile("floors", &c_compiler(), &[])?);
         command.args(arguments).env("ISTHMUS_BENCH_CPUS", &self.cpus);
         process::run(command, &self.directory)?.well()
     }
@@ -102,8 +108,7 @@ impl Workshop {
 
     /// Run the floors' program for two nodes.
     pub fn run_network_floors(&self, nodes: &Nodes, arguments: &[String]) -> Result<Finished> {
-        let compiler = std::env::var_os("CC").map_or_else(|| PathBuf::from("cc"), PathBuf::from);
-        let mut command = Command::new(self.compile("network_floors", &compiler, &[])?);
+        let mut command = Command::new(self.compile("network_floors", &c_compiler(), &[])?);
         command
             .args(nodes.floors())
             .args(arguments)
@@ -139,6 +144,10 @@ impl Workshop {
         self.compiled.borrow_mut().insert(key, path.clone());
         Ok(path)
     }
+}
+
+fn c_compiler() -> PathBuf {
+    std::env::var_os("CC").map_or_else(|| PathBuf::from("cc"), PathBuf::from)
 }
 
 impl Drop for Workshop {

@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
+use isthmus_engine::backoff::{LOOKS_AT_POST, look_briefly};
 use isthmus_engine::{Board, Entered, Staged, Step, allows_threads, enter, is_oversubscribed};
 use isthmus_os::clock;
 
@@ -14,8 +15,6 @@ use crate::fail;
 use crate::polling::token;
 use crate::team::Team;
 
-/// Looks at a post before anything else is looked at, where each rank has a CPU.
-const LOOKS: u32 = 100;
 /// How long a call of one of several threads waits for room among what it shows and others show.
 const PATIENCE: Duration = Duration::from_millis(20);
 
@@ -89,14 +88,10 @@ impl Access<'_> {
     /// A rank has posted for a step.
     #[inline]
     pub(super) fn await_post(&self, member: usize, step: Step) -> Result<()> {
-        let looks = if is_oversubscribed() { 0 } else { LOOKS };
-        for _ in 0..looks {
-            if self.board.has_posted(member, step) {
-                return Ok(());
-            }
-            std::hint::spin_loop();
+        match look_briefly(&LOOKS_AT_POST, || self.board.has_posted(member, step)) {
+            true => Ok(()),
+            false => self.wait_for_post(member, step),
         }
-        self.wait_for_post(member, step)
     }
 
     #[inline(never)]

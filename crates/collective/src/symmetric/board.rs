@@ -22,8 +22,9 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use isthmus_engine::backoff::{LOOKS_AT_NOTICE, look_briefly};
 use isthmus_engine::symmetric::{self, Bells};
-use isthmus_engine::{Peer, is_oversubscribed, wait_until};
+use isthmus_engine::{Peer, wait_until};
 
 use super::Caller;
 
@@ -31,8 +32,6 @@ use super::Caller;
 pub const INLINE: usize = 1248;
 /// So many meetings a member may be ahead of others that it does not wait for.
 const DEPTH: usize = 8;
-/// Looks before a member waits as everybody does, if each has a CPU.
-const LOOKS: u32 = 200;
 
 #[repr(C, align(128))]
 struct Cell {
@@ -287,12 +286,8 @@ impl Board {
 
     #[inline(always)]
     fn await_what(&self, caller: Caller, mut look: impl FnMut() -> bool + Send) {
-        let looks = if is_oversubscribed() { 1 } else { LOOKS };
-        for _ in 0..looks {
-            if look() {
-                return;
-            }
-            std::hint::spin_loop();
+        if look_briefly(&LOOKS_AT_NOTICE, &mut look) {
+            return;
         }
         if let Err(error) = wait_until(|_| look().then_some(())) {
             caller.refuse(error);

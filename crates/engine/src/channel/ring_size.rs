@@ -2,7 +2,9 @@
 
 use isthmus_os::topology::{self, Cache};
 
-use crate::membership::boot::{is_oversubscribed, known_cpus};
+use isthmus_shm::occupancy::is_oversubscribed;
+
+use crate::membership::boot::known_cpus;
 use crate::rules::Rule;
 
 /// The largest last cache that is taken to be near: as much as eight cores of a Zen have with stacked memory. On Emerald Rapids 300 MiB

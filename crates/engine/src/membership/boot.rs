@@ -2,18 +2,17 @@
 
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use isthmus_os::{checker, membarrier, poll, process, random, socket};
-use isthmus_shm::Segment;
 use isthmus_shm::slot::Identity;
+use isthmus_shm::{Segment, occupancy};
 
 use crate::engine::Engine;
 use crate::fault;
 use crate::membership::control::{self, Nonce, ToLauncher, ToRank};
-use crate::membership::cpus::Cpus;
 use crate::membership::job;
 use crate::membership::place;
 use crate::membership::pmi;
@@ -43,9 +42,6 @@ const IDLE: u8 = 3;
 
 static STATE: AtomicU8 = AtomicU8::new(OUTSIDE);
 static WORLD: OnceLock<World> = OnceLock::new();
-/// Ranks of this node, and CPUs that they may use.
-static RANKS: AtomicU32 = AtomicU32::new(1);
-static CPUS: AtomicU32 = AtomicU32::new(u32::MAX);
 /// The lifeline's descriptor, for the fork hook and for threads that are not inside; -1: none.
 static LIFELINE: AtomicI32 = AtomicI32::new(-1);
 /// Our own copy of the secret that peers read to prove who we are.
@@ -83,51 +79,14 @@ pub(crate) fn world() -> Option<&'static World> {
     WORLD.get()
 }
 
-/// Do the ranks of this node outnumber the CPUs that they may use?
-#[inline]
-pub fn is_oversubscribed() -> bool {
-    is_oversubscribed_by(1)
-}
-
-/// Are there at most three ranks to two CPUs? Then, if there are more than CPUs, half of the CPUs have a rank to themselves.
-#[inline]
-pub(crate) fn has_unshared_cpus() -> bool {
-    RANKS.load(Ordering::Relaxed).saturating_mul(2) <= CPUS.load(Ordering::Relaxed).saturating_mul(3)
-}
-
-/// How many ranks of this node there are to a CPU, rounded up; 1 before there is a job.
-pub(crate) fn ranks_per_cpu() -> u32 {
-    let (ranks, cpus) = (RANKS.load(Ordering::Relaxed), CPUS.load(Ordering::Relaxed));
-    ranks.div_ceil(cpus.max(1)).max(1)
-}
-
-/// Do ranks take turns, and some have a CPU to themselves?
-#[inline]
-pub(crate) fn is_partly_oversubscribed() -> bool {
-    is_oversubscribed() && has_unshared_cpus()
-}
-
-/// Do the ranks of this node share CPUs?
-#[inline]
-pub(crate) fn sharing() -> Cpus {
-    Cpus::of(RANKS.load(Ordering::Relaxed), CPUS.load(Ordering::Relaxed))
-}
-
 /// CPUs that the ranks of the job may use; `None` before there is one.
 pub(crate) fn known_cpus() -> Option<u32> {
-    let cpus = CPUS.load(Ordering::Relaxed);
-    (cpus != u32::MAX).then_some(cpus).or_else(believed_cpus)
+    occupancy::cpus().or_else(believed_cpus)
 }
 
 /// CPUs that the user made up.
 fn believed_cpus() -> Option<u32> {
     Some(tunables::CPUS.get().min(u64::from(u32::MAX - 1)) as u32).filter(|&cpus| cpus > 0)
-}
-
-/// Would they, with so many threads each?
-#[inline]
-pub(crate) fn is_oversubscribed_by(threads: u32) -> bool {
-    RANKS.load(Ordering::Relaxed).saturating_mul(threads) > CPUS.load(Ordering::Relaxed)
 }
 
 /// Join the job: under our `mpiexec` by its environment, else as a singleton. Calling again is free. Waits for the
@@ -378,8 +337,7 @@ fn settle(place: Place) -> Result<()> {
         place: place::of_rank(world.rank).bits(),
         access: if checked { [0; 2] } else { mechanism::exposed(nonce.0) },
     });
-    RANKS.store(segment.ranks_here(), Ordering::Relaxed);
-    CPUS.store(believed_cpus().unwrap_or(segment.cpus()), Ordering::Relaxed);
+    occupancy::settle(segment.ranks_here(), believed_cpus().unwrap_or(segment.cpus()));
     LIFELINE.store(lifeline.as_ref().map_or(-1, |fd| fd.as_raw_fd()), Ordering::Relaxed);
     let mut engine = Engine::new(segment, world.rank, !registered, lifeline);
     if let Some(name) = engine.open_network(nonce)?

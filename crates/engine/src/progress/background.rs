@@ -1,8 +1,8 @@
 //! What goes on in the background of every call: the layers above have operations of their own to move on.
 
 use isthmus_os::cpu;
+use isthmus_shm::occupancy;
 
-use crate::membership::boot;
 use crate::{Entered, Guarded};
 
 /// How to move on what a layer above has under way.
@@ -58,6 +58,6 @@ impl Entered {
 
     /// Is it time to give the CPU away?
     pub(crate) fn should_yield(&mut self) -> bool {
-        boot::is_oversubscribed() && self.engine().fruitless() % 16 == 15
+        occupancy::is_oversubscribed() && self.engine().fruitless() % 16 == 15
     }
 }

@@ -21,7 +21,8 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, compiler_fence};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-use isthmus_os::{cpu, membarrier, process};
+use isthmus_os::{membarrier, process};
+use isthmus_shm::backoff::ShortWait;
 
 use crate::duties::{self, Duties};
 use crate::progress::{see_off, waiters};
@@ -189,8 +190,9 @@ fn end_favour() {
     // The favoured thread gives way to those who are counted here.
     QUEUE.fetch_add(1, Ordering::Relaxed);
     // SYNC: gate-favour
+    let mut wait = ShortWait::default();
     while BY_FAVOUR.load(Ordering::Acquire) {
-        cpu::yield_now();
+        wait.pause();
     }
     QUEUE.fetch_sub(1, Ordering::Relaxed);
 }

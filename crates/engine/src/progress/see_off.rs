@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use isthmus_os::cpu;
+use isthmus_shm::backoff::ShortWait;
 
 use crate::duties::{self, Duties};
 use crate::progress::attend;
@@ -25,12 +25,13 @@ pub fn first_frames() {
     }
     duties::take(Duties::SEE_OFF);
     let begun = Instant::now();
+    let mut wait = ShortWait::default();
     while !are_answered() {
         if begun.elapsed() >= PATIENCE {
             attend::attend_first_frames();
             break;
         }
-        cpu::yield_now();
+        wait.pause();
     }
     IN_HAND.store(false, Ordering::SeqCst);
 }

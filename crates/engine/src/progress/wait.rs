@@ -4,20 +4,24 @@
 //! With a CPU for every rank a message is a fraction of a microsecond away, so spinning pays, and a rank leaves a CPU that another rank is on
 //! ([`crate::progress::placement`]); with more ranks than CPUs
 //! the peer may need *our* CPU to make progress, so it is given away after a few looks: after one if a rank that is awaited shows
-//! that it has none, after many if all have one, unless half of the CPUs are not shared. See [`crate::progress::wait_limits`].
+//! that it has none, after many if all have one, unless half of the CPUs are not shared. See [`isthmus_shm::backoff`].
 //!
 //! Here stands how a thread waits that is the only one inside MPI; how several do, in [`crate::progress::waiters`].
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::time::Duration;
 
+use isthmus_os::clock;
+use isthmus_shm::backoff::{Backoff, LATE_WAKE, Next};
+use isthmus_shm::occupancy;
+
 use crate::channel::network;
 use crate::membership::boot;
 use crate::memory::heap;
 use crate::progress::awaited::Showing;
 use crate::progress::placement;
-use crate::progress::wait_limits::{Next, WaitLimits, give_way, learn_wake};
 use crate::progress::waiters;
+use crate::progress::wakes::{facts_now, learn_wake, yield_cpu};
 use crate::rma::Attending;
 use crate::{ContextId, Entered, Peer, Result, allows_threads, counters, enter};
 
@@ -144,8 +148,8 @@ fn wait_patiently<T: Send>(
         return value.expect("the wait ends when there is a value");
     }
     inside.engine().meeting = (None, None);
-    let oversubscribed = boot::is_oversubscribed();
-    let mut limits = WaitLimits::new(network::looks());
+    let oversubscribed = occupancy::is_oversubscribed();
+    let mut backoff = Backoff::new(network::looks());
     let mut showing = Showing::default();
     let mut attending = Attending::begin();
     let mut rounds = 0_u32;
@@ -164,18 +168,18 @@ fn wait_patiently<T: Send>(
             return value;
         }
         if moved {
-            limits.renew(network::looks());
+            backoff.on_progress(network::looks());
             continue;
         }
-        match limits.lose(oversubscribed, network::looks(), || inside.engine().turn_of_awaited()) {
-            Next::Look => std::hint::spin_loop(),
+        match step(inside, &mut backoff, oversubscribed) {
+            Next::Look | Next::Spin => std::hint::spin_loop(),
             Next::CompareCpus => placement::leave_shared_cpu(inside.engine()),
             // Beside looks at the network only.
-            Next::Yield if !oversubscribed => give_way(inside.engine().slot()),
-            Next::Yield => attending.pause(|| give_way(inside.engine().slot())),
+            Next::Yield if !oversubscribed => yield_cpu(inside.engine().slot()),
+            Next::Yield => attending.pause(|| yield_cpu(inside.engine().slot())),
             Next::Sleep => {
                 showing.note(inside);
-                if let Some(value) = attending.pause(|| sleep(inside, ready, oversubscribed.then_some(&mut limits))) {
+                if let Some(value) = attending.pause(|| sleep(inside, ready, oversubscribed.then_some(&mut backoff))) {
                     showing.end(inside);
                     return value;
                 }
@@ -184,13 +188,34 @@ fn wait_patiently<T: Send>(
     }
 }
 
-/// Sleep on the doorbell, unless what is awaited, or anything else, came meanwhile. What is awaited, if it came. `limits` learn that somebody
+/// What to do after a round of progress in which nothing moved, counted.
+#[inline]
+pub(super) fn step(inside: &mut Entered, backoff: &mut Backoff, oversubscribed: bool) -> Next {
+    let engine = inside.engine();
+    let turn = || engine.turn_of_awaited();
+    let facts = || facts_now(oversubscribed);
+    let next = backoff.on_idle(oversubscribed, network::looks(), turn, facts, clock::now);
+    if next != Next::Look {
+        let off_cpu = backoff.take_off_cpu();
+        if !off_cpu.is_zero() {
+            counters::OFF_CPU_US.add(off_cpu.as_micros() as u64);
+        }
+    }
+    match next {
+        Next::Look | Next::Sleep => {}
+        Next::Spin | Next::CompareCpus => counters::SPINS.add(1),
+        Next::Yield => counters::YIELDS.add(1),
+    }
+    next
+}
+
+/// Sleep on the doorbell, unless what is awaited, or anything else, came meanwhile. What is awaited, if it came. `backoff` learns that somebody
 /// has woken it.
 #[cold]
 fn sleep<T>(
     inside: &mut Entered,
     ready: &mut dyn FnMut(&mut Entered) -> Option<T>,
-    limits: Option<&mut WaitLimits>,
+    backoff: Option<&mut Backoff>,
 ) -> Option<T> {
     let engine = inside.engine();
     boot::check_lifeline(engine.membership.lifeline(), engine.me);
@@ -208,11 +233,14 @@ fn sleep<T>(
     let slept = inside.outside(|| doorbell.sleep(limit));
     placement::show(inside.engine().slot());
     if let Some(took) = slept.woken_after {
+        if took >= LATE_WAKE.time() {
+            counters::LATE_WAKES.add(1);
+        }
         learn_wake(took);
     }
-    match limits {
+    match backoff {
         _ if slept.timed_out && inside.engine().has_work() => counters::LOST_WAKES.add(1),
-        Some(limits) if !slept.timed_out => limits.wake(),
+        Some(backoff) if !slept.timed_out => backoff.on_wake(),
         _ => {}
     }
     None

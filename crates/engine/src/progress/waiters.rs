@@ -17,14 +17,16 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use isthmus_os::{clock, cpu};
 use isthmus_shm::Doorbell;
+use isthmus_shm::backoff::{Backoff, Next};
+use isthmus_shm::occupancy;
 
 use crate::channel::network;
 use crate::membership::boot;
 use crate::progress::awaited::Showing;
 use crate::progress::gate;
 use crate::progress::placement;
-use crate::progress::wait::{SHORT_SLEEP, longest_sleep};
-use crate::progress::wait_limits::{Habits, Next, WaitLimits, give_way};
+use crate::progress::wait::{SHORT_SLEEP, longest_sleep, step};
+use crate::progress::wakes::{self, yield_cpu};
 use crate::rma::Attending;
 use crate::{Entered, Guarded, counters};
 
@@ -185,11 +187,11 @@ fn bell(inside: &mut Entered) -> &'static Doorbell {
 /// Wait until `look` sees what it looks for. Blocks.
 #[inline(never)]
 pub(crate) fn wait(inside: &mut Entered, look: Look<'_>) {
-    let mut limits = WaitLimits::new(network::looks());
+    let mut backoff = Backoff::new(network::looks());
     inside.engine().meeting = (None, None);
     let mut showing = Showing::default();
     loop {
-        if !WAITERS.get(inside).polling && poll(inside, look, &mut limits) {
+        if !WAITERS.get(inside).polling && poll(inside, look, &mut backoff) {
             break;
         }
         showing.note(inside);
@@ -201,7 +203,7 @@ pub(crate) fn wait(inside: &mut Entered, look: Look<'_>) {
 }
 
 /// Poll, until what `look` looks for has come (true), the limits are reached, or somebody else polls.
-fn poll(inside: &mut Entered, look: Look<'_>, limits: &mut WaitLimits) -> bool {
+fn poll(inside: &mut Entered, look: Look<'_>, backoff: &mut Backoff) -> bool {
     start_polling(inside);
     if !WAITERS.get(inside).resting.is_empty() {
         // What woke us may be for others, and show in shared memory only.
@@ -222,7 +224,7 @@ fn poll(inside: &mut Entered, look: Look<'_>, limits: &mut WaitLimits) -> bool {
                 return false;
             }
             start_polling(inside);
-            limits.renew(network::looks());
+            backoff.on_progress(network::looks());
             continue;
         }
         if look(inside) {
@@ -230,24 +232,24 @@ fn poll(inside: &mut Entered, look: Look<'_>, limits: &mut WaitLimits) -> bool {
             return true;
         }
         if moved {
-            limits.renew(network::looks());
+            backoff.on_progress(network::looks());
             if inside.is_wanted() || !WAITERS.get(inside).resting.is_empty() {
                 inside.outside(be_courteous);
             }
             continue;
         }
         let oversubscribed = is_oversubscribed(inside);
-        match limits.lose(oversubscribed, network::looks(), || inside.engine().turn_of_awaited()) {
-            Next::Look if inside.is_wanted() => inside.outside(be_courteous),
-            Next::Look => std::hint::spin_loop(),
+        match step(inside, backoff, oversubscribed) {
+            Next::Look | Next::Spin if inside.is_wanted() => inside.outside(be_courteous),
+            Next::Look | Next::Spin => std::hint::spin_loop(),
             Next::CompareCpus => placement::leave_shared_cpu(inside.engine()),
             Next::Yield => {
                 // Some wait for what only shared memory shows.
                 inside.notice();
                 let slot = inside.engine().slot();
                 match oversubscribed {
-                    true => attending.pause(|| inside.outside(|| give_way(slot))),
-                    false => inside.outside(|| give_way(slot)),
+                    true => attending.pause(|| inside.outside(|| yield_cpu(slot))),
+                    false => inside.outside(|| yield_cpu(slot)),
                 };
             }
             Next::Sleep => {
@@ -280,7 +282,7 @@ fn be_courteous() {
 /// Would spinning take the CPU away from somebody who could use it? If every rank has as many threads here as we.
 fn is_oversubscribed(inside: &mut Entered) -> bool {
     let threads = 1 + WAITERS.get(inside).resting.len() as u32 + gate::queued();
-    boot::is_oversubscribed_by(threads)
+    occupancy::is_oversubscribed_by(threads)
 }
 
 /// Rest until what `look` looks for has come (true), or it is our turn to poll.
@@ -342,7 +344,7 @@ fn rest(inside: &mut Entered, look: Look<'_>) -> bool {
 /// With a CPU for everybody, what comes is seen by the thread that polls, and told, in a fraction of the time that a sleep
 /// takes.
 fn linger(done: &AtomicBool) {
-    let until = clock::now() + Habits::exclusive().spin;
+    let until = clock::now() + wakes::spin();
     while clock::now() < until {
         for _ in 0..64 {
             if done.load(Ordering::Relaxed) || !POLLED.load(Ordering::Relaxed) {

@@ -6,6 +6,7 @@
 //! still in a cache. As a cell does, it changes hands with the message: who has read it writes it in less time than who wrote it before
 //! (docs/decisions/0022, 0104). Who has enough of them leaves it to the sender.
 
+use isthmus_shm::occupancy;
 use isthmus_shm::{Offset, Segment};
 use isthmus_transfer::copy::{Copying, copy_by};
 
@@ -13,7 +14,6 @@ use crate::channel::outbound::Message;
 use crate::channel::record::ReadyToSend;
 use crate::counters;
 use crate::engine::Engine;
-use crate::membership::boot;
 use crate::memory::arena::Arena;
 use crate::memory::buffer::Buffer;
 use crate::ops::{Ops, Owner};
@@ -89,7 +89,7 @@ impl Blocks {
     /// None yet, of a job of so many ranks, in which messages up to `eager_limit` go at once.
     pub fn new(ranks: u32, eager_limit: u64) -> Self {
         let (shortest, order) = range(ranks, eager_limit);
-        let are_used = boot::is_oversubscribed() && Rule::Blocks.holds();
+        let are_used = occupancy::is_oversubscribed() && Rule::Blocks.holds();
         Self {
             order: are_used.then_some(order),
             shortest,

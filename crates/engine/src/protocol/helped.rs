@@ -5,12 +5,12 @@ use std::ptr::with_exposed_provenance_mut;
 use std::sync::Arc;
 
 use isthmus_os::clock;
+use isthmus_shm::occupancy;
 use isthmus_transfer::Direction;
 use isthmus_transfer::helper::{self, Completion};
 
 use crate::channel::record::ReadyToSend;
 use crate::engine::Engine;
-use crate::membership::boot;
 use crate::memory::buffer::Buffer;
 use crate::protocol::access::Access;
 use crate::{counters, tunables};
@@ -49,7 +49,7 @@ fn is_wanted(bytes: u64) -> bool {
     let may_be = match tunables::HELPER.get() {
         0 => false,
         // Each rank with a CPU of its own has another one for its helper.
-        1 => !boot::is_oversubscribed_by(2),
+        1 => !occupancy::is_oversubscribed_by(2),
         _ => true,
     };
     may_be

@@ -8,6 +8,7 @@
 //! Attach" (XSEDE'14) for one side.
 
 use isthmus_os::clock;
+use isthmus_shm::occupancy;
 use isthmus_transfer::Direction;
 
 use crate::channel::outbound::{Answer, Outbound};
@@ -171,9 +172,7 @@ impl Engine {
             Sides::Both => return self.ask_for_help(op, peer, record, expected, chunk_of(expected)),
             Sides::Receiver | Sides::Sender => return 0,
         }
-        if expected < SHARED_FROM
-            || crate::membership::boot::is_oversubscribed()
-            || self.channels.outbound(peer).is_some_and(is_busy)
+        if expected < SHARED_FROM || occupancy::is_oversubscribed() || self.channels.outbound(peer).is_some_and(is_busy)
         {
             return 0;
         }
@@ -235,7 +234,7 @@ impl Engine {
                     return Step::Waiting;
                 }
                 pull.follows = false;
-                if pull.access.is_some() && crate::membership::boot::is_oversubscribed() {
+                if pull.access.is_some() && occupancy::is_oversubscribed() {
                     // A claimer that has lost its CPU would stall us: it claims no more.
                     pull.alone = u64::from(descriptor.close())
                         .saturating_mul(pull.chunk)

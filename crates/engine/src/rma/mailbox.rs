@@ -20,9 +20,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use isthmus_os::cpu;
 use isthmus_shm::Place;
+use isthmus_shm::backoff::ShortWait;
 use isthmus_shm::mailbox::{ANSWER, Answered, Mailbox, QUESTION, Turn};
+use isthmus_shm::occupancy;
 
 use super::attending::{self, Attending};
 use super::combine::Combine;
@@ -30,7 +31,6 @@ use super::execute::{self, Wanted, What};
 use super::notify::wait_watching;
 use super::target::Target;
 use super::{Home, both_ends, home, is_dead, service};
-use crate::membership::boot;
 use crate::memory::heap::{self, REGISTRY};
 use crate::{Error, Result, counters};
 
@@ -478,15 +478,11 @@ pub fn finish_left() {
     let Some(own) = OWN.get() else { return };
     own.serve();
     for place in &own.boxes {
-        let mut looks = 0_u32;
+        let mut wait = ShortWait::default();
         while place.is_left() {
             // Another thread is at it, or somebody has left more.
             own.serve();
-            looks += 1;
-            match looks % 64 {
-                0 => cpu::yield_now(),
-                _ => std::hint::spin_loop(),
-            }
+            wait.pause();
         }
     }
 }
@@ -548,7 +544,7 @@ impl Mailboxes {
     fn rouse(&self, target: &Target) -> bool {
         let Ok(home) = home() else { return false };
         let bell = home.segment.slot(target.peer().0).doorbell();
-        if boot::is_oversubscribed() {
+        if occupancy::is_oversubscribed() {
             return false;
         }
         if !bell.is_armed() {
@@ -647,14 +643,12 @@ fn wait_long(home: &Home, target: &Target, place: &Mailbox, turn: &Turn) -> End 
         None if is_dead(home.segment, target.peer().0) => Some(End::Dead),
         None => None,
     };
-    for look in 1..LONG {
+    let mut wait = ShortWait::default();
+    while wait.looks() < LONG {
         if let Some(end) = end() {
             return end;
         }
-        match look % 64 {
-            0 => cpu::yield_now(),
-            _ => std::hint::spin_loop(),
-        }
+        wait.pause();
     }
     wait_watching(end).unwrap_or(End::Dead)
 }

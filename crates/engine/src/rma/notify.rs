@@ -2,11 +2,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use isthmus_shm::backoff::{self, LOOKS_AT_NOTICE};
 use isthmus_shm::doorbell;
+use isthmus_shm::occupancy;
 
 use super::attending::Attending;
 use super::{Flow, Target, home, mailbox};
-use crate::membership::boot;
 use crate::types::Peer;
 use crate::{Error, Result, Watch, counters, wait_until};
 
@@ -56,9 +57,6 @@ pub fn published() {
     doorbell::order(home().is_ok_and(|home| home.fence_needed));
 }
 
-/// Looks before a wait begins as all waits do: about what two processes that do the same differ by.
-const LOOKS: u32 = 200;
-
 /// Has `ready` come, or does it within a microsecond or two? For what others write to shared memory in the same step of a program, and before
 /// a wait that makes progress: meanwhile only what is asked of this process's memory is done. Does not wait where CPUs are shared.
 #[inline]
@@ -66,15 +64,16 @@ pub fn look_briefly(mut ready: impl FnMut() -> bool) -> bool {
     if ready() {
         return true;
     }
-    if boot::is_oversubscribed() {
+    if occupancy::is_oversubscribed() {
         return false;
     }
     let _attending = Attending::begin();
-    (0..LOOKS).any(|look| {
-        if look % 8 == 0 {
+    let mut looks = 0_u32;
+    backoff::look_briefly(&LOOKS_AT_NOTICE, || {
+        looks += 1;
+        if looks.is_multiple_of(8) {
             mailbox::serve();
         }
-        std::hint::spin_loop();
         ready()
     })
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use isthmus_engine::job::Awaits;
-use isthmus_os::clock;
+use isthmus_os::{clock, cpu};
 
 use super::Supervisor;
 use crate::failure::say;
@@ -41,7 +41,12 @@ impl Supervisor<'_> {
                 return;
             }
             left -= 1;
-            say(&format!("{} {}", self.name(index, pid), describe(&doing)));
+            say(&format!(
+                "{} {}{}",
+                self.name(index, pid),
+                describe(&doing),
+                off_cpu(pid)
+            ));
         }
     }
 
@@ -118,6 +123,22 @@ impl Supervisor<'_> {
                 .awaited(self.here.start + index as u32)
         });
         Some((pid, awaits.flatten().map_or(Doing::Other, Doing::Waits)))
+    }
+}
+
+/// Whether other processes, or other ranks, have had its CPU for much of the time.
+fn off_cpu(pid: u32) -> String {
+    const MUCH: f64 = 0.1;
+    let Some((ran, waited)) = cpu::ran_and_waited(pid) else {
+        return String::new();
+    };
+    let share = waited.as_secs_f64() / (ran + waited).as_secs_f64().max(f64::MIN_POSITIVE);
+    match share >= MUCH {
+        true => format!(
+            "; off its CPU for {:.0} % of the time that it wanted one",
+            share * 100.0
+        ),
+        false => String::new(),
     }
 }
 

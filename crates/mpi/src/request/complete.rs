@@ -3,6 +3,7 @@
 //! `statuses` is told a status per completed request. Where the call fails with `MPI_ERR_IN_STATUS` each status carries an error
 //! code, and only there.
 
+use isthmus_engine::backoff::{LOOKS_AT_REQUEST, look_briefly};
 use isthmus_engine::{Entered, enter, is_oversubscribed};
 
 use super::finish::{at_index, finish, finish_plain, in_status};
@@ -12,9 +13,6 @@ use crate::constants::UNDEFINED;
 use crate::error::{Class, Error, Result};
 use crate::handle::Handle;
 use crate::status::{Status, Statuses};
-
-/// Looks at a collective before anything else is looked at, where each rank has a CPU.
-const LOOKS: u32 = 20;
 
 /// `MPI_Wait`: blocks until the operation is complete.
 pub fn wait(request: &mut Handle<Request>) -> Result<Status> {
@@ -30,11 +28,13 @@ pub fn wait(request: &mut Handle<Request>) -> Result<Status> {
         return finish(&mut inside, request);
     }
     // What a collective waits for shows in shared memory, and is often a store away.
-    if !is_oversubscribed() {
-        let looks = (0..LOOKS).find_map(|_| complete(&mut inside, *request).transpose());
-        if looks.transpose()?.is_some() {
-            return finish(&mut inside, request);
-        }
+    let mut found = None;
+    look_briefly(&LOOKS_AT_REQUEST, || {
+        found = complete(&mut inside, *request).transpose();
+        found.is_some()
+    });
+    if found.transpose()?.is_some() {
+        return finish(&mut inside, request);
     }
     inside.wait(|inside| complete(inside, *request).transpose())??;
     finish(&mut inside, request)

@@ -11,6 +11,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use isthmus_engine::backoff::ShortWait;
 use isthmus_engine::enter;
 use isthmus_engine::rma;
 
@@ -281,6 +282,7 @@ impl Win {
         let lock = unsafe { AtomicU32::from_ptr(at.as_ptr().cast()) };
         let me = self.rank() as u32 + 1;
         let mut holder = 0;
+        let mut wait = ShortWait::default();
         loop {
             // SYNC: window-record
             match lock.compare_exchange(holder, me, Ordering::Acquire, Ordering::Relaxed) {
@@ -288,7 +290,7 @@ impl Win {
                 Err(seen) => {
                     let is_dead = seen != 0 && self.has_failed(&mut enter(), seen as usize - 1);
                     holder = if is_dead { seen } else { 0 };
-                    std::thread::yield_now();
+                    wait.pause();
                 }
             }
         }

@@ -1,11 +1,11 @@
 //! How a message is cut into records, how they are copied, and which of that is measured.
 
 use isthmus_os::clock;
+use isthmus_shm::occupancy;
 use isthmus_transfer::copy::Copying;
 
 use super::{Message, Outbound};
 use crate::channel::wishes;
-use crate::membership::boot;
 use crate::memory::buffer::Buffer;
 use crate::memory::staging;
 use crate::rules::Rule;
@@ -36,7 +36,7 @@ pub(super) fn piece(copying: Copying, total: usize, rest: usize) -> usize {
         return rest.min(tunables::PIECE.get() as usize);
     }
     match copying {
-        Copying::Vector if boot::is_oversubscribed() => return rest.min(OVERSUBSCRIBED_PIECE),
+        Copying::Vector if occupancy::is_oversubscribed() => return rest.min(OVERSUBSCRIBED_PIECE),
         Copying::Vector => return rest.min((total / 2).clamp(VECTOR_PIECES[0], VECTOR_PIECES[1])),
         Copying::Streaming => return rest.min((total / 2).clamp(STREAMING_PIECES[0], STREAMING_PIECES[1])),
         Copying::String => {}
@@ -84,7 +84,7 @@ pub(super) unsafe fn write_piece(copying: Copying, piece: Payload, to: *mut u8) 
     let Payload { buffer, from, length } = piece;
     match buffer.row() {
         // SAFETY: the caller's promise.
-        Some(at) if boot::is_oversubscribed() && Rule::Strings.holds() => unsafe {
+        Some(at) if occupancy::is_oversubscribed() && Rule::Strings.holds() => unsafe {
             staging::copy_for_others(at.add(from), to, length)
         },
         // SAFETY: as above.

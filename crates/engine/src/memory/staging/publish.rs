@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 use isthmus_os::clock;
 use isthmus_transfer::copy::{Copying, WAYS, copy, copy_by};
 
-use crate::membership::boot::is_oversubscribed;
 use crate::rules::Rule;
+use isthmus_shm::occupancy::is_oversubscribed;
 
 /// Shorter copies are not worth a choice.
 const FROM: usize = 1 << 10;

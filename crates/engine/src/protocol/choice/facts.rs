@@ -3,16 +3,17 @@
 use std::time::Duration;
 
 use isthmus_os::cpu;
+use isthmus_shm::occupancy;
 use isthmus_transfer::stream::Kind;
 use isthmus_transfer::{Shape, cma, mapped};
 
 use crate::channel::ring_size;
 use crate::membership::boot;
-use crate::membership::cpus::Cpus;
 use crate::protocol::choice::remote;
 use crate::rules::Rule;
 use crate::tunables;
 use crate::tunables::Origin;
+use isthmus_shm::occupancy::Cpus;
 
 /// Costs of bytes by each mechanism, as probed. Functions, since a probe takes some 200 us and few need it.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +58,7 @@ pub struct Facts {
 impl Facts {
     /// Those of this process, in a job of so many ranks.
     pub fn gather(ranks: u32, single_copies: bool) -> Self {
-        Self::with(ranks, boot::sharing(), single_copies)
+        Self::with(ranks, occupancy::sharing(), single_copies)
     }
 
     /// Those of a job of so many ranks on this machine.

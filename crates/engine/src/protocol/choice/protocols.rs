@@ -11,12 +11,12 @@ use std::time::Duration;
 use isthmus_transfer::stream::Kind;
 
 use crate::membership::boot;
-use crate::membership::cpus::Cpus;
 use crate::protocol::blocks;
 use crate::protocol::choice::facts::Facts;
 use crate::protocol::mechanism::{self, Sides};
 use crate::protocol::send::MAPPED_FROM;
 use crate::protocol::single_copy::SHARED_FROM;
+use isthmus_shm::occupancy::Cpus;
 
 /// When a message takes a protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
