@@ -10,7 +10,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-use isthmus_engine::backoff::ShortWait;
+use isthmus_engine::backoff::{LOOKS_AT_HOLDER, ShortWait};
 use isthmus_engine::{allows_threads, enter, fault_events, ring};
 use isthmus_os::process::say;
 
@@ -24,8 +24,6 @@ pub struct ShortLock {
     word: AtomicU32,
 }
 
-/// Looks between two questions whether the holder lives.
-const LOOKS: u32 = 16 << 10;
 
 impl ShortLock {
     /// Take it, as `me` of `world`. Blocks.
@@ -55,7 +53,7 @@ impl ShortLock {
                 return;
             }
             wait.pause();
-            if wait.looks().is_multiple_of(LOOKS) && take_over(&self.word, mine, world) {
+            if wait.looks().is_multiple_of(LOOKS_AT_HOLDER.count()) && take_over(&self.word, mine, world) {
                 return;
             }
         }

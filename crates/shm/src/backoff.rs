@@ -67,9 +67,25 @@ table! {
     LOOKS_AT_POST = 100, "looks", "At a post of a collective, the same.";
     LOOKS_AT_REQUEST = 20, "looks", "At a collective that a request runs, the same.";
     LOOKS_AT_SIGNAL = 500, "looks", "At memory that OpenSHMEM's programs wait for, the same.";
+    LOOKS_AT_ANSWER = 400, "looks", "For the answer of a target that is inside the library to a question about its ordinary memory (docs/decisions/0070), before it is taken back.";
+    LOOKS_AT_ANSWER_AWAY = 64, "looks", "The same, if the target is not inside: it may be just about to.";
+    LOOKS_AT_PIECE = 4000, "looks", "The same, for a piece of a longer operation: the target may be copying other ones first.";
+    LOOKS_AT_COPY = 30000, "looks", "The same, for one that the target copies by the kernel.";
+    LOOKS_AT_SERVED = 20000, "looks", "At a target that has begun to answer, before its life is doubted.";
+    LOOKS_AT_ROUSED = 5000, "looks", "At a target that was woken for a long operation, until it is inside.";
+    ROUSED = 100, "us", "So long after it was rung for a target may be on its way.";
+    TESTS = 8, "times", "Tests of OpenSHMEM in a row that found nothing, after which a PE makes progress, and yields if it shares its CPU.";
+    ROUNDS_FOR_OTHERS = 4, "times", "Rounds of progress that a thread makes for threads that rest, on its way out, before it has one of them do it.";
+    LOOKS_AT_QUEUE = 200, "looks", "By the thread that polls, whether one that wants to get in has done so, before it yields.";
     LOOKS_AT_LOCK = 64, "looks", "At a lock that is held for short, between two pauses.";
     SHORT_SPIN = 100, "us", "Spinning at such a lock by a rank with a CPU of its own, before it sleeps for short.";
     SHORT_SLEEP = 50, "us", "How long it sleeps then.";
+    LOOKS_AT_HOLDER = 16384, "looks", "At such a lock of ARMCI, between two questions whether its holder lives.";
+    LONGEST_SLEEP = 100000, "us", "A sleep is never longer: a waker that died between two instructions must not hang us, nor a launcher that is gone.";
+    UNORDERED_SLEEP = 1000, "us", "The longest first sleep where the kernel refuses membarrier: a sender that does not know yet that it must fence may miss it.";
+    FIRST_WATCHING_SLEEP = 200, "us", "The first sleep of a wait for memory that others may change without a bell; each is twice the one before.";
+    LONGEST_WATCHING_SLEEP = 5000, "us", "The longest of those.";
+    LONGEST_STRIPE_SLEEP = 10000, "us", "Between two looks whether the holder of a lock of accumulates lives.";
     OFF_CPU = 300, "us", "Between two readings of the clock by a rank that spins: it was off its CPU.";
     LATE_WAKE = 300, "us", "From the beginning of a wake until the sleeper runs: it was late.";
 }

@@ -20,16 +20,11 @@
 
 use std::time::Duration;
 
-use crate::backoff::LOOKS_AT_LOCK;
+use crate::backoff::{LONGEST_STRIPE_SLEEP, LOOKS_AT_LOCK, UNORDERED_SLEEP};
 #[cfg(not(loom))]
 use crate::backoff::ShortWait as Pause;
 use crate::doorbell;
 use crate::sync::{AtomicU32, Ordering, futex};
-
-/// Between two looks whether the holder lives.
-const LONGEST_SLEEP: Duration = Duration::from_millis(10);
-/// The same, where the kernel does not let us fence others, so that a wake may be missed.
-const UNFENCED_SLEEP: Duration = Duration::from_millis(1);
 
 /// The lock.
 #[repr(C, align(64))]
@@ -100,8 +95,8 @@ impl Stripe {
     fn sleep(&self, held: u32) {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         // SYNC: stripe-sleepers
-        let longest = if fence_all() { LONGEST_SLEEP } else { UNFENCED_SLEEP };
-        wait(&self.word, held, longest);
+        let longest = if fence_all() { LONGEST_STRIPE_SLEEP } else { UNORDERED_SLEEP };
+        wait(&self.word, held, longest.time());
         self.sleepers.fetch_sub(1, Ordering::Relaxed);
     }
 

@@ -6,7 +6,7 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-use isthmus_engine::backoff::{LOOKS_AT_SIGNAL, look_briefly};
+use isthmus_engine::backoff::{LOOKS_AT_SIGNAL, TESTS, look_briefly};
 use isthmus_engine::{Watch, enter, is_oversubscribed, wait_until as wait_in_engine};
 use isthmus_os::cpu;
 
@@ -15,8 +15,6 @@ use crate::compare::Comparison;
 use crate::job::{Job, job};
 use crate::numbers::Element;
 
-/// Tests in vain in a row after which a PE lets others run, if there are more of them than CPUs.
-const TESTS: u32 = 8;
 
 /// A type that can be waited for.
 pub trait Waitable: Element + PartialOrd {}
@@ -120,7 +118,7 @@ pub fn in_vain() {
     thread_local!(static TESTED: std::cell::Cell<u32> = const { std::cell::Cell::new(0) });
     let tested = TESTED.get().wrapping_add(1);
     TESTED.set(tested);
-    if tested.is_multiple_of(TESTS) {
+    if tested.is_multiple_of(TESTS.count()) {
         enter().progress();
         if is_oversubscribed() {
             cpu::yield_now();

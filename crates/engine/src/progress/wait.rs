@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::time::Duration;
 
 use isthmus_os::clock;
-use isthmus_shm::backoff::{Backoff, LATE_WAKE, Next};
+use isthmus_shm::backoff::{
+    Backoff, FIRST_WATCHING_SLEEP, LATE_WAKE, LONGEST_SLEEP, LONGEST_WATCHING_SLEEP, Next, UNORDERED_SLEEP,
+};
 use isthmus_shm::occupancy;
 
 use crate::channel::network;
@@ -25,15 +27,10 @@ use crate::progress::wakes::{facts_now, learn_wake, yield_cpu};
 use crate::rma::Attending;
 use crate::{ContextId, Entered, Peer, Result, allows_threads, counters, enter};
 
-/// A sleep is never longer: a waker that died between two instructions must not hang us, nor a launcher that is gone.
-const LONGEST_SLEEP: Duration = Duration::from_millis(100);
-/// As long as somebody watches memory: the first sleep of a watch, and the longest, in microseconds.
-const WATCHING_SLEEPS: [u64; 2] = [200, 5000];
-
 /// How many watch memory.
 static WATCHES: AtomicU32 = AtomicU32::new(0);
 /// How long the next sleep of those may be.
-static NEXT_SLEEP: AtomicU64 = AtomicU64::new(WATCHING_SLEEPS[0]);
+static NEXT_SLEEP: AtomicU64 = AtomicU64::new(FIRST_WATCHING_SLEEP.value);
 
 /// As long as there is one, waits look at memory that others may change without ringing the doorbell (a plain store): their sleeps are
 /// short at first, and grow to 5 ms.
@@ -44,7 +41,7 @@ impl Watch {
     /// From now on.
     pub fn begin() -> Self {
         WATCHES.fetch_add(1, Ordering::Relaxed);
-        NEXT_SLEEP.store(WATCHING_SLEEPS[0], Ordering::Relaxed);
+        NEXT_SLEEP.store(FIRST_WATCHING_SLEEP.value, Ordering::Relaxed);
         Self(())
     }
 }
@@ -58,16 +55,12 @@ impl Drop for Watch {
 /// How long the sleep that begins now may be.
 pub(crate) fn longest_sleep() -> Duration {
     if WATCHES.load(Ordering::Relaxed) == 0 {
-        return LONGEST_SLEEP;
+        return LONGEST_SLEEP.time();
     }
     let now = NEXT_SLEEP.load(Ordering::Relaxed);
-    NEXT_SLEEP.store((now * 2).min(WATCHING_SLEEPS[1]), Ordering::Relaxed);
+    NEXT_SLEEP.store((now * 2).min(LONGEST_WATCHING_SLEEP.value), Ordering::Relaxed);
     Duration::from_micros(now)
 }
-
-/// As long as the first one where the kernel refuses membarrier: a sender that does not know yet that it must fence may miss
-/// that we sleep.
-pub(crate) const SHORT_SLEEP: Duration = Duration::from_millis(1);
 
 /// Enter, and [wait](Entered::wait). Blocks.
 pub fn wait_until<T: Send>(ready: impl FnMut(&mut Entered) -> Option<T> + Send) -> Result<T> {
@@ -228,7 +221,7 @@ fn sleep<T>(
         return value;
     }
     counters::SLEEPS.add(1);
-    let limit = if ordered { longest_sleep() } else { SHORT_SLEEP };
+    let limit = if ordered { longest_sleep() } else { UNORDERED_SLEEP.time() };
     placement::show(inside.engine().slot());
     let slept = inside.outside(|| doorbell.sleep(limit));
     placement::show(inside.engine().slot());

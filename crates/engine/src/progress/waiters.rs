@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use isthmus_os::{clock, cpu};
 use isthmus_shm::Doorbell;
-use isthmus_shm::backoff::{Backoff, Next};
+use isthmus_shm::backoff::{Backoff, LOOKS_AT_QUEUE, Next, ROUNDS_FOR_OTHERS, UNORDERED_SLEEP};
 use isthmus_shm::occupancy;
 
 use crate::channel::network;
@@ -25,15 +25,10 @@ use crate::membership::boot;
 use crate::progress::awaited::Showing;
 use crate::progress::gate;
 use crate::progress::placement;
-use crate::progress::wait::{SHORT_SLEEP, longest_sleep, step};
+use crate::progress::wait::{longest_sleep, step};
 use crate::progress::wakes::{self, yield_cpu};
 use crate::rma::Attending;
 use crate::{Entered, Guarded, counters};
-
-/// Rounds of progress on the way out that a thread makes for those who rest before it has one of them do it.
-const FAVOURS: u32 = 4;
-/// How often the thread that polls looks whether one that wants to get in has done so, before it gives it the CPU.
-const COURTESY: u32 = 200;
 
 /// Sees whether what a thread waits for has come, and takes it.
 pub(crate) type Look<'a> = &'a mut (dyn FnMut(&mut Entered) -> bool + Send);
@@ -142,7 +137,7 @@ fn arm(inside: &mut Entered, bell: &Doorbell) -> (u32, bool) {
     WAITERS.get(inside).unordered = !bell.prepare_to_sleep();
     counters::FENCES.add(1);
     let mut bits = 0;
-    for _ in 0..FAVOURS {
+    for _ in 0..ROUNDS_FOR_OTHERS.count() {
         let moved = inside.engine().progress();
         let due = inside.advance_background().is_some();
         // Whatever has moved: some wait for what only shared memory shows.
@@ -270,7 +265,7 @@ fn start_polling(inside: &mut Entered) {
 
 /// Threads that waited for the lock get it before us.
 fn be_courteous() {
-    for _ in 0..COURTESY {
+    for _ in 0..LOOKS_AT_QUEUE.count() {
         if gate::queued() == 0 {
             return;
         }
@@ -292,7 +287,7 @@ fn rest(inside: &mut Entered, look: Look<'_>) -> bool {
     let taken = waiters.resting.iter().fold(0, |bits, other| bits | other.bit);
     let bit = 1 << (!taken).trailing_zeros().min(u32::BITS - 1);
     let limit = if waiters.unordered {
-        SHORT_SLEEP
+        UNORDERED_SLEEP.time()
     } else {
         longest_sleep()
     };

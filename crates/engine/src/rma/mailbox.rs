@@ -18,10 +18,11 @@ mod pieces;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::Duration;
 
 use isthmus_shm::Place;
-use isthmus_shm::backoff::ShortWait;
+use isthmus_shm::backoff::{
+    LOOKS_AT_ANSWER, LOOKS_AT_ANSWER_AWAY, LOOKS_AT_ROUSED, LOOKS_AT_SERVED, ROUSED, ShortWait,
+};
 use isthmus_shm::mailbox::{ANSWER, Answered, Mailbox, QUESTION, Turn};
 use isthmus_shm::occupancy;
 
@@ -41,26 +42,17 @@ const BOXES: usize = 8;
 /// Bytes of data that a question and its answer may have.
 const ROOM: usize = 16 << 10;
 
-/// Looks for an answer before the question is taken back, where the target attends...
-const LOOKS: u32 = 400;
-/// ...and where it does not: it may be just about to, or to ask us.
-const LOOKS_AWAY: u32 = 64;
 /// So many times in a row a question to a target that does not attend may be asked in vain; from then on one of so many is.
 const TRIES: u16 = 3;
 const SELDOM: u16 = 16;
 /// Operations that are not asked for after many questions in vain: two to the power of this.
 const MOST_VAIN: u8 = 8;
-/// Operations from this length on wake a target that sleeps inside the library, and wait until it attends, for so many looks, and where it is
-/// to combine as many more as there are such bytes: without it they go to and fro by system calls, under locks.
+/// Operations from this length on wake a target that sleeps inside the library, and wait until it attends, and where it is
+/// to combine for as many looks more as there are such bytes: without it they go to and fro by system calls, under locks.
 const WORTH_WAKING: u64 = 128 << 10;
-const LOOKS_WAKING: u64 = 5000;
 const BYTES_PER_LOOK: u64 = 128;
 /// From this length on an operation takes longer without the target than to wake it, and an accumulate longer than questions in vain.
 const DEAR: u64 = 1 << 20;
-/// So long ago it was woken at most who may be on its way.
-const WAKING: Duration = Duration::from_micros(100);
-/// Looks at a target that is at it before its life is doubted.
-const LONG: u32 = 20_000;
 
 /// Who finds a target asleep inside the library so many times in a row wakes it, and again at twice as many.
 const ROUSED_AT: u16 = 4;
@@ -387,9 +379,9 @@ pub(super) enum End {
 pub(super) fn attended(target: &Target) -> Option<(&'static Mailboxes, u32)> {
     let boxes = target.mailboxes()?;
     if boxes.is_attended() {
-        return target.is_trusted(1).then_some((boxes, LOOKS));
+        return target.is_trusted(1).then_some((boxes, LOOKS_AT_ANSWER.count()));
     }
-    boxes.miss(target).then_some((boxes, LOOKS_AWAY))
+    boxes.miss(target).then_some((boxes, LOOKS_AT_ANSWER_AWAY.count()))
 }
 
 /// Does the target attend?
@@ -436,7 +428,7 @@ pub(super) unsafe fn ask(
     boxes.boxes[index].post(&turn);
     let end = boxes.settle(home, target, index, &turn, looks);
     // That one which did not attend did not answer says nothing of when it does.
-    if end != End::Away || looks != LOOKS_AWAY {
+    if end != End::Away || looks != LOOKS_AT_ANSWER_AWAY.count() {
         target.note(end);
     }
     if end == End::Done && into.1 > 0 {
@@ -491,7 +483,7 @@ impl Mailboxes {
     /// A box for this process, for which it waits where the target is at it.
     #[inline]
     fn claim_soon(&self, home: &Home) -> Option<(usize, Turn)> {
-        for _ in 0..LOOKS {
+        for _ in 0..LOOKS_AT_ANSWER.count() {
             let found = self.claim(home);
             if found.is_some() || !self.is_attended() {
                 return found;
@@ -533,7 +525,7 @@ impl Mailboxes {
     fn wake(&self, target: &Target, asked: Asked<'_>, length: u64) -> bool {
         let more = asked.combine.map_or(0, |_| length / BYTES_PER_LOOK);
         self.rouse(target)
-            && (0..LOOKS_WAKING + more).any(|_| {
+            && (0..LOOKS_AT_ROUSED.value + more).any(|_| {
                 std::hint::spin_loop();
                 self.is_attended()
             })
@@ -548,7 +540,7 @@ impl Mailboxes {
             return false;
         }
         if !bell.is_armed() {
-            return bell.was_rung(WAKING);
+            return bell.was_rung(ROUSED.time());
         }
         self.roused.store(1, Ordering::Relaxed);
         super::wake(target.peer()).is_ok()
@@ -611,11 +603,11 @@ impl Mailboxes {
                 None => {}
             }
             looks += 1;
-            let goes_on = looks < most && (!looks.is_multiple_of(16) || most == LOOKS_AWAY || self.is_attended());
+            let goes_on = looks < most && (!looks.is_multiple_of(16) || most == LOOKS_AT_ANSWER_AWAY.count() || self.is_attended());
             if !goes_on && place.withdraw(turn) {
                 return End::Away;
             }
-            if looks > most + LOOKS {
+            if looks > most + LOOKS_AT_ANSWER.count() {
                 return wait_long(home, target, place, turn);
             }
             if looks.is_multiple_of(8) {
@@ -644,7 +636,7 @@ fn wait_long(home: &Home, target: &Target, place: &Mailbox, turn: &Turn) -> End 
         None => None,
     };
     let mut wait = ShortWait::default();
-    while wait.looks() < LONG {
+    while wait.looks() < LOOKS_AT_SERVED.count() {
         if let Some(end) = end() {
             return end;
         }

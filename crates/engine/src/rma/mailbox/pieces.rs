@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use isthmus_shm::backoff::{LOOKS_AT_COPY, LOOKS_AT_PIECE};
 use isthmus_shm::mailbox::Turn;
 
 use super::{AT_ORIGIN, Asked, DEAR, End, IN_BUFFER, Mailboxes, Question, ROOM, WORTH_WAKING, is_short, room_of};
@@ -19,10 +20,6 @@ const SHORTEST: u64 = 8 << 10;
 /// So many pieces of one accumulate may be asked for in vain before the rest is done another way, which is dear: a target that lost its CPU
 /// for a while comes back.
 pub(in crate::rma) const VAIN_PIECES: u32 = 8;
-/// Looks for the answer of a piece before it is taken back: the target may be copying other ones first...
-const LOOKS_PIECES: u32 = 4000;
-/// ...or longer ones by the kernel.
-const LOOKS_COPIES: u32 = 30_000;
 
 /// A piece that was asked for.
 #[derive(Debug)]
@@ -129,7 +126,7 @@ pub(in crate::rma) fn ask_in_pieces(
             continue;
         };
         (head, count) = ((head + 1) % DEPTH, count - 1);
-        let end = boxes.settle(home, target, index, &turn, LOOKS_PIECES);
+        let end = boxes.settle(home, target, index, &turn, LOOKS_AT_PIECE.count());
         // One that has lost its CPU leaves several pieces unanswered, which is one question in vain.
         if !is_away {
             target.note(end);
@@ -241,7 +238,7 @@ impl Asking<'_> {
     /// The target has died.
     pub fn finish(&self, asked: Posted, is_late: bool) -> Result<End> {
         let Posted { index, turn } = asked;
-        let end = self.boxes.settle(self.home, self.target, index, &turn, LOOKS_COPIES);
+        let end = self.boxes.settle(self.home, self.target, index, &turn, LOOKS_AT_COPY.count());
         if !is_late {
             self.target.note(end);
         }
