@@ -24,7 +24,6 @@ pub struct ShortLock {
     word: AtomicU32,
 }
 
-
 impl ShortLock {
     /// Take it, as `me` of `world`. Blocks.
     #[inline]

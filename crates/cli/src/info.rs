@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use isthmus_engine::backoff::{Facts, LOOKS_AT_WORK, LOOKS_AWAY, LOOKS_OVERSUBSCRIBED, Limits};
+use isthmus_engine::backoff::{self, Facts, LOOKS_AT_WORK, LOOKS_AWAY, LOOKS_OVERSUBSCRIBED, Limits};
 use isthmus_engine::occupancy::Cpus;
 use isthmus_engine::symmetric::size;
 use isthmus_engine::wakes;
@@ -125,6 +125,24 @@ struct Looks {
     awaited_is_away: u32,
     unknown: u32,
     awaited_are_at_work: u32,
+}
+
+/// Print every constant that decides how ranks wait.
+pub fn limits() -> ExitCode {
+    let rows: Vec<_> = backoff::TABLE
+        .iter()
+        .map(|limit| {
+            let name = limit.name.to_lowercase();
+            vec![
+                name,
+                limit.value.to_string(),
+                limit.unit.to_owned(),
+                limit.doc.to_owned(),
+            ]
+        })
+        .collect();
+    print!("{}", show::columns(&rows, 4));
+    ExitCode::SUCCESS
 }
 
 /// Print which protocol should win at which size, and why, in a job of so many ranks.

@@ -33,6 +33,9 @@ enum Command {
         /// Print which algorithm does which collective at which size, and why
         #[arg(long, conflicts_with = "json", group = "table")]
         collectives: bool,
+        /// Print every constant that decides how ranks wait
+        #[arg(long, conflicts_with = "json", group = "table")]
+        waiting: bool,
         /// For so many ranks (as many as there are CPUs if not said)
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
         ranks: Option<u64>,
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
             ranks,
             ..
         } => algorithms::run(ranks),
+        Command::Info { waiting: true, .. } => Ok(info::limits()),
         Command::Info { json, ranks, .. } => info::run(json, ranks),
         Command::Doctor { json } => doctor::run(json),
         Command::Bench(arguments) => bench::run(&arguments),

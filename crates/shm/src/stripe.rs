@@ -20,9 +20,9 @@
 
 use std::time::Duration;
 
-use crate::backoff::{LONGEST_STRIPE_SLEEP, LOOKS_AT_LOCK, UNORDERED_SLEEP};
 #[cfg(not(loom))]
 use crate::backoff::ShortWait as Pause;
+use crate::backoff::{LONGEST_STRIPE_SLEEP, LOOKS_AT_LOCK, UNORDERED_SLEEP};
 use crate::doorbell;
 use crate::sync::{AtomicU32, Ordering, futex};
 
@@ -95,7 +95,11 @@ impl Stripe {
     fn sleep(&self, held: u32) {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         // SYNC: stripe-sleepers
-        let longest = if fence_all() { LONGEST_STRIPE_SLEEP } else { UNORDERED_SLEEP };
+        let longest = if fence_all() {
+            LONGEST_STRIPE_SLEEP
+        } else {
+            UNORDERED_SLEEP
+        };
         wait(&self.word, held, longest.time());
         self.sleepers.fetch_sub(1, Ordering::Relaxed);
     }

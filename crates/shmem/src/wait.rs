@@ -15,7 +15,6 @@ use crate::compare::Comparison;
 use crate::job::{Job, job};
 use crate::numbers::Element;
 
-
 /// A type that can be waited for.
 pub trait Waitable: Element + PartialOrd {}
 impl<T: Element + PartialOrd> Waitable for T {}

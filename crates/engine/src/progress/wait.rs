@@ -221,7 +221,11 @@ fn sleep<T>(
         return value;
     }
     counters::SLEEPS.add(1);
-    let limit = if ordered { longest_sleep() } else { UNORDERED_SLEEP.time() };
+    let limit = if ordered {
+        longest_sleep()
+    } else {
+        UNORDERED_SLEEP.time()
+    };
     placement::show(inside.engine().slot());
     let slept = inside.outside(|| doorbell.sleep(limit));
     placement::show(inside.engine().slot());

@@ -603,7 +603,8 @@ impl Mailboxes {
                 None => {}
             }
             looks += 1;
-            let goes_on = looks < most && (!looks.is_multiple_of(16) || most == LOOKS_AT_ANSWER_AWAY.count() || self.is_attended());
+            let goes_on = looks < most
+                && (!looks.is_multiple_of(16) || most == LOOKS_AT_ANSWER_AWAY.count() || self.is_attended());
             if !goes_on && place.withdraw(turn) {
                 return End::Away;
             }

@@ -238,7 +238,9 @@ impl Asking<'_> {
     /// The target has died.
     pub fn finish(&self, asked: Posted, is_late: bool) -> Result<End> {
         let Posted { index, turn } = asked;
-        let end = self.boxes.settle(self.home, self.target, index, &turn, LOOKS_AT_COPY.count());
+        let end = self
+            .boxes
+            .settle(self.home, self.target, index, &turn, LOOKS_AT_COPY.count());
         if !is_late {
             self.target.note(end);
         }
