@@ -56,7 +56,7 @@ pub fn say(message: &str) {
 }
 
 /// Print one line on standard error, in one write, so that it stays whole among the ranks' output. Does not block once threads write
-/// ([`sink`]).
+/// (`sink.rs`).
 pub fn say_as_it_is(line: &str) {
     sink::put(Stream::Err, format!("{line}\n").into_bytes());
 }
