@@ -134,7 +134,7 @@ fn name_of_mpi(library: &Library) -> String {
         };
     }
     CStr::from_bytes_until_nul(&text)
-        .map(|text| text.to_string_lossy().lines().next().unwrap_or_default().to_owned())
+        .map(|text| text.to_string_lossy().lines().collect::<Vec<_>>().join(", "))
         .unwrap_or_default()
 }
 
