@@ -136,6 +136,13 @@ def attempt(name, parameters, place, value, must_fail):
         failures.append(f"{name}: {parameter['name']}={value:#x} was taken")
 
 
+def moves_nothing(parameters):
+    """Is a call with usual arguments with MPI_PROC_NULL, or with counts that are all 0? Then the null datatype is accepted."""
+    roots = ("root", "local_leader", "remote_leader")
+    to_nobody = any(one["kind"] == "RANK" and one["name"] not in roots for one in parameters)
+    return to_nobody or any(one["kind"] == "POLYXFER_NUM_ELEM_NNI" and "length" in one for one in parameters)
+
+
 def garbage_handles(name, parameters):
     """A garbage handle in each place."""
     for place, parameter in enumerate(parameters):
@@ -146,7 +153,8 @@ def garbage_handles(name, parameters):
         other = "DATATYPE" if parameter["kind"] != "DATATYPE" else "GROUP"
         values.append(VALUE[HANDLES[other]])
         if parameter["kind"] in NULLS and name not in NULL_ALLOWED:
-            values.append(VALUE[NULLS[parameter["kind"]]])
+            if parameter["kind"] != "DATATYPE" or not moves_nothing(parameters):
+                values.append(VALUE[NULLS[parameter["kind"]]])
         for value in values:
             attempt(name, parameters, place, value, True)
             attempts.append(name)

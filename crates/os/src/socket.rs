@@ -239,6 +239,7 @@ pub fn receive(fd: &OwnedFd, buffer: &mut [u8]) -> Result<Received> {
     message.msg_iovlen = 1;
     message.msg_control = control.0.as_mut_ptr().cast();
     message.msg_controllen = control.0.len();
+    let mut was_reset = false;
     let length = loop {
         // SAFETY: message, part and control buffer are live and consistent.
         match check_size("recvmsg", unsafe {
@@ -247,6 +248,8 @@ pub fn receive(fd: &OwnedFd, buffer: &mut [u8]) -> Result<Received> {
             Ok(length) => break length,
             Err(error) if error.errno == libc::EINTR => {}
             Err(error) if error.errno == libc::EAGAIN => return Ok(Received::Nothing),
+            // The other end was closed with packets in it that were not read. That is said once, before what it had sent itself.
+            Err(error) if error.errno == libc::ECONNRESET && !was_reset => was_reset = true,
             Err(error) if error.errno == libc::ECONNRESET => return Ok(Received::Closed),
             Err(error) => return Err(error),
         }
@@ -318,18 +321,33 @@ mod tests {
         std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
     }
 
-    /// Whoever sends more descriptors than are wanted fills nobody's table.
-    #[test]
-    fn descriptors_that_nobody_wants_are_closed() {
+    fn pair() -> [OwnedFd; 2] {
         let mut ends = [0; 2];
         // SAFETY: the array takes two descriptors, which are ours then.
-        let [ours, theirs] = unsafe {
+        unsafe {
             assert_eq!(
                 libc::socketpair(libc::AF_UNIX, libc::SOCK_SEQPACKET, 0, ends.as_mut_ptr()),
                 0
             );
             ends.map(|end| OwnedFd::from_raw_fd(end))
-        };
+        }
+    }
+
+    #[test]
+    fn the_last_words_of_one_that_has_not_read_all_are_heard() {
+        let [ours, theirs] = pair();
+        send(&ours, b"unread", None).expect("room");
+        send(&theirs, b"last", None).expect("room");
+        drop(theirs);
+        let mut buffer = [0; 16];
+        assert!(matches!(receive(&ours, &mut buffer), Ok(Received::Packet(4, None))));
+        assert!(matches!(receive(&ours, &mut buffer), Ok(Received::Closed)));
+    }
+
+    /// Whoever sends more descriptors than are wanted fills nobody's table.
+    #[test]
+    fn descriptors_that_nobody_wants_are_closed() {
+        let [ours, theirs] = pair();
         let before = open_descriptors();
         let mut control = ControlBuffer([0; 64]);
         let mut byte = 7u8;
