@@ -98,22 +98,28 @@ pub(crate) fn hold<const N: usize, Q>(
     buffers: [Given<'_>; N],
     start: impl FnOnce() -> Result<Handle<Q>>,
 ) -> Result<Handle<Q>> {
-    if check::is_on() {
-        return hold_checked(&buffers, start);
+    // `start` stands in one place, so that it is compiled as part of the call.
+    let claimed = if check::is_on() { Some(claim(&buffers)?) } else { None };
+    let request = start()?;
+    if let Some(claimed) = claimed {
+        hold_claimed(request.raw(), claimed);
     }
-    start()
+    Ok(request)
 }
 
 #[cold]
-fn hold_checked<Q>(buffers: &[Given<'_>], start: impl FnOnce() -> Result<Handle<Q>>) -> Result<Handle<Q>> {
+fn claim(buffers: &[Given<'_>]) -> Result<Vec<Held>> {
     let buffers: Vec<Held> = buffers.iter().map(Held::new).collect();
     ledger().get_or_insert_default().claim(&buffers)?;
-    let request = start()?;
+    Ok(buffers)
+}
+
+#[cold]
+fn hold_claimed(request: u32, buffers: Vec<Held>) {
     let mut ledger = ledger();
     let ledger = ledger.get_or_insert_default();
-    ledger.add(request.raw(), buffers);
-    ledger.start(request.raw());
-    Ok(request)
+    ledger.add(request, buffers);
+    ledger.start(request);
 }
 
 /// Make a persistent request of an operation on these buffers, which it holds whenever it is active.
@@ -145,14 +151,23 @@ pub(crate) fn pass_received<const N: usize>(
     buffers: [Given<'_>; N],
     run: impl FnOnce() -> Result<Status>,
 ) -> Result<Status> {
-    if !check::is_on() {
-        return run();
+    let is_checked = check::is_on();
+    if is_checked {
+        admit(&buffers)?;
     }
-    admit(&buffers)?;
-    let into = buffers.iter().find(|given| given.does == Use::Receives);
-    match (run(), into) {
-        (Ok(status), Some(into)) => types::compare(status, into.count, into.datatype),
-        (result, _) => result,
+    // In one place, as in [`hold`].
+    let status = run()?;
+    if is_checked {
+        return compare(&buffers, status);
+    }
+    Ok(status)
+}
+
+#[cold]
+fn compare(buffers: &[Given<'_>], status: Status) -> Result<Status> {
+    match buffers.iter().find(|given| given.does == Use::Receives) {
+        Some(into) => types::compare(status, into.count, into.datatype),
+        None => Ok(status),
     }
 }
 
