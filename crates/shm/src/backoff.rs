@@ -204,9 +204,22 @@ impl Backoff {
     }
 
     /// Nothing has moved. `oversubscribed`: there are more threads that want a CPU than CPUs; `network`: how often the network was looked at,
-    /// which wraps; `turn`: have the awaited ranks got one? The `facts` and the `clock` are asked for seldom.
-    #[inline]
-    pub fn on_idle(
+    /// which wraps. True: look again. Else [`Self::on_long_idle`] says what to do.
+    #[inline(always)]
+    pub fn looks_again(&mut self, oversubscribed: bool, network: u32) -> bool {
+        self.looks = self.looks.wrapping_add(1);
+        !oversubscribed && !self.yields_for(network) && !self.looks.is_multiple_of(LOOKS.count())
+    }
+
+    /// A look at the network is a system call, beside which yielding after a few costs little; and a sender may need this CPU
+    /// without being a rank of this node (docs/decisions/0084). It may take as long as others have the CPU: the clock is read.
+    #[inline(always)]
+    fn yields_for(&self, network: u32) -> bool {
+        network.wrapping_sub(self.network) >= LOOKS_OVERSUBSCRIBED.count()
+    }
+
+    /// What to do when [`Self::looks_again`] has said no. `turn`: have the awaited ranks got a CPU? The `facts` and the `clock` are asked for seldom.
+    pub fn on_long_idle(
         &mut self,
         oversubscribed: bool,
         network: u32,
@@ -214,10 +227,7 @@ impl Backoff {
         facts: impl FnOnce() -> Facts,
         clock: impl FnOnce() -> Duration,
     ) -> Next {
-        self.looks = self.looks.wrapping_add(1);
-        // A look at the network is a system call, beside which yielding after a few costs little; and a sender may need this CPU
-        // without being a rank of this node (docs/decisions/0084). It may take as long as others have the CPU: the clock is read.
-        let yields_for_network = network.wrapping_sub(self.network) >= LOOKS_OVERSUBSCRIBED.count();
+        let yields_for_network = self.yields_for(network);
         if yields_for_network {
             self.network = network;
         }
@@ -226,19 +236,8 @@ impl Backoff {
                 return Next::Look;
             }
             self.looks = self.looks.min(LOOKS_OVERSUBSCRIBED.count());
-        } else if !yields_for_network && !self.looks.is_multiple_of(LOOKS.count()) {
-            return Next::Look;
         }
-        self.on_long_idle(oversubscribed, yields_for_network, facts(), clock)
-    }
-
-    fn on_long_idle(
-        &mut self,
-        oversubscribed: bool,
-        yields_for_network: bool,
-        facts: Facts,
-        clock: impl FnOnce() -> Duration,
-    ) -> Next {
+        let facts = facts();
         // Most waits that share a CPU end after their first yield: the clock is read from the second on. One that is to sleep at once does.
         if oversubscribed && !self.has_yielded && !facts.patience.is_zero() {
             self.has_yielded = true;

@@ -182,17 +182,23 @@ fn wait_patiently<T: Send>(
 }
 
 /// What to do after a round of progress in which nothing moved, counted.
-#[inline]
+#[inline(always)]
 pub(super) fn step(inside: &mut Entered, backoff: &mut Backoff, oversubscribed: bool) -> Next {
+    if backoff.looks_again(oversubscribed, network::looks()) {
+        return Next::Look;
+    }
+    long_idle(inside, backoff, oversubscribed)
+}
+
+#[inline(never)]
+fn long_idle(inside: &mut Entered, backoff: &mut Backoff, oversubscribed: bool) -> Next {
     let engine = inside.engine();
     let turn = || engine.turn_of_awaited();
     let facts = || facts_now(oversubscribed);
-    let next = backoff.on_idle(oversubscribed, network::looks(), turn, facts, clock::now);
-    if next != Next::Look {
-        let off_cpu = backoff.take_off_cpu();
-        if !off_cpu.is_zero() {
-            counters::OFF_CPU_US.add(off_cpu.as_micros() as u64);
-        }
+    let next = backoff.on_long_idle(oversubscribed, network::looks(), turn, facts, clock::now);
+    let off_cpu = backoff.take_off_cpu();
+    if !off_cpu.is_zero() {
+        counters::OFF_CPU_US.add(off_cpu.as_micros() as u64);
     }
     match next {
         Next::Look | Next::Sleep => {}

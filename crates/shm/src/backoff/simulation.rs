@@ -139,10 +139,11 @@ impl Machine {
         };
         for _ in 0..LOOKS_PER_STEP {
             let now = Duration::from_micros(self.now.into());
-            match self.ranks[rank]
-                .backoff
-                .on_idle(shares, 0, || Turn::Unknown, || facts, || now)
-            {
+            let backoff = &mut self.ranks[rank].backoff;
+            if backoff.looks_again(shares, 0) {
+                continue;
+            }
+            match backoff.on_long_idle(shares, 0, || Turn::Unknown, || facts, || now) {
                 Next::Look | Next::Spin => {}
                 Next::CompareCpus => {
                     self.compare(cpu, rank);

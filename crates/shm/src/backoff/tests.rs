@@ -60,8 +60,12 @@ impl Wait {
     fn idle(&mut self, oversubscribed: bool, turn: Turn) -> Next {
         let now = self.now;
         let facts = facts(if oversubscribed { 2 } else { 1 }, 1, None);
-        self.backoff
-            .on_idle(oversubscribed, self.network, || turn, || facts, || now)
+        match self.backoff.looks_again(oversubscribed, self.network) {
+            true => Next::Look,
+            false => self
+                .backoff
+                .on_long_idle(oversubscribed, self.network, || turn, || facts, || now),
+        }
     }
 
     /// Looks until something else is to be done.
