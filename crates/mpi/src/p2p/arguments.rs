@@ -79,19 +79,11 @@ impl<'a> Outgoing<'a> {
             return Err(wrong_tag(tag));
         }
         Ok(Self {
-            mode: if check::is_synchronous() {
-                Mode::Synchronous
-            } else {
-                mode
-            },
+            mode,
             to,
             posting: Posting {
                 context: comm.context(),
-                source: if check::is_on() {
-                    types::with_types(comm.rank(), count, datatype)
-                } else {
-                    comm.rank()
-                },
+                source: comm.rank(),
                 tag,
             },
             buf: buf.cast(),
@@ -99,6 +91,26 @@ impl<'a> Outgoing<'a> {
             bytes,
             layout: layout(datatype),
         })
+    }
+
+    /// The same as the checking mode wants it, if that is on: of these elements. Where the mode of a send stands in the source, that
+    /// is asked first, so that what follows is compiled for this mode.
+    #[inline(always)]
+    pub fn watched(self, count: i64, datatype: &Datatype) -> Self {
+        match check::is_on() {
+            true => self.checked(count, datatype),
+            false => self,
+        }
+    }
+
+    /// The same as the checking mode wants it: the envelope tells of these elements, and standard sends may be synchronous.
+    #[cold]
+    pub fn checked(mut self, count: i64, datatype: &Datatype) -> Self {
+        if check::is_synchronous() {
+            self.mode = Mode::Synchronous;
+        }
+        self.posting.source = types::with_types(self.posting.source, count, datatype);
+        self
     }
 
     /// The same of a buffered or partitioned send, which never waits for its receive.

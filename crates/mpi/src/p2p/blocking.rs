@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use isthmus_engine::Mode;
 
 use super::{Incoming, Outgoing, complete_both, exchange};
+use crate::check;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::Result;
@@ -25,8 +26,48 @@ pub unsafe fn send(
     comm: &'static Comm,
 ) -> Result<()> {
     let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?;
+    let given = Given::sends(buf, count, datatype);
+    if check::is_on() {
+        // SAFETY: the caller's promise.
+        return unsafe { deliver_checked(outgoing, given) };
+    }
+    // SAFETY: as above.
+    unsafe { outgoing.deliver() }
+}
+
+/// Send where programs are checked.
+///
+/// # Safety
+/// As for [`send`].
+#[cold]
+#[inline(never)]
+unsafe fn deliver_checked(outgoing: Outgoing<'_>, given: Given<'_>) -> Result<()> {
+    let outgoing = outgoing.checked(given.count, given.datatype);
     // SAFETY: the caller's promise.
-    ledger::pass([Given::sends(buf, count, datatype)], || unsafe { outgoing.deliver() })
+    ledger::pass([given], || unsafe { outgoing.deliver() })
+}
+
+/// Receive where programs are checked.
+///
+/// # Safety
+/// As for [`recv`].
+#[cold]
+#[inline(never)]
+unsafe fn accept_checked(incoming: Incoming<'_>, given: Given<'_>) -> Result<Status> {
+    // SAFETY: the caller's promise.
+    ledger::pass_received([given], || unsafe { incoming.accept() })
+}
+
+/// Send and receive where programs are checked.
+///
+/// # Safety
+/// As for [`sendrecv`].
+#[cold]
+#[inline(never)]
+unsafe fn exchange_checked(outgoing: Outgoing<'_>, incoming: Incoming<'_>, buffers: [Given<'_>; 2]) -> Result<Status> {
+    let outgoing = outgoing.checked(buffers[0].count, buffers[0].datatype);
+    // SAFETY: the caller's promise.
+    ledger::pass_received(buffers, || unsafe { exchange(&outgoing, &incoming) })
 }
 
 /// `MPI_Ssend` (MPI-5.0 §3.4): returns once the matching receive has started.
@@ -42,8 +83,13 @@ pub unsafe fn ssend(
     comm: &'static Comm,
 ) -> Result<()> {
     let outgoing = Outgoing::check(Mode::Synchronous, buf, count, datatype, dest, tag, comm)?;
-    // SAFETY: the caller's promise.
-    ledger::pass([Given::sends(buf, count, datatype)], || unsafe { outgoing.deliver() })
+    let given = Given::sends(buf, count, datatype);
+    if check::is_on() {
+        // SAFETY: the caller's promise.
+        return unsafe { deliver_checked(outgoing, given) };
+    }
+    // SAFETY: as above.
+    unsafe { outgoing.deliver() }
 }
 
 /// `MPI_Rsend` (MPI-5.0 §3.4): the receive has been posted already, says the user. Nothing depends on it.
@@ -76,8 +122,13 @@ pub unsafe fn recv(
     comm: &'static Comm,
 ) -> Result<Status> {
     let incoming = Incoming::check(buf, count, datatype, source, tag, comm)?;
-    // SAFETY: the caller's promise.
-    ledger::pass_received([Given::receives(buf, count, datatype)], || unsafe { incoming.accept() })
+    let given = Given::receives(buf, count, datatype);
+    if check::is_on() {
+        // SAFETY: the caller's promise.
+        return unsafe { accept_checked(incoming, given) };
+    }
+    // SAFETY: as above.
+    unsafe { incoming.accept() }
 }
 
 /// `MPI_Sendrecv` (MPI-5.0 §3.10).
@@ -104,8 +155,12 @@ pub unsafe fn sendrecv(
         Given::sends(sendbuf, sendcount, sendtype),
         Given::receives(recvbuf, recvcount, recvtype),
     ];
-    // SAFETY: the caller's promise.
-    ledger::pass_received(buffers, || unsafe { exchange(&outgoing, &incoming) })
+    if check::is_on() {
+        // SAFETY: the caller's promise.
+        return unsafe { exchange_checked(outgoing, incoming, buffers) };
+    }
+    // SAFETY: as above.
+    unsafe { exchange(&outgoing, &incoming) }
 }
 
 /// `MPI_Sendrecv_replace` (MPI-5.0 §3.10): what leaves is copied first.
@@ -123,7 +178,7 @@ pub unsafe fn sendrecv_replace(
     recvtag: i32,
     comm: &'static Comm,
 ) -> Result<Status> {
-    let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, sendtag, comm)?;
+    let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, sendtag, comm)?.watched(count, datatype);
     let incoming = Incoming::check(buf, count, datatype, source, recvtag, comm)?;
     // SAFETY: the caller's promise.
     let copy = unsafe { outgoing.copy() }?;

@@ -109,7 +109,9 @@ pub unsafe fn bsend(
     tag: i32,
     comm: &'static Comm,
 ) -> Result<()> {
-    let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?.buffered();
+    let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?
+        .watched(count, datatype)
+        .buffered();
     let mut inside = enter();
     // SAFETY: the caller's promise.
     unsafe { start(&outgoing, owners(comm), &mut inside) }.map(drop)
@@ -127,7 +129,9 @@ pub unsafe fn ibsend(
     tag: i32,
     comm: &'static Comm,
 ) -> Result<Handle<Request>> {
-    let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?.buffered();
+    let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?
+        .watched(count, datatype)
+        .buffered();
     // SAFETY: the caller's promise.
     launch(comm, |inside| unsafe { start(&outgoing, owners(comm), inside) })
 }

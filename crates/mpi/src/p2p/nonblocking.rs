@@ -6,6 +6,7 @@ use isthmus_engine::{Entered, Mode};
 
 use super::staging::{Arriving, Leaving};
 use super::{Flight, Incoming, Outgoing};
+use crate::check;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::Result;
@@ -28,10 +29,29 @@ pub unsafe fn isend(
     comm: &'static Comm,
 ) -> Result<Handle<Request>> {
     let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?;
+    let given = Given::sends(buf, count, datatype);
+    if check::is_on() {
+        // SAFETY: the caller's promise.
+        return unsafe { launch_checked(outgoing, given, comm) };
+    }
+    // SAFETY: as above.
+    unsafe { outgoing.launch(comm) }
+}
+
+/// Start a send where programs are checked.
+///
+/// # Safety
+/// As for [`isend`].
+#[cold]
+#[inline(never)]
+unsafe fn launch_checked(
+    outgoing: Outgoing<'static>,
+    given: Given<'static>,
+    comm: &'static Comm,
+) -> Result<Handle<Request>> {
+    let outgoing = outgoing.checked(given.count, given.datatype);
     // SAFETY: the caller's promise.
-    ledger::hold([Given::sends(buf, count, datatype)], || unsafe {
-        outgoing.launch(comm)
-    })
+    ledger::hold([given], || unsafe { outgoing.launch(comm) })
 }
 
 /// `MPI_Issend`: complete once the matching receive has started.
@@ -47,10 +67,13 @@ pub unsafe fn issend(
     comm: &'static Comm,
 ) -> Result<Handle<Request>> {
     let outgoing = Outgoing::check(Mode::Synchronous, buf, count, datatype, dest, tag, comm)?;
-    // SAFETY: the caller's promise.
-    ledger::hold([Given::sends(buf, count, datatype)], || unsafe {
-        outgoing.launch(comm)
-    })
+    let given = Given::sends(buf, count, datatype);
+    if check::is_on() {
+        // SAFETY: the caller's promise.
+        return unsafe { launch_checked(outgoing, given, comm) };
+    }
+    // SAFETY: as above.
+    unsafe { outgoing.launch(comm) }
 }
 
 /// `MPI_Irsend`: as [`super::rsend`], nothing depends on the receive being there.
@@ -83,10 +106,13 @@ pub unsafe fn irecv(
     comm: &'static Comm,
 ) -> Result<Handle<Request>> {
     let incoming = Incoming::check(buf, count, datatype, source, tag, comm)?;
-    // SAFETY: the caller's promise.
-    ledger::hold([Given::receives(buf, count, datatype)], || unsafe {
-        incoming.launch(comm)
-    })
+    let given = Given::receives(buf, count, datatype);
+    if check::is_on() {
+        // SAFETY: the caller's promise.
+        return ledger::hold([given], || unsafe { incoming.launch(comm) });
+    }
+    // SAFETY: as above.
+    unsafe { incoming.launch(comm) }
 }
 
 /// `MPI_Isendrecv` (MPI-5.0 §3.10).
@@ -107,7 +133,8 @@ pub unsafe fn isendrecv(
     recvtag: i32,
     comm: &'static Comm,
 ) -> Result<Handle<Request>> {
-    let outgoing = Outgoing::check(Mode::Standard, sendbuf, sendcount, sendtype, dest, sendtag, comm)?;
+    let outgoing = Outgoing::check(Mode::Standard, sendbuf, sendcount, sendtype, dest, sendtag, comm)?
+        .watched(sendcount, sendtype);
     let incoming = Incoming::check(recvbuf, recvcount, recvtype, source, recvtag, comm)?;
     let buffers = [
         Given::sends(sendbuf, sendcount, sendtype),
@@ -133,7 +160,7 @@ pub unsafe fn isendrecv_replace(
     recvtag: i32,
     comm: &'static Comm,
 ) -> Result<Handle<Request>> {
-    let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, sendtag, comm)?;
+    let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, sendtag, comm)?.watched(count, datatype);
     let incoming = Incoming::check(buf, count, datatype, source, recvtag, comm)?;
     // SAFETY: the caller's promise; what leaves is the copy.
     let start = |inside: &mut Entered| unsafe {

@@ -135,7 +135,9 @@ pub unsafe fn psend_init(
     _info: Option<&Info>,
 ) -> Result<Handle<Request>> {
     let count = whole(partitions, count)?;
-    let mut outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?.buffered();
+    let mut outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?
+        .watched(count, datatype)
+        .buffered();
     let mut inside = enter();
     let channel = PARTITIONED.get(&mut inside).next;
     PARTITIONED.get(&mut inside).next = channel.checked_sub(1).unwrap_or(FIRST_CHANNEL);

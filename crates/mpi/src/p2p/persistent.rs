@@ -73,7 +73,9 @@ pub unsafe fn bsend_init(
     tag: i32,
     comm: &'static Comm,
 ) -> Result<Handle<Request>> {
-    let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?.buffered();
+    let outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?
+        .watched(count, datatype)
+        .buffered();
     let recipe = Recipe::new(outgoing, datatype);
     let owners = buffered::owners(comm);
     // SAFETY: the caller's promise.
@@ -111,7 +113,7 @@ unsafe fn prepare_send(
     tag: i32,
     comm: &'static Comm,
 ) -> Result<Handle<Request>> {
-    let outgoing = Outgoing::check(mode, buf, count, datatype, dest, tag, comm)?;
+    let outgoing = Outgoing::check(mode, buf, count, datatype, dest, tag, comm)?.watched(count, datatype);
     let recipe = Recipe::new(outgoing, datatype);
     // SAFETY: the caller's promise.
     let start = move |inside: &mut Entered| unsafe { recipe.arguments().start(inside) };
