@@ -21,7 +21,7 @@ static void *find(const char *name) {
 
 static int calls;
 
-/* The program's functions: only those that are called through another know what comes. */
+/* The program's functions are never called directly. */
 static int user_copy(void) { return 0; }
 static int user_delete(void) { return 0; }
 static void user_op(void) {}

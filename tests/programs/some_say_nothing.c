@@ -1,5 +1,5 @@
 // ranks: 2 4
-/* Calls of all members in which some name nothing, or less than others: nobody waits for ever. */
+/* Calls of all members in which some name nothing, or less than others, end. */
 #include "check.h"
 
 /* A communicator for some, the null handle for the others. */

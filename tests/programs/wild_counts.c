@@ -17,7 +17,7 @@ int main(int argc, char **argv) {
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
 
-    /* What is written is what there is, whatever the bounds say. */
+    /* The call writes the contents and no more, whatever the bounds. */
     int lengths[3] = {1, 2, 1}, integers[4] = {0};
     MPI_Aint places[3] = {0, 8, 24}, addresses[3] = {0};
     MPI_Datatype types[3] = {MPI_INT, MPI_DOUBLE, MPI_CHAR}, made, got[3];

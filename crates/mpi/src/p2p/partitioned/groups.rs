@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// The most messages that a partitioned message is cut into. Up to so many partitions leave each by itself, so that none waits for another;
-/// of more, several go together, since a short message costs the same whatever it holds.
+/// of more, several are one message, since a message has a cost whatever its length.
 const MOST: i32 = 64;
 
 /// The cut, which sender and receiver make alike of what the sender has said.
