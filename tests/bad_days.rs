@@ -61,6 +61,7 @@ fn main() -> ExitCode {
         test!(strangers_at_the_port_of_a_job_fill_no_memory),
         test!(a_daemon_obeys_nobody_else),
         test!(a_checker_is_content_and_small, may_check),
+        test!(sanitizers_find_no_leak_of_the_library, may_sanitize),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -128,6 +129,17 @@ fn may_check() -> Result<(), &'static str> {
         .is_ok_and(|run| run.code == Some(0))
         .then_some(())
         .ok_or("there is no valgrind")
+}
+
+/// As [`may_mount`], of the compiler's address sanitizer and its search for leaks.
+fn may_sanitize() -> Result<(), &'static str> {
+    let probe = || {
+        let program = scratch("sanitizer").ok()?.join("probe");
+        let script = "echo 'int main(void) { return 0; }' | cc -fsanitize=address -xc - -o \"$0\" && \"$0\"";
+        let run = Run::program("sh").arg("-c").arg(script).arg(program).finish().ok()?;
+        (run.code == Some(0)).then_some(())
+    };
+    probe().ok_or("the C compiler has no address sanitizer that runs here")
 }
 
 /// CPUs that this process may use.
@@ -1049,6 +1061,23 @@ fn a_checker_is_content_and_small() -> Result<()> {
     let run = alone.finish()?;
     ensure!(run.code == Some(0) && most > 0, "{:?} {most}: {}", run.code, run.err);
     checked(Run::mpiexec("-n 3 valgrind")).succeed().map(drop)
+}
+
+/// What the library keeps until the process ends, a search for leaks finds to be somebody's: a program that has none ends with 0, and one that
+/// has some is told of those.
+fn sanitizers_find_no_leak_of_the_library() -> Result<()> {
+    let program = compile_in("programs", "sanitized", &["-fsanitize=address"])?;
+    for ranks in ["1", "3"] {
+        Run::mpiexec("-n").words(ranks).arg(&program).succeed()?;
+        let run = Run::mpiexec("-n").words(ranks).arg(&program).arg("leak").finish()?;
+        ensure!(
+            run.code != Some(0) && run.err.contains("12345 byte(s) leaked in 1 allocation(s)"),
+            "{:?}: {}",
+            run.code,
+            run.err
+        );
+    }
+    Ok(())
 }
 
 /// With `what` mounted over by nothing.

@@ -67,6 +67,85 @@ static void progress(void) {
     OK(MPI_Request_free(&receive));
 }
 
+/* A partition that is ready arrives before others are: what they need comes from its receiver. */
+static void partitions_leave_as_they_become_ready(int length) {
+    MPI_Request send, receive;
+    int needed = -1, given, flag = 0;
+    for (int i = 0; i < 2 * length; i++) out[0][i] = rank + i, in[0][i] = -1;
+    OK(MPI_Psend_init(out[0], 2, length, MPI_INT, to, 10, MPI_COMM_WORLD, MPI_INFO_NULL, &send));
+    OK(MPI_Precv_init(in[0], 2, length, MPI_INT, from, 10, MPI_COMM_WORLD, MPI_INFO_NULL, &receive));
+    for (int first = 0; first < 2; first++) {
+        OK(MPI_Start(&send));
+        OK(MPI_Start(&receive));
+        OK(MPI_Pready(first, send));
+        do OK(MPI_Parrived(receive, first, &flag));
+        while (!flag);
+        CHECK(in[0][first * length] == from + first * length, "%d", in[0][first * length]);
+        OK(MPI_Parrived(receive, !first, &flag));
+        CHECK(!flag, "a partition that is not ready");
+        given = 7;
+        OK(MPI_Sendrecv(&given, 1, MPI_INT, from, 11, &needed, 1, MPI_INT, to, 11, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        CHECK(needed == 7, "%d", needed);
+        OK(MPI_Pready(!first, send));
+        OK(MPI_Wait(&receive, MPI_STATUS_IGNORE));
+        OK(MPI_Wait(&send, MPI_STATUS_IGNORE));
+        for (int i = 0; i < 2 * length; i++) CHECK(in[0][i] == from + i, "%d", i);
+        memset(in, 0, sizeof in);
+    }
+    OK(MPI_Request_free(&send));
+    OK(MPI_Request_free(&receive));
+}
+
+/* However the sides cut the same elements, whatever their layout is there: into as many messages as pay. */
+static void cuts_differ(int partitions, int theirs) {
+    enum { WHOLE = 6000 };
+    MPI_Datatype pair, spread;
+    MPI_Request send, receive;
+    MPI_Status status;
+    int count;
+    /* The first and the third of four. */
+    OK(MPI_Type_vector(2, 1, 2, MPI_INT, &pair));
+    OK(MPI_Type_create_resized(pair, 0, 4 * sizeof(int), &spread));
+    OK(MPI_Type_commit(&spread));
+    for (int i = 0; i < WHOLE; i++) out[0][i] = 1000 * rank + i;
+    for (int layout = 0; layout < 3; layout++) {
+        int *to_here = in[0];
+        if (layout == 2 && WHOLE / 2 % partitions) continue;
+        memset(in, 0, sizeof in);
+        if (layout == 1) {
+            /* Elements of two, of which a message of the sender's may hold a half. */
+            OK(MPI_Precv_init(to_here, theirs, WHOLE / 2 / theirs, spread, from, 12, MPI_COMM_WORLD, MPI_INFO_NULL, &receive));
+            OK(MPI_Psend_init(out[0], partitions, WHOLE / partitions, MPI_INT, to, 12, MPI_COMM_WORLD, MPI_INFO_NULL, &send));
+        } else if (layout == 2) {
+            OK(MPI_Psend_init(out[0], theirs, WHOLE / 4 / theirs, spread, to, 12, MPI_COMM_WORLD, MPI_INFO_NULL, &send));
+            OK(MPI_Precv_init(to_here, partitions, WHOLE / 2 / partitions, MPI_INT, from, 12, MPI_COMM_WORLD, MPI_INFO_NULL, &receive));
+        } else {
+            OK(MPI_Psend_init(out[0], partitions, WHOLE / partitions, MPI_INT, to, 12, MPI_COMM_WORLD, MPI_INFO_NULL, &send));
+            OK(MPI_Precv_init(to_here, theirs, WHOLE / theirs, MPI_INT, from, 12, MPI_COMM_WORLD, MPI_INFO_NULL, &receive));
+        }
+        int ready = layout == 2 ? theirs : partitions;
+        for (int round = 0; round < 2; round++) {
+            OK(MPI_Start(&receive));
+            OK(MPI_Start(&send));
+            /* From both ends. */
+            for (int i = 0; i < ready; i++) OK(MPI_Pready(i % 2 ? ready - 1 - i / 2 : i / 2, send));
+            OK(MPI_Wait(&receive, &status));
+            OK(MPI_Wait(&send, MPI_STATUS_IGNORE));
+            OK(MPI_Get_count(&status, MPI_INT, &count));
+            CHECK(count == (layout == 2 ? WHOLE / 2 : WHOLE), "%d", count);
+            CHECK(status.MPI_TAG == 12 && status.MPI_SOURCE == from, "tag %d", status.MPI_TAG);
+            for (int i = 0; i < count; i++) {
+                int place = layout == 1 ? 2 * i : i, value = layout == 2 ? 2 * i : i;
+                CHECK(to_here[place] == 1000 * from + value, "layout %d, %d: %d", layout, i, to_here[place]);
+            }
+        }
+        OK(MPI_Request_free(&send));
+        OK(MPI_Request_free(&receive));
+    }
+    OK(MPI_Type_free(&pair));
+    OK(MPI_Type_free(&spread));
+}
+
 static void mistakes(void) {
     MPI_Request send, receive, none;
     int flag;
@@ -145,6 +224,14 @@ int main(int argc, char **argv) {
     from = (rank + size - 1) % size;
     pairs_by_the_order_of_init();
     progress();
+    partitions_leave_as_they_become_ready(1);
+    partitions_leave_as_they_become_ready(3000);
+    partitions_leave_as_they_become_ready(ELEMENTS / 2);
+    cuts_differ(2, 3);
+    cuts_differ(16, 4);
+    cuts_differ(75, 4);
+    cuts_differ(500, 1);
+    cuts_differ(100, 50);
     mistakes();
     to_nobody();
     columns();

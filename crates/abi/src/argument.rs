@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use isthmus_mpi::completion::{Completing, Completion};
 use isthmus_mpi::constants::UNDEFINED;
 use isthmus_mpi::counts::{Counts, Width};
-use isthmus_mpi::error::{Error, Result};
+use isthmus_mpi::error::{Error, Result, room};
 use isthmus_mpi::fail;
 use isthmus_mpi::handle::Handle;
 use isthmus_mpi::info::Info;
@@ -118,10 +118,10 @@ pub unsafe fn array<'a, T>(pointer: *const T, length: usize, name: &str) -> Resu
     if length == 0 {
         return Ok(&[]);
     }
-    if pointer.is_null() {
-        return Err(null(name));
+    if pointer.is_null() || length > const { isize::MAX as usize / size_of::<T>() } {
+        return Err(no_array(pointer.is_null(), length, name));
     }
-    // SAFETY: not null; the rest is the caller's promise.
+    // SAFETY: not null, and no more than memory can hold; the rest is the caller's promise.
     Ok(unsafe { std::slice::from_raw_parts(pointer, length) })
 }
 
@@ -134,10 +134,10 @@ pub unsafe fn array_mut<'a, T>(pointer: *mut T, length: usize, name: &str) -> Re
     if length == 0 {
         return Ok(&mut []);
     }
-    if pointer.is_null() {
-        return Err(null(name));
+    if pointer.is_null() || length > const { isize::MAX as usize / size_of::<T>() } {
+        return Err(no_array(pointer.is_null(), length, name));
     }
-    // SAFETY: not null; the rest is the caller's promise.
+    // SAFETY: not null, and no more than memory can hold; the rest is the caller's promise.
     Ok(unsafe { std::slice::from_raw_parts_mut(pointer, length) })
 }
 
@@ -162,7 +162,9 @@ pub unsafe fn handles<A: Abi, T: Predefined>(
 ) -> Result<Vec<Handle<T>>> {
     // SAFETY: the caller's promise.
     let handles = unsafe { array(pointer, length, name)? };
-    Ok(handles.iter().map(|handle| A::handle_in(*handle)).collect())
+    let mut ours = room(length, name)?;
+    ours.extend(handles.iter().map(|handle| A::handle_in(*handle)));
+    Ok(ours)
 }
 
 /// An array of integers in canonical values.
@@ -172,7 +174,9 @@ pub unsafe fn handles<A: Abi, T: Predefined>(
 pub unsafe fn words<A: Abi, W: Word>(pointer: *const c_int, length: usize, name: &str) -> Result<Vec<i32>> {
     // SAFETY: the caller's promise.
     let words = unsafe { array(pointer, length, name)? };
-    Ok(words.iter().map(|word| A::word_in::<W>(*word)).collect())
+    let mut ours = room(length, name)?;
+    ours.extend(words.iter().map(|word| A::word_in::<W>(*word)));
+    Ok(ours)
 }
 
 /// A string that a program gives.
@@ -324,6 +328,7 @@ impl<A: Abi, T: Predefined> HandleArray<'_, A, T> {
         let mut few = [MaybeUninit::uninit(); FEW];
         let mut many = Vec::new();
         if length > FEW {
+            many = room(length, name)?;
             many.extend(theirs.iter().map(|handle| A::handle_in(*handle)));
         } else {
             for (ours, theirs) in few.iter_mut().zip(&*theirs) {
@@ -405,6 +410,17 @@ pub fn completion<T>(result: &Result<T>) -> Option<&Completion> {
         Ok(_) => None,
         Err(error) => error.completion(),
     }
+}
+
+#[cold]
+fn no_array(is_null: bool, length: usize, name: &str) -> Error {
+    if is_null {
+        return null(name);
+    }
+    fail!(
+        Arg,
+        "{name} is said to have {length} entries, more than memory can hold"
+    )
 }
 
 #[cold]

@@ -31,4 +31,5 @@ mod foreign;
 mod ga;
 mod generated;
 mod irregular;
+mod mpich;
 mod role;

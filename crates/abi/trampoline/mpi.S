@@ -747,6 +747,50 @@ MPIR_Dup_fn:
     jump isthmus_mpich_MPIR_Dup_fn
     .size MPIR_Dup_fn, . - MPIR_Dup_fn
 
+/* Functions beside the standard's that programs of the MPICH ABI call, with a profiling name each. */
+.macro extension name, target
+    .p2align 3
+    .globl P\name
+    .type P\name, %function
+P\name:
+    jump isthmus_mpich_\target
+    .size P\name, . - P\name
+    .weak \name
+    .type \name, %function
+    .set \name, P\name
+    .size \name, . - P\name
+.endm
+
+    extension MPIX_Query_cuda_support, MPIX_Query_gpu_support
+    extension MPIX_Query_hip_support, MPIX_Query_gpu_support
+    extension MPIX_Query_ze_support, MPIX_Query_gpu_support
+    extension MPIX_GPU_query_support, MPIX_GPU_query_support
+    extension MPIX_Request_is_complete, MPIX_Request_is_complete
+    extension MPIX_Delete_error_class, MPI_Remove_error_class
+    extension MPIX_Delete_error_code, MPI_Remove_error_code
+    extension MPIX_Delete_error_string, MPI_Remove_error_string
+
+/* Functions that MPICH's Fortran and C++ libraries call. */
+.macro inner name
+    .p2align 3
+    .globl \name
+    .type \name, %function
+\name:
+    jump isthmus_mpich_\name
+    .size \name, . - \name
+.endm
+
+    inner MPII_Comm_get_attr
+    inner MPII_Comm_set_attr
+    inner MPII_Type_get_attr
+    inner MPII_Type_set_attr
+    inner MPII_Win_get_attr
+    inner MPII_Win_set_attr
+    inner MPII_Keyval_set_proxy
+    inner MPII_Op_set_cxx
+    inner MPII_Errhandler_set_cxx
+    inner MPII_Grequest_set_lang_f77
+
 /* Constants that are data in the MPICH ABI. */
 .macro pointer name, value
     .globl \name

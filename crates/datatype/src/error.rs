@@ -94,6 +94,23 @@ const _: () = assert!(size_of::<Result<&'static u8>>() == 16);
 /// Result of calls on typed data.
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// A list with room for `entries`, whose number a user gave: `NoMem` if there is no memory for them. `what` names them.
+pub fn room<T>(entries: usize, what: &str) -> Result<Vec<T>> {
+    let mut list = Vec::new();
+    match list.try_reserve_exact(entries) {
+        Ok(()) => Ok(list),
+        Err(_) => Err(no_room(entries, size_of::<T>(), what)),
+    }
+}
+
+#[cold]
+fn no_room(entries: usize, each: usize, what: &str) -> Error {
+    Error::new(
+        Class::NoMem,
+        format!("no memory for {what}: {entries} entries of {each} bytes"),
+    )
+}
+
 impl Error {
     /// An error of `class`; `detail` names argument and value, without the procedure's name: `dest=7, but the communicator has 4 ranks`.
     #[cold]

@@ -7,6 +7,8 @@
 
 use std::sync::Arc;
 
+use crate::error::{Result, room};
+
 /// Bytes of one element of a datatype.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
@@ -110,7 +112,18 @@ impl Layout {
 
     /// One after the other, in type map order.
     pub fn sequence(parts: impl IntoIterator<Item = Self>) -> Self {
-        let parts: Vec<Self> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        Self::joined(parts.into_iter().filter(|part| !part.is_empty()).collect())
+    }
+
+    /// As [`Self::sequence`], of `count` parts at most; `NoMem` if there is no memory for them.
+    pub(crate) fn sequence_of(count: usize, parts: impl Iterator<Item = Self>) -> Result<Self> {
+        let mut list = room(count, "a datatype's blocks")?;
+        list.extend(parts.filter(|part| !part.is_empty()));
+        Ok(Self::joined(list))
+    }
+
+    /// The same of a list, whose parts are not empty.
+    fn joined(parts: Vec<Self>) -> Self {
         // Before they are opened: a row of parts with holes in them is a loop, as a vector of them is.
         let mut list = match as_loop(parts) {
             Ok(repeated) => return repeated,
@@ -221,7 +234,7 @@ fn append(list: &mut Vec<Layout>, part: Layout) {
 }
 
 /// One layout for what is nothing, one part, or parts that are alike and equally far apart; otherwise the parts.
-fn as_loop(mut list: Vec<Layout>) -> Result<Layout, Vec<Layout>> {
+fn as_loop(mut list: Vec<Layout>) -> std::result::Result<Layout, Vec<Layout>> {
     let stride = match &list[..] {
         [] => return Ok(Layout::empty()),
         [_] => Some(0),

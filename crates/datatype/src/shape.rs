@@ -74,22 +74,25 @@ impl Shape {
         let bounds = self.bounds.repeated(count, stride);
         let size = i128::from(self.size) * i128::from(count);
         Self::checked(bounds, size, || {
-            (
+            Ok((
                 self.layout.clone().repeated(count, stride),
                 Signature::sequence([(count, &self.signature)]),
-            )
+            ))
         })
     }
 
     /// The blocks in order.
     pub fn sequence<'a>(blocks: impl Iterator<Item = Block<'a>> + Clone) -> Result<Self> {
         let mut bounds = Bounds::EMPTY;
-        let mut size = 0;
+        let (mut size, mut count) = (0, 0);
         for block in blocks.clone() {
-            let Block { shape, count, .. } = block;
-            let repeated = shape.bounds.repeated(count, shape.extent);
+            let Block {
+                shape, count: times, ..
+            } = block;
+            let repeated = shape.bounds.repeated(times, shape.extent);
             bounds = bounds.union(repeated.shifted(i128::from(block.displacement)));
-            size += i128::from(shape.size) * i128::from(count);
+            size += i128::from(shape.size) * i128::from(times);
+            count += 1;
         }
         Self::checked(bounds, size, || {
             let parts = blocks.clone().map(|block| {
@@ -98,17 +101,17 @@ impl Shape {
                     .repeated(block.count, block.shape.extent)
                     .shifted(block.displacement)
             });
-            (
-                Layout::sequence(parts),
+            Ok((
+                Layout::sequence_of(count, parts)?,
                 Signature::sequence(blocks.clone().map(|block| (block.count, &block.shape.signature))),
-            )
+            ))
         })
     }
 
     /// The same, `distance` bytes further on.
     pub fn shifted(&self, distance: i64) -> Result<Self> {
         Self::checked(self.bounds.shifted(i128::from(distance)), i128::from(self.size), || {
-            (self.layout.clone().shifted(distance), self.signature.clone())
+            Ok((self.layout.clone().shifted(distance), self.signature.clone()))
         })
     }
 
@@ -119,12 +122,12 @@ impl Shape {
             .with_lower(lb)
             .with_upper(i128::from(lb) + i128::from(extent));
         Self::checked(bounds, i128::from(self.size), || {
-            (self.layout.clone(), self.signature.clone())
+            Ok((self.layout.clone(), self.signature.clone()))
         })
     }
 
     /// Layout and signature are only made once it is sure that nothing in them overflows.
-    fn checked(bounds: Bounds, size: i128, make: impl FnOnce() -> (Layout, Signature)) -> Result<Self> {
+    fn checked(bounds: Bounds, size: i128, make: impl FnOnce() -> Result<(Layout, Signature)>) -> Result<Self> {
         let narrow = |what: &str, value: i128| {
             i64::try_from(value)
                 .map_err(|_| fail!(ValueTooLarge, "the new datatype's {what}, {value}, exceeds 64 bits"))
@@ -135,7 +138,7 @@ impl Shape {
         let true_lb = narrow("true lower bound", bounds.true_lb())?;
         let true_ub = narrow("true upper bound", bounds.true_ub())?;
         let true_extent = narrow("true extent", i128::from(true_ub) - i128::from(true_lb))?;
-        let (layout, signature) = make();
+        let (layout, signature) = make()?;
         Ok(Self {
             size,
             lb,

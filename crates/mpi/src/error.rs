@@ -1,3 +1,3 @@
 //! Errors, and their classes.
 
-pub use isthmus_datatype::error::{Class, Error, Result};
+pub use isthmus_datatype::error::{Class, Error, Result, room};

@@ -213,7 +213,14 @@ pub struct Table<T: 'static> {
     chunks: [AtomicPtr<Slot<T>>; CHUNKS],
     free: Mutex<Free>,
     /// Objects at `NULL ..`; null while there are none.
-    predefined: AtomicPtr<Vec<Option<Arc<T>>>>,
+    predefined: AtomicPtr<Predefined<T>>,
+}
+
+/// Predefined objects, never freed: references to them may be about.
+struct Predefined<T> {
+    objects: Vec<Option<Arc<T>>>,
+    /// Those that these have replaced, or null; never followed: searches for leaks find by it that they are still somebody's.
+    _before: AtomicPtr<Self>,
 }
 
 impl<T: Object> Table<T> {
@@ -232,9 +239,12 @@ impl<T: Object> Table<T> {
     /// Give the predefined objects: entry `i` has the canonical handle `T::NULL + i` (entry 0, the null handle, is `None`).
     /// They replace earlier ones, which stay in memory: references to them may be about.
     pub fn set_predefined(&self, objects: Vec<Option<Arc<T>>>) {
+        let list = Box::into_raw(Box::new(Predefined {
+            objects,
+            _before: AtomicPtr::new(self.predefined.load(Ordering::Relaxed)),
+        }));
         // SYNC: table-predefined
-        self.predefined
-            .store(Box::into_raw(Box::new(objects)), Ordering::Release);
+        self.predefined.store(list, Ordering::Release);
     }
 
     /// Put an object in; its new handle.
@@ -270,7 +280,11 @@ impl<T: Object> Table<T> {
         // SYNC: table-predefined
         // SAFETY: null or a list that is never freed.
         let predefined = unsafe { self.predefined.load(Ordering::Acquire).as_ref() };
-        if let Some(found) = predefined.into_iter().flatten().flatten().find(|object| wanted(object)) {
+        if let Some(found) = predefined
+            .into_iter()
+            .flat_map(|list| list.objects.iter().flatten())
+            .find(|object| wanted(object))
+        {
             return Some(Arc::clone(found));
         }
         let free = self.free.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -316,7 +330,7 @@ impl<T: Object> Table<T> {
         // SYNC: table-predefined
         // SAFETY: null or a list that is never freed.
         let list = unsafe { self.predefined.load(Ordering::Acquire).as_ref() }?;
-        list.get(raw.wrapping_sub(T::NULL) as usize)
+        list.objects.get(raw.wrapping_sub(T::NULL) as usize)
     }
 
     fn remove(&self, raw: u32) -> Option<Arc<T>> {

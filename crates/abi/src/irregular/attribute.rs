@@ -1,6 +1,7 @@
 //! Attributes: callbacks by address, and values that are addresses.
 
 use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use isthmus_mpi::attribute::{Copy, CopyFn, Delete, DeleteFn, Value};
@@ -15,6 +16,7 @@ use crate::abi::{Abi, ErrorCode, Predefined};
 use crate::argument;
 use crate::entry::{self, CHandle, Scope};
 use crate::generated::constants::{Keyval, Rank, WinFlavor, WinModel};
+use crate::mpich::{self, CopyProxy, DeleteProxy, POINTER, Through};
 
 /// `MPI_Comm_copy_attr_function` and its siblings.
 type CCopy<A> =
@@ -26,7 +28,7 @@ type CDelete<A> = unsafe extern "C-unwind" fn(CHandle<A>, c_int, *mut c_void, *m
 /// `MPI_COMM_DUP_FN` and its siblings in the standard ABI. In the MPICH ABI they are a function.
 const DUP_FN: usize = 1;
 
-unsafe fn copy_fn<A: Abi, T: Predefined>(address: *const c_void) -> Result<Copy<T>> {
+unsafe fn copy_fn<A: Abi, T: Predefined>(address: *const c_void, through: &Arc<Through>) -> Result<Copy<T>> {
     if address.is_null() {
         return Ok(Copy::Null);
     }
@@ -35,12 +37,33 @@ unsafe fn copy_fn<A: Abi, T: Predefined>(address: *const c_void) -> Result<Copy<
     }
     // SAFETY: the program gives the address of a copy function.
     let function: CCopy<A> = unsafe { callback::function(address, "copy_fn")? };
+    let through = Arc::clone(through);
     let copy: CopyFn<T> = Box::new(move |object, keyval, extra, value, wanted| {
         let mut new = value;
         let mut flag = 0;
         let keyval = A::word_out::<Keyval>(keyval);
-        // SAFETY: the program promised that its function can be called so.
-        let code = unsafe { function(A::handle_out(object), keyval, extra, value, &raw mut new, &raw mut flag) };
+        let object = A::handle_out(object);
+        let (new_place, flag_place) = (&raw mut new, &raw mut flag);
+        // SAFETY: the program promised that its function can be called so, or the library that it uses that its own can.
+        let code = unsafe {
+            match through.function(0) {
+                None => function(object, keyval, extra, value, new_place, flag_place),
+                Some(proxy) => {
+                    let call: CopyProxy = callback::of(proxy);
+                    let function = function as *const c_void;
+                    call(
+                        function,
+                        A::to_int(object),
+                        keyval,
+                        extra,
+                        POINTER,
+                        value,
+                        new_place,
+                        flag_place,
+                    )
+                }
+            }
+        };
         *wanted = flag != 0;
         if code == 0 {
             Ok(new)
@@ -51,16 +74,27 @@ unsafe fn copy_fn<A: Abi, T: Predefined>(address: *const c_void) -> Result<Copy<
     Ok(Copy::User(copy))
 }
 
-unsafe fn delete_fn<A: Abi, T: Predefined>(address: *const c_void) -> Result<Delete<T>> {
+unsafe fn delete_fn<A: Abi, T: Predefined>(address: *const c_void, through: &Arc<Through>) -> Result<Delete<T>> {
     if address.is_null() {
         return Ok(Delete::Null);
     }
     // SAFETY: the program gives the address of a delete function.
     let function: CDelete<A> = unsafe { callback::function(address, "delete_fn")? };
+    let through = Arc::clone(through);
     let delete: DeleteFn<T> = Box::new(move |object, keyval, value, extra| {
         let keyval = A::word_out::<Keyval>(keyval);
-        // SAFETY: the program promised that its function can be called so.
-        A::word_in::<ErrorCode>(unsafe { function(A::handle_out(object), keyval, value, extra) })
+        let object = A::handle_out(object);
+        // SAFETY: the program promised that its function can be called so, or the library that it uses that its own can.
+        A::word_in::<ErrorCode>(unsafe {
+            match through.function(1) {
+                None => function(object, keyval, value, extra),
+                Some(proxy) => {
+                    let call: DeleteProxy = callback::of(proxy);
+                    let function = function as *const c_void;
+                    call(function, A::to_int(object), keyval, POINTER, value, extra)
+                }
+            }
+        })
     });
     Ok(Delete::User(delete))
 }
@@ -77,15 +111,17 @@ pub unsafe fn comm_create_keyval<A: Abi>(
 ) -> c_int {
     entry::enter::<A>("MPI_Comm_create_keyval", Scope::Process, || {
         let place = argument::place(comm_keyval, "comm_keyval")?;
+        let through = Arc::default();
         // SAFETY: the caller's promise.
         let (copy, delete) = unsafe {
             (
-                copy_fn::<A, Comm>(comm_copy_attr_fn)?,
-                delete_fn::<A, Comm>(comm_delete_attr_fn)?,
+                copy_fn::<A, Comm>(comm_copy_attr_fn, &through)?,
+                delete_fn::<A, Comm>(comm_delete_attr_fn, &through)?,
             )
         };
         let keyval = procedures::comm_create_keyval(copy, delete, extra_state)?;
         place.put(A::word_out::<Keyval>(keyval));
+        mpich::made::<A>(A::word_out::<Keyval>(keyval), &through);
         Ok(())
     })
 }
@@ -116,15 +152,17 @@ pub unsafe fn type_create_keyval<A: Abi>(
 ) -> c_int {
     entry::enter::<A>("MPI_Type_create_keyval", Scope::Process, || {
         let place = argument::place(type_keyval, "type_keyval")?;
+        let through = Arc::default();
         // SAFETY: the caller's promise.
         let (copy, delete) = unsafe {
             (
-                copy_fn::<A, Datatype>(type_copy_attr_fn)?,
-                delete_fn::<A, Datatype>(type_delete_attr_fn)?,
+                copy_fn::<A, Datatype>(type_copy_attr_fn, &through)?,
+                delete_fn::<A, Datatype>(type_delete_attr_fn, &through)?,
             )
         };
         let keyval = procedures::type_create_keyval(copy, delete, extra_state)?;
         place.put(A::word_out::<Keyval>(keyval));
+        mpich::made::<A>(A::word_out::<Keyval>(keyval), &through);
         Ok(())
     })
 }
@@ -221,17 +259,22 @@ pub unsafe fn type_get_attr<A: Abi>(
 /// `MPI_TAG_UB`, the first of the keys that every communicator has; they follow one another.
 const FIRST: i32 = 501;
 
+/// The integer that a predefined key of communicators holds, in the ABI's own value.
+pub(crate) fn integer_out<A: Abi>(keyval: i32, value: i32) -> c_int {
+    match keyval {
+        // MPI_IO and MPI_HOST are ranks, MPI_LASTUSEDCODE is an error code.
+        502 | 503 => A::word_out::<Rank>(value),
+        506 => A::word_out::<ErrorCode>(value),
+        _ => value,
+    }
+}
+
 /// The address of an integer that a predefined key holds, in the ABI's own value. It stays good for ever.
 fn address_of<A: Abi>(keyval: i32, value: i32) -> *mut c_void {
     static STD: [AtomicI32; 7] = [const { AtomicI32::new(0) }; 7];
     static MPICH: [AtomicI32; 7] = [const { AtomicI32::new(0) }; 7];
     let places = if A::VERSION.0 > 0 { &STD } else { &MPICH };
-    let value = match keyval {
-        // MPI_IO and MPI_HOST are ranks, MPI_LASTUSEDCODE is an error code.
-        502 | 503 => A::word_out::<Rank>(value),
-        506 => A::word_out::<ErrorCode>(value),
-        _ => value,
-    };
+    let value = integer_out::<A>(keyval, value);
     let place = &places[((keyval - FIRST) as usize).min(places.len() - 1)];
     place.store(value, Ordering::Relaxed);
     place.as_ptr().cast()
@@ -249,15 +292,17 @@ pub unsafe fn win_create_keyval<A: Abi>(
 ) -> c_int {
     entry::enter::<A>("MPI_Win_create_keyval", Scope::Process, || {
         let place = argument::place(win_keyval, "win_keyval")?;
+        let through = Arc::default();
         // SAFETY: the caller's promise.
         let (copy, delete) = unsafe {
             (
-                copy_fn::<A, Win>(win_copy_attr_fn)?,
-                delete_fn::<A, Win>(win_delete_attr_fn)?,
+                copy_fn::<A, Win>(win_copy_attr_fn, &through)?,
+                delete_fn::<A, Win>(win_delete_attr_fn, &through)?,
             )
         };
         let keyval = procedures::win_create_keyval(copy, delete, extra_state)?;
         place.put(A::word_out::<Keyval>(keyval));
+        mpich::made::<A>(A::word_out::<Keyval>(keyval), &through);
         Ok(())
     })
 }

@@ -83,18 +83,13 @@ pub unsafe fn type_get_contents<A: Abi>(
     entry::enter::<A>("MPI_Type_get_contents", Scope::Process, || {
         // SAFETY: the caller's promise.
         unsafe {
-            let integers = argument::array_mut(
-                array_of_integers,
-                argument::length(max_integers, "max_integers")?,
-                "array_of_integers",
-            )?;
-            let addresses = argument::array_mut(
-                array_of_addresses,
-                argument::length(max_addresses, "max_addresses")?,
-                "array_of_addresses",
-            )?;
-            let most = argument::length(max_datatypes, "max_datatypes")?;
-            contents::<A>(datatype, integers, addresses, &mut [], array_of_datatypes, most)
+            contents::<A>(
+                datatype,
+                (array_of_integers, argument::count(max_integers, "max_integers")?),
+                (array_of_addresses, argument::count(max_addresses, "max_addresses")?),
+                (std::ptr::null_mut(), 0),
+                (array_of_datatypes, argument::count(max_datatypes, "max_datatypes")?),
+            )
         }
     })
 }
@@ -117,52 +112,53 @@ pub unsafe fn type_get_contents_c<A: Abi>(
     entry::enter::<A>("MPI_Type_get_contents_c", Scope::Process, || {
         // SAFETY: the caller's promise.
         unsafe {
-            let integers = argument::array_mut(
-                array_of_integers,
-                argument::length(max_integers, "max_integers")?,
-                "array_of_integers",
-            )?;
-            let addresses = argument::array_mut(
-                array_of_addresses,
-                argument::length(max_addresses, "max_addresses")?,
-                "array_of_addresses",
-            )?;
-            let large_counts = argument::array_mut(
-                array_of_large_counts,
-                argument::length(max_large_counts, "max_large_counts")?,
-                "array_of_large_counts",
-            )?;
-            let most = argument::length(max_datatypes, "max_datatypes")?;
-            contents::<A>(datatype, integers, addresses, large_counts, array_of_datatypes, most)
+            contents::<A>(
+                datatype,
+                (array_of_integers, argument::count(max_integers, "max_integers")?),
+                (array_of_addresses, argument::count(max_addresses, "max_addresses")?),
+                (
+                    array_of_large_counts,
+                    argument::count(max_large_counts, "max_large_counts")?,
+                ),
+                (array_of_datatypes, argument::count(max_datatypes, "max_datatypes")?),
+            )
         }
     })
 }
 
-/// What both forms do. Safety: `datatypes` is an array of `most` handles.
+/// What both forms do, for arrays of at most so many entries each: the bounds may be any numbers, and of the arrays no more is used than
+/// there is to give. Safety: as for the C functions.
 unsafe fn contents<A: Abi>(
     datatype: CHandle<A>,
-    integers: &mut [c_int],
-    addresses: &mut [i64],
-    large_counts: &mut [i64],
-    datatypes: *mut CHandle<A>,
-    most: usize,
+    integers: (*mut c_int, i64),
+    addresses: (*mut i64, i64),
+    large_counts: (*mut i64, i64),
+    datatypes: (*mut CHandle<A>, i64),
 ) -> Result<()> {
     let datatype = A::handle_in::<Datatype>(datatype).resolve("datatype")?;
+    let (of_integers, of_addresses, of_large_counts, of_datatypes, how) = procedures::type_get_envelope(datatype)?;
+    let used = |most: i64, there: i64| most.min(there) as usize;
     // SAFETY: the caller's promise.
-    let mut types = unsafe { HandleArray::<A, Datatype>::at(datatypes, most, "array_of_datatypes")? };
-    procedures::type_get_contents(
-        datatype,
-        integers.len() as i64,
-        addresses.len() as i64,
-        large_counts.len() as i64,
-        most as i64,
-        integers,
-        addresses,
-        large_counts,
-        types.as_mut_slice(),
-    )?;
-    let (written, .., how) = procedures::type_get_envelope(datatype)?;
-    name_constants::<A>(how, &mut integers[..written as usize]);
+    unsafe {
+        let numbers = argument::array_mut(integers.0, used(integers.1, of_integers), "array_of_integers")?;
+        procedures::type_get_contents(
+            datatype,
+            integers.1,
+            addresses.1,
+            large_counts.1,
+            datatypes.1,
+            numbers,
+            argument::array_mut(addresses.0, used(addresses.1, of_addresses), "array_of_addresses")?,
+            argument::array_mut(
+                large_counts.0,
+                used(large_counts.1, of_large_counts),
+                "array_of_large_counts",
+            )?,
+            HandleArray::<A, Datatype>::at(datatypes.0, used(datatypes.1, of_datatypes), "array_of_datatypes")?
+                .as_mut_slice(),
+        )?;
+        name_constants::<A>(how, numbers);
+    }
     Ok(())
 }
 

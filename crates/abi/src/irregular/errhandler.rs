@@ -1,6 +1,7 @@
 //! Error handlers: callbacks by address.
 
 use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 
 use isthmus_mpi::comm::Comm;
 use isthmus_mpi::errhandler::{self, Errhandler, ErrorFn, Scope};
@@ -13,21 +14,41 @@ use isthmus_mpi::win::Win;
 
 use super::callback;
 use crate::abi::{Abi, ErrorCode, Predefined};
-use crate::argument::HandlePlace;
+use crate::argument::{self, HandlePlace};
 use crate::entry::{self, CHandle};
+use crate::mpich::{self, ErrorProxy, Through};
 
 /// `MPI_Comm_errhandler_function` and its siblings. They are variadic, and we pass no more than these two.
 type CError<H> = unsafe extern "C-unwind" fn(*mut H, *mut c_int, ...);
 
+/// The kinds of objects, as MPICH's C++ library numbers them; it knows no sessions.
+const COMM: c_int = 0;
+const FILE: c_int = 1;
+const WIN: c_int = 2;
+const SESSION: c_int = 3;
+
 /// The program's error handler at `address`; `theirs` makes its handle of ours.
-unsafe fn error_fn<A: Abi, H: 'static>(address: *const c_void, name: &str, theirs: fn(u32) -> H) -> Result<ErrorFn> {
+unsafe fn error_fn<A: Abi, H: 'static>(
+    address: *const c_void,
+    name: &str,
+    theirs: fn(u32) -> H,
+    (kind, through): (c_int, Arc<Through>),
+) -> Result<ErrorFn> {
     // SAFETY: the program gives the address of an error handler.
     let function: CError<H> = unsafe { callback::function(address, name)? };
     Ok(Box::new(move |raw, code| {
         let mut object = theirs(raw);
         let mut code = A::word_out::<ErrorCode>(code);
-        // SAFETY: the program promised that its function can be called so.
-        unsafe { function(&raw mut object, &raw mut code) }
+        // SAFETY: the program promised that its function can be called so, or the library that it uses that its own can.
+        unsafe {
+            match through.function(0) {
+                None => function(&raw mut object, &raw mut code),
+                Some(proxy) => {
+                    let call: ErrorProxy = callback::of(proxy);
+                    call(kind, (&raw mut object).cast(), &raw mut code, function as *const c_void);
+                }
+            }
+        }
     }))
 }
 
@@ -36,13 +57,17 @@ unsafe fn create<A: Abi, H: 'static>(
     function: *const c_void,
     argument: &str,
     errhandler: *mut CHandle<A>,
-    theirs: fn(u32) -> H,
+    (kind, theirs): (c_int, fn(u32) -> H),
     make: fn(ErrorFn) -> Result<Handle<Errhandler>>,
 ) -> c_int {
     entry::any_time::<A>(name, Scope::Process, || {
-        let place = HandlePlace::<A>::at(errhandler, "errhandler")?;
+        let place = argument::place(errhandler, "errhandler")?;
+        let through = Arc::default();
+        let as_said = (kind, Arc::clone(&through));
         // SAFETY: the caller's promise.
-        place.put(make(unsafe { error_fn::<A, H>(function, argument, theirs)? })?);
+        let made = A::handle_out(make(unsafe { error_fn::<A, H>(function, argument, theirs, as_said)? })?);
+        place.put(made);
+        mpich::made::<A>(A::to_int(made), &through);
         Ok(())
     })
 }
@@ -65,7 +90,7 @@ pub unsafe fn comm_create_errhandler<A: Abi>(comm_errhandler_fn: *const c_void, 
             comm_errhandler_fn,
             "comm_errhandler_fn",
             errhandler,
-            handle::<A, Comm>,
+            (COMM, handle::<A, Comm>),
             make,
         )
     }
@@ -84,7 +109,7 @@ pub unsafe fn errhandler_create<A: Abi>(function: *const c_void, errhandler: *mu
             function,
             "function",
             errhandler,
-            handle::<A, Comm>,
+            (COMM, handle::<A, Comm>),
             make,
         )
     }
@@ -107,7 +132,7 @@ pub unsafe fn session_create_errhandler<A: Abi>(
             session_errhandler_fn,
             "session_errhandler_fn",
             errhandler,
-            handle::<A, Session>,
+            (SESSION, handle::<A, Session>),
             make,
         )
     }
@@ -127,7 +152,7 @@ pub unsafe fn win_create_errhandler<A: Abi>(win_errhandler_fn: *const c_void, er
             win_errhandler_fn,
             "win_errhandler_fn",
             errhandler,
-            handle::<A, Win>,
+            (WIN, handle::<A, Win>),
             make,
         )
     }
@@ -143,7 +168,16 @@ pub unsafe fn file_create_errhandler<A: Abi>(file_errhandler_fn: *const c_void, 
     // There is no file but the null one.
     let theirs = |_| std::ptr::without_provenance_mut::<c_void>(A::FILE_NULL);
     // SAFETY: the caller's promise.
-    unsafe { create::<A, _>(name, file_errhandler_fn, "file_errhandler_fn", errhandler, theirs, make) }
+    unsafe {
+        create::<A, _>(
+            name,
+            file_errhandler_fn,
+            "file_errhandler_fn",
+            errhandler,
+            (FILE, theirs),
+            make,
+        )
+    }
 }
 
 /// Nothing names a file yet, but the null handle has an error handler.

@@ -1,6 +1,7 @@
 //! Generalized requests: callbacks by address.
 
 use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 
 use isthmus_mpi::errhandler::Scope;
 use isthmus_mpi::procedures;
@@ -8,8 +9,9 @@ use isthmus_mpi::request::{CancelFn, FreeFn, QueryFn};
 
 use super::callback;
 use crate::abi::{Abi, ErrorCode};
-use crate::argument::HandlePlace;
+use crate::argument;
 use crate::entry::{self, CHandle, CStatus};
+use crate::mpich::{self, Through};
 
 /// `MPI_Grequest_query_function`
 type CQuery<A> = unsafe extern "C-unwind" fn(*mut c_void, *mut CStatus<A>) -> c_int;
@@ -17,6 +19,11 @@ type CQuery<A> = unsafe extern "C-unwind" fn(*mut c_void, *mut CStatus<A>) -> c_
 type CFree = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
 /// `MPI_Grequest_cancel_function`
 type CCancel = unsafe extern "C-unwind" fn(*mut c_void, c_int) -> c_int;
+
+/// The same of Fortran.
+type FortranQuery<A> = unsafe extern "C-unwind" fn(*mut c_void, *mut CStatus<A>, *mut c_int);
+type FortranFree = unsafe extern "C-unwind" fn(*mut c_void, *mut c_int);
+type FortranCancel = unsafe extern "C-unwind" fn(*mut c_void, *mut c_int, *mut c_int);
 
 /// `MPI_Grequest_start`
 ///
@@ -30,7 +37,7 @@ pub unsafe fn grequest_start<A: Abi>(
     request: *mut CHandle<A>,
 ) -> c_int {
     entry::enter::<A>("MPI_Grequest_start", Scope::Process, || {
-        let place = HandlePlace::<A>::at(request, "request")?;
+        let place = argument::place(request, "request")?;
         // SAFETY: the program gives the addresses of such functions.
         let (query, free, cancel): (CQuery<A>, CFree, CCancel) = unsafe {
             (
@@ -39,22 +46,53 @@ pub unsafe fn grequest_start<A: Abi>(
                 callback::function(cancel_fn, "cancel_fn")?,
             )
         };
+        let through = Arc::<Through>::default();
+        // Fortran's functions take all by address, and put the error code last.
+        let [of_query, of_free, of_cancel] = [(); 3].map(|()| Arc::clone(&through));
+        let is_fortran = |through: &Through| through.function(0).is_some();
         let query: QueryFn = Box::new(move |extra, status| {
             let mut theirs = A::status_from(status);
-            // SAFETY: the program promised that its function can be called so.
-            let code = unsafe { query(extra, &raw mut theirs) };
+            // SAFETY: the program promised that its function can be called so; Fortran's status is C's.
+            let code = unsafe {
+                if is_fortran(&of_query) {
+                    let (query, mut code): (FortranQuery<A>, c_int) = (callback::of(query as *const c_void), 0);
+                    query(extra, &raw mut theirs, &raw mut code);
+                    code
+                } else {
+                    query(extra, &raw mut theirs)
+                }
+            };
             *status = A::status_in(&theirs);
             A::word_in::<ErrorCode>(code)
         });
         let free: FreeFn = Box::new(move |extra| {
             // SAFETY: the program promised that its function can be called so.
-            A::word_in::<ErrorCode>(unsafe { free(extra) })
+            A::word_in::<ErrorCode>(unsafe {
+                if is_fortran(&of_free) {
+                    let (free, mut code): (FortranFree, c_int) = (callback::of(free as *const c_void), 0);
+                    free(extra, &raw mut code);
+                    code
+                } else {
+                    free(extra)
+                }
+            })
         });
         let cancel: CancelFn = Box::new(move |extra, complete| {
+            let mut complete = c_int::from(complete);
             // SAFETY: the program promised that its function can be called so.
-            A::word_in::<ErrorCode>(unsafe { cancel(extra, c_int::from(complete)) })
+            A::word_in::<ErrorCode>(unsafe {
+                if is_fortran(&of_cancel) {
+                    let (cancel, mut code): (FortranCancel, c_int) = (callback::of(cancel as *const c_void), 0);
+                    cancel(extra, &raw mut complete, &raw mut code);
+                    code
+                } else {
+                    cancel(extra, complete)
+                }
+            })
         });
-        place.put(procedures::grequest_start(query, free, cancel, extra_state)?);
+        let made = A::handle_out(procedures::grequest_start(query, free, cancel, extra_state)?);
+        place.put(made);
+        mpich::made::<A>(A::to_int(made), &through);
         Ok(())
     })
 }

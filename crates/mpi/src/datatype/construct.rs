@@ -9,7 +9,7 @@ use super::contents::{Combiner, Definition, Origin, Recipe};
 use super::{Datatype, known};
 use crate::constants::{ORDER_C, ORDER_FORTRAN};
 use crate::counts::{Counts, Width};
-use crate::error::Result;
+use crate::error::{Result, room};
 use crate::fail;
 use crate::handle::Handle;
 
@@ -160,7 +160,7 @@ pub fn type_create_struct(
         Types(array_of_types),
     ];
     make(Combiner::Struct, array_of_blocklengths.width(), &arguments, || {
-        let mut shapes = Vec::with_capacity(array_of_types.len());
+        let mut shapes = room(array_of_types.len(), "array_of_types")?;
         for handle in array_of_types {
             shapes.push(handle.resolve("array_of_types")?.shape());
         }
@@ -290,8 +290,11 @@ fn indexed_block(blocklength: i64, displacements: Counts<'_>, oldtype: &Datatype
 }
 
 fn all_in_extents(displacements: Counts<'_>, oldtype: &Datatype) -> Result<Vec<i64>> {
-    let bytes = |displacement| in_extents("displacement", displacement, oldtype);
-    displacements.iter().map(bytes).collect()
+    let mut bytes = room(displacements.len(), "array_of_displacements")?;
+    for displacement in displacements.iter() {
+        bytes.push(in_extents("displacement", displacement, oldtype)?);
+    }
+    Ok(bytes)
 }
 
 fn in_extents(what: &str, value: i64, oldtype: &Datatype) -> Result<i64> {

@@ -6,7 +6,7 @@ use isthmus_datatype::{Named, Type};
 
 use super::{Datatype, fortran};
 use crate::counts::{Counts, Width};
-use crate::error::Result;
+use crate::error::{Result, room};
 use crate::fail;
 use crate::handle::Handle;
 
@@ -99,7 +99,7 @@ impl Recipe {
                 Argument::Addresses(values) => recipe.add_addresses(values.iter()),
                 Argument::Type(datatype) => recipe.types.push(datatype.definition.clone()),
                 Argument::Types(handles) => {
-                    recipe.types.reserve(handles.len());
+                    recipe.types = room(handles.len(), "array_of_types")?;
                     for handle in handles {
                         let datatype = handle.resolve("array_of_types")?;
                         recipe.types.push(datatype.definition.clone());

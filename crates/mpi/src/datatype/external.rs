@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_void};
 use isthmus_datatype::predefined::{Element, Foreign};
 
 use super::Datatype;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, room};
 use crate::fail;
 
 mod quad;
@@ -28,10 +28,10 @@ pub unsafe fn pack_external(
     let bytes = check(datarep, ("incount", incount), datatype, ("outsize", outsize), *position)?;
     datatype.check_buffer("inbuf", inbuf, incount)?;
     super::check_packed("outbuf", outbuf, bytes)?;
-    let mut native = Vec::new();
+    let mut native = room(datatype.bytes(incount)? as usize, "a packed copy")?;
     // SAFETY: the caller's promise.
     unsafe { datatype.pack(inbuf.cast(), incount, &mut native) };
-    let mut foreign = Vec::with_capacity(bytes as usize);
+    let mut foreign = room(bytes as usize, "the external32 representation")?;
     let mut rest = &native[..];
     each_run(datatype, incount, |element, form, count| {
         let (run, behind) = rest.split_at((count * element.size()) as usize);
@@ -68,7 +68,7 @@ pub unsafe fn unpack_external(
         // SAFETY: the caller's promise; the bytes lie within `insize`.
         let mut rest =
             unsafe { std::slice::from_raw_parts(inbuf.cast::<u8>().add(*position as usize), bytes as usize) };
-        let mut native = Vec::with_capacity((outcount * datatype.size()) as usize);
+        let mut native = room(datatype.bytes(outcount)? as usize, "a packed copy")?;
         each_run(datatype, outcount, |element, form, count| {
             let (run, behind) = rest.split_at((count * form.size(element)) as usize);
             rest = behind;

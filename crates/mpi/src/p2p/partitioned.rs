@@ -1,6 +1,6 @@
 //! Partitioned communication (MPI-5.0 §4.2): the user says piece by piece when a message may leave.
 //!
-//! The message leaves as a whole when its last partition is ready. Which send belongs to which receive is settled by the
+//! Partitions leave in groups, each of which is a message of its own when all of it is ready (`groups`). Which send belongs to which receive is settled by the
 //! order of the `init` calls with equal tags, not by the order in which they are started: each send opens a channel,
 //! and announces it when it is made; the receiver pairs announcements and receives in order. All of this travels on the
 //! collective context with negative tags, where nothing else does.
@@ -8,8 +8,7 @@
 use std::any::Any;
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use isthmus_engine::{ContextId, Entered, Guarded, Mode, Peer, Posting, enter, fault_events};
 
@@ -18,27 +17,37 @@ use super::{Incoming, Outgoing, Source, buffered};
 use crate::comm::Comm;
 use crate::constants::ANY_TAG;
 use crate::datatype::Datatype;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, room};
 use crate::handle::Handle;
 use crate::info::Info;
 use crate::request::{self, Look, Operation, REQUEST_NULL, Request, Work, prepare_again, with_work};
 use crate::status::Status;
 use crate::{fail, liveness};
 
-/// The tag of announcements; the messages of channel `n` have the tag `FIRST_CHANNEL - n`.
+mod groups;
+
+use groups::Groups;
+
+/// The tag of announcements; channels have those below, one for each of their groups.
 const ANNOUNCEMENT: i32 = -1;
 const FIRST_CHANNEL: i32 = -2;
-/// No channel yet.
-const UNKNOWN: i32 = 0;
+
+/// What a send is announced by.
+#[derive(Debug, Clone, Copy)]
+struct Channel {
+    /// Of its first group; the next ones have the tags below.
+    tag: i32,
+    groups: Groups,
+}
 
 /// What arrives from one process on one communicator.
 #[derive(Default)]
 struct Lane {
-    /// (the user's tag, the channel's) of sends whose receive has not been made.
-    announced: Vec<(i32, i32)>,
-    /// The user's tag, and where to write the channel's, of receives whose send has not been heard of. Those that were
+    /// The user's tag, and the channel, of sends whose receive has not been made.
+    announced: Vec<(i32, Channel)>,
+    /// The user's tag, and where to write the channel, of receives whose send has not been heard of. Those that were
     /// freed still stand for their send.
-    waiting: Vec<(i32, Weak<AtomicI32>)>,
+    waiting: Vec<(i32, Weak<OnceLock<Channel>>)>,
 }
 
 struct Partitioned {
@@ -60,22 +69,24 @@ impl Partitioned {
 
 impl Lane {
     /// A send has been announced.
-    fn announce(&mut self, tag: i32, channel: i32) {
+    fn announce(&mut self, tag: i32, channel: Channel) {
         match self.waiting.iter().position(|waiting| waiting.0 == tag) {
             None => self.announced.push((tag, channel)),
             Some(at) => {
                 if let Some(place) = self.waiting.remove(at).1.upgrade() {
-                    place.store(channel, Ordering::Relaxed);
+                    // Each receive waits for one send.
+                    let _ = place.set(channel);
                 }
             }
         }
     }
 
     /// A receive has been made.
-    fn expect(&mut self, tag: i32, place: &Arc<AtomicI32>) {
+    fn expect(&mut self, tag: i32, place: &Arc<OnceLock<Channel>>) {
         match self.announced.iter().position(|announced| announced.0 == tag) {
             None => self.waiting.push((tag, Arc::downgrade(place))),
-            Some(at) => place.store(self.announced.remove(at).1, Ordering::Relaxed),
+            // It is new.
+            Some(at) => drop(place.set(self.announced.remove(at).1)),
         }
     }
 }
@@ -83,16 +94,23 @@ impl Lane {
 /// Take in the announcements that have arrived.
 fn listen(inside: &mut Entered, context: ContextId, from: Peer) -> Result<()> {
     while inside.probe(Some(from), context, Some(ANNOUNCEMENT)).is_some() {
-        let mut words = [0u8; 8];
+        let mut words = [0u8; 8 * 4];
         // SAFETY: the buffer outlives the operation, which is complete when the loop ends: so short a message travels
         // in one piece, and it is here.
         let op = unsafe { inside.receive(Some(from), context, Some(ANNOUNCEMENT), words.as_mut_ptr(), words.len()) }?;
         while inside.take(op).is_none() {
             inside.progress();
         }
-        let [tag, channel] =
-            [0, 4].map(|at| i32::from_ne_bytes([words[at], words[at + 1], words[at + 2], words[at + 3]]));
-        PARTITIONED.get(inside).lane(context, from).announce(tag, channel);
+        let mut numbers = words.as_chunks().0.iter().map(|number| i64::from_ne_bytes(*number));
+        let mut next = || numbers.next().unwrap_or(0);
+        let (user_tag, tag) = (next() as i32, next() as i32);
+        let groups = Groups {
+            // What a peer says is looked at: no partition is negative.
+            partitions: (next() as i32).max(0),
+            bytes: next().max(0),
+        };
+        let channel = Channel { tag, groups };
+        PARTITIONED.get(inside).lane(context, from).announce(user_tag, channel);
     }
     Ok(())
 }
@@ -134,28 +152,41 @@ pub unsafe fn psend_init(
     comm: &'static Comm,
     _info: Option<&Info>,
 ) -> Result<Handle<Request>> {
-    let count = whole(partitions, count)?;
-    let mut outgoing = Outgoing::check(Mode::Standard, buf, count, datatype, dest, tag, comm)?
-        .watched(count, datatype)
+    let all = whole(partitions, count)?;
+    let mut outgoing = Outgoing::check(Mode::Standard, buf, all, datatype, dest, tag, comm)?
+        .watched(all, datatype)
         .buffered();
+    let groups = Groups {
+        partitions,
+        bytes: datatype.bytes(count)?,
+    };
     let mut inside = enter();
-    let channel = PARTITIONED.get(&mut inside).next;
-    PARTITIONED.get(&mut inside).next = channel.checked_sub(1).unwrap_or(FIRST_CHANNEL);
+    let tags = groups.count() as i32;
+    let next = &mut PARTITIONED.get(&mut inside).next;
+    let channel = if next.checked_sub(tags).is_some() {
+        *next
+    } else {
+        FIRST_CHANNEL
+    };
+    *next = channel - tags;
     outgoing.posting = Posting {
         context: comm.collective_context(),
         source: comm.rank(),
         tag: channel,
     };
+    let mut ready = room(partitions as usize, "partitions")?;
+    ready.resize(partitions as usize, false);
     let sending = Sending {
         outgoing,
-        ready: vec![false; partitions as usize],
-        missing: partitions,
-        leaving: None,
+        groups,
+        ready,
+        parts: (0..groups.count()).map(|_| Part::Missing(0)).collect(),
         _datatype: datatype.share_object(),
     };
     let request = prepare_again(&mut inside, comm, sending)?;
     if let Some(to) = outgoing.to {
-        let words = [tag, channel].map(i32::to_ne_bytes).concat();
+        let numbers = [tag.into(), channel.into(), partitions.into(), groups.bytes];
+        let words = numbers.map(i64::to_ne_bytes).concat();
         let posting = Posting {
             tag: ANNOUNCEMENT,
             ..outgoing.posting
@@ -197,7 +228,7 @@ pub unsafe fn precv_init(
             return Err(fail!(Rank, "source=MPI_ANY_SOURCE in partitioned communication"));
         }
     };
-    let channel = Arc::new(AtomicI32::new(UNKNOWN));
+    let channel = Arc::new(OnceLock::new());
     let mut inside = enter();
     if let Some(from) = from {
         PARTITIONED
@@ -221,66 +252,82 @@ pub unsafe fn precv_init(
 /// A partitioned send.
 struct Sending {
     outgoing: Outgoing<'static>,
+    groups: Groups,
     /// By partition.
     ready: Vec<bool>,
-    /// Partitions that are not ready.
-    missing: i32,
-    /// Once all are: the message on its way.
-    leaving: Option<Option<Leaving>>,
+    /// By group: how far it is.
+    parts: Vec<Part>,
     /// Keeps the layout alive.
     _datatype: Arc<Datatype>,
+}
+
+/// A group of a partitioned send.
+enum Part {
+    /// So many of its partitions are not ready.
+    Missing(i32),
+    /// On its way; `None`: its buffer may be reused.
+    Leaving(Option<Leaving>),
 }
 
 impl Sending {
     fn mark(&mut self, inside: &mut Entered, partition: i32) -> Result<()> {
         let partitions = self.ready.len();
-        match usize::try_from(partition).ok().and_then(|at| self.ready.get_mut(at)) {
-            None => Err(fail!(Arg, "partition={partition}, but there are {partitions}")),
-            Some(true) => Err(fail!(Arg, "partition={partition} is ready already")),
-            Some(ready) => {
-                *ready = true;
-                self.missing -= 1;
-                if self.missing == 0 { self.depart(inside) } else { Ok(()) }
+        let at = usize::try_from(partition).ok().filter(|at| *at < partitions);
+        let at = at.ok_or_else(|| fail!(Arg, "partition={partition}, but there are {partitions}"))?;
+        if std::mem::replace(&mut self.ready[at], true) {
+            return Err(fail!(Arg, "partition={partition} is ready already"));
+        }
+        let group = self.groups.of(at);
+        match &mut self.parts[group] {
+            Part::Missing(missing @ 2..) => {
+                *missing -= 1;
+                Ok(())
             }
+            _ => self.depart(inside, group),
         }
     }
 
-    fn depart(&mut self, inside: &mut Entered) -> Result<()> {
+    fn depart(&mut self, inside: &mut Entered, group: usize) -> Result<()> {
+        let mut part = self.outgoing;
+        part.posting.tag -= group as i32;
         // SAFETY: the user keeps the buffer while the request is active.
-        let flight = unsafe { self.outgoing.begin(inside) }?;
-        self.leaving = Some(flight.op.map(|op| Leaving::new(op, flight.kept)));
+        let flight = unsafe { part.begin_part(inside, self.groups.range(group)) }?;
+        self.parts[group] = Part::Leaving(flight.op.map(|op| Leaving::new(op, flight.kept)));
         Ok(())
     }
 }
 
 impl Operation for Sending {
-    fn restart(&mut self, inside: &mut Entered) -> Result<()> {
+    fn restart(&mut self, _inside: &mut Entered) -> Result<()> {
         self.ready.fill(false);
-        self.missing = self.ready.len() as i32;
-        self.leaving = None;
-        if self.missing == 0 { self.depart(inside) } else { Ok(()) }
+        for (group, part) in self.parts.iter_mut().enumerate() {
+            *part = Part::Missing(self.groups.partitions_of(group));
+        }
+        Ok(())
     }
 
     fn advance(&mut self, inside: &mut Entered) -> Look {
-        match &mut self.leaving {
-            None => Look::Pending,
-            Some(None) => Look::Complete,
-            Some(Some(leaving)) => leaving.advance(inside),
-        }
+        all(self.parts.iter_mut().map(|part| match part {
+            Part::Missing(_) => Look::Pending,
+            Part::Leaving(None) => Look::Complete,
+            Part::Leaving(Some(leaving)) => leaving.advance(inside),
+        }))
     }
 
     fn take_well(&mut self, inside: &mut Entered) -> Option<Status> {
-        match self.leaving.as_mut()? {
-            None => Some(Status::SENT),
-            Some(leaving) => leaving.take_well(inside),
+        match &mut self.parts[..] {
+            [Part::Leaving(Some(only))] => only.take_well(inside),
+            _ => None,
         }
     }
 
     fn outcome(&mut self) -> Result<Status> {
-        match &mut self.leaving {
-            Some(Some(leaving)) => leaving.outcome(),
-            _ => Ok(Status::SENT),
+        for part in &mut self.parts {
+            if let Part::Leaving(Some(leaving)) = part {
+                leaving.outcome()?;
+            }
         }
+        Ok(Status::SENT)
     }
 
     fn is_binding(&self) -> bool {
@@ -289,8 +336,18 @@ impl Operation for Sending {
 
     /// What was never ready never leaves.
     fn is_owed(&self) -> bool {
-        self.leaving.is_some()
+        self.parts.iter().all(|part| matches!(part, Part::Leaving(_)))
     }
+}
+
+/// How far all of several are: as far as the one that is least.
+fn all(looks: impl Iterator<Item = Look>) -> Look {
+    // Each is looked at, so that each moves on.
+    looks.fold(Look::Complete, |all, look| match (all, look) {
+        (Look::Pending, _) | (_, Look::Pending | Look::Disturbed) => Look::Pending,
+        (Look::PeerFailed, _) => Look::PeerFailed,
+        (_, look) => look,
+    })
 }
 
 /// A partitioned receive.
@@ -300,28 +357,55 @@ struct Receiving {
     from: Option<Peer>,
     user_tag: i32,
     partitions: i32,
-    channel: Arc<AtomicI32>,
-    /// Once the channel is known.
-    arriving: Option<Arriving>,
+    channel: Arc<OnceLock<Channel>>,
+    /// Once the channel is known: the groups that the sender makes.
+    arriving: Option<Vec<Arriving>>,
     failed: Option<Error>,
     /// Keeps the layout alive.
     _datatype: Arc<Datatype>,
 }
 
 impl Receiving {
-    /// Post the receive once it is known which channel to listen to.
+    /// Post the receives once it is known which channel to listen to.
     fn post(&mut self, inside: &mut Entered, from: Peer) -> Result<()> {
-        if self.channel.load(Ordering::Relaxed) == UNKNOWN {
+        if self.channel.get().is_none() {
             listen(inside, self.incoming.context, from)?;
         }
-        let channel = self.channel.load(Ordering::Relaxed);
-        if channel != UNKNOWN {
-            self.incoming.tag = Some(channel);
+        let Some(Channel { tag, groups }) = self.channel.get().copied() else {
+            return Ok(());
+        };
+        let arriving = self.arriving.insert(Vec::with_capacity(groups.count()));
+        for group in 0..groups.count() {
+            self.incoming.tag = Some(tag.wrapping_sub(group as i32));
+            let range = groups.range(group);
+            let here = range.start.min(self.incoming.bytes)..range.end.min(self.incoming.bytes);
             // SAFETY: the user keeps the buffer while the request is active.
-            let flight = unsafe { self.incoming.begin(inside) }?;
-            self.arriving = flight.op.map(|op| Arriving::new(op, flight.kept));
+            let flight = unsafe { self.incoming.begin_part(inside, here) };
+            match flight {
+                Ok(flight) => arriving.extend(flight.op.map(|op| Arriving::new(op, flight.kept))),
+                Err(error) => {
+                    for posted in arriving {
+                        posted.cancel(inside);
+                    }
+                    return Err(error);
+                }
+            }
         }
         Ok(())
+    }
+
+    /// Has all of this partition arrived, or failed to?
+    fn has_arrived(&mut self, inside: &mut Entered, partition: usize) -> bool {
+        if self.advance(inside) != Look::Pending {
+            return true;
+        }
+        let (Some(Channel { groups, .. }), Some(arriving)) = (self.channel.get(), &mut self.arriving) else {
+            return false;
+        };
+        let each = self.incoming.bytes / self.partitions as usize;
+        let wanted = groups.that_hold(partition * each..(partition + 1) * each);
+        let parts = arriving.get_mut(wanted).unwrap_or_default();
+        all(parts.iter_mut().map(|part| part.advance(inside))) != Look::Pending
     }
 }
 
@@ -350,16 +434,14 @@ impl Operation for Receiving {
             _ if self.failed.as_ref().is_some_and(Error::is_failure) => Look::PeerFailed,
             _ if self.failed.is_some() => Look::Complete,
             None => Look::Pending,
-            Some(arriving) => arriving.advance(inside),
+            Some(arriving) => all(arriving.iter_mut().map(|part| part.advance(inside))),
         }
     }
 
     fn take_well(&mut self, inside: &mut Entered) -> Option<Status> {
         let tag = self.user_tag;
-        match &mut self.arriving {
-            Some(arriving) if self.failed.is_none() => {
-                arriving.take_well(inside).map(|status| Status { tag, ..status })
-            }
+        match self.arriving.as_deref_mut() {
+            Some([only]) if self.failed.is_none() => only.take_well(inside).map(|status| Status { tag, ..status }),
             _ => None,
         }
     }
@@ -368,13 +450,20 @@ impl Operation for Receiving {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
-        match &mut self.arriving {
-            None => Ok(Status::NO_PROCESS),
-            Some(arriving) => Ok(Status {
-                tag: self.user_tag,
-                ..arriving.outcome()?
-            }),
+        if self.from.is_none() {
+            return Ok(Status::NO_PROCESS);
         }
+        let mut whole = None;
+        for part in self.arriving.iter_mut().flatten() {
+            let status = part.outcome()?;
+            let before = whole.map_or(0, |before: Status| before.bytes);
+            whole = Some(Status {
+                tag: self.user_tag,
+                bytes: before + status.bytes,
+                ..status
+            });
+        }
+        Ok(whole.unwrap_or(Status::EMPTY))
     }
 
     /// The sender waits until the receive is posted, whatever this process waits for meanwhile.
@@ -433,7 +522,7 @@ pub fn pready_list(array_of_partitions: &[i32], request: Handle<Request>) -> Res
     mark(request, array_of_partitions.iter().copied())
 }
 
-/// `MPI_Parrived`: has a partition arrived? They arrive together. True if the request is not active.
+/// `MPI_Parrived`: has a partition arrived? It does with those of its group. True if the request is not active.
 pub fn parrived(request: Handle<Request>, partition: i32) -> Result<bool> {
     if request == REQUEST_NULL {
         return Ok(true);
@@ -456,11 +545,7 @@ pub fn parrived(request: Handle<Request>, partition: i32) -> Result<bool> {
                 receiving.partitions
             ));
         }
-        if receiving.advance(inside) == Look::Pending {
-            return Ok(false);
-        }
-        // What is not contiguous is unpacked here. A failure is for the call that completes the request.
-        let _ = receiving.outcome();
-        Ok(true)
+        // A failure is for the call that completes the request.
+        Ok(receiving.has_arrived(inside, partition as usize))
     })?
 }

@@ -21,6 +21,8 @@ pub(super) struct Elements<D> {
     buf: *mut u8,
     count: i64,
     datatype: D,
+    /// Of a part of them: bytes before it, counted as if all were packed.
+    before: Option<i64>,
 }
 
 /// Elements that may outlive the handle of their datatype.
@@ -38,25 +40,56 @@ impl<D: Deref<Target = Datatype>> fmt::Debug for Elements<D> {
     }
 }
 
+impl<D> Elements<D> {
+    /// Where bytes of the message lie among those of all elements.
+    fn in_all(&self, range: Range<usize>) -> (i64, i64) {
+        let before = self.before.unwrap_or(0);
+        (before + range.start as i64, before + range.end as i64)
+    }
+}
+
+impl Lasting {
+    /// These bytes of `count` elements at `buf`, counted as if all were packed.
+    fn part(buf: *mut u8, count: i64, datatype: &Datatype, bytes: &Range<usize>) -> Self {
+        let (start, length, size) = (bytes.start as i64, bytes.len() as i64, datatype.size().max(1));
+        let shared = datatype.share_object();
+        if start % size == 0 && length % size == 0 {
+            let skipped = (start / size).wrapping_mul(datatype.extent());
+            return Self {
+                buf: buf.wrapping_offset(skipped as isize),
+                count: length / size,
+                datatype: shared,
+                before: None,
+            };
+        }
+        Self {
+            buf,
+            count,
+            datatype: shared,
+            before: Some(start),
+        }
+    }
+}
+
 impl<D: Deref<Target = Datatype> + Sync> Scattered for Elements<D> {
     unsafe fn pack(&self, range: Range<usize>, to: *mut u8) {
-        let (start, end) = (range.start as i64, range.end as i64);
+        let (start, end) = self.in_all(range);
         // SAFETY: the caller's promise: the operation is pending, so that the user keeps the buffer.
         unsafe { self.datatype.pack_range(self.buf, self.count, start, end, to) }
     }
 
     unsafe fn unpack(&self, range: Range<usize>, from: *const u8) {
-        let (start, end) = (range.start as i64, range.end as i64);
+        let (start, end) = self.in_all(range);
         // SAFETY: as above.
         unsafe { self.datatype.unpack_range(from, self.buf, self.count, start, end) }
     }
 
     fn with_layout(&self, f: &mut dyn FnMut(&Layout<'_>)) -> bool {
-        self.datatype.with_spans(self.buf, self.count, f)
+        self.before.is_none() && self.datatype.with_spans(self.buf, self.count, f)
     }
 
     fn has_layout(&self) -> bool {
-        self.datatype.has_spans(self.count)
+        self.before.is_none() && self.datatype.has_spans(self.count)
     }
 }
 
@@ -89,6 +122,7 @@ impl<'a> Outgoing<'a> {
             buf: self.buf.cast_mut(),
             count: self.count,
             datatype,
+            before: None,
         })
     }
 
@@ -136,9 +170,29 @@ impl<'a> Outgoing<'a> {
             buf: self.buf.cast_mut(),
             count: self.count,
             datatype: datatype.share_object(),
+            before: None,
         });
         // SAFETY: the flight keeps the elements, and the caller the buffer, until the operation is complete.
         let op = unsafe { self.post_elements(inside, &*lasting) }?;
+        let kept = Kept::Elements(lasting);
+        Ok(Flight { op, kept })
+    }
+
+    /// Start to send these bytes of the message.
+    ///
+    /// # Safety
+    /// The buffer must be readable where the datatype says until the flight is over.
+    pub(super) unsafe fn begin_part(&self, inside: &mut Entered, bytes: Range<usize>) -> Result<Flight> {
+        let mut part = *self;
+        part.bytes = bytes.len();
+        let Some(datatype) = self.layout else {
+            part.buf = self.buf.wrapping_add(bytes.start);
+            // SAFETY: the caller's promise.
+            return unsafe { part.begin(inside) };
+        };
+        let lasting = Arc::new(Elements::part(self.buf.cast_mut(), self.count, datatype, &bytes));
+        // SAFETY: the flight keeps the elements, and the caller the buffer, until the operation is complete.
+        let op = unsafe { part.post_elements(inside, &*lasting) }?;
         let kept = Kept::Elements(lasting);
         Ok(Flight { op, kept })
     }
@@ -198,6 +252,7 @@ impl<'a> Incoming<'a> {
             buf: self.buf,
             count: self.count,
             datatype,
+            before: None,
         })
     }
 
@@ -211,9 +266,29 @@ impl<'a> Incoming<'a> {
             buf: self.buf,
             count: self.count,
             datatype: datatype.share_object(),
+            before: None,
         });
         // SAFETY: the flight keeps the elements, and the caller the buffer, until the operation is complete.
         let op = unsafe { self.post_elements(inside, &*lasting) }?;
+        let kept = Kept::Elements(lasting);
+        Ok(Flight { op, kept })
+    }
+
+    /// Start to receive what belongs to these bytes of the whole.
+    ///
+    /// # Safety
+    /// The buffer must be writable where the datatype says until the flight is over.
+    pub(super) unsafe fn begin_part(&self, inside: &mut Entered, bytes: Range<usize>) -> Result<Flight> {
+        let mut part = *self;
+        part.bytes = bytes.len();
+        let Some(datatype) = self.layout else {
+            part.buf = self.buf.wrapping_add(bytes.start);
+            // SAFETY: the caller's promise.
+            return unsafe { part.begin(inside) };
+        };
+        let lasting = Arc::new(Elements::part(self.buf, self.count, datatype, &bytes));
+        // SAFETY: the flight keeps the elements, and the caller the buffer, until the operation is complete.
+        let op = unsafe { part.post_elements(inside, &*lasting) }?;
         let kept = Kept::Elements(lasting);
         Ok(Flight { op, kept })
     }
