@@ -1,10 +1,14 @@
 //! `mpiexec` as scripts use it: ranks, commands, environment, input, output, exit codes, signals, wrong commands.
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Result;
-use isthmus_tests::{Finished, Run, children, command, compile, cpu_time, job_socket, named, scratch, signal, within};
+use anyhow::{Result, ensure};
+use isthmus_tests::{
+    Finished, Run, children, command, compile, compile_in, cpu_time, folder, job_socket, named, prefix, scratch,
+    signal, within,
+};
 
 /// `act` on so many ranks: `act("2", "1 exit=3")`.
 fn act(ranks: &str, action: &str) -> Result<Finished> {
@@ -717,6 +721,75 @@ fn who_waits_for_whom() -> Result<()> {
     Ok(())
 }
 
+/// What rank 0 waits for is said, with the call, while the last one computes.
+fn is_said_of_those_who_wait(program: &Path, how: &str, call: &str, cause: &str) -> Result<()> {
+    let run = Run::mpiexec("-n 3 --timeout 1.5").arg(program).words(how).finish()?;
+    let waits = |rank: u32| {
+        let begins = format!("rank {rank} (pid ");
+        let says = |line: &&str| line.contains(&begins) && line.contains(&format!("has waited in {call} for"));
+        run.err
+            .lines()
+            .filter(says)
+            .any(|line| line.contains(&format!(" s: {cause}")))
+    };
+    ensure!(waits(0), "{how}: not said: {cause}\n{}", run.err);
+    Ok(())
+}
+
+#[test]
+fn what_is_no_message_is_said_too() -> Result<()> {
+    let program = compile("stuck_in")?;
+    for (how, call, cause) in [
+        ("lock", "MPI_Win_lock", "the lock of rank 0, which rank 2 has"),
+        ("start", "MPI_Win_start", "rank 2 to come to the call that goes with it"),
+        ("fence", "MPI_Win_fence", "rank 2 to come to the call that goes with it"),
+        (
+            "probe",
+            "MPI_Probe",
+            "a message with tag 17 from rank 2 on MPI_COMM_WORLD",
+        ),
+        (
+            "later",
+            "MPI_Bcast",
+            "rank 2 to do its part of the collective on MPI_COMM_WORLD",
+        ),
+    ] {
+        is_said_of_those_who_wait(&program, how, call, cause)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn what_processing_elements_wait_for_is_said() -> Result<()> {
+    let program = compile_in("shmem", "stuck", &["-loshmem"])?;
+    for (how, call, cause) in [
+        ("lock", "shmem_set_lock", "the lock of rank "),
+        (
+            "barrier",
+            "shmem_barrier_all",
+            "rank 2 to come to the call that goes with it",
+        ),
+        (
+            "wait",
+            "shmem_long_wait_until",
+            "a value in its memory that another rank writes",
+        ),
+    ] {
+        is_said_of_those_who_wait(&program, how, call, cause)?;
+    }
+    Ok(())
+}
+
+/// Of two threads that wait one goes on: what the other one waits for is said then.
+#[test]
+fn a_thread_that_still_waits_is_said() -> Result<()> {
+    let program = compile("stuck_in")?;
+    let run = Run::mpiexec("-n 2 --timeout 2").arg(program).words("thread").finish()?;
+    let waits = |line: &str| line.contains("rank 0 (pid ") && line.contains("has waited in MPI_Recv for");
+    ensure!(run.err.lines().any(waits), "{}", run.err);
+    Ok(())
+}
+
 #[test]
 fn deaths_in_the_first_moments_are_survived_by_those_who_want_to() -> Result<()> {
     let program = compile("early_death")?;
@@ -915,6 +988,27 @@ fn lines_are_there_when_the_job_ends_early() -> Result<()> {
         (Some(137), ""),
         "a buffer of the program's own"
     );
+    Ok(())
+}
+
+/// So is what a Python program has printed, if it sees to that itself (docs/decisions/0122).
+#[test]
+fn lines_of_python_are_there_when_the_job_ends_early() -> Result<()> {
+    let program = folder().join("programs/printed.py");
+    for how in ["flush", "lines"] {
+        let run = Run::mpiexec("-n 2 python3")
+            .env("PYTHONUNBUFFERED", "")
+            .arg(&program)
+            .arg(prefix().join("lib/libmpi_abi.so.1"))
+            .arg(how)
+            .finish()?;
+        assert_eq!(
+            (run.code, run.out.as_str()),
+            (Some(3), "printed before the end\n"),
+            "{how}: {}",
+            run.err
+        );
+    }
     Ok(())
 }
 

@@ -42,6 +42,29 @@ fn a_helper_thread_copies() -> Result<()> {
     Ok(())
 }
 
+/// An accumulate on many blocks of ordinary memory reads and writes many by one copy, also where copies are refused in the middle.
+#[test]
+fn an_accumulate_on_scattered_elements_copies_many_at_a_time() -> Result<()> {
+    /// More than 60 operations of each rank are on 1000 elements; with a copy for each there would be 100000.
+    const MOST: usize = 3000;
+    let cma = [("ISTHMUS_MECHANISM", "cma")];
+    let run = with("win_scattered", &cma)?;
+    ensure!(run.err.lines().all(is_trace), "{}", run.err);
+    let copies = run.err.lines().filter(|line| line.contains(": cma P")).count();
+    ensure!((10..MOST).contains(&copies), "{copies} copies");
+    for fault in [
+        "pull:EPERM:after=5",
+        "push:EPERM:after=7",
+        "any:EFAULT:at=60:after=4:times=1:rank=1",
+    ] {
+        let mut settings = cma.to_vec();
+        settings.push(("ISTHMUS_FAULT", fault));
+        let run = with("win_scattered", &settings)?;
+        ensure!(run.err.contains("injected fault"), "{fault}: nothing was injected");
+    }
+    Ok(())
+}
+
 /// Who is killed while a helper copies ends the job, and nobody hangs.
 #[test]
 fn a_helper_outlives_nobody() -> Result<()> {

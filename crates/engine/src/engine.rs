@@ -16,6 +16,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use isthmus_shm::occupancy::{self, Cpus, Turn};
+use isthmus_shm::slot::Cause;
 use isthmus_shm::{Offset, Segment, Slot, doorbell};
 
 use crate::channel::channels::Channels;
@@ -30,7 +31,7 @@ use crate::protocol::transfers::Transfers;
 use crate::rma::{self, Asked, Call, Serving, Unanswered};
 use crate::rules::Rule;
 use crate::tunables::{self, Origin};
-use crate::types::{ContextId, OpId};
+use crate::types::OpId;
 
 use arrivals::{DEFERRED_ROUNDS, Deferred};
 
@@ -49,9 +50,10 @@ pub(crate) struct Engine {
     pub transfers: Transfers,
     /// Who will probably be heard next: whom we heard last, or wait for.
     awaited: Awaited,
-    /// What the wait that is under way is for, if that is no message: the collective's message space, and the member that is awaited.
-    /// For people who ask.
-    pub(crate) meeting: (Option<ContextId>, Option<u32>),
+    /// What the wait that is under way is for, as far as its caller has said. For people who ask.
+    pub(crate) cause: Cause,
+    /// The routine that waits, where its caller has said so; empty: it is found on the stack.
+    pub(crate) routine: &'static str,
     deferred: Deferred,
     reading: Reading,
     /// Do the ranks of this node share CPUs?
@@ -128,7 +130,8 @@ impl Engine {
             matching: Matching::new(unexpected_limit(segment)),
             transfers: Transfers::new(segment.ranks()),
             awaited: Awaited::default(),
-            meeting: (None, None),
+            cause: Cause::Unknown,
+            routine: "",
             deferred: Deferred::default(),
             reading: Reading::chosen(),
             takes_turns: occupancy::is_oversubscribed(),
@@ -202,7 +205,10 @@ impl Engine {
     /// Who will probably be heard next is this one, until somebody else is heard.
     pub fn await_peer(&mut self, peer: u32) {
         self.awaited = Awaited::only(peer);
-        self.meeting.1 = Some(peer);
+        self.cause = match self.cause {
+            Cause::Collective(_, context) => Cause::Collective(Some(peer), context),
+            _ => Cause::Comes(peer),
+        };
     }
 
     /// As [`Self::await_peer`], of a message.

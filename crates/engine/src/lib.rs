@@ -36,6 +36,7 @@ use memory::buffer::Buffer;
 use ops::Owner;
 
 pub use isthmus_shm::occupancy::is_oversubscribed;
+pub use isthmus_shm::slot::Cause;
 pub use isthmus_shm::{backoff, occupancy};
 pub use membership::boot::{State, abort, abort_members, boot, expected_size, is_in_use, join, part, state};
 pub use membership::consensus::{Agreed, Consensus};

@@ -243,6 +243,11 @@ impl Endpoint {
         self.ways.get(to.0 as usize).is_some_and(|way| way.delivered)
     }
 
+    /// Has the provider frames that go there, and has not said to have gone?
+    pub fn has_under_way(&self, to: Destination) -> bool {
+        self.ways.get(to.0 as usize).is_some_and(|way| way.frames > 0)
+    }
+
     /// The connection to there has ended: what is said of it from now on counts.
     pub fn forget_delivery(&mut self, to: Destination) {
         self.way(to.0).delivered = false;

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use isthmus_engine::{ContextId, Entered, MessageId, Peer, enter, fault_events};
+use isthmus_engine::{Cause, ContextId, Entered, MessageId, Peer, enter, fault_events};
 
 use crate::comm::Comm;
 use crate::datatype::Datatype;
@@ -60,6 +60,12 @@ impl Wanted {
         (self.tag != ANYTHING).then_some((self.tag as u32).cast_signed())
     }
 
+    /// A call waits for such a message.
+    fn is_awaited(self, inside: &mut Entered, comm: &Comm) {
+        let from = self.from().map(|Peer(from)| from);
+        inside.waits_for(Cause::Receives(from, self.tag(), comm.context().0));
+    }
+
     /// There is no such message, and it may be that none will come.
     fn in_vain(self, inside: &mut Entered, comm: &Comm) -> Option<Error> {
         if fault_events() == 0 {
@@ -80,6 +86,9 @@ pub fn probe(source: i32, tag: i32, comm: &'static Comm) -> Result<Status> {
     };
     let arrival = enter().wait_for_operations(|inside| {
         let found = inside.probe(wanted.from(), comm.context(), wanted.tag());
+        if found.is_none() {
+            wanted.is_awaited(inside, comm);
+        }
         found.map(Ok).or_else(|| wanted.in_vain(inside, comm).map(Err))
     })??;
     Ok(types::found(&arrival))
@@ -103,7 +112,13 @@ pub fn mprobe(source: i32, tag: i32, comm: &'static Comm) -> Result<(Handle<Mess
     let Some(wanted) = check(source, tag, comm)? else {
         return Ok((MESSAGE_NO_PROC, Status::NO_PROCESS));
     };
-    enter().wait_for_operations(|inside| take(inside, wanted, comm))?
+    enter().wait_for_operations(|inside| {
+        let taken = take(inside, wanted, comm);
+        if taken.is_none() {
+            wanted.is_awaited(inside, comm);
+        }
+        taken
+    })?
 }
 
 /// `MPI_Improbe`: as [`mprobe`], but does not block.

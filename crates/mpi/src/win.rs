@@ -27,7 +27,7 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use isthmus_engine::rma::{self, Flow, RegionKey};
-use isthmus_engine::{Entered, fault_events};
+use isthmus_engine::{Cause, Entered, Peer, fault_events};
 
 use crate::attribute::{Attributes, Cached, Keyvals};
 use crate::errhandler::Errhandler;
@@ -215,6 +215,13 @@ impl Win {
         {
             // There is such a process.
             let _ = rma::wake(peer);
+        }
+    }
+
+    /// The call waits for this member to come to the one that goes with it.
+    fn awaits(&self, inside: &mut Entered, member: usize) {
+        if let Some(Peer(peer)) = self.group.peer(member as i32) {
+            inside.waits_for(Cause::Comes(peer));
         }
     }
 

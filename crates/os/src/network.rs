@@ -47,17 +47,26 @@ pub fn addresses() -> Vec<IpAddr> {
 /// Of this process' TCP connections, let the kernel end those to `peers`, and those that were made to `own`, whose other end answers
 /// nothing for so long, be it that nothing is to be answered. Others are left alone. Blocks while descriptors are looked at.
 pub fn limit_silence(own: Option<SocketAddr>, peers: &[SocketAddr], limit: Duration) {
+    let peers: HashSet<&SocketAddr> = peers.iter().collect();
+    limit_silence_where(limit, |fd, remote| {
+        end_of(fd, libc::getsockname).is_some_and(|local| Some(local) == own) || peers.contains(&remote)
+    });
+}
+
+/// The same of all connections with a host, whichever end made them.
+pub fn limit_silence_of(host: IpAddr, limit: Duration) {
+    limit_silence_where(limit, |_, remote| remote.ip() == host);
+}
+
+fn limit_silence_where(limit: Duration, is_meant: impl Fn(i32, SocketAddr) -> bool) {
     let Ok(list) = std::fs::read_dir("/proc/self/fd") else {
         return;
     };
-    let peers: HashSet<&SocketAddr> = peers.iter().collect();
     for entry in list.flatten() {
         let Some(fd) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
             continue;
         };
-        let ours = end_of(fd, libc::getsockname).is_some_and(|local| Some(local) == own);
-        let remote = end_of(fd, libc::getpeername);
-        if remote.is_some_and(|remote| ours || peers.contains(&remote)) {
+        if end_of(fd, libc::getpeername).is_some_and(|remote| is_meant(fd, remote)) {
             // By its number alone: should it have become another socket since, that is watched more closely.
             crate::socket::keep_number_alive(fd, limit);
         }
@@ -181,6 +190,13 @@ mod tests {
         assert_ne!(crate::socket::silence_limit(other.as_fd()), limit);
         limit_silence(Some(address), &[], limit);
         assert_eq!(crate::socket::silence_limit(other.as_fd()), limit);
+        let shorter = Duration::from_secs(3);
+        limit_silence_of("127.0.0.2".parse().expect("an address"), shorter);
+        assert_eq!(crate::socket::silence_limit(one.as_fd()), limit);
+        limit_silence_of(address.ip(), shorter);
+        for end in [one.as_fd(), other.as_fd()] {
+            assert_eq!(crate::socket::silence_limit(end), shorter);
+        }
     }
 
     #[test]

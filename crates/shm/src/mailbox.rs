@@ -14,7 +14,7 @@
 //! # Ordering
 //! A box is claimed by an acquire of what freed it; posting releases the question, taking acquires it; the answer releases what was done
 //! and answered, and finding it acquires that. Only one of *take* and *withdraw* gets a posted box: both compare and swap. Who has freed a box
-//! that was left to it has released what was done, which [`Mailbox::is_left`] acquires.
+//! that was left to it has released what was done, which [`Mailbox::left`] acquires.
 //!
 //! # Safety
 //! Who dies with a box claimed or posted leaves it so, and who dies after it was taken leaves it taken with its answer in it: [`Mailbox::reclaim`]
@@ -133,11 +133,13 @@ impl Mailbox {
         self.turn.store(turn.me << ABOVE | LEFT, Ordering::Release);
     }
 
-    /// Is there a question that was left, and is not done? Who is told of it by its asker finds it here, and what was done once it is none.
+    /// The number of the turn whose question was left, and is not done. A target that its asker tells of it finds it here, and what was done once there
+    /// is none, or that of a later turn.
     #[inline]
-    pub fn is_left(&self) -> bool {
+    pub fn left(&self) -> Option<u32> {
         // SYNC: mailbox-free
-        matches!(self.turn.load(Ordering::Acquire) & STATE, LEFT | LEFT_TAKEN)
+        let state = self.turn.load(Ordering::Acquire) & STATE;
+        matches!(state, LEFT | LEFT_TAKEN).then(|| self.number.load(Ordering::Relaxed))
     }
 
     /// Has the turn ended? Then [give the box back](Self::give_back) once what was answered is read.
@@ -285,15 +287,20 @@ mod tests {
         let place = Mailbox::default();
         let turn = place.claim(7).expect("free");
         place.leave(turn);
-        assert!(place.is_left() && place.claim(8).is_none() && !place.withdraw(&turn));
+        let first = place.left();
+        assert!(first.is_some() && place.claim(8).is_none() && !place.withdraw(&turn));
         assert!(!place.reclaim(|_| true), "whoever lives");
         let taken = place.take().expect("left");
-        assert!(place.is_left() && place.take().is_none() && !place.reclaim(|_| true));
+        assert!(place.left() == first && place.take().is_none() && !place.reclaim(|_| true));
         place.give_answer(taken, Answered::Done);
-        assert!(!place.is_left() && place.is_free());
+        assert!(place.left().is_none() && place.is_free());
         let turn = place.claim(8).expect("free again");
         assert_eq!(place.answer(&turn), None);
-        place.give_back(turn);
+        place.leave(turn);
+        assert!(
+            place.left().is_some() && place.left() != first,
+            "what is left later is told apart"
+        );
     }
 
     #[test]
@@ -411,7 +418,7 @@ mod tests {
                 loom::thread::yield_now();
             }
             serve(&shared);
-            while shared.place.is_left() {
+            while shared.place.left().is_some() {
                 loom::thread::yield_now();
             }
             // SAFETY: what was left is done.

@@ -53,18 +53,44 @@ const CALL: usize = 32;
 /// What a rank waits for, for people who ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Awaits {
-    /// The procedure that it called, without `MPI_`; empty if that is not known.
+    /// The procedure that it called; empty if that is not known.
     pub call: String,
     /// When the waiting began, in milliseconds of `CLOCK_MONOTONIC`.
     pub since: u64,
-    /// The operation that is under way: (whether it is a receive, the other process if it is one in particular, tag if any in
-    /// particular, message space).
-    pub operation: Option<(bool, Option<u32>, Option<i32>, u32)>,
+    /// What it waits for in that.
+    pub cause: Cause,
 }
 
-const WAITS: u32 = 1;
+/// What ends a wait. Processes are ranks of the job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Cause {
+    /// Not known.
+    #[default]
+    Unknown,
+    /// A message from a rank, if one in particular, with a tag, if any in particular, in a message space.
+    Receives(Option<u32>, Option<i32>, u32),
+    /// A rank that receives such a message.
+    Sends(u32, Option<i32>, u32),
+    /// Members of a communicator, or one in particular, that do their part of a collective in a message space.
+    Collective(Option<u32>, u32),
+    /// A rank that comes to the call that goes with this one.
+    Comes(u32),
+    /// The lock of a target, which a rank has that is known or not.
+    Lock(u32, Option<u32>),
+    /// A value in memory that any rank may write.
+    Value,
+    /// A rank that answers one-sided operations on its memory.
+    Answers(u32),
+}
+
+const UNKNOWN: u32 = 1;
 const SENDS: u32 = 2;
 const RECEIVES: u32 = 3;
+const COLLECTIVE: u32 = 4;
+const COMES: u32 = 5;
+const LOCK: u32 = 6;
+const VALUE: u32 = 7;
+const ANSWERS: u32 = 8;
 /// Anybody; any tag.
 const ANY: u32 = u32::MAX;
 
@@ -174,15 +200,20 @@ impl Slot {
             word.store(u64::from_le_bytes(*bytes), Ordering::Relaxed);
         }
         self.since.store(awaits.since, Ordering::Relaxed);
-        let kind = match awaits.operation {
-            None => WAITS,
-            Some((receives, peer, tag, context)) => {
-                self.peer.store(peer.unwrap_or(ANY), Ordering::Relaxed);
-                self.tag.store(tag.map_or(ANY, |tag| tag as u32), Ordering::Relaxed);
-                self.context.store(context, Ordering::Relaxed);
-                if receives { RECEIVES } else { SENDS }
-            }
+        let tag_word = |tag: Option<i32>| tag.map(i32::cast_unsigned);
+        let (kind, peer, tag, context) = match awaits.cause {
+            Cause::Unknown => (UNKNOWN, None, None, 0),
+            Cause::Receives(peer, tag, context) => (RECEIVES, peer, tag_word(tag), context),
+            Cause::Sends(peer, tag, context) => (SENDS, Some(peer), tag_word(tag), context),
+            Cause::Collective(peer, context) => (COLLECTIVE, peer, None, context),
+            Cause::Comes(peer) => (COMES, Some(peer), None, 0),
+            Cause::Lock(target, holder) => (LOCK, Some(target), holder, 0),
+            Cause::Value => (VALUE, None, None, 0),
+            Cause::Answers(peer) => (ANSWERS, Some(peer), None, 0),
         };
+        self.peer.store(peer.unwrap_or(ANY), Ordering::Relaxed);
+        self.tag.store(tag.unwrap_or(ANY), Ordering::Relaxed);
+        self.context.store(context, Ordering::Relaxed);
         // SYNC: slot-awaits
         self.awaits.store(kind, Ordering::Release);
     }
@@ -197,19 +228,23 @@ impl Slot {
         }
         name.retain(u8::is_ascii_graphic);
         let any = |word: &AtomicU32| Some(word.load(Ordering::Relaxed)).filter(|word| *word != ANY);
-        let operation = || {
-            let tag = any(&self.tag).map(|tag| tag as i32);
-            (
-                kind == RECEIVES,
-                any(&self.peer),
-                tag,
-                self.context.load(Ordering::Relaxed),
-            )
+        let (peer, tag, context) = (any(&self.peer), any(&self.tag), self.context.load(Ordering::Relaxed));
+        let known = peer.unwrap_or(ANY);
+        let cause = match kind {
+            UNKNOWN => Cause::Unknown,
+            SENDS => Cause::Sends(known, tag.map(u32::cast_signed), context),
+            RECEIVES => Cause::Receives(peer, tag.map(u32::cast_signed), context),
+            COLLECTIVE => Cause::Collective(peer, context),
+            COMES => Cause::Comes(known),
+            LOCK => Cause::Lock(known, tag),
+            VALUE => Cause::Value,
+            ANSWERS => Cause::Answers(known),
+            _ => return None,
         };
-        (WAITS..=RECEIVES).contains(&kind).then(|| Awaits {
+        Some(Awaits {
             call: String::from_utf8_lossy(&name).into_owned(),
             since: self.since.load(Ordering::Relaxed),
-            operation: (kind != WAITS).then(operation),
+            cause,
         })
     }
 
@@ -224,3 +259,37 @@ impl Slot {
 const _: () = assert!(
     size_of::<Slot>() == 256 && std::mem::offset_of!(Slot, away) == 64 && std::mem::offset_of!(Slot, doorbell) == 128
 );
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{Awaits, Cause, Slot};
+
+    #[test]
+    fn what_is_awaited_is_read_as_it_was_shown() {
+        let slot = Slot::default();
+        assert_eq!(slot.awaited(), None);
+        for cause in [
+            Cause::Unknown,
+            Cause::Receives(Some(3), Some(-7), 4),
+            Cause::Receives(None, None, 2),
+            Cause::Sends(5, Some(0), 0),
+            Cause::Collective(None, 1),
+            Cause::Collective(Some(0), 9),
+            Cause::Comes(6),
+            Cause::Lock(1, None),
+            Cause::Lock(0, Some(2)),
+            Cause::Value,
+            Cause::Answers(4),
+        ] {
+            let awaits = Awaits {
+                call: "MPI_Win_lock".to_owned(),
+                since: 12,
+                cause,
+            };
+            slot.show_awaited(Some(&awaits));
+            assert_eq!(slot.awaited(), Some(awaits));
+        }
+        slot.show_awaited(None);
+        assert_eq!(slot.awaited(), None);
+    }
+}

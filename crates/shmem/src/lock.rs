@@ -8,6 +8,8 @@
 use std::ffi::{c_int, c_long};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use isthmus_engine::Cause;
+
 use crate::call::Call;
 use crate::job::{Job, job};
 use crate::order;
@@ -23,10 +25,15 @@ fn word(job: &Job, call: Call, lock: *mut c_long) -> &'static AtomicU64 {
     if !lock.is_aligned() {
         call.refuse(format!("lock={lock:p} is not a multiple of 8"));
     }
-    let home = (lock.addr() % PAGE / LINE) as u32 % job.size;
+    let home = home(job, lock.addr());
     let at = job.remote(call, "lock", lock.addr(), size_of::<c_long>(), home);
     // SAFETY: symmetric memory, aligned, which lasts as long as the job.
     unsafe { &*std::ptr::with_exposed_provenance::<AtomicU64>(at) }
+}
+
+/// The PE whose word is the lock.
+fn home(job: &Job, lock: usize) -> u32 {
+    (lock % PAGE / LINE) as u32 % job.size
 }
 
 /// Take it, if nobody has it.
@@ -52,7 +59,12 @@ pub unsafe fn set_lock(call: Call, lock: *mut c_long) {
         ));
     }
     word.fetch_add(WAITER, Ordering::AcqRel);
-    wait::until(job, call, || take(word, me).then_some(()));
+    let home = home(job, lock.addr());
+    let cause = || {
+        let holder = (word.load(Ordering::Relaxed) & HOLDER) as u32;
+        Cause::Lock(home, holder.checked_sub(1))
+    };
+    wait::until_said(job, call, &cause, || take(word, me).then_some(()));
     word.fetch_sub(WAITER, Ordering::AcqRel);
 }
 

@@ -7,7 +7,7 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use isthmus_engine::backoff::{LOOKS_AT_SIGNAL, TESTS, look_briefly};
-use isthmus_engine::{Watch, enter, is_oversubscribed, wait_until as wait_in_engine};
+use isthmus_engine::{Cause, Entered, Watch, enter, is_oversubscribed, wait_until as wait_in_engine};
 use isthmus_os::cpu;
 
 use crate::call::Call;
@@ -70,9 +70,20 @@ impl Drop for Watcher<'_> {
     }
 }
 
-/// Wait until `look` sees what it looks for. Blocks; sleeps if that takes long.
+/// Wait until `look` sees what it looks for in memory of this PE. Blocks; sleeps if that takes long.
 #[inline]
-pub fn until<R: Send>(job: &Job, call: Call, mut look: impl FnMut() -> Option<R>) -> R {
+pub fn until<R: Send>(job: &Job, call: Call, look: impl FnMut() -> Option<R>) -> R {
+    until_said(job, call, &|| Cause::Value, look)
+}
+
+/// As [`until`], for what `cause` says to people who ask.
+#[inline]
+pub fn until_said<R: Send>(
+    job: &Job,
+    call: Call,
+    cause: &(dyn Fn() -> Cause + Sync),
+    mut look: impl FnMut() -> Option<R>,
+) -> R {
     let mut found = None;
     look_briefly(&LOOKS_AT_SIGNAL, || {
         found = look();
@@ -81,7 +92,7 @@ pub fn until<R: Send>(job: &Job, call: Call, mut look: impl FnMut() -> Option<R>
     if let Some(value) = found {
         return value;
     }
-    wait_long(job, call, &mut look)
+    wait_long(job, call, cause, &mut look)
 }
 
 /// What a look may use: pointers to memory of this PE, which any of its threads may read.
@@ -98,14 +109,26 @@ impl<R> Look<'_, R> {
 
 #[cold]
 #[inline(never)]
-fn wait_long<R: Send>(job: &Job, call: Call, look: &mut dyn FnMut() -> Option<R>) -> R {
+fn wait_long<R: Send>(
+    job: &Job,
+    call: Call,
+    cause: &(dyn Fn() -> Cause + Sync),
+    look: &mut dyn FnMut() -> Option<R>,
+) -> R {
     job.watchers().fetch_add(1, Ordering::SeqCst);
     let _watcher = Watcher {
         count: job.watchers(),
         _watch: Watch::begin(),
     };
     let mut look = Look(look);
-    match wait_in_engine(move |_| look.now()) {
+    let look = move |inside: &mut Entered| {
+        let found = look.now();
+        if found.is_none() {
+            inside.waits_in(call.0, cause());
+        }
+        found
+    };
+    match wait_in_engine(look) {
         Ok(value) => value,
         Err(error) => call.refuse(error),
     }

@@ -25,7 +25,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use isthmus_os::subnet::Subnet;
 
-use first_message::{Cut, comes_back, computes, is_lost, stays_away};
+use first_message::{Cut, comes_back, computes, is_lost, is_lost_later, stays_away};
 
 use super::outside::{imb, mpi4py};
 use super::suite::Suite;
@@ -215,6 +215,10 @@ pub fn run(suite: &mut Suite, prefix: &Path, full: bool) {
     suite.step("a first message that is lost comes while its sender computes", || {
         is_lost(&job)
     });
+    suite.step(
+        "a later message that is lost ends the job, by what its sender hears",
+        || is_lost_later(&job),
+    );
     suite.step("nonsense that comes to a port of a rank changes nothing", || {
         job.nonsense()
     });

@@ -23,8 +23,8 @@ impl Access<'_> {
     #[cold]
     pub(super) fn await_cell(&self, step: Step) -> Result<()> {
         let enough = Board::enough(step, is_oversubscribed());
-        self.team
-            .wait_until(|_| self.board.is_finished_before(enough).then_some(()))
+        let board = self.board;
+        self.team.wait_until(|inside| is_finished(board, enough, inside))
     }
 
     pub(super) async fn await_cell_later(&self, step: Step) -> Result<()> {
@@ -38,7 +38,14 @@ impl Access<'_> {
     /// Those who read what is lent have done so.
     pub(super) fn await_readers(&self, loan: Loan) -> Result<()> {
         let board = self.board;
-        self.team.wait_until(|_| loan.is_read(board).then_some(()))
+        self.team.wait_until(|inside| match (loan.is_read(board), loan.reader) {
+            (true, _) => Some(()),
+            (false, Some(reader)) => {
+                board.await_member(inside, reader);
+                None
+            }
+            (false, None) => is_finished(board, loan.step.next(), inside),
+        })
     }
 
     pub(super) async fn await_readers_later(&self, loan: Loan) -> Result<()> {
@@ -109,6 +116,17 @@ impl Access<'_> {
         )
         .await
     }
+}
+
+/// Has everyone finished everything before a step? If not, one who has not is awaited.
+fn is_finished(board: &Board, step: Step, inside: &mut Entered) -> Option<()> {
+    if board.is_finished_before(step) {
+        return Some(());
+    }
+    if let Some(member) = board.unfinished_before(step) {
+        board.await_member(inside, member);
+    }
+    None
 }
 
 /// Has a rank posted for a step, or will it never?

@@ -16,7 +16,7 @@ pub(super) struct Loan {
     /// The last step that it is posted for.
     pub step: Step,
     /// Who reads it; `None`: everyone.
-    reader: Option<usize>,
+    pub(super) reader: Option<usize>,
 }
 
 /// What is lent, until it is back. When it is dropped before that, it is withdrawn: so it goes before what it lies in.

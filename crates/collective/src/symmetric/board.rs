@@ -24,7 +24,7 @@ use std::sync::{Mutex, PoisonError};
 
 use isthmus_engine::backoff::{LOOKS_AT_NOTICE, look_briefly};
 use isthmus_engine::symmetric::{self, Bells};
-use isthmus_engine::{Peer, wait_until};
+use isthmus_engine::{Cause, Entered, Peer, wait_until};
 
 use super::Caller;
 
@@ -271,25 +271,33 @@ impl Board {
 
     fn await_all(&self, caller: Caller, step: u64) {
         let mut next = 0;
-        self.await_what(caller, || {
+        self.await_those(caller, || {
             while next < self.members.len() && self.has_come(next, step) {
                 next += 1;
             }
-            next == self.members.len()
+            (next < self.members.len()).then_some(next)
         });
         self.all_came.store(step, Ordering::Relaxed);
     }
 
     fn await_one(&self, caller: Caller, member: usize, step: u64) {
-        self.await_what(caller, || self.has_come(member, step));
+        self.await_those(caller, || (!self.has_come(member, step)).then_some(member));
     }
 
+    /// Wait until `missing` names no member any more.
     #[inline(always)]
-    fn await_what(&self, caller: Caller, mut look: impl FnMut() -> bool + Send) {
-        if look_briefly(&LOOKS_AT_NOTICE, &mut look) {
+    fn await_those(&self, caller: Caller, mut missing: impl FnMut() -> Option<usize> + Send) {
+        if look_briefly(&LOOKS_AT_NOTICE, || missing().is_none()) {
             return;
         }
-        if let Err(error) = wait_until(|_| look().then_some(())) {
+        let look = |inside: &mut Entered| match missing() {
+            None => Some(()),
+            Some(member) => {
+                inside.waits_in(caller.name(), Cause::Comes(self.members[member]));
+                None
+            }
+        };
+        if let Err(error) = wait_until(look) {
             caller.refuse(error);
         }
     }

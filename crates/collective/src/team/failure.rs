@@ -95,14 +95,10 @@ impl Team {
     /// Wait until `ready` answers, or until not all members are there any more. For calls that all members make, and that
     /// wait for what is no message.
     pub fn wait_until<T: Send>(&self, mut ready: impl FnMut(&mut Entered) -> Option<T> + Send) -> Result<T> {
-        let mut told = false;
         wait_until(|inside| match ready(inside) {
             Some(value) => Some(Ok(value)),
             None => {
-                if !told {
-                    told = true;
-                    inside.meet(self.context());
-                }
+                inside.meet(self.context());
                 self.check_whole(inside).err().map(Err)
             }
         })?

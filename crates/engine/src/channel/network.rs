@@ -18,6 +18,7 @@ mod reaching;
 mod unproven;
 mod watch;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -91,6 +92,8 @@ pub(crate) struct Network {
     pub released: Vec<Offset>,
     /// What peers were told of our room for unmatched payload.
     announce_only: bool,
+    /// Since when it has been asked whether everything has left this process, and had not.
+    leaves_since: Cell<Option<Instant>>,
     pace: Pace,
     /// When links were looked at, for [`liveness`].
     looked_at: Instant,
@@ -255,11 +258,14 @@ impl Link {
     }
 
     /// Need a rank that leaves not wait for what is still to go? Nobody may be left to take it: it is nothing but credit, or the connection
-    /// has broken, and was not made again for long.
-    fn is_left(&self) -> bool {
+    /// has broken, and was not made again for long since then and since this process began to leave.
+    fn is_left(&self, leaves_since: Instant) -> bool {
         let credit = self.filled.as_ref().is_none_or(|(_, length)| *length == frame::HEADER);
         credit && !self.is_written() && self.again.values().all(|frame| frame.len() == frame::HEADER)
-            || self.broken && self.broke_at.is_some_and(|at| at.elapsed() >= LAST_TRY)
+            || self.broken
+                && self
+                    .broke_at
+                    .is_some_and(|at| at.max(leaves_since).elapsed() >= LAST_TRY)
     }
 
     /// Is there something in the ring that is written for the peer?
@@ -314,6 +320,7 @@ impl Network {
             reads: Vec::new(),
             released: Vec::new(),
             announce_only: false,
+            leaves_since: Cell::new(None),
             pace: Pace::new(),
             looked_at: Instant::now(),
             since_sockets: Duration::ZERO,
@@ -376,14 +383,17 @@ impl Network {
 
     /// Has everything left this process, as far as anybody can tell?
     pub fn is_quiet(&self) -> bool {
+        let leaves_since = self.leaves_since.get().unwrap_or_else(Instant::now);
         let is_left = |peer: &u32| {
             let link = self.links[*peer as usize].as_ref();
-            link.is_none_or(|link| link.is_left())
+            link.is_none_or(|link| link.is_left(leaves_since))
         };
         let kept = self.linked.iter().filter(|peer| is_left(peer));
         let kept = kept.filter_map(|peer| self.links[*peer as usize].as_ref());
         let kept = kept.filter(|link| link.filled.is_some()).count();
-        self.waiting.iter().all(is_left) && self.endpoint.is_quiet(kept)
+        let is_quiet = self.waiting.iter().all(is_left) && self.endpoint.is_quiet(kept);
+        self.leaves_since.set((!is_quiet).then_some(leaves_since));
+        is_quiet
     }
 
     /// Before a sleep: must we stay awake? If not, the doorbell will ring when something comes.
@@ -465,5 +475,22 @@ mod tests {
         assert!(pace.is_due() && pace.is_due());
         pace.looked(false);
         assert!(pace.is_due(), "nothing else was heard since");
+    }
+
+    #[test]
+    fn what_came_back_is_tried_for_a_while_after_leaving_began() {
+        let now = Instant::now();
+        let mut link = Link {
+            broken: true,
+            broke_at: now.checked_sub(2 * LAST_TRY),
+            ..Link::default()
+        };
+        assert!(link.is_left(now), "there is nothing to go");
+        link.again.insert(0, vec![0; 2 * frame::HEADER].into());
+        assert!(!link.is_left(now));
+        let long_ago = now.checked_sub(LAST_TRY).unwrap_or(now);
+        assert!(link.is_left(long_ago), "it was tried for long enough");
+        link.broke_at = Some(now);
+        assert!(!link.is_left(long_ago), "it has just broken");
     }
 }

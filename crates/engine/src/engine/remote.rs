@@ -156,7 +156,7 @@ impl Engine {
                 self.end_over_frame(source);
             };
             network.hear_parting(peer, prefix.flags);
-            network.repeat_missing(peer, prefix.flags);
+            network.repeat_missing(peer, &prefix);
             let link = network.link(peer);
             if link.lost || prefix.sequence < link.frames_come {
                 // Somebody who has failed, or sends what it has sent before.

@@ -11,7 +11,8 @@ use crate::memory::buffer::Buffer;
 use crate::ops::Stage;
 use crate::way::Way;
 
-/// So long the provider may take to be done with reads of a process that is no more.
+/// So long the provider may take to be done with reads of a process that is no more: longer than the kernel keeps a connection with its host if that
+/// does not answer.
 const LAST_READS: Duration = Duration::from_secs(10);
 
 impl Engine {
@@ -85,11 +86,13 @@ impl Engine {
     /// given up what is under way.
     pub fn end_reads(&mut self, peer: u32) {
         let began = Instant::now();
-        while !self
-            .channels
-            .network_mut()
-            .is_none_or(|network| network.end_reads(peer))
+        let (segment, mut is_hurried) = (self.segment, false);
+        while let Some(network) = self.channels.network_mut()
+            && !network.end_reads(peer)
         {
+            if !std::mem::replace(&mut is_hurried, true) {
+                network.hurry_silence(segment, peer);
+            }
             self.take_frames();
             self.handle_held_of(peer);
             if began.elapsed() > LAST_READS {

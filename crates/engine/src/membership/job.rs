@@ -6,7 +6,7 @@ use isthmus_shm::segment::Failure;
 use isthmus_shm::{Segment, segment};
 
 pub use isthmus_shm::segment::{MAX_RANKS, Nodes};
-pub use isthmus_shm::slot::Awaits;
+pub use isthmus_shm::slot::{Awaits, Cause};
 
 use crate::membership::control::Nonce;
 

@@ -256,6 +256,12 @@ impl Board {
         self.all_finished.load(Ordering::Relaxed) >= step.0 || self.look_round() >= step.0
     }
 
+    /// A member that has not finished everything before `step`.
+    pub fn unfinished_before(&self, step: Step) -> Option<usize> {
+        let mut others = (0..self.members.len()).filter(|&member| member != self.me && !self.is_dead(member));
+        others.find(|&member| self.progress(member).finished() < step.0)
+    }
+
     /// Has everyone finished `step`?
     pub fn is_finished(&self, step: Step) -> bool {
         self.is_finished_before(step.next())
@@ -269,11 +275,14 @@ impl Board {
     #[cold]
     fn look_round(&self) -> u64 {
         let finished = |member| self.progress(member).finished();
-        let is_dead = |member: usize| self.dead[member / BITS].load(Ordering::Relaxed) >> (member % BITS) & 1 != 0;
-        let others = (0..self.members.len()).filter(|&member| member != self.me && !is_dead(member));
+        let others = (0..self.members.len()).filter(|&member| member != self.me && !self.is_dead(member));
         let all = others.map(finished).min().unwrap_or(u64::MAX);
         self.all_finished.fetch_max(all, Ordering::Relaxed);
         all
+    }
+
+    fn is_dead(&self, member: usize) -> bool {
+        self.dead[member / BITS].load(Ordering::Relaxed) >> (member % BITS) & 1 != 0
     }
 
     /// From now on wait for no member that has failed.

@@ -16,11 +16,12 @@ use isthmus_shm::backoff::{
     Backoff, FIRST_WATCHING_SLEEP, LATE_WAKE, LONGEST_SLEEP, LONGEST_WATCHING_SLEEP, Next, UNORDERED_SLEEP,
 };
 use isthmus_shm::occupancy;
+use isthmus_shm::slot::Cause;
 
 use crate::channel::network;
 use crate::membership::boot;
 use crate::memory::heap;
-use crate::progress::awaited::Showing;
+use crate::progress::awaited::{self, Showing};
 use crate::progress::placement;
 use crate::progress::waiters;
 use crate::progress::wakes::{facts_now, learn_wake, yield_cpu};
@@ -84,7 +85,24 @@ pub fn ring(peer: Peer) {
 impl Entered {
     /// The wait that is under way is for what is no message, in a collective call of this message space: for people who ask.
     pub fn meet(&mut self, context: ContextId) {
-        self.engine().meeting.0 = Some(context);
+        let peer = match self.engine().cause {
+            Cause::Comes(peer) | Cause::Collective(Some(peer), _) => Some(peer),
+            _ => None,
+        };
+        self.engine().cause = Cause::Collective(peer, context.0);
+    }
+
+    /// As [`waits_for`](Self::waits_for), in a routine of this name, whose entry may not be on the stack.
+    #[inline]
+    pub fn waits_in(&mut self, routine: &'static str, cause: Cause) {
+        self.engine().routine = routine;
+        self.engine().cause = cause;
+    }
+
+    /// The wait that is under way is for this: for people who ask. Said by `ready` whenever it has no answer.
+    #[inline]
+    pub fn waits_for(&mut self, cause: Cause) {
+        self.engine().cause = cause;
     }
 
     /// Make progress until `ready` answers. Lets other threads in meanwhile, which may call `ready` for us: it must not
@@ -140,7 +158,6 @@ fn wait_patiently<T: Send>(
         });
         return value.expect("the wait ends when there is a value");
     }
-    inside.engine().meeting = (None, None);
     let oversubscribed = occupancy::is_oversubscribed();
     let mut backoff = Backoff::new(network::looks());
     let mut showing = Showing::default();
@@ -171,7 +188,13 @@ fn wait_patiently<T: Send>(
             Next::Yield if !oversubscribed => yield_cpu(inside.engine().slot()),
             Next::Yield => attending.pause(|| yield_cpu(inside.engine().slot())),
             Next::Sleep => {
-                showing.note(inside);
+                if showing.is_due(inside) {
+                    let behind = awaited::take_said(inside);
+                    if let Some(value) = ready(inside) {
+                        return value;
+                    }
+                    showing.show(inside, behind);
+                }
                 if let Some(value) = attending.pause(|| sleep(inside, ready, oversubscribed.then_some(&mut backoff))) {
                     showing.end(inside);
                     return value;

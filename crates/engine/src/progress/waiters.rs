@@ -22,7 +22,7 @@ use isthmus_shm::occupancy;
 
 use crate::channel::network;
 use crate::membership::boot;
-use crate::progress::awaited::Showing;
+use crate::progress::awaited::{self, Showing};
 use crate::progress::gate;
 use crate::progress::placement;
 use crate::progress::wait::{longest_sleep, step};
@@ -183,13 +183,18 @@ fn bell(inside: &mut Entered) -> &'static Doorbell {
 #[inline(never)]
 pub(crate) fn wait(inside: &mut Entered, look: Look<'_>) {
     let mut backoff = Backoff::new(network::looks());
-    inside.engine().meeting = (None, None);
     let mut showing = Showing::default();
     loop {
         if !WAITERS.get(inside).polling && poll(inside, look, &mut backoff) {
             break;
         }
-        showing.note(inside);
+        if showing.is_due(inside) {
+            let behind = awaited::take_said(inside);
+            if look(inside) {
+                break;
+            }
+            showing.show(inside, behind);
+        }
         if rest(inside, look) {
             break;
         }

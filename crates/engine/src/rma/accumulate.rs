@@ -1,7 +1,9 @@
 //! Accumulates: element by element, each atomically, by the rule of the region.
 
+mod gathered;
+
 use std::ops::Range;
-use std::ptr::{null, null_mut, with_exposed_provenance, with_exposed_provenance_mut};
+use std::ptr::{null_mut, with_exposed_provenance, with_exposed_provenance_mut};
 
 use isthmus_transfer::copy::copy;
 use isthmus_transfer::layout::Cursor;
@@ -10,12 +12,13 @@ use isthmus_transfer::{Direction, Layout, Span};
 use super::combine::{Combine, Instruction, Operator, WIDEST};
 use super::flow::{Flow, Pending, check_alive, settle};
 use super::locks::SPAN;
-use super::mailbox::{Asked, Outcome, Sides};
+use super::mailbox::{self, Asked, Outcome};
 use super::region::Atomicity;
 use super::service::{FlowId, What};
 use super::target::Target;
-use super::{atomic, both_ends, home, locks, long, mailbox, service};
+use super::{atomic, both_ends, home, locks, long, service};
 use crate::{Error, Result, counters, fault_events};
+use gathered::Sides;
 
 const WIDEST_BYTES: usize = WIDEST as usize;
 
@@ -320,39 +323,50 @@ impl Flow {
             unsafe { service::accumulates(self.id(), target, at, from, result, &combine, 0..length) }?;
             return Ok(Pending::DONE);
         }
-        let mut there = at.cursor(0);
-        let (mut operands, mut results) = (from.map(|from| from.cursor(0)), result.map(|result| result.cursor(0)));
+        let mut sides = Sides {
+            there: at.cursor(0),
+            operands: from.map(|from| from.cursor(0)),
+            results: result.map(|result| result.cursor(0)),
+        };
+        let is_gathered = !is_row && target.shift().is_none();
         let mut left = length / width;
         while left > 0 {
-            let room = |side: &Option<Cursor<'_>>| side.as_ref().map_or(u64::MAX, |side| side.block().length);
-            let row = there.block().length.min(room(&operands)).min(room(&results)) / width;
-            let count = row.min(left);
+            if is_gathered {
+                // SAFETY: the caller's promise; whether its bytes are reached by copies was found out above.
+                match unsafe { gathered::combine_next(target, &mut sides, left, &combine) } {
+                    Ok(0) => {}
+                    Ok(count) => {
+                        left -= count;
+                        continue;
+                    }
+                    // Refused: the rest by calls.
+                    Err(Error::Unreachable { .. }) => {
+                        let rest = length - left * width..length;
+                        // SAFETY: the caller's promise.
+                        unsafe { service::accumulates(service::OF_NODE, target, at, from, result, &combine, rest) }?;
+                        return Ok(Pending::DONE);
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            let count = sides.row(width).min(left);
             if count == 0 {
                 // SAFETY: the caller's promise.
-                unsafe { straddling(target, &mut there, &mut operands, &mut results, &combine) }?;
+                unsafe { straddling(target, &mut sides, &combine) }?;
                 left -= 1;
                 continue;
             }
-            let operand = operands.as_ref().map_or(null(), |side| address_of(side).cast_const());
-            let result = results.as_ref().map_or(null_mut(), address_of);
+            let (operand, result) = (sides.operand(), sides.result());
             // SAFETY: the caller's promise; so many elements are within all blocks.
-            unsafe { in_a_row(target, there.block().address, operand, result, count as usize, &combine) }?;
-            let bytes = count * width;
-            there.advance(bytes);
-            if let Some(side) = &mut operands {
-                side.advance(bytes);
-            }
-            if let Some(side) = &mut results {
-                side.advance(bytes);
-            }
+            unsafe {
+                let at = sides.there.block().address;
+                in_a_row(target, at, operand, result, count as usize, &combine)
+            }?;
+            sides.advance(count * width);
             left -= count;
         }
         Ok(Pending::DONE)
     }
-}
-
-fn address_of(side: &Cursor<'_>) -> *mut u8 {
-    with_exposed_provenance_mut(side.block().address as usize)
 }
 
 /// Does an operation load something that earlier stores may not have left for? An instruction that changes an element, and one that takes a
@@ -510,7 +524,7 @@ unsafe fn ask_in_pieces(
     let is_kept = combine.operator == Operator::NoOp;
     let asked = asked(result, combine);
     let length = |range: &Range<u64>| (range.end - range.start) as usize;
-    let mut sides = Sides {
+    let mut sides = mailbox::Sides {
         // SAFETY: the caller's promise; the box has room for as many bytes.
         fill: &mut |range, room| unsafe {
             if !is_kept {
@@ -690,13 +704,12 @@ unsafe fn held_elsewhere(
 ///
 /// # Safety
 /// All sides must have a whole element left.
-unsafe fn straddling(
-    target: &Target,
-    there: &mut Cursor<'_>,
-    operands: &mut Option<Cursor<'_>>,
-    results: &mut Option<Cursor<'_>>,
-    combine: &Combine,
-) -> Result<()> {
+unsafe fn straddling(target: &Target, sides: &mut Sides<'_>, combine: &Combine) -> Result<()> {
+    let Sides {
+        there,
+        operands,
+        results,
+    } = sides;
     let width = u64::from(combine.width);
     let (mut operand, mut result) = ([0u8; WIDEST_BYTES], [0u8; WIDEST_BYTES]);
     if let Some(side) = operands {
@@ -817,8 +830,18 @@ unsafe fn fetch(target: &Target, at: u64, into: *mut u8, length: usize) -> Resul
     }
     let there = Layout::contiguous(locks::address(target.base(), at)?, length as u64);
     // SAFETY: the caller's promise.
+    unsafe { fetch_from(target, &there, into) }
+}
+
+/// Copy bytes out of a region that is not mapped here, from addresses of its owner.
+///
+/// # Safety
+/// They must be in the region, and `into` writable.
+unsafe fn fetch_from(target: &Target, there: &Layout<'_>, into: *mut u8) -> Result<()> {
+    let length = there.length();
+    // SAFETY: the caller's promise.
     reach(target, Direction::Pull, length, |transfer| unsafe {
-        transfer.pull(&there, &Layout::local(into, length as u64), 0..length as u64)
+        transfer.pull(there, &Layout::local(into, length), 0..length)
     })
 }
 
@@ -835,8 +858,18 @@ unsafe fn store(target: &Target, at: u64, from: *const u8, length: usize) -> Res
     }
     let there = Layout::contiguous(locks::address(target.base(), at)?, length as u64);
     // SAFETY: the caller's promise.
+    unsafe { store_to(target, &there, from) }
+}
+
+/// Copy bytes into a region that is not mapped here, to addresses of its owner.
+///
+/// # Safety
+/// They must be in the region, and `from` readable.
+unsafe fn store_to(target: &Target, there: &Layout<'_>, from: *const u8) -> Result<()> {
+    let length = there.length();
+    // SAFETY: the caller's promise.
     reach(target, Direction::Push, length, |transfer| unsafe {
-        transfer.push(&Layout::local(from, length as u64), &there, 0..length as u64)
+        transfer.push(&Layout::local(from, length), there, 0..length)
     })
 }
 
@@ -860,14 +893,14 @@ fn half_changed(peer: u32) -> Error {
 fn reach(
     target: &Target,
     direction: Direction,
-    length: usize,
+    length: u64,
     f: impl Fn(&dyn isthmus_transfer::Transfer) -> std::result::Result<(), isthmus_transfer::Interrupted>,
 ) -> Result<()> {
     let mut is_half_done = false;
     while let Some(transfer) = target.transfer(direction) {
         match f(transfer) {
             Ok(()) => {
-                counters::CMA_BYTES.add_anywhere(length as u64);
+                counters::CMA_BYTES.add_anywhere(length);
                 return Ok(());
             }
             Err(stopped) => {

@@ -2,8 +2,8 @@
 //!
 //! One per process, in the job's memory, so that every origin uses it by whatever mechanism it reaches the element, the owner
 //! included. The stripe is that of the element's first byte, by its address in the owner: 64 stripes, of 32 KiB each, in turn.
-//! So one element has one lock, in whatever region it is. An operation holds one at a time; who holds one of a peer's must not enter the engine,
-//! where it could be asked to take one of its own.
+//! So one element has one lock, in whatever region it is. An operation holds one at a time, or takes several in the order of their stripes, so
+//! that no two wait for each other; who holds one of a peer's must not enter the engine, where it could be asked to take one of its own.
 //!
 //! Beside the locks lie the phases of the owner's regions, each of which has one of 256, and the visits of every process to any of them
 //! ([`isthmus_shm::switchover`]): what is changed by instructions first goes over to locks at the first long accumulate.
@@ -88,6 +88,30 @@ impl Drop for Held<'_> {
     }
 }
 
+/// Several locks that are held until this is dropped.
+#[must_use]
+pub(super) struct HeldAll<'a> {
+    locks: &'a Locks,
+    stripes: u64,
+    fence_needed: bool,
+}
+
+impl Drop for HeldAll<'_> {
+    fn drop(&mut self) {
+        for stripe in self.locks.each(self.stripes) {
+            stripe.unlock(self.fence_needed);
+        }
+    }
+}
+
+/// A bit for each lock of elements that begin between two addresses of the owner, both included.
+pub(super) fn stripes(first: u64, last: u64) -> u64 {
+    const { assert!(STRIPES == u64::BITS as usize) };
+    let (first, last) = (first / SPAN, last / SPAN);
+    let count = (last - first + 1).min(STRIPES as u64);
+    (u64::MAX >> (STRIPES as u64 - count)).rotate_left((first % STRIPES as u64) as u32)
+}
+
 impl Locks {
     fn stripe(&self, address: u64) -> &Stripe {
         &self.stripes[(address / SPAN) as usize % STRIPES]
@@ -98,13 +122,30 @@ impl Locks {
     #[inline]
     pub fn hold(&self, home: &Home, address: u64) -> Held<'_> {
         let stripe = self.stripe(address);
-        if let Got::TakenOver(rank) = stripe.lock(home.me, |rank| is_dead(home.segment, rank)) {
-            told_of(home.me, rank);
-        }
+        lock(home, stripe);
         Held {
             stripe,
             fence_needed: home.fence_needed,
         }
+    }
+
+    /// Hold all locks of a set ([`stripes`]), as [`Self::hold`] does one. The caller holds none.
+    pub fn hold_all(&self, home: &Home, stripes: u64) -> HeldAll<'_> {
+        // Always in the same order: see the top of the file.
+        for stripe in self.each(stripes) {
+            lock(home, stripe);
+        }
+        HeldAll {
+            locks: self,
+            stripes,
+            fence_needed: home.fence_needed,
+        }
+    }
+
+    fn each(&self, stripes: u64) -> impl Iterator<Item = &Stripe> {
+        let all = self.stripes.iter().enumerate();
+        all.filter(move |(index, _)| stripes >> index & 1 != 0)
+            .map(|(_, stripe)| stripe)
     }
 
     /// The phase with this number.
@@ -148,6 +189,13 @@ impl Locks {
     }
 }
 
+#[inline]
+fn lock(home: &Home, stripe: &Stripe) {
+    if let Got::TakenOver(rank) = stripe.lock(home.me, |rank| is_dead(home.segment, rank)) {
+        told_of(home.me, rank);
+    }
+}
+
 #[cold]
 fn told_of(me: u32, dead: u32) {
     counters::LOCKS_TAKEN_OVER.add_anywhere(1);
@@ -160,4 +208,18 @@ fn told_of(me: u32, dead: u32) {
 /// Of an address that would wrap.
 pub(super) fn address(base: u64, at: u64) -> Result<u64> {
     base.checked_add(at).ok_or(Error::Mismatch("an address beyond the end"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SPAN, stripes};
+
+    #[test]
+    fn elements_have_the_locks_of_the_spans_that_they_begin_in() {
+        assert_eq!(stripes(0, 0), 1);
+        assert_eq!(stripes(SPAN - 1, SPAN), 0b11);
+        assert_eq!(stripes(63 * SPAN, 65 * SPAN), 1 << 63 | 0b11);
+        assert_eq!(stripes(7 * SPAN, 70 * SPAN), u64::MAX);
+        assert_eq!(stripes(7 * SPAN, 1000 * SPAN), u64::MAX);
+    }
 }

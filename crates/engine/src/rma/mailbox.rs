@@ -471,8 +471,10 @@ pub fn finish_left() {
     own.serve();
     for place in &own.boxes {
         let mut wait = ShortWait::default();
-        while place.is_left() {
-            // Another thread is at it, or somebody has left more.
+        let Some(turn) = place.left() else { continue };
+        // Peers that go on may leave more in the same box: that is not what was told of.
+        while place.left() == Some(turn) {
+            // Another thread is at it.
             own.serve();
             wait.pause();
         }

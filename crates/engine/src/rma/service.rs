@@ -18,6 +18,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use isthmus_shm::slot::Cause;
 use isthmus_transfer::{Layout, Span, local};
 
 use super::active::{self, Served};
@@ -532,14 +533,14 @@ fn exchange(peer: Peer, message: &[u8], longest: usize) -> Result<Option<Vec<u8>
         Ok(send) => send,
         Err(error) => {
             inside.cancel(receive);
-            let _ = settle(&mut inside, receive);
+            let _ = settle(&mut inside, peer, receive);
             return Err(error);
         }
     };
     let sent = send.map_or(Ok(true), |send| {
-        settle(&mut inside, send).map(|outcome| outcome.is_some())
+        settle(&mut inside, peer, send).map(|outcome| outcome.is_some())
     })?;
-    let came = settle(&mut inside, receive)?;
+    let came = settle(&mut inside, peer, receive)?;
     drop(inside);
     match came {
         Some(length) if sent && length > 0 && length as usize <= answer.len() && answer[0] == 1 => {
@@ -553,8 +554,14 @@ fn exchange(peer: Peer, message: &[u8], longest: usize) -> Result<Option<Vec<u8>
 }
 
 /// Wait until an operation is over: the bytes that it moved; `None`: its peer has failed.
-fn settle(inside: &mut Entered, op: OpId) -> Result<Option<u64>> {
-    let outcome = inside.wait(|inside| inside.take(op))?;
+fn settle(inside: &mut Entered, peer: Peer, op: OpId) -> Result<Option<u64>> {
+    let outcome = inside.wait(|inside| {
+        let outcome = inside.take(op);
+        if outcome.is_none() {
+            inside.waits_for(Cause::Answers(peer.0));
+        }
+        outcome
+    })?;
     Ok((!outcome.peer_failed).then_some(outcome.arrival.bytes))
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use isthmus_engine::job::Awaits;
+use isthmus_engine::job::{Awaits, Cause};
 use isthmus_os::{clock, cpu};
 
 use super::Supervisor;
@@ -151,38 +151,57 @@ fn describe(doing: &Doing) -> String {
         Doing::Waits(awaits) => {
             let call = match awaits.call.as_str() {
                 "" => String::new(),
-                name => format!(" in MPI_{name}"),
+                name => format!(" in {name}"),
             };
             let now = clock::now();
             let seconds = now.saturating_sub(Duration::from_millis(awaits.since)).as_secs_f64();
-            format!("has waited{call} for {seconds:.1} s{}", operation(awaits))
+            format!("has waited{call} for {seconds:.1} s{}", describe_cause(awaits.cause))
         }
     }
 }
 
-fn operation(awaits: &Awaits) -> String {
-    let Some((receives, peer, tag, context)) = awaits.operation else {
-        return String::new();
-    };
-    let peer = peer.map_or("any rank".to_owned(), |peer| format!("rank {peer}"));
-    // MPI_COMM_WORLD and MPI_COMM_SELF have the first numbers, each one for messages and one for collectives.
-    let space = match context / 2 {
+fn describe_cause(cause: Cause) -> String {
+    match cause {
+        Cause::Unknown => String::new(),
+        Cause::Receives(peer, tag, context) => {
+            let peer = peer.map_or("any rank".to_owned(), |peer| format!("rank {peer}"));
+            format!(": {} from {peer} on {}", message(tag, context), space(context))
+        }
+        Cause::Sends(peer, tag, context) => {
+            format!(
+                ": rank {peer} to receive {} on {}",
+                message(tag, context),
+                space(context)
+            )
+        }
+        Cause::Collective(None, context) => {
+            format!(": others to do their part of the collective on {}", space(context))
+        }
+        Cause::Collective(Some(peer), context) => {
+            format!(": rank {peer} to do its part of the collective on {}", space(context))
+        }
+        Cause::Comes(peer) => format!(": rank {peer} to come to the call that goes with it"),
+        Cause::Lock(target, None) => format!(": the lock of rank {target}"),
+        Cause::Lock(target, Some(holder)) => format!(": the lock of rank {target}, which rank {holder} has"),
+        Cause::Value => ": a value in its memory that another rank writes".to_owned(),
+        Cause::Answers(peer) => format!(": rank {peer} to answer one-sided operations"),
+    }
+}
+
+/// `MPI_COMM_WORLD` and `MPI_COMM_SELF` have the first numbers, each one for messages and one for collectives.
+fn space(context: u32) -> String {
+    match context / 2 {
         0 => "MPI_COMM_WORLD".to_owned(),
         1 => "MPI_COMM_SELF".to_owned(),
         number => format!("communicator {number}"),
-    };
-    let message = match (context % 2, tag) {
-        (1, _) if awaits.operation.is_some_and(|(_, peer, ..)| peer.is_none()) => {
-            return format!(": for others to do their part of the collective on {space}");
-        }
+    }
+}
+
+fn message(tag: Option<i32>, context: u32) -> String {
+    match (context % 2, tag) {
         (1, _) => "its part of the collective".to_owned(),
         (_, Some(tag)) => format!("a message with tag {tag}"),
         (_, None) => "a message with any tag".to_owned(),
-    };
-    if receives {
-        format!(": {message} from {peer} on {space}")
-    } else {
-        format!(": {peer} to receive {message} on {space}")
     }
 }
 

@@ -75,10 +75,7 @@ impl Win {
         }
         let mut next = 0;
         if !rma::look_briefly(|| self.has_come(turn, &mut next)) {
-            wait_until(|inside| match self.has_come(turn, &mut next) {
-                true => Some(Ok(())),
-                false => self.check_whole(inside).err().map(Err),
-            })??;
+            self.await_node(turn, &mut next)?;
         }
         // Who sleeps has looked at our count after it was seen to sleep, or is woken; so nobody fences between coming and looking.
         rma::published();
@@ -105,14 +102,14 @@ impl Win {
                 .unwrap_or_else(|| unreachable!("our leader is on our node"));
             return wait_until(|inside| match is_reached(part.met().load(Ordering::Acquire), turn) {
                 true => Some(Ok(())),
-                false => self.check_whole(inside).err().map(Err),
+                false => {
+                    self.awaits(inside, lead);
+                    self.check_whole(inside).err().map(Err)
+                }
             })?;
         }
         let mut next = 0;
-        wait_until(|inside| match self.has_come(turn, &mut next) {
-            true => Some(Ok(())),
-            false => self.check_whole(inside).err().map(Err),
-        })??;
+        self.await_node(turn, &mut next)?;
         let mut distance = 1;
         while distance < leaders.len() {
             self.tell_met(leaders[(away.node + distance) % leaders.len()], turn)?;
@@ -121,7 +118,10 @@ impl Win {
             // SYNC: window-count
             wait_until(|inside| match is_reached(come.load(Ordering::Acquire), turn) {
                 true => Some(Ok(())),
-                false => self.check_whole(inside).err().map(Err),
+                false => {
+                    self.awaits(inside, from);
+                    self.check_whole(inside).err().map(Err)
+                }
             })??;
             distance *= 2;
         }
@@ -130,6 +130,17 @@ impl Win {
         rma::published();
         (0..self.size).for_each(|member| self.wake(member));
         Ok(())
+    }
+
+    /// Wait until all of this node have come, from the member `next` on.
+    fn await_node(&self, turn: u32, next: &mut usize) -> Result<()> {
+        wait_until(|inside| match self.has_come(turn, next) {
+            true => Some(Ok(())),
+            false => {
+                self.awaits(inside, *next);
+                self.check_whole(inside).err().map(Err)
+            }
+        })?
     }
 
     /// Have all of this node come, from the member `next` on?

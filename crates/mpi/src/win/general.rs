@@ -189,6 +189,7 @@ impl Win {
                 if self.has_failed(inside, member) {
                     return Err(self.failed(member));
                 }
+                self.awaits(inside, member);
                 return Ok(false);
             }
         }

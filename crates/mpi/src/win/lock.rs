@@ -58,6 +58,17 @@ impl Lock<'_> {
         })
     }
 
+    /// A member, not the calling one, that has the lock, alone or with others.
+    pub fn holder(&self) -> Option<usize> {
+        let alone = self.part.exclusive().load(Ordering::Relaxed) as usize;
+        let shares = |member: &usize| self.part.shared(self.plan, *member).load(Ordering::Relaxed) != 0;
+        let mut members = 0..self.group.size() as usize;
+        match alone.checked_sub(1).filter(|&member| member != self.me) {
+            None => members.find(|member| *member != self.me && shares(member)),
+            alone => alone,
+        }
+    }
+
     /// If who has the lock alone has died with it, it is free from now on, and that is said. True: try again.
     pub fn take_over(&self, mut is_dead: impl FnMut(usize) -> bool, label: impl FnOnce() -> String) -> bool {
         let word = self.part.exclusive();

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use isthmus_engine::{Entered, Peer, rma, wait_until};
+use isthmus_engine::{Cause, Entered, Peer, rma, wait_until};
 
 use super::Win;
 use super::epoch::{EXCLUSIVE, FREE, Mode, SHARED, UNCHECKED};
@@ -246,6 +246,9 @@ impl Win {
             if got {
                 return Some(Ok(()));
             }
+            let (Peer(peer), holder) = (self.peer(target), lock.holder());
+            let holder = holder.and_then(|holder| self.group.peer(holder as i32));
+            inside.waits_for(Cause::Lock(peer, holder.map(|Peer(holder)| holder)));
             self.has_failed(inside, target).then(|| Err(self.failed(target)))
         })?;
         // In our own part the bit is also that of those on other nodes.

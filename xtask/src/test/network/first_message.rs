@@ -107,6 +107,29 @@ pub fn is_lost(job: &Job) -> Result<()> {
     Ok(())
 }
 
+/// A later one is lost, of which nothing is kept: its sender hears of that, and says so.
+pub fn is_lost_later(job: &Job) -> Result<()> {
+    let _ = std::fs::remove_dir_all(folder());
+    std::fs::create_dir_all(folder()).context("cannot make a folder")?;
+    let program = job.compile("many_frames")?;
+    let output = job
+        .mpiexec(1)
+        .arg(program)
+        .env("ISTHMUS_FAULT", "frame:LOST:after=100:times=1:rank=1")
+        .stdin(Stdio::null())
+        .output()
+        .context("cannot start mpiexec")?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.code() == Some(1)
+            && text.contains("the connection to rank 0 ")
+            && text.contains("what was sent there before is lost"),
+        "mpiexec ended with {}:\n{text}",
+        output.status
+    );
+    job.nodes.emptied()
+}
+
 fn succeeds(job: &Job, child: Child) -> Result<()> {
     let output = child.wait_with_output().context("cannot wait for mpiexec")?;
     let text = String::from_utf8_lossy(&output.stderr);

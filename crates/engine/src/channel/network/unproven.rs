@@ -74,6 +74,11 @@ impl Unproven {
         frames.map(|(sequence, frame)| (*sequence, frame.clone()))
     }
 
+    /// Is this frame kept?
+    fn keeps(&self, sequence: u64) -> bool {
+        self.frames.contains_key(&sequence)
+    }
+
     /// Is a gap after so many frames new?
     pub fn is_new_gap(&mut self, come: u64) -> bool {
         self.told.replace(come) != Some(come)
@@ -91,10 +96,20 @@ impl Network {
         })
     }
 
-    /// A frame has come, in its turn or not, whose sender may miss some of ours.
-    pub fn repeat_missing(&mut self, peer: u32, flags: u32) {
+    /// A frame has come, in its turn or not, whose sender may miss some of ours: they go again, or are known to be lost.
+    pub fn repeat_missing(&mut self, peer: u32, prefix: &frame::Prefix) {
         let link = self.link(peer);
-        if flags & frame::MISSES == 0 || link.lost || !link.again.is_empty() {
+        // It wraps in the frame.
+        let not_come = (link.frames_sent as u32).wrapping_sub(prefix.come);
+        let misses = prefix.flags & frame::MISSES != 0;
+        if let Some(come) = link.frames_sent.checked_sub(not_come.into()) {
+            let is_missed =
+                misses && come < link.frames_sent && !link.unproven.keeps(come) && !link.again.contains_key(&come);
+            let is_under_way = link.to.is_some_and(|to| self.endpoint.has_under_way(to));
+            self.link(peer).liveness.hear_of_gap(come, is_missed && !is_under_way);
+        }
+        let link = self.link(peer);
+        if !misses || link.lost || !link.again.is_empty() {
             return;
         }
         link.again = link.unproven.repeat(Instant::now()).collect();

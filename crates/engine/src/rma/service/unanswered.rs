@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use isthmus_shm::slot::Cause;
 use isthmus_transfer::Span;
 
 use super::{ANSWERS, CALLS, Header, exchange, no_such_region, refused};
@@ -361,8 +362,11 @@ fn finish_those(completion: Completion, flow: FlowId, peer: Option<Peer>) -> Res
         let engine = inside.engine();
         engine.take_answers();
         let is_awaited = |call: &Unanswered| call.op.is_some() && is_meant(call.peer, &call.flows, &call.results);
-        let all_have_come = !engine.unanswered.iter().any(is_awaited);
-        all_have_come.then(|| engine.take_failure(flow, peer))
+        if let Some(call) = engine.unanswered.iter().find(|call| is_awaited(call)) {
+            engine.cause = Cause::Answers(call.peer);
+            return None;
+        }
+        Some(engine.take_failure(flow, peer))
     })?;
     failure.map_or(Ok(()), Err)
 }
