@@ -160,7 +160,7 @@ static int next_chunk(int count)
 /* Operations for so long on rank 0; microseconds of one. */
 static double one_window(const struct kind *kind, double length_us)
 {
-    static int chunk = 1;
+    int chunk = 1;
     long done = 0;
     double began = now_us(), last = began;
     for (;;) {

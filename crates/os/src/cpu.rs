@@ -115,7 +115,16 @@ fn ticks(stat: &str, cpus: &[usize]) -> Option<(u64, u64)> {
 /// For how long the first thread of a process had a CPU, and for how long it wanted one and had none, since it began; `None`: there is no such
 /// process, or the kernel does not tell (`/proc/PID/schedstat`).
 pub fn ran_and_waited(pid: u32) -> Option<(Duration, Duration)> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
+    read_ran_and_waited(&format!("/proc/{pid}/schedstat"))
+}
+
+/// The same of the calling thread.
+pub fn thread_ran_and_waited() -> Option<(Duration, Duration)> {
+    read_ran_and_waited("/proc/thread-self/schedstat")
+}
+
+fn read_ran_and_waited(path: &str) -> Option<(Duration, Duration)> {
+    let text = std::fs::read_to_string(path).ok()?;
     let mut numbers = text
         .split_whitespace()
         .map(|word| word.parse().map(Duration::from_nanos));
@@ -160,6 +169,7 @@ mod tests {
         let (ran, _) = ran_and_waited(std::process::id()).expect("it is there");
         assert!(ran > Duration::ZERO);
         assert_eq!(ran_and_waited(u32::MAX), None);
+        assert!(thread_ran_and_waited().is_some());
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub struct Limit {
     pub name: &'static str,
     /// The value.
     pub value: u64,
-    /// `looks`, `us`, or `times`.
+    /// `looks`, `us`, `times`, or `%`.
     pub unit: &'static str,
     /// One sentence.
     pub doc: &'static str,
@@ -81,6 +81,9 @@ table! {
     SHORT_SPIN = 100, "us", "Spinning at such a lock by a rank with a CPU of its own, before it sleeps for short.";
     SHORT_SLEEP = 50, "us", "How long it sleeps then.";
     LOOKS_AT_HOLDER = 16384, "looks", "At such a lock of ARMCI, between two questions whether its holder lives.";
+    BESIDE_OTHERS = 8, "times", "As long as else (`yield_us`) does a rank with a CPU of its own spin before it sleeps while other processes take its CPU now and then: the awaited rank may be off its CPU for as long as a time slice, and one that sleeps gives its own CPU away for another.";
+    TAKEN = 2, "%", "Of its time that a thread wanted a CPU and had none: from there on other processes are said to take it.";
+    TAKEN_PERIOD = 100000, "us", "For at least so long that is counted.";
     LONGEST_SLEEP = 100000, "us", "A sleep is never longer: a waker that died between two instructions must not hang us, nor a launcher that is gone.";
     UNORDERED_SLEEP = 1000, "us", "The longest first sleep where the kernel refuses membarrier: a sender that does not know yet that it must fence may miss it.";
     FIRST_WATCHING_SLEEP = 200, "us", "The first sleep of a wait for memory that others may change without a bell; each is twice the one before.";
@@ -103,6 +106,8 @@ pub struct Facts {
     pub spin: Duration,
     /// The tunable `yield_us`.
     pub patience: Duration,
+    /// Other processes take the CPUs of ranks that have their own.
+    pub beside_others: bool,
 }
 
 /// How a rank waits.
@@ -134,10 +139,11 @@ impl Limits {
             }),
             spin => spin,
         };
+        let times = if facts.beside_others { BESIDE_OTHERS.count() } else { 1 };
         Self {
             looks: LOOKS.count(),
             spin,
-            sleep_after: facts.patience,
+            sleep_after: facts.patience * times,
         }
     }
 }

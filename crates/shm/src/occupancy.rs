@@ -4,7 +4,13 @@
 //! the cgroup's quota. Ranks that share CPUs yield them to each other; a rank with a CPU of its own does not yield to other processes
 //! (docs/decisions/0112).
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use isthmus_os::{clock, cpu};
+
+use crate::backoff::{TAKEN, TAKEN_PERIOD};
 
 static RANKS: AtomicU32 = AtomicU32::new(1);
 static CPUS: AtomicU32 = AtomicU32::new(u32::MAX);
@@ -83,6 +89,46 @@ pub fn sharing() -> Cpus {
     Cpus::of(RANKS.load(Ordering::Relaxed), CPUS.load(Ordering::Relaxed))
 }
 
+/// Do other processes take the CPUs of this one's threads, as far as was [found](find_others)?
+static BESIDE_OTHERS: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// When this thread asked last for how long it had wanted a CPU and had none, and the answer.
+    static ASKED: Cell<Option<(Duration, Duration)>> = const { Cell::new(None) };
+}
+
+/// Do other processes take the CPUs of this one's threads?
+#[inline]
+pub fn is_beside_others() -> bool {
+    BESIDE_OTHERS.load(Ordering::Relaxed)
+}
+
+/// Find out whether they do, by how long this thread wanted a CPU and had none since it last asked; it asks seldom. Where the kernel does not
+/// tell there are none. A few system calls; does not block. True: this was not known before.
+#[cold]
+pub fn find_others() -> bool {
+    let now = clock::now();
+    let last = ASKED.get();
+    if last.is_some_and(|(asked, _)| now.saturating_sub(asked) < TAKEN_PERIOD.time()) {
+        return false;
+    }
+    let Some((_, waited)) = cpu::thread_ran_and_waited() else {
+        return false;
+    };
+    ASKED.set(Some((now, waited)));
+    let Some((asked, waited_then)) = last else {
+        return false;
+    };
+    let found = is_much(waited.saturating_sub(waited_then), now.saturating_sub(asked));
+    let before = BESIDE_OTHERS.swap(found, Ordering::Relaxed);
+    found && !before
+}
+
+/// Of so long, was the CPU taken from a thread for so long by other processes, and not by what the kernel itself has to do now and then?
+fn is_much(waited: Duration, of: Duration) -> bool {
+    waited * 100 >= of * TAKEN.count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,5 +163,12 @@ mod tests {
             Own,
         ];
         assert_eq!(grid.map(|(ranks, cpus)| Cpus::of(ranks, cpus)), expected);
+    }
+
+    #[test]
+    fn a_kernel_thread_now_and_then_is_no_other_process() {
+        let second = Duration::from_secs(1);
+        assert!(!is_much(Duration::from_millis(5), second));
+        assert!(is_much(Duration::from_millis(50), second), "a loop at nice 10");
     }
 }

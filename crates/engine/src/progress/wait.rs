@@ -224,6 +224,8 @@ fn long_idle(inside: &mut Entered, backoff: &mut Backoff, oversubscribed: bool) 
         counters::OFF_CPU_US.add(off_cpu.as_micros() as u64);
     }
     match next {
+        // The awaited rank may be off its CPU.
+        Next::Sleep if !oversubscribed && occupancy::find_others() => return Next::Spin,
         Next::Look | Next::Sleep => {}
         Next::Spin | Next::CompareCpus => counters::SPINS.add(1),
         Next::Yield => counters::YIELDS.add(1),

@@ -136,6 +136,7 @@ impl Machine {
             wake: Some(Duration::from_micros(WAKE.into())),
             spin: Duration::ZERO,
             patience: Duration::from_micros(1000),
+            beside_others: self.cpus.iter().flatten().any(|thread| *thread >= self.ranks.len()),
         };
         for _ in 0..LOOKS_PER_STEP {
             let now = Duration::from_micros(self.now.into());

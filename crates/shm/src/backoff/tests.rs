@@ -9,6 +9,7 @@ fn facts(ranks: u32, cpus: u32, wake_us: Option<u64>) -> Facts {
         wake: wake_us.map(Duration::from_micros),
         spin: Duration::ZERO,
         patience: PATIENCE,
+        beside_others: false,
     }
 }
 
@@ -46,6 +47,17 @@ fn a_rank_that_shares_its_cpu_with_many_sleeps_later() {
         [after(2, 2), after(3, 2), after(4, 2), after(64, 2), after(64, 64)],
         [PATIENCE, PATIENCE * 2, PATIENCE * 2, PATIENCE * 32, PATIENCE]
     );
+}
+
+#[test]
+fn a_rank_beside_other_processes_spins_longer_before_it_sleeps() {
+    let beside = |ranks| Facts {
+        beside_others: true,
+        ..facts(ranks, 2, None)
+    };
+    assert_eq!(Limits::of(beside(2)).sleep_after, PATIENCE * BESIDE_OTHERS.count());
+    let shared = Limits::of(beside(4)).sleep_after;
+    assert_eq!(shared, PATIENCE * 2, "one that shares its CPU leaves it to ranks");
 }
 
 /// A wait with a clock of its own.
@@ -213,6 +225,6 @@ fn each_limit_has_a_name_of_its_own() {
     assert!(
         TABLE
             .iter()
-            .all(|row| row.value > 0 && ["looks", "us", "times"].contains(&row.unit))
+            .all(|row| row.value > 0 && ["looks", "us", "times", "%"].contains(&row.unit))
     );
 }
