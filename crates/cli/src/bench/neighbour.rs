@@ -1,7 +1,7 @@
 //! Processes beside what is measured: what a machine does that is not ours alone.
 
 use std::fs;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -147,11 +147,25 @@ impl Running {
 
     /// Let them have half a CPU.
     fn limit(&mut self) -> Result<()> {
-        let group = PathBuf::from(format!("/sys/fs/cgroup/isthmus-bench-{}", std::process::id()));
-        let why = "a quota needs root and the cgroup file system (v2)";
-        fs::create_dir(&group).context(why)?;
-        self.group = Some(group.clone());
-        fs::write(group.join("cpu.max"), "50000 100000").context(why)?;
+        // The kernel's first version of control groups, and the second: its file tells where it is mounted.
+        let quotas = [
+            ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "50000"),
+            ("/sys/fs/cgroup", "cpu.max", "50000 100000"),
+        ];
+        let why = "a quota needs root and a control group";
+        let name = format!("isthmus-bench-{}", std::process::id());
+        let (group, quota, value) = quotas
+            .into_iter()
+            .map(|(root, quota, value)| (Path::new(root), quota, value))
+            .filter(|(root, ..)| root.join("cgroup.procs").exists())
+            .find_map(|(root, quota, value)| {
+                let group = root.join(&name);
+                fs::create_dir(&group).ok()?;
+                self.group = Some(group.clone());
+                group.join(quota).exists().then_some((group, quota, value))
+            })
+            .context(why)?;
+        fs::write(group.join(quota), value).context(why)?;
         for child in &self.children {
             fs::write(group.join("cgroup.procs"), child.id().to_string()).context(why)?;
         }
@@ -162,8 +176,13 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.children.iter_mut().for_each(end);
-        if let Some(group) = &self.group {
-            let _ = fs::remove_dir(group);
+        // The kernel lets go of it a moment after its last process has ended.
+        let began = Instant::now();
+        while let Some(group) = &self.group
+            && fs::remove_dir(group).is_err_and(|error| error.kind() == ErrorKind::ResourceBusy)
+            && began.elapsed() < GRACE
+        {
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 }
