@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use isthmus_engine::backoff::{self, Facts, LOOKS_AT_WORK, LOOKS_AWAY, LOOKS_OVERSUBSCRIBED, Limits};
+use isthmus_engine::backoff::{self, BESIDE_OTHERS, Facts, LOOKS_AT_WORK, LOOKS_AWAY, LOOKS_OVERSUBSCRIBED, Limits};
 use isthmus_engine::occupancy::Cpus;
 use isthmus_engine::symmetric::size;
 use isthmus_engine::wakes;
@@ -482,8 +482,9 @@ fn waiting_rows(waiting: &Waiting) -> Vec<Vec<String>> {
         row(
             &format!("up to {cpus} ranks"),
             format!(
-                "spin {:.0} us, then sleep; leave a CPU that another rank is on",
-                spin_us.max(*sleep_after_us)
+                "spin {:.0} us, {} times as long beside other processes, then sleep; leave a CPU that another rank is on",
+                spin_us.max(*sleep_after_us),
+                BESIDE_OTHERS.value
             ),
         ),
     ];
@@ -561,7 +562,7 @@ mod tests {
         next("a wake takes", &["8.0 us"]);
         next(
             "up to 2 ranks",
-            &["spin 1000 us, then sleep; leave a CPU that another rank is on"],
+            &["spin 1000 us, 8 times as long beside other processes, then sleep; leave a CPU that another rank is on"],
         );
         next("up to 3 ranks", &["yield after 4 looks, whoever is awaited"]);
         next(

@@ -270,7 +270,7 @@ table! {
     EAGER_LIMIT = "eager_limit", 128 << 10, "bytes", "Messages up to this size go at once, through the ring or where ranks share CPUs in a block; longer ones by rendezvous. Neither this nor mechanism set, and more ranks than CPUs: half of a ring, if that is more.";
     CPUS = "cpus", 0, "count", "CPUs to believe the ranks of a node have, for tests and to count what they do with so many; 0: those that they have.";
     SPIN_US = "spin_us", 0, "us", "How long a rank with a CPU of its own spins at least before it sleeps; 0: twice what a wake takes here.";
-    YIELD_US = "yield_us", 1000, "us", "How long a waiting rank polls before it sleeps: with a CPU of its own by spinning, else yielding between looks, for each rank on that CPU.";
+    YIELD_US = "yield_us", 1000, "us", "How long a waiting rank polls before it sleeps: with a CPU of its own by spinning, eight times as long where other processes take that CPU now and then; else yielding between looks, for each rank on that CPU.";
     CMA = "cma", 1, "0/1", "Use process_vm_readv where a probe shows that it works and transfers show that it is faster.";
     SINGLE_COPY_MAX_COST = "single_copy_max_cost", 350, "percent", "What a copy by the kernel may take, in percent of one of ours, to be preferred where half of the CPUs or more are not shared; twice as much where ranks share CPUs and what all send in a collective exceeds the caches. 0 never is.";
     XPMEM = "xpmem", 0, "0/1", "Map peers' memory by /dev/xpmem, and leave process_vm_readv to those that have none. Not tried on machines that have it.";

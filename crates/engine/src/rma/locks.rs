@@ -2,8 +2,8 @@
 //!
 //! One per process, in the job's memory, so that every origin uses it by whatever mechanism it reaches the element, the owner
 //! included. The stripe is that of the element's first byte, by its address in the owner: 64 stripes, of 32 KiB each, in turn.
-//! So one element has one lock, in whatever region it is. An operation holds one at a time, or takes several in the order of their stripes, so
-//! that no two wait for each other; who holds one of a peer's must not enter the engine, where it could be asked to take one of its own.
+//! So one element has one lock, in whatever region it is. An operation holds one at a time, or takes several in the order of their stripes: two
+//! operations never wait for each other. The holder of a peer's lock must not enter the engine, where it could be asked to take one of its own.
 //!
 //! Beside the locks lie the phases of the owner's regions, each of which has one of 256, and the visits of every process to any of them
 //! ([`isthmus_shm::switchover`]): what is changed by instructions first goes over to locks at the first long accumulate.
