@@ -82,8 +82,10 @@ table! {
     SHORT_SLEEP = 50, "us", "How long it sleeps then.";
     LOOKS_AT_HOLDER = 16384, "looks", "At such a lock of ARMCI, between two questions whether its holder lives.";
     BESIDE_OTHERS = 8, "times", "As long as else (`yield_us`) does a rank with a CPU of its own spin before it sleeps while other processes take its CPU now and then: the awaited rank may be off its CPU for as long as a time slice, and one that sleeps gives its own CPU away for another.";
-    TAKEN = 2, "%", "Of its time that a thread wanted a CPU and had none: from there on other processes are said to take it.";
-    TAKEN_PERIOD = 100000, "us", "For at least so long that is counted.";
+    TAKEN = 3, "%", "Of the time that a thread wants a CPU it has none: from there on other processes take it now and then.";
+    TAKEN_BY_MANY = 45, "%", "The same: from there on all CPUs have other processes to serve, and ranks that sleep early come to run at the same time.";
+    TAKEN_PERIOD = 100000, "us", "Between two readings of that.";
+    TAKEN_SMOOTHING = 4, "times", "A reading counts for one part in so many.";
     LONGEST_SLEEP = 100000, "us", "A sleep is never longer: a waker that died between two instructions must not hang us, nor a launcher that is gone.";
     UNORDERED_SLEEP = 1000, "us", "The longest first sleep where the kernel refuses membarrier: a sender that does not know yet that it must fence may miss it.";
     FIRST_WATCHING_SLEEP = 200, "us", "The first sleep of a wait for memory that others may change without a bell; each is twice the one before.";

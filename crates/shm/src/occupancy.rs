@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use isthmus_os::{clock, cpu};
 
-use crate::backoff::{TAKEN, TAKEN_PERIOD};
+use crate::backoff::{TAKEN, TAKEN_BY_MANY, TAKEN_PERIOD, TAKEN_SMOOTHING};
 
 static RANKS: AtomicU32 = AtomicU32::new(1);
 static CPUS: AtomicU32 = AtomicU32::new(u32::MAX);
@@ -89,44 +89,67 @@ pub fn sharing() -> Cpus {
     Cpus::of(RANKS.load(Ordering::Relaxed), CPUS.load(Ordering::Relaxed))
 }
 
-/// Do other processes take the CPUs of this one's threads, as far as was [found](find_others)?
+/// Do other processes take CPUs of ranks now and then, as far as was [found](find_others)?
 static BESIDE_OTHERS: AtomicBool = AtomicBool::new(false);
 
-thread_local! {
-    /// When this thread asked last for how long it had wanted a CPU and had none, and the answer.
-    static ASKED: Cell<Option<(Duration, Duration)>> = const { Cell::new(None) };
+/// What a thread knows of its turns on a CPU.
+#[derive(Debug, Clone, Copy)]
+struct Turns {
+    /// When it asked last, and for how long it had run and waited for a CPU then, in all.
+    asked: Duration,
+    ran: Duration,
+    waited: Duration,
+    /// Of the time that it wanted a CPU, the part in which it had none, in percent, smoothed.
+    taken: f64,
 }
 
-/// Do other processes take the CPUs of this one's threads?
+thread_local! {
+    static TURNS: Cell<Option<Turns>> = const { Cell::new(None) };
+}
+
+/// Do other processes take CPUs of ranks now and then, but leave most of the time to them?
 #[inline]
 pub fn is_beside_others() -> bool {
     BESIDE_OTHERS.load(Ordering::Relaxed)
 }
 
-/// Find out whether they do, by how long this thread wanted a CPU and had none since it last asked; it asks seldom. Where the kernel does not
-/// tell there are none. A few system calls; does not block. True: this was not known before.
+/// Find out whether they do, by how long the calling thread wanted a CPU and had none since it last asked; it asks seldom. Where the kernel does
+/// not tell, there are none. A few system calls; does not block. True: this was not known before.
 #[cold]
 pub fn find_others() -> bool {
     let now = clock::now();
-    let last = ASKED.get();
-    if last.is_some_and(|(asked, _)| now.saturating_sub(asked) < TAKEN_PERIOD.time()) {
+    let last = TURNS.get();
+    if last.is_some_and(|turns| now.saturating_sub(turns.asked) < TAKEN_PERIOD.time()) {
         return false;
     }
-    let Some((_, waited)) = cpu::thread_ran_and_waited() else {
+    let Some((ran, waited)) = cpu::thread_ran_and_waited() else {
         return false;
     };
-    ASKED.set(Some((now, waited)));
-    let Some((asked, waited_then)) = last else {
-        return false;
-    };
-    let found = is_much(waited.saturating_sub(waited_then), now.saturating_sub(asked));
-    let before = BESIDE_OTHERS.swap(found, Ordering::Relaxed);
-    found && !before
+    let taken = last.map_or(0.0, |turns| turns.taken_until(ran, waited));
+    let asked = now;
+    TURNS.set(Some(Turns {
+        asked,
+        ran,
+        waited,
+        taken,
+    }));
+    let found = is_now_and_then(taken);
+    !BESIDE_OTHERS.swap(found, Ordering::Relaxed) && found
 }
 
-/// Of so long, was the CPU taken from a thread for so long by other processes, and not by what the kernel itself has to do now and then?
-fn is_much(waited: Duration, of: Duration) -> bool {
-    waited * 100 >= of * TAKEN.count()
+impl Turns {
+    /// The smoothed percentage, when it has run and waited for so long in all.
+    fn taken_until(&self, ran: Duration, waited: Duration) -> f64 {
+        let (ran, waited) = (ran.saturating_sub(self.ran), waited.saturating_sub(self.waited));
+        let wanted = (ran + waited).max(Duration::from_nanos(1));
+        let taken = 100.0 * waited.as_secs_f64() / wanted.as_secs_f64();
+        self.taken + (taken - self.taken) / f64::from(TAKEN_SMOOTHING.count())
+    }
+}
+
+/// More than the kernel itself takes, and less than on a machine where all CPUs have others to serve.
+fn is_now_and_then(taken: f64) -> bool {
+    (f64::from(TAKEN.count())..f64::from(TAKEN_BY_MANY.count())).contains(&taken)
 }
 
 #[cfg(test)]
@@ -165,10 +188,37 @@ mod tests {
         assert_eq!(grid.map(|(ranks, cpus)| Cpus::of(ranks, cpus)), expected);
     }
 
+    /// What is found of a thread that is asked ten times a second, of each of which it waits for a CPU for so many milliseconds.
+    fn found(waited: &[u64]) -> Vec<bool> {
+        let mut turns = Turns {
+            asked: Duration::ZERO,
+            ran: Duration::ZERO,
+            waited: Duration::ZERO,
+            taken: 0.0,
+        };
+        let mut ask = |waited: &u64| {
+            let (ran, waited) = (
+                turns.ran + Duration::from_millis(100 - waited),
+                turns.waited + Duration::from_millis(*waited),
+            );
+            turns = Turns {
+                taken: turns.taken_until(ran, waited),
+                ran,
+                waited,
+                ..turns
+            };
+            is_now_and_then(turns.taken)
+        };
+        waited.iter().map(&mut ask).collect()
+    }
+
     #[test]
-    fn a_kernel_thread_now_and_then_is_no_other_process() {
-        let second = Duration::from_secs(1);
-        assert!(!is_much(Duration::from_millis(5), second));
-        assert!(is_much(Duration::from_millis(50), second), "a loop at nice 10");
+    fn others_that_take_a_cpu_now_and_then_are_found_and_forgotten() {
+        assert_eq!(found(&[0, 2, 1, 4, 0, 2]), [false; 6], "the kernel itself");
+        assert_eq!(found(&[20, 50, 0, 40, 30, 10]), [true; 6], "a loop on one of the CPUs");
+        assert!(!found(&[50; 12])[11], "a loop on each");
+        let mut gone = vec![30; 4];
+        gone.extend([1; 12]);
+        assert!(!found(&gone)[15]);
     }
 }

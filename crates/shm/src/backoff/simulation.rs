@@ -70,6 +70,11 @@ impl Machine {
         }
     }
 
+    fn loops(&self) -> usize {
+        let threads = self.cpus.iter().flatten();
+        threads.filter(|thread| **thread >= self.ranks.len()).count()
+    }
+
     fn end_loops(&mut self) {
         let ranks = self.ranks.len();
         self.cpus
@@ -136,7 +141,7 @@ impl Machine {
             wake: Some(Duration::from_micros(WAKE.into())),
             spin: Duration::ZERO,
             patience: Duration::from_micros(1000),
-            beside_others: self.cpus.iter().flatten().any(|thread| *thread >= self.ranks.len()),
+            beside_others: (1..self.cpus.len()).contains(&self.loops()),
         };
         for _ in 0..LOOKS_PER_STEP {
             let now = Duration::from_micros(self.now.into());
