@@ -82,8 +82,8 @@ table! {
     SHORT_SLEEP = 50, "us", "How long it sleeps then.";
     LOOKS_AT_HOLDER = 16384, "looks", "At such a lock of ARMCI, between two questions whether its holder lives.";
     BESIDE_OTHERS = 8, "times", "As long as else (`yield_us`) does a rank with a CPU of its own spin before it sleeps while other processes take its CPU now and then: the awaited rank may be off its CPU for as long as a time slice, and one that sleeps gives its own CPU away for another.";
-    TAKEN = 3, "%", "Of the time that a thread wants a CPU it has none: from there on other processes take it now and then.";
-    TAKEN_BY_MANY = 45, "%", "The same: from there on all CPUs have other processes to serve, and ranks that sleep early come to run at the same time.";
+    TAKEN = 3, "%", "Of the time that some rank of the node wants a CPU it has none: from there on other processes take it now and then.";
+    TAKEN_BY_MANY = 45, "%", "The same on average over ranks: from there on all CPUs have other processes to serve, and ranks that sleep early come to run at the same time.";
     TAKEN_PERIOD = 100000, "us", "Between two readings of that.";
     TAKEN_SMOOTHING = 4, "times", "A reading counts for one part in so many.";
     LONGEST_SLEEP = 100000, "us", "A sleep is never longer: a waker that died between two instructions must not hang us, nor a launcher that is gone.";

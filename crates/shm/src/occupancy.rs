@@ -99,8 +99,8 @@ struct Turns {
     asked: Duration,
     ran: Duration,
     waited: Duration,
-    /// Of the time that it wanted a CPU, the part in which it had none, in percent, smoothed.
-    taken: f64,
+    /// Of the time that it wanted a CPU, the part in which it had none, in percent, smoothed. `None`: it has asked once.
+    taken: Option<f64>,
 }
 
 thread_local! {
@@ -113,27 +113,28 @@ pub fn is_beside_others() -> bool {
     BESIDE_OTHERS.load(Ordering::Relaxed)
 }
 
-/// Find out whether they do, by how long the calling thread wanted a CPU and had none since it last asked; it asks seldom. Where the kernel does
-/// not tell, there are none. A few system calls; does not block. True: this was not known before.
+/// Find out whether they do, by how long the calling thread wanted a CPU and had none since it last asked; it asks seldom. `of_all`: given the
+/// percentage of this thread and the time, answers with those of all ranks of the node that are known. Where the kernel does not tell, there are no
+/// others. A few system calls; does not block. True: this was not known before.
 #[cold]
-pub fn find_others() -> bool {
-    let now = clock::now();
+pub fn find_others<I: IntoIterator<Item = f64>>(of_all: impl FnOnce(f64, Duration) -> I) -> bool {
+    let asked = clock::now();
     let last = TURNS.get();
-    if last.is_some_and(|turns| now.saturating_sub(turns.asked) < TAKEN_PERIOD.time()) {
+    if last.is_some_and(|turns| asked.saturating_sub(turns.asked) < TAKEN_PERIOD.time()) {
         return false;
     }
     let Some((ran, waited)) = cpu::thread_ran_and_waited() else {
         return false;
     };
-    let taken = last.map_or(0.0, |turns| turns.taken_until(ran, waited));
-    let asked = now;
+    let taken = last.map(|turns| turns.taken_until(ran, waited));
     TURNS.set(Some(Turns {
         asked,
         ran,
         waited,
         taken,
     }));
-    let found = is_now_and_then(taken);
+    let Some(taken) = taken else { return false };
+    let found = is_now_and_then(of_all(taken, asked));
     !BESIDE_OTHERS.swap(found, Ordering::Relaxed) && found
 }
 
@@ -143,13 +144,18 @@ impl Turns {
         let (ran, waited) = (ran.saturating_sub(self.ran), waited.saturating_sub(self.waited));
         let wanted = (ran + waited).max(Duration::from_nanos(1));
         let taken = 100.0 * waited.as_secs_f64() / wanted.as_secs_f64();
-        self.taken + (taken - self.taken) / f64::from(TAKEN_SMOOTHING.count())
+        let before = self.taken.unwrap_or(taken);
+        before + (taken - before) / f64::from(TAKEN_SMOOTHING.count())
     }
 }
 
-/// More than the kernel itself takes, and less than on a machine where all CPUs have others to serve.
-fn is_now_and_then(taken: f64) -> bool {
-    (f64::from(TAKEN.count())..f64::from(TAKEN_BY_MANY.count())).contains(&taken)
+/// Is more taken from some rank than the kernel itself takes, and from all of them less than on a machine where all CPUs have others to serve?
+fn is_now_and_then(of_ranks: impl IntoIterator<Item = f64>) -> bool {
+    let (mut ranks, mut sum, mut most) = (0_u32, 0.0, 0.0_f64);
+    for taken in of_ranks {
+        (ranks, sum, most) = (ranks + 1, sum + taken, most.max(taken));
+    }
+    most >= f64::from(TAKEN.count()) && sum < f64::from(TAKEN_BY_MANY.count()) * f64::from(ranks)
 }
 
 #[cfg(test)]
@@ -194,20 +200,21 @@ mod tests {
             asked: Duration::ZERO,
             ran: Duration::ZERO,
             waited: Duration::ZERO,
-            taken: 0.0,
+            taken: None,
         };
         let mut ask = |waited: &u64| {
             let (ran, waited) = (
                 turns.ran + Duration::from_millis(100 - waited),
                 turns.waited + Duration::from_millis(*waited),
             );
+            let taken = turns.taken_until(ran, waited);
             turns = Turns {
-                taken: turns.taken_until(ran, waited),
+                taken: Some(taken),
                 ran,
                 waited,
                 ..turns
             };
-            is_now_and_then(turns.taken)
+            is_now_and_then([taken])
         };
         waited.iter().map(&mut ask).collect()
     }
@@ -216,9 +223,21 @@ mod tests {
     fn others_that_take_a_cpu_now_and_then_are_found_and_forgotten() {
         assert_eq!(found(&[0, 2, 1, 4, 0, 2]), [false; 6], "the kernel itself");
         assert_eq!(found(&[20, 50, 0, 40, 30, 10]), [true; 6], "a loop on one of the CPUs");
-        assert!(!found(&[50; 12])[11], "a loop on each");
+        assert_eq!(found(&[50, 46, 51, 49]), [false; 4], "a loop on each");
         let mut gone = vec![30; 4];
         gone.extend([1; 12]);
         assert!(!found(&gone)[15]);
+    }
+
+    #[test]
+    fn ranks_are_counted_together() {
+        assert!(is_now_and_then([50.0, 10.0]), "a loop that stays on one CPU");
+        assert!(!is_now_and_then([50.0, 48.0]), "a loop on each");
+        assert!(!is_now_and_then([1.0, 2.0, 0.5]));
+        assert!(
+            is_now_and_then(std::iter::repeat_n(0.5, 63).chain([50.0])),
+            "each may wait for the last one"
+        );
+        assert!(!is_now_and_then([]));
     }
 }

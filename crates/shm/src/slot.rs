@@ -4,15 +4,27 @@
 //! Identity on lines of its own (written once, while joining), then the doorbell on lines of its own.
 //!
 //! # Fields
-//! Everything but the doorbell is written by the owner; the identity before it publishes `state`, `endures` at any time, what it
-//! awaits only once it has waited for long.
+//! Everything but the doorbell is written by the owner; the identity before it publishes `state`, `endures` at any time, `taken` ten times a second
+//! at most, what it awaits only once it has waited for long.
 //!
 //! # Ordering
 //! `state` is claimed by compare-and-swap and published by a release store; read the rest only after an acquire load
 //! that shows `READY`.
 
+use std::time::Duration;
+
 use crate::doorbell::Doorbell;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// Bits of [`Slot::taken`] that hold tenths of percents; above them is when they were shown.
+const TENTHS: u32 = 10;
+/// Ticks for which they count.
+const FRESH: u32 = 8;
+
+/// A clock that wraps after days.
+fn ticks(now: Duration) -> u32 {
+    (now.as_millis() / 128) as u32
+}
 
 const CLAIMED: u32 = 1;
 /// The rank has joined.
@@ -32,7 +44,8 @@ pub struct Slot {
     access: [AtomicU64; 2],
     /// Nonzero: the rank wants to go on when others fail. Read by the launcher.
     endures: AtomicU32,
-    identity_ends: u32,
+    /// How much of its time others took its CPU: [`Slot::show_taken`]. 0: not known.
+    taken: AtomicU32,
     /// Nonzero: the rank has given its CPU away, and has not got it back. On a line of its own: it changes often.
     away: AtomicU32,
     /// What it has waited for, for long: [`Awaits`]. 0: nothing.
@@ -183,6 +196,20 @@ impl Slot {
         self.cpu.load(Ordering::Relaxed).checked_sub(1)
     }
 
+    /// Of the time that the rank wanted a CPU, others took so many percent, as it knows now. By the owner.
+    pub fn show_taken(&self, percent: f64, now: Duration) {
+        let tenths = (percent.clamp(0.0, 100.0) * 10.0) as u32 + 1;
+        self.taken.store(ticks(now) << TENTHS | tenths, Ordering::Relaxed);
+    }
+
+    /// What it showed last, unless that was more than a second or two ago.
+    pub fn taken(&self, now: Duration) -> Option<f64> {
+        let shown = self.taken.load(Ordering::Relaxed);
+        let age = ticks(now).wrapping_sub(shown >> TENTHS) & (u32::MAX >> TENTHS);
+        let tenths = (shown & ((1 << TENTHS) - 1)).checked_sub(1)?;
+        (age <= FRESH).then(|| f64::from(tenths) / 10.0)
+    }
+
     /// Has the rank got a CPU, as far as it knows itself? Not if it gave it away, or sleeps.
     #[inline]
     pub fn is_at_work(&self) -> bool {
@@ -262,7 +289,21 @@ const _: () = assert!(
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::time::Duration;
+
     use super::{Awaits, Cause, Slot};
+
+    #[test]
+    fn what_others_took_is_known_for_a_second() {
+        let slot = Slot::default();
+        let seconds = Duration::from_secs_f64;
+        assert_eq!(slot.taken(seconds(0.5)), None);
+        slot.show_taken(0.0, seconds(7.0));
+        assert_eq!(slot.taken(seconds(7.0)), Some(0.0));
+        slot.show_taken(33.34, seconds(7.0));
+        assert_eq!(slot.taken(seconds(8.0)), Some(33.3));
+        assert_eq!(slot.taken(seconds(9.5)), None);
+    }
 
     #[test]
     fn what_is_awaited_is_read_as_it_was_shown() {

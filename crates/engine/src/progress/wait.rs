@@ -223,14 +223,26 @@ fn long_idle(inside: &mut Entered, backoff: &mut Backoff, oversubscribed: bool) 
     if !off_cpu.is_zero() {
         counters::OFF_CPU_US.add(off_cpu.as_micros() as u64);
     }
+    let is_new = matches!(next, Next::CompareCpus | Next::Sleep) && !oversubscribed && find_others(inside);
     match next {
         // The awaited rank may be off its CPU.
-        Next::Sleep if !oversubscribed && occupancy::find_others() => return Next::Spin,
+        Next::Sleep if is_new => return Next::Spin,
         Next::Look | Next::Sleep => {}
         Next::Spin | Next::CompareCpus => counters::SPINS.add(1),
         Next::Yield => counters::YIELDS.add(1),
     }
     next
+}
+
+/// Is it new that other processes take CPUs of ranks now and then? What this thread knows of that is shown to other ranks.
+#[cold]
+fn find_others(inside: &mut Entered) -> bool {
+    let engine = inside.engine();
+    occupancy::find_others(|taken, now| {
+        engine.slot().show_taken(taken, now);
+        let segment = engine.segment;
+        (0..segment.ranks()).filter_map(move |rank| segment.slot(rank).taken(now))
+    })
 }
 
 /// Sleep on the doorbell, unless what is awaited, or anything else, came meanwhile. What is awaited, if it came. `backoff` learns that somebody
