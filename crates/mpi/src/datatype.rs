@@ -42,7 +42,7 @@ pub use isthmus_datatype::{Element, Family, Layout, Loop, NAMED, Named, Shape, S
 pub use pack::{pack, pack_size, unpack};
 pub use query::{
     get_count, get_elements, status_set_elements, type_commit, type_get_extent, type_get_name, type_get_true_extent,
-    type_get_value_index, type_match_size, type_set_name, type_size,
+    type_get_value_index, type_iov, type_iov_len, type_match_size, type_set_name, type_size,
 };
 
 use contents::{Definition, Origin};

@@ -102,8 +102,8 @@ pub mod procedures {
         type_create_hindexed, type_create_hindexed_block, type_create_hvector, type_create_indexed_block,
         type_create_keyval, type_create_resized, type_create_struct, type_create_subarray, type_delete_attr, type_dup,
         type_free, type_free_keyval, type_get_attr, type_get_contents, type_get_envelope, type_get_extent,
-        type_get_name, type_get_true_extent, type_get_value_index, type_indexed, type_match_size, type_set_attr,
-        type_set_name, type_size, type_vector, unpack, unpack_external,
+        type_get_name, type_get_true_extent, type_get_value_index, type_indexed, type_iov, type_iov_len,
+        type_match_size, type_set_attr, type_set_name, type_size, type_vector, unpack, unpack_external,
     };
     pub use crate::op::{op_commutative, op_create, op_free, reduce_local};
 

@@ -3,7 +3,7 @@
 
 mod abi_info;
 mod attribute;
-mod callback;
+pub mod callback;
 mod datatype;
 mod environment;
 mod errhandler;
@@ -12,7 +12,7 @@ mod fortran;
 mod handle;
 mod info;
 mod op;
-mod request;
+pub mod request;
 mod tool;
 mod tool_events;
 mod topology;
