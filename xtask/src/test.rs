@@ -113,6 +113,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     tools::need(&[
         Tool::C,
         Tool::Cxx,
+        Tool::Fortran,
         Tool::CMake,
         Tool::PkgConfig,
         Tool::Python,
