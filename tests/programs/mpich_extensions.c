@@ -110,7 +110,7 @@ static void requests(void) {
         CHECK(index == 1 && status[2] == 4711 && work->frees == 1 && handles[1] == REQUEST_NULL, "%d", index);
     }
 
-    /* Functions may call MPI, which asks others: each is asked nonetheless. */
+    /* Functions may call MPI, which polls other requests: none is left out. */
     CHECK(!irecv(&got, 1, INT, !rank, 6, WORLD, &inner), "a receive");
     for (int i = 0; i < 3; i++) {
         start(&works[i], poll, NULL, 10 + i);

@@ -114,8 +114,10 @@ fn requests() -> Vec<String> {
         let (noun, done) = request::describe(&mut inside, Handle::from_raw(raw));
         (noun, done, site)
     });
-    let what: Vec<_> = what.collect();
+    let mut what: Vec<_> = what.collect();
     drop(inside);
+    let freed = sites::freed_early().into_iter();
+    what.extend(freed.map(|site| ("receive request", "completed before it was freed", site)));
     by_place(what.into_iter())
 }
 
