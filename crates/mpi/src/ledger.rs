@@ -87,6 +87,8 @@ struct Holder {
     is_partitioned: bool,
     /// The call that made the request.
     site: usize,
+    /// Do [`sites`] know the request, too?
+    is_listed: bool,
 }
 
 /// All operations under way, and persistent ones.
@@ -115,7 +117,7 @@ pub(crate) fn hold<const N: usize, Q>(
 ) -> Result<Handle<Q>> {
     // `start` stands in one place, so that it is compiled as part of the call.
     let claimed = if check::is_on() { Some(claim(&buffers)?) } else { None };
-    let request = start()?;
+    let request = sites::kept_if(claimed.is_some(), start)?;
     if let Some(claimed) = claimed {
         hold_claimed(request.raw(), claimed);
     }
@@ -133,8 +135,28 @@ fn claim(buffers: &[Given<'_>]) -> Result<Buffers> {
 fn hold_claimed(request: u32, buffers: Buffers) {
     let mut ledger = ledger();
     let ledger = ledger.get_or_insert_default();
-    ledger.add(request, buffers);
-    ledger.start(request);
+    let mut holder = Holder::new(buffers, sites::of(request));
+    holder.is_listed = false;
+    ledger.begin(&mut holder, request);
+    ledger.holders.insert(request, holder);
+}
+
+/// Requests that are known here only, each with the place that it is from.
+pub(crate) fn left() -> Vec<(u32, usize)> {
+    let ledger = ledger();
+    let holders = ledger.iter().flat_map(|ledger| &ledger.holders);
+    holders
+        .filter(|(_, holder)| !holder.is_listed)
+        .map(|(request, holder)| (*request, holder.site))
+        .collect()
+}
+
+/// The place of the call that made a live request; 0: it is not known.
+pub(crate) fn site_of<Q>(request: Handle<Q>) -> usize {
+    let site = ledger()
+        .as_ref()
+        .and_then(|ledger| Some(ledger.holders.get(&request.raw())?.site));
+    site.unwrap_or_else(|| sites::of(request.raw()))
 }
 
 /// The buffers of a collective call, which may have them now: what it sends, and what it receives into.
@@ -185,10 +207,9 @@ pub(crate) fn hold_part<Q>(request: Handle<Q>, given: &Given<'_>) {
     let ledger = ledger.get_or_insert_default();
     ledger.pieces.add(pieces, Use::Sends, request.raw());
     let holder = ledger.holders.entry(request.raw()).or_insert_with(|| Holder {
-        buffers: Buffers::new(),
         is_active: true,
         is_partitioned: true,
-        site: sites::of(request.raw()),
+        ..Holder::new(Buffers::new(), sites::of(request.raw()))
     });
     holder.buffers.push(held);
 }
@@ -265,15 +286,16 @@ pub(crate) fn restart<Q>(request: Handle<Q>) -> Result<()> {
 #[cold]
 pub(crate) fn end<Q>(request: Handle<Q>, is_gone: bool, result: Result<Status>) -> Result<Status> {
     let mut ledger = ledger();
-    let Some(ledger) = &mut *ledger else {
-        return result.map(types::without_types);
-    };
-    let Some((holder, was_active)) = ledger.stop(request.raw()) else {
+    let stopped = ledger.as_mut().and_then(|ledger| ledger.stop(request.raw()));
+    if is_gone && stopped.as_ref().is_none_or(|(holder, _)| holder.is_listed) {
+        sites::gone(request.raw());
+    }
+    let Some((holder, was_active)) = stopped else {
         return result.map(types::without_types);
     };
     // To wait for a persistent request that is not active is no error.
     let judged = if was_active { holder.judge(result) } else { result };
-    if !is_gone && !holder.is_partitioned {
+    if let Some(ledger) = ledger.as_mut().filter(|_| !is_gone && !holder.is_partitioned) {
         ledger.holders.insert(request.raw(), holder);
     }
     judged
@@ -289,13 +311,7 @@ pub(crate) fn forget<Q>(request: Handle<Q>) {
 
 impl Ledger {
     fn add(&mut self, request: u32, buffers: Buffers) {
-        let holder = Holder {
-            buffers,
-            is_active: false,
-            is_partitioned: false,
-            site: sites::of(request),
-        };
-        self.holders.insert(request, holder);
+        self.holders.insert(request, Holder::new(buffers, sites::of(request)));
     }
 
     /// May an operation have these buffers now?
@@ -336,9 +352,13 @@ impl Ledger {
 
     /// The request's operation begins.
     fn start(&mut self, request: u32) {
-        let Some(holder) = self.holders.get_mut(&request) else {
-            return;
-        };
+        if let Some(mut holder) = self.holders.remove(&request) {
+            self.begin(&mut holder, request);
+            self.holders.insert(request, holder);
+        }
+    }
+
+    fn begin(&mut self, holder: &mut Holder, request: u32) {
         holder.is_active = true;
         for held in &mut holder.buffers {
             if let Some(pieces) = &held.pieces {
@@ -409,6 +429,16 @@ impl Held {
 }
 
 impl Holder {
+    fn new(buffers: Buffers, site: usize) -> Self {
+        Self {
+            buffers,
+            is_active: false,
+            is_partitioned: false,
+            site,
+            is_listed: true,
+        }
+    }
+
     fn judge(&self, result: Result<Status>) -> Result<Status> {
         let into = self.buffers.iter().find(|held| held.does == Use::Receives);
         let status = match into {

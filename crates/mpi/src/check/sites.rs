@@ -27,6 +27,8 @@ struct Place {
 thread_local! {
     /// What this thread has made last, and where: mostly it is asked for next.
     static LAST: Cell<(u32, usize)> = const { Cell::new((0, 0)) };
+    /// What this thread makes is kept elsewhere, with its place.
+    static IS_KEPT: Cell<bool> = const { Cell::new(false) };
 }
 
 static SITES: Mutex<Option<Sites>> = Mutex::new(None);
@@ -40,7 +42,23 @@ fn sites() -> MutexGuard<'static, Option<Sites>> {
 pub(crate) fn made(handle: u32) {
     let site = here();
     LAST.set((handle, site));
+    if IS_KEPT.get() {
+        return;
+    }
     sites().get_or_insert_default().live.insert(handle, site);
+}
+
+/// Run this, which makes a handle; if `is_kept` the caller keeps it, with its place.
+#[inline(always)]
+pub(crate) fn kept_if<R>(is_kept: bool, make: impl FnOnce() -> R) -> R {
+    if is_kept {
+        IS_KEPT.set(true);
+    }
+    let made = make();
+    if is_kept {
+        IS_KEPT.set(false);
+    }
+    made
 }
 
 /// The handle is gone.
@@ -52,10 +70,9 @@ pub(crate) fn gone(handle: u32) {
     }
 }
 
-/// The program frees this request of a receive that is not complete: nobody will know when its buffer may be used (MPI-5.0 §3.7.3).
+/// The program frees a request of a receive that is not complete, and was made here: nobody will know when its buffer may be used (MPI-5.0 §3.7.3).
 #[cold]
-pub(crate) fn freed(handle: u32) {
-    let site = of(handle);
+pub(crate) fn freed(site: usize) {
     sites().get_or_insert_default().freed.push(site);
 }
 

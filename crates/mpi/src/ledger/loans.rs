@@ -43,14 +43,9 @@ pub(crate) fn lend(win: Handle<Win>, target: usize, buffers: &[Given<'_>]) -> Re
     }
     ledger.lent = ledger.lent.wrapping_add(1);
     let number = ledger.lent | LOAN;
-    let holder = Holder {
-        buffers,
-        is_active: false,
-        is_partitioned: false,
-        site: sites::here(),
-    };
+    let mut holder = Holder::new(buffers, sites::here());
+    ledger.begin(&mut holder, number);
     ledger.holders.insert(number, holder);
-    ledger.start(number);
     let collected =
         COLLECTED.with_borrow_mut(|collected| collected.as_mut().map(|collected| collected.push(number)).is_some());
     if !collected {

@@ -7,7 +7,7 @@ use isthmus_engine::Entered;
 use super::background;
 use super::free::bury_orphans;
 use super::{Look, Persistent, Plain, REQUEST_NULL, REQUESTS, Request, Work, comm_of, invalid, look, scope_inside};
-use crate::check::{self, sites};
+use crate::check;
 use crate::comm::Comm;
 use crate::completion::{Completing, Completion, of_operation};
 use crate::error::{Class, Error, Result};
@@ -42,9 +42,7 @@ fn finish_checked(inside: &mut Entered, request: &mut Handle<Request>) -> Result
     };
     let result = finish_active(inside, request);
     let is_gone = *request == REQUEST_NULL;
-    if is_gone {
-        sites::gone(before.raw());
-    } else if !matches!(look(inside, before), Ok(Look::Inactive)) {
+    if !is_gone && !matches!(look(inside, before), Ok(Look::Inactive)) {
         return result;
     }
     ledger::end(before, is_gone, result).map_err(|error| {

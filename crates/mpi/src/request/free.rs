@@ -15,7 +15,7 @@ pub fn request_free(request: Handle<Request>) -> Result<()> {
     let mut inside = enter();
     if check::is_on() {
         if matches!(Plain::of(request), Some(Plain::Receive(_))) && look(&mut inside, request)? == Look::Pending {
-            sites::freed(request.raw());
+            sites::freed(ledger::site_of(request));
         }
         ledger::forget(request);
         sites::gone(request.raw());
