@@ -2,6 +2,7 @@
 
 use isthmus_engine::layout::{Layout as Spread, Level, Span};
 
+use crate::error::{Result, room};
 use crate::layout::{Body, Layout, Loop, Part, Run};
 use crate::types::Type;
 
@@ -45,6 +46,29 @@ impl Type {
         let mut spans = Vec::new();
         gather(&loops, &layout.body, base, &mut spans);
         f(&Spread::Spans(&spans))
+    }
+
+    /// Where the bytes of one element lie: (displacement, length), in order; those that touch are one.
+    ///
+    /// # Errors
+    /// `MPI_ERR_NO_MEM`: there is no memory for the list.
+    pub fn runs(&self) -> Result<Vec<(i64, i64)>> {
+        let layout = &self.shape().layout;
+        if self.size() == 0 {
+            return Ok(Vec::new());
+        }
+        let many = repetitions(&layout.loops).saturating_mul(layout.body.spans());
+        let mut spans = room(many as usize, "the places of a datatype")?;
+        gather(&layout.loops, &layout.body, layout.offset as u64, &mut spans);
+        let mut runs: Vec<(i64, i64)> = Vec::new();
+        for Span { address, length } in spans {
+            let (at, length) = (address as i64, length as i64);
+            match runs.last_mut() {
+                Some((before, so_far)) if *before + *so_far == at => *so_far += length,
+                _ => runs.push((at, length)),
+            }
+        }
+        Ok(runs)
     }
 
     /// Tell `f` where `count` elements at `buffer` lie, in order. False: [`Self::has_spans`] says no.
