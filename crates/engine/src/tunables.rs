@@ -238,6 +238,7 @@ texts! {
     GA_LINEAR = "ga_linear", "What solves Global Arrays' equations and eigenproblems: scalapack (all processes), lapack (the first one) or auto (scalapack for 256 rows and more, where it is there; if not set).";
     COLLECTIVES = "collectives", "Algorithms to use, the same on all ranks, as allreduce:ring,bcast@64K-:binomial, or @FILE with such rules (isthmus info --collectives).";
     WITHOUT = "without", "Rules about where bytes go to leave out, to measure what they are worth, as cells,pieces (isthmus bench rules has all); never better, except by accident.";
+    FILE_FAULT = "file_fault", "Faults of files, for tests: short=7 (bytes an access moves at most), eintr=3 (each third access), enospc=10, edquot=10, eio=10 (accesses that go well before).";
     FAULT = "fault", "What is to go wrong, for tests: rules such as push:EPERM, cma.pull:EFAULT:after=7 or memory:ENOMEM:after=9 (isthmus_transfer::fault).";
 }
 
