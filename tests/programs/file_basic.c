@@ -200,6 +200,38 @@ static void whole(void) {
     OK(MPI_Info_free(&info));
 }
 
+/* So long that another thread makes them. */
+static void long_requests(void) {
+    enum { LONG = 1 << 20 };
+    unsigned char *out = malloc(2 * LONG), *in = malloc(2 * LONG);
+    MPI_Request requests[4];
+    MPI_Status statuses[4];
+    MPI_Offset at = 2 * (MPI_Offset)LONG * rank;
+    int done = 0;
+    fill(out, 2 * LONG, (unsigned)rank);
+    memset(in, 0, 2 * LONG);
+    OK(MPI_File_set_view(fh, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+    OK(MPI_File_iwrite_at(fh, at, out, LONG, MPI_BYTE, &requests[0]));
+    OK(MPI_File_iwrite_at(fh, at + LONG, out + LONG, LONG, MPI_BYTE, &requests[1]));
+    OK(MPI_Isend(&done, 1, MPI_INT, (rank + 1) % size, 0, MPI_COMM_WORLD, &requests[2]));
+    OK(MPI_Irecv(in, 1, MPI_INT, (rank + size - 1) % size, 0, MPI_COMM_WORLD, &requests[3]));
+    OK(MPI_Waitall(4, requests, statuses));
+    CHECK(count_of(&statuses[0], MPI_BYTE) == LONG && count_of(&statuses[1], MPI_BYTE) == LONG, "written");
+    OK(MPI_File_iread_at(fh, at, in, 2 * LONG, MPI_BYTE, &requests[0]));
+    while (!done) OK(MPI_Test(&requests[0], &done, &statuses[0]));
+    CHECK(count_of(&statuses[0], MPI_BYTE) == 2 * LONG, "read");
+    CHECK_BYTES(in, 2 * LONG, (unsigned)rank);
+    memset(in, 0, 2 * LONG);
+    OK(MPI_File_iread_at(fh, at + LONG, in, LONG, MPI_BYTE, &requests[0]));
+    OK(MPI_File_iwrite_at(fh, at, out, LONG, MPI_BYTE, &requests[1]));
+    OK(MPI_Request_free(&requests[1]));
+    OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+    CHECK(!memcmp(in, out + LONG, LONG), "read");
+    OK(MPI_File_set_size(fh, 0));
+    free(in);
+    free(out);
+}
+
 static void external(void) {
     MPI_Status status;
     short values[3] = {0x0102, rank, -1}, in[3];
@@ -260,6 +292,7 @@ int main(int argc, char **argv) {
     own_pointers();
     shared_pointer();
     whole();
+    long_requests();
     external();
     registered();
     MPI_File same = MPI_File_f2c(MPI_File_c2f(fh));

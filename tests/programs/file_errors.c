@@ -144,10 +144,13 @@ static void handlers(void) {
 }
 
 static void full_device(void) {
-    char bytes[4096] = {0};
+    static char bytes[1 << 20];
+    MPI_Request request;
     OK(MPI_File_open(MPI_COMM_WORLD, "/dev/full", MPI_MODE_WRONLY, MPI_INFO_NULL, &fh));
     SAYS(MPI_ERR_NO_SPACE, MPI_File_write_at_all(fh, 0, bytes, sizeof bytes, MPI_BYTE, MPI_STATUS_IGNORE));
     SAYS(MPI_ERR_NO_SPACE, MPI_File_write_at(fh, 0, bytes, sizeof bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+    OK(MPI_File_iwrite_at(fh, 0, bytes, sizeof bytes, MPI_BYTE, &request));
+    SAYS(MPI_ERR_NO_SPACE, MPI_Wait(&request, MPI_STATUS_IGNORE));
     OK(MPI_File_close(&fh));
 }
 
