@@ -117,7 +117,9 @@ impl Tool {
             }
             Self::Libfabric => has_library("libfabric.so.1"),
             Self::Scalapack => has_library("libscalapack-mpich.so.2.2"),
-            Self::ParallelFiles => ["libhdf5_mpich.so.103", "libpnetcdf.so.0d"].into_iter().all(has_library),
+            Self::ParallelFiles => ["libhdf5_mpich.so.103", "libpnetcdf.so.0d"]
+                .into_iter()
+                .all(has_library),
             Self::Slurm => ["munged", "slurmctld", "slurmd", "srun"].into_iter().all(found),
             Self::Qemu => found(kmod::QEMU),
             Self::Headers => found("make") && found("gcc") && kmod::newest().is_some(),

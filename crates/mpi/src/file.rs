@@ -22,6 +22,7 @@ use isthmus_io::backend::Backend;
 use isthmus_io::failure::Failure;
 use isthmus_io::hints::Hints;
 
+use crate::check;
 use crate::comm::Comm;
 use crate::errhandler::Errhandler;
 use crate::error::{Class, Error, Result};
@@ -146,6 +147,15 @@ impl File {
     fn meet(&self) -> Messages {
         let call = self.calls.fetch_add(1, Ordering::Relaxed);
         Messages::new(&self.comm, (call % TAGS) as i32)
+    }
+
+    /// Fails on all if not all members make this call (as in `file_sync`), where programs are checked; blocks there until all have called.
+    fn same(&self, call: &str) -> Result<()> {
+        if !check::is_on() {
+            return Ok(());
+        }
+        let exchange = self.meet();
+        operation::drive(exchange.compare(&self.path, call))?
     }
 
     /// As whom they would talk: nothing is said.

@@ -197,7 +197,8 @@ impl File {
 
     /// Where this process's part lies if members access the file in the order of their ranks, from the shared pointer on. Blocks until all have
     /// called.
-    pub(super) fn in_order(&self, elements: Elements, writes: bool) -> Result<Whence> {
+    pub(super) fn in_order(&self, call: &str, elements: Elements, writes: bool) -> Result<Whence> {
+        self.same(call)?;
         let exchange = self.meet();
         let etypes = self.check_access(elements, writes).map_or(0, |checked| checked.etypes);
         let said = drive(exchange.gather([etypes as u64]))??;
@@ -219,41 +220,53 @@ impl File {
 
     /// # Safety
     /// As for [`Self::prepare`].
-    unsafe fn access(&self, whence: Whence, elements: Elements, writes: bool) -> Result<Status> {
+    unsafe fn access(&self, _call: &str, whence: Whence, elements: Elements, writes: bool) -> Result<Status> {
         // SAFETY: the caller's promise.
         unsafe { self.alone(whence, elements, writes) }?.run()
     }
 
     /// # Safety
     /// As for [`Self::prepare`].
-    unsafe fn start(&self, whence: Whence, elements: Elements, writes: bool) -> Result<Handle<Request>> {
+    unsafe fn start(&self, _call: &str, whence: Whence, elements: Elements, writes: bool) -> Result<Handle<Request>> {
         // SAFETY: the caller's promise.
         unsafe { self.alone(whence, elements, writes) }?.launch()
     }
 
     /// # Safety
     /// As for [`Self::prepare`].
-    unsafe fn access_all(&self, whence: Whence, elements: Elements, writes: bool) -> Result<Status> {
+    unsafe fn access_all(
+        &self,
+        call: &'static str,
+        whence: Whence,
+        elements: Elements,
+        writes: bool,
+    ) -> Result<Status> {
         // SAFETY: the caller's promise.
         let part = unsafe { self.part(whence, elements, writes) };
-        let (future, back) = Access::together(part, &self.share()?, writes);
+        let (future, back) = Access::together(part, &self.share()?, writes, call);
         back.finish(drive(future)?)
     }
 
     /// # Safety
     /// As for [`Self::prepare`].
-    unsafe fn start_all(&self, whence: Whence, elements: Elements, writes: bool) -> Result<Handle<Request>> {
+    unsafe fn start_all(
+        &self,
+        call: &'static str,
+        whence: Whence,
+        elements: Elements,
+        writes: bool,
+    ) -> Result<Handle<Request>> {
         // SAFETY: the caller's promise.
         let part = unsafe { self.part(whence, elements, writes) };
-        Pending::together(part, &self.share()?, writes).launch()
+        Pending::together(part, &self.share()?, writes, call).launch()
     }
 
     /// # Safety
     /// As for [`Self::prepare`].
-    unsafe fn access_ordered(&self, elements: Elements, writes: bool) -> Result<Status> {
-        let whence = self.in_order(elements, writes)?;
+    unsafe fn access_ordered(&self, call: &'static str, elements: Elements, writes: bool) -> Result<Status> {
+        let whence = self.in_order(call, elements, writes)?;
         // SAFETY: the caller's promise.
-        unsafe { self.access_all(whence, elements, writes) }
+        unsafe { self.access_all(call, whence, elements, writes) }
     }
 }
 
@@ -273,7 +286,7 @@ macro_rules! accesses {
         ) -> Result<$result> {
             let elements = Elements { buffer: buf, count, datatype };
             // SAFETY: the caller's promise.
-            unsafe { fh.$how($(Whence::$whence $(($offset))?,)? elements, false) }
+            unsafe { fh.$how(stringify!($read), $(Whence::$whence $(($offset))?,)? elements, false) }
         }
 
         #[doc = concat!("As [`", stringify!($read), "`], but writes.")]
@@ -289,7 +302,7 @@ macro_rules! accesses {
         ) -> Result<$result> {
             let elements = Elements { buffer: buf.cast_mut(), count, datatype };
             // SAFETY: the caller's promise.
-            unsafe { fh.$how($(Whence::$whence $(($offset))?,)? elements, true) }
+            unsafe { fh.$how(stringify!($write), $(Whence::$whence $(($offset))?,)? elements, true) }
         }
     )*};
 }

@@ -1,5 +1,6 @@
 //! The exchange of `isthmus_io` among the ranks that have a file open: messages, in steps that are polled whenever progress is made.
 
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,9 +11,11 @@ use isthmus_engine::rma::node_of;
 use isthmus_engine::{Entered, OpId, Outcome, enter, fault_events};
 use isthmus_io::two_phase::{Exchange, Incoming, Outgoing};
 
+use crate::coll::check::report;
 use crate::comm::Comm;
 use crate::completion::{received, sent};
 use crate::error::{Error, Result};
+use crate::fail;
 use crate::p2p::internal::{post_recv, post_send};
 
 /// The messages of one call.
@@ -63,6 +66,57 @@ impl Messages {
             passing.withdraw(inside, error);
         }
         passing
+    }
+}
+
+/// A name of a call, as others are told.
+type Name = [u64; 4];
+
+fn encoded(call: &str) -> Name {
+    let mut bytes = [0; size_of::<Name>()];
+    let length = call.len().min(bytes.len());
+    bytes[..length].copy_from_slice(&call.as_bytes()[..length]);
+    let mut words = [0; 4];
+    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
+        *word = u64::from_ne_bytes(*bytes);
+    }
+    words
+}
+
+fn decoded(name: &Name) -> String {
+    let bytes = name.map(u64::to_ne_bytes);
+    let text: Vec<u8> = bytes
+        .as_flattened()
+        .iter()
+        .copied()
+        .take_while(|byte| *byte != 0)
+        .collect();
+    let text = String::from_utf8_lossy(&text);
+    // As the standard writes it.
+    format!("MPI_F{}", text.get(1..).unwrap_or_default())
+}
+
+impl Messages {
+    /// Fails on all members if one makes another call than the others. The name is as in `file_sync`.
+    pub async fn compare(&self, path: &str, call: &str) -> Result<()> {
+        let said = self.gather(encoded(call)).await?;
+        if said.iter().all(|name| *name == said[0]) {
+            return Ok(());
+        }
+        let mut calls: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (rank, name) in said.iter().enumerate() {
+            calls.entry(decoded(name)).or_default().push(rank);
+        }
+        let text: Vec<String> = calls
+            .iter()
+            .map(|(call, ranks)| format!("{call} on {}", report::list(ranks)))
+            .collect();
+        let line = format!("ranks disagree in a collective call on {path}: {}", text.join(", "));
+        // Programs often look at no error codes of files.
+        if self.rank() == 0 {
+            isthmus_os::process::say(&format!("isthmus: {line}"));
+        }
+        Err(fail!(NotSame, "{line}"))
     }
 }
 

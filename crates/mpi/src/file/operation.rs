@@ -14,6 +14,7 @@ use isthmus_io::worker;
 use super::datarep::Back;
 use super::seen::Seen;
 use super::{File, locked};
+use crate::check;
 use crate::completion::{Completing, Completion};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
@@ -75,6 +76,7 @@ impl Access {
         access: Result<Self>,
         file: &Arc<File>,
         writes: bool,
+        call: &'static str,
     ) -> (impl Future<Output = Ended> + Send + 'static, Back) {
         let exchange = file.meet();
         let (refused, access) = match access {
@@ -100,6 +102,11 @@ impl Access {
             back,
         } = access;
         let future = async move {
+            if check::is_on()
+                && let Err(error) = exchange.compare(&file.path, call).await
+            {
+                return (Err(error), memory);
+            }
             let hints = file.hints();
             let part = Part {
                 file: &*file.backend,
@@ -182,8 +189,8 @@ impl Pending {
     }
 
     /// An access of all members, that has not begun.
-    pub fn together(access: Result<Access>, file: &Arc<File>, writes: bool) -> Self {
-        let (future, back) = Access::together(access, file, writes);
+    pub fn together(access: Result<Access>, file: &Arc<File>, writes: bool, call: &'static str) -> Self {
+        let (future, back) = Access::together(access, file, writes, call);
         Self::new(Stage::Together(Box::pin(future), Some(back)), Arc::clone(file))
     }
 

@@ -70,6 +70,7 @@ pub fn file_get_position(fh: &File) -> Result<i64> {
 
 /// `MPI_File_seek_shared`: move the shared pointer. Collective; the arguments must be the same everywhere. Blocks until all have called.
 pub fn file_seek_shared(fh: &File, offset: i64, whence: i32) -> Result<()> {
+    fh.same("file_seek_shared")?;
     let to = fh.sought(offset, whence, || fh.shared.load());
     fh.agree(to.as_ref().map(drop).map_err(Clone::clone))?;
     let to = to?;

@@ -74,12 +74,14 @@ pub fn file_get_size(fh: &File) -> Result<i64> {
 
 /// `MPI_File_set_size`: cut the file, or have it end in zeros, at so many bytes. Collective; blocks until it is done.
 pub fn file_set_size(fh: &File, size: i64) -> Result<()> {
+    fh.same("file_set_size")?;
     fh.by_first(fh.check_size(size), "ftruncate", || fh.backend.resize(size as u64))?;
     fh.agree_on("size", size as u64)
 }
 
 /// `MPI_File_preallocate`: have room for the first bytes. Collective; blocks until it is done.
 pub fn file_preallocate(fh: &File, size: i64) -> Result<()> {
+    fh.same("file_preallocate")?;
     fh.by_first(fh.check_size(size), "fallocate", || match size {
         0 => Ok(()),
         bytes => fh.backend.allocate(bytes as u64),
@@ -90,6 +92,7 @@ pub fn file_preallocate(fh: &File, size: i64) -> Result<()> {
 /// `MPI_File_sync`: bring what was written to the device, and see what others have brought there. Collective; blocks as long as the device
 /// takes.
 pub fn file_sync(fh: &File) -> Result<()> {
+    fh.same("file_sync")?;
     let checked = match &*locked(&fh.split) {
         Some(_) => Err(fail!(Io, "{}: a split collective access is under way", fh.path)),
         None => Ok(()),
@@ -100,6 +103,7 @@ pub fn file_sync(fh: &File) -> Result<()> {
 
 /// `MPI_File_set_atomicity`: are accesses atomic from now on? Collective; must be the same everywhere. Blocks until all have called.
 pub fn file_set_atomicity(fh: &File, flag: bool) -> Result<()> {
+    fh.same("file_set_atomicity")?;
     fh.agree_on("flag", u64::from(flag))?;
     fh.is_atomic.store(flag, Ordering::Relaxed);
     Ok(())

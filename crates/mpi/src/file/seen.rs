@@ -119,6 +119,7 @@ pub fn file_set_view(
         }
         Ok(seen)
     };
+    fh.same("file_set_view")?;
     let seen = see();
     let said = seen.as_ref().map_or(0, |seen| seen.etype_size() as u64);
     fh.agree(seen.as_ref().map(drop).map_err(Clone::clone))?;

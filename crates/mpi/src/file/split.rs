@@ -49,11 +49,11 @@ pub(super) struct Split {
 impl File {
     /// # Safety
     /// The elements must be good until the access is ended.
-    unsafe fn begin(&self, how: How, offset: i64, elements: Elements) -> Result<()> {
+    unsafe fn begin(&self, call: &'static str, how: How, offset: i64, elements: Elements) -> Result<()> {
         let whence = match how.by {
             By::Offset => Whence::At(offset),
             By::Pointer => Whence::Individual,
-            By::Order => self.in_order(elements, how.writes)?,
+            By::Order => self.in_order(call, elements, how.writes)?,
         };
         // SAFETY: the caller's promise.
         let part = unsafe { self.part(whence, elements, how.writes) };
@@ -61,7 +61,7 @@ impl File {
         if locked(&self.split).is_some() {
             return part.map(drop);
         }
-        let request = Pending::together(part, &self.share()?, how.writes).launch()?;
+        let request = Pending::together(part, &self.share()?, how.writes, call).launch()?;
         *locked(&self.split) = Some(Split {
             how,
             request,
@@ -112,7 +112,7 @@ macro_rules! splits {
             let how = How { writes: false, by: By::$by };
             let elements = Elements { buffer: buf, count, datatype };
             // SAFETY: the caller's promise.
-            unsafe { fh.begin(how, splits!(@offset $($offset)?), elements) }
+            unsafe { fh.begin(stringify!($read_begin), how, splits!(@offset $($offset)?), elements) }
         }
 
         #[doc = concat!("End what [`", stringify!($read_begin), "`] began. Blocks until it is complete.")]
@@ -134,7 +134,7 @@ macro_rules! splits {
             let how = How { writes: true, by: By::$by };
             let elements = Elements { buffer: buf.cast_mut(), count, datatype };
             // SAFETY: the caller's promise.
-            unsafe { fh.begin(how, splits!(@offset $($offset)?), elements) }
+            unsafe { fh.begin(stringify!($write_begin), how, splits!(@offset $($offset)?), elements) }
         }
 
         #[doc = concat!("End what [`", stringify!($write_begin), "`] began. Blocks until it is complete.")]
