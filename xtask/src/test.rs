@@ -14,7 +14,7 @@ use anyhow::{Result, bail, ensure};
 use crate::process::{cargo, quiet, target};
 use crate::tools::{self, Tool};
 use crate::{generate, layers};
-use outside::{arrays, cmake, imb, mpi4py, mpich, rsmpi, shmem4py};
+use outside::{arrays, cmake, files, imb, mpi4py, mpich, rsmpi, shmem4py};
 use suite::Suite;
 
 const BUILD: Duration = Duration::from_secs(1800);
@@ -71,6 +71,7 @@ const PARTS: &[Part] = &[
     installed("mpi4py", |suite, around| {
         mpi4py::run(suite, &around.prefix, around.full)
     }),
+    installed("files", |suite, around| files::run(suite, &around.prefix)),
     installed("shmem4py", |suite, around| shmem4py::run(suite, &around.prefix)),
     installed("arrays", |suite, around| {
         arrays::run(suite, &around.prefix, around.full)

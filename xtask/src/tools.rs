@@ -33,6 +33,8 @@ pub enum Tool {
     Libfabric,
     /// Linear algebra on many processes, which Global Arrays find at run time.
     Scalapack,
+    /// HDF5 and PnetCDF, built for MPICH.
+    ParallelFiles,
     /// Slurm's daemons and commands.
     Slurm,
     /// An emulator of whole machines.
@@ -59,6 +61,7 @@ impl Tool {
             Self::Python => "Python 3 with venv and headers",
             Self::Libfabric => "libfabric",
             Self::Scalapack => "ScaLAPACK for MPICH's ABI",
+            Self::ParallelFiles => "HDF5 and PnetCDF for MPICH's ABI",
             Self::Slurm => "Slurm",
             Self::Qemu => "qemu for x86",
             Self::Headers => "the headers of a Linux kernel",
@@ -80,6 +83,7 @@ impl Tool {
             Self::Python => &["python3", "python3-venv", "python3-dev"],
             Self::Libfabric => &["libfabric1"],
             Self::Scalapack => &["libscalapack-mpich2.2", "libopenblas0-pthread"],
+            Self::ParallelFiles => &["libhdf5-mpich-103-1", "libpnetcdf0d"],
             Self::Slurm => &[
                 "slurmctld",
                 "slurmd",
@@ -118,6 +122,9 @@ impl Tool {
             }
             Self::Libfabric => has_library("libfabric.so.1"),
             Self::Scalapack => has_library("libscalapack-mpich.so.2.2"),
+            Self::ParallelFiles => ["libhdf5_mpich.so.103", "libpnetcdf.so.0d"]
+                .into_iter()
+                .all(has_library),
             Self::Slurm => ["munged", "slurmctld", "slurmd", "srun"].into_iter().all(found),
             Self::Qemu => found(kmod::QEMU),
             Self::Headers => found("make") && found("gcc") && kmod::newest().is_some(),

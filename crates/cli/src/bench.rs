@@ -17,6 +17,7 @@ mod calls;
 mod catalogue;
 mod exchange;
 mod experiment;
+mod files;
 mod ga;
 mod judge;
 mod library;
@@ -229,6 +230,8 @@ enum What {
     Barrier,
     /// Windows: puts, gets, accumulates, sections, a target that computes, contended elements, synchronisation; ARMCI beside them
     Rma(Sizes),
+    /// Files: collective writes and reads that interleave on 2, 4 and 8 ranks, a rank's own, opening and closing
+    Io(Sizes),
     /// Between two nodes, which are network namespaces of this machine (as root): half round trip, bandwidth, collectives, start, memory,
     /// beside a bare loop on libfabric and on a TCP socket
     Network(Sizes),
@@ -283,6 +286,7 @@ impl What {
             What::Memory => catalogue::memory(),
             What::Barrier => catalogue::barrier(),
             What::Rma(sizes) => return one_sided::experiments(&sizes.sizes),
+            What::Io(sizes) => return files::experiments(&sizes.sizes),
             What::Network(sizes) => return network::network(&sizes.sizes),
             What::Mechanisms(sizes) => return mechanisms::mechanisms(&sizes.sizes),
             What::Shmem => return shmem::shmem(),
@@ -319,6 +323,7 @@ fn everything() -> Vec<Experiment> {
         catalogue::wake(),
     ]);
     all.extend(one_sided::experiments(&[]));
+    all.extend(files::experiments(&[]));
     all.extend(shmem::shmem());
     all.extend(ga::ga());
     all

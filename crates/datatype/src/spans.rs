@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use isthmus_engine::layout::{Layout as Spread, Level, Span};
 
+use crate::error::{Result, room};
 use crate::layout::{Body, Layout, Loop, Part, Run};
 use crate::types::Type;
 
@@ -61,6 +62,25 @@ impl Type {
         let Layout { offset, loops, body } = &self.shape().layout;
         let mut skip = first;
         let _ = visit(loops, body, *offset, &mut skip, f);
+    }
+
+    /// Where the bytes of one element lie: (displacement, length), in order; those that touch are one.
+    ///
+    /// # Errors
+    /// `MPI_ERR_NO_MEM`: there is no memory for the list.
+    pub fn runs(&self) -> Result<Vec<(i64, i64)>> {
+        if self.size() == 0 {
+            return Ok(Vec::new());
+        }
+        let mut runs: Vec<(i64, i64)> = room(self.segments() as usize, "the places of a datatype")?;
+        self.visit_segments(0, &mut |at, length| {
+            match runs.last_mut() {
+                Some((before, so_far)) if *before + *so_far == at => *so_far += length,
+                _ => runs.push((at, length)),
+            }
+            ControlFlow::Continue(())
+        });
+        Ok(runs)
     }
 
     /// Tell `f` where `count` elements at `buffer` lie, in order. False: [`Self::has_spans`] says no.

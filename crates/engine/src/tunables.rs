@@ -238,6 +238,7 @@ texts! {
     GA_LINEAR = "ga_linear", "Which library solves Global Arrays' equations and eigenproblems: scalapack (on all processes), lapack (on the first one), or auto (scalapack from 256 rows on, if it is installed; the default).";
     COLLECTIVES = "collectives", "Which algorithms collectives use, for example allreduce:ring,bcast@64K-:binomial, or @FILE for a file of such rules; the same on all ranks. Not set: what is fastest by the library's tables. isthmus info --collectives lists the algorithms.";
     WITHOUT = "without", "Optimizations of data movement to switch off, for example cells,pieces, to measure what each is worth (isthmus bench rules lists them). Only for comparisons.";
+    FILE_FAULT = "file_fault", "Errors to inject into accesses to files, for tests of the library: short=7 (bytes that an access moves at most), eintr=3 (each third access), enospc=10, edquot=10, eio=10 (so many accesses succeed before).";
     FAULT = "fault", "Errors to inject, for tests of the library: for example push:EPERM, cma.pull:EFAULT:after=7 or memory:ENOMEM:after=9.";
 }
 

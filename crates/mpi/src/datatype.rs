@@ -36,6 +36,7 @@ pub use construct::{
 };
 pub use contents::{Combiner, type_get_contents, type_get_envelope};
 pub use darray::type_create_darray;
+pub(crate) use external::{from_external, to_external};
 pub use external::{pack_external, pack_external_size, unpack_external};
 pub use fortran::{type_create_f90_complex, type_create_f90_integer, type_create_f90_real};
 pub use isthmus_datatype::{Element, Family, Layout, Loop, NAMED, Named, Shape, Signature, Type};

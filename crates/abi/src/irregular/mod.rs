@@ -4,6 +4,7 @@
 mod abi_info;
 mod attribute;
 pub mod callback;
+mod datarep;
 mod datatype;
 mod environment;
 mod errhandler;
@@ -19,6 +20,7 @@ mod topology;
 
 pub use abi_info::*;
 pub use attribute::*;
+pub use datarep::*;
 pub use datatype::*;
 pub use environment::*;
 pub use errhandler::*;
