@@ -293,6 +293,7 @@ table! {
     DEVICE_MEMORY = "device_memory", 1, "0/1/2", "Refuse buffers in the memory of a CUDA device with MPI_ERR_BUFFER: 1 where the machine has NVIDIA's driver, 2 always; 0: such a buffer ends the rank with a segmentation fault.";
     TRACE = "trace", 0, "0/1", "Tell of every single copy, one line each.";
     CHECK = "check", 0, "0/1/sync", "Check the program for errors: calls, types, buffers and windows that do not match, and leftovers at the end (docs/checking.md); sync: each standard send is synchronous, too, so that those which must be buffered deadlock. At a price; the same on all ranks.";
+    STATS = "stats", 0, "0/1", "In MPI_Finalize the first rank prints the counters of all ranks, as mpiexec --stats asks for; the same for all ranks.";
     COLLECTIVES_REPORT = "collectives_report", 0, "0/1", "In MPI_Finalize the first rank says for each rule of ISTHMUS_COLLECTIVES how many of its calls went by it.";
     UNEXPECTED_LIMIT = "unexpected_limit", 64 << 20, "bytes", "Unmatched payload kept at a receiver; beyond it senders only announce. The default is less where memory is short.";
 }
