@@ -480,11 +480,14 @@ fn measure_figure<'a>(
                 measured.tables.push(table);
             }
             Err(_) if interrupt::noted() => break,
-            // One experiment that cannot be had, such as nodes where the process is not root, does not end the others.
+            // One experiment that cannot be had does not end the others.
             Err(error) => {
                 let reason = format!("{} is left out: {error:#}", experiment.name);
                 eprintln!("isthmus: {reason}");
-                measured.left_out.push(reason);
+                match error.is::<series::Lacked>() {
+                    true => measured.lacked.push(reason),
+                    false => measured.left_out.push(reason),
+                }
             }
         }
         bar.inc(1);

@@ -1,11 +1,12 @@
 //! Launching the libraries in turn, A B C A B C, so that what disturbs the machine disturbs all of them alike.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::io::{self, Write};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use isthmus_os::{cpu, interrupt};
 
@@ -39,6 +40,16 @@ struct Contender<'a> {
     given_up: HashSet<usize>,
 }
 
+/// The context of an error that is the machine's: it has no nodes, or lacks a program. No number is missing that could be there.
+#[derive(Debug)]
+pub struct Lacked;
+
+impl fmt::Display for Lacked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("this machine lacks what it needs")
+    }
+}
+
 /// Run `experiment` on each library. A cell in which a library fails or hangs stays empty, with a line
 /// that says why; it is an error if there is no number at all. Blocks, and shows progress on stderr.
 pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: &Workshop) -> Result<Table<'a>> {
@@ -47,7 +58,7 @@ pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: 
         |library: &&Library| library.name == Name::Isthmus || experiment.model.is_none_or(|model| model.is_for_all);
     let nodes = match experiment.nodes {
         0 => None,
-        count => Some(workshop.nodes(count, experiment.links)?),
+        count => Some(workshop.nodes(count, experiment.links).context(Lacked)?),
     };
     let placed: Vec<Library> = libraries
         .iter()
@@ -122,7 +133,13 @@ pub fn measure<'a>(experiment: &'a Experiment, libraries: &[Library], workshop: 
         .iter()
         .all(|column| column.values.is_empty() && column.refused == 0)
     {
-        bail!("no library completed anything of {}", experiment.name);
+        let none = format!("no library completed anything of {}", experiment.name);
+        let whys = || columns.iter().flat_map(|column| &column.holes).map(|hole| &hole.why);
+        // The programs say so where they need a package that is not installed.
+        return match whys().find(|why| why.contains("apt-get install")) {
+            Some(why) => Err(anyhow!("{why}").context(Lacked)),
+            None => Err(anyhow!(none)),
+        };
     }
     let mut table = Table::new(experiment, columns, floor);
     table.second = second;

@@ -30,8 +30,10 @@ pub struct Made<'a> {
 pub struct Measured<'a> {
     /// One for each experiment that gave numbers.
     pub tables: Vec<Table<'a>>,
-    /// Experiments that could not be had, and why.
+    /// Experiments that failed, and why.
     pub left_out: Vec<String>,
+    /// Experiments for which the machine lacks something, and what.
+    pub lacked: Vec<String>,
 }
 
 impl Measured<'_> {
@@ -52,7 +54,7 @@ pub fn page(made: &Made, cpus: &str) -> Result<String> {
         escaped(paper.setting)
     );
     if !made.others.is_empty() {
-        let _ = write!(body, "<p class=\"hole\">{}</p>", escaped(&made.others));
+        let _ = write!(body, "<p class=\"disturbed\">{}</p>", escaped(&made.others));
     }
     body += "</header>\n";
     body += &verdicts(made);
@@ -210,6 +212,13 @@ fn section(figure: &Figure, measured: &Measured, price: Option<f64>) -> Result<S
             escaped(reason)
         );
     }
+    for reason in &measured.lacked {
+        let _ = write!(
+            text,
+            "<p><strong>Cannot be measured here:</strong> {}</p>",
+            escaped(reason)
+        );
+    }
     let disturbed: usize = measured
         .tables
         .iter()
@@ -219,7 +228,7 @@ fn section(figure: &Figure, measured: &Measured, price: Option<f64>) -> Result<S
     if disturbed > 0 {
         let _ = write!(
             text,
-            "<p class=\"hole\">Something else had the CPUs in {disturbed} launches of this figure; its points are hollow.</p>"
+            "<p class=\"disturbed\">Something else had the CPUs in {disturbed} launches of this figure; its points are hollow.</p>"
         );
     }
     if let Some(missing) = figure.missing {
@@ -516,7 +525,7 @@ mod tests {
             paper,
             figures: vec![Measured {
                 tables,
-                left_out: vec![],
+                ..Measured::default()
             }],
             price: Some(4.5),
             others: String::new(),
