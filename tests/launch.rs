@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use isthmus_tests::{
     Finished, Run, children, command, compile, compile_in, cpu_time, folder, job_socket, named, prefix, scratch,
     signal, within,
@@ -51,6 +51,38 @@ fn commands_share_a_world() -> Result<()> {
         "rank 3 of 4, command 2, -",
     ];
     assert_eq!(sorted(&run.succeed()?.out), expected);
+    Ok(())
+}
+
+/// Counters of all ranks at the end of the job: bytes by their way, a column for each rank.
+#[test]
+fn counters_are_printed_at_the_end() -> Result<()> {
+    let program = compile("large_messages")?;
+    let run = Run::mpiexec("--stats -n 2")
+        .arg(&program)
+        .env("ISTHMUS_MECHANISM", "ring")
+        .succeed()?;
+    let line = |name: &str| -> Option<Vec<&str>> {
+        let line = run
+            .err
+            .lines()
+            .find(|line| line.starts_with(&format!("isthmus: {name} ")))?;
+        Some(line.split_whitespace().skip(2).collect())
+    };
+    ensure!(
+        line("counter") == Some(vec!["all", "rank", "0", "rank", "1"]),
+        "{}",
+        run.err
+    );
+    let ring = line("ring_bytes").with_context(|| format!("no bytes by the ring: {}", run.err))?;
+    let counted: Vec<u64> = ring.iter().filter_map(|word| word.parse().ok()).collect();
+    ensure!(
+        counted.len() == 3 && counted[0] == counted[1] + counted[2] && counted[0] > 0,
+        "{}",
+        run.err
+    );
+    let silent = Run::mpiexec("-n 2").arg(&program).succeed()?;
+    ensure!(!silent.err.contains("isthmus: counter"), "{}", silent.err);
     Ok(())
 }
 

@@ -32,6 +32,9 @@ struct Part {
     run: fn(&mut Suite, &Circumstances),
 }
 
+/// The parts in which Global Arrays solve systems of equations.
+const LINEAR_ALGEBRA: [&str; 3] = ["units", "ranks", "arrays"];
+
 /// What parts may want to know.
 struct Circumstances {
     full: bool,
@@ -120,7 +123,9 @@ pub fn run(arguments: &[String]) -> Result<()> {
         Tool::Python,
         Tool::Libfabric,
     ])?;
-    tools::want(&[Tool::Scalapack]);
+    if chosen.iter().any(|part| LINEAR_ALGEBRA.contains(&part.name)) {
+        tools::want(&[Tool::Scalapack]);
+    }
     let prefix = target().join("test/prefix");
     let around = Circumstances { full, prefix };
     let mut suite = Suite::default();

@@ -155,11 +155,46 @@ pub fn need(tools: &[Tool]) -> Result<()> {
     let mut apt = Command::new("apt-get");
     apt.args(["-qq", "-y", "--no-install-recommends", "install"])
         .args(packages);
+    let selected = alternatives();
     process::show(apt.env("DEBIAN_FRONTEND", "noninteractive"))?;
+    restore(&selected)?;
     match missing.iter().find(|tool| !tool.is_there()) {
         Some(tool) => bail!("{} is still missing after {cure}", tool.name()),
         None => Ok(()),
     }
+}
+
+/// The machine's alternatives (update-alternatives(1)), as `name value`: `mpicc` and `mpirun` are among them. None where there is no such command.
+fn alternatives() -> Vec<(String, String)> {
+    let said = Command::new("update-alternatives").arg("--get-selections").output();
+    let said = said
+        .map(|said| String::from_utf8_lossy(&said.stdout).into_owned())
+        .unwrap_or_default();
+    let lines = said.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        Some((words.next()?.to_owned(), words.nth(1)?.to_owned()))
+    });
+    lines.collect()
+}
+
+/// A package that was installed for a test may not change which of several programs a name means: what was selected before is again.
+fn restore(selected: &[(String, String)]) -> Result<()> {
+    let now = alternatives();
+    for (name, value) in changed(selected, &now) {
+        let mut command = Command::new("update-alternatives");
+        process::show(command.args(["--set", name, value]))?;
+    }
+    Ok(())
+}
+
+/// Those of `before` that have another value `now`.
+fn changed<'a>(before: &'a [(String, String)], now: &[(String, String)]) -> Vec<(&'a str, &'a str)> {
+    let differs = |pair: &&(String, String)| now.iter().any(|(name, value)| *name == pair.0 && *value != pair.1);
+    before
+        .iter()
+        .filter(differs)
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect()
 }
 
 /// Install what is missing where we may. What still is cannot be tried.
@@ -189,4 +224,26 @@ fn has_library(name: &str) -> bool {
 fn found(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|entry: PathBuf| entry.join(program).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_selected_before_is_selected_again() {
+        let pairs = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+            pairs
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect()
+        };
+        let before = pairs(&[("mpicc", "/opt/mpicc"), ("editor", "/bin/vi")]);
+        let now = pairs(&[
+            ("mpicc", "/usr/bin/mpicc.mpich"),
+            ("mpirun", "/usr/bin/mpirun.mpich"),
+            ("editor", "/bin/vi"),
+        ]);
+        assert_eq!(changed(&before, &now), [("mpicc", "/opt/mpicc")]);
+    }
 }

@@ -271,7 +271,7 @@ table! {
     EAGER_LIMIT = "eager_limit", 128 << 10, "bytes", "The longest message between ranks of a node that is sent at once, without waiting for its receive. More makes senders wait less, and takes more memory at receivers. If there are more ranks than CPUs, and neither this nor mechanism is set, half of a ring if that is more.";
     CPUS = "cpus", 0, "count", "How many CPUs the library assumes for the ranks of a node, for tests of waiting. 0: those that they may use.";
     SPIN_US = "spin_us", 0, "us", "The shortest time that a waiting rank with a CPU of its own polls before it sleeps. 0: twice the time of a wake-up on this machine. More lowers latency after long waits, less saves energy.";
-    YIELD_US = "yield_us", 1000, "us", "How long a waiting rank polls before it sleeps. A rank that shares its CPU yields it between polls, and polls so long for each rank on that CPU. Less leaves more CPU time to other programs.";
+    YIELD_US = "yield_us", 1000, "us", "How long a waiting rank polls before it sleeps; eight times as long if it has a CPU of its own that other processes take now and then (docs/waiting.md). A rank that shares its CPU yields it between polls, and polls so long for each rank on that CPU. Less leaves more CPU time to other programs.";
     CMA = "cma", 1, "0/1", "Whether long messages between ranks of a node may be copied by process_vm_readv, where the system permits it and measurements find it faster. Set 0 if a sandbox punishes the system call.";
     SINGLE_COPY_MAX_COST = "single_copy_max_cost", 350, "percent", "How much slower a copy by the kernel may be than one by the library, in percent, to be used all the same: it saves the second copy. Twice as much where ranks share CPUs and a collective's data exceeds the caches. 0: kernel copies are not used.";
     XPMEM = "xpmem", 0, "0/1", "Whether ranks map each other's memory by the XPMEM kernel module (/dev/xpmem) where it is loaded, rather than use process_vm_readv. Untested on real machines, so off.";
@@ -294,6 +294,7 @@ table! {
     DEVICE_MEMORY = "device_memory", 1, "0/1/2", "Whether buffers in the memory of a CUDA device are refused with MPI_ERR_BUFFER. 0: not (such a buffer ends the rank with a segmentation fault); 1: if the machine has NVIDIA's driver; 2: always checked.";
     TRACE = "trace", 0, "0/1", "Prints a line for each copy of a message by the kernel, to see which ranks and sizes use it.";
     CHECK = "check", 0, "0/1/sync", "Checks the program for errors of its own: mismatched calls and types, buffers and windows in conflict, objects left at the end (docs/checking.md). sync: each standard send waits for its receive, too, so that a program which relies on buffering deadlocks. Slower; the same on all ranks.";
+    STATS = "stats", 0, "0/1", "Prints in MPI_Finalize, by the first rank, the counters of all ranks (mpiexec --stats sets it); the same on all ranks.";
     COLLECTIVES_REPORT = "collectives_report", 0, "0/1", "Prints in MPI_Finalize, by the first rank, how many calls each rule of ISTHMUS_COLLECTIVES applied to, to see whether a rule is used.";
     UNEXPECTED_LIMIT = "unexpected_limit", 64 << 20, "bytes", "How many bytes of messages without a posted receive a rank keeps; beyond it further senders wait for their receive. The default is less where memory is short.";
 }
