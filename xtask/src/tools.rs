@@ -19,6 +19,8 @@ pub enum Tool {
     C,
     /// A C++ compiler.
     Cxx,
+    /// A Fortran compiler.
+    Fortran,
     /// CMake, and the make that it drives.
     CMake,
     /// `pkg-config`.
@@ -50,6 +52,7 @@ impl Tool {
         match self {
             Self::C => "a C compiler",
             Self::Cxx => "a C++ compiler",
+            Self::Fortran => "gfortran",
             Self::CMake => "CMake",
             Self::PkgConfig => "pkg-config",
             Self::Clang => "libclang",
@@ -70,6 +73,7 @@ impl Tool {
         match self {
             Self::C => &["gcc", "libc6-dev"],
             Self::Cxx => &["g++"],
+            Self::Fortran => &["gfortran"],
             Self::CMake => &["cmake", "make"],
             Self::PkgConfig => &["pkg-config"],
             Self::Clang => &["libclang-dev"],
@@ -91,10 +95,12 @@ impl Tool {
         }
     }
 
-    fn is_there(self) -> bool {
+    /// Is it installed?
+    pub fn is_there(self) -> bool {
         match self {
             Self::C => found("cc"),
             Self::Cxx => found("c++"),
+            Self::Fortran => found("gfortran"),
             Self::CMake => found("cmake") && found("make"),
             Self::PkgConfig => found("pkg-config"),
             Self::Clang => {
