@@ -75,25 +75,42 @@ fn run(source: &str, ranks: &str) -> Result<()> {
 fn shows() -> Result<()> {
     for name in ["mpifort", "mpif90", "mpif77", "mpifort_abi"] {
         for option in ["-show", "-compile-info", "-link-info"] {
-            let text = Run::program(command(name)).words(option).env("ISTHMUS_FC", "gfortran").succeed()?.out;
+            let text = Run::program(command(name))
+                .words(option)
+                .env("ISTHMUS_FC", "gfortran")
+                .succeed()?
+                .out;
             for part in [
                 format!("-I{}", prefix().join("include").display()),
                 format!("-L{}", prefix().join("lib").display()),
                 "-lmpifort_abi -lmpi_abi".into(),
                 "lib/isthmus/fortran/".into(),
             ] {
-                ensure!(text.starts_with("gfortran ") && text.contains(&part), "{name} {option} lacks {part}: {text}");
+                ensure!(
+                    text.starts_with("gfortran ") && text.contains(&part),
+                    "{name} {option} lacks {part}: {text}"
+                );
             }
         }
     }
-    let text = Run::program(command("mpifort")).words("-fc=flang -show a.f90").succeed()?.out;
+    let text = Run::program(command("mpifort"))
+        .words("-fc=flang -show a.f90")
+        .succeed()?
+        .out;
     ensure!(text.starts_with("flang a.f90 "), "{text}");
     Ok(())
 }
 
 fn refused() -> Result<()> {
-    for (option, wanted) in [("-fdefault-integer-8", "INTEGER"), ("-i8", "INTEGER"), ("-r8", "MPI_REAL8")] {
-        let run = Run::program(command("mpifort")).words(option).words("-c a.f90").finish()?;
+    for (option, wanted) in [
+        ("-fdefault-integer-8", "INTEGER"),
+        ("-i8", "INTEGER"),
+        ("-r8", "MPI_REAL8"),
+    ] {
+        let run = Run::program(command("mpifort"))
+            .words(option)
+            .words("-c a.f90")
+            .finish()?;
         ensure!(
             run.code == Some(1) && run.err.lines().count() == 1 && run.err.contains(option) && run.err.contains(wanted),
             "{option}: {:?}: {}",
@@ -122,8 +139,15 @@ fn other_compiler() -> Result<()> {
     };
     let failed = compile("f08.f90").finish()?;
     let cure = format!("isthmus fortran --fc '{name}'");
-    ensure!(failed.code != Some(0) && failed.err.contains(&cure), "no word of {cure}: {}", failed.err);
-    Run::program(command("isthmus")).words("fortran --fc").arg(&name).succeed()?;
+    ensure!(
+        failed.code != Some(0) && failed.err.contains(&cure),
+        "no word of {cure}: {}",
+        failed.err
+    );
+    Run::program(command("isthmus"))
+        .words("fortran --fc")
+        .arg(&name)
+        .succeed()?;
     let compiled = compile("f08.f90").succeed();
     std::fs::remove_dir_all(&folder_of).with_context(|| format!("no modules in {}", folder_of.display()))?;
     compiled.map(drop)
@@ -151,7 +175,10 @@ fn pkg_config() -> Result<()> {
             .env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig"))
             .succeed()?
             .out;
-        ensure!(text.contains("-lmpifort_abi") && text.contains("fortran/default"), "{text}");
+        ensure!(
+            text.contains("-lmpifort_abi") && text.contains("fortran/default"),
+            "{text}"
+        );
     }
     Ok(())
 }

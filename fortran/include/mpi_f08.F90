@@ -2923,7 +2923,7 @@ module mpi_f08
         bind(C, name="mpi_pack_external_cdesc")
       import
       implicit none
-      character(kind=C_CHAR), intent(in) :: datarep(*)
+      character(len=*), intent(in) :: datarep
       type(*), dimension(..), intent(in) :: inbuf
       integer, intent(in) :: incount
       type(MPI_Datatype), intent(in) :: datatype
@@ -2938,7 +2938,7 @@ module mpi_f08
         bind(C, name="mpi_pack_external_c_cdesc")
       import
       implicit none
-      character(kind=C_CHAR), intent(in) :: datarep(*)
+      character(len=*), intent(in) :: datarep
       type(*), dimension(..), intent(in) :: inbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: incount
       type(MPI_Datatype), intent(in) :: datatype
@@ -3500,7 +3500,7 @@ module mpi_f08
         bind(C, name="mpi_unpack_external_cdesc")
       import
       implicit none
-      character(kind=C_CHAR), intent(in) :: datarep(*)
+      character(len=*), intent(in) :: datarep
       type(*), dimension(..), intent(in) :: inbuf
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: insize
       integer(kind=MPI_ADDRESS_KIND), intent(inout) :: position
@@ -3515,7 +3515,7 @@ module mpi_f08
         bind(C, name="mpi_unpack_external_c_cdesc")
       import
       implicit none
-      character(kind=C_CHAR), intent(in) :: datarep(*)
+      character(len=*), intent(in) :: datarep
       type(*), dimension(..), intent(in) :: inbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: insize
       integer(kind=MPI_COUNT_KIND), intent(inout) :: position
@@ -10901,7 +10901,7 @@ module mpi_f08
         bind(C, name="pmpi_pack_external_cdesc")
       import
       implicit none
-      character(kind=C_CHAR), intent(in) :: datarep(*)
+      character(len=*), intent(in) :: datarep
       type(*), dimension(..), intent(in) :: inbuf
       integer, intent(in) :: incount
       type(MPI_Datatype), intent(in) :: datatype
@@ -10916,7 +10916,7 @@ module mpi_f08
         bind(C, name="pmpi_pack_external_c_cdesc")
       import
       implicit none
-      character(kind=C_CHAR), intent(in) :: datarep(*)
+      character(len=*), intent(in) :: datarep
       type(*), dimension(..), intent(in) :: inbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: incount
       type(MPI_Datatype), intent(in) :: datatype
@@ -11478,7 +11478,7 @@ module mpi_f08
         bind(C, name="pmpi_unpack_external_cdesc")
       import
       implicit none
-      character(kind=C_CHAR), intent(in) :: datarep(*)
+      character(len=*), intent(in) :: datarep
       type(*), dimension(..), intent(in) :: inbuf
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: insize
       integer(kind=MPI_ADDRESS_KIND), intent(inout) :: position
@@ -11493,7 +11493,7 @@ module mpi_f08
         bind(C, name="pmpi_unpack_external_c_cdesc")
       import
       implicit none
-      character(kind=C_CHAR), intent(in) :: datarep(*)
+      character(len=*), intent(in) :: datarep
       type(*), dimension(..), intent(in) :: inbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: insize
       integer(kind=MPI_COUNT_KIND), intent(inout) :: position

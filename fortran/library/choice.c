@@ -1156,20 +1156,20 @@ CHOICE_LARGE(pack_c, pack)(DESCRIPTOR *inbuf, MPI_Count *incount, FINT *datatype
     if (ierror) *ierror = code;
 }
 
-CHOICE(pack_external)(char *datarep, DESCRIPTOR *inbuf, int *incount, FINT *datatype, DESCRIPTOR *outbuf, MPI_Aint *outsize, MPI_Aint *position, FINT *ierror LENGTH(size_t datarep_length)) {
+CHOICE(pack_external)(STRING *datarep, DESCRIPTOR *inbuf, int *incount, FINT *datatype, DESCRIPTOR *outbuf, MPI_Aint *outsize, MPI_Aint *position, FINT *ierror LENGTH(size_t datarep_length)) {
     int code;
     SECTION c_inbuf = block(inbuf, *incount, datatype_in(*datatype));
-    char *c_datarep = string_in(datarep, datarep_length);
+    char *c_datarep = string_in(TEXT_OF(datarep), LENGTH_OF(datarep));
     code = C(MPI_Pack_external)(c_datarep, c_inbuf.address, (int)c_inbuf.count, c_inbuf.datatype, attached_in(BASE(outbuf)), *outsize, position);
     done(&c_inbuf);
     free(c_datarep);
     if (ierror) *ierror = code;
 }
 
-CHOICE_LARGE(pack_external_c, pack_external)(char *datarep, DESCRIPTOR *inbuf, MPI_Count *incount, FINT *datatype, DESCRIPTOR *outbuf, MPI_Count *outsize, MPI_Count *position, FINT *ierror LENGTH(size_t datarep_length)) {
+CHOICE_LARGE(pack_external_c, pack_external)(STRING *datarep, DESCRIPTOR *inbuf, MPI_Count *incount, FINT *datatype, DESCRIPTOR *outbuf, MPI_Count *outsize, MPI_Count *position, FINT *ierror LENGTH(size_t datarep_length)) {
     int code;
     SECTION c_inbuf = block(inbuf, *incount, datatype_in(*datatype));
-    char *c_datarep = string_in(datarep, datarep_length);
+    char *c_datarep = string_in(TEXT_OF(datarep), LENGTH_OF(datarep));
     code = C(MPI_Pack_external_c)(c_datarep, c_inbuf.address, (MPI_Count)c_inbuf.count, c_inbuf.datatype, attached_in(BASE(outbuf)), *outsize, position);
     done(&c_inbuf);
     free(c_datarep);
@@ -1192,20 +1192,20 @@ CHOICE_LARGE(unpack_c, unpack)(DESCRIPTOR *inbuf, MPI_Count *insize, MPI_Count *
     if (ierror) *ierror = code;
 }
 
-CHOICE(unpack_external)(char *datarep, DESCRIPTOR *inbuf, MPI_Aint *insize, MPI_Aint *position, DESCRIPTOR *outbuf, int *outcount, FINT *datatype, FINT *ierror LENGTH(size_t datarep_length)) {
+CHOICE(unpack_external)(STRING *datarep, DESCRIPTOR *inbuf, MPI_Aint *insize, MPI_Aint *position, DESCRIPTOR *outbuf, int *outcount, FINT *datatype, FINT *ierror LENGTH(size_t datarep_length)) {
     int code;
     SECTION c_outbuf = block(outbuf, *outcount, datatype_in(*datatype));
-    char *c_datarep = string_in(datarep, datarep_length);
+    char *c_datarep = string_in(TEXT_OF(datarep), LENGTH_OF(datarep));
     code = C(MPI_Unpack_external)(c_datarep, attached_in(BASE(inbuf)), *insize, position, c_outbuf.address, (int)c_outbuf.count, c_outbuf.datatype);
     done(&c_outbuf);
     free(c_datarep);
     if (ierror) *ierror = code;
 }
 
-CHOICE_LARGE(unpack_external_c, unpack_external)(char *datarep, DESCRIPTOR *inbuf, MPI_Count *insize, MPI_Count *position, DESCRIPTOR *outbuf, MPI_Count *outcount, FINT *datatype, FINT *ierror LENGTH(size_t datarep_length)) {
+CHOICE_LARGE(unpack_external_c, unpack_external)(STRING *datarep, DESCRIPTOR *inbuf, MPI_Count *insize, MPI_Count *position, DESCRIPTOR *outbuf, MPI_Count *outcount, FINT *datatype, FINT *ierror LENGTH(size_t datarep_length)) {
     int code;
     SECTION c_outbuf = block(outbuf, *outcount, datatype_in(*datatype));
-    char *c_datarep = string_in(datarep, datarep_length);
+    char *c_datarep = string_in(TEXT_OF(datarep), LENGTH_OF(datarep));
     code = C(MPI_Unpack_external_c)(c_datarep, attached_in(BASE(inbuf)), *insize, position, c_outbuf.address, (MPI_Count)c_outbuf.count, c_outbuf.datatype);
     done(&c_outbuf);
     free(c_datarep);

@@ -1427,6 +1427,7 @@ ENTRY(alloc_mem, ALLOC_MEM)(MPI_Aint *size, FINT *info, void *baseptr, FINT *ier
     code = C(MPI_Alloc_mem)(*size, info_in(*info), baseptr);
     if (ierror) *ierror = code;
 }
+SPELLINGS_AS(alloc_mem_cptr, ALLOC_MEM_CPTR, alloc_mem);
 F08(alloc_mem);
 
 ENTRY(comm_call_errhandler, COMM_CALL_ERRHANDLER)(FINT *comm, int *errorcode, FINT *ierror) {
@@ -2909,6 +2910,7 @@ ENTRY(win_allocate, WIN_ALLOCATE)(MPI_Aint *size, int *disp_unit, FINT *info, FI
     if (code == MPI_SUCCESS) *win = win_out(c_win);
     if (ierror) *ierror = code;
 }
+SPELLINGS_AS(win_allocate_cptr, WIN_ALLOCATE_CPTR, win_allocate);
 F08(win_allocate);
 
 ENTRY_LARGE(win_allocate_c, win_allocate)(MPI_Aint *size, MPI_Aint *disp_unit, FINT *info, FINT *comm, void *baseptr, FINT *win, FINT *ierror) {
@@ -2926,6 +2928,7 @@ ENTRY(win_allocate_shared, WIN_ALLOCATE_SHARED)(MPI_Aint *size, int *disp_unit, 
     if (code == MPI_SUCCESS) *win = win_out(c_win);
     if (ierror) *ierror = code;
 }
+SPELLINGS_AS(win_allocate_shared_cptr, WIN_ALLOCATE_SHARED_CPTR, win_allocate_shared);
 F08(win_allocate_shared);
 
 ENTRY_LARGE(win_allocate_shared_c, win_allocate_shared)(MPI_Aint *size, MPI_Aint *disp_unit, FINT *info, FINT *comm, void *baseptr, FINT *win, FINT *ierror) {
@@ -3141,6 +3144,7 @@ ENTRY(win_shared_query, WIN_SHARED_QUERY)(FINT *win, int *rank, MPI_Aint *size, 
     code = C(MPI_Win_shared_query)(win_in(*win), *rank, size, disp_unit, baseptr);
     if (ierror) *ierror = code;
 }
+SPELLINGS_AS(win_shared_query_cptr, WIN_SHARED_QUERY_CPTR, win_shared_query);
 F08(win_shared_query);
 
 ENTRY_LARGE(win_shared_query_c, win_shared_query)(FINT *win, int *rank, MPI_Aint *size, MPI_Aint *disp_unit, void *baseptr, FINT *ierror) {

@@ -36,6 +36,12 @@
     ALIAS_(FORTRAN_(name), TEXT_(name##_)); \
     ALIAS_(FORTRAN_(name##__), TEXT_(name##_)); \
     ALIAS_(CAPITALS_(NAME), TEXT_(name##_))
+/* Another name of a procedure, with all its spellings. */
+#define SPELLINGS_AS(name, NAME, of) \
+    ALIAS_(FORTRAN_(name), TEXT_(of##_)); \
+    ALIAS_(FORTRAN_(name##_), TEXT_(of##_)); \
+    ALIAS_(FORTRAN_(name##__), TEXT_(of##_)); \
+    ALIAS_(CAPITALS_(NAME), TEXT_(of##_))
 #define RETURNS(type, name, NAME) SPELLINGS_(name, NAME); type FORTRAN_(name##_)
 #define ENTRY(name, NAME) RETURNS(void, name, NAME)
 

@@ -51,6 +51,9 @@ typedef struct {
 #define ELEMENT_(d) ((d)->element)
 #define EXTENT_(d, i) ((d)->dimension[i].upper - (d)->dimension[i].lower + 1)
 #define STRIDE_(d, i) ((d)->dimension[i].stride * ((d)->span ? (d)->span : (ptrdiff_t)(d)->element))
+#define STRING char
+#define TEXT_OF(string) string
+#define LENGTH_OF(string) string##_length
 #define LENGTH(length) , length
 #if defined(PROFILING)
 #define CHOICE(name) ALIAS_(MPICH_(name##_f08ts_), TEXT_(name##_f08ts_)); void FORTRAN_(name##_f08ts_)
@@ -78,14 +81,11 @@ typedef struct {
 #define STRIDE_(d, i) ((d)->dimension[i].stride)
 #define CHOICE(name) void FORTRAN_(name##_cdesc)
 #define CHOICE_LARGE(name, small) CHOICE(name)
-/* Interoperable procedures get no lengths of strings. The only string beside a choice buffer names the only representation there is. */
+/* Strings have descriptors too. */
+#define STRING DESCRIPTOR
+#define TEXT_OF(string) BASE(string)
+#define LENGTH_OF(string) ELEMENT_(string)
 #define LENGTH(length)
-static inline size_t same_start(const char *text, const char *name) {
-    size_t length = 0;
-    while (name[length] && text[length] == name[length]) length++;
-    return length;
-}
-#define datarep_length same_start(datarep, "external32")
 
 #endif
 

@@ -29,13 +29,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let new = all.join(format!("{version}.{}", std::process::id()));
     std::fs::create_dir_all(&new).with_context(|| {
         format!(
-            "cannot make {}: whoever installed Isthmus can make the modules",
+            "cannot make {}: the owner of the installation can make the modules",
             new.display()
         )
     })?;
     let made = compile(&prefix, compiler, options, &new).and_then(|()| replace(&new, &folder));
     if made.is_err() {
-        // What is left of it is of no use; the error that is told is the first.
+        // The rest is of no use, and the first error is the one to report.
         let _ = std::fs::remove_dir_all(&new);
     }
     made?;

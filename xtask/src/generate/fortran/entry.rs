@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use anyhow::Result;
 
-use super::super::standard::{Direction, Parameter, Procedure, Standard};
+use super::super::standard::{Parameter, Procedure, Standard};
 use super::parameter::{Code, Form, Section, sections};
 use super::{GENERATED, base, current, detaches, goes_on, has_choice, has_request, in_f08, procedures};
 
@@ -33,6 +33,9 @@ pub fn plain(standard: &Standard, by_hand: &BTreeSet<String>) -> Result<String> 
             match returns {
                 None => write!(to, "\nENTRY({name}, {capitals}){body}")?,
                 Some(returns) => write!(to, "\nRETURNS({returns}, {name}, {capitals}){body}")?,
+            }
+            if procedure.parameters(false).any(|one| one.kind == "C_BUFFER") {
+                writeln!(to, "SPELLINGS_AS({name}_cptr, {capitals}_CPTR, {name});")?;
             }
             if in_f08(procedure) && !has_choice(procedure) && !detaches(procedure) {
                 writeln!(to, "F08({name});")?;
@@ -97,12 +100,7 @@ fn function(procedure: &Procedure, form: &Form, sections: &[Section]) -> Result<
     let mut code = Code::default();
     let all: Vec<&Parameter> = procedure.parameters(form.large).collect();
     for section in sections {
-        code.section(
-            section,
-            &all,
-            form.large,
-            !goes_on(procedure) && !has_request(procedure),
-        );
+        code.section(section, !goes_on(procedure) && !has_request(procedure));
     }
     let has_error = procedure.returns == "ERROR_CODE" && !all.iter().any(|one| one.kind == "VARARGS");
     for parameter in &all {
@@ -169,9 +167,4 @@ impl Section {
     fn may_be_refused(&self) -> bool {
         self.kind != super::parameter::Kind::Block && self.kind != super::parameter::Kind::Address
     }
-}
-
-/// Whether MPI writes to a parameter.
-pub fn is_written(parameter: &Parameter) -> bool {
-    parameter.direction != Direction::In
 }

@@ -211,7 +211,7 @@ fn body(procedure: &Procedure, form: &Form, prefix: &str) -> Result<String> {
             continue;
         }
         names.push(parameter.name.as_str());
-        declarations.push_str(&declaration(procedure, parameter, form, is_choice)?);
+        declarations.push_str(&declaration(procedure, parameter, form)?);
     }
     let returns = match procedure.returns.as_str() {
         "WALL_TIME" | "TICK_RESOLUTION" => Some("double precision"),
@@ -271,7 +271,7 @@ fn wrapped(names: &[&str]) -> String {
     text
 }
 
-fn declaration(procedure: &Procedure, parameter: &Parameter, form: &Form, is_choice: bool) -> Result<String> {
+fn declaration(procedure: &Procedure, parameter: &Parameter, form: &Form) -> Result<String> {
     let name = &parameter.name;
     let f08 = form.is_f08();
     let kind = parameter.kind.as_str();
@@ -318,8 +318,6 @@ fn declaration(procedure: &Procedure, parameter: &Parameter, form: &Form, is_cho
         "F08_STATUS" => "type(MPI_Status)".to_owned(),
         "STATUS" => if f08 { "type(MPI_Status)" } else { "integer" }.to_owned(),
         "LOGICAL" => "logical".to_owned(),
-        // Of an interoperable procedure: a string's first character; the name of the only representation has ten.
-        "STRING" if is_choice => return Ok(format!("      character(kind=C_CHAR){attributes} :: {name}(*)\n")),
         "STRING" | "STRING_ARRAY" | "STRING_2DARRAY" => "character(len=*)".to_owned(),
         _ => match handle(kind) {
             Some((_, c_type, _)) if f08 => format!("type({c_type})"),

@@ -4,8 +4,7 @@ use anyhow::{Result, bail};
 
 use super::super::c;
 use super::super::standard::{Direction, Length, Parameter, Procedure};
-use super::entry::is_written;
-use super::{base, goes_on, has_request};
+use super::{base, goes_on, has_choice, has_request};
 
 /// Which form of a procedure is written.
 #[derive(Clone, Copy)]
@@ -80,7 +79,7 @@ pub fn sections(procedure: &Procedure, large: bool) -> Vec<Section> {
             kind,
             count: count.map(|one| one.name.clone()),
             datatype: datatype.filter(|one| one.length.is_none()).map(|one| one.name.clone()),
-            writes: is_written(parameter),
+            writes: parameter.direction != Direction::In,
         });
     }
     found
@@ -107,7 +106,7 @@ pub struct Code {
 
 impl Code {
     /// Open a section before the call and close it after. Where the call waits for the end of the operation, what has no datatype may be copied.
-    pub fn section(&mut self, section: &Section, all: &[&Parameter], large: bool, waits: bool) {
+    pub fn section(&mut self, section: &Section, waits: bool) {
         let Section {
             buffer,
             kind,
@@ -122,13 +121,7 @@ impl Code {
         let writes = u8::from(*writes);
         let waits = u8::from(waits);
         let opened = match kind {
-            Kind::Block => {
-                let count = count.as_deref().unwrap_or_default();
-                let taken = all.iter().find(|one| one.name == count);
-                // A count that goes with two buffers or none is left to C's checks.
-                debug_assert!(taken.is_some() || large);
-                format!("block({buffer}, *{count}, {datatype})")
-            }
+            Kind::Block => format!("block({buffer}, *{}, {datatype})", count.as_deref().unwrap_or_default()),
             Kind::Many if datatype == "MPI_BYTE" => format!("whole({buffer}, {waits}, {writes})"),
             Kind::Many => format!("many({buffer}, {datatype}, {waits}, {writes})"),
             Kind::Whole => format!("whole({buffer}, {waits}, {writes})"),
@@ -151,7 +144,10 @@ impl Code {
             return self.handle(procedure, parameter, all, form, [function, c_type, null]);
         }
         let (taken, given) = match parameter.kind.as_str() {
-            "BUFFER" => return Ok(self.buffer(parameter, form)),
+            "BUFFER" => {
+                self.buffer(parameter, form);
+                return Ok(());
+            }
             "ARGUMENT_COUNT" | "ARGUMENT_LIST" => {
                 let none = if c::stars(parameter) == 0 { "0" } else { "NULL" };
                 self.arguments.push(none.to_owned());
@@ -172,7 +168,7 @@ impl Code {
             "LOGICAL_VOID" => ("void", name.to_owned()),
             "WEIGHT" => ("FINT", format!("weights_in({name})")),
             "ATTRIBUTE_VAL" | "ATTRIBUTE_VAL_10" => return self.attribute(parameter, all),
-            "STRING" => return self.string(procedure, parameter),
+            "STRING" => return self.string(procedure, parameter, form),
             "LOGICAL" if parameter.direction == Direction::In && parameter.length.is_none() => {
                 ("FINT", format!("*{name} != 0"))
             }
@@ -189,7 +185,8 @@ impl Code {
                 }
             }
             "INDEX" if parameter.direction == Direction::Out && procedure.chapter == "point_to_point" => {
-                return Ok(self.index(parameter));
+                self.index(parameter);
+                return Ok(());
             }
             "FUNCTION" | "POLYFUNCTION" | "STRING_ARRAY" | "STRING_2DARRAY" | "EXTRA_STATE" | "EXTRA_STATE2"
             | "F90_STATUS" | "F08_STATUS" => bail!("{} has parameters that are written by hand", procedure.name),
@@ -280,11 +277,19 @@ impl Code {
         Ok(())
     }
 
-    fn string(&mut self, procedure: &Procedure, parameter: &Parameter) -> Result<()> {
+    fn string(&mut self, procedure: &Procedure, parameter: &Parameter, form: &Form) -> Result<()> {
         let name = &parameter.name;
-        self.parameters.push(format!("char *{name}"));
         self.lengths.push(format!("size_t {name}_length"));
         self.arguments.push(format!("c_{name}"));
+        if form.f08 && has_choice(procedure) {
+            self.parameters.push(format!("STRING *{name}"));
+            self.before.push_str(&format!(
+                "    char *c_{name} = string_in(TEXT_OF({name}), LENGTH_OF({name}));\n"
+            ));
+            self.after.push_str(&format!("    free(c_{name});\n"));
+            return Ok(());
+        }
+        self.parameters.push(format!("char *{name}"));
         if parameter.direction == Direction::In {
             // Keys and values of info objects lose leading blanks too (MPI-5.0 §10).
             let read = if procedure.chapter == "info" {

@@ -15,7 +15,7 @@ const HERE: &str = "x86_64-linux-gnu";
 
 /// Our own test programs, as MPICH's modules understand them. Debian has the packages; elsewhere there is nothing to try.
 pub fn run(suite: &mut Suite, prefix: &Path) {
-    const PROGRAMS: [&str; 3] = ["include.f", "module.f90", "f08.f90"];
+    const PROGRAMS: [&str; 4] = ["include.f", "module.f90", "f08.f90", "sections.f90"];
     if !Tool::Fortran.is_there() || !Path::new("/etc/debian_version").exists() || std::env::consts::ARCH != "x86_64" {
         return;
     }
