@@ -99,7 +99,8 @@ impl Tool {
         }
     }
 
-    fn is_there(self) -> bool {
+    /// Is it installed?
+    pub fn is_there(self) -> bool {
         match self {
             Self::C => found("cc"),
             Self::Cxx => found("c++"),
